@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From paired times to a ratio, its 95 % interval and a verdict in words.
+
+Protocol: blocks of mirrored order, median of paired ratios, bootstrap over whole blocks with a
+fixed seed, and no claim inside the band of a base-against-base control of the same run.
+Ratios are base time divided by variant time: above 1 is faster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+MIN_PAIRS = 6
+"""A two-sided paired sign-flip test can't reach p < 0.05 with fewer (2/2**6 = 0.031)."""
+
+NOISE = 0.02
+"""Differences below this can't be told from code layout: one build is one layout sample."""
+
+MAX_BAND = 0.10
+"""With a control band wider than this, nothing that the run says is worth printing."""
+
+RESAMPLES = 10_000
+SEED = 20_240_817
+
+
+class Verdict(StrEnum):
+    """What a row shows, in the words that are printed."""
+
+    BASE = "base"
+    FASTER = "faster"
+    SLOWER = "slower"
+    NO_DIFFERENCE = "no difference shown"
+    INCONCLUSIVE = "inconclusive"
+    TOO_FEW = "too few pairs"
+    TOO_NOISY = "inconclusive, too noisy"
+    NOT_EQUAL = "NOT EQUAL, not shown"
+    NOT_CHECKED = "not checked, not shown"
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Median of paired ratios (no unit) with its 95 % interval from `pairs` pairs."""
+
+    median: float
+    lo: float
+    hi: float
+    pairs: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """Median, median absolute deviation (not scaled) and minimum, in the unit of the times."""
+
+    median: float
+    mad: float
+    minimum: float
+
+
+def _log_ratios(first: Sequence[float], second: Sequence[float]) -> NDArray[np.float64]:
+    import numpy as np
+
+    above = np.asarray(first, dtype=np.float64)
+    below = np.asarray(second, dtype=np.float64)
+    if above.ndim != 1 or above.shape != below.shape:
+        raise ValueError("paired times must be two sequences of one length")
+    if not (np.all(np.isfinite(above)) and np.all(np.isfinite(below))):
+        raise ValueError("times must be finite")
+    if np.any(above <= 0) or np.any(below <= 0):
+        raise ValueError("times must be positive")
+    return np.log(above) - np.log(below)
+
+
+def _by_block(values: NDArray[np.float64], blocks: Sequence[int]) -> NDArray[np.float64]:
+    """Lay values out as (blocks, most pairs in one block), missing ones as NaN."""
+    import numpy as np
+
+    if len(blocks) != len(values):
+        raise ValueError("every pair must have a block")
+    rows: dict[int, list[float]] = {}
+    for block, value in zip(blocks, values, strict=True):
+        rows.setdefault(block, []).append(float(value))
+    width = max(len(row) for row in rows.values())
+    table = np.full((len(rows), width), np.nan)
+    for index, block in enumerate(sorted(rows)):
+        table[index, : len(rows[block])] = rows[block]
+    return table
+
+
+def paired_ratio(
+    base: Sequence[float],
+    variant: Sequence[float],
+    blocks: Sequence[int],
+    *,
+    resamples: int = RESAMPLES,
+    seed: int = SEED,
+) -> Ratio:
+    """Median of the paired ratios base/variant with a 95 % bootstrap interval.
+
+    The bootstrap draws whole blocks with replacement (the outermost level of a run), takes the
+    median of all their pairs, and reads the 2.5 and 97.5 percentiles of these medians (Efron's
+    percentile interval). Medians and percentiles are taken of logarithms, so that swapping base
+    and variant gives exactly the inverse; for an odd number of pairs the median is the plain one.
+
+    Args:
+        base: base times, any unit, shape (pairs,).
+        variant: variant times, same unit and shape; base[i] and variant[i] were run together.
+        blocks: block of each pair, shape (pairs,).
+        resamples: bootstrap draws.
+        seed: of the generator; fixed, so that one file always gives one interval.
+
+    Returns:
+        The ratio.
+
+    Raises:
+        ValueError: no pairs, lengths that differ, or times that aren't positive and finite.
+    """
+    import numpy as np
+
+    logs = _log_ratios(base, variant)
+    if logs.size == 0:
+        raise ValueError("no pairs")
+    table = _by_block(logs, blocks)
+    draws = np.random.default_rng(seed).integers(0, len(table), (resamples, len(table)))
+    drawn = table[draws].reshape(resamples, -1)
+    medians = np.nanmedian(drawn, axis=1) if np.isnan(table).any() else np.median(drawn, axis=1)
+    lo, hi = np.exp(np.percentile(medians, [2.5, 97.5]))
+    return Ratio(float(np.exp(np.median(logs))), float(lo), float(hi), int(logs.size))
+
+
+def control_band(control: Ratio) -> float:
+    """Half-width of the control's band: its interval widened to be symmetric around 1.
+
+    Args:
+        control: base against its second copy.
+
+    Returns:
+        max(|lo - 1|, |hi - 1|), no unit.
+    """
+    return max(abs(control.lo - 1), abs(control.hi - 1))
+
+
+def too_noisy(control: Ratio) -> bool:
+    """Whether the control alone voids the run: enough pairs, and a band above `MAX_BAND`."""
+    return control.pairs >= MIN_PAIRS and control_band(control) > MAX_BAND
+
+
+def verdict(ratio: Ratio | None, control: Ratio | None) -> Verdict:
+    """What a ratio shows.
+
+    Args:
+        ratio: base against the variant; None when there are no pairs.
+        control: base against its second copy in the same case; without one nothing is claimed.
+
+    Returns:
+        In this order: too few pairs; too noisy (the control); no difference shown (the interval
+        lies inside +-2 % of 1 or inside the control's band); faster or slower (the interval
+        excludes 1 and clears the band); else inconclusive.
+    """
+    if ratio is None or ratio.pairs < MIN_PAIRS:
+        return Verdict.TOO_FEW
+    if control is None or control.pairs < MIN_PAIRS:
+        return Verdict.INCONCLUSIVE
+    if too_noisy(control):
+        return Verdict.TOO_NOISY
+    return _beside_band(ratio, control_band(control))
+
+
+def _beside_band(ratio: Ratio, band: float) -> Verdict:
+    quiet = max(band, NOISE)
+    if 1 - quiet <= ratio.lo and ratio.hi <= 1 + quiet:
+        return Verdict.NO_DIFFERENCE
+    if ratio.lo > 1 + band:
+        return Verdict.FASTER
+    if ratio.hi < 1 - band:
+        return Verdict.SLOWER
+    return Verdict.INCONCLUSIVE
+
+
+def summary(times: Sequence[float]) -> Summary:
+    """Median, MAD and minimum of times, shape (runs,); ValueError when there are none."""
+    import numpy as np
+
+    values = np.asarray(times, dtype=np.float64)
+    if values.size == 0:
+        raise ValueError("no times")
+    middle = float(np.median(values))
+    return Summary(middle, float(np.median(np.abs(values - middle))), float(values.min()))
+
+
+def wilcoxon_p(base: Sequence[float], variant: Sequence[float]) -> float:
+    """Two-sided p of the Wilcoxon signed-rank test on the logarithms of paired ratios.
+
+    Args:
+        base: base times, shape (pairs,).
+        variant: variant times, same unit and shape.
+
+    Returns:
+        p in [0, 1]; 1 where all pairs are equal or there are none.
+
+    Raises:
+        ValueError: see `paired_ratio`.
+    """
+    logs = _log_ratios(base, variant)
+    if not logs.any():
+        return 1.0
+    from scipy import stats
+
+    result: Any = stats.wilcoxon(logs)
+    return float(result.pvalue)
+
+
+def holm(ps: Sequence[float]) -> list[float]:
+    """P-values corrected for a whole table (Holm 1979, step-down Bonferroni).
+
+    Args:
+        ps: p-values of the table's rows.
+
+    Returns:
+        Adjusted values in the same order: max over smaller-or-equal p of (m - rank) * p, at
+        most 1.
+    """
+    adjusted = [0.0] * len(ps)
+    highest = 0.0
+    for rank, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
+        highest = max(highest, min(1.0, (len(ps) - rank) * ps[index]))
+        adjusted[index] = highest
+    return adjusted
