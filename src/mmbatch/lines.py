@@ -1,0 +1,209 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The words and cells of a report, in no particular markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from mmbatch.machine import machine_line
+from mmbatch.record import Control, Limit, Record, Row, RowRatio
+from mmbatch.samples import AUTO, BASE
+from mmbatch.statistics import MAX_BAND, Verdict
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row: seven cells, its verdict, and whether it is no build of ours (control, limit)."""
+
+    cells: tuple[str, str, str, str, str, str, str]
+    verdict: str
+    aside: bool = False
+
+
+@dataclass(frozen=True)
+class CaseTable:
+    """The rows of one case under its title and the headings of the seven columns."""
+
+    title: str
+    headings: tuple[str, str, str, str, str, str, str]
+    lines: tuple[Line, ...]
+
+
+def duration(median: float | None, unit: str) -> str:
+    """A median as text.
+
+    Args:
+        median: in `unit`; None gives "-".
+        unit: "ns" is written as us below 1 ms and as ms from there on; others as they are.
+
+    Returns:
+        Number and unit, four digits or so.
+    """
+    if median is None:
+        return "-"
+    if unit != "ns":
+        return f"{median:.4g} {unit}"
+    scaled, name = (median / 1e6, "ms") if median >= 1e6 else (median / 1e3, "us")
+    return f"{scaled:.{1 if scaled >= 100 else 2}f} {name}"
+
+
+def _each(per_item: float | None, unit: str) -> str:
+    return "-" if per_item is None else f"{per_item:.3g} {unit}"
+
+
+def _interval(ci95: tuple[float, float]) -> str:
+    return f"{ci95[0]:.3f} .. {ci95[1]:.3f}"
+
+
+def _row_line(row: Row) -> Line:
+    return Line(
+        (
+            row.variant,
+            duration(row.median, row.unit),
+            _each(row.per_item, row.unit),
+            f"{row.ratio.median:.3f}" if row.ratio else "-",
+            _interval(row.ratio.ci95) if row.ratio else "-",
+            row.verdict,
+            f"{row.of_limit.median:.2f}" if row.of_limit else "-",
+        ),
+        row.verdict,
+    )
+
+
+def _control_word(control: Control) -> str:
+    if control.image_equal is not True:
+        return Verdict.NOT_EQUAL if control.image_equal is False else Verdict.NOT_CHECKED
+    if control.band is None:
+        return Verdict.TOO_FEW
+    return f"noise band +-{control.band:.1%}".replace("%", " %")
+
+
+def _control_line(control: Control) -> Line:
+    return Line(
+        (
+            "control (= base)",
+            duration(control.median, control.unit),
+            _each(control.per_item, control.unit),
+            "-" if control.ratio is None else f"{control.ratio:.3f}",
+            _interval(control.ci95) if control.ci95 else "-",
+            _control_word(control),
+            "",
+        ),
+        "",
+        aside=True,
+    )
+
+
+def _limit_line(limit: Limit) -> Line:
+    median = duration(limit.median, limit.unit)
+    each = _each(limit.per_item, limit.unit)
+    return Line((f"limit: {limit.name}", median, each, "", "", "", "1.00"), "", aside=True)
+
+
+def _cases(record: Record) -> dict[tuple[str, str], list[Row]]:
+    cases: dict[tuple[str, str], list[Row]] = {}
+    for row in record.rows:
+        cases.setdefault((row.speedup, row.case), []).append(row)
+    return cases
+
+
+def case_tables(record: Record) -> Iterator[CaseTable]:
+    """The tables of a record, one for each case, in the order of the run.
+
+    Args:
+        record: what was measured.
+
+    Yields:
+        Base, control, the variants, the limits.
+    """
+    for key, rows in _cases(record).items():
+        lines = [_row_line(row) for row in rows]
+        controls = [one for one in record.controls if (one.speedup, one.case) == key]
+        lines[1:1] = [_control_line(control) for control in controls]
+        limits = [one for one in record.limits if (one.speedup, one.case) == key]
+        lines += [_limit_line(limit) for limit in limits]
+        first = rows[0]
+        pairs = max((row.detail.pairs for row in rows if row.detail), default=0)
+        title = (
+            f"{first.speedup} {first.case} ({first.regime}): "
+            f"{first.items:,} {first.item}s, {pairs} pairs"
+        )
+        each = f"per {first.item}"
+        headings = ("variant", "median", each, "ratio", "95 % interval", "verdict", "x limit")
+        yield CaseTable(title, headings, tuple(lines))
+
+
+def head(record: Record) -> Iterator[str]:
+    """The lines between the command and the tables: machine, kernel, what the columns mean."""
+    yield f"machine: {machine_line(record.machine)}"
+    kernel = record.kernel
+    yield (
+        f"kernel: {kernel.release} ({kernel.source}, config {kernel.config_sha256[:12]}), "
+        f"{record.engine} engine, started {record.started}"
+    )
+    yield (
+        "ratio: base time / variant time, median of pairs, above 1 is faster; "
+        "x limit: variant time / limit time"
+    )
+
+
+def _change(ratio: RowRatio) -> str:
+    lo, hi = ratio.ci95
+    return f"ratio {ratio.median:.3f}, 95 % interval {lo:.3f} to {hi:.3f}"
+
+
+def _auto(row: Row) -> str:
+    if row.ratio is None:
+        return f"{row.case}: {row.verdict}"
+    limit = f"; {row.of_limit.median:.2f} x the limit" if row.of_limit else ""
+    if row.verdict == Verdict.FASTER:
+        words = f"auto is {row.ratio.median:.2f} times as fast as base"
+    elif row.verdict == Verdict.SLOWER:
+        words = f"auto is SLOWER: it takes {1 / row.ratio.median:.2f} times as long as base"
+    else:
+        words = f"auto against base: {row.verdict}"
+    return f"{row.case}: {words} ({_change(row.ratio)}{limit})"
+
+
+def _losing(record: Record) -> str:
+    slower = [row for row in record.rows if row.verdict == Verdict.SLOWER and row.ratio]
+    if slower:
+        named = [
+            f"{row.variant} in {row.case} ({row.ratio.median:.3f})" for row in slower if row.ratio
+        ]
+        return f"Slower than base: {', '.join(named)}."
+    compared = [row for row in record.rows if row.variant != BASE]
+    shown = {Verdict.FASTER, Verdict.NO_DIFFERENCE}
+    if all(row.verdict in shown for row in compared):
+        return "No row is slower than base."
+    return "No row is shown to be slower than base, but not every row could be judged."
+
+
+def closing(record: Record) -> Iterator[str]:
+    """What the tables say, in sentences.
+
+    Args:
+        record: what was measured.
+
+    Yields:
+        Notes, failed checks, noise, losing rows, and at last a verdict on `auto` for each case.
+    """
+    for note in record.notes:
+        yield f"note: {note}"
+    unproven = [row for row in record.rows if row.image_equal is not True]
+    if unproven:
+        named = ", ".join(f"{row.variant} in {row.case}" for row in unproven)
+        yield f"Equality with base failed or was not checked, so no number is shown: {named}."
+    for control in record.controls:
+        if control.too_noisy and control.band is not None:
+            yield (
+                f"TOO NOISY: in {control.case} base differs from its own copy by up to "
+                f"{100 * control.band:.0f} % (allowed: {100 * MAX_BAND:.0f} %), so nothing is "
+                "claimed there; run again with nothing else running."
+            )
+    yield f"samples.jsonl: sha256 {record.samples_sha256}"
+    yield _losing(record)
+    for row in record.rows:
+        if row.variant == AUTO:
+            yield _auto(row) + "."
