@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Lets `python -m mmbatch` run the command line."""
+
+import sys
+
+from mmbatch.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main())

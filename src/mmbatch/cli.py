@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The command line: verbs, and how their failures end."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from types import FrameType
+from typing import cast
+
+import click
+
+from mmbatch.cache import error_from_os
+from mmbatch.errors import ExitCode, MmbatchError
+
+VERBS = {
+    "bench": "Measure a speed-up on this machine against the real kernel.",
+    "doctor": "Check that this machine has what mmbatch needs.",
+    "test": "Run this project's own tests.",
+}
+"""Every verb and its line of help; each lives in mmbatch.commands.<verb> as `command`."""
+
+_INTERRUPTED = 130
+_BROKEN_PIPE = 141
+_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+
+
+class LazyGroup(click.Group):
+    """A group that imports a verb's module only when the verb is called."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs' names."""
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one verb; None when there is no such verb."""
+        if cmd_name not in VERBS:
+            return None
+        module = importlib.import_module(f"mmbatch.commands.{cmd_name}")
+        return cast("click.Command", module.command)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of verbs without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, VERBS[name]) for name in self.list_commands(ctx)])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name=None, version="0.1.0", prog_name="mmbatch")
+def cli() -> None:
+    """Three slow loops of Linux memory management, batched, proven equal and measured.
+
+    Exit codes: 0 good, 1 failed or slower, 2 usage, 3 a splice did not match exactly,
+    4 too noisy to tell, 77 not applicable here.
+    """
+
+
+class _Ended(KeyboardInterrupt):
+    """Someone sent us SIGTERM or SIGHUP: clean up as for Ctrl-C.
+
+    Args:
+        number: the signal.
+    """
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    raise _Ended(number)
+
+
+def _tell(text: str) -> None:
+    try:
+        sys.stderr.write(f"mmbatch: {text}\n")
+        sys.stderr.flush()
+    except OSError:
+        pass
+
+
+def _run(argv: Sequence[str] | None) -> int:
+    """Run a verb; every failure that a user can cause becomes an exit code here."""
+    try:
+        result = cli.main(
+            args=None if argv is None else list(argv), prog_name="mmbatch", standalone_mode=False
+        )
+        sys.stdout.flush()
+    except (KeyboardInterrupt, click.exceptions.Abort) as error:
+        return _interrupted(error)
+    except click.ClickException as error:
+        error.show()
+        return int(ExitCode.USAGE)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            return _BROKEN_PIPE
+        if error.errno not in _DISK_ERRORS:
+            raise
+        return _failed(error_from_os(error, "write a file"))
+    except MmbatchError as error:
+        return _failed(error)
+    return result if isinstance(result, int) else 0
+
+
+def _failed(error: MmbatchError) -> int:
+    _tell(f"tried to {error.tried}: found {error.found}. {error.todo}.")
+    return int(error.code)
+
+
+def _interrupted(error: BaseException) -> int:
+    _tell("interrupted; nothing was left half-written")
+    ended = error if isinstance(error, _Ended) else error.__context__  # click makes it an Abort
+    return 128 + ended.number if isinstance(ended, _Ended) else _INTERRUPTED
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Args:
+        argv: arguments without the program's name; by default the process's own.
+
+    Returns:
+        The exit code; nothing a user can cause leaves as a traceback.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="replace")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _on_signal)
+    code = _run(argv)
+    if code == _BROKEN_PIPE:  # or the interpreter complains when it closes stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return code

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a person sees while we work: phase lines and progress on stderr, results on stdout."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import sys
+import time
+from collections.abc import Callable, Generator
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
+
+import click
+
+if TYPE_CHECKING:
+    import rich.console
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Progress(Protocol):
+    """Counted work in progress."""
+
+    def advance(self, amount: float = 1) -> None:
+        """Count some of the work as done."""
+
+    def update(self, done: float, text: str | None = None) -> None:
+        """Set how much is done, and what is being done now."""
+
+
+class Console:
+    """One verb's mouth: `say` for phases, `progress` for counted work, `out` for results.
+
+    Args:
+        verbosity: -1 says nothing but results, 0 phases, 1 details too.
+    """
+
+    def __init__(self, verbosity: int = 0) -> None:
+        """Start the clock of the phase lines."""
+        self.verbosity = verbosity
+        self._start = time.monotonic()
+
+    @functools.cached_property
+    def out(self) -> rich.console.Console:
+        """The console for results: standard output, in colour only on a terminal."""
+        return _rich_console(stderr=False)
+
+    @functools.cached_property
+    def err(self) -> rich.console.Console:
+        """The console for everything else: standard error."""
+        return _rich_console(stderr=True)
+
+    def say(self, text: str) -> None:
+        """Print one phase line with the seconds since the start, unless told to be quiet."""
+        if self.verbosity >= 0:
+            self._line(text)
+
+    def detail(self, text: str) -> None:
+        """Print a line that only -v shows."""
+        if self.verbosity >= 1:
+            self._line(text)
+
+    def result(self, text: str = "") -> None:
+        """Print a line of the result on standard output, as it is."""
+        self.out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def _line(self, text: str) -> None:
+        elapsed = time.monotonic() - self._start
+        self.err.print(f"[{elapsed:3.0f} s] {text}", markup=False, highlight=False, soft_wrap=True)
+
+    @contextlib.contextmanager
+    def progress(
+        self, title: str, total: float | None, unit: str = ""
+    ) -> Generator[Progress, None, None]:
+        """Show counted work: a bar on a terminal, only the title's line elsewhere.
+
+        Args:
+            title: what is going on.
+            total: how much there is in all; None when that is not known.
+            unit: what is counted, for the bar's end ("files").
+        """
+        if self.verbosity < 0 or not self.err.is_terminal or self.err.is_dumb_terminal:
+            self.say(title)
+            yield _Silent()
+            return
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+        from rich.progress import Progress as RichProgress
+
+        with RichProgress(
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn(unit, markup=False),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+            console=self.err,
+            transient=True,
+        ) as bar:
+            task = bar.add_task(title, total=total)
+            yield _Bar(bar, task)
+        self.say(title)
+
+
+class _Silent:
+    def advance(self, amount: float = 1) -> None:
+        """Say nothing."""
+
+    def update(self, done: float, text: str | None = None) -> None:
+        """Say nothing."""
+
+
+class _Bar:
+    def __init__(self, bar: Any, task: Any) -> None:
+        self._bar = bar
+        self._task = task
+
+    def advance(self, amount: float = 1) -> None:
+        self._bar.advance(self._task, amount)
+
+    def update(self, done: float, text: str | None = None) -> None:
+        more = {} if text is None else {"description": text}
+        self._bar.update(self._task, completed=done, **more)
+
+
+def output_options(function: Callable[Concatenate[Console, P], R]) -> Callable[P, R]:
+    """Give a verb -q and -v, and its Console as the first argument."""
+
+    @click.option("-q", "--quiet", is_flag=True, help="Print results only.")
+    @click.option("-v", "--verbose", is_flag=True, help="Print details too.")
+    @functools.wraps(function)
+    def verb(*args: Any, quiet: bool, verbose: bool, **kwargs: Any) -> R:
+        if quiet and verbose:
+            raise click.UsageError("-q and -v exclude each other.")
+        return function(Console(verbose - quiet), *args, **kwargs)
+
+    return cast("Callable[P, R]", verb)
+
+
+def _rich_console(stderr: bool) -> rich.console.Console:
+    """Return a console on a standard stream, which is plain when that is no terminal."""
+    from rich.console import Console as RichConsole
+
+    stream = sys.stderr if stderr else sys.stdout
+    plain = not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb"
+    return RichConsole(
+        file=stream,
+        force_terminal=not plain,
+        no_color=True if plain or os.environ.get("NO_COLOR") else None,
+        width=None if stream.isatty() else 160,
+        highlight=False,
+    )
