@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -148,16 +148,17 @@ def parse(line: str, line_number: int = 0) -> Event:
     kind = _KINDS.get(str(data.get("event")))
     if kind is None:
         raise _malformed(line_number, f"unknown event {data.get('event')!r}")
-    fields: dict[str, Any] = {}
-    for name in kind.__dataclass_fields__:
+    values: dict[str, Any] = {}
+    for field in fields(kind):
+        name = field.name
         if name not in data:
             raise _malformed(line_number, f"event {kind.event!r} lacks {name!r}")
         try:
-            fields[name] = _convert(str(kind.__annotations__[name]), data[name])
+            values[name] = _convert(str(field.type), data[name])
         except ValueError:
             wrong = f"event {kind.event!r} has {name!r} = {data[name]!r}"
             raise _malformed(line_number, wrong) from None
-    event = kind(**fields)
+    event = kind(**values)
     if isinstance(event, Sample) and (event.ns == 0 or event.half > 1):
         raise _malformed(line_number, f"a sample of {event.ns} ns in half {event.half}")
     if isinstance(event, Case) and (event.items == 0 or BASE not in event.variants):

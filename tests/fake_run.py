@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Made-up runs of an engine, the same on every machine."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from mmbatch.machine import Machine
+from mmbatch.record import KernelInfo, Record
+from mmbatch.results import build_record
+from mmbatch.runs import collect
+from mmbatch.samples import Case, Done, Engine, Equal, Event, Note, Sample, is_limit
+
+ENGINE = Engine("zone_device", ("base", "control", "patched"), 64, {"erms": True, "fsrm": False})
+FSDAX = {
+    "base": 220e6,
+    "control": 220e6,
+    "copy": 150e6,
+    "wide": 88e6,
+    "auto": 88e6,
+    "limit:rep stosq": 82e6,
+}
+SMALL = {
+    "base": 400e3,
+    "control": 400e3,
+    "copy": 400e3,
+    "wide": 440e3,
+    "auto": 404e3,
+    "limit:rep stosq": 170e3,
+}
+COMMAND = "mmbatch bench zone_device --kernel 7.3 --json out.json"
+
+
+def machine() -> Machine:
+    return Machine(
+        cpu="Example CPU 9000",
+        arch="x86_64",
+        family=25,
+        model=1,
+        stepping=1,
+        flags={"rep_good": True, "erms": True, "fsrm": False, "movdir64b": False},
+        cores=2,
+        llc_bytes=32 << 20,
+        mem_bytes=8 << 30,
+        available_bytes=7 << 30,
+        hypervisor="kvm",
+        load=0.25,
+        governor="",
+        thp="madvise",
+        host_kernel="6.12.9",
+        compiler="gcc (Debian) 14.2.0",
+    )
+
+
+def kernel() -> KernelInfo:
+    return KernelInfo("7.3.1", "linux-source-7.3 7.3.1-1", "ab" * 32)
+
+
+def case_events(
+    name: str = "fsdax-100G",
+    times: Mapping[str, float] = FSDAX,
+    *,
+    blocks: int = 10,
+    noise: float = 0.004,
+    regime: str = "cold, altmap",
+    items: int = 26_214_400,
+    unit: str = "ns",
+) -> Iterator[Event]:
+    """Events of a case: noise takes the five steps of +-`noise`, differently for each variant."""
+    variants = tuple(times)
+    yield Case(name, regime, unit, "descriptor", items, items * 64, variants, blocks * 2)
+    for variant in variants:
+        if not is_limit(variant) and variant != "base":
+            yield Equal(name, variant, True, items * 64, "")
+    for block in range(blocks):
+        turn = variants[block % len(variants) :] + variants[: block % len(variants)]
+        for half, order in enumerate((turn, turn[::-1])):
+            for pos, variant in enumerate(order):
+                step = (7 * block + 3 * half + (1 + variants.index(variant)) * (block + 2)) % 5 - 2
+                ns = round(times[variant] * (1 + noise * step / 2))
+                yield Sample(name, variant, block, half, pos, ns)
+
+
+def run_events(*cases: Sequence[Event]) -> list[Event]:
+    return [ENGINE, *(event for case in cases for event in case), Done()]
+
+
+def record_of(events: Sequence[Event], command: str = COMMAND) -> Record:
+    return build_record(collect(events), machine(), kernel(), command, "2026-01-02T03:04:05+00:00")
+
+
+def mixed() -> list[Event]:
+    """A case that wins, and one that loses."""
+    return run_events(
+        list(case_events()),
+        list(case_events("small-hot", SMALL, regime="hot", items=131_072)),
+    )
+
+
+def broken() -> list[Event]:
+    """`wide` leaves other bytes behind, nobody checked `copy`, and the engine was killed."""
+    events: list[Event] = []
+    for event in mixed()[:-1]:
+        if isinstance(event, Equal) and event.variant == "copy" and event.case == "small-hot":
+            continue
+        if isinstance(event, Equal) and event.variant == "wide":
+            events.append(Equal(event.case, "wide", False, 64, "byte 40 of descriptor 7"))
+        else:
+            events.append(event)
+    return [*events, Note("small-hot", "the arena was moved once")]
+
+
+def noisy() -> list[Event]:
+    """The control alone is 15 % off in one case of two."""
+    off = {**FSDAX, "control": 220e6 * 1.15}
+    return run_events(
+        list(case_events("fsdax-100G", off)),
+        list(case_events("small-hot", {**SMALL, "auto": 300e3}, regime="hot", items=131_072)),
+    )
+
+
+def few() -> list[Event]:
+    """Two blocks, four pairs."""
+    return run_events(list(case_events(blocks=2)))
