@@ -52,8 +52,8 @@ def _each(per_item: float | None, unit: str) -> str:
     return "-" if per_item is None else f"{per_item:.3g} {unit}"
 
 
-def _interval(ci95: tuple[float, float]) -> str:
-    return f"{ci95[0]:.3f} .. {ci95[1]:.3f}"
+def _interval(ci95: tuple[float, float] | None) -> str:
+    return f"{ci95[0]:.3f} .. {ci95[1]:.3f}" if ci95 else "-"
 
 
 def _row_line(row: Row) -> Line:
@@ -86,7 +86,7 @@ def _control_line(control: Control) -> Line:
             duration(control.median, control.unit),
             _each(control.per_item, control.unit),
             "-" if control.ratio is None else f"{control.ratio:.3f}",
-            _interval(control.ci95) if control.ci95 else "-",
+            _interval(control.ci95),
             _control_word(control),
             "",
         ),
@@ -149,8 +149,10 @@ def head(record: Record) -> Iterator[str]:
 
 
 def _change(ratio: RowRatio) -> str:
-    lo, hi = ratio.ci95
-    return f"ratio {ratio.median:.3f}, 95 % interval {lo:.3f} to {hi:.3f}"
+    words = f"ratio {ratio.median:.3f}"
+    if ratio.ci95:
+        words += f", 95 % interval {ratio.ci95[0]:.3f} to {ratio.ci95[1]:.3f}"
+    return words
 
 
 def _auto(row: Row) -> str:

@@ -37,11 +37,14 @@ class KernelInfo:
 
 @dataclass(frozen=True)
 class RowRatio:
-    """Median of paired ratios against `vs`, with its 95 % interval [lo, hi]."""
+    """Median of paired ratios against `vs`, with its 95 % interval [lo, hi].
+
+    With fewer than 6 pairs no interval is honest, and `ci95` is None.
+    """
 
     vs: str
     median: float
-    ci95: tuple[float, float]
+    ci95: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -128,8 +131,8 @@ class Control:
         median: of the samples; None without a passed equality check.
         per_item: median divided by items.
         ratio: median of paired ratios; None where there are no pairs.
-        ci95: its 95 % interval.
-        band: half-width of the interval widened to be symmetric around 1.
+        ci95: its 95 % interval; None with fewer than 6 pairs.
+        band: half-width of the interval widened to be symmetric around 1; None without one.
         too_noisy: whether it voids the run.
         image_equal: see `Row`.
     """
@@ -180,8 +183,9 @@ def _check_numbers(record: Record) -> None:
         _require(proven or not shown, f"{where} has numbers but no passed equality check")
         _require(row.items > 0, f"{where} has no items")
     intervals = [one.ci95 for row in record.rows for one in (row.ratio, row.of_limit) if one]
-    intervals += [control.ci95 for control in record.controls if control.ci95]
-    _require(all(0 < lo <= hi for lo, hi in intervals), "an interval is not 0 < lo <= hi")
+    intervals += [control.ci95 for control in record.controls]
+    for interval in intervals:
+        _require(not interval or 0 < interval[0] <= interval[1], "an interval is not 0 < lo <= hi")
 
 
 def from_dict(data: Any) -> Record:

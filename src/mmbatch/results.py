@@ -39,6 +39,14 @@ def _ratio(case: CaseRun, first: str, second: str) -> Ratio | None:
     return statistics.paired_ratio(pairs.first, pairs.second, pairs.blocks)
 
 
+def _interval(ratio: Ratio | None) -> tuple[float, float] | None:
+    return (ratio.lo, ratio.hi) if ratio and ratio.pairs >= statistics.MIN_PAIRS else None
+
+
+def _row_ratio(vs: str, ratio: Ratio | None) -> RowRatio | None:
+    return RowRatio(vs, ratio.median, _interval(ratio)) if ratio else None
+
+
 def _limits(case: CaseRun, speedup: str) -> list[Limit]:
     limits = []
     for variant in filter(is_limit, case.case.variants):
@@ -71,8 +79,8 @@ def _control(case: CaseRun, speedup: str, ratio: Ratio | None) -> Control | None
         median,
         None if median is None else median / case.case.items,
         ratio.median if ratio else None,
-        (ratio.lo, ratio.hi) if ratio else None,
-        statistics.control_band(ratio) if ratio else None,
+        _interval(ratio),
+        statistics.control_band(ratio) if ratio and _interval(ratio) else None,
         bool(ratio and statistics.too_noisy(ratio)),
         case.equality(CONTROL),
     )
@@ -94,7 +102,8 @@ def _row(
     times = case.times(variant)
     numbers = statistics.summary(times) if times else None
     ratio = _ratio(case, BASE, variant) if variant != BASE else None
-    of_limit = _ratio(case, variant, LIMIT_PREFIX + limit.name) if limit else None
+    limit_name = LIMIT_PREFIX + limit.name if limit else ""
+    of_limit = _ratio(case, variant, limit_name) if limit else None
     pairs = case.pairs(BASE, variant)
     p = statistics.wilcoxon_p(pairs.first, pairs.second) if ratio else None
     return Row(
@@ -108,12 +117,8 @@ def _row(
         item=case.case.item,
         items=case.case.items,
         per_item=numbers.median / case.case.items if numbers else None,
-        ratio=RowRatio(BASE, ratio.median, (ratio.lo, ratio.hi)) if ratio else None,
-        of_limit=(
-            RowRatio(LIMIT_PREFIX + limit.name, of_limit.median, (of_limit.lo, of_limit.hi))
-            if limit and of_limit
-            else None
-        ),
+        ratio=_row_ratio(BASE, ratio),
+        of_limit=_row_ratio(limit_name, of_limit),
         verdict=_verdict(case, variant, ratio, control),
         image_equal=True if variant == BASE and numbers else case.equality(variant),
         detail=(
