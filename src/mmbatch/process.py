@@ -12,31 +12,17 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from mmbatch.errors import MmbatchError
+from mmbatch.outcome import Result, raise_unless_good, too_slow
 from mmbatch.programs import child_env, guarded
 
+__all__ = ["Result", "pipeline", "run", "stream"]
+
 _TERM_GRACE_S = 3.0
-_QUOTED_LINES = 12
 _KEPT_BYTES = 64 * 1024
-
-
-@dataclass(frozen=True)
-class Result:
-    """How a program ended.
-
-    Attributes:
-        rc: exit status, negative for a signal.
-        stdout: what it printed; with a log, the last 64 KiB of both of its streams.
-        stderr: what it printed there; empty with a log.
-    """
-
-    rc: int
-    stdout: str
-    stderr: str
 
 
 def run(
@@ -49,6 +35,7 @@ def run(
     timeout_s: float | None = None,
     check: bool = True,
     stdin: str | None = None,
+    errors: str = "replace",
     foreground: bool = False,
 ) -> Result:
     """Run a program to its end; it and all its children are gone when this returns or raises.
@@ -62,6 +49,7 @@ def run(
         timeout_s: seconds after which it is stopped.
         check: raise when it ends with anything but 0.
         stdin: text for its standard input; none means an empty one.
+        errors: how to decode output that is not UTF-8, as `bytes.decode` takes it.
         foreground: leave it in our process group, on our terminal, printing there; for sudo
             and the like, which ask for a password.
 
@@ -89,14 +77,14 @@ def run(
             try:
                 process.wait(timeout=timeout_s)
             except subprocess.TimeoutExpired:
-                raise _too_slow(argv, tried, timeout_s) from None
+                raise too_slow(argv, tried, timeout_s) from None
         if log is None:
-            result = Result(process.returncode, _read(out, 0), _read(err, 0))
+            result = Result(process.returncode, _read(out, 0, errors), _read(err, 0))
         else:
             size = os.fstat(out.fileno()).st_size
             result = Result(process.returncode, _read(out, max(start, size - _KEPT_BYTES)), "")
     if check:
-        _raise_unless_good(result, argv, tried, log)
+        raise_unless_good(result, argv, tried, log)
     return result
 
 
@@ -146,10 +134,10 @@ def stream(
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 process.wait(timeout=left)
             except (TimeoutError, subprocess.TimeoutExpired):
-                raise _too_slow(argv, tried, timeout_s) from None
+                raise too_slow(argv, tried, timeout_s) from None
         result = Result(process.returncode, "", _read(err, start))
     if check:
-        _raise_unless_good(result, argv, tried, log)
+        raise_unless_good(result, argv, tried, log)
 
 
 def pipeline(
@@ -266,7 +254,7 @@ def _run_in_foreground(
         raise
     result = Result(process.returncode, "", "")
     if check:
-        _raise_unless_good(result, argv, tried, None)
+        raise_unless_good(result, argv, tried, None)
     return result
 
 
@@ -280,34 +268,6 @@ def _open_log(log: Path | None, argv: Sequence[str | Path]) -> IO[bytes]:
     return handle
 
 
-def _read(handle: IO[bytes], start: int) -> str:
+def _read(handle: IO[bytes], start: int, errors: str = "replace") -> str:
     handle.seek(start)
-    return handle.read().decode(errors="replace")
-
-
-def _too_slow(argv: Sequence[str | Path], tried: str, timeout_s: float | None) -> MmbatchError:
-    return MmbatchError(
-        tried,
-        f"{Path(argv[0]).name} did not finish within {timeout_s:g} s",
-        "try again, on a machine with less other load",
-    )
-
-
-def _raise_unless_good(
-    result: Result, argv: Sequence[str | Path], tried: str, log: Path | None
-) -> None:
-    if result.rc == 0:
-        return
-    lines = [line for line in (result.stdout + "\n" + result.stderr).splitlines() if line.strip()]
-    last = lines[-1].strip() if lines else "it said nothing"
-    ended = f"ended with {result.rc}"
-    if result.rc < 0:
-        ended = f"was ended by signal {signal.Signals(-result.rc).name}"
-    if any("No space left on device" in line for line in lines):
-        todo = "free some space on that disk, or set XDG_CACHE_HOME to a folder on another one"
-    elif log is not None:
-        todo = "the whole output is in " + os.fspath(log)
-        last = "\n  " + "\n  ".join(lines[-_QUOTED_LINES:]) + "\n" if lines else last
-    else:
-        todo = "run it by hand to see more: " + shlex.join([os.fspath(word) for word in argv])
-    raise MmbatchError(tried, f"{Path(argv[0]).name} {ended}: {last}", todo)
+    return handle.read().decode(errors=errors)

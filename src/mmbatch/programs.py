@@ -13,11 +13,13 @@ from mmbatch.errors import MmbatchError
 
 PROGRAM_PACKAGES: Mapping[str, str] = {
     "apt-cache": "apt",
+    "apt-config": "apt",
     "apt-get": "apt",
     "bc": "bc",
     "bison": "bison",
     "clang": "clang",
     "cpio": "cpio",
+    "dpkg": "dpkg",
     "dpkg-deb": "dpkg",
     "dpkg-query": "dpkg",
     "flex": "flex",

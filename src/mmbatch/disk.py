@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Write whole files and folders or none, and say it well when the disk won't have them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+from mmbatch.errors import MmbatchError
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "there is no permission to write",
+    errno.EPERM: "there is no permission to write",
+    errno.ENOTDIR: "a part of the path is not a folder",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def error_from_os(error: OSError, tried: str) -> MmbatchError:
+    """Turn an operating system's error into one sentence.
+
+    Args:
+        error: what the system said.
+        tried: what was being done, as a phrase.
+
+    Returns:
+        An error which names the file, the reason, the room left, and what to do.
+    """
+    found = _REASONS.get(error.errno or 0, error.strerror or str(error))
+    place = Path(os.fsdecode(error.filename)) if error.filename is not None else None
+    if place is not None:
+        found = f"{place}: {found}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if place is not None:
+            with contextlib.suppress(OSError):
+                found += f", {free_bytes(place) / 1e6:.0f} MB are free"
+        todo = "free some space, or set XDG_CACHE_HOME to a folder on another disk"
+    else:
+        todo = "make it writable, or set XDG_CACHE_HOME to a folder that is"
+    return MmbatchError(tried, found, todo)
+
+
+def free_bytes(path: Path) -> int:
+    """Return the bytes free for us on the file system of a path, which need not exist yet."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def require_space(path: Path, needed_bytes: int, what: str) -> None:
+    """Raise MmbatchError unless a path's file system has that many bytes free.
+
+    Args:
+        path: where it will be written; need not exist yet.
+        needed_bytes: room needed, in bytes.
+        what: what needs it, as a phrase ("unpack linux 7.3").
+    """
+    free = free_bytes(path)
+    if free < needed_bytes:
+        raise MmbatchError(
+            what,
+            f"it needs {needed_bytes / 1e9:.1f} GB in {path} and {free / 1e9:.1f} GB are free",
+            "free some space, or set XDG_CACHE_HOME to a folder on another disk",
+        )
+
+
+def atomic_write(path: Path, content: bytes | str) -> None:
+    """Write a whole file or nothing: readers see the old content or the new.
+
+    Args:
+        path: the file; its folder is made when missing.
+        content: what goes in; text is written as UTF-8.
+
+    Raises:
+        MmbatchError: no room or no permission.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    temporary: str | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=temporary_prefix(path.name), dir=path.parent)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            os.fchmod(file.fileno(), 0o644)
+        Path(temporary).replace(path)
+        temporary = None
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fspath(path)
+        raise error_from_os(error, f"write {path.name}") from error
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def atomic_dir(final: Path) -> Generator[Path, None, None]:
+    """Yield a folder beside `final` which takes its place when the block ends well.
+
+    When the block raises, the folder is removed and `final` is as it was. When it succeeds
+    and `final` was there already, the new one replaces it.
+
+    Args:
+        final: the folder to make.
+
+    Raises:
+        MmbatchError: no room or no permission.
+    """
+    tried = f"write {final.name}"
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=temporary_prefix(final.name), dir=final.parent))
+        temporary.chmod(0o755)
+    except OSError as error:
+        raise error_from_os(error, tried) from error
+    old: Path | None = None
+    try:
+        yield temporary
+        if final.exists():
+            old = temporary.with_name(temporary.name + "-old")
+            final.rename(old)
+        temporary.rename(final)
+    except OSError as error:
+        if error.errno in _REASONS:
+            raise error_from_os(error, tried) from error
+        raise
+    finally:
+        if temporary.exists():
+            shutil.rmtree(temporary, ignore_errors=True)
+        if old is not None:
+            if not final.exists():
+                old.rename(final)
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def temporary_prefix(name: str) -> str:
+    """Return how a temporary's name starts, by which it is swept when we die.
+
+    Args:
+        name: what it will become.
+    """
+    return f".tmp-{os.getpid()}-{name[:40]}-"
