@@ -9,10 +9,12 @@ from __future__ import annotations
 import os
 import platform
 import re
-import subprocess
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from mmbatch import process
+from mmbatch.errors import MmbatchError
 
 FLAGS = ("rep_good", "erms", "fsrm", "movdir64b", "clzero", "avx512f")
 """CPU flags that choose between copy methods, as /proc/cpuinfo spells them."""
@@ -169,19 +171,12 @@ def _read(path: Path) -> str:
         return ""
 
 
-def _say(command: Sequence[str]) -> str:
-    """Output of a small command in plain English, empty where it can't be run."""
+def _say(argv: Sequence[str]) -> str:
+    """Output of a small command, empty where it can't be run."""
     try:
-        done = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=10,
-            check=False,
-            env={**os.environ, "LC_ALL": "C"},
-        )
-    except (OSError, subprocess.SubprocessError):
+        return process.run(argv, tried="describe this machine", timeout_s=10, check=False).stdout
+    except MmbatchError:
         return ""
-    return done.stdout.decode(errors="replace")
 
 
 def _caches(root: Path) -> list[tuple[str, str, str]]:
@@ -191,11 +186,12 @@ def _caches(root: Path) -> list[tuple[str, str, str]]:
     return [(level, kind, size) for level, kind, size in read]
 
 
-def describe(root: Path = Path("/")) -> Machine:
+def describe(root: Path = Path("/"), say: Callable[[Sequence[str]], str] = _say) -> Machine:
     """Describe this machine.
 
     Args:
         root: where /proc and /sys are; tests give a folder.
+        say: runs a command and returns what it prints, empty where there is none.
 
     Returns:
         The machine; what can't be read is None or empty, never an error.
@@ -203,7 +199,7 @@ def describe(root: Path = Path("/")) -> Machine:
     cpu = parse_cpuinfo(_read(root / "proc/cpuinfo"))
     memory = parse_meminfo(_read(root / "proc/meminfo"))
     load = _read(root / "proc/loadavg").split()
-    compiler = _say(["gcc", "--version"]).splitlines()
+    compiler = say(["gcc", "--version"]).splitlines()
     return Machine(
         cpu=cpu.name,
         arch=platform.machine(),
@@ -212,10 +208,10 @@ def describe(root: Path = Path("/")) -> Machine:
         stepping=cpu.stepping,
         flags={flag: flag in cpu.flags for flag in FLAGS},
         cores=len(os.sched_getaffinity(0)),
-        llc_bytes=pick_llc(_caches(root)) or parse_getconf_llc(_say(["getconf", "-a"])),
+        llc_bytes=pick_llc(_caches(root)) or parse_getconf_llc(say(["getconf", "-a"])),
         mem_bytes=memory.get("MemTotal"),
         available_bytes=memory.get("MemAvailable"),
-        hypervisor=parse_hypervisor(_say(["systemd-detect-virt", "--vm"]), cpu.flags),
+        hypervisor=parse_hypervisor(say(["systemd-detect-virt", "--vm"]), cpu.flags),
         load=float(load[0]) if load else None,
         governor=_read(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip(),
         thp=parse_chosen(_read(root / "sys/kernel/mm/transparent_hugepage/enabled")),
