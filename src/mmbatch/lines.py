@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mmbatch.machine import machine_line
 from mmbatch.record import Control, Limit, Record, Row, RowRatio
-from mmbatch.samples import AUTO, BASE
+from mmbatch.samples import AUTO
 from mmbatch.statistics import MAX_BAND, Verdict
 
 
@@ -49,7 +49,9 @@ def duration(median: float | None, unit: str) -> str:
 
 
 def _each(per_item: float | None, unit: str) -> str:
-    return "-" if per_item is None else f"{per_item:.3g} {unit}"
+    if per_item is None:
+        return "-"
+    return f"{per_item:.{1 if per_item >= 100 else 2}f} {unit}"
 
 
 def _interval(ci95: tuple[float, float] | None) -> str:
@@ -135,16 +137,17 @@ def case_tables(record: Record) -> Iterator[CaseTable]:
 
 
 def head(record: Record) -> Iterator[str]:
-    """The lines between the command and the tables: machine, kernel, what the columns mean."""
+    """The lines between the command and the tables: machine, kernel, run, what columns mean."""
     yield f"machine: {machine_line(record.machine)}"
     kernel = record.kernel
+    yield f"kernel: {kernel.release} ({kernel.source}, config {kernel.config_sha256[:12]})"
     yield (
-        f"kernel: {kernel.release} ({kernel.source}, config {kernel.config_sha256[:12]}), "
-        f"{record.engine} engine, started {record.started}"
+        f"run: {record.engine} engine, {record.started}, "
+        f"samples.jsonl sha256 {record.samples_sha256[:12]}"
     )
     yield (
-        "ratio: base time / variant time, median of pairs, above 1 is faster; "
-        "x limit: variant time / limit time"
+        "ratio: base time / variant time, median of pairs (above 1: faster); "
+        "x limit: time / limit's time"
     )
 
 
@@ -168,18 +171,32 @@ def _auto(row: Row) -> str:
     return f"{row.case}: {words} ({_change(row.ratio)}{limit})"
 
 
-def _losing(record: Record) -> str:
-    slower = [row for row in record.rows if row.verdict == Verdict.SLOWER and row.ratio]
+def _named(rows: Iterable[Row]) -> str:
+    return ", ".join(
+        f"{row.variant} in {row.case}" + (f" ({row.ratio.median:.3f})" if row.ratio else "")
+        for row in rows
+    )
+
+
+def _losing(record: Record) -> Iterator[str]:
+    slower = [row for row in record.rows if row.verdict == Verdict.SLOWER]
+    shown = (Verdict.BASE, Verdict.FASTER, Verdict.NO_DIFFERENCE)
     if slower:
-        named = [
-            f"{row.variant} in {row.case} ({row.ratio.median:.3f})" for row in slower if row.ratio
-        ]
-        return f"Slower than base: {', '.join(named)}."
-    compared = [row for row in record.rows if row.variant != BASE]
-    shown = {Verdict.FASTER, Verdict.NO_DIFFERENCE}
-    if all(row.verdict in shown for row in compared):
-        return "No row is slower than base."
-    return "No row is shown to be slower than base, but not every row could be judged."
+        yield f"Slower than base: {_named(slower)}."
+    elif all(row.verdict in shown for row in record.rows):
+        yield "No row is slower than base."
+    else:
+        yield "No row is shown to be slower than base, but not every row could be judged."
+    slightly = [
+        row
+        for row in record.rows
+        if row.verdict == Verdict.NO_DIFFERENCE
+        and row.ratio
+        and row.ratio.ci95
+        and row.ratio.ci95[1] < 1
+    ]
+    if slightly:
+        yield f"Below 1, though by no more than noise or code layout can do: {_named(slightly)}."
 
 
 def closing(record: Record) -> Iterator[str]:
@@ -195,8 +212,10 @@ def closing(record: Record) -> Iterator[str]:
         yield f"note: {note}"
     unproven = [row for row in record.rows if row.image_equal is not True]
     if unproven:
-        named = ", ".join(f"{row.variant} in {row.case}" for row in unproven)
-        yield f"Equality with base failed or was not checked, so no number is shown: {named}."
+        yield (
+            "Equality with base failed or was not checked, so no number is shown: "
+            f"{_named(unproven)}."
+        )
     for control in record.controls:
         if control.too_noisy and control.band is not None:
             yield (
@@ -204,8 +223,7 @@ def closing(record: Record) -> Iterator[str]:
                 f"{100 * control.band:.0f} % (allowed: {100 * MAX_BAND:.0f} %), so nothing is "
                 "claimed there; run again with nothing else running."
             )
-    yield f"samples.jsonl: sha256 {record.samples_sha256}"
-    yield _losing(record)
+    yield from _losing(record)
     for row in record.rows:
         if row.variant == AUTO:
             yield _auto(row) + "."

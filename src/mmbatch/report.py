@@ -36,6 +36,12 @@ def _ascii(text: str) -> str:
     return "".join(one if " " <= one <= "~" else "?" for one in flat)
 
 
+def _printable(text: str) -> str:
+    """Any script, but no control characters, which could drive a terminal."""
+    flat = " ".join(text.split())
+    return "".join(one if one.isprintable() else "?" for one in flat)
+
+
 def _command(command: str) -> list[str]:
     """The command in lines of at most `WIDTH`, each a word or more, ready to be pasted."""
     lines = ["$"]
@@ -97,11 +103,12 @@ def _rich_case(table: CaseTable) -> RenderableType:
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table(title=Text(table.title), title_justify="left", box=box.SIMPLE_HEAD)
+    grid = Table(title=Text(_printable(table.title)), title_justify="left", box=box.SIMPLE_HEAD)
     for index, heading in enumerate(table.headings):
         grid.add_column(heading, justify="left" if index in (0, 5) else "right", no_wrap=True)
     for line in table.lines:
-        grid.add_row(*(Text(cell, style=_style(line, at)) for at, cell in enumerate(line.cells)))
+        cells = enumerate(map(_printable, line.cells))
+        grid.add_row(*(Text(cell, style=_style(line, at)) for at, cell in cells))
     return grid
 
 
@@ -124,9 +131,9 @@ def rich_table(record: Record) -> RenderableType:
     from rich.text import Text
 
     parts: list[RenderableType] = [Text(line, style="bold") for line in _command(record.command)]
-    parts += [Text(_ascii(sentence)) for sentence in head(record)]
+    parts += [Text(_printable(sentence)) for sentence in head(record)]
     parts += [_rich_case(table) for table in case_tables(record)]
-    parts += [Text(_ascii(sentence)) for sentence in closing(record)]
+    parts += [Text(_printable(sentence)) for sentence in closing(record)]
     return Group(*parts)
 
 
