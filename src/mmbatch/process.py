@@ -9,6 +9,7 @@ import selectors
 import shlex
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -37,6 +38,7 @@ def run(
     stdin: str | None = None,
     errors: str = "replace",
     foreground: bool = False,
+    finish: bool = False,
 ) -> Result:
     """Run a program to its end; it and all its children are gone when this returns or raises.
 
@@ -52,6 +54,8 @@ def run(
         errors: how to decode output that is not UTF-8, as `bytes.decode` takes it.
         foreground: leave it in our process group, on our terminal, printing there; for sudo
             and the like, which ask for a password.
+        finish: let it come to its end when we are interrupted, and only then stop; for what
+            must not be broken off, such as dpkg.
 
     Returns:
         Its exit status and output.
@@ -60,7 +64,7 @@ def run(
         MmbatchError: there is no such program, it took too long, or (with check) it failed.
     """
     if foreground:
-        return _run_in_foreground(argv, tried, cwd, env, check)
+        return _run_in_foreground(argv, tried, cwd, env, check=check, finish=finish)
     with contextlib.ExitStack() as stack:
         if log is None:
             out: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())
@@ -72,10 +76,10 @@ def run(
         given.seek(0)
         start = out.tell()
         with _started(
-            argv, tried, cwd=cwd, env=env, stdin=given, stdout=out, stderr=err
+            argv, tried, cwd=cwd, env=env, stdin=given, stdout=out, stderr=err, guard=not finish
         ) as process:
             try:
-                process.wait(timeout=timeout_s)
+                _wait(process, timeout_s, finish)
             except subprocess.TimeoutExpired:
                 raise too_slow(argv, tried, timeout_s) from None
         if log is None:
@@ -177,11 +181,12 @@ def _started(
     stdin: IO[bytes] | int,
     stdout: IO[bytes] | int,
     stderr: IO[bytes] | int,
+    guard: bool = True,
 ) -> Generator[subprocess.Popen[bytes], None, None]:
     """Start a program in a process group of its own, and stop the group on the way out."""
     try:
         process = subprocess.Popen(
-            guarded(argv, tried),
+            guarded(argv, tried, die_with_us=guard),
             cwd=cwd,
             env=child_env(env),
             stdin=stdin,
@@ -201,6 +206,15 @@ def _started(
     finally:
         if process.stdout is not None:
             process.stdout.close()
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, finish: bool) -> None:
+    try:
+        process.wait(timeout=timeout_s)
+    except KeyboardInterrupt:
+        if finish:  # a second Ctrl-C stops it all the same
+            process.wait(timeout=timeout_s)
+        raise
 
 
 def _stop_group(process: subprocess.Popen[bytes]) -> None:
@@ -243,11 +257,16 @@ def _run_in_foreground(
     tried: str,
     cwd: Path | None,
     env: Mapping[str, str] | None,
+    *,
     check: bool,
+    finish: bool,
 ) -> Result:
-    process = subprocess.Popen(guarded(argv, tried), cwd=cwd, env=child_env(env))
+    sys.stdout.flush()
+    process = subprocess.Popen(
+        guarded(argv, tried, die_with_us=not finish), cwd=cwd, env=child_env(env)
+    )
     try:
-        process.wait()
+        _wait(process, None, finish)
     except BaseException:
         process.terminate()
         process.wait()

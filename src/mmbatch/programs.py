@@ -73,12 +73,13 @@ def _setpriv() -> str | None:
     return shutil.which("setpriv")
 
 
-def guarded(argv: Sequence[str | Path], tried: str) -> list[str]:
+def guarded(argv: Sequence[str | Path], tried: str, *, die_with_us: bool = True) -> list[str]:
     """Return argv with its program found, and made to die with us even at kill -9.
 
     Args:
         argv: program and arguments.
         tried: what it is for, as a phrase for the error message.
+        die_with_us: leave it untied when false.
 
     Raises:
         MmbatchError: there is no such program; names its Debian package where we know it.
@@ -90,6 +91,6 @@ def guarded(argv: Sequence[str | Path], tried: str) -> list[str]:
         package = PROGRAM_PACKAGES.get(name)
         todo = f"install it: apt-get install {package}" if package else "install it"
         raise MmbatchError(tried, f"there is no program {name} here", todo)
-    guard = _setpriv()
+    guard = _setpriv() if die_with_us else None
     prefix = [guard, "--pdeathsig", "KILL", "--"] if guard else []
     return [*prefix, found, *words[1:]]
