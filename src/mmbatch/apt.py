@@ -12,13 +12,12 @@ import contextlib
 import hashlib
 import re
 import shlex
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from mmbatch.apt_sources import Mirror, find_mirror, with_keyring, write_sources
-from mmbatch.cache import Cache, atomic_write, temporary_prefix
+from mmbatch.cache import Cache, atomic_write, temporary_dir
 from mmbatch.errors import MmbatchError
 from mmbatch.process import Result, run
 
@@ -177,6 +176,7 @@ class Apt:
             seen.update(new)
             self._stages.append(_Stage(cache.apt / name, mirror, new, architecture))
         self._updated: set[Path] = set()
+        self._complaint = ""
 
     def madison(self, package: str) -> list[tuple[str, str]]:
         """Return the (version, suite) pairs of a package, newest first; empty when none has it.
@@ -213,6 +213,7 @@ class Apt:
                     return self._fetch(stage, package, version, dest)
             self._say(f"{package} {version} could not be fetched; asking the mirror anew")
             self._updated.clear()
+            self._complaint = ""
             for stale in self._stages:
                 stale.forget()
             stage, found = self._find(package)
@@ -225,30 +226,29 @@ class Apt:
 
     def _find(self, package: str) -> tuple[_Stage | None, list[tuple[str, str]]]:
         """Return the first stage that has a package, and its versions there."""
-        complaint = ""
         for stage in self._stages:
             found = stage.madison(package) if stage.age_s() < _MAX_AGE_S else []
             if not found and stage.root not in self._updated:
                 self._say(f"fetching Debian's package lists ({', '.join(stage.suites)})")
-                complaint = stage.update() or complaint
+                self._complaint = stage.update() or self._complaint
                 self._updated.add(stage.root)
                 found = stage.madison(package)
             if found:
                 return stage, found
-            if complaint and not stage.has_indexes():
+            if self._complaint and not stage.has_indexes():
                 break  # no use in waiting for the next stages' time-outs
-        if complaint:
+        if self._complaint:
             raise MmbatchError(
                 f"fetch {package} from the Debian mirror",
-                complaint,
+                self._complaint,
                 "check the network, or give an unpacked kernel with --tree DIR",
             )
         return None, []
 
     @staticmethod
     def _fetch(stage: _Stage, package: str, version: str, dest: Path) -> Path:
-        with tempfile.TemporaryDirectory(prefix=temporary_prefix(package), dir=dest) as folder:
-            path = stage.download(package, version, Path(folder))
+        with temporary_dir(dest, package) as folder:
+            path = stage.download(package, version, folder)
             return path.rename(dest / path.name)
 
 

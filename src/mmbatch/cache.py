@@ -9,6 +9,7 @@ import fcntl
 import os
 import re
 import shutil
+import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 
@@ -17,7 +18,9 @@ from mmbatch.disk import (
     atomic_write,
     error_from_os,
     free_bytes,
+    process_space,
     require_space,
+    temporary_dir,
     temporary_prefix,
 )
 from mmbatch.errors import ExitCode, MmbatchError
@@ -30,10 +33,12 @@ __all__ = [
     "error_from_os",
     "free_bytes",
     "require_space",
+    "temporary_dir",
     "temporary_prefix",
 ]
 
-_TEMPORARY = re.compile(r"^\.tmp-(\d+)-")
+_TEMPORARY = re.compile(r"^\.tmp-(\d+)-(\d+)-")
+_ABANDONED_S = 2 * 24 * 3600
 
 
 class Cache:
@@ -71,7 +76,9 @@ class Cache:
             for folder in self._folders():
                 folder.mkdir(parents=True, exist_ok=True)
             if not os.access(root, os.W_OK | os.X_OK):
-                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), os.fspath(root))
+                read_only = os.statvfs(root).f_flag & os.ST_RDONLY
+                code = errno.EROFS if read_only else errno.EACCES
+                raise OSError(code, os.strerror(code), os.fspath(root))
             self._sweep()
         except OSError as error:
             raise error_from_os(error, tried) from error
@@ -142,7 +149,7 @@ class Cache:
         for folder in (self.root, *self._folders()):
             for entry in os.scandir(folder):
                 match = _TEMPORARY.match(entry.name)
-                if match is None or _alive(int(match[1])):
+                if match is None or _in_use(entry, int(match[1]), int(match[2])):
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     shutil.rmtree(entry.path, ignore_errors=True)
@@ -173,6 +180,15 @@ def default_root(env: Mapping[str, str]) -> Path:
             )
         base = os.fspath(Path(home) / ".cache")
     return Path(base) / "mmbatch"
+
+
+def _in_use(entry: os.DirEntry[str], pid: int, space: int) -> bool:
+    """Tell whether a temporary's maker may live; in other containers we only see its age."""
+    try:
+        age_s = time.time() - entry.stat(follow_symlinks=False).st_mtime
+    except FileNotFoundError:
+        return True
+    return age_s < _ABANDONED_S and (space != process_space() or _alive(pid))
 
 
 def _alive(pid: int) -> bool:

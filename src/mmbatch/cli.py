@@ -16,6 +16,7 @@ import click
 
 from mmbatch.cache import error_from_os
 from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.outcome import one_line
 
 VERBS = {
     "bench": "Measure a speed-up on this machine against the real kernel.",
@@ -77,7 +78,7 @@ def _on_signal(number: int, frame: FrameType | None) -> None:
 
 def _tell(text: str) -> None:
     try:
-        sys.stderr.write(f"mmbatch: {text}\n")
+        sys.stderr.write(text + "\n")
         sys.stderr.flush()
     except OSError:
         pass
@@ -107,12 +108,12 @@ def _run(argv: Sequence[str] | None) -> int:
 
 
 def _failed(error: MmbatchError) -> int:
-    _tell(f"tried to {error.tried}: found {error.found}. {error.todo}.")
+    _tell(one_line(error))
     return int(error.code)
 
 
 def _interrupted(error: BaseException) -> int:
-    _tell("interrupted; nothing was left half-written")
+    _tell("mmbatch: interrupted; nothing was left half-written")
     ended = error if isinstance(error, _Ended) else error.__context__  # click makes it an Abort
     return 128 + ended.number if isinstance(ended, _Ended) else _INTERRUPTED
 

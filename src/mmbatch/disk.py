@@ -147,4 +147,33 @@ def temporary_prefix(name: str) -> str:
     Args:
         name: what it will become.
     """
-    return f".tmp-{os.getpid()}-{name[:40]}-"
+    return f".tmp-{os.getpid()}-{process_space()}-{name[:40]}-"
+
+
+def process_space() -> int:
+    """Return a number that is another in a container with other process numbers."""
+    try:
+        return Path("/proc/self/ns/pid").stat().st_ino
+    except OSError:
+        return 0
+
+
+@contextlib.contextmanager
+def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
+    """Yield a folder that is gone after the block, or when the cache is opened after kill -9.
+
+    Args:
+        folder: a folder of the cache, to make it in.
+        name: what it is for; a part of its name.
+
+    Raises:
+        MmbatchError: no room or no permission.
+    """
+    try:
+        place = Path(tempfile.mkdtemp(prefix=temporary_prefix(name), dir=folder))
+    except OSError as error:
+        raise error_from_os(error, f"make a folder for {name}") from error
+    try:
+        yield place
+    finally:
+        shutil.rmtree(place, ignore_errors=True)

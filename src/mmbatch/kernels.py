@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from mmbatch import snapshot
 from mmbatch.apt import Apt
-from mmbatch.cache import Cache, atomic_dir, require_space
+from mmbatch.cache import Cache, atomic_dir, require_space, temporary_dir
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.process import pipeline, run
 
@@ -69,18 +70,19 @@ def resolve(cache: Cache, kernel: str | None, tree: Path | None, say: Say) -> So
                 ExitCode.USAGE,
             )
         return _of_tree(cache, tree, say)
+    get_apt = functools.cache(lambda: Apt(cache, say))  # so that a dead network is met once
     if kernel is not None:
         series = kernel.removeprefix("v")
         if series not in SERIES:
             raise _unsupported(f"choose kernel {kernel}", f"no supported series {kernel!r}")
-        return find_cached(cache, series) or _fetch(cache, series, say)
+        return find_cached(cache, series) or _fetch(cache, series, say, get_apt)
     failure: MmbatchError | None = None
     for series in SERIES:
         cached = find_cached(cache, series)
         if cached is not None:
             return cached
         try:
-            return _fetch(cache, series, say)
+            return _fetch(cache, series, say, get_apt)
         except MmbatchError as error:
             say(f"linux {series} can't be had: {error.found}")
             failure = failure or error
@@ -160,14 +162,14 @@ def _of_tree(cache: Cache, tree: Path, say: Say) -> Source:
     )
 
 
-def _fetch(cache: Cache, series: str, say: Say) -> Source:
+def _fetch(cache: Cache, series: str, say: Say, get_apt: Callable[[], Apt]) -> Source:
     package = f"linux-source-{series}"
     with cache.lock(package, f"fetches linux {series}", say):
         cached = find_cached(cache, series)  # by whom we waited for
         if cached is not None:
             return cached
         require_space(cache.trees, _TREE_BYTES, f"unpack linux {series}")
-        apt = Apt(cache, say)
+        apt = get_apt()
         versions = apt.madison(package)
         if not versions:
             raise MmbatchError(
@@ -177,11 +179,8 @@ def _fetch(cache: Cache, series: str, say: Say) -> Source:
             )
         version, suite = versions[0]
         say(f"fetching {package} {version} (160 MB) from Debian {suite}")
-        deb = apt.download(package, version, cache.downloads)
-        try:
-            _unpack(cache, package, deb, say)
-        finally:
-            deb.unlink(missing_ok=True)
+        with temporary_dir(cache.downloads, package) as folder:
+            _unpack(cache, package, apt.download(package, version, folder), say)
     fetched = find_cached(cache, series)
     assert fetched is not None
     return fetched

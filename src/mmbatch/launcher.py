@@ -22,7 +22,8 @@ from pathlib import Path
 from mmbatch import packages, process
 from mmbatch.cache import Cache
 from mmbatch.disk import atomic_write, error_from_os, require_space
-from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.errors import MmbatchError
+from mmbatch.outcome import one_line
 
 _ROOT = Path(__file__).resolve().parents[2]
 _SOURCES = _ROOT / "src"
@@ -148,8 +149,5 @@ def main() -> int:
     except KeyboardInterrupt:
         print("mmbatch: interrupted; nothing was left half-written", file=sys.stderr)
         return 130
-    print(
-        f"mmbatch: tried to {failure.tried}: found {failure.found}. {failure.todo}.",
-        file=sys.stderr,
-    )
-    return int(failure.code or ExitCode.FAILED)
+    print(one_line(failure), file=sys.stderr)
+    return int(failure.code)

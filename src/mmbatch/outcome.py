@@ -15,6 +15,12 @@ from mmbatch.errors import MmbatchError
 _QUOTED_LINES = 12
 
 
+def one_line(error: MmbatchError) -> str:
+    """Return what a person reads of an error: what was tried, what was found, what to do."""
+    todo = error.todo[:1].upper() + error.todo[1:]
+    return f"mmbatch: tried to {error.tried}: found {error.found.rstrip('. ')}. {todo}."
+
+
 @dataclass(frozen=True)
 class Result:
     """How a program ended.
@@ -57,7 +63,9 @@ def raise_unless_good(
     ended = f"ended with {result.rc}"
     if result.rc < 0:
         ended = f"was ended by signal {signal.Signals(-result.rc).name}"
-    if any("No space left on device" in line for line in lines):
+    full = [line.strip() for line in lines if "No space left on device" in line]
+    if full:
+        last = full[0]
         todo = "free some space on that disk, or set XDG_CACHE_HOME to a folder on another one"
     elif log is not None:
         todo = "the whole output is in " + os.fspath(log)
