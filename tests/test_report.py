@@ -91,7 +91,11 @@ def test_plain_is_narrow_ascii_and_starts_with_the_command(name: str) -> None:
 
 def test_hostile_words_stay_in_their_cells() -> None:
     events = run_events(
-        list(case_events("c[bold]ase|\x1b[31m", FSDAX, regime="kält\x00\nline", blocks=3))
+        list(
+            case_events(
+                "c[bold]ase|\x1b[31m", {**FSDAX, "a|b": 9e7}, regime="kält\x00\nline", blocks=3
+            )
+        )
     )
     record = record_of(events)
     text = report.plain(record)
@@ -101,6 +105,7 @@ def test_hostile_words_stay_in_their_cells() -> None:
     assert "\x1b[31m" not in _rich(record)
     assert "c[bold]ase|?[31m" in _rich(record)
     table = [line for line in report.markdown(record).splitlines() if line.startswith("|")]
+    assert any("| a\\|b |" in line for line in table)
     assert {line.replace("\\|", "").count("|") for line in table} == {8}
 
 

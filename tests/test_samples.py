@@ -157,6 +157,11 @@ def test_pairs_are_of_one_block_and_half() -> None:
         assert pairs.second[at] == case.samples["wide"][place].ns
     del case.samples["wide"][(1, 0)]
     assert case.pairs("base", "wide").blocks == (0, 0, 1, 2, 2)
+    del case.samples["base"][(0, 1)]
+    pairs = case.pairs("base", "wide")
+    kept = [(0, 0), (1, 1), (2, 0), (2, 1)]
+    assert pairs.first == tuple(case.samples["base"][place].ns for place in kept)
+    assert pairs.second == tuple(case.samples["wide"][place].ns for place in kept)
 
 
 @pytest.mark.parametrize("equal", [False, None])

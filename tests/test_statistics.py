@@ -64,16 +64,18 @@ def test_pairing_matters() -> None:
 
 def test_same_interval_as_scipy_bootstrap() -> None:
     rng = np.random.default_rng(5)
-    base, variant = np.exp(rng.normal(0, 0.05, (2, 25)))
-    ours = paired_ratio(base.tolist(), variant.tolist(), list(range(25)))
+    base, variant = np.exp(rng.normal(0, 0.05, (2, 9)))
+    ours = paired_ratio(base.tolist(), variant.tolist(), list(range(9)))
     theirs: Any = stats.bootstrap(
         (np.log(base / variant),),
         np.median,
         n_resamples=20_000,
-        confidence_level=1 - 2 * statistics.tail(25),
+        confidence_level=1 - 2 * statistics.tail(9),
         method="percentile",
         rng=np.random.default_rng(6),
     )
+    plain = np.quantile(theirs.bootstrap_distribution, [0.025, 0.975])
+    assert math.log(ours.hi / ours.lo) > 1.05 * (plain[1] - plain[0])
     assert math.log(ours.lo) == pytest.approx(theirs.confidence_interval.low, abs=0.002)
     assert math.log(ours.hi) == pytest.approx(theirs.confidence_interval.high, abs=0.002)
     assert ours.hi - ours.lo > 0.02
@@ -117,6 +119,7 @@ def test_fixed_seed_gives_one_interval() -> None:
     [
         ([], [], []),
         ([1.0], [1.0, 2.0], [0]),
+        ([1.0, 2.0], [1.0], [0, 0]),
         ([1.0, 2.0], [1.0, 2.0], [0]),
         ([1.0], [0.0], [0]),
         ([-1.0], [1.0], [0]),
@@ -258,6 +261,11 @@ def test_verdicts(ratio: Ratio | None, control: Ratio | None, expected: Verdict)
 def test_control_band_is_the_farther_end() -> None:
     assert statistics.control_band(Ratio(1.0, 0.97, 1.01, 20)) == pytest.approx(0.03)
     assert statistics.control_band(Ratio(1.0, 0.99, 1.05, 20)) == pytest.approx(0.05)
+
+
+def test_control_of_few_pairs_voids_nothing() -> None:
+    assert not statistics.too_noisy(Ratio(1.0, 0.5, 1.5, 5))
+    assert statistics.too_noisy(Ratio(1.0, 0.5, 1.5, 6))
 
 
 def test_summary_by_hand() -> None:

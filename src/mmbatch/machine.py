@@ -84,7 +84,7 @@ def parse_cpuinfo(text: str) -> Cpu:
     fields: dict[str, str] = {}
     for line in text.strip().split("\n\n")[0].splitlines():
         key, _, value = line.partition(":")
-        fields.setdefault(key.strip(), value.strip())
+        fields[key.strip()] = value.strip()
 
     def number(key: str) -> int | None:
         value = fields.get(key, "")
