@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -62,7 +62,10 @@ class Equal:
 
 @dataclass(frozen=True)
 class Sample:
-    """One timed run: `ns` nanoseconds (or the case's unit), at place `pos` of its half block."""
+    """One timed run: `ns` nanoseconds (or the case's unit), at place `pos` of its half block.
+
+    `layout` says which placement of the code was run; all variants of a block share it.
+    """
 
     event: ClassVar[str] = "sample"
     case: str
@@ -71,6 +74,7 @@ class Sample:
     half: int
     pos: int
     ns: int
+    layout: int = 0
 
 
 @dataclass(frozen=True)
@@ -152,6 +156,8 @@ def parse(line: str, line_number: int = 0) -> Event:
     for field in fields(kind):
         name = field.name
         if name not in data:
+            if field.default is not MISSING:
+                continue
             raise _malformed(line_number, f"event {kind.event!r} lacks {name!r}")
         try:
             values[name] = _convert(str(field.type), data[name])
