@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Memory that kernel code writes: huge pages, touched, walls on both sides. */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "host.h"
+
+#define HUGE	(2UL << 20)
+
+static unsigned long round_up(unsigned long n, unsigned long to)
+{
+	return (n + to - 1) & -to;
+}
+
+/* Inline assembly is not seen by sanitizers; a wall of PROT_NONE is. */
+void *arena_map(unsigned long bytes)
+{
+	unsigned long room = round_up(bytes, HUGE) + 3 * HUGE;
+	char *map, *image;
+
+	map = mmap(NULL, room, PROT_NONE,
+		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (map == MAP_FAILED)
+		hosted_die("no address space for the arena");
+
+	image = (char *)round_up((unsigned long)map + HUGE, HUGE);
+	if (mprotect(image, round_up(bytes, 4096), PROT_READ | PROT_WRITE))
+		hosted_die("no memory for the arena");
+	madvise(image, bytes, MADV_HUGEPAGE);
+	memset(image, 0x5a, bytes);
+
+	return image;
+}
+
+/*
+ * The largest cache of this CPU, as the kernel's cacheinfo tells it. sysconf()
+ * counts all caches of the package on some machines.
+ */
+unsigned long arena_llc_bytes(void)
+{
+	unsigned long most = 0, kib;
+	char path[80];
+	FILE *file;
+
+	for (unsigned int i = 0; i < 8; i++) {
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu0/cache/index%u/size", i);
+		file = fopen(path, "r");
+		if (!file)
+			break;
+		if (fscanf(file, "%luK", &kib) == 1 && kib << 10 > most)
+			most = kib << 10;
+		fclose(file);
+	}
+	return most ? most : 32UL << 20;
+}

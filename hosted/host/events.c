@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the other end reads: src/mmbatch/samples.py knows these lines. */
+#include <stdio.h>
+
+#include "host.h"
+
+static void print_flags(void)
+{
+	static const char *const names[] = {
+		"rep_good", "erms", "fsrm", "movdir64b", "clzero",
+	};
+
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(*names); i++)
+		printf("%s\"%s\":%s", i ? "," : "", names[i],
+		       hosted_cpu_has(names[i]) > 0 ? "true" : "false");
+}
+
+void event_engine(void)
+{
+	printf("{\"event\":\"engine\",\"speedup\":\"%s\",\"sides\":[\"base\",\"control\",\"patched\"],"
+	       "\"page_bytes\":%d,\"cpu_flags\":{",
+	       hosted_bench.speedup, hosted_sizeof_page());
+	print_flags();
+	printf("}}\n");
+	fflush(stdout);
+}
+
+void event_case(const struct workload *w, const struct row *rows, unsigned int nr)
+{
+	printf("{\"event\":\"case\",\"case\":\"%s\",\"regime\":\"%s\",\"unit\":\"ns\",\"item\":\"%s\","
+	       "\"items\":%lu,\"bytes\":%lu,\"variants\":[",
+	       w->name, w->c->regime, hosted_bench.item, w->items, w->bytes);
+	for (unsigned int i = 0; i < nr; i++)
+		printf("%s\"%s\"", i ? "," : "", rows[i].name);
+	printf("],\"pairs\":%u}\n", w->pairs);
+	fflush(stdout);
+}
+
+void event_equal(const struct workload *w, const struct row *row, bool equal,
+		 const char *detail)
+{
+	printf("{\"event\":\"equal\",\"case\":\"%s\",\"variant\":\"%s\",\"equal\":%s,\"bytes\":%lu,"
+	       "\"detail\":\"%s\"}\n",
+	       w->name, row->name, equal ? "true" : "false", w->bytes, detail);
+	fflush(stdout);
+}
+
+void event_sample(const struct workload *w, const struct row *row,
+		  unsigned int block, unsigned int half, unsigned int pos,
+		  uint64_t ns)
+{
+	printf("{\"event\":\"sample\",\"case\":\"%s\",\"variant\":\"%s\",\"block\":%u,\"half\":%u,"
+	       "\"pos\":%u,\"layout\":%u,\"ns\":%lu}\n",
+	       w->name, row->name, block, half, pos, hosted_layout, (unsigned long)ns);
+	fflush(stdout);
+}
+
+void event_note(const char *case_name, const char *text)
+{
+	printf("{\"event\":\"note\",\"case\":\"%s\",\"text\":\"%s\"}\n", case_name, text);
+	fflush(stdout);
+}
+
+void event_done(void)
+{
+	printf("{\"event\":\"done\"}\n");
+	fflush(stdout);
+}

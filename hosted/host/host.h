@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HOSTED_HOST_H
+#define HOSTED_HOST_H
+
+/* The libc half: who owns memory, time and output. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "hosted.h"
+
+#define EFFECTS_SHARE	4096
+
+/* What the command line asked for. */
+struct plan {
+	const char **only;		/* cases to run; none means all */
+	unsigned int nr_only;
+	unsigned long items;		/* 0: as the case says */
+	unsigned long llc_bytes;
+	unsigned int pairs;
+	uint64_t seed;
+	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */
+	bool check_only;
+	bool list_only;
+};
+
+/* A case with its size settled. */
+struct workload {
+	const struct hosted_case *c;
+	char name[64];
+	unsigned long items;
+	unsigned long bytes;
+	void *image;
+	unsigned char *effects;		/* one byte for 4 KiB of image */
+	unsigned int pairs;
+};
+
+/* A row of a case's table: a variant or a limit. */
+struct row {
+	char name[64];
+	const struct hosted_variant *variant;
+	const struct hosted_limit *limit;
+};
+
+/* arena.c */
+void *arena_map(unsigned long bytes);
+unsigned long arena_llc_bytes(void);
+
+/* faults.c */
+void faults_catch(void);
+bool faults_emulates(const char *setting);
+
+/* image.c */
+void image_poison(const struct workload *w);
+void image_warm(const struct workload *w);
+bool image_check(const struct workload *w, const struct row *rows, unsigned int nr);
+
+/* measure.c */
+void row_run(const struct workload *w, const struct row *row);
+void measure(const struct plan *plan, const struct workload *w,
+	     const struct row *rows, unsigned int nr, uint64_t seed);
+
+/* events.c: one JSON object a line on standard output. */
+void event_engine(void);
+void event_case(const struct workload *w, const struct row *rows, unsigned int nr);
+void event_equal(const struct workload *w, const struct row *row, bool equal,
+		 const char *detail);
+void event_sample(const struct workload *w, const struct row *row,
+		  unsigned int block, unsigned int half, unsigned int pos,
+		  uint64_t ns);
+void event_note(const char *case_name, const char *text);
+void event_done(void);
+
+#endif /* HOSTED_HOST_H */

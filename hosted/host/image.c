@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Is the image that a variant leaves the one that the base leaves? Both are
+ * made at the same address, because descriptors hold pointers to each other;
+ * so the base's is kept as a hash of each chunk, and where one differs, that
+ * chunk is made again and compared byte by byte.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+
+#define CHUNK	(2UL << 20)
+#define LANES	4
+
+/* Every step is a bijection, so that a single changed word is never lost. */
+static uint64_t mix(uint64_t hash, uint64_t word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ (hash >> 29);
+}
+
+static uint64_t chunk_hash(const void *chunk, unsigned long bytes)
+{
+	uint64_t lane[LANES] = { 1, 2, 3, 4 };
+	const uint64_t *word = chunk;
+	unsigned long n = bytes / sizeof(*word), i = 0;
+
+	for (; i + LANES <= n; i += LANES) {
+		for (unsigned int j = 0; j < LANES; j++)
+			lane[j] = mix(lane[j], word[i + j]);
+	}
+	for (; i < n; i++)
+		lane[0] = mix(lane[0], word[i]);
+	for (unsigned int j = 1; j < LANES; j++)
+		lane[0] = mix(lane[0], lane[j]);
+
+	return lane[0];
+}
+
+static uint64_t effects_hash(const struct workload *w)
+{
+	return chunk_hash(w->effects, w->bytes / EFFECTS_SHARE);
+}
+
+static unsigned long chunk_bytes(const struct workload *w, unsigned long i)
+{
+	unsigned long left = w->bytes - i * CHUNK;
+
+	return left < CHUNK ? left : CHUNK;
+}
+
+void image_poison(const struct workload *w)
+{
+	memset(w->image, 0x5a, w->bytes);
+	memset(w->effects, 0, w->bytes / EFFECTS_SHARE);
+}
+
+/* Own every line of the image, modified, as after ordinary stores. */
+void image_warm(const struct workload *w)
+{
+	for (unsigned int pass = 0; pass < 2; pass++) {
+		for (unsigned long at = 0; at < w->bytes; at += 64) {
+			volatile uint64_t *word = (void *)((char *)w->image + at);
+
+			*word = *word;
+		}
+	}
+}
+
+static void render(const struct workload *w, const struct row *row)
+{
+	hosted_layout = 0;
+	image_poison(w);
+	row_run(w, row);
+}
+
+/* Describe the first difference between base and variant inside a chunk. */
+static void describe(const struct workload *w, const struct row *base,
+		     const struct row *row, unsigned long i, char *text, size_t room)
+{
+	const char *image = (char *)w->image + i * CHUNK;
+	unsigned long bytes = chunk_bytes(w, i), at = 0, item;
+	char *kept = malloc(bytes);
+	uint64_t want, got;
+
+	if (!kept)
+		hosted_die("no memory to compare images with");
+	render(w, base);
+	memcpy(kept, image, bytes);
+	render(w, row);
+
+	while (at < bytes && kept[at] == image[at])
+		at++;
+	if (at == bytes) {
+		snprintf(text, room, "chunk %lu differed once, and not again", i);
+	} else {
+		item = (i * CHUNK + at) / hosted_bench.item_bytes;
+		memcpy(&want, kept + (at & -8UL), sizeof(want));
+		memcpy(&got, image + (at & -8UL), sizeof(got));
+		snprintf(text, room,
+			 "%s %lu, byte %lu: base has word %#lx, %s has %#lx",
+			 hosted_bench.item, item,
+			 (i * CHUNK + at) % hosted_bench.item_bytes,
+			 (unsigned long)want, row->name, (unsigned long)got);
+	}
+	free(kept);
+}
+
+bool image_check(const struct workload *w, const struct row *rows, unsigned int nr)
+{
+	unsigned long chunks = (w->bytes + CHUNK - 1) / CHUNK, i;
+	uint64_t *expected = calloc(chunks, sizeof(*expected)), effects;
+	bool all = true;
+	char text[256];
+
+	if (!expected)
+		hosted_die("no memory for the hashes of the image");
+	render(w, &rows[0]);
+	for (i = 0; i < chunks; i++)
+		expected[i] = chunk_hash((char *)w->image + i * CHUNK, chunk_bytes(w, i));
+	effects = effects_hash(w);
+	event_equal(w, &rows[0], true, "");
+
+	for (unsigned int r = 1; r < nr; r++) {
+		if (rows[r].limit)
+			continue;
+		render(w, &rows[r]);
+		text[0] = '\0';
+		for (i = 0; i < chunks && !text[0]; i++) {
+			if (chunk_hash((char *)w->image + i * CHUNK, chunk_bytes(w, i)) !=
+			    expected[i])
+				describe(w, &rows[0], &rows[r], i, text, sizeof(text));
+		}
+		if (!text[0] && effects_hash(w) != effects)
+			snprintf(text, sizeof(text),
+				 "same image, but not the same calls into the rest of the kernel");
+		event_equal(w, &rows[r], !text[0], text);
+		all = all && !text[0];
+	}
+
+	free(expected);
+	return all;
+}

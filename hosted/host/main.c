@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A hosted program: check that all sides leave the same image, then time them. */
+#define _GNU_SOURCE
+#include <getopt.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "host.h"
+
+enum { STATUS_UNEQUAL = 1, STATUS_USAGE = 2, MAX_ROWS = 32, MAX_ONLY = 64 };
+
+/* Samples under a millisecond are many, and cheap. */
+#define SHORT_IMAGE	(64UL << 20)
+#define SHORT_FACTOR	5
+
+static void usage(void)
+{
+	fputs("usage: hosted [--case NAME]... [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
+	      "              [--budget SECONDS] [--cpu FEATURE=0|1]... [--check-only | --list]\n",
+	      stderr);
+	exit(STATUS_USAGE);
+}
+
+static void force_feature(char *text)
+{
+	char *value = strchr(text, '=');
+
+	if (!value || (strcmp(value, "=0") && strcmp(value, "=1")))
+		usage();
+	*value++ = '\0';
+	if (hosted_cpu_force(text, *value == '1') < 0)
+		usage();
+}
+
+static void name_workload(struct workload *w)
+{
+	unsigned long mib = w->items * hosted_bench.item_memory >> 20;
+
+	if (!w->c->items)
+		snprintf(w->name, sizeof(w->name), "%s", w->c->name);
+	else if (mib && mib % 1024 == 0)
+		snprintf(w->name, sizeof(w->name), "%s-%luG", w->c->name, mib / 1024);
+	else if (mib && w->items * hosted_bench.item_memory % (1UL << 20) == 0)
+		snprintf(w->name, sizeof(w->name), "%s-%luM", w->c->name, mib);
+	else
+		snprintf(w->name, sizeof(w->name), "%s-%lu", w->c->name, w->items);
+}
+
+static struct workload make_workload(const struct plan *plan, const struct hosted_case *c)
+{
+	struct workload w = { .c = c, .pairs = plan->pairs };
+
+	if (!c->items)
+		w.items = plan->llc_bytes / c->llc_part / hosted_bench.item_bytes;
+	else
+		w.items = plan->items ? plan->items : c->items;
+	w.bytes = w.items * hosted_bench.item_bytes;
+	if (w.bytes < SHORT_IMAGE)
+		w.pairs *= SHORT_FACTOR;
+	name_workload(&w);
+	return w;
+}
+
+static bool wanted(const struct plan *plan, const struct workload *w)
+{
+	if (!plan->nr_only)
+		return true;
+	for (unsigned int i = 0; i < plan->nr_only; i++) {
+		if (!strcmp(plan->only[i], w->name) || !strcmp(plan->only[i], w->c->name))
+			return true;
+	}
+	return false;
+}
+
+/* Why a variant has no row on this CPU; NULL when it has one. */
+static const char *missing(const struct plan *plan, const struct hosted_variant *v)
+{
+	if (!v->setting)
+		return NULL;
+	if (hosted_bench.select(v->setting) < 0)
+		return "not on this CPU";
+	if (faults_emulates(v->setting) && !plan->check_only)
+		return "emulated here, so not timed";
+	return NULL;
+}
+
+static unsigned int make_rows(const struct plan *plan, struct row *rows)
+{
+	unsigned int nr = 0;
+
+	for (unsigned int i = 0; i < hosted_bench.nr_variants; i++) {
+		const struct hosted_variant *v = &hosted_bench.variants[i];
+
+		if (missing(plan, v))
+			continue;
+		rows[nr] = (struct row){ .variant = v };
+		snprintf(rows[nr++].name, sizeof(rows->name), "%s", v->name);
+	}
+	for (unsigned int i = 0; i < hosted_bench.nr_limits; i++) {
+		rows[nr] = (struct row){ .limit = &hosted_bench.limits[i] };
+		snprintf(rows[nr++].name, sizeof(rows->name), "limit:%s",
+			 hosted_bench.limits[i].name);
+	}
+	return nr;
+}
+
+static void note_missing(const struct plan *plan, const struct workload *w)
+{
+	char text[128];
+
+	for (unsigned int i = 0; i < hosted_bench.nr_variants; i++) {
+		const struct hosted_variant *v = &hosted_bench.variants[i];
+		const char *why = missing(plan, v);
+
+		if (!why)
+			continue;
+		snprintf(text, sizeof(text), "%s: %s", v->name, why);
+		event_note(w->name, text);
+	}
+}
+
+/* A migration would have the next sample find nothing in the cache. */
+static void stay_on_this_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(sched_getcpu(), &set);
+	sched_setaffinity(0, sizeof(set), &set);
+}
+
+static struct plan parse(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "case", required_argument, NULL, 'c' },
+		{ "items", required_argument, NULL, 'i' },
+		{ "pairs", required_argument, NULL, 'p' },
+		{ "seed", required_argument, NULL, 's' },
+		{ "llc", required_argument, NULL, 'l' },
+		{ "cpu", required_argument, NULL, 'f' },
+		{ "budget", required_argument, NULL, 'b' },
+		{ "check-only", no_argument, NULL, 'k' },
+		{ "list", no_argument, NULL, 'L' },
+		{}
+	};
+	static const char *only[MAX_ONLY];
+	struct plan plan = {
+		.only = only,
+		.pairs = 20,
+		.seed = 1,
+		.llc_bytes = arena_llc_bytes(),
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			if (plan.nr_only == MAX_ONLY)
+				usage();
+			only[plan.nr_only++] = optarg;
+			break;
+		case 'i':
+			plan.items = strtoul(optarg, NULL, 0);
+			break;
+		case 'p':
+			plan.pairs = strtoul(optarg, NULL, 0);
+			break;
+		case 's':
+			plan.seed = strtoull(optarg, NULL, 0);
+			break;
+		case 'l':
+			plan.llc_bytes = strtoul(optarg, NULL, 0);
+			break;
+		case 'f':
+			force_feature(optarg);
+			break;
+		case 'b':
+			plan.budget_ns = strtoull(optarg, NULL, 0) * 1000000000ULL;
+			break;
+		case 'L':
+			plan.list_only = true;
+			break;
+		case 'k':
+			plan.check_only = true;
+			break;
+		default:
+			usage();
+		}
+	}
+	return plan;
+}
+
+int main(int argc, char **argv)
+{
+	struct row rows[MAX_ROWS];
+	unsigned long most = 0;
+	struct plan plan;
+	bool equal = true;
+	unsigned char *effects = NULL;
+	void *image = NULL;
+
+	hosted_cpu_from_cpuid();
+	plan = parse(argc, argv);
+	stay_on_this_cpu();
+	faults_catch();
+	hosted_alternatives_apply();
+	hosted_machine_init(plan.llc_bytes);
+	hosted_fpu_init();
+
+	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
+		struct workload w = make_workload(&plan, &hosted_bench.cases[i]);
+
+		if (wanted(&plan, &w) && w.bytes > most)
+			most = w.bytes;
+	}
+	if (!most)
+		usage();
+	if (!plan.list_only) {
+		image = arena_map(most);
+		effects = calloc(1, most / EFFECTS_SHARE + 1);
+		if (!effects)
+			hosted_die("no memory for the effects");
+		hosted_effects_at(effects, most / EFFECTS_SHARE + 1);
+		hosted_bench.setup(image, most);
+	}
+
+	event_engine();
+	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
+		struct workload w = make_workload(&plan, &hosted_bench.cases[i]);
+		unsigned int nr;
+
+		if (!wanted(&plan, &w))
+			continue;
+		w.image = image;
+		w.effects = effects;
+		nr = make_rows(&plan, rows);
+		event_case(&w, rows, nr);
+		if (plan.list_only)
+			continue;
+		note_missing(&plan, &w);
+		if (!image_check(&w, rows, nr))
+			equal = false;
+		else if (!plan.check_only)
+			measure(&plan, &w, rows, nr, plan.seed + i);
+	}
+	event_done();
+
+	return equal ? 0 : STATUS_UNEQUAL;
+}

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Time the rows of a case against each other. A block runs all rows once in a
+ * random order and once more in the reverse of it, which is A B B A for every
+ * pair: what drifts steadily over a block cancels out. Each block uses the next
+ * layout of the code, so that no row wins by where it happened to be linked.
+ */
+#define _GNU_SOURCE
+#include <stdio.h>
+#include <time.h>
+
+#include "host.h"
+
+unsigned int hosted_layout;
+
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+/* splitmix64 */
+static uint64_t next_random(uint64_t *state)
+{
+	uint64_t z = (*state += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+static void shuffle(unsigned int *order, unsigned int nr, uint64_t *state)
+{
+	for (unsigned int i = nr - 1; i > 0; i--) {
+		unsigned int j = next_random(state) % (i + 1), kept = order[i];
+
+		order[i] = order[j];
+		order[j] = kept;
+	}
+}
+
+void row_run(const struct workload *w, const struct row *row)
+{
+	if (row->limit) {
+		row->limit->run(w->image, w->bytes);
+		return;
+	}
+	if (row->variant->setting && hosted_bench.select(row->variant->setting) < 0)
+		hosted_die("a setting was refused that had been accepted before");
+
+	hosted_enter();
+	hosted_bench.run(w->c, row->variant->side, w->items);
+	hosted_exit();
+}
+
+static unsigned long read_back(const struct workload *w)
+{
+	const char *item = w->image;
+	unsigned long sum = 0;
+
+	for (unsigned long i = 0; i < w->items; i++, item += hosted_bench.item_bytes)
+		sum += hosted_bench.touch(item);
+	return sum;
+}
+
+static uint64_t time_row(const struct workload *w, const struct row *row)
+{
+	unsigned long sum = 0;
+	uint64_t start;
+
+	if (w->c->flags & HOSTED_HOT)
+		image_warm(w);
+
+	start = now_ns();
+	row_run(w, row);
+	if (w->c->flags & HOSTED_READBACK)
+		sum = read_back(w);
+	/* The compiler must believe that somebody reads it. */
+	asm volatile("" : : "r"(sum));
+	return now_ns() - start;
+}
+
+/*
+ * Settle the number of blocks before any is run, from one untimed round: a
+ * slow machine gets fewer, whole rounds of all layouts, and never less than two.
+ */
+static unsigned int settle_blocks(const struct plan *plan, const struct workload *w,
+				  uint64_t round_ns)
+{
+	const unsigned int least = 2 * HOSTED_LAYOUTS;
+	unsigned int blocks = (w->pairs + 1) / 2;
+	char text[128];
+
+	if (!plan->budget_ns || blocks <= least || 2 * round_ns * blocks <= plan->budget_ns)
+		return blocks;
+
+	blocks = plan->budget_ns / (2 * round_ns) / HOSTED_LAYOUTS * HOSTED_LAYOUTS;
+	if (blocks < least)
+		blocks = least;
+	snprintf(text, sizeof(text), "%u pairs instead of %u, to end within %lu s",
+		 2 * blocks, w->pairs, (unsigned long)(plan->budget_ns / 1000000000));
+	event_note(w->name, text);
+	return blocks;
+}
+
+void measure(const struct plan *plan, const struct workload *w,
+	     const struct row *rows, unsigned int nr, uint64_t seed)
+{
+	uint64_t start = now_ns();
+	unsigned int order[nr], blocks;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		order[i] = i;
+		time_row(w, &rows[i]);
+	}
+	blocks = settle_blocks(plan, w, now_ns() - start);
+
+	for (unsigned int block = 0; block < blocks; block++) {
+		hosted_layout = block % HOSTED_LAYOUTS;
+		shuffle(order, nr, &seed);
+		for (unsigned int pos = 0; pos < 2 * nr; pos++) {
+			unsigned int half = pos / nr;
+			const struct row *row = &rows[order[half ? 2 * nr - 1 - pos : pos]];
+			uint64_t ns = time_row(w, row);
+
+			event_sample(w, row, block, half, pos, ns);
+		}
+	}
+}
+
+void hosted_fill_words(void *image, unsigned long bytes)
+{
+	unsigned long words = bytes / 8;
+
+	/* Some CPUs write zeroes at twice the speed; no descriptor is all zero. */
+	asm volatile("rep stosq"
+		     : "+D"(image), "+c"(words)
+		     : "a"(0x0300000000002000UL)
+		     : "memory");
+}

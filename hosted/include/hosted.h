@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef HOSTED_H
+#define HOSTED_H
+
+/*
+ * The seam between the two halves of a hosted program: kernel objects, with
+ * the shim and the bench that are compiled like them, and the libc half that
+ * owns memory, time and output. Plain C types only, so that both can read it.
+ */
+
+/* The builds of a speed-up's objects that one program holds. */
+enum hosted_side {
+	HOSTED_BASE,		/* the tree's own objects */
+	HOSTED_CONTROL,		/* the same again: what differs is noise */
+	HOSTED_PATCHED,		/* built from the spliced tree */
+	HOSTED_SIDES
+};
+
+/*
+ * Each side is there HOSTED_LAYOUTS times, with its code at another place
+ * within a cache line. All rows of a block use the same layout.
+ */
+#define HOSTED_LAYOUTS	4
+
+extern unsigned int hosted_layout;
+
+/* What the image holds before a timed run. */
+#define HOSTED_HOT	1u	/* all of it in the cache, just written */
+#define HOSTED_READBACK	2u	/* one walk over all items is timed too */
+
+/**
+ * struct hosted_case - one workload
+ * @name: row of the table
+ * @regime: what is cold or warm, how the memory is backed
+ * @items: size, which can be overridden and is part of the row's name;
+ *	   0 takes it from @llc_part
+ * @llc_part: the image is this part of the last-level cache
+ * @flags: HOSTED_HOT, HOSTED_READBACK
+ * @data: the bench's own
+ */
+struct hosted_case {
+	const char *name;
+	const char *regime;
+	unsigned long items;
+	unsigned int llc_part;
+	unsigned int flags;
+	const void *data;
+};
+
+/**
+ * struct hosted_variant - one way to do the work
+ * @name: row of the table
+ * @side: whose code runs
+ * @setting: handed to hosted_bench.select() before each run; may be NULL
+ */
+struct hosted_variant {
+	const char *name;
+	enum hosted_side side;
+	const char *setting;
+};
+
+/**
+ * struct hosted_limit - work that no variant can do less of
+ * @name: row of the table, behind "limit:"
+ * @run: do it over the image
+ */
+struct hosted_limit {
+	const char *name;
+	void (*run)(void *image, unsigned long bytes);
+};
+
+/**
+ * struct hosted_bench - what a speed-up's bench.c offers to the engine
+ * @speedup: its name
+ * @item: what is counted ("descriptor")
+ * @item_bytes: size of an item in the image
+ * @item_memory: bytes of memory that an item stands for, in the row's name
+ * @cases: workloads, @nr_cases of them
+ * @variants: rows in the order of the table; the first two are base and control
+ * @limits: rows that bound them
+ * @setup: called once the image is mapped, before anything runs over it
+ * @select: choose a variant's setting; negative when this CPU cannot do it
+ * @run: do the work of a case with one side's code; this is what is timed
+ * @touch: read an item as its next user would; the sum keeps it from vanishing
+ *
+ * The image is the memory that the work writes. It is compared byte for byte
+ * between the sides before anything is timed, so @run must leave the same
+ * bytes behind whenever it is called.
+ */
+struct hosted_bench {
+	const char *speedup;
+	const char *item;
+	unsigned int item_bytes;
+	unsigned int item_memory;
+	const struct hosted_case *cases;
+	unsigned int nr_cases;
+	const struct hosted_variant *variants;
+	unsigned int nr_variants;
+	const struct hosted_limit *limits;
+	unsigned int nr_limits;
+	void (*setup)(void *image, unsigned long bytes);
+	int (*select)(const char *setting);
+	void (*run)(const struct hosted_case *c, enum hosted_side side,
+		    unsigned long items);
+	unsigned long (*touch)(const void *item);
+};
+
+extern const struct hosted_bench hosted_bench;
+
+/* The sides of a kernel function that splice.toml names in "entries". */
+#define __HOSTED_SIDES(fn, layout)					\
+	{								\
+		[HOSTED_BASE]	 = fn##__base##layout,			\
+		[HOSTED_CONTROL] = fn##__control##layout,		\
+		[HOSTED_PATCHED] = fn##__patched##layout,		\
+	}
+
+#define HOSTED_ENTRY(fn)						\
+	extern typeof(fn) fn##__base0, fn##__control0, fn##__patched0,	\
+			  fn##__base1, fn##__control1, fn##__patched1,	\
+			  fn##__base2, fn##__control2, fn##__patched2,	\
+			  fn##__base3, fn##__control3, fn##__patched3;	\
+	static typeof(fn) *const fn##_of[HOSTED_LAYOUTS][HOSTED_SIDES] = { \
+		__HOSTED_SIDES(fn, 0), __HOSTED_SIDES(fn, 1),		\
+		__HOSTED_SIDES(fn, 2), __HOSTED_SIDES(fn, 3),		\
+	}
+
+/* A function that only the patched side has, "extras" in splice.toml. */
+#define HOSTED_EXTRA(type, fn, ...)					\
+	extern type fn##__patched0(__VA_ARGS__), fn##__patched1(__VA_ARGS__), \
+		    fn##__patched2(__VA_ARGS__), fn##__patched3(__VA_ARGS__); \
+	static type (*const fn##_of[HOSTED_LAYOUTS])(__VA_ARGS__) = {	\
+		fn##__patched0, fn##__patched1,				\
+		fn##__patched2, fn##__patched3,				\
+	}
+
+/* Call the current layout's. */
+#define HOSTED_CALL(fn, side, ...)	fn##_of[hosted_layout][side](__VA_ARGS__)
+#define HOSTED_CALL_EXTRA(fn, ...)	fn##_of[hosted_layout](__VA_ARGS__)
+
+/* kernel/machine.c: what a booted kernel would have set up. */
+void hosted_machine_init(unsigned long llc_bytes);
+void hosted_memmap_at(void *memmap, unsigned long pfn);
+void *hosted_device_zone(void);
+int hosted_sizeof_page(void);
+const char *hosted_release(void);
+
+/*
+ * kernel/stubs.c: what kernel code asks of the functions that stand for the rest
+ * of the kernel, kept in bytes that are compared like the image. One byte per
+ * pageblock that begins in the memmap, for its type.
+ */
+void hosted_effects_at(unsigned char *effects, unsigned long bytes);
+void hosted_pageblock(const void *page, int type);
+
+/* kernel/fpu.c: the way into the kernel from a process that uses the FPU. */
+void hosted_fpu_init(void);
+void hosted_enter(void);
+void hosted_exit(void);
+
+/* kernel/alternatives.c */
+void hosted_cpu_from_cpuid(void);
+int hosted_cpu_force(const char *feature, int on);
+int hosted_cpu_has(const char *feature);
+int hosted_alternatives_apply(void);
+void hosted_alternatives_restore(void);
+
+/* host/: usable from both halves. */
+void hosted_die(const char *what);
+void hosted_fill_words(void *image, unsigned long bytes);
+
+#endif /* HOSTED_H */

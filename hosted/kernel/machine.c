@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The machine that kernel objects find themselves on: one CPU, one node, a
+ * device zone, and a memmap that lies in an arena of the process.
+ *
+ * A user process has a GS base of 0, so %gs:variable is the variable's initial
+ * copy itself, which serves as CPU 0's. WANTED_x stands for "an object refers
+ * to x and none defines it" (the build takes that from nm), which is how one
+ * source serves kernels that differ in what they need.
+ */
+#include <linux/cacheinfo.h>
+#include <linux/jiffies.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <generated/utsrelease.h>
+#include <asm/processor.h>
+
+#include "hosted.h"
+#include "wanted.h"
+
+unsigned long vmemmap_base;
+unsigned long page_offset_base;
+unsigned long vmalloc_base;
+unsigned long phys_base;
+unsigned long max_pfn;
+unsigned int nr_node_ids = 1;
+struct cpuinfo_x86 boot_cpu_data;
+unsigned long __per_cpu_offset[NR_CPUS];
+
+#undef jiffies
+unsigned long volatile jiffies = INITIAL_JIFFIES;
+
+#ifdef CONFIG_SPARSEMEM_EXTREME
+struct mem_section **mem_section;
+#endif
+
+#ifdef WANTED_cpu_number
+DEFINE_PER_CPU_CACHE_HOT(int, cpu_number);
+#endif
+
+#ifdef WANTED_pcpu_hot
+DEFINE_PER_CPU_ALIGNED(struct pcpu_hot, pcpu_hot);
+asm(".globl const_pcpu_hot\n.set const_pcpu_hot, pcpu_hot");
+#define set_current_task(t)	(pcpu_hot.current_task = (t))
+#else
+DEFINE_PER_CPU_CACHE_HOT(struct task_struct *, current_task);
+DEFINE_PER_CPU_CACHE_HOT(typeof(__preempt_count), __preempt_count);
+asm(".globl const_current_task\n.set const_current_task, current_task");
+#define set_current_task(t)	raw_cpu_write(current_task, t)
+#endif
+
+#ifdef WANTED___softirq_pending
+DEFINE_PER_CPU_CACHE_HOT(u16, __softirq_pending);
+#endif
+
+#ifdef WANTED_hugetlb_optimize_vmemmap_key
+DEFINE_STATIC_KEY_FALSE(hugetlb_optimize_vmemmap_key);
+#endif
+
+#ifdef WANTED___cond_resched
+int __cond_resched(void)
+{
+	return 0;
+}
+#endif
+
+static struct pglist_data hosted_node;
+struct pglist_data *node_data[MAX_NUMNODES] = { [0] = &hosted_node };
+
+/* Behind the task comes its FPU, where the kernel keeps it there. */
+static struct {
+	struct task_struct task;
+	struct fpu fpu;
+} hosted_task __aligned(64);
+
+static struct cacheinfo hosted_cache_leaf;
+static struct cpu_cacheinfo hosted_caches = {
+	.info_list = &hosted_cache_leaf,
+	.num_leaves = 1,
+};
+
+struct cpu_cacheinfo *get_cpu_cacheinfo(unsigned int cpu)
+{
+	return &hosted_caches;
+}
+
+void hosted_machine_init(unsigned long llc_bytes)
+{
+	int i;
+
+	page_offset_base = 0xffff888000000000UL;
+	hosted_cache_leaf.size = llc_bytes;
+
+	for (i = 0; i < MAX_NR_ZONES; i++) {
+		hosted_node.node_zones[i].zone_pgdat = &hosted_node;
+#ifdef CONFIG_NUMA
+		hosted_node.node_zones[i].node = 0;
+#endif
+	}
+
+	set_current_task(&hosted_task.task);
+	clear_preempt_need_resched();
+}
+
+static unsigned char *hosted_effects;
+static unsigned long hosted_effects_bytes;
+static struct page *hosted_first_page;
+
+/* Let the memmap begin at @memmap with the descriptor of PFN @pfn. */
+void hosted_memmap_at(void *memmap, unsigned long pfn)
+{
+	vmemmap_base = (unsigned long)memmap - pfn * sizeof(struct page);
+	hosted_first_page = memmap;
+}
+
+void hosted_effects_at(unsigned char *effects, unsigned long bytes)
+{
+	hosted_effects = effects;
+	hosted_effects_bytes = bytes;
+}
+
+void hosted_pageblock(const void *page, int type)
+{
+	unsigned long at = (const struct page *)page - hosted_first_page;
+
+	if (at / pageblock_nr_pages < hosted_effects_bytes)
+		hosted_effects[at / pageblock_nr_pages] = 1 + type;
+}
+
+void *hosted_device_zone(void)
+{
+	return &hosted_node.node_zones[ZONE_DEVICE];
+}
+
+int hosted_sizeof_page(void)
+{
+	return sizeof(struct page);
+}
+
+const char *hosted_release(void)
+{
+	return UTS_RELEASE;
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _ASM_X86_MOVNTI_H
+#define _ASM_X86_MOVNTI_H
+
+#include <linux/align.h>
+#include <linux/types.h>
+
+/* volatile keeps the stores in ascending order, which fills a line soonest. */
+#define __movnti(dst, src, at)						\
+	asm volatile("movntiq %1, %0"					\
+		     : "=m" (*(u64 *)((dst) + (at)))			\
+		     : "r" (*(const u64 *)((src) + (at))))
+
+static __always_inline void movnti_16(void *dst, const void *src)
+{
+	__movnti(dst, src, 0);
+	__movnti(dst, src, 8);
+}
+
+static __always_inline void movnti_32(void *dst, const void *src)
+{
+	movnti_16(dst, src);
+	movnti_16(dst + 16, src + 16);
+}
+
+/**
+ * movnti_fixed - copy a few words with straight-line non-temporal stores
+ * @dst: destination
+ * @src: source
+ * @n: size in bytes, known at compile time
+ *
+ * A rolled loop of 8-byte stores can be slower than memcpy(), and a call per
+ * copy eats what the stores gain; both matter at the size of a struct page.
+ *
+ * Return: true when the copy is done; false, with nothing written, when @n is
+ * not one of the sizes that have code here or @dst is not aligned to 8 bytes.
+ */
+static __always_inline bool movnti_fixed(void *dst, const void *src, size_t n)
+{
+	if (!IS_ALIGNED((unsigned long)dst, 8))
+		return false;
+
+	switch (n) {
+	case 32:
+		movnti_32(dst, src);
+		return true;
+	case 48:
+		movnti_32(dst, src);
+		movnti_16(dst + 32, src + 32);
+		return true;
+	case 64:
+		movnti_32(dst, src);
+		movnti_32(dst + 32, src + 32);
+		return true;
+	case 80:
+		movnti_32(dst, src);
+		movnti_32(dst + 32, src + 32);
+		movnti_16(dst + 64, src + 64);
+		return true;
+	case 96:
+		movnti_32(dst, src);
+		movnti_32(dst + 32, src + 32);
+		movnti_32(dst + 64, src + 64);
+		return true;
+	}
+
+	return false;
+}
+
+#endif /* _ASM_X86_MOVNTI_H */

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Workloads for memmap_init_zone_device(). */
+#include <linux/kernel.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+
+#include "hosted.h"
+
+HOSTED_ENTRY(memmap_init_zone_device);
+HOSTED_EXTRA(int, zone_device_set_method, const char *name);
+
+/* 100 GB of device memory, as the posted figures have it. */
+#define PFNS_100G	26214400UL
+/* Any PFN will do that starts a section and leaves room for an altmap. */
+#define FIRST_PFN	0x1000000UL
+
+struct zone_device_case {
+	enum memory_type type;
+	unsigned int shift;
+	bool altmap;
+};
+
+static const struct zone_device_case fsdax = { MEMORY_DEVICE_FS_DAX, 0, true };
+static const struct zone_device_case devdax = { MEMORY_DEVICE_GENERIC, 9, true };
+static const struct zone_device_case private = { MEMORY_DEVICE_PRIVATE, 0, false };
+
+static const struct hosted_case zone_device_cases[] = {
+	{ "fsdax",	"cold, altmap",		 PFNS_100G, 0, 0, &fsdax },
+	{ "devdax-2M",	"cold, altmap",		 PFNS_100G, 0, 0, &devdax },
+	{ "private",	"cold, RAM-backed",	 PFNS_100G, 0, 0, &private },
+	{ "small-hot",	"hot, LLC/4",		 0, 4, HOSTED_HOT, &private },
+	{ "small-readback", "hot, LLC/4, read back", 0, 4,
+	  HOSTED_HOT | HOSTED_READBACK, &private },
+};
+
+static const struct hosted_variant zone_device_variants[] = {
+	{ "base",	HOSTED_BASE },
+	{ "control",	HOSTED_CONTROL },
+	{ "copy",	HOSTED_PATCHED, "copy" },
+	{ "movnti",	HOSTED_PATCHED, "movnti" },
+	{ "wide",	HOSTED_PATCHED, "wide" },
+	{ "movdir64b",	HOSTED_PATCHED, "movdir64b" },
+	{ "auto",	HOSTED_PATCHED, "auto" },
+};
+
+static const struct hosted_limit zone_device_limits[] = {
+	{ "rep stosq", hosted_fill_words },
+};
+
+static struct dev_pagemap zone_device_pgmap;
+
+static void zone_device_run(const struct hosted_case *c, enum hosted_side side,
+			    unsigned long items)
+{
+	const struct zone_device_case *dev = c->data;
+	struct dev_pagemap *pgmap = &zone_device_pgmap;
+	unsigned long offset = 0;
+
+	/*
+	 * An altmap lies in front of the pages that it describes; those the
+	 * function skips, so that @items descriptors are left for it to write.
+	 */
+	if (dev->altmap)
+		offset = ALIGN(PFN_UP(items * sizeof(struct page)),
+			       PAGES_PER_SECTION);
+
+	memset(pgmap, 0, sizeof(*pgmap));
+	pgmap->type = dev->type;
+	pgmap->vmemmap_shift = dev->shift;
+	pgmap->nr_range = 1;
+	pgmap->range.start = PFN_PHYS(FIRST_PFN - offset);
+	pgmap->range.end = PFN_PHYS(FIRST_PFN + items) - 1;
+	if (dev->altmap) {
+		pgmap->flags = PGMAP_ALTMAP_VALID;
+		pgmap->altmap.base_pfn = FIRST_PFN - offset;
+		pgmap->altmap.free = offset;
+	}
+
+	HOSTED_CALL(memmap_init_zone_device, side, hosted_device_zone(),
+		    FIRST_PFN - offset, items + offset, pgmap);
+}
+
+static void zone_device_setup(void *image, unsigned long bytes)
+{
+	hosted_memmap_at(image, FIRST_PFN);
+}
+
+static int zone_device_select(const char *setting)
+{
+	return HOSTED_CALL_EXTRA(zone_device_set_method, setting);
+}
+
+/* What a fault or a page table walk looks at first: flags and refcount. */
+static unsigned long zone_device_touch(const void *item)
+{
+	const unsigned long *word = item;
+
+	return word[0] + word[offsetof(struct page, _refcount) / sizeof(*word)];
+}
+
+const struct hosted_bench hosted_bench = {
+	.speedup	= "zone_device",
+	.item		= "descriptor",
+	.item_bytes	= sizeof(struct page),
+	.item_memory	= PAGE_SIZE,
+	.cases		= zone_device_cases,
+	.nr_cases	= ARRAY_SIZE(zone_device_cases),
+	.variants	= zone_device_variants,
+	.nr_variants	= ARRAY_SIZE(zone_device_variants),
+	.limits		= zone_device_limits,
+	.nr_limits	= ARRAY_SIZE(zone_device_limits),
+	.setup		= zone_device_setup,
+	.select		= zone_device_select,
+	.run		= zone_device_run,
+	.touch		= zone_device_touch,
+};

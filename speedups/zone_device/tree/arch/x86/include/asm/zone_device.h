@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _ASM_X86_ZONE_DEVICE_H
+#define _ASM_X86_ZONE_DEVICE_H
+
+/* Streaming methods for mm/zone_device.c, its only reader. */
+
+#ifdef CONFIG_X86_64
+
+#include <linux/bug.h>
+#include <asm/cpufeature.h>
+#include <asm/fpu/api.h>
+#include <asm/special_insns.h>
+
+/* movnti: one 8-byte store per word of the descriptor. */
+
+static bool zone_device_movnti_usable(void)
+{
+	return IS_ALIGNED(sizeof(struct page), 8);
+}
+
+static void zone_device_movnti_stamp(struct page *page, const struct page *tmpl,
+				     unsigned long nr)
+{
+	for (; nr; nr--, page++)
+		memcpy_streaming(page, tmpl, sizeof(*page));
+}
+
+static const struct zone_device_method zone_device_movnti = {
+	.name		= "movnti",
+	.streaming	= true,
+	.usable		= zone_device_movnti_usable,
+	.stamp		= zone_device_movnti_stamp,
+};
+
+/*
+ * wide: 16-byte stores from registers that hold the whole descriptor, so that
+ * nothing is loaded in the loop.
+ */
+struct zone_device_oword {
+	u64 word[2];
+};
+
+#define ZONE_DEVICE_OWORDS	(sizeof(struct page) / sizeof(struct zone_device_oword))
+
+static bool zone_device_wide_usable(void)
+{
+	return IS_ALIGNED(sizeof(struct page), sizeof(struct zone_device_oword)) &&
+	       ZONE_DEVICE_OWORDS >= 4 && ZONE_DEVICE_OWORDS <= 6 &&
+	       irq_fpu_usable();
+}
+
+static void zone_device_wide_begin(void)
+{
+	kernel_fpu_begin();
+}
+
+static void zone_device_wide_end(void)
+{
+	kernel_fpu_end();
+}
+
+static void zone_device_wide_stamp(struct page *page, const struct page *tmpl,
+				   unsigned long nr)
+{
+	const struct zone_device_oword *from = (const void *)tmpl;
+	struct zone_device_oword *to = (void *)page;
+
+	/* The memmap starts on a page and a descriptor is a multiple of 16. */
+	if (WARN_ON_ONCE(!IS_ALIGNED((unsigned long)to, sizeof(*to)))) {
+		zone_device_movnti_stamp(page, tmpl, nr);
+		return;
+	}
+
+	/*
+	 * The kernel is built without SSE, so the compiler keeps nothing in
+	 * these registers and cannot be told that they are used.
+	 */
+	asm volatile("movdqu %0, %%xmm0" : : "m" (from[0]));
+	asm volatile("movdqu %0, %%xmm1" : : "m" (from[1]));
+	asm volatile("movdqu %0, %%xmm2" : : "m" (from[2]));
+	asm volatile("movdqu %0, %%xmm3" : : "m" (from[3]));
+	if (ZONE_DEVICE_OWORDS > 4)
+		asm volatile("movdqu %0, %%xmm4" : : "m" (from[4]));
+	if (ZONE_DEVICE_OWORDS > 5)
+		asm volatile("movdqu %0, %%xmm5" : : "m" (from[5]));
+
+	for (; nr; nr--, to += ZONE_DEVICE_OWORDS) {
+		asm volatile("movntdq %%xmm0, %0" : "=m" (to[0]));
+		asm volatile("movntdq %%xmm1, %0" : "=m" (to[1]));
+		asm volatile("movntdq %%xmm2, %0" : "=m" (to[2]));
+		asm volatile("movntdq %%xmm3, %0" : "=m" (to[3]));
+		if (ZONE_DEVICE_OWORDS > 4)
+			asm volatile("movntdq %%xmm4, %0" : "=m" (to[4]));
+		if (ZONE_DEVICE_OWORDS > 5)
+			asm volatile("movntdq %%xmm5, %0" : "=m" (to[5]));
+	}
+}
+
+static const struct zone_device_method zone_device_wide = {
+	.name		= "wide",
+	.streaming	= true,
+	.usable		= zone_device_wide_usable,
+	.begin		= zone_device_wide_begin,
+	.stamp		= zone_device_wide_stamp,
+	.end		= zone_device_wide_end,
+};
+
+/* movdir64b: one 64-byte store per descriptor, where that is its size. */
+
+static bool zone_device_movdir64b_usable(void)
+{
+	return boot_cpu_has(X86_FEATURE_MOVDIR64B) && sizeof(struct page) == 64;
+}
+
+static void zone_device_movdir64b_stamp(struct page *page,
+					const struct page *tmpl,
+					unsigned long nr)
+{
+	if (WARN_ON_ONCE(!IS_ALIGNED((unsigned long)page, 64))) {
+		zone_device_movnti_stamp(page, tmpl, nr);
+		return;
+	}
+
+	for (; nr; nr--, page++)
+		movdir64b(page, tmpl);
+}
+
+static const struct zone_device_method zone_device_movdir64b = {
+	.name		= "movdir64b",
+	.streaming	= true,
+	.usable		= zone_device_movdir64b_usable,
+	.stamp		= zone_device_movdir64b_stamp,
+};
+
+/* In order of preference: "auto" takes the first that is usable. */
+#define ARCH_ZONE_DEVICE_METHODS	\
+	&zone_device_wide,		\
+	&zone_device_movdir64b,		\
+	&zone_device_movnti,
+
+#else
+#include <asm-generic/zone_device.h>
+#endif /* CONFIG_X86_64 */
+
+#endif /* _ASM_X86_ZONE_DEVICE_H */

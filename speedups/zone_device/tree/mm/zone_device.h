@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _MM_ZONE_DEVICE_H
+#define _MM_ZONE_DEVICE_H
+
+#include <linux/types.h>
+
+struct dev_pagemap;
+struct page;
+struct vmem_altmap;
+
+/**
+ * struct zone_device_method - one way to repeat a descriptor over the memmap
+ * @name: what the parameter, the log, the tests and the benchmark call it
+ * @streaming: the stores bypass the cache, and a drain is owed after them
+ * @usable: whether this CPU and this size of struct page allow it
+ * @begin: enter the state that @stamp needs, or NULL.  It may disable
+ *	   preemption: at most ZONE_DEVICE_BATCH descriptors are written before
+ *	   @end, and nothing in between sleeps.
+ * @stamp: write @nr copies of @tmpl, at least one, from @page on
+ * @end: leave that state, or NULL
+ */
+struct zone_device_method {
+	const char *name;
+	bool streaming;
+	bool (*usable)(void);
+	void (*begin)(void);
+	void (*stamp)(struct page *page, const struct page *tmpl,
+		      unsigned long nr);
+	void (*end)(void);
+};
+
+/*
+ * 256 KiB of 64-byte descriptors: under 100 us wherever memory takes more than
+ * 2.6 GB/s, and long enough that @begin and @end vanish in it.
+ */
+#define ZONE_DEVICE_BATCH	4096UL
+
+unsigned long zone_device_memmap_init(unsigned long start_pfn,
+				      unsigned long end_pfn,
+				      unsigned long zone_idx, int nid,
+				      struct dev_pagemap *pgmap);
+int zone_device_set_method(const char *name);
+const struct zone_device_method *zone_device_method_at(unsigned int i);
+
+/* The kernel's own, in mm_init.c: they seed the templates. */
+void __init_zone_device_page(struct page *page, unsigned long pfn,
+			     unsigned long zone_idx, int nid,
+			     struct dev_pagemap *pgmap);
+unsigned long zone_device_compound_nr(unsigned long pfn,
+				      struct vmem_altmap *altmap,
+				      struct dev_pagemap *pgmap);
+
+#endif /* _MM_ZONE_DEVICE_H */

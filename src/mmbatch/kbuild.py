@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Let a kernel's own build system make objects, and reuse the command lines that it used."""
+
+from __future__ import annotations
+
+import hashlib
+import shlex
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch import process
+from mmbatch.cache import Cache, require_space
+from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.kernels import Source
+
+_STAMP = ".mmbatch-complete"
+_TIMEOUT_S = 1800
+_OBJECT_BYTES = 200_000_000
+
+
+@dataclass(frozen=True)
+class ObjectTree:
+    """A kernel's output folder in which objects can be made.
+
+    Attributes:
+        source: the tree that it is made from.
+        path: the folder.
+        config_sha256: digest of the final .config.
+    """
+
+    source: Source
+    path: Path
+    config_sha256: str
+
+
+def configure(
+    cache: Cache,
+    source: Source,
+    fragment: Path,
+    options: Sequence[str],
+    objects: Sequence[str],
+    jobs: int,
+    say: Callable[[str], None],
+) -> ObjectTree:
+    """Return an output folder with the given objects in it, from the cache when it is there.
+
+    Args:
+        cache: where it is kept.
+        source: the kernel.
+        fragment: configuration over allnoconfig.
+        options: more of it, "CONFIG_X=y" each, which win over the fragment.
+        objects: what to make, as paths in the tree; missing ones are an error.
+        jobs: how many compilers at a time.
+        say: told of each phase.
+
+    Raises:
+        MmbatchError: the kernel can't be built here, or its configuration refused an option.
+    """
+    text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
+    wanted = hashlib.sha256("\n".join([source.state, text, *objects]).encode()).hexdigest()[:12]
+    path = cache.builds / f"{source.ident}-{wanted}"
+    log = cache.logs / f"build-{path.name}.log"
+    with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say):
+        if not (path / _STAMP).exists():
+            for old in cache.builds.glob(f"{source.ident}-*"):
+                shutil.rmtree(old)
+            say(f"building the objects of Linux {source.release} that matter")
+            require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
+            path.mkdir(parents=True)
+            allconfig = path / "mmbatch.config"
+            allconfig.write_text(text, encoding="utf-8")
+            make = ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
+            environment = {"KCONFIG_ALLCONFIG": str(allconfig)}
+            tried = f"configure Linux {source.release}"
+            process.run([*make, "allnoconfig"], tried=tried, env=environment, log=log)
+            _check_options(path / ".config", options, source.release)
+            for goals in (["prepare"], *_groups(objects)):
+                process.run(
+                    [*make, *goals],
+                    tried=f"build {' '.join(goals)} of Linux {source.release}",
+                    log=log,
+                    timeout_s=_TIMEOUT_S,
+                )
+            (path / _STAMP).touch()
+    return ObjectTree(source, path, hashlib.sha256((path / ".config").read_bytes()).hexdigest())
+
+
+def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> list[str]:
+    """Return the compiler command that made an object, without input, output and dependencies.
+
+    Args:
+        tree: where it was made; the command has to run in this folder.
+        like: the object, as a path in the tree.
+        other_source: take headers from this copy of the source tree instead.
+    """
+    folder, _, name = like.rpartition("/")
+    record = tree.path / folder / f".{name}.cmd"
+    line = record.read_text(encoding="utf-8").splitlines()[0]
+    words = shlex.split(line.split(":=", 1)[1].split(";")[0])
+    kept: list[str] = []
+    skip_next = False
+    for word in words:
+        if skip_next:
+            skip_next = False
+        elif word == "-o":
+            skip_next = True
+        elif word == "-c" or word.startswith("-Wp,-MMD") or word.endswith((".c", ".S")):
+            continue
+        else:
+            kept.append(word)
+    if other_source is None:
+        return kept
+    return [word.replace(str(tree.source.path), str(other_source)) for word in kept]
+
+
+def compile_like(
+    tree: ObjectTree,
+    like: str,
+    source: Path,
+    output: Path,
+    *,
+    other_source: Path | None = None,
+    options: Sequence[str] = (),
+    log: Path,
+) -> None:
+    """Compile a C file exactly as the kernel compiles one of its own.
+
+    Args:
+        tree: whose headers and options are used.
+        like: the object whose command is used.
+        source: the C file.
+        output: the object to make.
+        other_source: take headers from this copy of the source tree.
+        options: more options, at the end.
+        log: where the compiler's words go.
+    """
+    name = source.stem
+    words = command(tree, like, other_source)
+    old = like.rpartition("/")[2].removesuffix(".o")
+    words = [
+        word.replace(f'"{old}"', f'"{name}"').replace(f"={old}", f"={name}")
+        if word.startswith(("-DKBUILD_", "-D__KBUILD_"))
+        else word
+        for word in words
+    ]
+    process.run(
+        [*words, *options, "-c", "-o", output, source],
+        tried=f"compile {source.name} for Linux {tree.source.release}",
+        cwd=tree.path,
+        log=log,
+    )
+
+
+def _groups(objects: Sequence[str]) -> list[list[str]]:
+    """Group goals: those of a lib/ folder are made one by one, which kbuild needs.
+
+    It enters such a folder once for each goal, and two makes at the same object fail.
+    """
+    libraries = [name for name in objects if "/lib/" in name]
+    others = [name for name in objects if name not in libraries]
+    return [group for group in (others, ["-j1", *libraries] if libraries else []) if group]
+
+
+def _check_options(config: Path, options: Sequence[str], release: str) -> None:
+    lines = set(config.read_text(encoding="utf-8").splitlines())
+    for option in options:
+        name, _, value = option.partition("=")
+        line = f"# {name} is not set" if value == "n" else option
+        absent = value == "n" and not any(other.startswith(f"{name}=") for other in lines)
+        if line not in lines and not absent:
+            raise MmbatchError(
+                f"configure Linux {release} with {option}",
+                "its dependencies do not allow it",
+                "give the options that it depends on with -K too",
+                ExitCode.USAGE,
+            )

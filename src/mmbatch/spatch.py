@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Coccinelle: run a semantic patch on one file, and make its silences speak.
+
+spatch ends with 0 when a rule matched nothing, and skips a function that it could not parse
+without a word. So matches are counted on the diff, and the parse is looked at first.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from pathlib import Path
+
+from mmbatch import process
+from mmbatch.edits import function_extent, mismatch
+from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.manifest import Rule
+
+OLDEST = (1, 1, 1)
+_TIMEOUT_S = 300
+_TROUBLE = re.compile(
+    r"^parse error\s*\n = File .*\n(?:.*\n)*?  whole content = (?P<source>.*)\n"
+    r"badcount: \d+\n(?P<skipped>(?:bad: .*\n)*)",
+    re.MULTILINE,
+)
+
+
+@functools.cache
+def program() -> tuple[int, ...]:
+    """Return the version of the spatch on this machine.
+
+    Raises:
+        MmbatchError: there is none, or it is older than the oldest that our rules work with.
+    """
+    text = process.run(["spatch", "--version"], tried="look for spatch").stdout
+    return parse_version(text)
+
+
+def parse_version(text: str) -> tuple[int, ...]:
+    """Return the version in what `spatch --version` prints, as numbers."""
+    match = re.search(r"spatch version (\d+(?:\.\d+)*)", text)
+    numbers = tuple(int(part) for part in match[1].split(".")) if match else ()
+    if numbers < OLDEST:
+        raise MmbatchError(
+            "look for spatch",
+            f"version {match[1] if match else 'unknown'} is too old",
+            f"install coccinelle {'.'.join(map(str, OLDEST))} or newer",
+        )
+    return numbers
+
+
+def check_parse(path: Path, rule: Rule, macros: Path) -> None:
+    """Raise exit code 3 when spatch can't parse the function that a rule is about.
+
+    Args:
+        path: the file, in the tree to be spliced.
+        rule: names the function.
+        macros: our macro file, which tells spatch about the tree's macros.
+    """
+    content = path.read_text(encoding="utf-8", errors="replace")
+    extent = function_extent(content, rule.function)
+    if extent is None:
+        raise mismatch(rule.file, f"there is no function {rule.function}()")
+    result = process.run(
+        ["spatch", "--no-includes", "--macro-file", macros, "--parse-c", path],
+        tried=f"parse {rule.file} with spatch",
+        timeout_s=_TIMEOUT_S,
+        check=False,
+    )
+    opening = content.splitlines()[extent[0]]
+    source = trouble_at(result.stdout + result.stderr, opening)
+    if source is not None:
+        raise MmbatchError(
+            f"splice into {rule.file}",
+            f"spatch can't parse {rule.function}(), it stumbles at: {source}",
+            "describe the macro in speedups/macros.h",
+            ExitCode.SPLICE,
+        )
+
+
+def trouble_at(output: str, opening: str) -> str | None:
+    """Return the source line that made `spatch --parse-c` skip a function, None if it did not.
+
+    Args:
+        output: what spatch printed.
+        opening: the first line of the function's definition. spatch prints all that it skips;
+            the place of the error itself may lie in a macro's definition far away.
+    """
+    for match in _TROUBLE.finditer(output):
+        if f"bad: {opening}" in match["skipped"].splitlines():
+            return match["source"].strip()
+    return None
+
+
+def apply_rule(path: Path, rule: Rule, macros: Path, output: Path) -> None:
+    """Run a rule on a file and write the changed file beside it, counting its matches.
+
+    Args:
+        path: the file to read; never written.
+        rule: the semantic patch and how often each of its hooks has to match.
+        macros: our macro file.
+        output: where the changed file goes.
+
+    Raises:
+        MmbatchError: exit code 3; a hook matched more or less often than it should.
+    """
+    tried = f"run {rule.cocci.name} on {rule.file}"
+    result = process.run(
+        [
+            *("spatch", "--very-quiet", "--no-includes", "--macro-file", macros),
+            *("--sp-file", rule.cocci, "-o", output, path),
+        ],
+        tried=tried,
+        timeout_s=_TIMEOUT_S,
+    )
+    counts = count_matches(result.stdout, rule)
+    for hook, expected in rule.matches.items():
+        if counts[hook] != expected:
+            raise mismatch(
+                rule.file,
+                f"the hook '{hook}' of {rule.cocci.name} matched {counts[hook]} times"
+                f" instead of {expected}",
+            )
+
+
+def count_matches(diff: str, rule: Rule) -> dict[str, int]:
+    """Return how often each hook of a rule matched, by the lines of the diff it left."""
+    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
+    return {
+        hook: sum(re.search(mark, line) is not None for line in lines)
+        for hook, mark in rule.marks.items()
+    }
