@@ -95,8 +95,8 @@ class _Stage:
         """Fetch the indexes.
 
         Returns:
-            The complaint that the mirror could not be reached, empty when it could;
-            single suites may be missing there.
+            What went wrong with the mirror, empty when nothing; suites that it does not
+            have are no error.
         """
         for folder in ("sources", "state/lists/partial", "cache/archives/partial", "log"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
@@ -105,12 +105,11 @@ class _Stage:
         atomic_write(sources, self._sources)
         sources.chmod(0o600)  # a mirror's address may hold a password
         said = self._apt("apt-get", "-q", "update", limit_s=_UPDATE_LIMIT_S).stderr
-        failures = [line for line in said.splitlines() if "Failed to fetch" in line]
-        if not failures and self.has_indexes():
+        failures = [line for line in said.splitlines() if _is_failure(line)]
+        if not failures:
             atomic_write(self._stamp, self._digest())
             return ""
-        lines = failures or said.splitlines() or ["apt-get update fetched nothing"]
-        return re.sub(r"^[EW]: ", "", lines[0])
+        return re.sub(r"^[EW]: ", "", failures[0])
 
     def has_indexes(self) -> bool:
         """Tell whether any suite's index is here."""
@@ -250,6 +249,13 @@ class Apt:
         with temporary_dir(dest, package) as folder:
             path = stage.download(package, version, folder)
             return path.rename(dest / path.name)
+
+
+def _is_failure(line: str) -> bool:
+    """Tell whether a line of apt-get update is more than a hint or a suite that is not there."""
+    if "does not have a Release file" in line:
+        return False
+    return line.startswith("E: ") or re.search(r"Failed to fetch|GPG error", line) is not None
 
 
 def _not_there(package: str) -> MmbatchError:

@@ -19,7 +19,6 @@ CODENAMES = ("bullseye", "bookworm", "trixie", "forky", "duke", "sid")
 _ROLES = ("oldoldstable", "oldstable", "stable", "testing", "unstable", "experimental")
 _SIDE_SUITES = ("-backports", "-proposed-updates", "-backports-sloppy")
 _REMOTE = ("http://", "https://", "mirror://", "mirror+", "tor+", "ftp://", "file:", "copy:")
-_EMPTY_LINE = "."
 
 
 @dataclass(frozen=True)
@@ -143,10 +142,11 @@ def write_sources(mirror: Mirror, suites: Iterable[str], architecture: str) -> s
         architecture: whose index.
     """
     signed_by = ""
-    if mirror.signed_by:
-        lines = mirror.signed_by.split("\n")
-        folded = "".join(f"\n {line or _EMPTY_LINE}" for line in lines[1:])
-        signed_by = f"Signed-By: {lines[0]}{folded}\n"
+    lines = mirror.signed_by.splitlines()
+    if len(lines) == 1:
+        signed_by = f"Signed-By: {lines[0]}\n"
+    elif lines:  # a whole key, folded
+        signed_by = "Signed-By:\n" + "".join(f" {line or '.'}\n" for line in lines)
     return "\n".join(
         f"Types: deb\nURIs: {' '.join(mirror.uris)}\nSuites: {suite}\nComponents: main\n"
         f"Architectures: {architecture}\nTargets: Packages\nPDiffs: no\n{signed_by}"

@@ -95,26 +95,32 @@ def build(cache: Cache, venv: Path, names: list[str]) -> None:
         process.run(
             [sys.executable, "-m", "venv", venv], tried="make a Python environment", log=log
         )
-        pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
-        done = process.run(
-            [venv / "bin" / "python", *pip, *names],
-            tried="install Python packages",
-            log=log,
-            timeout_s=_LIMIT_S,
-            check=False,
-        )
-        if done.rc:
-            errors = [line for line in done.stdout.splitlines() if line.startswith("ERROR")]
-            found = errors[0].removeprefix("ERROR: ") if errors else f"pip ended with {done.rc}"
-            raise MmbatchError(
-                f"install {' '.join(names)} with pip",
-                found,
-                f"check the network; pip's whole output is in {log}",
-            )
+        if names:
+            _install(venv, names, log)
         atomic_write(venv / _STAMP, "\n".join(names) + "\n")
     except BaseException:
         shutil.rmtree(venv, ignore_errors=True)
         raise
+
+
+def _install(venv: Path, names: list[str], log: Path) -> None:
+    """Install packages into an environment with its own pip."""
+    pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
+    done = process.run(
+        [venv / "bin" / "python", *pip, *names],
+        tried="install Python packages",
+        log=log,
+        timeout_s=_LIMIT_S,
+        check=False,
+    )
+    if done.rc:
+        errors = [line for line in done.stdout.splitlines() if line.startswith("ERROR")]
+        found = errors[0].removeprefix("ERROR: ") if errors else f"pip ended with {done.rc}"
+        raise MmbatchError(
+            f"install {' '.join(names)} with pip",
+            found,
+            f"check the network; pip's whole output is in {log}",
+        )
 
 
 def find_python(cache: Cache) -> Path:

@@ -23,6 +23,7 @@ from mmbatch.programs import child_env, guarded
 __all__ = ["Result", "pipeline", "run", "stream"]
 
 _TERM_GRACE_S = 3.0
+_ORPHAN_GRACE_S = 0.3  # for its children, once the program itself has ended
 _KEPT_BYTES = 64 * 1024
 
 
@@ -101,7 +102,7 @@ def stream(
     log: Path | None = None,
     timeout_s: float | None = None,
     check: bool = True,
-) -> Iterator[str]:
+) -> Generator[str, None, None]:
     """Yield a program's standard output line by line, as it comes, without line ends.
 
     Leaving the loop early, by break or by an exception, stops the program and its children
@@ -223,8 +224,11 @@ def _stop_group(process: subprocess.Popen[bytes]) -> None:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGTERM)
             deadline = time.monotonic() + _TERM_GRACE_S
+            ended = False
             while time.monotonic() < deadline:
-                process.poll()
+                if process.poll() is not None and not ended:
+                    ended = True
+                    deadline = min(deadline, time.monotonic() + _ORPHAN_GRACE_S)
                 os.killpg(process.pid, 0)
                 time.sleep(0.02)
     finally:
@@ -233,7 +237,7 @@ def _stop_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _lines(pipe: IO[bytes], deadline: float | None) -> Iterator[str]:
+def _lines(pipe: IO[bytes], deadline: float | None) -> Generator[str, None, None]:
     """Yield decoded lines from a pipe; TimeoutError when the deadline passes first."""
     rest = b""
     with selectors.DefaultSelector() as selector:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import os
 import re
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mmbatch.cache import atomic_write, error_from_os, require_space
+from mmbatch.errors import MmbatchError
 from mmbatch.process import run
 
 _LIST_FILES = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -54,6 +56,13 @@ def refresh(tree: Path, place: Path) -> str:
             _copy(tree / name, copy / name)
         _remove_others(copy, names)
     except OSError as error:
+        culprit = os.fsdecode(error.filename or "")
+        if error.errno != errno.ENOSPC and Path(culprit).is_relative_to(tree):
+            raise MmbatchError(
+                f"copy the tree {tree}",
+                f"{culprit} can't be read ({error.strerror})",
+                "make it readable, and leave the tree alone while it is copied",
+            ) from error
         raise error_from_os(error, f"copy the tree {tree}") from error
     atomic_write(place / _STAMP, f"{state}\n{tree}\n")
     return state

@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A Debian archive in a folder, made by ourselves and signed with a key of its own."""
+
+import hashlib
+import shutil
+import subprocess
+from email.utils import formatdate
+from pathlib import Path
+
+NEEDED = ("apt-get", "dpkg", "dpkg-deb", "gpg", "tar", "xz")
+
+
+def lacks() -> list[str]:
+    """Return the programs that this needs and that are not here."""
+    return [name for name in NEEDED if shutil.which(name) is None]
+
+
+def make_kernel(tree: Path, release: str = "7.3.4", extra: str = "") -> Path:
+    """Make a folder that looks like a kernel tree, with a Makefile of our own."""
+    version, patchlevel, sublevel = release.split(".")
+    for folder in ("mm", "scripts", "include/linux"):
+        (tree / folder).mkdir(parents=True, exist_ok=True)
+    for name in ("Kbuild", "Kconfig", "mm/mm_init.c", "scripts/config", "include/linux/mm.h"):
+        (tree / name).touch()
+    (tree / "Makefile").write_text(
+        f"VERSION = {version}\nPATCHLEVEL = {patchlevel}\nSUBLEVEL = {sublevel}\n"
+        f"EXTRAVERSION ={extra and ' ' + extra}\nNAME = Made By A Test\n"
+    )
+    return tree
+
+
+class FakeArchive:
+    """Holds suites of packages named linux-source-*."""
+
+    def __init__(self, root: Path, gpg_home: Path) -> None:
+        self.root = root
+        self.keyring = root.parent / "keyring.gpg"
+        self._gpg = ["gpg", "--homedir", str(gpg_home), "--batch", "--quiet", "--yes"]
+        self.keyring.write_bytes(
+            subprocess.run([*self._gpg, "--export"], check=True, capture_output=True).stdout
+        )
+        self._packages: dict[str, list[str]] = {}
+        self.architecture = subprocess.run(
+            ["dpkg", "--print-architecture"], check=True, capture_output=True, text=True
+        ).stdout.strip()
+
+    @property
+    def sources(self) -> str:
+        """What a user's .sources file would say."""
+        return (
+            f"Types: deb\nURIs: copy:{self.root}\nSuites: trixie trixie-updates\n"
+            f"Components: main\nSigned-By: {self.keyring}\n"
+        )
+
+    def add_kernel(self, suite: str, series: str, version: str) -> Path:
+        """Put a package with a fake kernel tree into a suite; return its .deb."""
+        name = f"linux-source-{series}"
+        build = self.root.parent / "build"
+        shutil.rmtree(build, ignore_errors=True)
+        make_kernel(build / "tree" / name, version.partition("-")[0])
+        package = build / "package"
+        (package / "DEBIAN").mkdir(parents=True)
+        (package / "usr" / "src").mkdir(parents=True)
+        control = (
+            f"Package: {name}\nVersion: {version}\nArchitecture: all\n"
+            "Maintainer: Nobody <nobody@mirror.example>\nDescription: made by a test\n"
+        )
+        (package / "DEBIAN" / "control").write_text(control)
+        tarball = package / "usr" / "src" / f"{name}.tar.xz"
+        run = subprocess.run
+        run(["tar", "-C", build / "tree", "-cJf", tarball, name], check=True)
+        deb = self.root / "pool" / f"{name}_{version}_all.deb"
+        deb.parent.mkdir(parents=True, exist_ok=True)
+        run(["dpkg-deb", "--build", package, deb], check=True, capture_output=True)
+        data = deb.read_bytes()
+        self._packages.setdefault(suite, []).append(
+            f"{control}Filename: pool/{deb.name}\nSize: {len(data)}\n"
+            f"SHA256: {hashlib.sha256(data).hexdigest()}\n"
+        )
+        self.publish(suite)
+        return deb
+
+    def clear(self, suite: str) -> None:
+        """Take all packages out of a suite; publish afterwards."""
+        self._packages[suite] = []
+
+    def publish(self, suite: str, *, sign: bool = True) -> None:
+        """Write a suite's index, signed or not."""
+        folder = self.root / "dists" / suite
+        index = folder / "main" / f"binary-{self.architecture}" / "Packages"
+        index.parent.mkdir(parents=True, exist_ok=True)
+        index.write_text("\n".join(self._packages[suite]))
+        data = index.read_bytes()
+        release = folder / "Release"
+        release.write_text(
+            f"Origin: Test\nSuite: {suite}\nCodename: {suite}\nDate: {formatdate(usegmt=True)}\n"
+            f"Architectures: {self.architecture}\nComponents: main\nSHA256:\n"
+            f" {hashlib.sha256(data).hexdigest()} {len(data)} {index.relative_to(folder)}\n"
+        )
+        signed = folder / "InRelease"
+        signed.unlink(missing_ok=True)
+        if sign:
+            clear = [*self._gpg, "--clearsign", "--output", str(signed), str(release)]
+            subprocess.run(clear, check=True, capture_output=True)
