@@ -202,17 +202,17 @@ def test_console_lines(capsys: pytest.CaptureFixture[str]) -> None:
         console = Console(verbosity)
         console.say(f"phase {verbosity} [bold]")
         console.detail(f"detail {verbosity}")
-        with console.progress(f"work {verbosity}", total=3) as progress:
+        with console.progress(f"work {verbosity}", total=3, unit="files") as progress:
             progress.advance()
             progress.update(2, "now")
         console.result(f"result {verbosity} [bold] " + 300 * "x")
     said = capsys.readouterr()
     assert said.err.splitlines() == [
         "[  0 s] phase 0 [bold]",
-        "[  0 s] work 0",
+        "[  0 s] work 0 (3 files)",
         "[  0 s] phase 1 [bold]",
         "[  0 s] detail 1",
-        "[  0 s] work 1",
+        "[  0 s] work 1 (3 files)",
     ]
     assert [line[:16] for line in said.out.splitlines()] == [
         "result -1 [bold]",

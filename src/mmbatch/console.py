@@ -30,6 +30,10 @@ class Progress(Protocol):
         """Set how much is done, and what is being done now."""
 
 
+Progressing = Callable[[str, float | None, str], contextlib.AbstractContextManager[Progress]]
+"""Shows counted work: title, how much there is or None, and what is counted."""
+
+
 class Console:
     """One verb's mouth: `say` for phases, `progress` for counted work, `out` for results.
 
@@ -74,7 +78,7 @@ class Console:
     def progress(
         self, title: str, total: float | None, unit: str = ""
     ) -> Generator[Progress, None, None]:
-        """Show counted work: a bar on a terminal, only the title's line elsewhere.
+        """Show counted work: the title's line, and below it a bar where there is a terminal.
 
         Args:
             title: what is going on.
@@ -82,8 +86,8 @@ class Console:
             unit: what is counted, for the bar's end ("files").
         """
         if self.verbosity < 0 or not self.err.is_terminal or self.err.is_dumb_terminal:
-            self.say(title)
-            yield _Silent()
+            with spoken(self.say)(title, total, unit) as silent:
+                yield silent
             return
         from rich.progress import (
             BarColumn,
@@ -94,6 +98,7 @@ class Console:
         )
         from rich.progress import Progress as RichProgress
 
+        self.say(title)
         with RichProgress(
             TextColumn("{task.description}", markup=False),
             BarColumn(),
@@ -104,17 +109,32 @@ class Console:
             console=self.err,
             transient=True,
         ) as bar:
-            task = bar.add_task(title, total=total)
-            yield _Bar(bar, task)
-        self.say(title)
+            yield _Bar(bar, bar.add_task("", total=total))
 
 
 class _Silent:
+    """Counted work that nobody watches."""
+
     def advance(self, amount: float = 1) -> None:
         """Say nothing."""
 
     def update(self, done: float, text: str | None = None) -> None:
         """Say nothing."""
+
+
+def spoken(say: Callable[[str], None]) -> Progressing:
+    """Return a stand-in for `Console.progress` which only says the titles.
+
+    Args:
+        say: told each title.
+    """
+
+    @contextlib.contextmanager
+    def progress(title: str, total: float | None, unit: str) -> Generator[Progress, None, None]:
+        say(title if total is None else f"{title} ({total:.0f} {unit})")
+        yield _Silent()
+
+    return progress
 
 
 class _Bar:

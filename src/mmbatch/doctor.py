@@ -148,7 +148,7 @@ def _required(which: Callable[[str], str | None]) -> Iterator[Check]:
         elif name == "spatch":
             yield _spatch(remedy)
         elif name in _PROGRAMS:
-            yield Check(name, State.OK, _first_line(_PROGRAMS[name][0]))
+            yield Check(name, State.OK, _version(_PROGRAMS[name][0]))
         else:
             yield Check(name, State.OK, ", ".join(_HEADERS[name]))
 
@@ -168,13 +168,13 @@ def _spatch(remedy: str) -> Check:
     return Check("spatch", State.OK, shown)
 
 
-def _first_line(program: str) -> str:
-    """Return the first line of a program's --version, or where it lies."""
+def _version(program: str) -> str:
+    """Return a program's name and version, or where it lies when it tells none."""
     if program in _SILENT:
         return shutil.which(program) or program
     said = run([program, "--version"], tried=f"ask {program}", check=False, timeout_s=20).stdout
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return lines[0] if lines else (shutil.which(program) or program)
+    match = re.search(r"\d+(?:\.\d+)+", said)
+    return f"{program} {match[0]}" if match else (shutil.which(program) or program)
 
 
 def _notes() -> Iterator[Check]:

@@ -12,10 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch import snapshot
-from mmbatch.apt import Apt
-from mmbatch.cache import Cache, atomic_dir, require_space, temporary_dir
+from mmbatch.apt import Apt, not_there
+from mmbatch.cache import Cache
+from mmbatch.console import Progressing, spoken
+from mmbatch.disk import atomic_dir, require_space, temporary_dir
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.process import pipeline, run
+from mmbatch.watch import growth
 
 SERIES = ("7.3", "7.2", "6.12")
 """The kernel series that the speed-ups are made for, newest first."""
@@ -49,7 +52,13 @@ class Source:
     state: str
 
 
-def resolve(cache: Cache, kernel: str | None, tree: Path | None, say: Say) -> Source:
+def resolve(
+    cache: Cache,
+    kernel: str | None,
+    tree: Path | None,
+    say: Say,
+    progress: Progressing | None = None,
+) -> Source:
     """Return the kernel source that the user asked for, fetching it when it must be.
 
     Args:
@@ -57,10 +66,12 @@ def resolve(cache: Cache, kernel: str | None, tree: Path | None, say: Say) -> So
         kernel: a series; None for the newest that is here or can be had.
         tree: an unpacked tree to take instead; it is only read.
         say: told what is going on, one line each time.
+        progress: shows long work, as `Console.progress` does; by default `say` tells of it.
 
     Raises:
         MmbatchError: it can't be had, is no kernel, or is of an unsupported series.
     """
+    progress = progress or spoken(say)
     if tree is not None:
         if kernel is not None:
             raise MmbatchError(
@@ -69,20 +80,24 @@ def resolve(cache: Cache, kernel: str | None, tree: Path | None, say: Say) -> So
                 "give one of them",
                 ExitCode.USAGE,
             )
-        return _of_tree(cache, tree, say)
+        return _of_tree(cache, tree, say, progress)
     get_apt = functools.cache(lambda: Apt(cache, say))  # so that a dead network is met once
+
+    def fetch(series: str) -> Source:
+        return _fetch(cache, series, say, progress, get_apt)
+
     if kernel is not None:
         series = kernel.removeprefix("v")
         if series not in SERIES:
             raise _unsupported(f"choose kernel {kernel}", f"no supported series {kernel!r}")
-        return find_cached(cache, series) or _fetch(cache, series, say, get_apt)
+        return find_cached(cache, series) or fetch(series)
     failure: MmbatchError | None = None
     for series in SERIES:
         cached = find_cached(cache, series)
         if cached is not None:
             return cached
         try:
-            return _fetch(cache, series, say, get_apt)
+            return fetch(series)
         except MmbatchError as error:
             say(f"linux {series} can't be had: {error.found}")
             failure = failure or error
@@ -149,20 +164,21 @@ def check_tree(tree: Path) -> tuple[str, str]:
     return series, release
 
 
-def _of_tree(cache: Cache, tree: Path, say: Say) -> Source:
+def _of_tree(cache: Cache, tree: Path, say: Say, progress: Progressing) -> Source:
     tree = tree.absolute().resolve()
     series, release = check_tree(tree)
     digest = hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]
     ident = f"tree-{digest}"
     with cache.lock(ident, f"copies {tree}", say):
-        say(f"copying linux {release} from {tree} (only what changed since the last time)")
-        state = snapshot.refresh(tree, cache.trees / ident)
+        state = snapshot.refresh(tree, cache.trees / ident, progress)
     return Source(
         series, release, cache.trees / ident / "linux", f"tree {tree}", ident=ident, state=state
     )
 
 
-def _fetch(cache: Cache, series: str, say: Say, get_apt: Callable[[], Apt]) -> Source:
+def _fetch(
+    cache: Cache, series: str, say: Say, progress: Progressing, get_apt: Callable[[], Apt]
+) -> Source:
     package = f"linux-source-{series}"
     with cache.lock(package, f"fetches linux {series}", say):
         cached = find_cached(cache, series)  # by whom we waited for
@@ -172,15 +188,14 @@ def _fetch(cache: Cache, series: str, say: Say, get_apt: Callable[[], Apt]) -> S
         apt = get_apt()
         versions = apt.madison(package)
         if not versions:
-            raise MmbatchError(
-                f"fetch {package} from the Debian mirror",
-                "no suite there carries it",
-                "choose another with --kernel, or give an unpacked kernel with --tree DIR",
-            )
+            raise not_there(package)
         version, suite = versions[0]
-        say(f"fetching {package} {version} (160 MB) from Debian {suite}")
+        size = apt.size(package, version)
         with temporary_dir(cache.downloads, package) as folder:
-            _unpack(cache, package, apt.download(package, version, folder), say)
+            title = f"fetching {package} {version} from Debian {suite}"
+            with progress(title, size and size / 1e6, "MB") as bar, growth(folder, bar):
+                deb = apt.download(package, version, folder)
+            _unpack(cache, package, deb, say)
     fetched = find_cached(cache, series)
     assert fetched is not None
     return fetched

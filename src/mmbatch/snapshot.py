@@ -13,7 +13,8 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from mmbatch.cache import atomic_write, error_from_os, require_space
+from mmbatch.console import Progressing
+from mmbatch.disk import atomic_write, error_from_os, require_space
 from mmbatch.errors import MmbatchError
 from mmbatch.process import run
 
@@ -28,7 +29,7 @@ _PRODUCTS = re.compile(
 _PRODUCT_FOLDERS = re.compile(r"^(?:include/(?:config|generated)|arch/[^/]+/include/generated)$")
 
 
-def refresh(tree: Path, place: Path) -> str:
+def refresh(tree: Path, place: Path, progress: Progressing) -> str:
     """Make `place`/linux the same as a tree's sources; the tree is only read.
 
     Killed in the middle, it is completed the next time: the stamp is written last.
@@ -36,6 +37,7 @@ def refresh(tree: Path, place: Path) -> str:
     Args:
         tree: the user's tree, with or without git.
         place: a folder of the cache for the copy.
+        progress: shows the copying.
 
     Returns:
         A digest of the copy's state, which is another whenever a file is.
@@ -51,9 +53,11 @@ def refresh(tree: Path, place: Path) -> str:
         names = set(_list_folder(tree) if wanted is None else wanted)
         state, changed = _compare(tree, copy, names)
         require_space(copy, sum(size for _, size in changed) + _MARGIN_BYTES, "copy the tree")
-        for name, _ in changed:
-            _make_folder(copy, (copy / name).parent)
-            _copy(tree / name, copy / name)
+        with progress(f"copying what changed in {tree}", len(changed), "files") as bar:
+            for name, _ in changed:
+                _make_folder(copy, (copy / name).parent)
+                _copy(tree / name, copy / name)
+                bar.advance()
         _remove_others(copy, names)
     except OSError as error:
         culprit = os.fsdecode(error.filename or "")

@@ -58,9 +58,10 @@ def _show(console: Console, checks: list[Check]) -> None:
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False)
-    for title in ("", "check", "found", "to do"):
+    for title in ("", "check", "found"):
         table.add_column(title, overflow="fold")
     for check in checks:
         state = Text(check.state, style=_STYLES[check.state])
-        table.add_row(state, check.name, Text(check.detail), Text(check.remedy))
+        found = f"{check.detail}\n{check.remedy}" if check.remedy else check.detail
+        table.add_row(state, check.name, Text(found))
     console.out.print(table)
