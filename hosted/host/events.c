@@ -1,8 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What the other end reads: src/mmbatch/samples.py knows these lines. */
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "host.h"
+
+FROM_KERNEL int hosted_format(char *text, unsigned long room, const char *format, ...)
+{
+	va_list list;
+	int len;
+
+	va_start(list, format);
+	len = vsnprintf(text, room, format, list);
+	va_end(list);
+	return len;
+}
 
 static void print_flags(void)
 {

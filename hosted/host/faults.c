@@ -19,7 +19,7 @@ extern char __executable_start[], etext[];
 
 enum { STATUS_FAULT = 70, STUB_BYTES = 4096 };
 
-void hosted_die(const char *what)
+FROM_KERNEL void hosted_die(const char *what)
 {
 	fprintf(stderr, "hosted: %s\n", what);
 	exit(STATUS_FAULT);
@@ -76,6 +76,16 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	if (write(STDERR_FILENO, text, len) < 0)
 		_exit(STATUS_FAULT + 1);
 	_exit(STATUS_FAULT);
+}
+
+/* For tests that bend a table of functions. */
+FROM_KERNEL void hosted_make_writable(const void *constant, unsigned long bytes)
+{
+	unsigned long from = (unsigned long)constant & -4096UL;
+	unsigned long to = (unsigned long)constant + bytes;
+
+	if (mprotect((void *)from, to - from, PROT_READ | PROT_WRITE))
+		hosted_die("can't make a constant writable");
 }
 
 void faults_catch(void)

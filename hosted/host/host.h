@@ -12,6 +12,9 @@
 
 #define EFFECTS_SHARE	4096
 
+/* Kernel code aligns its stack to 8 bytes only; libc wants 16. */
+#define FROM_KERNEL	__attribute__((force_align_arg_pointer))
+
 /* What the command line asked for. */
 struct plan {
 	const char **only;		/* cases to run; none means all */
@@ -21,6 +24,7 @@ struct plan {
 	unsigned int pairs;
 	uint64_t seed;
 	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */
+	char *slow;			/* "SETTING=PERCENT" for hosted_bench.slow() */
 	bool check_only;
 	bool list_only;
 };

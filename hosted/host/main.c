@@ -18,7 +18,8 @@ enum { STATUS_UNEQUAL = 1, STATUS_USAGE = 2, MAX_ROWS = 32, MAX_ONLY = 64 };
 static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
-	      "              [--budget SECONDS] [--cpu FEATURE=0|1]... [--check-only | --list]\n",
+	      "              [--budget SECONDS] [--cpu FEATURE=0|1]...\n"
+	      "              [--slow SETTING=PERCENT] [--check-only | --list]\n",
 	      stderr);
 	exit(STATUS_USAGE);
 }
@@ -32,6 +33,27 @@ static void force_feature(char *text)
 	*value++ = '\0';
 	if (hosted_cpu_force(text, *value == '1') < 0)
 		usage();
+}
+
+static void make_slow(char *text)
+{
+	char *percent = strchr(text, '=');
+
+	if (!percent || !hosted_bench.slow)
+		usage();
+	*percent++ = '\0';
+	if (hosted_bench.slow(text, strtoul(percent, NULL, 0)) < 0)
+		usage();
+}
+
+static void note_outcome(const struct workload *w)
+{
+	char text[128] = "";
+
+	if (hosted_bench.outcome)
+		hosted_bench.outcome(w->c, text, sizeof(text));
+	if (text[0])
+		event_note(w->name, text);
 }
 
 static void name_workload(struct workload *w)
@@ -141,6 +163,7 @@ static struct plan parse(int argc, char **argv)
 		{ "llc", required_argument, NULL, 'l' },
 		{ "cpu", required_argument, NULL, 'f' },
 		{ "budget", required_argument, NULL, 'b' },
+		{ "slow", required_argument, NULL, 'w' },
 		{ "check-only", no_argument, NULL, 'k' },
 		{ "list", no_argument, NULL, 'L' },
 		{}
@@ -178,6 +201,9 @@ static struct plan parse(int argc, char **argv)
 			break;
 		case 'b':
 			plan.budget_ns = strtoull(optarg, NULL, 0) * 1000000000ULL;
+			break;
+		case 'w':
+			plan.slow = optarg;
 			break;
 		case 'L':
 			plan.list_only = true;
@@ -226,6 +252,9 @@ int main(int argc, char **argv)
 		hosted_bench.setup(image, most);
 	}
 
+	if (plan.slow)
+		make_slow(plan.slow);
+
 	event_engine();
 	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
 		struct workload w = make_workload(&plan, &hosted_bench.cases[i]);
@@ -244,6 +273,7 @@ int main(int argc, char **argv)
 			equal = false;
 		else if (!plan.check_only)
 			measure(&plan, &w, rows, nr, plan.seed + i);
+		note_outcome(&w);
 	}
 	event_done();
 

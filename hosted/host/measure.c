@@ -13,7 +13,7 @@
 
 unsigned int hosted_layout;
 
-static uint64_t now_ns(void)
+FROM_KERNEL unsigned long hosted_now_ns(void)
 {
 	struct timespec t;
 
@@ -73,13 +73,13 @@ static uint64_t time_row(const struct workload *w, const struct row *row)
 	if (w->c->flags & HOSTED_HOT)
 		image_warm(w);
 
-	start = now_ns();
+	start = hosted_now_ns();
 	row_run(w, row);
 	if (w->c->flags & HOSTED_READBACK)
 		sum = read_back(w);
 	/* The compiler must believe that somebody reads it. */
 	asm volatile("" : : "r"(sum));
-	return now_ns() - start;
+	return hosted_now_ns() - start;
 }
 
 /*
@@ -108,14 +108,14 @@ static unsigned int settle_blocks(const struct plan *plan, const struct workload
 void measure(const struct plan *plan, const struct workload *w,
 	     const struct row *rows, unsigned int nr, uint64_t seed)
 {
-	uint64_t start = now_ns();
+	uint64_t start = hosted_now_ns();
 	unsigned int order[nr], blocks;
 
 	for (unsigned int i = 0; i < nr; i++) {
 		order[i] = i;
 		time_row(w, &rows[i]);
 	}
-	blocks = settle_blocks(plan, w, now_ns() - start);
+	blocks = settle_blocks(plan, w, hosted_now_ns() - start);
 
 	for (unsigned int block = 0; block < blocks; block++) {
 		hosted_layout = block % HOSTED_LAYOUTS;

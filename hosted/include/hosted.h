@@ -82,6 +82,10 @@ struct hosted_limit {
  * @select: choose a variant's setting; negative when this CPU cannot do it
  * @run: do the work of a case with one side's code; this is what is timed
  * @touch: read an item as its next user would; the sum keeps it from vanishing
+ * @slow: make a setting take @percent more time from now on, as if this machine
+ *	  were bad at it; negative when there is none of that name. May be NULL.
+ * @outcome: say in a few words what the patched side decided by itself in the
+ *	     last run of a case; an empty text when nothing. May be NULL.
  *
  * The image is the memory that the work writes. It is compared byte for byte
  * between the sides before anything is timed, so @run must leave the same
@@ -103,6 +107,8 @@ struct hosted_bench {
 	void (*run)(const struct hosted_case *c, enum hosted_side side,
 		    unsigned long items);
 	unsigned long (*touch)(const void *item);
+	int (*slow)(const char *setting, unsigned int percent);
+	void (*outcome)(const struct hosted_case *c, char *text, unsigned long room);
 };
 
 extern const struct hosted_bench hosted_bench;
@@ -127,9 +133,10 @@ extern const struct hosted_bench hosted_bench;
 
 /* A function that only the patched side has, "extras" in splice.toml. */
 #define HOSTED_EXTRA(type, fn, ...)					\
-	extern type fn##__patched0(__VA_ARGS__), fn##__patched1(__VA_ARGS__), \
-		    fn##__patched2(__VA_ARGS__), fn##__patched3(__VA_ARGS__); \
-	static type (*const fn##_of[HOSTED_LAYOUTS])(__VA_ARGS__) = {	\
+	typedef type fn##_type(__VA_ARGS__);				\
+	extern fn##_type fn##__patched0, fn##__patched1,		\
+			 fn##__patched2, fn##__patched3;		\
+	static fn##_type *const fn##_of[HOSTED_LAYOUTS] = {		\
 		fn##__patched0, fn##__patched1,				\
 		fn##__patched2, fn##__patched3,				\
 	}
@@ -167,6 +174,10 @@ void hosted_alternatives_restore(void);
 
 /* host/: usable from both halves. */
 void hosted_die(const char *what);
+unsigned long hosted_now_ns(void);
+int hosted_format(char *text, unsigned long room, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void hosted_make_writable(const void *constant, unsigned long bytes);
 void hosted_fill_words(void *image, unsigned long bytes);
 
 #endif /* HOSTED_H */

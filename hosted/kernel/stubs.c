@@ -26,6 +26,14 @@ void hosted_set_pageblock(void *page, int type)
 }
 #endif
 
+#ifdef WANTED_ktime_get
+unsigned long hosted_ktime_get(void) asm("ktime_get");
+unsigned long hosted_ktime_get(void)
+{
+	return hosted_now_ns();
+}
+#endif
+
 /* Nobody else wants this CPU. */
 asm(".globl preempt_schedule_thunk\n"
     "preempt_schedule_thunk: ret\n"

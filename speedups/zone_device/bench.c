@@ -6,9 +6,12 @@
 #include <linux/mmzone.h>
 
 #include "hosted.h"
+#include "tree/mm/zone_device.h"
 
 HOSTED_ENTRY(memmap_init_zone_device);
 HOSTED_EXTRA(int, zone_device_set_method, const char *name);
+HOSTED_EXTRA(const struct zone_device_method *, zone_device_method_at, unsigned int i);
+HOSTED_EXTRA(const struct zone_device_method *, zone_device_remembered, bool altmap);
 
 /* 100 GB of device memory, as the posted figures have it. */
 #define PFNS_100G	26214400UL
@@ -99,6 +102,58 @@ static unsigned long zone_device_touch(const void *item)
 	return word[0] + word[offsetof(struct page, _refcount) / sizeof(*word)];
 }
 
+/* A machine that is bad at one method: it dawdles after each call of it. */
+typedef void stamp_fn(struct page *page, const struct page *tmpl, unsigned long nr);
+static stamp_fn *slow_stamp[HOSTED_LAYOUTS];
+static unsigned int slow_percent;
+
+static void zone_device_dawdle(struct page *page, const struct page *tmpl,
+			       unsigned long nr)
+{
+	unsigned long start = hosted_now_ns(), end;
+
+	slow_stamp[hosted_layout](page, tmpl, nr);
+	end = hosted_now_ns();
+	while (hosted_now_ns() < end + (end - start) * slow_percent / 100)
+		;
+}
+
+static int zone_device_slow(const char *setting, unsigned int percent)
+{
+	unsigned int layout, i;
+
+	slow_percent = percent;
+	for (layout = 0; layout < HOSTED_LAYOUTS; layout++) {
+		struct zone_device_method *method;
+
+		for (i = 0; ; i++) {
+			method = (void *)zone_device_method_at_of[layout](i);
+			if (!method)
+				return -1;
+			if (!strcmp(method->name, setting))
+				break;
+		}
+		hosted_make_writable(method, sizeof(*method));
+		slow_stamp[layout] = method->stamp;
+		method->stamp = zone_device_dawdle;
+	}
+	return 0;
+}
+
+static void zone_device_outcome(const struct hosted_case *c, char *text,
+				unsigned long room)
+{
+	const struct zone_device_case *dev = c->data;
+	const struct zone_device_method *method;
+
+	/* Below the last-level cache nothing is tried, and the copy is taken. */
+	if (c->flags & HOSTED_HOT)
+		return;
+	method = HOSTED_CALL_EXTRA(zone_device_remembered, dev->altmap);
+	if (method)
+		hosted_format(text, room, "auto chose %s", method->name);
+}
+
 const struct hosted_bench hosted_bench = {
 	.speedup	= "zone_device",
 	.item		= "descriptor",
@@ -114,4 +169,6 @@ const struct hosted_bench hosted_bench = {
 	.select		= zone_device_select,
 	.run		= zone_device_run,
 	.touch		= zone_device_touch,
+	.slow		= zone_device_slow,
+	.outcome	= zone_device_outcome,
 };

@@ -22,163 +22,11 @@
 
 #include "zone_device_internal.h"
 
-#if defined(SECTION_IN_PAGE_FLAGS) || defined(WANT_PAGE_VIRTUAL)
-#define ZONE_DEVICE_DESCRIPTORS_DIFFER	true
-#else
-#define ZONE_DEVICE_DESCRIPTORS_DIFFER	false
-#endif
-
-/* For a machine that does not describe its caches. */
-#define ZONE_DEVICE_DEFAULT_LLC		(32UL << 20)
-
 /*
  * Head and first two tails are stored through the cache: preparing a compound
  * reads and changes them, and a line that was just streamed is a long way off.
  */
 #define ZONE_DEVICE_PLAIN		3UL
-
-static bool zone_device_copy_usable(void)
-{
-	return true;
-}
-
-static void zone_device_copy_stamp(struct page *page, const struct page *tmpl,
-				   unsigned long nr)
-{
-	for (; nr; nr--, page++)
-		memcpy(page, tmpl, sizeof(*page));
-}
-
-static const struct zone_device_method zone_device_copy = {
-	.name	= "copy",
-	.usable	= zone_device_copy_usable,
-	.stamp	= zone_device_copy_stamp,
-};
-
-static const struct zone_device_method *const zone_device_methods[] = {
-	ARCH_ZONE_DEVICE_METHODS
-	&zone_device_copy,
-};
-
-/* What the parameter can name besides a method. */
-static const struct zone_device_method zone_device_auto = { .name = "auto" };
-static const struct zone_device_method zone_device_base = { .name = "base" };
-
-static const struct zone_device_method *zone_device_chosen = &zone_device_auto;
-
-/**
- * zone_device_method_at - enumerate the methods
- * @i: index, from 0
- *
- * Return: the method, usable on this machine or not, or NULL past the last.
- */
-const struct zone_device_method *zone_device_method_at(unsigned int i)
-{
-	return i < ARRAY_SIZE(zone_device_methods) ? zone_device_methods[i] : NULL;
-}
-
-/**
- * zone_device_set_method - choose how later calls repeat descriptors
- * @name: a method, "auto" for the kernel's choice, "base" for the slow path
- *
- * Calls under way finish with the method that they began with.
- *
- * Return: 0, -EINVAL for an unknown name, -EOPNOTSUPP for a method that this
- * CPU or this size of struct page does not allow.
- */
-int zone_device_set_method(const char *name)
-{
-	const struct zone_device_method *method = NULL;
-	unsigned int i;
-
-	if (sysfs_streq(name, zone_device_auto.name))
-		method = &zone_device_auto;
-	else if (sysfs_streq(name, zone_device_base.name))
-		method = &zone_device_base;
-
-	for (i = 0; !method && i < ARRAY_SIZE(zone_device_methods); i++) {
-		if (!sysfs_streq(name, zone_device_methods[i]->name))
-			continue;
-		method = zone_device_methods[i];
-		if (!method->usable())
-			return -EOPNOTSUPP;
-	}
-
-	if (!method)
-		return -EINVAL;
-
-	WRITE_ONCE(zone_device_chosen, method);
-	return 0;
-}
-
-static int zone_device_param_set(const char *val, const struct kernel_param *kp)
-{
-	return val ? zone_device_set_method(val) : -EINVAL;
-}
-
-static int zone_device_param_get(char *buffer, const struct kernel_param *kp)
-{
-	return sysfs_emit(buffer, "%s\n", READ_ONCE(zone_device_chosen)->name);
-}
-
-static const struct kernel_param_ops zone_device_param_ops = {
-	.set = zone_device_param_set,
-	.get = zone_device_param_get,
-};
-
-module_param_cb(method, &zone_device_param_ops, NULL, 0644);
-MODULE_PARM_DESC(method, "How device memory's memmap is written: auto, base, copy or a streaming method of this CPU");
-
-/* The largest cache that this CPU writes through. */
-static unsigned long zone_device_llc(void)
-{
-	struct cpu_cacheinfo *ci = get_cpu_cacheinfo(raw_smp_processor_id());
-	unsigned long size = 0;
-	unsigned int i;
-
-	if (ci && ci->info_list) {
-		for (i = 0; i < ci->num_leaves; i++)
-			size = max_t(unsigned long, size, ci->info_list[i].size);
-	}
-
-	return size ?: ZONE_DEVICE_DEFAULT_LLC;
-}
-
-/*
- * A memmap that fits into the cache is better left there: it is likely read
- * next, and streaming would have to evict what it may already hold of it.
- */
-static const struct zone_device_method *zone_device_pick(unsigned long bytes)
-{
-	const struct zone_device_method *method = READ_ONCE(zone_device_chosen);
-	unsigned int i;
-
-	if (method == &zone_device_base)
-		return NULL;
-	if (ZONE_DEVICE_DESCRIPTORS_DIFFER)
-		return &zone_device_copy;
-	if (method != &zone_device_auto)
-		return method->usable() ? method : &zone_device_copy;
-	if (bytes <= zone_device_llc())
-		return &zone_device_copy;
-
-	for (i = 0; i < ARRAY_SIZE(zone_device_methods); i++) {
-		if (zone_device_methods[i]->usable())
-			return zone_device_methods[i];
-	}
-
-	return &zone_device_copy;
-}
-
-/* One call of memmap_init_zone_device(). */
-struct zone_device_run {
-	const struct zone_device_method *method;
-	unsigned long credit;	/* descriptors until @method has to pause */
-	bool begun;
-	unsigned int order;
-	struct page head;	/* a copy, never given to the slow functions: */
-	struct page tail;	/* their checks take it for part of the memmap */
-};
 
 static void zone_device_pause(struct zone_device_run *run)
 {
@@ -239,17 +87,18 @@ static void zone_device_fill_compound(struct zone_device_run *run,
 				      unsigned long pfn, unsigned long nr)
 {
 	struct page *head = pfn_to_page(pfn);
+	unsigned int order = run->pgmap->vmemmap_shift;
 	unsigned long meta = min(nr, ZONE_DEVICE_META_TAILS + 1);
 	unsigned long plain = min(nr, ZONE_DEVICE_PLAIN);
 	unsigned long i;
 
-	zone_device_link_tail(&run->tail, head, run->order);
+	zone_device_link_tail(&run->tail, head, order);
 
 	zone_device_put(head, &run->head);
 	__SetPageHead(head);
 	for (i = 1; i < meta; i++)
 		zone_device_put(head + i, &run->tail);
-	prep_compound_head(head, run->order);
+	prep_compound_head(head, order);
 	for (; i < plain; i++)
 		zone_device_put(head + i, &run->tail);
 	run->credit -= min(run->credit, plain);
@@ -259,9 +108,9 @@ static void zone_device_fill_compound(struct zone_device_run *run,
 }
 
 static void zone_device_fill_compounds(struct zone_device_run *run,
-				       unsigned long pfn, unsigned long end_pfn,
-				       struct dev_pagemap *pgmap)
+				       unsigned long pfn, unsigned long end_pfn)
 {
+	struct dev_pagemap *pgmap = run->pgmap;
 	struct vmem_altmap *altmap = pgmap_altmap(pgmap);
 
 	for (; pfn < end_pfn; pfn += pgmap_vmemmap_nr(pgmap)) {
@@ -291,6 +140,45 @@ static void zone_device_fill_pages(struct zone_device_run *run,
 }
 
 /**
+ * zone_device_fill - write a range of descriptors
+ * @run: templates and method
+ * @pfn: first PFN, at the start of a compound
+ * @end_pfn: PFN behind the range
+ *
+ * When it returns, the method's state is left. Whoever publishes the memmap has
+ * to drain first if the method streams.
+ */
+void zone_device_fill(struct zone_device_run *run, unsigned long pfn,
+		      unsigned long end_pfn)
+{
+	if (pgmap_vmemmap_nr(run->pgmap) > 1)
+		zone_device_fill_compounds(run, pfn, end_pfn);
+	else
+		zone_device_fill_pages(run, pfn, end_pfn);
+	zone_device_pause(run);
+}
+
+/* Let the slow functions make one descriptor of each kind, and copy it. */
+static void zone_device_seed(struct zone_device_run *run, unsigned long pfn,
+			     unsigned long zone_idx, int nid)
+{
+	struct page *head = pfn_to_page(pfn);
+
+	/* Before anything makes a compound of it: the template has no PG_head. */
+	__init_zone_device_page(head, pfn, zone_idx, nid, run->pgmap);
+	memcpy(&run->head, head, sizeof(run->head));
+
+	if (pgmap_vmemmap_nr(run->pgmap) == 1)
+		return;
+
+	/* Before the head is prepared: that stores into this tail. */
+	__init_zone_device_page(head + 1, pfn + 1, zone_idx, nid, run->pgmap);
+	zone_device_prep_tail(head, 1, run->pgmap->vmemmap_shift);
+	set_page_count(head + 1, 0);
+	memcpy(&run->tail, head + 1, sizeof(run->tail));
+}
+
+/**
  * zone_device_memmap_init - write the descriptors of a range of device memory
  * @start_pfn: first PFN of the range, behind the memory that an altmap uses
  * @end_pfn: PFN behind the range
@@ -310,51 +198,22 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn,
 				      unsigned long zone_idx, int nid,
 				      struct dev_pagemap *pgmap)
 {
-	unsigned int per_compound = pgmap_vmemmap_nr(pgmap);
-	struct page *head = pfn_to_page(start_pfn);
-	struct zone_device_run run;
-	unsigned long nr;
+	struct zone_device_run run = { .pgmap = pgmap };
+	unsigned long pfn;
 
-	/* The seeds below would be written behind an empty range. */
+	/* The seeds would be written behind an empty range. */
 	if (start_pfn >= end_pfn)
 		return start_pfn;
 
 	if (IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN))
 		return start_pfn;
 
-	if (page_ref_tracepoint_active(page_ref_set))
+	if (page_ref_tracepoint_active(page_ref_set) || zone_device_is_off())
 		return start_pfn;
 
-	nr = end_pfn - start_pfn;
-	if (per_compound > 1)
-		nr = DIV_ROUND_UP(nr, per_compound) *
-		     zone_device_compound_nr(start_pfn, pgmap_altmap(pgmap), pgmap);
-
-	run.method = zone_device_pick(nr * sizeof(struct page));
-	if (!run.method)
-		return start_pfn;
-
-	run.order = pgmap->vmemmap_shift;
-	run.credit = 0;
-	run.begun = false;
-
-	/* Before anything makes a compound of it: the template has no PG_head. */
-	__init_zone_device_page(head, start_pfn, zone_idx, nid, pgmap);
-	memcpy(&run.head, head, sizeof(run.head));
-
-	if (per_compound > 1) {
-		/* Before the head is prepared: that stores into this tail. */
-		__init_zone_device_page(head + 1, start_pfn + 1, zone_idx, nid,
-					pgmap);
-		zone_device_prep_tail(head, 1, run.order);
-		set_page_count(head + 1, 0);
-		memcpy(&run.tail, head + 1, sizeof(run.tail));
-
-		zone_device_fill_compounds(&run, start_pfn, end_pfn, pgmap);
-	} else {
-		zone_device_fill_pages(&run, start_pfn, end_pfn);
-	}
-	zone_device_pause(&run);
+	zone_device_seed(&run, start_pfn, zone_idx, nid);
+	pfn = zone_device_choose(&run, start_pfn, end_pfn);
+	zone_device_fill(&run, pfn, end_pfn);
 
 	/* The caller publishes the memmap with plain stores. */
 	if (run.method->streaming)

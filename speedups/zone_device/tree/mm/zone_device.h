@@ -41,6 +41,7 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn,
 				      struct dev_pagemap *pgmap);
 int zone_device_set_method(const char *name);
 const struct zone_device_method *zone_device_method_at(unsigned int i);
+const struct zone_device_method *zone_device_remembered(bool altmap);
 
 /* The kernel's own, in mm_init.c: they seed the templates. */
 void __init_zone_device_page(struct page *page, unsigned long pfn,

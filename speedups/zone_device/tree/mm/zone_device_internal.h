@@ -2,27 +2,61 @@
 #ifndef _MM_ZONE_DEVICE_INTERNAL_H
 #define _MM_ZONE_DEVICE_INTERNAL_H
 
-/* Everything that zone_device.c needs from the kernel around it. */
+/* What zone_device.c and zone_device_method.c share, and need around them. */
 
 #include <linux/align.h>
 #include <linux/cacheinfo.h>
+#include <linux/ktime.h>
 #include <linux/memremap.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/moduleparam.h>
 #include <linux/page_ref.h>
+#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <linux/streaming_copy.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
+#include <linux/timekeeping.h>
 
 #include "internal.h"
 #include "zone_device.h"
 #include "zone_device_compat.h"
 #include "zone_device_pageblock.h"
 
-#include <asm/zone_device.h>
+#if defined(SECTION_IN_PAGE_FLAGS) || defined(WANT_PAGE_VIRTUAL)
+#define ZONE_DEVICE_DESCRIPTORS_DIFFER	true
+#else
+#define ZONE_DEVICE_DESCRIPTORS_DIFFER	false
+#endif
+
+/**
+ * struct zone_device_run - one call of memmap_init_zone_device()
+ * @pgmap: of the range
+ * @method: how templates are repeated
+ * @credit: descriptors until @method has to pause
+ * @begun: @method's state is entered
+ * @head: template of heads, or of all pages where there are no compounds
+ * @tail: template of tails
+ *
+ * The templates are never given to the slow functions, whose checks take their
+ * argument for a part of the memmap.
+ */
+struct zone_device_run {
+	struct dev_pagemap *pgmap;
+	const struct zone_device_method *method;
+	unsigned long credit;
+	bool begun;
+	struct page head;
+	struct page tail;
+};
+
+void zone_device_fill(struct zone_device_run *run, unsigned long pfn,
+		      unsigned long end_pfn);
+bool zone_device_is_off(void);
+unsigned long zone_device_choose(struct zone_device_run *run, unsigned long pfn,
+				 unsigned long end_pfn);
 
 #endif /* _MM_ZONE_DEVICE_INTERNAL_H */

@@ -6,15 +6,17 @@
 #include <linux/types.h>
 
 /* volatile keeps the stores in ascending order, which fills a line soonest. */
-#define __movnti(dst, src, at)						\
-	asm volatile("movntiq %1, %0"					\
-		     : "=m" (*(u64 *)((dst) + (at)))			\
-		     : "r" (*(const u64 *)((src) + (at))))
+static __always_inline void movnti_8(void *dst, const void *src)
+{
+	asm volatile("movntiq %1, %0"
+		     : "=m" (*(u64 *)dst)
+		     : "r" (*(const u64 *)src));
+}
 
 static __always_inline void movnti_16(void *dst, const void *src)
 {
-	__movnti(dst, src, 0);
-	__movnti(dst, src, 8);
+	movnti_8(dst, src);
+	movnti_8(dst + 8, src + 8);
 }
 
 static __always_inline void movnti_32(void *dst, const void *src)

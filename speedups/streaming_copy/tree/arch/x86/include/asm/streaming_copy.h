@@ -39,6 +39,7 @@ static __always_inline void memcpy_streaming(void *dst, const void *src, size_t 
 
 static __always_inline void memcpy_streaming_drain(void)
 {
+	/* Orders non-temporal stores before the plain store that publishes. */
 	wmb();
 }
 

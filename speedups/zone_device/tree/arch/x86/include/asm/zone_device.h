@@ -2,7 +2,7 @@
 #ifndef _ASM_X86_ZONE_DEVICE_H
 #define _ASM_X86_ZONE_DEVICE_H
 
-/* Streaming methods for mm/zone_device.c, its only reader. */
+/* Streaming methods for mm/zone_device_method.c, its only reader. */
 
 #ifdef CONFIG_X86_64
 
@@ -132,11 +132,13 @@ static const struct zone_device_method zone_device_movdir64b = {
 	.stamp		= zone_device_movdir64b_stamp,
 };
 
-/* In order of preference: "auto" takes the first that is usable. */
-#define ARCH_ZONE_DEVICE_METHODS	\
-	&zone_device_wide,		\
-	&zone_device_movdir64b,		\
+/* In order of preference, where "auto" has nothing to go by. */
+static const struct zone_device_method *const arch_zone_device_methods[] = {
+	&zone_device_wide,
+	&zone_device_movdir64b,
 	&zone_device_movnti,
+	NULL
+};
 
 #else
 #include <asm-generic/zone_device.h>

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How a descriptor is repeated over the memmap of device memory, and who says.
+ *
+ * Which method is fastest depends on the CPU and on the memory: streaming stores
+ * win on memory that is in no cache and can lose on memory that is, or that is
+ * slow to be written to in another way. So "auto" asks the memory itself:
+ *
+ * - A memmap that fits into the cache gets the plain copy. It is likely read
+ *   next, and streaming would have to evict what the cache may hold of it.
+ * - A large one is begun with a few sections of each method, timed. The fastest
+ *   does the rest, and is remembered for its kind of backing.
+ * - What lies between uses what is remembered for its kind of backing, or the
+ *   first method of the architecture that this CPU has.
+ */
+
+#include "zone_device_internal.h"
+
+#include <asm/zone_device.h>
+
+#undef MODULE_PARAM_PREFIX
+#define MODULE_PARAM_PREFIX	"zone_device."
+
+/* For a machine that does not describe its caches. */
+#define ZONE_DEVICE_DEFAULT_LLC	(32UL << 20)
+
+/* Each method is timed this often; the best time counts. */
+#define ZONE_DEVICE_ROUNDS	3
+
+/* One part in this many may be spent on one round of all methods. */
+#define ZONE_DEVICE_TRIAL_SHARE	32
+
+#define ZONE_DEVICE_MAX_METHODS	8
+
+static bool zone_device_copy_usable(void)
+{
+	return true;
+}
+
+static void zone_device_copy_stamp(struct page *page, const struct page *tmpl,
+				   unsigned long nr)
+{
+	for (; nr; nr--, page++)
+		memcpy(page, tmpl, sizeof(*page));
+}
+
+static const struct zone_device_method zone_device_copy = {
+	.name	= "copy",
+	.usable	= zone_device_copy_usable,
+	.stamp	= zone_device_copy_stamp,
+};
+
+/* What the parameter can name besides a method. */
+static const struct zone_device_method zone_device_auto = { .name = "auto" };
+static const struct zone_device_method zone_device_base = { .name = "base" };
+
+static const struct zone_device_method *zone_device_chosen = &zone_device_auto;
+
+/* The winner of the last trial: in memory of the device, in RAM. */
+static const struct zone_device_method *zone_device_winner[2];
+
+/**
+ * zone_device_method_at - enumerate the methods
+ * @i: index, from 0
+ *
+ * Return: the method, usable on this machine or not, or NULL past the last.
+ */
+const struct zone_device_method *zone_device_method_at(unsigned int i)
+{
+	const struct zone_device_method *const *method;
+
+	for (method = arch_zone_device_methods; *method; method++) {
+		if (!i--)
+			return *method;
+	}
+
+	return i ? NULL : &zone_device_copy;
+}
+
+/**
+ * zone_device_remembered - what the last trial found
+ * @altmap: whether the memmap lies in memory of the device
+ *
+ * Return: the method that was fastest, or NULL before the first trial.
+ */
+const struct zone_device_method *zone_device_remembered(bool altmap)
+{
+	return READ_ONCE(zone_device_winner[altmap]);
+}
+
+/**
+ * zone_device_set_method - choose how later calls repeat descriptors
+ * @name: a method, "auto" to let the kernel find out, "base" for the slow path
+ *
+ * Calls under way finish with the method that they began with.
+ *
+ * Return: 0, -EINVAL for an unknown name, -EOPNOTSUPP for a method that this
+ * CPU or this size of struct page does not allow.
+ */
+int zone_device_set_method(const char *name)
+{
+	const struct zone_device_method *method;
+	unsigned int i;
+
+	if (sysfs_streq(name, zone_device_auto.name)) {
+		WRITE_ONCE(zone_device_chosen, &zone_device_auto);
+		return 0;
+	}
+	if (sysfs_streq(name, zone_device_base.name)) {
+		WRITE_ONCE(zone_device_chosen, &zone_device_base);
+		return 0;
+	}
+
+	for (i = 0; (method = zone_device_method_at(i)); i++) {
+		if (!sysfs_streq(name, method->name))
+			continue;
+		if (!method->usable())
+			return -EOPNOTSUPP;
+		WRITE_ONCE(zone_device_chosen, method);
+		return 0;
+	}
+
+	return -EINVAL;
+}
+
+static int zone_device_param_set(const char *val, const struct kernel_param *kp)
+{
+	return val ? zone_device_set_method(val) : -EINVAL;
+}
+
+static int zone_device_param_get(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%s\n", READ_ONCE(zone_device_chosen)->name);
+}
+
+static const struct kernel_param_ops zone_device_param_ops = {
+	.set = zone_device_param_set,
+	.get = zone_device_param_get,
+};
+
+module_param_cb(method, &zone_device_param_ops, NULL, 0644);
+MODULE_PARM_DESC(method, "How the memmap of device memory is written: auto, base, copy or a streaming method of this CPU");
+
+/* Whether all is left to the slow path. */
+bool zone_device_is_off(void)
+{
+	return READ_ONCE(zone_device_chosen) == &zone_device_base;
+}
+
+/* The largest cache that this CPU writes through. */
+static unsigned long zone_device_llc(void)
+{
+	struct cpu_cacheinfo *ci = get_cpu_cacheinfo(raw_smp_processor_id());
+	unsigned long size = 0;
+	unsigned int i;
+
+	if (ci && ci->info_list) {
+		for (i = 0; i < ci->num_leaves; i++)
+			size = max_t(unsigned long, size, ci->info_list[i].size);
+	}
+
+	return size ?: ZONE_DEVICE_DEFAULT_LLC;
+}
+
+static const struct zone_device_method *zone_device_default(void)
+{
+	const struct zone_device_method *method;
+	unsigned int i;
+
+	for (i = 0; (method = zone_device_method_at(i)); i++) {
+		if (method->usable())
+			return method;
+	}
+
+	return &zone_device_copy;
+}
+
+static u64 zone_device_time(struct zone_device_run *run,
+			    const struct zone_device_method *method,
+			    unsigned long pfn, unsigned long nr)
+{
+	u64 start;
+
+	cond_resched();
+	run->method = method;
+	start = ktime_get_ns();
+	zone_device_fill(run, pfn, pfn + nr);
+	if (method->streaming)
+		memcpy_streaming_drain();
+
+	return ktime_get_ns() - start;
+}
+
+/*
+ * Begin a large range with some sections of each method, so that every one
+ * meets the memory that it is to be chosen for, as cold as that is. A method
+ * that took twice the time of the best is not asked again.
+ *
+ * Return: the first PFN that is left, for the method now in @run.
+ */
+static unsigned long zone_device_try(struct zone_device_run *run,
+				     unsigned long pfn, unsigned long end_pfn)
+{
+	unsigned long unit = max_t(unsigned long, PAGES_PER_SECTION,
+				   pgmap_vmemmap_nr(run->pgmap));
+	const struct zone_device_method *method, *tried[ZONE_DEVICE_MAX_METHODS];
+	unsigned int i, round, nr = 0, winner = 0;
+	u64 best[ZONE_DEVICE_MAX_METHODS];
+	bool altmap = run->pgmap->flags & PGMAP_ALTMAP_VALID;
+
+	for (i = 0; (method = zone_device_method_at(i)); i++) {
+		if (method->usable() && nr < ZONE_DEVICE_MAX_METHODS) {
+			best[nr] = U64_MAX;
+			tried[nr++] = method;
+		}
+	}
+
+	if (nr < 2 || !IS_ALIGNED(pfn, pgmap_vmemmap_nr(run->pgmap)) ||
+	    (end_pfn - pfn) / unit < nr * ZONE_DEVICE_TRIAL_SHARE)
+		return pfn;
+
+	/* Up to a whole section, which also brings the code into the cache. */
+	zone_device_fill(run, pfn, ALIGN(pfn, unit));
+	pfn = ALIGN(pfn, unit);
+
+	for (round = 0; round < ZONE_DEVICE_ROUNDS; round++) {
+		for (i = 0; i < nr; i++) {
+			if (round && best[i] / 2 > best[winner])
+				continue;
+			best[i] = min(best[i], zone_device_time(run, tried[i], pfn, unit));
+			pfn += unit;
+		}
+		for (i = 0; i < nr; i++) {
+			if (best[i] < best[winner])
+				winner = i;
+		}
+	}
+
+	for (i = 0; i < nr; i++)
+		pr_debug("zone_device: %s takes %llu ns for %lu PFNs %s%s\n",
+			 tried[i]->name, best[i], unit,
+			 altmap ? "in altmap" : "in RAM",
+			 i == winner ? ", chosen" : "");
+
+	run->method = tried[winner];
+	WRITE_ONCE(zone_device_winner[altmap], tried[winner]);
+	return pfn;
+}
+
+/**
+ * zone_device_choose - settle the method of a run
+ * @run: its templates are ready; gets its method
+ * @pfn: first PFN of the range
+ * @end_pfn: PFN behind the range
+ *
+ * Context: process context, may sleep.
+ * Return: the first PFN that is left to be written.
+ */
+unsigned long zone_device_choose(struct zone_device_run *run, unsigned long pfn,
+				 unsigned long end_pfn)
+{
+	const struct zone_device_method *method = READ_ONCE(zone_device_chosen);
+	unsigned int per_compound = pgmap_vmemmap_nr(run->pgmap);
+	struct vmem_altmap *altmap = pgmap_altmap(run->pgmap);
+	unsigned long nr = end_pfn - pfn;
+
+	run->method = &zone_device_copy;
+
+	if (ZONE_DEVICE_DESCRIPTORS_DIFFER)
+		return pfn;
+
+	if (method != &zone_device_auto) {
+		if (method->usable && method->usable())
+			run->method = method;
+		return pfn;
+	}
+
+	if (per_compound > 1)
+		nr = DIV_ROUND_UP(nr, per_compound) *
+		     zone_device_compound_nr(pfn, altmap, run->pgmap);
+	if (nr * sizeof(struct page) <= zone_device_llc())
+		return pfn;
+
+	method = zone_device_remembered(altmap);
+	run->method = method && method->usable() ? method : zone_device_default();
+
+	return zone_device_try(run, pfn, end_pfn);
+}
