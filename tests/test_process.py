@@ -157,7 +157,7 @@ def test_stdin_is_given_or_empty() -> None:
 def test_stream_yields_lines_while_the_program_runs() -> None:
     lines = stream(["sh", "-c", "echo a; sleep 60"], tried="x")
     started = time.monotonic()
-    with contextlib.closing(lines):  # type: ignore[type-var]
+    with contextlib.closing(lines):
         assert next(lines) == "a"
         assert time.monotonic() - started < 5
 
