@@ -20,7 +20,7 @@ def apply_edit(content: str, edit: Edit) -> str:
         MmbatchError: exit code 3; the anchor did not match as often as the manifest says, or
             what should follow it is not there.
     """
-    lines = content.splitlines(keepends=True)
+    lines = split_lines(content)
     low, high = _extent(lines, edit) if edit.function else (0, len(lines))
     found = [i for i in range(low, high) if re.search(edit.anchor, lines[i].rstrip("\n"))]
     if len(found) != edit.matches:
@@ -31,7 +31,7 @@ def apply_edit(content: str, edit: Edit) -> str:
         )
     for at in reversed(found):
         first, behind = _span(lines, at, high, edit)
-        lines[first:behind] = edit.text.splitlines(keepends=True)
+        lines[first:behind] = split_lines(edit.text)
     return "".join(lines)
 
 
@@ -45,13 +45,19 @@ def mismatch(file: str, found: str) -> MmbatchError:
     )
 
 
+def split_lines(content: str) -> list[str]:
+    """Split at newlines only, which are kept; str.splitlines() splits at form feeds too."""
+    lines = content.split("\n")
+    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+
+
 def function_extent(content: str, function: str) -> tuple[int, int] | None:
     """Return the lines of a function's definition as [first, behind), counted from 0.
 
     Kernel style is relied on: a definition starts in the first column, and the braces of its
     body stand alone in lines of their own, there too.
     """
-    lines = content.splitlines()
+    lines = content.split("\n")
     for i, line in enumerate(lines):
         if not re.match(rf"[A-Za-z_][^;=]*\b{re.escape(function)}\(", line):
             continue

@@ -3,41 +3,16 @@
 
 from __future__ import annotations
 
-import re
-import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeVar, cast
+from typing import Literal, cast
 
 from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.interval import Interval
+from mmbatch.tomltable import Table, wrong
 
-Version = tuple[int, int]
 Op = Literal["before", "after", "replace", "comment"]
-T = TypeVar("T")
-
-_TERM = re.compile(r"(>=|<)(\d+)\.(\d+)")
-
-
-@dataclass(frozen=True)
-class Interval:
-    """Kernel series from `low` on and below `high`, as "(major, minor)".
-
-    Written in the manifest as ">=6.12,<7.0"; either end may be left out.
-    """
-
-    low: Version = (0, 0)
-    high: Version = (999, 0)
-
-    def __contains__(self, series: object) -> bool:
-        """Tell whether a series, "7.3", lies in the interval."""
-        return isinstance(series, str) and self.low <= version(series) < self.high
-
-    def __str__(self) -> str:
-        """Return the interval as the manifest writes it."""
-        low = f">={self.low[0]}.{self.low[1]}" if self.low > (0, 0) else ""
-        high = f"<{self.high[0]}.{self.high[1]}" if self.high < (999, 0) else ""
-        return ",".join(part for part in (low, high) if part)
 
 
 @dataclass(frozen=True)
@@ -169,12 +144,6 @@ class Manifest:
     room: Path
 
 
-def version(series: str) -> Version:
-    """Return a series or release, "7.3" or "7.3.4", as (major, minor)."""
-    major, minor = series.split(".")[:2]
-    return int(major), int(minor)
-
-
 def load(room: Path) -> Manifest:
     """Read the manifest of a speed-up's room.
 
@@ -183,16 +152,14 @@ def load(room: Path) -> Manifest:
     """
     path = room / "splice" / "splice.toml"
     try:
-        table = _Table(tomllib.loads(path.read_text(encoding="utf-8")), path, "")
-    except FileNotFoundError:
+        table = Table.load(path)
+    except (FileNotFoundError, NotADirectoryError):
         raise MmbatchError(
             f"read the manifest of '{room.name}'",
-            f"there is no {path.name} in its room",
+            "there is no speed-up of this name",
             f"known speed-ups: {', '.join(known(room.parent)) or 'none'}",
             ExitCode.USAGE,
         ) from None
-    except tomllib.TOMLDecodeError as error:
-        raise _wrong(path, str(error)) from error
     hosted = table.table("hosted")
     manifest = Manifest(
         speedup=table.text("speedup"),
@@ -205,7 +172,7 @@ def load(room: Path) -> Manifest:
     )
     table.finish()
     if manifest.speedup != room.name:
-        raise _wrong(path, f"speedup is '{manifest.speedup}' in the room '{room.name}'")
+        raise wrong(path, f"speedup is '{manifest.speedup}' in the room '{room.name}'")
     return manifest
 
 
@@ -214,23 +181,38 @@ def known(rooms: Path) -> list[str]:
     return sorted(path.parent.parent.name for path in rooms.glob("*/splice/splice.toml"))
 
 
-def load_with_needs(rooms: Path, speedup: str) -> list[Manifest]:
-    """Return a speed-up's manifest after those of all that it needs, each once."""
+def load_with_needs(rooms: Path, *speedups: str) -> list[Manifest]:
+    """Return the manifests of speed-ups, each once and after those of all that it needs."""
     found: dict[str, Manifest] = {}
 
-    def visit(name: str) -> None:
+    def visit(name: str, above: tuple[str, ...]) -> None:
         if name in found:
             return
         manifest = load(rooms / name)
+        if name in above:
+            raise wrong(rooms / name / "splice" / "splice.toml", f"'{name}' needs itself")
         for need in manifest.needs:
-            visit(need)
+            visit(need, (*above, name))
         found[name] = manifest
 
-    visit(speedup)
+    for speedup in speedups:
+        visit(speedup, ())
     return list(found.values())
 
 
-def _step(table: _Table, room: Path) -> Step:
+def require_series(manifests: Iterable[Manifest], series: str, release: str) -> None:
+    """Raise exit code 77 unless all of the speed-ups are made for a kernel."""
+    for manifest in manifests:
+        if series not in manifest.kernels:
+            raise MmbatchError(
+                f"splice {manifest.speedup} into Linux {release}",
+                f"it is made for kernels {manifest.kernels}",
+                "choose one of them",
+                ExitCode.NOT_APPLICABLE,
+            )
+
+
+def _step(table: Table, room: Path) -> Step:
     kernels = table.interval()
     plain = (NewFile(room / "tree" / name, name, kernels) for name in table.texts("files"))
     step = Step(
@@ -245,64 +227,62 @@ def _step(table: _Table, room: Path) -> Step:
     table.finish()
     for file in step.files:
         if not file.source.is_file():
-            raise _wrong(table.path, f"step '{step.name}' names {file.target}, which is not there")
+            raise table.wrong(f"step '{step.name}' names {file.target}, which is not there")
     return step
 
 
-def _file(table: _Table, room: Path) -> NewFile:
-    file = NewFile(
-        room / table.text("from"), table.text("to"), table.interval(), _sight(table)
-    )
+def _file(table: Table, room: Path) -> NewFile:
+    file = NewFile(room / table.text("from"), table.text("to"), table.interval(), _sight(table))
     table.finish()
     return file
 
 
-def _sight(table: _Table) -> Sight | None:
+def _sight(table: Table) -> Sight | None:
     for key, wanted in (("when", True), ("unless", False)):
         look = table.table(key)
         if look is not None:
-            sight = Sight(look.text("file"), look.text("function"), look.text("line"), wanted)
+            sight = Sight(look.text("file"), look.text("function"), look.pattern("line"), wanted)
             look.finish()
             return sight
     return None
 
 
-def _rule(table: _Table, room: Path) -> Rule:
+def _rule(table: Table, room: Path) -> Rule:
     rule = Rule(
         cocci=room / "splice" / table.text("cocci"),
         file=table.text("file"),
         function=table.text("function"),
-        matches=cast("Mapping[str, int]", table.get("matches", dict)),
-        marks=cast("Mapping[str, str]", table.get("marks", dict)),
+        matches=table.counts("matches"),
+        marks=table.patterns("marks"),
         kernels=table.interval(),
     )
     table.finish()
     if set(rule.matches) != set(rule.marks) or not rule.matches:
-        raise _wrong(table.path, f"{rule.cocci.name}: matches and marks name different hooks")
+        raise table.wrong(f"{rule.cocci.name}: matches and marks name different hooks")
     if not rule.cocci.is_file():
-        raise _wrong(table.path, f"{rule.cocci.name} is not there")
+        raise table.wrong(f"{rule.cocci.name} is not there")
     return rule
 
 
-def _edit(table: _Table) -> Edit:
+def _edit(table: Table) -> Edit:
     op = table.text("op")
     if op not in ("before", "after", "replace", "comment"):
-        raise _wrong(table.path, f"'{op}' is no kind of edit")
+        raise table.wrong(f"'{op}' is no kind of edit")
     edit = Edit(
         file=table.text("file"),
         op=cast("Op", op),
-        anchor=table.text("first" if op == "replace" else "line"),
-        last=table.text("last") if op == "replace" else None,
+        anchor=table.pattern("first" if op == "replace" else "line"),
+        last=table.pattern("last") if op == "replace" else None,
         text=table.text("text").removeprefix("\n"),
         function=table.text("function") if table.has("function") else None,
-        matches=table.get("matches", int),
+        matches=table.count("matches"),
         kernels=table.interval(),
     )
     table.finish()
     return edit
 
 
-def _hosted(table: _Table) -> Hosted:
+def _hosted(table: Table) -> Hosted:
     hosted = Hosted(
         objects=table.texts("objects"),
         added=table.texts("added"),
@@ -312,65 +292,3 @@ def _hosted(table: _Table) -> Hosted:
     )
     table.finish()
     return hosted
-
-
-def _interval(text: str, path: Path) -> Interval:
-    low, high = Interval.low, Interval.high
-    for term in text.split(","):
-        match = _TERM.fullmatch(term.strip())
-        if match is None:
-            raise _wrong(path, f"'{text}' is no interval of kernels like '>=6.12,<7.0'")
-        bound = (int(match[2]), int(match[3]))
-        if match[1] == ">=":
-            low = bound
-        else:
-            high = bound
-    return Interval(low, high)
-
-
-def _wrong(path: Path, found: str) -> MmbatchError:
-    place = f"speedups/{path.parent.parent.name}/splice/{path.name}"
-    return MmbatchError(f"read {place}", found, "correct the manifest", ExitCode.USAGE)
-
-
-class _Table:
-    """A table of the manifest whose every key has to be asked for, so that a typo is found."""
-
-    def __init__(self, content: dict[str, Any], path: Path, where: str) -> None:
-        self._content = content
-        self._asked: set[str] = set()
-        self.path = path
-        self._where = where
-
-    def has(self, key: str) -> bool:
-        return key in self._content
-
-    def get(self, key: str, kind: Callable[..., T]) -> T:
-        self._asked.add(key)
-        if key not in self._content:
-            raise _wrong(self.path, f"{self._where}'{key}' is missing")
-        value = self._content[key]
-        if type(value) is not kind:
-            raise _wrong(self.path, f"{self._where}'{key}' has the wrong type")
-        return cast("T", value)
-
-    def text(self, key: str) -> str:
-        return self.get(key, str)
-
-    def texts(self, key: str) -> tuple[str, ...]:
-        return tuple(self.get(key, list)) if self.has(key) else ()
-
-    def tables(self, key: str) -> list[_Table]:
-        rows: list[dict[str, Any]] = self.get(key, list) if self.has(key) else []
-        return [_Table(row, self.path, f"{key} {i + 1}: ") for i, row in enumerate(rows)]
-
-    def table(self, key: str) -> _Table | None:
-        return _Table(self.get(key, dict), self.path, f"{key}: ") if self.has(key) else None
-
-    def interval(self) -> Interval:
-        return _interval(self.text("kernels"), self.path) if self.has("kernels") else Interval()
-
-    def finish(self) -> None:
-        unknown = sorted(set(self._content) - self._asked)
-        if unknown:
-            raise _wrong(self.path, f"{self._where}unknown key '{unknown[0]}'")

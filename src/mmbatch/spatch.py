@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+import tempfile
 from pathlib import Path
 
 from mmbatch import process
@@ -20,7 +21,7 @@ OLDEST = (1, 1, 1)
 _TIMEOUT_S = 300
 _TROUBLE = re.compile(
     r"^parse error\s*\n = File .*\n(?:.*\n)*?  whole content = (?P<source>.*)\n"
-    r"badcount: \d+\n(?P<skipped>(?:bad: .*\n)*)",
+    r"badcount: \d+\n(?P<skipped>(?:(?:bad:|BAD:!!!!!) .*\n)*)",
     re.MULTILINE,
 )
 
@@ -32,7 +33,7 @@ def program() -> tuple[int, ...]:
     Raises:
         MmbatchError: there is none, or it is older than the oldest that our rules work with.
     """
-    text = process.run(["spatch", "--version"], tried="look for spatch").stdout
+    text = _spatch(["--version"], tried="look for spatch").stdout
     return parse_version(text)
 
 
@@ -57,17 +58,16 @@ def check_parse(path: Path, rule: Rule, macros: Path) -> None:
         rule: names the function.
         macros: our macro file, which tells spatch about the tree's macros.
     """
-    content = path.read_text(encoding="utf-8", errors="replace")
+    content = path.read_bytes().decode(errors="replace")
     extent = function_extent(content, rule.function)
     if extent is None:
         raise mismatch(rule.file, f"there is no function {rule.function}()")
-    result = process.run(
-        ["spatch", "--no-includes", "--macro-file", macros, "--parse-c", path],
+    result = _spatch(
+        ["--no-includes", "--macro-file", macros, "--parse-c", path],
         tried=f"parse {rule.file} with spatch",
-        timeout_s=_TIMEOUT_S,
         check=False,
     )
-    opening = content.splitlines()[extent[0]]
+    opening = content.split("\n")[extent[0]]
     source = trouble_at(result.stdout + result.stderr, opening)
     if source is not None:
         raise MmbatchError(
@@ -87,7 +87,8 @@ def trouble_at(output: str, opening: str) -> str | None:
             the place of the error itself may lie in a macro's definition far away.
     """
     for match in _TROUBLE.finditer(output):
-        if f"bad: {opening}" in match["skipped"].splitlines():
+        skipped = match["skipped"].split("\n")
+        if f"bad: {opening}" in skipped or f"BAD:!!!!! {opening}" in skipped:
             return match["source"].strip()
     return None
 
@@ -105,13 +106,12 @@ def apply_rule(path: Path, rule: Rule, macros: Path, output: Path) -> None:
         MmbatchError: exit code 3; a hook matched more or less often than it should.
     """
     tried = f"run {rule.cocci.name} on {rule.file}"
-    result = process.run(
+    result = _spatch(
         [
-            *("spatch", "--very-quiet", "--no-includes", "--macro-file", macros),
+            *("--very-quiet", "--no-includes", "--macro-file", macros),
             *("--sp-file", rule.cocci, "-o", output, path),
         ],
         tried=tried,
-        timeout_s=_TIMEOUT_S,
     )
     counts = count_matches(result.stdout, rule)
     for hook, expected in rule.matches.items():
@@ -125,8 +125,24 @@ def apply_rule(path: Path, rule: Rule, macros: Path, output: Path) -> None:
 
 def count_matches(diff: str, rule: Rule) -> dict[str, int]:
     """Return how often each hook of a rule matched, by the lines of the diff it left."""
-    lines = [line for line in diff.splitlines() if not line.startswith(("+++", "---"))]
+    lines = [line for line in diff.split("\n") if not line.startswith(("+++ ", "--- "))]
     return {
         hook: sum(re.search(mark, line) is not None for line in lines)
         for hook, mark in rule.marks.items()
     }
+
+
+def _spatch(arguments: list[str | Path], tried: str, check: bool = True) -> process.Result:
+    """Run spatch with nobody's .cocciconfig: kernel trees have one, and home folders may.
+
+    It reads them in its working directory and in HOME, without which it does not even start.
+    """
+    with tempfile.TemporaryDirectory() as empty:
+        return process.run(
+            ["spatch", *arguments],
+            tried=tried,
+            cwd=Path(empty),
+            env={"HOME": empty},
+            timeout_s=_TIMEOUT_S,
+            check=check,
+        )
