@@ -33,6 +33,7 @@ __all__ = [
     "error_from_os",
     "free_bytes",
     "require_space",
+    "sweep",
     "temporary_dir",
     "temporary_prefix",
 ]
@@ -145,16 +146,27 @@ class Cache:
             os.close(handle)
 
     def _sweep(self) -> None:
-        """Remove temporary files and folders of processes that are no more."""
         for folder in (self.root, *self._folders()):
-            for entry in os.scandir(folder):
-                match = _TEMPORARY.match(entry.name)
-                if match is None or _in_use(entry, int(match[1]), int(match[2])):
-                    continue
-                if entry.is_dir(follow_symlinks=False):
-                    shutil.rmtree(entry.path, ignore_errors=True)
-                else:
-                    Path(entry.path).unlink(missing_ok=True)
+            sweep(folder)
+
+
+def sweep(folder: Path, name: str = "") -> None:
+    """Remove temporary files and folders of processes that are no more.
+
+    Args:
+        folder: where they are.
+        name: what they should have become; all of them when it is empty.
+    """
+    for entry in os.scandir(folder):
+        match = _TEMPORARY.match(entry.name)
+        if match is None or _in_use(entry, int(match[1]), int(match[2])):
+            continue
+        if not entry.name[match.end() :].startswith(name[:40]):
+            continue
+        if entry.is_dir(follow_symlinks=False):
+            shutil.rmtree(entry.path, ignore_errors=True)
+        else:
+            Path(entry.path).unlink(missing_ok=True)
 
 
 def default_root(env: Mapping[str, str]) -> Path:

@@ -19,6 +19,7 @@ from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.outcome import one_line
 
 VERBS = {
+    "apply": "Put the speed-ups into a kernel tree, as a branch.",
     "bench": "Measure a speed-up on this machine against the real kernel.",
     "doctor": "Check that this machine has what mmbatch needs.",
     "test": "Run this project's own tests.",
