@@ -59,7 +59,7 @@ def function_extent(content: str, function: str) -> tuple[int, int] | None:
     """
     lines = content.split("\n")
     for i, line in enumerate(lines):
-        if not re.match(rf"[A-Za-z_][^;=]*\b{re.escape(function)}\(", line):
+        if not re.match(rf"(?:[A-Za-z_][^;=]*)?\b{re.escape(function)}\(", line):
             continue
         body = next((j for j in range(i, len(lines)) if lines[j][-1:] in ("{", ";")), None)
         if body is not None and lines[body] == "{":

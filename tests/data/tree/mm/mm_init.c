@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Made up for tests: the hooks find their places, the code means nothing.
+#include <linux/toys.h>
+#include "internal.h"
+
+static int toy_depth(int depth)
+{
+	return depth + 1;
+}
+
+static void __ref __init_zone_device_page(struct page *page, unsigned long pfn,
+					  int nid)
+{
+	toy_paint(page, pfn);
+	/*
+	 * Toys that the driver page allocator broke are glued.
+	 */
+	if (toy_depth(nid) > 1)
+		toy_glue(page);
+}
+
+void __ref memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
+				   unsigned long toys,
+				   struct dev_pagemap *pgmap)
+{
+	unsigned long pfn, end_pfn = start_pfn + toys;
+	unsigned int step = toy_step(pgmap);
+	unsigned long zone_idx = toy_zone(zone);
+	int nid = toy_nid(zone);
+
+	for (pfn = start_pfn; pfn < end_pfn; pfn += step) {
+		__init_zone_device_page(toy_at(pfn), pfn, nid);
+		if (step > 1)
+			memmap_init_compound(toy_at(pfn), pfn, compound_nr_pages(pgmap));
+	}
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A made-up kernel tree: it has the places that our hooks look for, and nothing else is real."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from fake_archive import make_kernel
+
+TEMPLATE = Path(__file__).parent / "data" / "tree"
+_PAINT = "\ttoy_paint(page, pfn);\n"
+
+
+def make_tree(tree: Path, release: str = "7.3.4", *, by_page: bool = False) -> Path:
+    """Make a tree that the speed-ups of this repository fit.
+
+    Args:
+        tree: where.
+        release: of the kernel that it poses as.
+        by_page: let it set the migrate type page by page.
+    """
+    make_kernel(tree, release)
+    shutil.copytree(TEMPLATE, tree, dirs_exist_ok=True)
+    if by_page:
+        path = tree / "mm" / "mm_init.c"
+        path.write_text(
+            path.read_text().replace(_PAINT, f"{_PAINT}\tset_pageblock_migratetype(page, 3);\n")
+        )
+    (tree / "lib").mkdir()
+    (tree / "lib" / "toys.c").write_bytes(b"/* nobody's business: caf\xe9 */\n")
+    (tree / "scripts" / "config").chmod(0o755)
+    return tree
+
+
+def git(tree: Path, *arguments: str) -> str:
+    """Run git in a tree as a user does, and return what it prints."""
+    done = subprocess.run(
+        ["git", "-C", str(tree), *arguments], check=True, capture_output=True, text=True
+    )
+    return done.stdout.strip()
+
+
+def commit(tree: Path) -> Path:
+    """Make a tree a git repository, with everything in its first commit."""
+    git(tree, "init", "-q", "-b", "main")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", "toys: first")
+    return tree
+
+
+def fingerprint(tree: Path) -> dict[str, str]:
+    """Return name, mode, time and hash of all files of a tree, those of its git included.
+
+    Objects, branches of ours and their logs are left out: they are what apply adds.
+    """
+    skipped = (".git/objects/", ".git/refs/heads/mmbatch/", ".git/logs/refs/heads/mmbatch/")
+    found = {}
+    for folder, _, files in os.walk(tree):
+        for file in files:
+            path = Path(folder) / file
+            name = str(path.relative_to(tree))
+            if not name.startswith(skipped):
+                status = path.stat()
+                digest = hashlib.sha256(path.read_bytes()).hexdigest()
+                found[name] = f"{status.st_mode:o} {status.st_mtime_ns} {digest}"
+    return found
