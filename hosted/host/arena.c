@@ -35,6 +35,11 @@ void *arena_map(unsigned long bytes)
 	return image;
 }
 
+FROM_KERNEL void *hosted_arena(unsigned long bytes)
+{
+	return arena_map(bytes);
+}
+
 /*
  * The largest cache of this CPU, as the kernel's cacheinfo tells it. sysconf()
  * counts all caches of the package on some machines.

@@ -73,6 +73,15 @@ void event_note(const char *case_name, const char *text)
 	fflush(stdout);
 }
 
+void event_check(const struct hosted_check *check, bool good)
+{
+	printf("{\"event\":\"check\",\"good\":%s,\"combinations\":%lu,\"runs\":%lu,\"bytes\":%lu,"
+	       "\"stepped\":%lu,\"streamed\":%lu,\"text\":\"%s\"}\n",
+	       good ? "true" : "false", check->combinations, check->runs,
+	       check->bytes, check->stepped, check->streamed, check->text);
+	fflush(stdout);
+}
+
 void event_done(void)
 {
 	printf("{\"event\":\"done\"}\n");

@@ -25,6 +25,7 @@ struct plan {
 	uint64_t seed;
 	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */
 	char *slow;			/* "SETTING=PERCENT" for hosted_bench.slow() */
+	bool check;
 	bool check_only;
 	bool list_only;
 };
@@ -74,6 +75,7 @@ void event_sample(const struct workload *w, const struct row *row,
 		  unsigned int block, unsigned int half, unsigned int pos,
 		  uint64_t ns);
 void event_note(const char *case_name, const char *text);
+void event_check(const struct hosted_check *check, bool good);
 void event_done(void);
 
 #endif /* HOSTED_HOST_H */

@@ -19,7 +19,7 @@ static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
 	      "              [--budget SECONDS] [--cpu FEATURE=0|1]...\n"
-	      "              [--slow SETTING=PERCENT] [--check-only | --list]\n",
+	      "              [--slow SETTING=PERCENT] [--check | --check-only | --list]\n",
 	      stderr);
 	exit(STATUS_USAGE);
 }
@@ -44,6 +44,21 @@ static void make_slow(char *text)
 	*percent++ = '\0';
 	if (hosted_bench.slow(text, strtoul(percent, NULL, 0)) < 0)
 		usage();
+}
+
+/* The bench's own comparison, over many small inputs. */
+static int run_check(void)
+{
+	struct hosted_check check = {};
+	bool good;
+
+	if (!hosted_bench.check)
+		usage();
+	event_engine();
+	good = hosted_bench.check(&check) >= 0;
+	event_check(&check, good);
+	event_done();
+	return good ? 0 : STATUS_UNEQUAL;
 }
 
 static void note_outcome(const struct workload *w)
@@ -165,6 +180,7 @@ static struct plan parse(int argc, char **argv)
 		{ "budget", required_argument, NULL, 'b' },
 		{ "slow", required_argument, NULL, 'w' },
 		{ "check-only", no_argument, NULL, 'k' },
+		{ "check", no_argument, NULL, 'x' },
 		{ "list", no_argument, NULL, 'L' },
 		{}
 	};
@@ -202,6 +218,9 @@ static struct plan parse(int argc, char **argv)
 		case 'b':
 			plan.budget_ns = strtoull(optarg, NULL, 0) * 1000000000ULL;
 			break;
+		case 'x':
+			plan.check = true;
+			break;
 		case 'w':
 			plan.slow = optarg;
 			break;
@@ -234,6 +253,9 @@ int main(int argc, char **argv)
 	hosted_alternatives_apply();
 	hosted_machine_init(plan.llc_bytes);
 	hosted_fpu_init();
+
+	if (plan.check)
+		return run_check();
 
 	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
 		struct workload w = make_workload(&plan, &hosted_bench.cases[i]);

@@ -70,6 +70,36 @@ struct hosted_limit {
 };
 
 /**
+ * struct hosted_check - what a bench's check counts and says
+ * @combinations: different inputs that were tried
+ * @runs: runs of patched code that were compared
+ * @bytes: bytes that were compared
+ * @stepped: runs that were followed instruction by instruction
+ * @streamed: streaming stores seen in them
+ * @text: the first thing that was wrong
+ */
+struct hosted_check {
+	unsigned long combinations;
+	unsigned long runs;
+	unsigned long bytes;
+	unsigned long stepped;
+	unsigned long streamed;
+	char text[512];
+};
+
+/**
+ * struct hosted_trace - what a run did, instruction by instruction
+ * @instructions: how many it took
+ * @streamed: non-temporal stores among them
+ * @undrained: those that no sfence followed
+ */
+struct hosted_trace {
+	unsigned long instructions;
+	unsigned long streamed;
+	unsigned long undrained;
+};
+
+/**
  * struct hosted_bench - what a speed-up's bench.c offers to the engine
  * @speedup: its name
  * @item: what is counted ("descriptor")
@@ -82,6 +112,8 @@ struct hosted_limit {
  * @select: choose a variant's setting; negative when this CPU cannot do it
  * @run: do the work of a case with one side's code; this is what is timed
  * @touch: read an item as its next user would; the sum keeps it from vanishing
+ * @check: compare patched code with its oracle over many small inputs, for
+ *	   --check; negative, with a text, at the first that differs. May be NULL.
  * @slow: make a setting take @percent more time from now on, as if this machine
  *	  were bad at it; negative when there is none of that name. May be NULL.
  * @outcome: say in a few words what the patched side decided by itself in the
@@ -107,6 +139,7 @@ struct hosted_bench {
 	void (*run)(const struct hosted_case *c, enum hosted_side side,
 		    unsigned long items);
 	unsigned long (*touch)(const void *item);
+	int (*check)(struct hosted_check *check);
 	int (*slow)(const char *setting, unsigned int percent);
 	void (*outcome)(const struct hosted_case *c, char *text, unsigned long room);
 };
@@ -148,7 +181,8 @@ extern const struct hosted_bench hosted_bench;
 /* kernel/machine.c: what a booted kernel would have set up. */
 void hosted_machine_init(unsigned long llc_bytes);
 void hosted_memmap_at(void *memmap, unsigned long pfn);
-void *hosted_device_zone(void);
+void *hosted_device_zone(unsigned int nid);
+void hosted_early_sections(int early);
 int hosted_sizeof_page(void);
 const char *hosted_release(void);
 
@@ -178,6 +212,8 @@ unsigned long hosted_now_ns(void);
 int hosted_format(char *text, unsigned long room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void hosted_make_writable(const void *constant, unsigned long bytes);
+void *hosted_arena(unsigned long bytes);
+void hosted_single_step(void (*run)(void *data), void *data, struct hosted_trace *trace);
 void hosted_fill_words(void *image, unsigned long bytes);
 
 #endif /* HOSTED_H */

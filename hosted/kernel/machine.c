@@ -20,6 +20,12 @@
 #include "hosted.h"
 #include "wanted.h"
 
+enum {
+	HOSTED_NODES = 2,
+	/* Sections of 128 MiB: all that a machine of 1 TiB has. */
+	HOSTED_SECTION_ROOTS = (1 << 13) / SECTIONS_PER_ROOT,
+};
+
 unsigned long vmemmap_base;
 unsigned long page_offset_base;
 unsigned long vmalloc_base;
@@ -32,7 +38,13 @@ unsigned long __per_cpu_offset[NR_CPUS];
 #undef jiffies
 unsigned long volatile jiffies = INITIAL_JIFFIES;
 
+/*
+ * Sections are looked up for one bit only: whether the memmap of this part of
+ * memory was made at boot. All lookups meet the same section.
+ */
 #ifdef CONFIG_SPARSEMEM_EXTREME
+static struct mem_section hosted_section[SECTIONS_PER_ROOT];
+static struct mem_section *hosted_section_roots[HOSTED_SECTION_ROOTS];
 struct mem_section **mem_section;
 #endif
 
@@ -66,8 +78,8 @@ int __cond_resched(void)
 }
 #endif
 
-static struct pglist_data hosted_node;
-struct pglist_data *node_data[MAX_NUMNODES] = { [0] = &hosted_node };
+static struct pglist_data hosted_nodes[HOSTED_NODES];
+struct pglist_data *node_data[MAX_NUMNODES];
 
 /* Behind the task comes its FPU, where the kernel keeps it there. */
 static struct {
@@ -88,16 +100,22 @@ struct cpu_cacheinfo *get_cpu_cacheinfo(unsigned int cpu)
 
 void hosted_machine_init(unsigned long llc_bytes)
 {
-	int i;
+	int nid, i;
 
 	page_offset_base = 0xffff888000000000UL;
 	hosted_cache_leaf.size = llc_bytes;
 
-	for (i = 0; i < MAX_NR_ZONES; i++) {
-		hosted_node.node_zones[i].zone_pgdat = &hosted_node;
+	for (nid = 0; nid < HOSTED_NODES; nid++) {
+		struct pglist_data *node = &hosted_nodes[nid];
+
+		node_data[nid] = node;
+		node->node_id = nid;
+		for (i = 0; i < MAX_NR_ZONES; i++) {
+			node->node_zones[i].zone_pgdat = node;
 #ifdef CONFIG_NUMA
-		hosted_node.node_zones[i].node = 0;
+			node->node_zones[i].node = nid;
 #endif
+		}
 	}
 
 	set_current_task(&hosted_task.task);
@@ -129,9 +147,22 @@ void hosted_pageblock(const void *page, int type)
 		hosted_effects[at / pageblock_nr_pages] = 1 + type;
 }
 
-void *hosted_device_zone(void)
+void *hosted_device_zone(unsigned int nid)
 {
-	return &hosted_node.node_zones[ZONE_DEVICE];
+	return &hosted_nodes[nid].node_zones[ZONE_DEVICE];
+}
+
+void hosted_early_sections(int early)
+{
+#ifdef CONFIG_SPARSEMEM_EXTREME
+	unsigned int i;
+
+	for (i = 0; i < SECTIONS_PER_ROOT; i++)
+		hosted_section[i].section_mem_map = early ? SECTION_IS_EARLY : 0;
+	for (i = 0; i < HOSTED_SECTION_ROOTS; i++)
+		hosted_section_roots[i] = hosted_section;
+	mem_section = hosted_section_roots;
+#endif
 }
 
 int hosted_sizeof_page(void)

@@ -6,12 +6,7 @@
 #include <linux/mmzone.h>
 
 #include "hosted.h"
-#include "tree/mm/zone_device.h"
-
-HOSTED_ENTRY(memmap_init_zone_device);
-HOSTED_EXTRA(int, zone_device_set_method, const char *name);
-HOSTED_EXTRA(const struct zone_device_method *, zone_device_method_at, unsigned int i);
-HOSTED_EXTRA(const struct zone_device_method *, zone_device_remembered, bool altmap);
+#include "check.h"
 
 /* 100 GB of device memory, as the posted figures have it. */
 #define PFNS_100G	26214400UL
@@ -80,7 +75,7 @@ static void zone_device_run(const struct hosted_case *c, enum hosted_side side,
 		pgmap->altmap.free = offset;
 	}
 
-	HOSTED_CALL(memmap_init_zone_device, side, hosted_device_zone(),
+	HOSTED_CALL(memmap_init_zone_device, side, hosted_device_zone(0),
 		    FIRST_PFN - offset, items + offset, pgmap);
 }
 
@@ -169,6 +164,7 @@ const struct hosted_bench hosted_bench = {
 	.select		= zone_device_select,
 	.run		= zone_device_run,
 	.touch		= zone_device_touch,
+	.check		= zone_device_check,
 	.slow		= zone_device_slow,
 	.outcome	= zone_device_outcome,
 };

@@ -27,9 +27,7 @@ class MmbatchError(Exception):
         code: the process's exit code.
     """
 
-    def __init__(
-        self, tried: str, found: str, todo: str, code: ExitCode = ExitCode.FAILED
-    ) -> None:
+    def __init__(self, tried: str, found: str, todo: str, code: ExitCode = ExitCode.FAILED) -> None:
         super().__init__(f"{tried}: {found}; {todo}")
         self.tried = tried
         self.found = found

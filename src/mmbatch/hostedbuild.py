@@ -96,8 +96,11 @@ def build(
     objects = (*hosted.objects, *hosted.shared, *ENGINE_OBJECTS)
     fragment = engine / "kernel.config"
     tree = kbuild.configure(cache, source, fragment, options, objects, jobs, say)
-    bench = manifest.room / "bench.c"
-    inputs = [*sorted(p for p in engine.rglob("*") if p.suffix in (".c", ".h", ".lds")), bench]
+    benches = [path for name in ("bench.c", "check.c") if (path := manifest.room / name).exists()]
+    inputs = [
+        *sorted(p for p in engine.rglob("*") if p.suffix in (".c", ".h", ".lds")),
+        *manifest.room.glob("*.[ch]"),
+    ]
     digest = hashlib.sha256(f"{tree.path.name} {spliced.ident}".encode())
     for path in (*inputs, Path(__file__)):
         digest.update(path.read_bytes())
@@ -110,7 +113,7 @@ def build(
             for old in cache.builds.glob(f"{prefix}-*"):
                 shutil.rmtree(old, ignore_errors=True)
             with atomic_dir(final) as work:
-                _Linker(work, tree, spliced, hosted, engine, log, jobs).build(bench)
+                _Linker(work, tree, spliced, hosted, engine, log, jobs).build(benches)
     return Program(final / _PROGRAM, tree.config_sha256)
 
 
@@ -135,7 +138,7 @@ class _Linker:
         self.log = log
         self.pool = ThreadPoolExecutor(jobs)
 
-    def build(self, bench: Path) -> None:
+    def build(self, benches: list[Path]) -> None:
         """Make the program."""
         patched = self._compile_all(
             (self.spliced.path / name).with_suffix(".c")
@@ -149,7 +152,7 @@ class _Linker:
         ]
         shared = [self.tree.path / name for name in (*self.hosted.shared, *ENGINE_OBJECTS)]
         self._write_wanted([*sides, *shared])
-        shim = self._compile_shim([*sorted((self.engine / "kernel").glob("*.c")), bench])
+        shim = self._compile_shim([*sorted((self.engine / "kernel").glob("*.c")), *benches])
         self._run(["ld", "-r", "-z", "noexecstack", "-o", "all.o", *shim, *sides, *shared])
         self._write_stubs(self.work / "all.o")
         self._run(["as", "-o", "stubs.o", "stubs.S"])

@@ -15,6 +15,7 @@ from mmbatch.cache import Cache, require_space
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.kernels import Source
 
+_KEPT = 4
 _STAMP = ".mmbatch-complete"
 _TIMEOUT_S = 1800
 _OBJECT_BYTES = 200_000_000
@@ -64,8 +65,7 @@ def configure(
     log = cache.logs / f"build-{path.name}.log"
     with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say):
         if not (path / _STAMP).exists():
-            for old in cache.builds.glob(f"{source.ident}-*"):
-                shutil.rmtree(old)
+            _forget_oldest(cache, source.ident)
             say(f"building the objects of Linux {source.release} that matter")
             require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
             path.mkdir(parents=True)
@@ -85,6 +85,16 @@ def configure(
                 )
             (path / _STAMP).touch()
     return ObjectTree(source, path, hashlib.sha256((path / ".config").read_bytes()).hexdigest())
+
+
+def _forget_oldest(cache: Cache, ident: str) -> None:
+    """Keep a few configurations of a kernel, and whatever is half made of none."""
+    for path in cache.builds.glob(f"{ident}-*"):
+        if not (path / _STAMP).exists():
+            shutil.rmtree(path)
+    kept = sorted(cache.builds.glob(f"{ident}-*"), key=lambda path: path.stat().st_mtime)
+    for path in kept[: -(_KEPT - 1)]:
+        shutil.rmtree(path)
 
 
 def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> list[str]:

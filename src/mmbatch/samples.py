@@ -78,6 +78,20 @@ class Sample:
 
 
 @dataclass(frozen=True)
+class Check:
+    """How a bench's own comparison over many small inputs ended; see struct hosted_check."""
+
+    event: ClassVar[str] = "check"
+    good: bool
+    combinations: int
+    runs: int
+    bytes: int
+    stepped: int
+    streamed: int
+    text: str
+
+
+@dataclass(frozen=True)
 class Note:
     """A sentence for the reader, about one case or, with an empty case, about the run."""
 
@@ -93,10 +107,10 @@ class Done:
     event: ClassVar[str] = "done"
 
 
-Event = Engine | Case | Equal | Sample | Note | Done
+Event = Engine | Case | Equal | Sample | Check | Note | Done
 
 _KINDS: dict[str, type[Event]] = {
-    kind.event: kind for kind in (Engine, Case, Equal, Sample, Note, Done)
+    kind.event: kind for kind in (Engine, Case, Equal, Sample, Check, Note, Done)
 }
 
 

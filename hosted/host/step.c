@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Follow kernel code instruction by instruction, for what its result does not
+ * show: a streaming store that is not drained is in memory all the same when
+ * this CPU looks.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <ucontext.h>
+
+#include "host.h"
+
+#define TRAP_FLAG	0x100UL
+
+static struct hosted_trace *tracing;
+
+/* movnti, movntdq and movdir64b, behind the prefixes that they may have. */
+static bool is_streaming(const unsigned char *code)
+{
+	bool wide = code[0] == 0x66;
+
+	if (wide)
+		code++;
+	if ((code[0] & 0xf0) == 0x40)
+		code++;
+	if (code[0] != 0x0f)
+		return false;
+
+	return code[1] == 0xc3 || (wide && code[1] == 0xe7) ||
+	       (wide && code[1] == 0x38 && code[2] == 0xf8);
+}
+
+static bool is_sfence(const unsigned char *code)
+{
+	return code[0] == 0x0f && code[1] == 0xae && code[2] == 0xf8;
+}
+
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+	const unsigned char *code =
+		(void *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+
+	tracing->instructions++;
+	if (is_streaming(code)) {
+		tracing->streamed++;
+		tracing->undrained++;
+	} else if (is_sfence(code)) {
+		tracing->undrained = 0;
+	}
+}
+
+FROM_KERNEL void hosted_single_step(void (*run)(void *data), void *data,
+				    struct hosted_trace *trace)
+{
+	struct sigaction action = {
+		.sa_sigaction = on_step,
+		.sa_flags = SA_SIGINFO,
+	};
+
+	tracing = trace;
+	sigaction(SIGTRAP, &action, NULL);
+	asm volatile("pushfq; orq %0, (%%rsp); popfq" : : "i"(TRAP_FLAG) : "memory", "cc");
+	run(data);
+	asm volatile("pushfq; andq %0, (%%rsp); popfq" : : "i"(~TRAP_FLAG) : "memory", "cc");
+}

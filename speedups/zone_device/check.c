@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Equality matrix for memmap_init_zone_device(): the kernel's own function is
+ * the oracle, and every byte of the memmap around the range counts, whether it
+ * was to be written or left alone. All combinations of the lists below are run
+ * with every method; those with the largest compounds, which take 16 MiB each,
+ * one in eight.
+ */
+#include <linux/kernel.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+
+#include "hosted.h"
+#include "check.h"
+
+#define MARGIN		64UL		/* descriptors around the range */
+#define BIG_SECTIONS	140UL		/* enough for "auto" to try all methods */
+#define ROOM		(BIG_SECTIONS * PAGES_PER_SECTION + 4 * PAGES_PER_SECTION)
+#define EMULATED_MOST	1024UL		/* a fault per descriptor is slow */
+#define STEPPED_MOST	1200UL		/* a signal per instruction, too */
+
+static const struct {
+	const char *name;
+	enum memory_type type;
+} types[] = {
+	{ "PRIVATE",	MEMORY_DEVICE_PRIVATE },
+	{ "COHERENT",	MEMORY_DEVICE_COHERENT },
+	{ "FS_DAX",	MEMORY_DEVICE_FS_DAX },
+	{ "GENERIC",	MEMORY_DEVICE_GENERIC },
+	{ "P2PDMA",	MEMORY_DEVICE_PCI_P2PDMA },
+};
+
+static const struct {
+	const char *name;
+	bool valid;
+	unsigned long reserve, free;
+} altmaps[] = {
+	{ "none" },
+	{ "reserve",	    true, 512, 0 },
+	{ "free",	    true, 0, 1024 },
+	{ "reserve + free", true, 2, 190 },
+};
+
+static const unsigned int shifts[] = { 0, 1, 2, 6, 9, 18 };
+
+/* Section, subsection, within a pageblock, within a page of the memmap. */
+static const unsigned long starts[] = { 0, 512, 64, 1, 37 };
+
+static const unsigned long lengths[] = {
+	0, 1, 2, 63, 64, 65, 127, 128, 129, 511, 512, 513,
+	PAGES_PER_SECTION - 1, PAGES_PER_SECTION, PAGES_PER_SECTION + 1,
+	3 * PAGES_PER_SECTION + 5,
+};
+
+static const char *const methods[] = {
+	"copy", "movnti", "wide", "movdir64b", "auto", "base",
+};
+
+struct combination {
+	unsigned int type, altmap, shift, nid;
+	unsigned long start, length;
+	bool early;		/* boot memory's section: no shared vmemmap pages */
+	bool two_ranges;	/* the same again behind it, as another call */
+};
+
+struct matrix {
+	struct hosted_check *check;
+	struct page *memmap;	/* of FIRST_PFN - MARGIN on, ROOM descriptors */
+	u64 *reference;
+	u8 *effects, *reference_effects;
+	const char *method;
+};
+
+static struct dev_pagemap pgmap;
+
+static unsigned long range_end(const struct combination *c, unsigned long start)
+{
+	return ALIGN(start + c->length, 1UL << shifts[c->shift]);
+}
+
+/* One call; returns the PFN behind the last descriptor that it may write. */
+static unsigned long run_range(const struct combination *c, unsigned long start,
+			       enum hosted_side side)
+{
+	unsigned long offset = altmaps[c->altmap].reserve + altmaps[c->altmap].free;
+	unsigned long first = start - offset;
+	const struct vmem_altmap altmap = {
+		.base_pfn = first,
+		.reserve = altmaps[c->altmap].reserve,
+		.free = altmaps[c->altmap].free,
+	};
+
+	memset(&pgmap, 0, sizeof(pgmap));
+	pgmap.type = types[c->type].type;
+	pgmap.vmemmap_shift = shifts[c->shift];
+	pgmap.nr_range = 1;
+	pgmap.range.start = PFN_PHYS(first);
+	pgmap.range.end = PFN_PHYS(start + c->length) - 1;
+	if (altmaps[c->altmap].valid) {
+		pgmap.flags = PGMAP_ALTMAP_VALID;
+		memcpy(&pgmap.altmap, &altmap, sizeof(altmap));
+	}
+	HOSTED_CALL(memmap_init_zone_device, side, hosted_device_zone(c->nid),
+		    first, offset + c->length, &pgmap);
+
+	return range_end(c, start);
+}
+
+/* The first PFN of a combination: compounds begin at multiples of their size. */
+static unsigned long first_pfn(const struct combination *c)
+{
+	return ALIGN(CHECK_PFN + starts[c->start], 1UL << shifts[c->shift]);
+}
+
+static void run_side(const struct combination *c, enum hosted_side side)
+{
+	unsigned long end = run_range(c, first_pfn(c), side);
+
+	if (c->two_ranges)
+		run_range(c, end + altmaps[c->altmap].reserve +
+			     altmaps[c->altmap].free, side);
+}
+
+/* What has to be compared: all that may be written, and a margin around it. */
+static unsigned long window(const struct combination *c)
+{
+	unsigned long offset = altmaps[c->altmap].reserve + altmaps[c->altmap].free;
+	unsigned long end = range_end(c, first_pfn(c));
+
+	if (c->two_ranges)
+		end = range_end(c, end + offset);
+	return end - (CHECK_PFN - CHECK_BEFORE) + MARGIN;
+}
+
+static void poison(const struct matrix *m, unsigned long nr)
+{
+	memset(m->memmap, 0x5a, nr * sizeof(struct page));
+	memset(m->effects, 0, nr / pageblock_nr_pages + 1);
+}
+
+static void describe(const struct matrix *m, const struct combination *c,
+		     const char *what, unsigned long at)
+{
+	const u64 *words = (const u64 *)m->memmap;
+	unsigned long item = at / (sizeof(struct page) / sizeof(u64));
+
+	hosted_format(m->check->text, sizeof(m->check->text),
+		      "%s, shift %u, altmap %s, start +%lu, %lu PFNs, node %u%s%s, method %s: %s at PFN start%+ld, word %lu: base %#lx, patched %#lx",
+		      types[c->type].name, shifts[c->shift],
+		      altmaps[c->altmap].name, starts[c->start], c->length, c->nid,
+		      c->early ? ", early section" : "",
+		      c->two_ranges ? ", two ranges" : "", m->method, what,
+		      (long)(item + CHECK_PFN - CHECK_BEFORE - first_pfn(c)),
+		      at % (sizeof(struct page) / sizeof(u64)),
+		      (unsigned long)m->reference[at], (unsigned long)words[at]);
+}
+
+static bool compare(const struct matrix *m, const struct combination *c,
+		    unsigned long nr)
+{
+	unsigned long words = nr * sizeof(struct page) / sizeof(u64), i;
+	const u64 *got = (const u64 *)m->memmap;
+
+	for (i = 0; i < words; i++) {
+		if (got[i] != m->reference[i]) {
+			describe(m, c, "differs", i);
+			return false;
+		}
+	}
+	for (i = 0; i <= nr / pageblock_nr_pages; i++) {
+		if (m->effects[i] != m->reference_effects[i]) {
+			hosted_format(m->check->text, sizeof(m->check->text),
+				      "%s, shift %u, altmap %s, start +%lu, %lu PFNs, method %s: pageblock %lu has type %d, patched %d",
+				      types[c->type].name, shifts[c->shift],
+				      altmaps[c->altmap].name, starts[c->start],
+				      c->length, m->method, i,
+				      m->reference_effects[i] - 1, m->effects[i] - 1);
+			return false;
+		}
+	}
+	return true;
+}
+
+struct stepped {
+	const struct combination *c;
+};
+
+static void run_stepped(void *data)
+{
+	run_side(((struct stepped *)data)->c, HOSTED_PATCHED);
+}
+
+/* Streaming stores have to be drained when the function returns. */
+static bool drained(const struct matrix *m, const struct combination *c)
+{
+	struct stepped stepped = { c };
+	struct hosted_trace trace = {};
+
+	hosted_single_step(run_stepped, &stepped, &trace);
+	m->check->streamed += trace.streamed;
+	m->check->stepped++;
+	if (!trace.undrained)
+		return true;
+
+	describe(m, c, "streaming stores are not drained on return", 0);
+	return false;
+}
+
+static bool run_methods(struct matrix *m, const struct combination *c)
+{
+	unsigned long nr = window(c), i;
+	bool good = true;
+
+	if (WARN_ON(nr > ROOM))
+		return false;
+	hosted_early_sections(c->early);
+	poison(m, nr);
+	run_side(c, HOSTED_BASE);
+	memcpy(m->reference, m->memmap, nr * sizeof(struct page));
+	memcpy(m->reference_effects, m->effects, nr / pageblock_nr_pages + 1);
+
+	for (i = 0; good && i < ARRAY_SIZE(methods); i++) {
+		m->method = methods[i];
+		if (!strcmp(m->method, "movdir64b") && nr > EMULATED_MOST + 2 * MARGIN)
+			continue;
+		if (HOSTED_CALL_EXTRA(zone_device_set_method, m->method) < 0) {
+			hosted_format(m->check->text, sizeof(m->check->text),
+				      "method %s was refused", m->method);
+			return false;
+		}
+		poison(m, nr);
+		run_side(c, HOSTED_PATCHED);
+		good = compare(m, c, nr);
+		m->check->runs++;
+		m->check->bytes += nr * sizeof(struct page);
+		if (good && nr <= STEPPED_MOST && c->type == 0 && c->start == 0 &&
+		    (c->length == 65 || c->length == 513) &&
+		    strcmp(m->method, "movdir64b") && strcmp(m->method, "base"))
+			good = drained(m, c);
+	}
+	m->check->combinations++;
+	return good;
+}
+
+/* Every index of the lists once, as digits of a number. */
+static bool pick(unsigned long number, struct combination *c)
+{
+	c->type = number % ARRAY_SIZE(types);
+	number /= ARRAY_SIZE(types);
+	c->altmap = number % ARRAY_SIZE(altmaps);
+	number /= ARRAY_SIZE(altmaps);
+	c->shift = number % ARRAY_SIZE(shifts);
+	number /= ARRAY_SIZE(shifts);
+	c->start = number % ARRAY_SIZE(starts);
+	number /= ARRAY_SIZE(starts);
+	c->length = lengths[number % ARRAY_SIZE(lengths)];
+	number /= ARRAY_SIZE(lengths);
+
+	return !number;
+}
+
+/* Large enough for "auto" to begin with a trial; starts within a section. */
+static bool run_big(struct matrix *m)
+{
+	static const unsigned int shift_of[] = { 0, 4 };
+	struct combination c = { .start = 1 };
+	unsigned int i, altmap;
+
+	for (i = 0; i < ARRAY_SIZE(shift_of); i++) {
+		for (altmap = 0; altmap < 2; altmap++) {
+			c.shift = shift_of[i];
+			c.altmap = altmap;
+			c.type = 3;
+			c.length = BIG_SECTIONS * PAGES_PER_SECTION + 512;
+			if (!run_methods(m, &c))
+				return false;
+		}
+	}
+	return true;
+}
+
+int zone_device_check(struct hosted_check *check)
+{
+	unsigned long i, bytes = ROOM * sizeof(struct page);
+	unsigned long blocks = ROOM / pageblock_nr_pages + 1;
+	struct matrix m = { .check = check };
+	struct combination c;
+
+	/* Where the CPU lacks it, the engine stands in for the instruction. */
+	hosted_cpu_force("movdir64b", 1);
+
+	m.memmap = hosted_arena(bytes);
+	m.reference = hosted_arena(bytes);
+	m.effects = hosted_arena(blocks);
+	m.reference_effects = hosted_arena(blocks);
+	hosted_memmap_at(m.memmap, CHECK_PFN - CHECK_BEFORE);
+	hosted_effects_at(m.effects, blocks);
+
+	for (i = 0; pick(i, &c); i++) {
+		/* Spread over the cross product rather than multiply it. */
+		c.nid = i % 2;
+		c.early = i / 2 % 2;
+		c.two_ranges = i % 7 == 3 && shifts[c.shift] < 18;
+		hosted_layout = i % HOSTED_LAYOUTS;
+		if (shifts[c.shift] == 18 && (i * 2654435761UL >> 8) % 8)
+			continue;
+		if (!run_methods(&m, &c))
+			return -1;
+	}
+
+	return run_big(&m) ? 0 : -1;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ZONE_DEVICE_CHECK_H
+#define ZONE_DEVICE_CHECK_H
+
+/* What bench.c and check.c share. */
+
+#include <linux/memremap.h>
+#include <linux/mmzone.h>
+
+#include "hosted.h"
+#include "tree/mm/zone_device.h"
+
+HOSTED_ENTRY(memmap_init_zone_device);
+HOSTED_EXTRA(int, zone_device_set_method, const char *name);
+HOSTED_EXTRA(const struct zone_device_method *, zone_device_method_at, unsigned int i);
+HOSTED_EXTRA(const struct zone_device_method *, zone_device_remembered, bool altmap);
+
+/* Starts a section, and compounds of any order; the arena begins before it. */
+#define CHECK_PFN	0x1000000UL
+#define CHECK_BEFORE	64UL
+
+int zone_device_check(struct hosted_check *check);
+
+#endif /* ZONE_DEVICE_CHECK_H */
