@@ -1,9 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from fake_tree import commit, make_tree
+from mmbatch import cli
+
+Call = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +24,39 @@ def gpg_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     )
     yield home
     subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False)
+
+
+@pytest.fixture
+def git_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A user with a name, whose other settings try to get into the way."""
+    config = tmp_path / "gitconfig"
+    config.write_text(
+        "[user]\n\tname = Some User\n\temail = user@example.org\n"
+        "[core]\n\tsplitIndex = true\n\tautocrlf = true\n\tsafecrlf = false\n"
+        "[color]\n\tui = always\n[log]\n\tshowSignature = true\n[status]\n\tshort = true\n"
+    )
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(config))
+    monkeypatch.setenv("GIT_CONFIG_NOSYSTEM", "1")
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+    return config
+
+
+@pytest.fixture
+def call(git_user: Path, capfd: pytest.CaptureFixture[str]) -> Call:
+    """Run `mmbatch apply` and return its exit code and what it printed."""
+    assert git_user.exists()
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        code = cli.main(["apply", *map(str, arguments)])
+        said = capfd.readouterr()
+        assert "Traceback" not in said.err
+        return code, said.out, said.err
+
+    return run
+
+
+@pytest.fixture
+def tree(tmp_path: Path, git_user: Path) -> Path:
+    """A made-up kernel in git, in a folder with a space in its name."""
+    assert git_user.exists()
+    return commit(make_tree(tmp_path / "my linux"))

@@ -63,6 +63,23 @@ def fingerprint(tree: Path) -> dict[str, str]:
             name = str(path.relative_to(tree))
             if not name.startswith(skipped):
                 status = path.stat()
+                moved = name.startswith(".git/sharedindex.")  # by every git that reads it
+                when = 0 if moved else status.st_mtime_ns
                 digest = hashlib.sha256(path.read_bytes()).hexdigest()
-                found[name] = f"{status.st_mode:o} {status.st_mtime_ns} {digest}"
+                found[name] = f"{status.st_mode:o} {when} {digest}"
     return found
+
+
+def lacks_for_apply() -> list[str]:
+    """Return the programs that tests of apply need and this machine lacks."""
+    return [name for name in ("git", "spatch") if shutil.which(name) is None]
+
+
+def branches(tree: Path) -> list[str]:
+    """Return the names of all branches."""
+    return git(tree, "for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
+
+
+def left_over(folder: Path) -> list[Path]:
+    """Return what was to be temporary and is still there."""
+    return [path for path in folder.rglob(".tmp-*") if path.exists()]

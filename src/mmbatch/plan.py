@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mmbatch import spatch
 from mmbatch.cache import Cache, temporary_dir
+from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.manifest import Manifest, known, load, load_with_needs, require_series
 from mmbatch.presence import is_applied
 from mmbatch.steps import Applied, apply_steps
@@ -71,6 +72,13 @@ def choose(rooms: Path, names: Sequence[str], series: str, release: str) -> list
         MmbatchError: there is no such speed-up, or it is not made for this kernel.
     """
     fitting = [name for name in known(rooms) if series in load(rooms / name).kernels]
+    if not names and not fitting:
+        raise MmbatchError(
+            f"choose speed-ups for Linux {release}",
+            "none is made for it",
+            "name one to see which kernels it is made for",
+            ExitCode.NOT_APPLICABLE,
+        )
     manifests = load_with_needs(rooms, *(names or fitting))
     require_series(manifests, series, release)
     return manifests
