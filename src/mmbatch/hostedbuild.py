@@ -96,7 +96,6 @@ def build(
     objects = (*hosted.objects, *hosted.shared, *ENGINE_OBJECTS)
     fragment = engine / "kernel.config"
     tree = kbuild.configure(cache, source, fragment, options, objects, jobs, say)
-    benches = [path for name in ("bench.c", "check.c") if (path := manifest.room / name).exists()]
     inputs = [
         *sorted(p for p in engine.rglob("*") if p.suffix in (".c", ".h", ".lds")),
         *manifest.room.glob("*.[ch]"),
@@ -113,7 +112,7 @@ def build(
             for old in cache.builds.glob(f"{prefix}-*"):
                 shutil.rmtree(old, ignore_errors=True)
             with atomic_dir(final) as work:
-                _Linker(work, tree, spliced, hosted, engine, log, jobs).build(benches)
+                _Linker(work, tree, spliced, manifest.room, hosted, engine, log, jobs).build()
     return Program(final / _PROGRAM, tree.config_sha256)
 
 
@@ -125,6 +124,7 @@ class _Linker:
         work: Path,
         tree: kbuild.ObjectTree,
         spliced: Spliced,
+        room: Path,
         hosted: Hosted,
         engine: Path,
         log: Path,
@@ -133,26 +133,37 @@ class _Linker:
         self.work = work
         self.tree = tree
         self.spliced = spliced
+        self.room = room
         self.hosted = hosted
         self.engine = engine
         self.log = log
         self.pool = ThreadPoolExecutor(jobs)
 
-    def build(self, benches: list[Path]) -> None:
+    def build(self) -> None:
         """Make the program."""
-        patched = self._compile_all(
+        own = [self.room / name for name in self.hosted.own]
+        theirs = [
             (self.spliced.path / name).with_suffix(".c")
             for name in (*self.hosted.objects, *self.hosted.added)
-        )
-        own = [self.tree.path / name for name in self.hosted.objects]
+        ]
+        base = [self.tree.path / name for name in self.hosted.objects]
+        base += self._compile("base", own)
+        patched = self._compile("patched", [*theirs, *own], other_source=self.spliced.path)
         sides = [
-            self._side(side, layout, patched if side == "patched" else own)
+            self._side(side, layout, patched if side == "patched" else base)
             for layout in range(_LAYOUTS)
             for side in _SIDES
         ]
         shared = [self.tree.path / name for name in (*self.hosted.shared, *ENGINE_OBJECTS)]
         self._write_wanted([*sides, *shared])
-        shim = self._compile_shim([*sorted((self.engine / "kernel").glob("*.c")), *benches])
+        shim = self._compile(
+            "shim",
+            [
+                *sorted((self.engine / "kernel").glob("*.c")),
+                *(path for path in sorted(self.room.glob("*.c")) if path not in own),
+            ],
+            options=(*_QUIET, f"-I{self.engine / 'include'}", f"-I{self.work}"),
+        )
         self._run(["ld", "-r", "-z", "noexecstack", "-o", "all.o", *shim, *sides, *shared])
         self._write_stubs(self.work / "all.o")
         self._run(["as", "-o", "stubs.o", "stubs.S"])
@@ -175,27 +186,26 @@ class _Linker:
     def _run(self, argv: list[str | Path]) -> None:
         process.run(argv, tried="link the hosted program", cwd=self.work, log=self.log)
 
-    def _compile_all(self, files: Iterable[Path]) -> list[Path]:
-        """Compile files of the spliced tree like the first object of the speed-up."""
-        like = self.hosted.objects[0]
+    def _compile(
+        self,
+        side: str,
+        files: Iterable[Path],
+        *,
+        other_source: Path | None = None,
+        options: tuple[str, ...] = (),
+    ) -> list[Path]:
+        """Compile files like an object of the tree; with headers of a copy of it, if told so."""
 
         def one(file: Path) -> Path:
-            output = self.work / f"patched-{file.stem}.o"
+            output = self.work / f"{side}-{file.stem}.o"
             kbuild.compile_like(
-                self.tree, like, file, output, other_source=self.spliced.path, log=self.log
-            )
-            return output
-
-        return list(self.pool.map(one, files))
-
-    def _compile_shim(self, files: Iterable[Path]) -> list[Path]:
-        """Compile our kernel side against the unpatched tree."""
-        options = (*_QUIET, f"-I{self.engine / 'include'}", f"-I{self.work}")
-
-        def one(file: Path) -> Path:
-            output = self.work / f"shim-{file.stem}.o"
-            kbuild.compile_like(
-                self.tree, self.hosted.objects[0], file, output, options=options, log=self.log
+                self.tree,
+                self.hosted.like,
+                file,
+                output,
+                other_source=other_source,
+                options=options,
+                log=self.log,
             )
             return output
 

@@ -32,6 +32,10 @@ class Sight:
     wanted: bool
 
 
+_ORDINARY = "kernel/softirq.o"
+"""An object with no compiler options of its own, which every hosted program links."""
+
+
 @dataclass(frozen=True)
 class NewFile:
     """A file of ours that goes into the tree.
@@ -118,6 +122,8 @@ class Hosted:
         objects: the tree's objects that are linked twice, once as they are and once with the
             speed-up in them.
         added: objects that only the patched side has.
+        own: C files of the speed-up's room that are compiled once for each side, against the tree
+            as it is and against the spliced one: callers of what is only in headers.
         shared: the tree's objects that both sides use; a missing one is no error, since not
             all kernels have all of them.
         entries: functions that the bench calls on every side.
@@ -126,9 +132,15 @@ class Hosted:
 
     objects: tuple[str, ...]
     added: tuple[str, ...]
+    own: tuple[str, ...]
     shared: tuple[str, ...]
     entries: tuple[str, ...]
     extras: tuple[str, ...]
+
+    @property
+    def like(self) -> str:
+        """The tree's object whose compiler command our files are compiled with."""
+        return self.objects[0] if self.objects else _ORDINARY
 
 
 @dataclass(frozen=True)
@@ -286,6 +298,7 @@ def _hosted(table: Table) -> Hosted:
     hosted = Hosted(
         objects=table.texts("objects"),
         added=table.texts("added"),
+        own=table.texts("own"),
         shared=table.texts("shared"),
         entries=table.texts("entries"),
         extras=table.texts("extras"),
