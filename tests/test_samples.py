@@ -11,11 +11,13 @@ from fake_run import case_events, mixed, run_events
 from mmbatch import runs, samples
 from mmbatch.errors import MmbatchError
 from mmbatch.runs import CaseRun, collect
-from mmbatch.samples import Case, Done, Engine, Equal, Event, Note, Sample
+from mmbatch.samples import Case, Check, Done, Engine, Equal, Event, Note, Sample
 
 LINES = {
     Engine: '{"event":"engine","speedup":"zone_device","sides":["base","control","patched"],'
     '"page_bytes":64,"cpu_flags":{"erms":true,"fsrm":0}}',
+    Check: '{"event":"check","good":true,"combinations":3,"runs":12,"bytes":768,"stepped":2,'
+    '"streamed":9,"text":""}',
     Case: '{"event":"case","case":"fsdax-100G","regime":"cold, altmap","unit":"ns",'
     '"item":"descriptor","items":26214400,"bytes":1677721600,'
     '"variants":["base","control","wide","limit:rep stosq"],"pairs":20}',
@@ -65,6 +67,8 @@ def test_unknown_fields_are_ignored() -> None:
         (Sample, '"half":0', '"half":2', "half 2"),
         (Equal, "true", '"yes"', "'equal' = 'yes'"),
         (Equal, "true", "null", "'equal' = None"),
+        (Check, "true", "2", "'good' = 2"),
+        (Check, '"runs":12,', "", "lacks 'runs'"),
         (Case, '"base",', "", "no base"),
         (Case, "26214400", "0", "no items"),
         (Case, '"wide"', "7", "'variants'"),
@@ -195,6 +199,18 @@ def test_nothing_counts_when_base_differs_from_itself() -> None:
     case = _changed("base", False)
     for variant in case.samples:
         assert case.times(variant) == []
+
+
+def test_nothing_counts_when_the_benchs_own_check_failed() -> None:
+    events = mixed()
+    for good in (True, False):
+        run = collect([events[0], Check(good, 3, 12, 768, 2, 9, "byte 4"), *events[1:]])
+        said = run.notes[-1].text
+        assert ("12 runs" in said, "FAILED" in said and "byte 4" in said) == (good, not good)
+        for case in run.cases.values():
+            assert bool(case.times("limit:rep stosq")) == good
+            assert bool(case.times("base")) == good
+            assert case.equality("wide") == good
 
 
 @pytest.mark.parametrize(

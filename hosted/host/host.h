@@ -52,6 +52,9 @@ struct row {
 void *arena_map(unsigned long bytes);
 unsigned long arena_llc_bytes(void);
 
+/* check.c */
+bool check_run(void);
+
 /* faults.c */
 void faults_catch(void);
 bool faults_emulates(const char *setting);

@@ -46,21 +46,6 @@ static void make_slow(char *text)
 		usage();
 }
 
-/* The bench's own comparison, over many small inputs. */
-static int run_check(void)
-{
-	struct hosted_check check = {};
-	bool good;
-
-	if (!hosted_bench.check)
-		usage();
-	event_engine();
-	good = hosted_bench.check(&check) >= 0;
-	event_check(&check, good);
-	event_done();
-	return good ? 0 : STATUS_UNEQUAL;
-}
-
 static void note_outcome(const struct workload *w)
 {
 	char text[128] = "";
@@ -242,7 +227,7 @@ int main(int argc, char **argv)
 	struct row rows[MAX_ROWS];
 	unsigned long most = 0;
 	struct plan plan;
-	bool equal = true;
+	bool equal = true, good = true;
 	unsigned char *effects = NULL;
 	void *image = NULL;
 
@@ -254,8 +239,14 @@ int main(int argc, char **argv)
 	hosted_machine_init(plan.llc_bytes);
 	hosted_fpu_init();
 
-	if (plan.check)
-		return run_check();
+	if (plan.check && !hosted_bench.check)
+		usage();
+	if (plan.check) {
+		event_engine();
+		equal = check_run();
+		event_done();
+		return equal ? 0 : STATUS_UNEQUAL;
+	}
 
 	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
 		struct workload w = make_workload(&plan, &hosted_bench.cases[i]);
@@ -278,6 +269,8 @@ int main(int argc, char **argv)
 		make_slow(plan.slow);
 
 	event_engine();
+	if (hosted_bench.check_first && !plan.list_only)
+		good = check_run();
 	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
 		struct workload w = make_workload(&plan, &hosted_bench.cases[i]);
 		unsigned int nr;
@@ -288,7 +281,7 @@ int main(int argc, char **argv)
 		w.effects = effects;
 		nr = make_rows(&plan, rows);
 		event_case(&w, rows, nr);
-		if (plan.list_only)
+		if (plan.list_only || !good)
 			continue;
 		note_missing(&plan, &w);
 		if (!image_check(&w, rows, nr))
@@ -299,5 +292,5 @@ int main(int argc, char **argv)
 	}
 	event_done();
 
-	return equal ? 0 : STATUS_UNEQUAL;
+	return equal && good ? 0 : STATUS_UNEQUAL;
 }

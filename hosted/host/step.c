@@ -30,6 +30,25 @@ static bool is_streaming(const unsigned char *code)
 	       (wide && code[1] == 0x38 && code[2] == 0xf8);
 }
 
+/* clflush, clflushopt and clwb, which share an opcode with fences. */
+static bool is_flush(const unsigned char *code)
+{
+	bool wide = code[0] == 0x66;
+	unsigned int mod, op;
+
+	/* clflushopt pads itself with one, where it takes the place of clflush. */
+	if (wide || code[0] == 0x3e)
+		code++;
+	if ((code[0] & 0xf0) == 0x40)
+		code++;
+	if (code[0] != 0x0f || code[1] != 0xae)
+		return false;
+
+	mod = code[2] >> 6;
+	op = code[2] >> 3 & 7;
+	return mod != 3 && (op == 7 || (wide && op == 6));
+}
+
 static bool is_sfence(const unsigned char *code)
 {
 	return code[0] == 0x0f && code[1] == 0xae && code[2] == 0xf8;
@@ -46,6 +65,8 @@ static void on_step(int signal, siginfo_t *info, void *context)
 		tracing->undrained++;
 	} else if (is_sfence(code)) {
 		tracing->undrained = 0;
+	} else if (is_flush(code)) {
+		tracing->flushed++;
 	}
 }
 

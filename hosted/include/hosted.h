@@ -92,11 +92,13 @@ struct hosted_check {
  * @instructions: how many it took
  * @streamed: non-temporal stores among them
  * @undrained: those that no sfence followed
+ * @flushed: cache lines written back or thrown out by their address
  */
 struct hosted_trace {
 	unsigned long instructions;
 	unsigned long streamed;
 	unsigned long undrained;
+	unsigned long flushed;
 };
 
 /**
@@ -114,6 +116,7 @@ struct hosted_trace {
  * @touch: read an item as its next user would; the sum keeps it from vanishing
  * @check: compare patched code with its oracle over many small inputs, for
  *	   --check; negative, with a text, at the first that differs. May be NULL.
+ * @check_first: @check is short, so no case is run before it has passed
  * @slow: make a setting take @percent more time from now on, as if this machine
  *	  were bad at it; negative when there is none of that name. May be NULL.
  * @outcome: say in a few words what the patched side decided by itself in the
@@ -140,6 +143,7 @@ struct hosted_bench {
 		    unsigned long items);
 	unsigned long (*touch)(const void *item);
 	int (*check)(struct hosted_check *check);
+	int check_first;
 	int (*slow)(const char *setting, unsigned int percent);
 	void (*outcome)(const struct hosted_case *c, char *text, unsigned long room);
 };

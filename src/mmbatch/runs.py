@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mmbatch import samples
 from mmbatch.errors import MmbatchError
-from mmbatch.samples import BASE, Case, Done, Engine, Equal, Event, Note, Sample, is_limit
+from mmbatch.samples import BASE, Case, Check, Done, Engine, Equal, Event, Note, Sample, is_limit
 
 
 @dataclass(frozen=True)
@@ -35,11 +35,13 @@ class CaseRun:
         samples: all samples by variant and (block, half), in the case's order of variants;
             raw, whether proven or not: for numbers use `times` and `pairs`.
         checks: the equality checks by variant.
+        void: whether the bench's own check failed, so that nothing here counts.
     """
 
     case: Case
     samples: dict[str, dict[tuple[int, int], Sample]] = field(default_factory=dict)
     checks: dict[str, list[Equal]] = field(default_factory=dict)
+    void: bool = False
 
     def __post_init__(self) -> None:
         """Give every variant of the case its place."""
@@ -49,6 +51,8 @@ class CaseRun:
 
     def equality(self, variant: str) -> bool | None:
         """Whether every check of a variant passed; None where there was none."""
+        if self.void:
+            return False
         checks = self.checks[variant]
         return all(check.equal for check in checks) if checks else None
 
@@ -119,6 +123,16 @@ def _place(cases: dict[str, CaseRun], event: Equal | Sample) -> None:
     case.samples[event.variant][place] = event
 
 
+def _note(check: Check) -> Note:
+    if not check.good:
+        return Note("", f"CHECK FAILED, so nothing was timed: {check.text}")
+    return Note(
+        "",
+        f"checked first: {check.runs:,} runs over {check.combinations:,} combinations of inputs, "
+        f"{check.stepped:,} of them instruction by instruction",
+    )
+
+
 def collect(events: Iterable[Event]) -> Run:
     """Put events in order.
 
@@ -137,6 +151,7 @@ def collect(events: Iterable[Event]) -> Run:
     engine: Engine | None = None
     cases: dict[str, CaseRun] = {}
     notes: list[Note] = []
+    failed = False
     for event in events:
         if isinstance(event, Engine):
             if engine not in (None, event):
@@ -148,10 +163,15 @@ def collect(events: Iterable[Event]) -> Run:
             cases[event.case] = CaseRun(event)
         elif isinstance(event, Note):
             notes.append(event)
+        elif isinstance(event, Check):
+            failed = failed or not event.good
+            notes.append(_note(event))
         elif not isinstance(event, Done):
             _place(cases, event)
     if engine is None:
         raise _inconsistent("no engine event")
+    for case in cases.values():
+        case.void = failed
     complete = isinstance(events[-1], Done)
     if not complete:
         notes.append(Note("", "the engine did not run to its end"))
