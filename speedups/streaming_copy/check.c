@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Every size from 0 to COPIES_MAX at every alignment against a byte loop, on
+ * both sides; then, instruction by instruction, whether what streams is what
+ * should.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "hosted.h"
+#include "check.h"
+#include "copies.h"
+
+HOSTED_ENTRY(copies_fixed);
+HOSTED_ENTRY(copies_aligned);
+HOSTED_ENTRY(copies_sized);
+HOSTED_ENTRY(copies_flush_fixed);
+HOSTED_ENTRY(copies_flush_sized);
+HOSTED_ENTRY(copies_drain);
+
+#define HALF		(128UL << 10)
+#define DST_ALIGNMENTS	64UL
+#define SRC_ALIGNMENTS	16UL
+#define GUARD		64UL
+
+typedef copies_fn *const copy_sides[HOSTED_SIDES];
+
+enum copy_size { CONSTANT, AT_RUN_TIME };
+
+static const struct copy_kind {
+	const char *name;
+	copy_sides *of;
+	unsigned long step;	/* of the destination's alignment */
+	enum copy_size size;
+	bool streaming;		/* memcpy_streaming(), not memcpy_flushcache() */
+} kinds[] = {
+	{ "memcpy_streaming() of a constant", copies_fixed_of, 1, CONSTANT, true },
+	{ "memcpy_streaming() of a constant to 8 bytes", copies_aligned_of, 8, CONSTANT, true },
+	{ "memcpy_streaming()", copies_sized_of, 1, AT_RUN_TIME, true },
+	{ "memcpy_flushcache() of a constant", copies_flush_fixed_of, 1, CONSTANT, false },
+	{ "memcpy_flushcache()", copies_flush_sized_of, 1, AT_RUN_TIME, false },
+};
+
+/*
+ * A signal per instruction, and per turn of a rep, is slow: enough alignments
+ * to tell 1, 4 and 8 apart, and sizes beyond the last with code of its own.
+ */
+static const unsigned long stepped_alignments[] = { 0, 4, 8, 63 };
+#define STEPPED_MAX	100UL
+
+/* One half of the room is copied from, the other one into. */
+struct copy_check {
+	struct hosted_check *counts;
+	const struct copy_kind *kind;
+	enum hosted_side side;
+	u8 *from, *to;
+};
+
+/* What bytes hold before any copy: 0 to 127 in one half, the rest in the other. */
+static u8 source_byte(const u8 *at)
+{
+	unsigned long n = (unsigned long)at;
+
+	return (13 * n + 3 * (n >> 7)) & 0x7f;
+}
+
+static u8 guard_byte(const u8 *at)
+{
+	return source_byte(at) | 0x80;
+}
+
+static void lay_out(struct copy_check *c, u8 *from, u8 *to)
+{
+	unsigned long i;
+
+	c->from = from;
+	c->to = to;
+	for (i = 0; i < HALF; i++) {
+		from[i] = source_byte(from + i);
+		to[i] = guard_byte(to + i);
+	}
+}
+
+static int wrong(struct copy_check *c, const u8 *dst, const u8 *src, unsigned long n,
+		 const char *what, long at, unsigned long want, unsigned long got)
+{
+	hosted_format(c->counts->text, sizeof(c->counts->text),
+		      "%s %s, %lu bytes to alignment %lu from %lu: %s %ld: %lu and not %lu",
+		      c->side == HOSTED_BASE ? "base" : "patched", c->kind->name, n,
+		      (unsigned long)dst % DST_ALIGNMENTS,
+		      (unsigned long)src % SRC_ALIGNMENTS, what, at, got, want);
+	return -1;
+}
+
+/* Copy, look at every byte of it and around it, and put the guard bytes back. */
+static int check_copy(struct copy_check *c, u8 *dst, const u8 *src, unsigned long n)
+{
+	u8 *first = dst - min_t(unsigned long, GUARD, dst - c->to);
+	u8 *last = dst + n + min_t(unsigned long, GUARD, c->to + HALF - dst - n);
+	u8 *at;
+
+	c->kind->of[0][c->side](dst, src, n);
+	c->counts->runs++;
+	c->counts->bytes += last - first;
+
+	for (at = first; at < last; at++) {
+		bool inside = at >= dst && at < dst + n;
+		u8 want = inside ? source_byte(src + (at - dst)) : guard_byte(at);
+
+		if (*at != want)
+			return wrong(c, dst, src, n, "byte", at - dst, want, *at);
+		if (inside)
+			*at = guard_byte(at);
+	}
+	return 0;
+}
+
+static int check_source(struct copy_check *c)
+{
+	unsigned long i;
+
+	for (i = 0; i < HALF; i++) {
+		u8 want = source_byte(c->from + i);
+
+		if (c->from[i] != want)
+			return wrong(c, c->to, c->from, 0, "byte of the source", i, want,
+				     c->from[i]);
+	}
+	return 0;
+}
+
+/* All alignments, and a destination that a wall follows. */
+static int check_alignments(struct copy_check *c, unsigned long n)
+{
+	u8 *dst, *end = c->to + HALF - n;
+	unsigned long i, j;
+
+	for (j = 0; j < SRC_ALIGNMENTS; j++) {
+		for (i = 0; i < DST_ALIGNMENTS; i += c->kind->step) {
+			dst = c->to + HALF / 2 + i;
+			c->counts->combinations++;
+			if (check_copy(c, dst, c->from + j, n))
+				return -1;
+		}
+		if (!((unsigned long)end % c->kind->step) &&
+		    check_copy(c, end, c->from + j, n))
+			return -1;
+	}
+	return 0;
+}
+
+/* A destination after a wall, a source before one. */
+static int check_walls(struct copy_check *c, unsigned long n)
+{
+	const u8 *src = c->from + HALF - n;
+	unsigned long i;
+
+	for (i = 0; i < DST_ALIGNMENTS; i += c->kind->step) {
+		if (check_copy(c, c->to + i, src, n))
+			return -1;
+	}
+	return 0;
+}
+
+typedef int check_fn(struct copy_check *c, unsigned long n);
+
+static int check_sizes(struct copy_check *c, check_fn *check, unsigned long most)
+{
+	unsigned long n;
+
+	for (n = 0; n <= most; n++) {
+		if (check(c, n))
+			return -1;
+	}
+	HOSTED_CALL(copies_drain, c->side);
+	return check_source(c);
+}
+
+static void restore(u8 *dst, unsigned long n)
+{
+	for (; n; n--, dst++)
+		*dst = guard_byte(dst);
+}
+
+struct copy_run {
+	copies_fn *copy;
+	void (*drain)(void);
+	u8 *dst;
+	const u8 *src;
+	unsigned long n;
+};
+
+static void copy_and_drain(void *data)
+{
+	struct copy_run *run = data;
+
+	run->copy(run->dst, run->src, run->n);
+	run->drain();
+}
+
+static void step(struct copy_check *c, enum hosted_side side, u8 *dst, unsigned long n,
+		 struct hosted_trace *trace)
+{
+	struct copy_run run = {
+		.copy	= c->kind->of[0][side],
+		.drain	= copies_drain_of[0][HOSTED_PATCHED],
+		.dst	= dst,
+		.src	= c->from,
+		.n	= n,
+	};
+
+	memset(trace, 0, sizeof(*trace));
+	hosted_single_step(copy_and_drain, &run, trace);
+	restore(dst, n);
+	c->counts->stepped++;
+	c->counts->streamed += trace->streamed;
+}
+
+/*
+ * memcpy_streaming() streams whole transfers, and flushes nothing. 4, 8 and 16
+ * as constants it streams to any alignment, as memcpy_flushcache() does.
+ */
+static unsigned long words_to_stream(const struct copy_check *c, const u8 *dst, unsigned long n)
+{
+	if (n % 4)
+		return 0;
+	if ((unsigned long)dst % 8 &&
+	    !(c->kind->size == CONSTANT && (n == 4 || n == 8 || n == 16)))
+		return 0;
+	return DIV_ROUND_UP(n, 8);
+}
+
+static int check_steps(struct copy_check *c, unsigned long n)
+{
+	struct hosted_trace want = {}, got;
+	unsigned long i;
+
+	for (i = 0; i < ARRAY_SIZE(stepped_alignments); i++) {
+		u8 *dst = c->to + HALF / 2 + stepped_alignments[i];
+
+		if (stepped_alignments[i] % c->kind->step || (n % 4 && i))
+			continue;
+		if (c->kind->streaming)
+			want.streamed = words_to_stream(c, dst, n);
+		else
+			step(c, HOSTED_BASE, dst, n, &want);
+		step(c, HOSTED_PATCHED, dst, n, &got);
+
+		if (got.streamed != want.streamed)
+			return wrong(c, dst, c->from, n, "streaming stores, run", i,
+				     want.streamed, got.streamed);
+		if (got.flushed != want.flushed)
+			return wrong(c, dst, c->from, n, "flushed lines, run", i,
+				     want.flushed, got.flushed);
+		if (got.undrained)
+			return wrong(c, dst, c->from, n, "undrained stores, run", i,
+				     0, got.undrained);
+	}
+	return 0;
+}
+
+int streaming_copy_check(struct hosted_check *check)
+{
+	static const enum hosted_side sides[] = { HOSTED_BASE, HOSTED_PATCHED };
+	u8 *room = hosted_arena(2 * HALF);
+	struct copy_check c = { .counts = check };
+	unsigned int side, kind;
+
+	for (side = 0; side < ARRAY_SIZE(sides); side++) {
+		c.side = sides[side];
+		for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
+			c.kind = &kinds[kind];
+			lay_out(&c, room, room + HALF);
+			if (check_sizes(&c, check_alignments, COPIES_MAX))
+				return -1;
+			if (c.side == HOSTED_PATCHED &&
+			    check_sizes(&c, check_steps, STEPPED_MAX))
+				return -1;
+			lay_out(&c, room + HALF, room);
+			if (check_sizes(&c, check_walls, COPIES_MAX))
+				return -1;
+		}
+	}
+	return 0;
+}
