@@ -8,6 +8,7 @@ import pytest
 
 from fake_tree import branches, commit, fingerprint, git, lacks_for_apply, left_over, make_tree
 from mmbatch import apply, checkout
+from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.gittree import GitTree
 from mmbatch.manifest import load_with_needs
 from mmbatch.steps import apply_steps, named_files
@@ -71,6 +72,29 @@ def test_modes_are_kept_and_new_files_plain(call: Call, tree: Path) -> None:
     assert call(tree, "zone_device")[0] == 0
     listed = git(tree, "ls-tree", BRANCH, "mm/Makefile", "mm/zone_device.c").splitlines()
     assert [line.split()[0] for line in listed] == ["100755", "100644"]
+
+
+def test_line_ends_stay_whatever_git_is_set_to(call: Call, tree: Path) -> None:
+    path = tree / "include/linux/mm.h"
+    content = path.read_bytes() + b"/* toys */\r\n"
+    path.write_bytes(content)
+    git(tree, "-c", "core.autocrlf=false", "commit", "-q", "-a", "-m", "toys: line ends")
+    assert call(tree, "zone_device")[0] == 0
+    done = subprocess.run(
+        ["git", "-C", tree, "show", f"{BRANCH}:include/linux/mm.h"],
+        check=True,
+        capture_output=True,
+    )
+    assert done.stdout != content
+    assert done.stdout.endswith(b"/* toys */\r\n")
+
+
+def test_a_branch_is_never_moved(call: Call, tree: Path) -> None:
+    assert call(tree, "zone_device")[0] == 0
+    with pytest.raises(MmbatchError) as caught:
+        GitTree(tree).create_branch(BRANCH, git(tree, "rev-parse", "main"), "toys")
+    assert caught.value.code == ExitCode.USAGE
+    assert git(tree, "rev-parse", f"{BRANCH}~{len(STEPS)}") == git(tree, "rev-parse", "main")
 
 
 def test_git_s_own_checks_find_nothing(call: Call, tree: Path) -> None:

@@ -51,6 +51,16 @@ def test_a_tree_without_git_becomes_a_copy(call: Call, tmp_path: Path) -> None:
     assert left_over(tmp_path) == []
 
 
+def test_a_link_out_of_the_copy_is_not_written_through(call: Call, tmp_path: Path) -> None:
+    plain, outside = make_tree(tmp_path / "plain"), tmp_path / "outside"
+    (plain / "mm/Makefile").rename(outside)
+    (plain / "mm/Makefile").symlink_to(outside)
+    content = outside.read_bytes()
+    assert call(plain, "zone_device", "-o", tmp_path / "out")[0] == 0
+    assert outside.read_bytes() == content
+    assert (tmp_path / "out/mm/Makefile").read_bytes() != content
+
+
 @pytest.mark.parametrize("place", ["full", "file", "inside"])
 def test_a_copy_replaces_nothing(call: Call, tmp_path: Path, place: str) -> None:
     plain = make_tree(tmp_path / "plain")

@@ -31,7 +31,7 @@ def test_a_branch_with_something_else_is_left_alone(call: Call, tree: Path, chan
     elif change != "foreign":
         git(tree, "switch", "-q", BRANCH)
         if change == "amended":
-            (tree / "mm/zone_device.c").write_text("/* mine */\n")
+            (tree / "arch/x86/include/asm/zone_device.h").write_text("/* mine */\n")
         git(tree, "add", "-u")
         extra = ["--amend", "--no-edit"] if change == "amended" else ["--allow-empty", "-m", "x"]
         git(tree, "commit", "-q", *extra)
@@ -122,21 +122,34 @@ def test_no_commit_yet_and_no_name(call: Call, tmp_path: Path, git_user: Path) -
     assert call(tree, "-n")[0] == 0
 
 
-def test_without_spatch_nothing_is_written(
-    call: Call, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("version", "todo"),
+    [(None, "apt-get install coccinelle"), ("1.0.8", "nstall coccinelle 1.1.1 or newer")],
+)
+def test_without_a_spatch_that_does_nothing_is_written(
+    call: Call,
+    tree: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    version: str | None,
+    todo: str,
 ) -> None:
     folder = tmp_path / "bin"
     folder.mkdir()
-    for name in ("git", "setpriv"):
+    for name in ("git", "setpriv", "sh"):
         if found := shutil.which(name):
             (folder / name).symlink_to(found)
-    monkeypatch.setenv("PATH", str(folder))
-    spatch.program.cache_clear()
-    code, _, err = call(tree)
-    assert (code, "apt-get install coccinelle" in err) == (1, True)
-    monkeypatch.undo()
-    spatch.program.cache_clear()
-    assert branches(tree) == ["main"]
+    if version is not None:
+        (folder / "spatch").write_text(f"#!/bin/sh\necho spatch version {version}\n")
+        (folder / "spatch").chmod(0o755)
+    before = fingerprint(tree)
+    with monkeypatch.context() as patched:
+        patched.setenv("PATH", str(folder))
+        spatch.program.cache_clear()
+        code, _, err = call(tree)
+        spatch.program.cache_clear()
+    assert (code, todo in err) == (1, True)
+    assert (branches(tree), fingerprint(tree)) == (["main"], before)
 
 
 def test_options_that_do_not_go_together(call: Call, tree: Path, tmp_path: Path) -> None:

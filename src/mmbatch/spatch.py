@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import re
+import shutil
 import tempfile
 from pathlib import Path
 
@@ -33,7 +34,8 @@ def program() -> tuple[int, ...]:
     Raises:
         MmbatchError: there is none, or it is older than the oldest that our rules work with.
     """
-    text = _spatch(["--version"], tried="look for spatch").stdout
+    with tempfile.TemporaryDirectory() as folder:
+        text = _spatch(["--version"], Path(folder), tried="look for spatch").stdout
     return parse_version(text)
 
 
@@ -62,11 +64,13 @@ def check_parse(path: Path, rule: Rule, macros: Path) -> None:
     extent = function_extent(content, rule.function)
     if extent is None:
         raise mismatch(rule.file, f"there is no function {rule.function}()")
-    result = _spatch(
-        ["--no-includes", "--macro-file", macros, "--parse-c", path],
-        tried=f"parse {rule.file} with spatch",
-        check=False,
-    )
+    with tempfile.TemporaryDirectory() as folder:
+        result = _spatch(
+            ["--no-includes", "--macro-file", macros, "--parse-c", path],
+            Path(folder),
+            tried=f"parse {rule.file} with spatch",
+            check=False,
+        )
     opening = content.split("\n")[extent[0]]
     source = trouble_at(result.stdout + result.stderr, opening)
     if source is not None:
@@ -93,26 +97,29 @@ def trouble_at(output: str, opening: str) -> str | None:
     return None
 
 
-def apply_rule(path: Path, rule: Rule, macros: Path, output: Path) -> None:
-    """Run a rule on a file and write the changed file beside it, counting its matches.
+def apply_rule(path: Path, rule: Rule, macros: Path) -> bytes:
+    """Return a file's content as a rule changes it, with its matches counted.
 
     Args:
-        path: the file to read; never written.
+        path: the file; only read.
         rule: the semantic patch and how often each of its hooks has to match.
         macros: our macro file.
-        output: where the changed file goes.
 
     Raises:
         MmbatchError: exit code 3; a hook matched more or less often than it should.
     """
-    tried = f"run {rule.cocci.name} on {rule.file}"
-    result = _spatch(
-        [
-            *("--very-quiet", "--no-includes", "--macro-file", macros),
-            *("--sp-file", rule.cocci, "-o", output, path),
-        ],
-        tried=tried,
-    )
+    with tempfile.TemporaryDirectory() as folder:  # -o gives its paths to a shell, unquoted
+        shutil.copyfile(path, Path(folder) / f"input{path.suffix}")
+        result = _spatch(
+            [
+                *("--very-quiet", "--no-includes", "--macro-file", macros),
+                *("--sp-file", rule.cocci, "-o", "output", f"input{path.suffix}"),
+            ],
+            Path(folder),
+            tried=f"run {rule.cocci.name} on {rule.file}",
+        )
+        output = Path(folder) / "output"
+        content = output.read_bytes() if output.exists() else path.read_bytes()
     counts = count_matches(result.stdout, rule)
     for hook, expected in rule.matches.items():
         if counts[hook] != expected:
@@ -121,6 +128,7 @@ def apply_rule(path: Path, rule: Rule, macros: Path, output: Path) -> None:
                 f"the hook '{hook}' of {rule.cocci.name} matched {counts[hook]} times"
                 f" instead of {expected}",
             )
+    return content
 
 
 def count_matches(diff: str, rule: Rule) -> dict[str, int]:
@@ -132,17 +140,18 @@ def count_matches(diff: str, rule: Rule) -> dict[str, int]:
     }
 
 
-def _spatch(arguments: list[str | Path], tried: str, check: bool = True) -> process.Result:
+def _spatch(
+    arguments: list[str | Path], home: Path, tried: str, check: bool = True
+) -> process.Result:
     """Run spatch with nobody's .cocciconfig: kernel trees have one, and home folders may.
 
     It reads them in its working directory and in HOME, without which it does not even start.
     """
-    with tempfile.TemporaryDirectory() as empty:
-        return process.run(
-            ["spatch", *arguments],
-            tried=tried,
-            cwd=Path(empty),
-            env={"HOME": empty},
-            timeout_s=_TIMEOUT_S,
-            check=check,
-        )
+    return process.run(
+        ["spatch", *arguments],
+        tried=tried,
+        cwd=home,
+        env={"HOME": str(home)},
+        timeout_s=_TIMEOUT_S,
+        check=check,
+    )

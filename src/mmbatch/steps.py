@@ -104,11 +104,8 @@ class _Work:
                 path = self._work / rule.file
                 _read(self._work, rule.file)
                 spatch.check_parse(path, rule, self._macros)
-                output = path.with_name(f"{path.name}.mmbatch")
-                spatch.apply_rule(path, rule, self._macros, output)
-                content = read_text(output)
-                output.unlink()
-                self._write(rule.file, content)
+                content = spatch.apply_rule(path, rule, self._macros)
+                self._write(rule.file, content.decode(errors="surrogateescape"))
         for edit in step.edits:
             if self._series in edit.kernels:
                 self._write(edit.file, edits.apply_edit(_read(self._work, edit.file), edit))
