@@ -6,6 +6,7 @@ import pytest
 from mmbatch import checkout, manifest
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.interval import Interval, version
+from mmbatch.steps import require_series
 
 GOOD = """
 speedup = "toy"
@@ -188,8 +189,8 @@ def test_intervals_meet() -> None:
 
 def test_a_kernel_that_is_not_meant_is_refused(tmp_path: Path) -> None:
     loaded = manifest.load(make_room(tmp_path))
-    manifest.require_series([loaded], "7.3", "7.3.4")
+    require_series([loaded], "7.3", "7.3.4")
     with pytest.raises(MmbatchError) as caught:
-        manifest.require_series([loaded], "7.4", "7.4.1")
+        require_series([loaded], "7.4", "7.4.1")
     assert caught.value.code == ExitCode.NOT_APPLICABLE
     assert caught.value.found == "it is made for kernels >=6.12,<7.4"

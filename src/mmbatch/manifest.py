@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, cast
@@ -210,18 +210,6 @@ def load_with_needs(rooms: Path, *speedups: str) -> list[Manifest]:
     for speedup in speedups:
         visit(speedup, ())
     return list(found.values())
-
-
-def require_series(manifests: Iterable[Manifest], series: str, release: str) -> None:
-    """Raise exit code 77 unless all of the speed-ups are made for a kernel."""
-    for manifest in manifests:
-        if series not in manifest.kernels:
-            raise MmbatchError(
-                f"splice {manifest.speedup} into Linux {release}",
-                f"it is made for kernels {manifest.kernels}",
-                "choose one of them",
-                ExitCode.NOT_APPLICABLE,
-            )
 
 
 def _step(table: Table, room: Path) -> Step:

@@ -10,9 +10,9 @@ from pathlib import Path
 from mmbatch import spatch
 from mmbatch.cache import Cache, temporary_dir
 from mmbatch.errors import ExitCode, MmbatchError
-from mmbatch.manifest import Manifest, known, load, load_with_needs, require_series
+from mmbatch.manifest import Manifest, known, load, load_with_needs
 from mmbatch.presence import is_applied
-from mmbatch.steps import Applied, apply_steps
+from mmbatch.steps import Applied, apply_steps, require_series
 
 Say = Callable[[str], None]
 

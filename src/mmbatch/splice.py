@@ -14,8 +14,8 @@ from pathlib import Path
 from mmbatch import edits, process, spatch, steps
 from mmbatch.cache import Cache, atomic_dir
 from mmbatch.kernels import Source
-from mmbatch.manifest import Manifest, require_series
-from mmbatch.steps import Applied, apply_steps
+from mmbatch.manifest import Manifest
+from mmbatch.steps import Applied, apply_steps, require_series
 
 _RECORD = ".mmbatch-splice.json"
 

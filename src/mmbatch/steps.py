@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch import edits, spatch
+from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.manifest import Manifest, NewFile, Sight, Step
 
 
@@ -58,6 +59,18 @@ def apply_steps(
         for step in manifest.steps:
             if series in step.kernels:
                 yield _Work(work, series, macros).apply(manifest.speedup, step)
+
+
+def require_series(manifests: Sequence[Manifest], series: str, release: str) -> None:
+    """Raise exit code 77 unless all of the speed-ups are made for a kernel."""
+    for manifest in manifests:
+        if series not in manifest.kernels:
+            raise MmbatchError(
+                f"splice {manifest.speedup} into Linux {release}",
+                f"it is made for kernels {manifest.kernels}",
+                "choose one of them",
+                ExitCode.NOT_APPLICABLE,
+            )
 
 
 def named_files(series: str, manifests: Sequence[Manifest]) -> set[str]:
