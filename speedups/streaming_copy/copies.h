@@ -23,6 +23,9 @@ copies_fn copies_flush_fixed;	/* memcpy_flushcache() */
 copies_fn copies_sized;
 copies_fn copies_flush_sized;
 
+/* By constants of 16, 8 and 4, with plain stores to the same words in between. */
+copies_fn copies_pieces;
+
 void copies_drain(void);
 
 /* Fill @bytes at @dst from one COPIES_BLOCK of source, again and again. */
