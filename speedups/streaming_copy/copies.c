@@ -29,17 +29,24 @@
 
 typedef void constant_fn(void *dst, const void *src);
 
+/* Functions that end up the same must not be made one. */
+#if __has_attribute(__noipa__)
+#define ALONE	__attribute__((__noipa__))
+#else
+#define ALONE
+#endif
+
 /* tests/test_streaming_copy.py reads the code of these by name. */
 #define CONSTANT(n)							\
-	static void fixed_##n(void *dst, const void *src)		\
+	static ALONE void fixed_##n(void *dst, const void *src)		\
 	{								\
 		memcpy_streaming(dst, src, n);				\
 	}								\
-	static void aligned_##n(void *dst, const void *src)		\
+	static ALONE void aligned_##n(void *dst, const void *src)	\
 	{								\
 		memcpy_streaming(__builtin_assume_aligned(dst, 8), src, n); \
 	}								\
-	static void flush_##n(void *dst, const void *src)		\
+	static ALONE void flush_##n(void *dst, const void *src)		\
 	{								\
 		memcpy_flushcache(dst, src, n);				\
 	}
