@@ -25,7 +25,7 @@ struct plan {
 	uint64_t seed;
 	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */
 	char *slow;			/* "SETTING=PERCENT" for hosted_bench.slow() */
-	bool check;
+	unsigned long stride;		/* of the check's combinations; 0: no check */
 	bool check_only;
 	bool list_only;
 };
@@ -53,7 +53,7 @@ void *arena_map(unsigned long bytes);
 unsigned long arena_llc_bytes(void);
 
 /* check.c */
-bool check_run(void);
+bool check_run(unsigned long stride);
 
 /* faults.c */
 void faults_catch(void);

@@ -19,7 +19,7 @@ static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
 	      "              [--budget SECONDS] [--cpu FEATURE=0|1]...\n"
-	      "              [--slow SETTING=PERCENT] [--check | --check-only | --list]\n",
+	      "              [--slow SETTING=PERCENT] [--check[=STRIDE] | --check-only | --list]\n",
 	      stderr);
 	exit(STATUS_USAGE);
 }
@@ -165,7 +165,7 @@ static struct plan parse(int argc, char **argv)
 		{ "budget", required_argument, NULL, 'b' },
 		{ "slow", required_argument, NULL, 'w' },
 		{ "check-only", no_argument, NULL, 'k' },
-		{ "check", no_argument, NULL, 'x' },
+		{ "check", optional_argument, NULL, 'x' },
 		{ "list", no_argument, NULL, 'L' },
 		{}
 	};
@@ -204,7 +204,9 @@ static struct plan parse(int argc, char **argv)
 			plan.budget_ns = strtoull(optarg, NULL, 0) * 1000000000ULL;
 			break;
 		case 'x':
-			plan.check = true;
+			plan.stride = optarg ? strtoul(optarg, NULL, 0) : 1;
+			if (!plan.stride)
+				usage();
 			break;
 		case 'w':
 			plan.slow = optarg;
@@ -239,11 +241,11 @@ int main(int argc, char **argv)
 	hosted_machine_init(plan.llc_bytes);
 	hosted_fpu_init();
 
-	if (plan.check && !hosted_bench.check)
+	if (plan.stride && !hosted_bench.check)
 		usage();
-	if (plan.check) {
+	if (plan.stride) {
 		event_engine();
-		equal = check_run();
+		equal = check_run(plan.stride);
 		event_done();
 		return equal ? 0 : STATUS_UNEQUAL;
 	}
@@ -270,7 +272,7 @@ int main(int argc, char **argv)
 
 	event_engine();
 	if (hosted_bench.check_first && !plan.list_only)
-		good = check_run();
+		good = check_run(1);
 	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
 		struct workload w = make_workload(&plan, &hosted_bench.cases[i]);
 		unsigned int nr;

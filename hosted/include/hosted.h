@@ -71,6 +71,7 @@ struct hosted_limit {
 
 /**
  * struct hosted_check - what a bench's check counts and says
+ * @stride: try one combination in so many; 1 for all
  * @combinations: different inputs that were tried
  * @runs: runs of patched code that were compared
  * @bytes: bytes that were compared
@@ -79,6 +80,7 @@ struct hosted_limit {
  * @text: the first thing that was wrong
  */
 struct hosted_check {
+	unsigned long stride;
 	unsigned long combinations;
 	unsigned long runs;
 	unsigned long bytes;

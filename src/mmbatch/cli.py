@@ -21,6 +21,7 @@ from mmbatch.outcome import one_line
 VERBS = {
     "apply": "Put the speed-ups into a kernel tree, as a branch.",
     "bench": "Measure a speed-up on this machine against the real kernel.",
+    "check": "Compare patched kernel code with its oracle, byte for byte.",
     "doctor": "Check that this machine has what mmbatch needs.",
     "test": "Run this project's own tests.",
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,7 +65,10 @@ def configure(
     log = cache.logs / f"build-{path.name}.log"
     with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say):
         if not (path / _STAMP).exists():
-            _forget_oldest(cache, source.ident)
+            for half in cache.builds.glob(f"{source.ident}-*"):
+                if not (half / _STAMP).exists():
+                    shutil.rmtree(half)
+            forget_oldest(cache.builds.glob(f"{source.ident}-*"))
             say(f"building the objects of Linux {source.release} that matter")
             require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
             path.mkdir(parents=True)
@@ -75,7 +78,7 @@ def configure(
             environment = {"KCONFIG_ALLCONFIG": str(allconfig)}
             tried = f"configure Linux {source.release}"
             process.run([*make, "allnoconfig"], tried=tried, env=environment, log=log)
-            _check_options(path / ".config", options, source.release)
+            check_options(path / ".config", options, source.release)
             for goals in (["prepare"], *_groups(objects)):
                 process.run(
                     [*make, *goals],
@@ -87,14 +90,14 @@ def configure(
     return ObjectTree(source, path, hashlib.sha256((path / ".config").read_bytes()).hexdigest())
 
 
-def _forget_oldest(cache: Cache, ident: str) -> None:
-    """Keep a few configurations of a kernel, and whatever is half made of none."""
-    for path in cache.builds.glob(f"{ident}-*"):
-        if not (path / _STAMP).exists():
-            shutil.rmtree(path)
-    kept = sorted(cache.builds.glob(f"{ident}-*"), key=lambda path: path.stat().st_mtime)
-    for path in kept[: -(_KEPT - 1)]:
-        shutil.rmtree(path)
+def forget_oldest(builds: Iterable[Path]) -> None:
+    """Keep a few builds of one kind, one of which is about to be made.
+
+    Args:
+        builds: folders; the newest stay.
+    """
+    for path in sorted(builds, key=lambda path: path.stat().st_mtime)[: -(_KEPT - 1)]:
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> list[str]:
@@ -173,7 +176,8 @@ def _groups(objects: Sequence[str]) -> list[list[str]]:
     return [group for group in (others, ["-j1", *libraries] if libraries else []) if group]
 
 
-def _check_options(config: Path, options: Sequence[str], release: str) -> None:
+def check_options(config: Path, options: Sequence[str], release: str) -> None:
+    """Raise MmbatchError unless a finished .config has every one of some options."""
     lines = set(config.read_text(encoding="utf-8").splitlines())
     for option in options:
         name, _, value = option.partition("=")

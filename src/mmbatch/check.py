@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run the speed-ups' own checks: on each kernel, in other configurations, with sanitizers, and
+against deliberate mistakes, which must not pass.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mmbatch import checkout, disk, hostedbuild, mutations, process, samples, splice
+from mmbatch.cache import Cache
+from mmbatch.errors import MmbatchError
+from mmbatch.kernels import Source
+from mmbatch.manifest import Manifest
+from mmbatch.mutations import Extras, Mutation
+from mmbatch.splice import Spliced
+
+_TIMEOUT_S = 600
+_MUTANT_STRIDE = 11
+_SANITIZED_STRIDE = 7
+_SANITIZER_ENV = {
+    "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigill=0",
+    "UBSAN_OPTIONS": "print_stacktrace=1",
+}
+
+
+@dataclass
+class Tally:
+    """How the stages of a check went.
+
+    Attributes:
+        passed: stages that were good.
+        failed: what was wrong, one line each.
+        skipped: what could not be seen here, one line each.
+        combinations: inputs compared in all full runs.
+        caught: mutation to what caught it.
+    """
+
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
+    combinations: int = 0
+    caught: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A speed-up on one kernel, ready to be built in several ways."""
+
+    cache: Cache
+    source: Source
+    spliced: Spliced
+    manifest: Manifest
+    jobs: int
+    say: Callable[[str], None]
+
+    def program(self, options: tuple[str, ...] = (), *, sanitize: bool = False) -> Path:
+        """Build the hosted program."""
+        return hostedbuild.build(
+            self.cache,
+            self.source,
+            self.spliced,
+            self.manifest,
+            checkout.HOSTED,
+            options,
+            self.jobs,
+            self.say,
+            sanitize=sanitize,
+        ).path
+
+
+def run(
+    cache: Cache,
+    source: Source,
+    manifests: list[Manifest],
+    jobs: int,
+    say: Callable[[str], None],
+    tally: Tally,
+    *,
+    mutants: bool,
+) -> None:
+    """Check the last of some speed-ups on one kernel.
+
+    Args:
+        cache: where all is built.
+        source: the kernel.
+        manifests: the speed-up after those that it needs.
+        jobs: how many compilers at a time.
+        say: told of each stage as it ends.
+        tally: counts them.
+        mutants: try the deliberate mistakes too.
+    """
+    manifest = manifests[-1]
+    spliced = splice.splice(cache, source, manifests, checkout.MACROS, say)
+    bench = Bench(cache, source, spliced, manifest, jobs, lambda text: None)
+    extras = mutations.load(manifest.room / "check.toml")
+    name = f"{manifest.speedup} on {source.release}"
+    for config, options in _configs(extras, source.series):
+        with _stage(f"{name}{config}", say, tally) as stage:
+            event = _check(bench.program(options), 1)
+            stage.judge(event)
+            tally.combinations += event.combinations
+    with _stage(f"{name}, ASan and UBSan", say, tally) as stage:
+        stage.judge(_check(bench.program(sanitize=True), _SANITIZED_STRIDE, sanitized=True))
+    if mutants:
+        for mutation in extras.mutations:
+            if source.series in mutation.kernels:
+                _try_mutation(bench, mutation, name, say, tally)
+
+
+def _configs(extras: Extras, series: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    yield "", ()
+    for config in extras.configs:
+        if series in config.kernels:
+            yield f", {config.name}", config.options
+
+
+class _Stage:
+    """One line of the report, in the making."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.problem: str | None = None
+
+    def judge(self, event: samples.Check) -> None:
+        """Take what a check said."""
+        self.text = (
+            f"{event.combinations} combinations, {event.runs} runs, "
+            f"{event.bytes / 1e9:.1f} GB compared"
+        )
+        if event.stepped:
+            self.text += f", {event.streamed} streaming stores followed to their drain"
+        if not event.good:
+            self.problem = event.text
+
+
+@contextmanager
+def _stage(title: str, say: Callable[[str], None], tally: Tally) -> Iterator[_Stage]:
+    start = time.monotonic()
+    stage = _Stage()
+    try:
+        yield stage
+    except MmbatchError as error:
+        stage.problem = str(error)
+    seconds = time.monotonic() - start
+    if stage.problem is None:
+        tally.passed += 1
+        say(f"ok    {title}: {stage.text} ({seconds:.0f} s)")
+    else:
+        tally.failed.append(f"{title}: {stage.problem}")
+        say(f"FAIL  {title}: {stage.problem}")
+
+
+def _check(program: Path, stride: int, *, sanitized: bool = False) -> samples.Check:
+    """Run a program's check; a program that dies has failed it."""
+    result = process.run(
+        [program, f"--check={stride}"],
+        tried="run the check",
+        env=_SANITIZER_ENV if sanitized else None,
+        timeout_s=_TIMEOUT_S,
+        check=False,
+    )
+    for number, line in enumerate(result.stdout.splitlines(), 1):
+        event = samples.parse(line, number)
+        if isinstance(event, samples.Check):
+            return event
+    words = [line for line in result.stderr.splitlines() if line.strip()]
+    said = next((line for line in words if "ERROR:" in line or "hosted:" in line), None)
+    return samples.Check(False, 0, 0, 0, 0, 0, said or f"ended with {result.rc}")
+
+
+def _try_mutation(
+    bench: Bench, mutation: Mutation, name: str, say: Callable[[str], None], tally: Tally
+) -> None:
+    """See that a mistake is caught; count it as a stage."""
+    title = f"{name}, mistake '{mutation.name}'"
+    if not mutations.fits(mutation, bench.spliced.path):
+        tally.skipped.append(f"{title}: this release does not have the code")
+        return
+    with (
+        _stage(title, say, tally) as stage,
+        disk.temporary_dir(bench.cache.builds, "mutant") as work,
+    ):
+        tree = hostedbuild.objects(
+            bench.cache,
+            bench.source,
+            bench.manifest,
+            checkout.HOSTED,
+            mutation.options,
+            bench.jobs,
+            bench.say,
+        )
+        (work / "tree").mkdir()
+        mutated = mutations.mutate(mutation, bench.spliced.path, work / "tree")
+        log = bench.cache.logs / "mutant.log"
+        program = hostedbuild.link(
+            work, tree, mutated, bench.manifest, checkout.HOSTED, bench.jobs, log
+        )
+        event = _check(program, _MUTANT_STRIDE)
+        if event.good:
+            stage.problem = f"it was not caught; {mutation.why}"
+        else:
+            stage.text = f"caught by {event.text}"
+            tally.caught[title] = event.text

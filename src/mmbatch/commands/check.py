@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch check`: compare patched kernel code with its oracle, byte for byte."""
+
+from __future__ import annotations
+
+import os
+
+import click
+
+from mmbatch import check, checkout, doctor, kernels, manifest
+from mmbatch.cache import Cache
+from mmbatch.console import Console, output_options
+from mmbatch.errors import ExitCode
+
+
+@click.command("check", short_help="Compare patched kernel code with its oracle, byte for byte.")
+@click.argument("speedups", nargs=-1)
+@click.option(
+    "--kernel",
+    "series",
+    multiple=True,
+    metavar="SERIES",
+    help="Kernel series; by default all: 7.3, 7.2 and 6.12.",
+)
+@click.option("--no-mutations", is_flag=True, help="Leave out the deliberate mistakes.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Compilers at a time.")
+@click.option("--install", is_flag=True, help="Install what is missing, with apt (root or sudo).")
+@output_options
+def command(
+    console: Console,
+    speedups: tuple[str, ...],
+    series: tuple[str, ...],
+    no_mutations: bool,
+    jobs: int | None,
+    install: bool,
+) -> int:
+    """Compare patched kernel code with the kernel's own, over many inputs, byte for byte.
+
+    Runs on each kernel, in each configuration that matters, and with ASan and UBSan; then, on
+    the newest and the oldest kernel, against deliberate mistakes, all of which must be caught.
+    """
+    cache = Cache.open()
+    doctor.ensure(console.say, install=install)
+    tally = check.Tally()
+    wanted = series or kernels.SERIES
+    for one in wanted:
+        source = kernels.resolve(cache, one, None, console.say)
+        for speedup in speedups or manifest.known(checkout.SPEEDUPS):
+            check.run(
+                cache,
+                source,
+                manifest.load_with_needs(checkout.SPEEDUPS, speedup),
+                jobs or os.cpu_count() or 1,
+                console.say,
+                tally,
+                mutants=not no_mutations and one in (wanted[0], wanted[-1]),
+            )
+    for line in (*tally.failed, *tally.skipped):
+        console.result(line)
+    if tally.caught:
+        console.result(f"{len(tally.caught)} deliberate mistakes were caught.")
+    console.result(f"{tally.combinations} combinations compared in full runs.")
+    console.result(
+        f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped"
+    )
+    return ExitCode.FAILED if tally.failed else ExitCode.GOOD
