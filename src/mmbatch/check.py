@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run the speed-ups' own checks: on each kernel, in other configurations, with sanitizers, and
-against deliberate mistakes, which must not pass.
-"""
+"""Run the speed-ups' own checks on each kernel, in several builds, and against mistakes."""
 
 from __future__ import annotations
 
