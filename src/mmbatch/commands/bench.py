@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import re
 import shlex
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -33,7 +34,7 @@ DEFAULT_SPEEDUP = "zone_device"
 _PAIRS = 24
 _BUDGET_S = 14
 _QUICK_PAIRS = 12
-_QUICK_ITEMS = 26214400 // 4
+_QUICK_PART = 4
 _QUICK_BUDGET_S = 3
 
 
@@ -116,13 +117,16 @@ def command(
     )
     request = hosted.Request(
         cases=cases,
-        items=pfns or (_QUICK_ITEMS if quick else None),
+        items=pfns,
         pairs=repeats or (_QUICK_PAIRS if quick else _PAIRS),
         seed=seed,
         budget_s=None if repeats else _QUICK_BUDGET_S if quick else _BUDGET_S,
         features=features,
     )
     planned = hosted.plan(program.path, request)
+    if quick and pfns is None:
+        request = replace(request, items=max(case.items for case in planned) // _QUICK_PART)
+        planned = hosted.plan(program.path, request)
     if list_only:
         for case in planned:
             console.result(f"{case.case:18}{case.regime:24}{case.items} {case.item}s")
