@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* memcpy_streaming() leaves what memcpy() leaves: all sizes, all alignments. */
+
+#include <kunit/test.h>
+#include <linux/slab.h>
+#include <linux/streaming_copy.h>
+#include <linux/string.h>
+
+#define ALIGNMENTS	16U
+#define MOST		320U
+#define GUARD		64U
+#define ROOM		(GUARD + ALIGNMENTS + MOST + GUARD)
+
+struct streaming_copy_room {
+	u8 *src;
+	u8 *dst;
+	u8 *want;
+};
+
+static int streaming_copy_init(struct kunit *test)
+{
+	struct streaming_copy_room *room;
+	unsigned int i;
+
+	room = kunit_kzalloc(test, sizeof(*room), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, room);
+	room->src = kunit_kzalloc(test, ROOM, GFP_KERNEL);
+	room->dst = kunit_kzalloc(test, ROOM, GFP_KERNEL);
+	room->want = kunit_kzalloc(test, ROOM, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, room->src);
+	KUNIT_ASSERT_NOT_NULL(test, room->dst);
+	KUNIT_ASSERT_NOT_NULL(test, room->want);
+
+	for (i = 0; i < ROOM; i++)
+		room->src[i] = i * 7 + 1;
+	test->priv = room;
+
+	return 0;
+}
+
+/* What the whole of @room->dst has to be after a copy. */
+static void streaming_copy_expect(struct streaming_copy_room *room,
+				  unsigned int to, unsigned int from,
+				  unsigned int n)
+{
+	memset(room->dst, 0xa5, ROOM);
+	memset(room->want, 0xa5, ROOM);
+	memcpy(room->want + GUARD + to, room->src + GUARD + from, n);
+}
+
+static void streaming_copy_check(struct kunit *test,
+				 struct streaming_copy_room *room,
+				 unsigned int to, unsigned int from,
+				 unsigned int n)
+{
+	KUNIT_ASSERT_TRUE_MSG(test, !memcmp(room->dst, room->want, ROOM),
+			      "%u bytes from offset %u to offset %u",
+			      n, from, to);
+}
+
+static void streaming_copy_sized(struct kunit *test)
+{
+	struct streaming_copy_room *room = test->priv;
+	unsigned int to, from, n;
+
+	for (to = 0; to < ALIGNMENTS; to++) {
+		for (from = 0; from < ALIGNMENTS; from++) {
+			for (n = 0; n <= MOST; n++) {
+				streaming_copy_expect(room, to, from, n);
+				memcpy_streaming(room->dst + GUARD + to,
+						 room->src + GUARD + from, n);
+				memcpy_streaming_drain();
+				streaming_copy_check(test, room, to, from, n);
+			}
+		}
+		cond_resched();
+	}
+}
+
+/* Inlined, @n is a constant, as it is in the callers that gain most. */
+static __always_inline void streaming_copy_one(struct kunit *test,
+					       unsigned int to,
+					       unsigned int from, size_t n)
+{
+	struct streaming_copy_room *room = test->priv;
+
+	streaming_copy_expect(room, to, from, n);
+	memcpy_streaming(room->dst + GUARD + to, room->src + GUARD + from, n);
+	memcpy_streaming_drain();
+	streaming_copy_check(test, room, to, from, n);
+}
+
+static void streaming_copy_fixed(struct kunit *test)
+{
+	unsigned int to, from;
+
+	for (to = 0; to < ALIGNMENTS; to++) {
+		for (from = 0; from < ALIGNMENTS; from++) {
+			streaming_copy_one(test, to, from, 1);
+			streaming_copy_one(test, to, from, 4);
+			streaming_copy_one(test, to, from, 8);
+			streaming_copy_one(test, to, from, 12);
+			streaming_copy_one(test, to, from, 16);
+			streaming_copy_one(test, to, from, 24);
+			streaming_copy_one(test, to, from, 32);
+			streaming_copy_one(test, to, from, 40);
+			streaming_copy_one(test, to, from, 48);
+			streaming_copy_one(test, to, from, 56);
+			streaming_copy_one(test, to, from, 64);
+			streaming_copy_one(test, to, from, 72);
+			streaming_copy_one(test, to, from, 80);
+			streaming_copy_one(test, to, from, 96);
+			streaming_copy_one(test, to, from, 128);
+			streaming_copy_one(test, to, from, 255);
+		}
+	}
+}
+
+/* A copy that is read right away, with no drain in between. */
+static void streaming_copy_reads_own(struct kunit *test)
+{
+	struct streaming_copy_room *room = test->priv;
+	unsigned int n;
+
+	for (n = 8; n <= MOST; n += 8) {
+		streaming_copy_expect(room, 0, 0, n);
+		memcpy_streaming(room->dst + GUARD, room->src + GUARD, n);
+		streaming_copy_check(test, room, 0, 0, n);
+	}
+	memcpy_streaming_drain();
+}
+
+static struct kunit_case streaming_copy_cases[] = {
+	KUNIT_CASE_SLOW(streaming_copy_sized),
+	KUNIT_CASE(streaming_copy_fixed),
+	KUNIT_CASE(streaming_copy_reads_own),
+	{}
+};
+
+static struct kunit_suite streaming_copy_suite = {
+	.name		= "streaming_copy",
+	.init		= streaming_copy_init,
+	.test_cases	= streaming_copy_cases,
+};
+
+kunit_test_suite(streaming_copy_suite);
+
+MODULE_DESCRIPTION("KUnit tests of memcpy_streaming()");
+MODULE_LICENSE("GPL");
