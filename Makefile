@@ -4,12 +4,13 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help bench test lint
+.PHONY: help bench check test lint
 
 help:
 	@echo 'make bench   measure the zone_device speed-up on this machine against a real kernel'
 	@echo '             (installs what is missing with apt, and says what)'
-	@echo 'make test    run this project'"'"'s own tests'
+	@echo 'make check   compare patched kernel code with its oracle, byte for byte, on all kernels'
+	@echo 'make test    run all of this project'"'"'s tests, make lint and make check among them'
 	@echo 'make lint    check style and types'
 	@echo ''
 	@echo 'Knobs:'
@@ -22,6 +23,9 @@ help:
 
 bench:
 	@./mmbatch bench zone_device --install $(ARGS)
+
+check:
+	@./mmbatch check --install $(ARGS)
 
 test:
 	@MMBATCH_DEV=1 ./mmbatch test --install $(ARGS)

@@ -41,9 +41,32 @@ def command(
     """
     cache = Cache.open()
     doctor.ensure(console.say, install=install)
+    return run_all(
+        console, cache, speedups, series or kernels.SERIES, mutants=not no_mutations, jobs=jobs
+    )
+
+
+def run_all(
+    console: Console,
+    cache: Cache,
+    speedups: tuple[str, ...] = (),
+    series: tuple[str, ...] = kernels.SERIES,
+    *,
+    mutants: bool = True,
+    jobs: int | None = None,
+) -> int:
+    """Check speed-ups on kernels, print the tally, and return the exit code.
+
+    Args:
+        console: where stages and the tally are shown.
+        cache: where kernels and programs are kept.
+        speedups: their names; none means all.
+        series: of the kernels; the mistakes are tried on the first and on the last.
+        mutants: try them at all.
+        jobs: how many compilers at a time; None for one per CPU.
+    """
     tally = check.Tally()
-    wanted = series or kernels.SERIES
-    for one in wanted:
+    for one in series:
         source = kernels.resolve(cache, one, None, console.say)
         for speedup in speedups or manifest.known(checkout.SPEEDUPS):
             check.run(
@@ -53,7 +76,7 @@ def command(
                 jobs or os.cpu_count() or 1,
                 console.say,
                 tally,
-                mutants=not no_mutations and one in (wanted[0], wanted[-1]),
+                mutants=mutants and one in (series[0], series[-1]),
             )
     for line in (*tally.failed, *tally.skipped):
         console.result(line)

@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`mmbatch test`: this project's own tests and checks, from a checkout."""
+"""`mmbatch test`: all that has to be good before a change lands, stage by stage."""
 
 from __future__ import annotations
 
 import importlib.util
 import sys
-from pathlib import Path
+import time
+from collections.abc import Callable
 
 import click
 
-from mmbatch import doctor
+from mmbatch import checkout, doctor, kernels
 from mmbatch.cache import Cache
+from mmbatch.commands import check as check_verb
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.process import run
@@ -27,40 +29,87 @@ _LINTERS = (
     context_settings={"ignore_unknown_options": True},
 )
 @click.option("--install", is_flag=True, help="Install what is missing, with apt (root or sudo).")
-@click.option("--lint", is_flag=True, help="Check style and types instead.")
+@click.option("--lint", is_flag=True, help="Check style and types only.")
+@click.option("--tool", is_flag=True, help="Run the tool's tests only, without kernels.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @output_options
-def command(console: Console, install: bool, lint: bool, pytest_args: tuple[str, ...]) -> int:
-    """Run this project's own tests; what follows is given to pytest."""
-    root = Path(__file__).resolve().parents[3]
-    if not (root / "tests").is_dir():
+def command(
+    console: Console, install: bool, lint: bool, tool: bool, pytest_args: tuple[str, ...]
+) -> int:
+    """Run this project's own tests; what follows is given to pytest.
+
+    Stages: style and types; the tool's tests, those on real kernels among them; then what
+    `mmbatch check` does: equality on three kernels, sanitizers, deliberate mistakes.
+    """
+    _require_environment()
+    cache = Cache.open()
+    doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
+    stages: list[tuple[str, Callable[[], int]]] = [("style and types", lambda: _lint(cache))]
+    if not lint:
+        chosen = [*pytest_args, *(("-m", "not kernel") if tool else ())]
+        if not tool:
+            stages.append(("kernels", lambda: _fetch(cache, console)))
+        stages.append(("the tool", lambda: _pytest(cache, chosen)))
+        if not tool and not pytest_args:
+            stages.append(("equality", lambda: check_verb.run_all(console, cache)))
+    failed = [name for name, stage in stages if not _passes(name, stage, console)]
+    console.result(f"{len(stages) - len(failed)} passed, {len(failed)} failed, 0 skipped (stages)")
+    for name in failed:
+        console.result(f"failed: {name}")
+    return ExitCode.FAILED if failed else ExitCode.GOOD
+
+
+def _require_environment() -> None:
+    if not (checkout.ROOT / "tests").is_dir():
         raise MmbatchError(
             "run mmbatch's own tests",
             "this is not a checkout of its repository",
             "clone the repository and run ./mmbatch test there",
             ExitCode.USAGE,
         )
-    needed = ("ruff", "mypy") if lint else ("pytest", "hypothesis")
+    needed = ("ruff", "mypy", "pytest", "hypothesis")
     if any(importlib.util.find_spec(name) is None for name in needed):
         raise MmbatchError(
             "run mmbatch's own tests",
-            f"this Python environment lacks {' or '.join(needed)}",
+            f"this Python environment lacks one of {', '.join(needed)}",
             "use make test, or set MMBATCH_DEV=1",
             ExitCode.USAGE,
         )
-    cache = Cache.open()
-    if lint:
-        results = []
-        for name, *arguments in (*_LINTERS, ("mypy", "--cache-dir", f"{cache.root}/mypy")):
-            console.say(" ".join((name, *arguments)))
-            results.append(_python(["-m", name, *arguments], root))
-        return ExitCode.GOOD if not any(results) else ExitCode.FAILED
-    doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
-    return _python(["-m", "pytest", "-o", f"cache_dir={cache.root}/pytest", *pytest_args], root)
 
 
-def _python(arguments: list[str], root: Path) -> int:
+def _passes(name: str, stage: Callable[[], int], console: Console) -> bool:
+    """Run a stage and say how it ended and how long it took."""
+    console.say(f"stage: {name}")
+    start = time.monotonic()
+    try:
+        good = stage() == ExitCode.GOOD
+    except MmbatchError as error:
+        console.result(str(error))
+        good = False
+    word = "passed" if good else "FAILED"
+    console.say(f"stage: {name} {word} ({time.monotonic() - start:.0f} s)")
+    return good
+
+
+def _lint(cache: Cache) -> int:
+    commands = (*_LINTERS, ("mypy", "--cache-dir", f"{cache.root}/mypy"))
+    return max([_python(["-m", *words]) for words in commands])
+
+
+def _fetch(cache: Cache, console: Console) -> int:
+    for series in kernels.SERIES:
+        kernels.resolve(cache, series, None, console.say)
+    return ExitCode.GOOD
+
+
+def _pytest(cache: Cache, arguments: list[str]) -> int:
+    return _python(["-m", "pytest", "-o", f"cache_dir={cache.root}/pytest", *arguments])
+
+
+def _python(arguments: list[str]) -> int:
     """Run this Python in the repository, on our terminal; return its exit status."""
     tried = f"run {arguments[1]}"
-    done = run([sys.executable, *arguments], tried=tried, cwd=root, check=False, foreground=True)
+    done = run(
+        [sys.executable, *arguments], tried=tried, cwd=checkout.ROOT, check=False, foreground=True
+    )
     return done.rc
