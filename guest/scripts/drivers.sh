@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Real drivers on an emulated NVDIMM: bound and unbound, used, with every method.
+# Sourced. REBINDS and METHODS come from /settings.
+
+. /settings
+echo "func $INIT +p" >/sys/kernel/debug/dynamic_debug/control
+
+initialised() { dmesg | grep -c "$INIT initialised"; }
+
+# The kprobe pair sees each call that the debug line tells of.
+tracing=/sys/kernel/tracing
+echo "p:mi $INIT n=%dx:u64" >>$tracing/kprobe_events
+echo "r:mo $INIT" >>$tracing/kprobe_events
+echo 1 >$tracing/events/kprobes/enable
+
+# use_pmem: what is written through the block device is read back.
+use_pmem() {
+	dd if=/dev/urandom of=/tmp/block bs=1M count=8 2>/dev/null
+	dd if=/tmp/block of=/dev/pmem0 bs=1M count=8 seek=16 conv=fsync 2>/dev/null || return 1
+	echo 3 >/proc/sys/vm/drop_caches 2>/dev/null
+	dd if=/dev/pmem0 of=/tmp/again bs=1M count=8 skip=16 2>/dev/null || return 1
+	cmp /tmp/block /tmp/again
+}
+
+use_dax_mount() {
+	mke2fs -q -t ext4 -b 4096 /dev/pmem0 >/tmp/mke2fs.out 2>&1 || return 1
+	mount -t ext4 -o dax /dev/pmem0 /mnt || return 1
+	dd if=/dev/urandom of=/mnt/file bs=1M count=8 2>/dev/null
+	map_file /mnt/file $((8 << 20)) || return 1
+	umount /mnt
+	mount -t ext4 -o dax /dev/pmem0 /mnt && map_file /mnt/file $((8 << 20)) check
+	ended=$?
+	umount /mnt
+	return $ended
+}
+
+fsdax() {
+	check "fsdax: namespace" namespace -m fsdax -M dev || return
+	device=$(bound nd_pmem)
+	for method in $METHODS; do
+		if ! echo "$method" >$METHOD; then
+			echo "@@ skip fsdax $method"
+			continue
+		fi
+		before=$(initialised)
+		check "fsdax: $REBINDS rebinds, $method" rebind nd_pmem "$device" "$REBINDS"
+		check "fsdax: initialised each time, $method" \
+			test "$(initialised)" -eq $((before + REBINDS))
+		check "fsdax: write and read back, $method" use_pmem
+		check "fsdax: ext4 with dax, $method" use_dax_mount
+	done
+}
+
+devdax() {
+	check "devdax: namespace" namespace -m devdax -a 2M -M dev || return
+	device=$(bound dax_pmem)
+	for method in $METHODS; do
+		echo "$method" >$METHOD 2>/dev/null || continue
+		before=$(initialised)
+		check "devdax: $REBINDS rebinds, $method" rebind dax_pmem "$device" "$REBINDS"
+		check "devdax: initialised each time, $method" \
+			test "$(initialised)" -eq $((before + REBINDS))
+		check "devdax: mmap, write and read back, $method" \
+			map_file "$(ls -d /dev/dax* | head -n 1)" $((8 << 20))
+	done
+}
+
+fsdax
+devdax
+echo 0 >$tracing/events/kprobes/enable
+in=$(grep -c ' mi: ' $tracing/trace)
+out=$(grep -c ' mo: ' $tracing/trace)
+check "kprobe pair: every call seen to return ($in)" test "$in" -gt 0 -a "$in" -eq "$out"
+check "the debug line tells of every call" test "$in" -eq "$(initialised)"
+echo auto >$METHOD

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Build bootable kernels with the speed-ups in them, once for each state of their inputs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch import process
+from mmbatch.cache import Cache, atomic_write, require_space
+from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.kbuild import check_options
+from mmbatch.kernels import Source
+from mmbatch.splice import Spliced
+
+_TIMEOUT_S = 5400
+_BUILD_BYTES = 3_000_000_000
+_STAMP = ".mmbatch-guest"
+_OVERLAY = "overlay.json"
+_SAME_ANYWHERE = {
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+    "KBUILD_BUILD_USER": "mmbatch",
+    "KBUILD_BUILD_HOST": "mmbatch",
+}
+
+
+@dataclass(frozen=True)
+class Arch:
+    """How a kernel is built for an architecture.
+
+    Attributes:
+        name: what users call it.
+        kernel: what the kernel's makefiles call it.
+        machine: what uname calls it.
+        cross: prefix of the cross compiler's programs.
+        image: what QEMU boots, as a path in the output folder.
+    """
+
+    name: str
+    kernel: str
+    machine: str
+    cross: str
+    image: str
+
+    def words(self) -> list[str]:
+        """Return what make has to be told."""
+        native = platform.machine() == self.machine
+        return [f"ARCH={self.kernel}", *([] if native else [f"CROSS_COMPILE={self.cross}"])]
+
+
+ARCHES = {
+    "x86_64": Arch("x86_64", "x86_64", "x86_64", "x86_64-linux-gnu-", "arch/x86/boot/bzImage"),
+    "arm64": Arch("arm64", "arm64", "aarch64", "aarch64-linux-gnu-", "arch/arm64/boot/Image"),
+}
+
+
+@dataclass(frozen=True)
+class GuestKernel:
+    """A kernel that boots.
+
+    Attributes:
+        release: of its source.
+        origin: where the source comes from, for people.
+        arch: what it runs on.
+        image: the file that QEMU boots.
+        modules: the modules that were built with it.
+        config_sha256: digest of its .config.
+    """
+
+    release: str
+    origin: str
+    arch: Arch
+    image: Path
+    modules: tuple[Path, ...]
+    config_sha256: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be built.
+
+    Attributes:
+        arch: for which machine.
+        debug: with everything that complains.
+        options: more of the configuration, "CONFIG_X=y" each.
+        fragments: the folder of the configuration's fragments.
+    """
+
+    arch: Arch
+    debug: bool
+    options: tuple[str, ...]
+    fragments: Path
+
+    @property
+    def flavour(self) -> str:
+        """Name of the output folder: one for each kind, so that a change builds little."""
+        kind = f"{self.arch.name}{'-debug' if self.debug else ''}"
+        digest = hashlib.sha256("\n".join(self.options).encode()).hexdigest()[:6]
+        return f"{kind}-{digest}" if self.options else kind
+
+    def config(self) -> str:
+        """Return the configuration over allnoconfig."""
+        names = ["common", self.arch.name, *(["debug"] if self.debug else [])]
+        texts = [(self.fragments / f"{name}.config").read_text(encoding="utf-8") for name in names]
+        return "".join([*texts, *(f"{option}\n" for option in self.options)])
+
+
+def build(
+    cache: Cache,
+    source: Source,
+    spliced: Spliced,
+    wanted: Wanted,
+    jobs: int,
+    say: Callable[[str], None],
+) -> GuestKernel:
+    """Return a kernel, built when anything that it is made from has changed.
+
+    It is built from a tree of its own at a place that stays, so that a changed file costs
+    its objects and not all of them.
+
+    Args:
+        cache: where it is kept.
+        source: the kernel without speed-ups.
+        spliced: the kernel with them.
+        wanted: what is to be built.
+        jobs: how many compilers at a time.
+        say: told of each phase.
+
+    Raises:
+        MmbatchError: it can't be built here, or its configuration refused an option.
+    """
+    place = cache.builds / f"guest-{source.ident}"
+    output = place / wanted.flavour
+    text = wanted.config()
+    compiler = "" if wanted.arch.machine == platform.machine() else wanted.arch.cross
+    version = process.run([f"{compiler}gcc", "--version"], tried="ask the compiler").stdout
+    key = hashlib.sha256("\n".join([spliced.ident, source.state, text, version]).encode())
+    log = cache.logs / f"guest-{source.ident}-{wanted.flavour}.log"
+    with cache.lock(f"guest-{source.ident}", f"builds Linux {source.release}", say):
+        stamp = output / _STAMP
+        if not stamp.exists() or stamp.read_text(encoding="utf-8") != key.hexdigest():
+            say(f"building Linux {source.release} for {wanted.flavour} (the first takes minutes)")
+            require_space(place, _BUILD_BYTES, f"build Linux {source.release}")
+            stamp.unlink(missing_ok=True)
+            tree = _prepare_tree(place, source, spliced)
+            _make(tree, output, wanted, text, jobs, log, source.release)
+            stamp.write_text(key.hexdigest(), encoding="utf-8")
+    config = (output / ".config").read_bytes()
+    return GuestKernel(
+        source.release,
+        source.origin,
+        wanted.arch,
+        output / wanted.arch.image,
+        tuple(sorted(output.glob("lib/*.ko"))),
+        hashlib.sha256(config).hexdigest(),
+    )
+
+
+def _make(
+    tree: Path,
+    output: Path,
+    wanted: Wanted,
+    text: str,
+    jobs: int,
+    log: Path,
+    release: str,
+) -> None:
+    output.mkdir(parents=True, exist_ok=True)
+    allconfig = output / "mmbatch.config"
+    allconfig.write_text(text, encoding="utf-8")
+    make = ["make", "-s", "-C", str(tree), f"O={output}", f"-j{jobs}", *wanted.arch.words()]
+    process.run(
+        [*make, "allnoconfig"],
+        tried=f"configure Linux {release}",
+        env={"KCONFIG_ALLCONFIG": str(allconfig)},
+        log=log,
+    )
+    check_options(output / ".config", wanted.options, release)
+    process.run(
+        [*make, Path(wanted.arch.image).name, "modules"],
+        tried=f"build Linux {release} for {wanted.flavour}",
+        env=_SAME_ANYWHERE,
+        log=log,
+        timeout_s=_TIMEOUT_S,
+    )
+    if not (output / wanted.arch.image).exists():
+        raise MmbatchError(
+            f"build Linux {release} for {wanted.flavour}",
+            f"no {wanted.arch.image} came out",
+            f"see {log}",
+            ExitCode.FAILED,
+        )
+
+
+def _prepare_tree(place: Path, source: Source, spliced: Spliced) -> Path:
+    """Return a copy of the source at a place that stays, with the spliced files in it.
+
+    A file that is as it should be is left alone: make goes by its time.
+    """
+    tree, record = place / "tree", place / _OVERLAY
+    before = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    if before.get("state") != source.state:
+        shutil.rmtree(place, ignore_errors=True)
+        tree.mkdir(parents=True)
+        tried = f"copy the tree of Linux {source.release}"
+        process.run(["cp", "-al", f"{source.path}/.", tree], tried=tried)
+        before = {"files": []}
+    names = sorted({name for step in spliced.steps for name in step.files})
+    every = sorted({*names, *before["files"]})
+    atomic_write(record, json.dumps({"state": source.state, "files": every}))
+    for name in every:
+        origin = (spliced.path if name in names else source.path) / name
+        _put(tree / name, origin.read_bytes() if origin.exists() else None)
+    atomic_write(record, json.dumps({"state": source.state, "files": names}))
+    return tree
+
+
+def _put(path: Path, content: bytes | None) -> None:
+    """Make a file what it should be, never through the link that it may be."""
+    if content is None:
+        path.unlink(missing_ok=True)
+        return
+    if path.exists() and path.read_bytes() == content:
+        return
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(mode)

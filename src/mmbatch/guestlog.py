@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Read what a guest said: its scripts' marks, the KUnit results and the kernel's complaints."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+_STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])? ?")
+_RESULT = re.compile(
+    r"^(?P<indent> *)(?P<word>ok|not ok) \d+(?: -)? ?(?P<name>[^#]*?)\s*(?P<rest>#.*)?$"
+)
+_COMPLAINTS = re.compile(
+    r"WARNING: |\bBUG: |\bKASAN: |\bUBSAN: |rcu:? .*(?:self-)?detected .*stall|"
+    r"possible (?:circular|recursive) locking|inconsistent lock state|suspicious RCU usage|"
+    r"INFO: task .* blocked for more|soft lockup|Kernel panic|Oops: |general protection fault|"
+    r"Bad page (?:state|map)|unregister_netdevice|sleeping function called"
+)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One KUnit case, or one of its parameters.
+
+    Attributes:
+        name: "suite.case" or "suite.case.parameter".
+        state: "ok", "not ok" or "skipped".
+        detail: what the test said about it.
+    """
+
+    name: str
+    state: str
+    detail: str
+
+
+@dataclass
+class Heard:
+    """What a guest said.
+
+    Attributes:
+        passed: checks of the scripts that passed.
+        failed: checks of the scripts that did not, each with what was seen.
+        values: what was measured, in order: name and number.
+        stages: scripts that began, and the guest's uptime then.
+        suites: the KUnit suites that came to their end, and whether they passed.
+        cases: the KUnit cases.
+        complaints: what the kernel complained of.
+        finished: whether the guest came to its end.
+    """
+
+    passed: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    values: list[tuple[str, float]] = field(default_factory=list)
+    stages: list[tuple[str, float]] = field(default_factory=list)
+    suites: dict[str, bool] = field(default_factory=dict)
+    cases: list[Case] = field(default_factory=list)
+    complaints: list[str] = field(default_factory=list)
+    finished: bool = False
+
+    def verdicts(self, suites: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
+        """Return (passed, failed, skipped) by name; a suite that did not run has failed.
+
+        Args:
+            suites: those that have to have run.
+        """
+        passed = [*self.passed]
+        failed = [*self.failed]
+        skipped: list[str] = []
+        for case in self.cases:
+            place = {"ok": passed, "not ok": failed, "skipped": skipped}[case.state]
+            place.append(f"{case.name}: {case.detail}" if case.detail else case.name)
+        for suite in suites:
+            if suite not in self.suites:
+                failed.append(f"{suite}: the KUnit suite did not run to its end")
+            elif not self.suites[suite] and not any(
+                case.state == "not ok" and case.name.startswith(f"{suite}.") for case in self.cases
+            ):
+                failed.append(f"{suite}: the KUnit suite failed")
+        failed += [f"the kernel complained: {line}" for line in self.complaints]
+        return passed, failed, skipped
+
+
+def read(lines: Iterable[str]) -> Heard:
+    """Read all lines that a guest printed on its console."""
+    heard = Heard()
+    log: list[str] = []
+    in_log = False
+    for line in lines:
+        mark = re.search(r"@@ (\w+)(?: (.*))?$", line)
+        if mark is not None:
+            _mark(heard, mark[1], (mark[2] or "").strip())
+            if mark[1] == "dmesg":
+                in_log = True
+                log.clear()  # the log has all that the console had
+        elif _STAMP.match(line) or in_log:
+            log.append(line)
+    kernel = [_STAMP.sub("", line) for line in log]
+    _read_ktap(heard, kernel)
+    heard.complaints = [line.strip() for line in kernel if _COMPLAINTS.search(line)]
+    return heard
+
+
+def _mark(heard: Heard, word: str, rest: str) -> None:
+    if word == "pass":
+        heard.passed.append(rest)
+    elif word == "fail":
+        heard.failed.append(rest)
+    elif word == "begin":
+        name, _, uptime = rest.partition(" ")
+        heard.stages.append((name, float(uptime or 0)))
+    elif word == "value":
+        name, _, number = rest.rpartition(" ")
+        try:
+            heard.values.append((name, float(number)))
+        except ValueError:
+            heard.failed.append(f"{name or rest}: '{number}' is no number")
+    elif word == "end":
+        heard.finished = True
+
+
+def _read_ktap(heard: Heard, lines: Sequence[str]) -> None:
+    """Read KTAP: suites at the left edge, cases one step in, parameters two."""
+    waiting: list[tuple[int, str, str, str]] = []
+    said: list[str] = []
+    for line in lines:
+        match = _RESULT.match(line)
+        if match is None:
+            if re.match(r" *# ", line) and ("EXPECTATION" in line or "ASSERTION" in line):
+                said.append(line.strip().removeprefix("# "))
+            elif said and re.match(r" {8,}\S", line) and "ok " not in line:
+                said.append(line.strip())
+            continue
+        depth = len(match["indent"]) // 4
+        rest = match["rest"] or ""
+        state = "skipped" if "SKIP" in rest.upper() else match["word"]
+        detail = rest.lstrip("# ").removeprefix("SKIP").strip()
+        if state == "not ok":
+            detail, said = "; ".join(said[:3]), []
+        if depth > 0:
+            waiting.append((depth, match["name"], state, detail))
+            continue
+        heard.suites[match["name"]] = match["word"] == "ok"
+        heard.cases += _named(match["name"], waiting)
+        waiting, said = [], []
+
+
+def _named(suite: str, waiting: Sequence[tuple[int, str, str, str]]) -> list[Case]:
+    """Give parameters, which come before their case, its name, and leave it out."""
+    cases: list[Case] = []
+    inner: list[tuple[str, str, str]] = []
+    for depth, name, state, detail in waiting:
+        if depth > 1:
+            inner.append((name, state, detail))
+            continue
+        if inner:
+            cases += [Case(f"{suite}.{name}.{other}", st, text) for other, st, text in inner]
+        else:
+            cases.append(Case(f"{suite}.{name}", state, detail))
+        inner = []
+    return cases

@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boot a kernel under QEMU, within a time limit, and listen to its console."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mmbatch import guestlog
+from mmbatch.cache import Cache, atomic_write, temporary_dir
+from mmbatch.errors import MmbatchError
+from mmbatch.guestbuild import GuestKernel
+from mmbatch.process import stream
+
+PROBE_LIMIT_S = 20
+_LAST_LINES = 12
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_LABEL_MIB = 2  # cut from the memory behind an NVDIMM, which has to stay aligned
+
+
+@dataclass(frozen=True)
+class Boot:
+    """A guest that is to be booted.
+
+    Attributes:
+        name: of its files in the cache.
+        kernel: what boots.
+        initramfs: its filesystem; none for a kernel that only runs its KUnit suites.
+        limit_s: it has to have ended after this time.
+        cmdline: more of the kernel's command line.
+        memory_gib: its memory.
+        pmem_gib: size of its NVDIMM; none when 0.
+        cpus: how many.
+        counted: run under -icount, where a nanosecond of its time is one instruction.
+        kvm: use it; only after `kvm_works` said so.
+    """
+
+    name: str
+    kernel: GuestKernel
+    initramfs: bytes | None
+    limit_s: float
+    cmdline: tuple[str, ...] = ()
+    memory_gib: int = 2
+    pmem_gib: int = 0
+    cpus: int = 2
+    counted: bool = False
+    kvm: bool = False
+
+
+@dataclass(frozen=True)
+class Booted:
+    """A guest that has ended.
+
+    Attributes:
+        heard: what it said.
+        lines: all of its console.
+        wall_s: how long it took.
+        trouble: why it ended otherwise than it should have; empty when it did not.
+    """
+
+    heard: guestlog.Heard
+    lines: list[str]
+    wall_s: float
+    trouble: str
+
+
+def command(boot: Boot, initramfs: Path | None) -> list[str]:
+    """Return QEMU's command line."""
+    arm = boot.kernel.arch.name == "arm64"
+    program = "qemu-system-aarch64" if arm else "qemu-system-x86_64"
+    machine = "virt" if arm else f"q35{',nvdimm=on' if boot.pmem_gib else ''}"
+    cpu = "host" if boot.kvm else "max,pauth-impdef=on" if arm else "max"
+    memory = f"{boot.memory_gib}G"
+    words = [program, "-accel", "kvm" if boot.kvm else "tcg", "-cpu", cpu]
+    if boot.pmem_gib:
+        size = boot.pmem_gib * 1024 + _LABEL_MIB
+        memory += f",slots=4,maxmem={boot.memory_gib + 2 * boot.pmem_gib + 64}G"
+        words += ["-object", f"memory-backend-ram,id=pm0,size={size}M,share=on,reserve=off"]
+        words += ["-device", f"nvdimm,memdev=pm0,id=nv0,label-size={_LABEL_MIB}M"]
+    words += ["-machine", machine, "-m", memory, "-smp", str(boot.cpus)]
+    words += ["-kernel", str(boot.kernel.image)]
+    if initramfs is not None:
+        words += ["-initrd", str(initramfs)]
+    console = "ttyAMA0" if arm else "ttyS0"
+    line = [f"console={console}", "panic=-1", "oops=panic", "log_buf_len=8M", *boot.cmdline]
+    if initramfs is None:
+        line += ["kunit_shutdown=poweroff"]
+    else:
+        line += ["quiet"]
+    if boot.counted:
+        words += ["-icount", "shift=0,align=off,sleep=off", "-seed", "42"]
+        words += ["-rtc", "base=2026-01-01,clock=vm"]
+        line += ["nokaslr", "tsc_early_khz=1000000", "tsc=reliable"]
+    words += ["-append", " ".join(line)]
+    return [*words, "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio"]
+
+
+def run(cache: Cache, boot: Boot) -> Booted:
+    """Boot a guest and wait for its end; nothing of it is left when this returns.
+
+    Args:
+        cache: its console is kept in the logs there.
+        boot: what to boot.
+    """
+    lines: list[str] = []
+    trouble = ""
+    start = time.monotonic()
+    with temporary_dir(cache.downloads, f"guest-{boot.name}") as folder:
+        initramfs = None
+        if boot.initramfs is not None:
+            initramfs = folder / "initramfs.gz"
+            initramfs.write_bytes(boot.initramfs)
+        argv = command(boot, initramfs)
+        try:
+            with contextlib.closing(
+                stream(
+                    argv,
+                    tried=f"boot {boot.name}",
+                    timeout_s=boot.limit_s,
+                    log=cache.logs / f"guest-{boot.name}.qemu.log",
+                )
+            ) as console:
+                lines.extend(line.rstrip("\r") for line in console)
+        except MmbatchError as error:
+            trouble = error.found
+    wall_s = time.monotonic() - start
+    atomic_write(cache.logs / f"guest-{boot.name}.console", "\n".join([*lines, ""]))
+    heard = guestlog.read(lines)
+    if boot.initramfs is not None and not heard.finished and not trouble:
+        trouble = "the guest ended without a result"
+    return Booted(heard, lines, wall_s, trouble)
+
+
+def last_lines(booted: Booted) -> str:
+    """Return the end of a guest's console, for people."""
+    kept = [line for line in booted.lines if line.strip()][-_LAST_LINES:]
+    return "\n".join(f"    {line}" for line in kept)
+
+
+def kvm_works(cache: Cache, boot: Boot, say: Callable[[str], None]) -> bool:
+    """Tell whether KVM really runs a guest here; a device file that opens is no proof.
+
+    The answer is remembered until this machine boots again.
+
+    Args:
+        cache: where it is remembered.
+        boot: a guest that only starts and ends.
+        say: told when a probe is made.
+    """
+    if boot.kernel.arch.machine != platform.machine() or not os.access("/dev/kvm", os.W_OK):
+        return False
+    known = cache.root / "kvm.json"
+    boot_id = _BOOT_ID.read_text(encoding="utf-8").strip()
+    with contextlib.suppress(OSError, ValueError):
+        answers = json.loads(known.read_text(encoding="utf-8"))
+        if answers.get("boot_id") == boot_id:
+            return bool(answers.get("works"))
+    say(f"seeing whether KVM runs a guest here (at most {PROBE_LIMIT_S} s)")
+    booted = run(cache, replace(boot, name="kvm-probe", kvm=True, limit_s=PROBE_LIMIT_S))
+    works = not booted.trouble
+    atomic_write(known, json.dumps({"boot_id": boot_id, "works": works}) + "\n")
+    say("KVM works" if works else "KVM does not run guests here; using emulation")
+    return works
