@@ -24,7 +24,8 @@ struct plan {
 	unsigned int pairs;
 	uint64_t seed;
 	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */
-	char *slow;			/* "SETTING=PERCENT" for hosted_bench.slow() */
+	char *slow[4];			/* "SETTING=PERCENT" for hosted_bench.slow() */
+	unsigned int nr_slow;
 	unsigned long stride;		/* of the check's combinations; 0: no check */
 	bool check_only;
 	bool list_only;

@@ -19,7 +19,7 @@ static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
 	      "              [--budget SECONDS] [--cpu FEATURE=0|1]...\n"
-	      "              [--slow SETTING=PERCENT] [--check[=STRIDE] | --check-only | --list]\n",
+	      "              [--slow SETTING=PERCENT]... [--check[=STRIDE] | --check-only | --list]\n",
 	      stderr);
 	exit(STATUS_USAGE);
 }
@@ -209,7 +209,9 @@ static struct plan parse(int argc, char **argv)
 				usage();
 			break;
 		case 'w':
-			plan.slow = optarg;
+			if (plan.nr_slow == sizeof(plan.slow) / sizeof(*plan.slow))
+				usage();
+			plan.slow[plan.nr_slow++] = optarg;
 			break;
 		case 'L':
 			plan.list_only = true;
@@ -267,8 +269,8 @@ int main(int argc, char **argv)
 		hosted_bench.setup(image, most);
 	}
 
-	if (plan.slow)
-		make_slow(plan.slow);
+	for (unsigned int i = 0; i < plan.nr_slow; i++)
+		make_slow(plan.slow[i]);
 
 	event_engine();
 	if (hosted_bench.check_first && !plan.list_only)

@@ -97,27 +97,49 @@ static unsigned long zone_device_touch(const void *item)
 	return word[0] + word[offsetof(struct page, _refcount) / sizeof(*word)];
 }
 
-/* A machine that is bad at one method: it dawdles after each call of it. */
+/* A machine that is bad at some methods: it dawdles after each call of them. */
 typedef void stamp_fn(struct page *page, const struct page *tmpl, unsigned long nr);
-static stamp_fn *slow_stamp[HOSTED_LAYOUTS];
-static unsigned int slow_percent;
 
-static void zone_device_dawdle(struct page *page, const struct page *tmpl,
-			       unsigned long nr)
+static struct {
+	stamp_fn *stamp[HOSTED_LAYOUTS];
+	unsigned int percent;
+} slow[3];
+
+static void zone_device_dawdle(unsigned int i, struct page *page,
+			       const struct page *tmpl, unsigned long nr)
 {
 	unsigned long start = hosted_now_ns(), end;
 
-	slow_stamp[hosted_layout](page, tmpl, nr);
+	slow[i].stamp[hosted_layout](page, tmpl, nr);
 	end = hosted_now_ns();
-	while (hosted_now_ns() < end + (end - start) * slow_percent / 100)
+	while (hosted_now_ns() < end + (end - start) * slow[i].percent / 100)
 		;
 }
 
+#define ZONE_DEVICE_SLOW(i)						\
+static void zone_device_slow_##i(struct page *page,			\
+				 const struct page *tmpl, unsigned long nr) \
+{									\
+	zone_device_dawdle(i, page, tmpl, nr);				\
+}
+
+ZONE_DEVICE_SLOW(0)
+ZONE_DEVICE_SLOW(1)
+ZONE_DEVICE_SLOW(2)
+
+static stamp_fn *const slow_stamps[] = {
+	zone_device_slow_0, zone_device_slow_1, zone_device_slow_2,
+};
+
 static int zone_device_slow(const char *setting, unsigned int percent)
 {
+	static unsigned int used;
 	unsigned int layout, i;
 
-	slow_percent = percent;
+	if (used == ARRAY_SIZE(slow))
+		return -1;
+
+	slow[used].percent = percent;
 	for (layout = 0; layout < HOSTED_LAYOUTS; layout++) {
 		struct zone_device_method *method;
 
@@ -129,9 +151,10 @@ static int zone_device_slow(const char *setting, unsigned int percent)
 				break;
 		}
 		hosted_make_writable(method, sizeof(*method));
-		slow_stamp[layout] = method->stamp;
-		method->stamp = zone_device_dawdle;
+		slow[used].stamp[layout] = method->stamp;
+		method->stamp = slow_stamps[used];
 	}
+	used++;
 	return 0;
 }
 
