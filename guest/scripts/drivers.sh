@@ -17,13 +17,13 @@ echo 1 >$tracing/events/kprobes/enable
 use_pmem() {
 	dd if=/dev/urandom of=/tmp/block bs=1M count=8 2>/dev/null
 	dd if=/tmp/block of=/dev/pmem0 bs=1M count=8 seek=16 conv=fsync 2>/dev/null || return 1
-	echo 3 >/proc/sys/vm/drop_caches 2>/dev/null
+	blockdev --flushbufs /dev/pmem0 || return 1
 	dd if=/dev/pmem0 of=/tmp/again bs=1M count=8 skip=16 2>/dev/null || return 1
 	cmp /tmp/block /tmp/again
 }
 
 use_dax_mount() {
-	mke2fs -q -t ext4 -b 4096 /dev/pmem0 >/tmp/mke2fs.out 2>&1 || return 1
+	/bin/mke2fs -q -F -t ext4 -b 4096 /dev/pmem0 >/tmp/mke2fs.out 2>&1 || return 1
 	mount -t ext4 -o dax /dev/pmem0 /mnt || return 1
 	dd if=/dev/urandom of=/mnt/file bs=1M count=8 2>/dev/null
 	map_file /mnt/file $((8 << 20)) || return 1

@@ -22,6 +22,7 @@ _TIMEOUT_S = 5400
 _BUILD_BYTES = 3_000_000_000
 _STAMP = ".mmbatch-guest"
 _OVERLAY = "overlay.json"
+_KINDS: dict[str, tuple[str, ...]] = {"": (), "debug": ("debug",), "kasan": ("debug", "kasan")}
 _SAME_ANYWHERE = {
     "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
     "KBUILD_BUILD_USER": "mmbatch",
@@ -86,26 +87,27 @@ class Wanted:
 
     Attributes:
         arch: for which machine.
-        debug: with everything that complains.
+        kind: "" for a plain one, "debug" with what complains, "kasan" with that and KASAN.
         options: more of the configuration, "CONFIG_X=y" each.
         fragments: the folder of the configuration's fragments.
     """
 
     arch: Arch
-    debug: bool
+    kind: str
     options: tuple[str, ...]
     fragments: Path
 
     @property
     def flavour(self) -> str:
         """Name of the output folder: one for each kind, so that a change builds little."""
-        kind = f"{self.arch.name}{'-debug' if self.debug else ''}"
-        digest = hashlib.sha256("\n".join(self.options).encode()).hexdigest()[:6]
-        return f"{kind}-{digest}" if self.options else kind
+        parts = [self.arch.name, *([self.kind] if self.kind else [])]
+        if self.options:
+            parts.append(hashlib.sha256("\n".join(self.options).encode()).hexdigest()[:6])
+        return "-".join(parts)
 
     def config(self) -> str:
         """Return the configuration over allnoconfig."""
-        names = ["common", self.arch.name, *(["debug"] if self.debug else [])]
+        names = ["common", self.arch.name, *_KINDS[self.kind]]
         texts = [(self.fragments / f"{name}.config").read_text(encoding="utf-8") for name in names]
         return "".join([*texts, *(f"{option}\n" for option in self.options)])
 

@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Count the instructions of memmap_init_zone_device() by method, all in one boot.
+# Sourced. ROUNDS and METHODS come from /settings. Under -icount the TSC
+# advances by one with each instruction.
+
+. /settings
+tracing=/sys/kernel/tracing
+echo "func $INIT +p" >/sys/kernel/debug/dynamic_debug/control
+echo x86-tsc >$tracing/trace_clock
+echo "p:mi $INIT" >>$tracing/kprobe_events
+echo "r:mo $INIT" >>$tracing/kprobe_events
+
+# How many pages the last call said it has initialised.
+pages() { dmesg | sed -n "s/.*$INIT initialised \([0-9]*\) pages.*/\1/p" | tail -n 1; }
+
+# counted EVENT RETURN COMMAND...: the instructions between the two events.
+counted() {
+	counted_in=$1 counted_out=$2
+	shift 2
+	echo >$tracing/trace
+	echo 1 >$tracing/events/kprobes/enable
+	"$@" || return 1
+	echo 0 >$tracing/events/kprobes/enable
+	awk -v first="$counted_in:" -v last="$counted_out:" '
+		function clock(i) { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+:$/) return $i + 0 }
+		$0 ~ " " first { from = clock() }
+		$0 ~ " " last { sum += clock() - from; n++ }
+		END { if (n) printf "%d\n", sum / n; else print "none" }' $tracing/trace
+}
+
+again() { unbind "$1" "$2" && bind "$1" "$2"; }
+
+# measure CASE DRIVER: rounds of all methods, so that each is paired with base.
+measure() {
+	device=$(bound "$2")
+	again "$2" "$device"
+	value "$1 items" "$(pages)"
+	round=0
+	while [ "$round" -lt "$ROUNDS" ]; do
+		for method in $METHODS; do
+			echo "$method" >$METHOD 2>/dev/null || continue
+			value "$1 $method" "$(counted mi mo again "$2" "$device")"
+		done
+		round=$((round + 1))
+	done
+	echo auto >$METHOD
+}
+
+load() { insmod /modules/test_hmm.ko && rmmod test_hmm; }
+
+# What it takes to make device-private memory of test_hmm's ranges.
+measure_hmm() {
+	[ -e /modules/test_hmm.ko ] || return
+	echo 0 >$tracing/events/kprobes/enable
+	echo >$tracing/kprobe_events
+	echo 'p:hi memremap_pages' >>$tracing/kprobe_events
+	echo 'r:ho memremap_pages' >>$tracing/kprobe_events
+	load
+	value "hmm items" "$(pages)"
+	round=0
+	while [ "$round" -lt "$HMM_ROUNDS" ]; do
+		for method in $METHODS; do
+			echo "$method" >$METHOD 2>/dev/null || continue
+			value "hmm $method" "$(counted hi ho load)"
+		done
+		round=$((round + 1))
+	done
+	echo auto >$METHOD
+}
+
+check "bench: fsdax namespace" namespace -m fsdax -M dev && measure fsdax nd_pmem
+check "bench: devdax namespace" namespace -m devdax -a 2M -M dev && measure devdax-2m dax_pmem
+measure_hmm
