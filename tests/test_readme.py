@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The README shows what the files in results/ hold, and its commands exist."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from fake_run import FSDAX, SMALL, case_events, record_of, run_events
+from mmbatch import checkout, cli, readme, record
+from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.record import Record
+
+PAGES = sorted(
+    path
+    for path in (*checkout.ROOT.glob("*.md"), *checkout.ROOT.glob("*/**/*.md"))
+    if not path.is_relative_to(checkout.ROOT / "tests")
+)
+
+
+def _record(small: dict[str, float] | None = None) -> Record:
+    slow = SMALL if small is None else small
+    return record_of(
+        run_events(
+            list(case_events("fsdax-100G", FSDAX)),
+            list(case_events("small-hot", slow, regime="hot, LLC/4", items=131_072)),
+        )
+    )
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "results").mkdir()
+    text = f"# mmbatch\n\n{readme.BEGIN}\nold\n{readme.END}\n\nThe rest.\n"
+    (tmp_path / "README.md").write_text(text)
+    record.write(tmp_path / "results/zone_device.json", _record())
+    return tmp_path
+
+
+def test_this_checkout_shows_its_results() -> None:
+    for path, text in readme.pages(checkout.ROOT).items():
+        assert path.read_text(encoding="utf-8") == text, (
+            f"{path.name} is stale: PYTHONPATH=src python3 -m mmbatch.readme"
+        )
+
+
+def test_every_page_of_results_has_its_record() -> None:
+    made = set(readme.pages(checkout.ROOT)) | {checkout.ROOT / "results/README.md"}
+    assert set((checkout.ROOT / "results").glob("*.md")) <= made
+
+
+def test_table_takes_the_place_of_what_was_there(root: Path) -> None:
+    assert readme.write(root) == [root / "results/zone_device.md", root / "README.md"]
+    text = (root / "README.md").read_text()
+    assert text.startswith("# mmbatch\n") and text.endswith(f"{readme.END}\n\nThe rest.\n")
+    assert "\nold\n" not in text
+    assert "| fsdax-100G (cold, altmap) | 8.39 ns |" in text
+    assert "(results/zone_device.md)" in text
+    assert readme.write(root) == []
+
+
+def test_losses_are_named(root: Path) -> None:
+    readme.write(root)
+    text = (root / "README.md").read_text()
+    assert "**0.91 slower**" in text
+    assert "Slower than `copy`, by the medians: wide in small-hot (1.10 times its time)." in text
+
+
+def test_auto_that_loses_is_marked(root: Path) -> None:
+    record.write(root / "results/zone_device.json", _record({**SMALL, "auto": 480e3}))
+    readme.write(root)
+    assert "**auto** in small-hot (1.20 times its time)" in (root / "README.md").read_text()
+
+
+def test_readme_without_a_place_for_results(root: Path) -> None:
+    (root / "README.md").write_text("# mmbatch\n")
+    with pytest.raises(MmbatchError, match="no <!-- results -->") as caught:
+        readme.pages(root)
+    assert caught.value.code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(checkout.ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        if not target.startswith(("http:", "https:", "mailto:")):
+            assert (page.parent / target).exists(), f"{page.name} links {target}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(checkout.ROOT)))
+def test_named_verbs_exist(page: Path) -> None:
+    for verb in re.findall(r"\./mmbatch ([a-z]+)", page.read_text(encoding="utf-8")):
+        assert verb in cli.VERBS, f"{page.name} names {verb}"
