@@ -28,7 +28,6 @@ def make_tree(tree: Path, release: str = "7.3.4", *, by_page: bool = False) -> P
         path.write_text(
             path.read_text().replace(_PAINT, f"{_PAINT}\tset_pageblock_migratetype(page, 3);\n")
         )
-    (tree / "lib").mkdir()
     (tree / "lib" / "toys.c").write_bytes(b"/* nobody's business: caf\xe9 */\n")
     (tree / "scripts" / "config").chmod(0o755)
     return tree
