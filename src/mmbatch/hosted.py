@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +12,7 @@ from pathlib import Path
 from mmbatch import process, samples
 from mmbatch.console import Console
 from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.outcome import raise_unless_good
 from mmbatch.samples import Case, Equal, Event, Sample
 
 _SLACK_BYTES = 96 << 20
@@ -69,6 +70,7 @@ def plan(program: Path, request: Request) -> list[Case]:
             "look at --list for the cases; features are rep_good, erms, fsrm, movdir64b, clzero",
             ExitCode.USAGE,
         )
+    raise_unless_good(listed, [program], "ask the hosted program for its cases", None)
     events = [samples.parse(line, i) for i, line in enumerate(listed.stdout.splitlines(), 1)]
     return [event for event in events if isinstance(event, Case)]
 
@@ -89,7 +91,7 @@ def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
     raise MmbatchError(
         f"make room for {largest.case}",
         f"its arena takes {needed / 2**30:.1f} GiB and {available_bytes / 2**30:.1f} GiB are free",
-        f"the largest size that fits is --pfns {fits}",
+        f"the largest size that fits is --pfns {fits}" if fits else "free some memory",
         ExitCode.NOT_APPLICABLE,
     )
 
@@ -131,37 +133,67 @@ def run(
     total = sum(case.pairs * len(case.variants) for case in cases)
     sizes = {case.case: case.pairs * len(case.variants) for case in cases}
     begun: list[str] = []
-    lines = process.stream(
-        [program, *request.arguments()], tried="run the hosted program", log=log, check=False
-    )
-    with closing(lines), console.progress("measuring", total, "runs") as progress:
-        for number, line in enumerate(lines, 1):
-            event = samples.parse(line, number)
-            events.append(event)
-            if isinstance(event, Case):
-                progress.update(sum(sizes.get(name, 0) for name in begun), f"{event.case}: equal?")
-                begun.append(event.case)
-            elif isinstance(event, Sample):
-                progress.advance()
-            elif isinstance(event, Equal) and event.variant == samples.AUTO:
-                progress.update(sum(sizes.get(name, 0) for name in begun[:-1]), event.case)
+    log.unlink(missing_ok=True)
+    lines = process.stream([program, *request.arguments()], tried="run the hosted program", log=log)
+    try:
+        with closing(lines), console.progress("measuring", total, "runs") as progress:
+            for event in _events(lines):
+                events.append(event)
+                if isinstance(event, Case):
+                    done = sum(sizes.get(name, 0) for name in begun)
+                    progress.update(done, f"{event.case}: equal?")
+                    begun.append(event.case)
+                elif isinstance(event, Sample):
+                    progress.advance()
+                elif isinstance(event, Equal) and event.variant == samples.AUTO:
+                    progress.update(sum(sizes.get(name, 0) for name in begun[:-1]), event.case)
+    except _EndedError as error:  # an unequal image is for the report to tell
+        if not events or not isinstance(events[-1], samples.Done):
+            raise _ended_early(log, error.found) from error
     if not events or not isinstance(events[-1], samples.Done):
-        raise _ended_early(log)
+        raise _ended_early(log, "it ended before its last line")
     return events
 
 
-def _ended_early(log: Path) -> MmbatchError:
-    """Say why the program did not come to its end, from its last words."""
+class _EndedError(MmbatchError):
+    """The program ended badly, and this is what the system says of it."""
+
+
+def _events(lines: Iterator[str]) -> Iterator[Event]:
+    """Read events; a last line that was cut short is none."""
+
+    def following() -> str | None:
+        try:
+            return next(lines, None)
+        except MmbatchError as error:
+            found = error.found.partition(":")[0]
+            raise _EndedError(error.tried, found, error.todo) from error
+
+    line, number = following(), 1
+    while line is not None:
+        try:
+            event = samples.parse(line, number)
+        except MmbatchError:
+            if following() is None:
+                return
+            raise
+        yield event
+        line, number = following(), number + 1
+
+
+def _ended_early(log: Path, ended: str) -> MmbatchError:
+    """Say why the program did not come to its end, from its last words or from how it ended."""
     try:
         words = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         words = []
     last = next((line for line in reversed(words) if line.startswith("hosted: ")), None)
-    found = last.removeprefix("hosted: ") if last else "it ended before its last line"
+    found = last.removeprefix("hosted: ") if last else ended
     symbol = re.search(r"touched '(\w+)'", found)
-    todo = (
-        f"give hosted/kernel/ a definition of {symbol[1]}, or link the object that has one"
-        if symbol
-        else f"its output is in {log}"
-    )
+    if symbol:
+        todo = f"give hosted/kernel/ a definition of {symbol[1]}, or link the object that has one"
+    elif "SIGKILL" in found:
+        todo = "the system ends what takes too much memory: give a smaller --pfns"
+    else:
+        todo = f"its output is in {log}"
     return MmbatchError("run the hosted program", found, todo)

@@ -60,7 +60,9 @@ def configure(
         MmbatchError: the kernel can't be built here, or its configuration refused an option.
     """
     text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
-    wanted = hashlib.sha256("\n".join([source.state, text, *objects]).encode()).hexdigest()[:12]
+    # Its makefiles name the source by its full path, so a cache that was moved builds anew.
+    parts = [source.state, str(source.path), text, *objects]
+    wanted = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     path = cache.builds / f"{source.ident}-{wanted}"
     log = cache.logs / f"build-{path.name}.log"
     with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say):

@@ -36,6 +36,9 @@ _BUDGET_S = 14
 _QUICK_PAIRS = 12
 _QUICK_PART = 4
 _QUICK_BUDGET_S = 3
+_MOST_PFNS = 1 << 40  # as many as 52 bits of physical address have
+_MOST_PAIRS = 100_000
+_MOST_SEED = (1 << 64) - 1
 
 
 @click.command("bench", short_help="Measure a speed-up on this machine against the real kernel.")
@@ -50,13 +53,17 @@ _QUICK_BUDGET_S = 3
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only.")
 @click.option("--list", "list_only", is_flag=True, help="List the cases and end.")
 @click.option("--quick", is_flag=True, help="A quarter of the size and half the pairs.")
-@click.option("--pfns", type=click.IntRange(min=1), help="Size of the large cases, in items.")
+@click.option(
+    "--pfns", type=click.IntRange(1, _MOST_PFNS), help="Size of the large cases, in items."
+)
 @click.option(
     "--repeats",
-    type=click.IntRange(min=1),
+    type=click.IntRange(1, _MOST_PAIRS),
     help=f"Pairs of each comparison; by default {_PAIRS}, fewer on a slow machine.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, help="Of the order of the runs.")
+@click.option(
+    "--seed", type=click.IntRange(0, _MOST_SEED), default=1, help="Of the order of the runs."
+)
 @click.option(
     "--cpu", "features", multiple=True, metavar="FEATURE=0|1", help="Switch a CPU feature."
 )
