@@ -66,6 +66,7 @@ void image_warm(const struct workload *w);
 bool image_check(const struct workload *w, const struct row *rows, unsigned int nr);
 
 /* measure.c */
+void row_select(const struct row *row);
 void row_run(const struct workload *w, const struct row *row);
 void measure(const struct plan *plan, const struct workload *w,
 	     const struct row *rows, unsigned int nr, uint64_t seed);

@@ -69,16 +69,19 @@ void image_warm(const struct workload *w)
 	}
 }
 
-static void render(const struct workload *w, const struct row *row)
+/* Each row has its turn in another layout: all of them are timed later. */
+static void render(const struct workload *w, const struct row *row, unsigned int nr)
 {
-	hosted_layout = 0;
+	hosted_layout = nr % HOSTED_LAYOUTS;
 	image_poison(w);
+	row_select(row);
 	row_run(w, row);
 }
 
 /* Describe the first difference between base and variant inside a chunk. */
 static void describe(const struct workload *w, const struct row *base,
-		     const struct row *row, unsigned long i, char *text, size_t room)
+		     const struct row *row, unsigned int nr, unsigned long i,
+		     char *text, size_t room)
 {
 	const char *image = (char *)w->image + i * CHUNK;
 	unsigned long bytes = chunk_bytes(w, i), at = 0, item;
@@ -87,9 +90,9 @@ static void describe(const struct workload *w, const struct row *base,
 
 	if (!kept)
 		hosted_die("no memory to compare images with");
-	render(w, base);
+	render(w, base, 0);
 	memcpy(kept, image, bytes);
-	render(w, row);
+	render(w, row, nr);
 
 	while (at < bytes && kept[at] == image[at])
 		at++;
@@ -117,7 +120,7 @@ bool image_check(const struct workload *w, const struct row *rows, unsigned int 
 
 	if (!expected)
 		hosted_die("no memory for the hashes of the image");
-	render(w, &rows[0]);
+	render(w, &rows[0], 0);
 	for (i = 0; i < chunks; i++)
 		expected[i] = chunk_hash((char *)w->image + i * CHUNK, chunk_bytes(w, i));
 	effects = effects_hash(w);
@@ -126,12 +129,12 @@ bool image_check(const struct workload *w, const struct row *rows, unsigned int 
 	for (unsigned int r = 1; r < nr; r++) {
 		if (rows[r].limit)
 			continue;
-		render(w, &rows[r]);
+		render(w, &rows[r], r);
 		text[0] = '\0';
 		for (i = 0; i < chunks && !text[0]; i++) {
 			if (chunk_hash((char *)w->image + i * CHUNK, chunk_bytes(w, i)) !=
 			    expected[i])
-				describe(w, &rows[0], &rows[r], i, text, sizeof(text));
+				describe(w, &rows[0], &rows[r], r, i, text, sizeof(text));
 		}
 		if (!text[0] && effects_hash(w) != effects)
 			snprintf(text, sizeof(text),

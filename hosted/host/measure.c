@@ -41,14 +41,20 @@ static void shuffle(unsigned int *order, unsigned int nr, uint64_t *state)
 	}
 }
 
+void row_select(const struct row *row)
+{
+	const char *setting = row->limit ? NULL : row->variant->setting;
+
+	if (setting && hosted_bench.select(setting) < 0)
+		hosted_die("a setting was refused that had been accepted before");
+}
+
 void row_run(const struct workload *w, const struct row *row)
 {
 	if (row->limit) {
 		row->limit->run(w->image, w->bytes);
 		return;
 	}
-	if (row->variant->setting && hosted_bench.select(row->variant->setting) < 0)
-		hosted_die("a setting was refused that had been accepted before");
 
 	hosted_enter();
 	hosted_bench.run(w->c, row->variant->side, w->items);
@@ -70,6 +76,7 @@ static uint64_t time_row(const struct workload *w, const struct row *row)
 	unsigned long sum = 0;
 	uint64_t start;
 
+	row_select(row);
 	if (w->c->flags & HOSTED_HOT)
 		image_warm(w);
 
