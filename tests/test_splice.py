@@ -102,9 +102,22 @@ def test_what_changed_is_spliced_anew(cache: Cache, tree: Path, tmp_path: Path) 
     macros.write_text(checkout.MACROS.read_text() + "\n")
     second = into_cache(cache, tree, macros=macros)
     assert second.ident != first.ident
-    assert [place.name for place in cache.splices.iterdir()] == [second.ident]
     edit(tree, MM_INIT, "depth + 1", "depth + 2")
     assert "depth + 2" in (into_cache(cache, tree).path / MM_INIT).read_text()
+
+
+def test_another_process_keeps_what_it_uses(cache: Cache, tree: Path, tmp_path: Path) -> None:
+    used = into_cache(cache, tree)
+    macros = tmp_path / "macros.h"
+    made = set()
+    for count in range(5):
+        macros.write_text(checkout.MACROS.read_text() + count * "\n" + "\n")
+        made.add(into_cache(cache, tree, macros=macros).ident)
+        assert into_cache(cache, tree) == used
+    kept = {place.name for place in cache.splices.iterdir()}
+    assert len(made) == 5
+    assert used.ident in kept
+    assert len(kept) == 4
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,6 +77,7 @@ def build(
             kbuild.forget_oldest(cache.builds.glob(f"{prefix}-*"))
             with atomic_dir(final) as work:
                 link(work, tree, spliced.path, manifest, engine, jobs, log, sanitize=sanitize)
+        os.utime(final)  # it is in use, and the last to be forgotten
     return Program(final / PROGRAM, tree.config_sha256)
 
 

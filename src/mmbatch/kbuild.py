@@ -3,15 +3,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import os
 import shlex
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch import process
-from mmbatch.cache import Cache, require_space
+from mmbatch.cache import Cache, error_from_os, require_space
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.kernels import Source
 
@@ -73,30 +75,59 @@ def configure(
             forget_oldest(cache.builds.glob(f"{source.ident}-*"))
             say(f"building the objects of Linux {source.release} that matter")
             require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
-            path.mkdir(parents=True)
-            allconfig = path / "mmbatch.config"
-            allconfig.write_text(text, encoding="utf-8")
-            make = ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
-            environment = {"KCONFIG_ALLCONFIG": str(allconfig)}
-            tried = f"configure Linux {source.release}"
-            process.run([*make, "allnoconfig"], tried=tried, env=environment, log=log)
-            check_options(path / ".config", options, source.release)
-            for goals in (["prepare"], *_groups(objects)):
-                process.run(
-                    [*make, *goals],
-                    tried=f"build {' '.join(goals)} of Linux {source.release}",
-                    log=log,
-                    timeout_s=_TIMEOUT_S,
-                )
-            (path / _STAMP).touch()
+            with _half_built(path):
+                _make(source, path, text, options, objects, jobs, log)
+        os.utime(path)
     return ObjectTree(source, path, hashlib.sha256((path / ".config").read_bytes()).hexdigest())
 
 
+@contextlib.contextmanager
+def _half_built(path: Path) -> Generator[None, None, None]:
+    """Make a folder, fill it in the block, and take it away when that fails."""
+    try:
+        path.mkdir(parents=True)
+        yield
+        (path / _STAMP).touch()
+    except OSError as error:
+        raise error_from_os(error, f"write {path.name}") from error
+    finally:
+        if not (path / _STAMP).exists():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _make(
+    source: Source,
+    path: Path,
+    config: str,
+    options: Sequence[str],
+    objects: Sequence[str],
+    jobs: int,
+    log: Path,
+) -> None:
+    """Configure a kernel in a folder and make objects there; see `configure`."""
+    allconfig = path / "mmbatch.config"
+    allconfig.write_text(config, encoding="utf-8")
+    make = ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
+    environment = {"KCONFIG_ALLCONFIG": str(allconfig)}
+    tried = f"configure Linux {source.release}"
+    process.run([*make, "allnoconfig"], tried=tried, env=environment, log=log)
+    check_options(path / ".config", options, source.release)
+    for goals in (["prepare"], *_groups(objects)):
+        process.run(
+            [*make, *goals],
+            tried=f"build {' '.join(goals)} of Linux {source.release}",
+            log=log,
+            timeout_s=_TIMEOUT_S,
+        )
+
+
 def forget_oldest(builds: Iterable[Path]) -> None:
-    """Keep a few builds of one kind, one of which is about to be made.
+    """Keep a few folders of one kind, one of which is about to be made.
+
+    Others may be in use by another process, which touches them before; so more than one stay.
 
     Args:
-        builds: folders; the newest stay.
+        builds: the folders; those that were touched last stay.
     """
     for path in sorted(builds, key=lambda path: path.stat().st_mtime)[: -(_KEPT - 1)]:
         shutil.rmtree(path, ignore_errors=True)

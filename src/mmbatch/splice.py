@@ -6,13 +6,13 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mmbatch import edits, process, spatch, steps
 from mmbatch.cache import Cache, atomic_dir
+from mmbatch.kbuild import forget_oldest
 from mmbatch.kernels import Source
 from mmbatch.manifest import Manifest
 from mmbatch.steps import Applied, apply_steps, require_series
@@ -56,18 +56,14 @@ def splice(
     with cache.lock(f"splice-{source.ident}", f"splices {source.release}", say):
         if not (final / _RECORD).exists():
             say(f"splicing {manifests[-1].speedup} into Linux {source.release}")
-            _forget_older(cache, source)
+            forget_oldest(cache.splices.glob(f"{source.ident}-*"))
             with atomic_dir(final) as work:
                 made = _build(work, source, manifests, macros)
                 (work / _RECORD).write_text(json.dumps([asdict(step) for step in made]))
+        os.utime(final)  # it is in use, and the last to be forgotten
     record = json.loads((final / _RECORD).read_text())
     made = [Applied(**{**step, "files": tuple(step["files"])}) for step in record]
     return Spliced(final, ident, tuple(made))
-
-
-def _forget_older(cache: Cache, source: Source) -> None:
-    for old in cache.splices.glob(f"{source.ident}-*"):
-        shutil.rmtree(old, ignore_errors=True)
 
 
 def _build(work: Path, source: Source, manifests: list[Manifest], macros: Path) -> list[Applied]:
