@@ -23,6 +23,7 @@ VERBS = {
     "bench": "Measure a speed-up on this machine against the real kernel.",
     "check": "Compare patched kernel code with its oracle, byte for byte.",
     "doctor": "Check that this machine has what mmbatch needs.",
+    "guest": "Boot real kernels with the speed-ups under QEMU.",
     "test": "Run this project's own tests.",
 }
 """Every verb and its line of help; each lives in mmbatch.commands.<verb> as `command`."""

@@ -217,12 +217,12 @@ def _prepare_tree(place: Path, source: Source, spliced: Spliced) -> Path:
     atomic_write(record, json.dumps({"state": source.state, "files": every}))
     for name in every:
         origin = (spliced.path if name in names else source.path) / name
-        _put(tree / name, origin.read_bytes() if origin.exists() else None)
+        put(tree / name, origin.read_bytes() if origin.exists() else None)
     atomic_write(record, json.dumps({"state": source.state, "files": names}))
     return tree
 
 
-def _put(path: Path, content: bytes | None) -> None:
+def put(path: Path, content: bytes | None) -> None:
     """Make a file what it should be, never through the link that it may be."""
     if content is None:
         path.unlink(missing_ok=True)

@@ -143,6 +143,11 @@ def last_lines(booted: Booted) -> str:
     return "\n".join(f"    {line}" for line in kept)
 
 
+def with_kvm(boot: Boot) -> Boot:
+    """Return the same guest under KVM."""
+    return replace(boot, kvm=True)
+
+
 def kvm_works(cache: Cache, boot: Boot, say: Callable[[str], None]) -> bool:
     """Tell whether KVM really runs a guest here; a device file that opens is no proof.
 

@@ -1,0 +1,113 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch guest`: real kernels with the speed-ups, booted under QEMU."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mmbatch import doctor, guest, guestneeds, guesttest, kernels
+from mmbatch.cache import Cache
+from mmbatch.console import Console, output_options
+from mmbatch.errors import ExitCode
+
+_ARCHES = click.Choice(("x86_64", "arm64"))
+
+
+@click.group("guest", short_help="Boot real kernels with the speed-ups under QEMU.")
+def command() -> None:
+    """Boot real kernels with the speed-ups under QEMU."""
+
+
+def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
+    @click.option("--kernel", metavar="SERIES", help="Kernel series: 7.3, 7.2 or 6.12.")
+    @click.option(
+        "--tree",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="Take this kernel tree instead; it is only read.",
+    )
+    @click.option("-K", "options", multiple=True, metavar="CONFIG_X=y", help="Change its config.")
+    @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Compilers at a time.")
+    @click.option("--install", is_flag=True, help="Install what is missing, with apt.")
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> int:
+        return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _workshop(
+    console: Console,
+    arches: tuple[str, ...],
+    kernel: str | None,
+    tree: Path | None,
+    options: tuple[str, ...],
+    jobs: int | None,
+    install: bool,
+) -> guest.Workshop:
+    guest.check_words(options)
+    cache = Cache.open()
+    doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
+    guestneeds.ensure(arches, console.say, install=install, log=cache.logs / "apt-install.log")
+    source = kernels.resolve(cache, kernel, tree, console.say, console.progress)
+    manifests = guest.choose_speedups(source)
+    return guest.Workshop(cache, source, manifests, options, jobs or guest.cpus(), console.say)
+
+
+@command.command("build")
+@click.option("--arch", type=_ARCHES, default="x86_64", show_default=True)
+@click.option("--kind", type=click.Choice(("debug", "kasan")), help="With what complains.")
+@_kernel_options
+@output_options
+def build(console: Console, /, arch: str, kind: str | None, **where: Any) -> int:
+    """Build a kernel that boots, once for each state of what it is made from."""
+    built = _workshop(console, (arch,), **where).kernel(arch, kind or "")
+    console.result(str(built.image))
+    return ExitCode.GOOD
+
+
+@command.command("test")
+@click.option("--arch", "arches", type=_ARCHES, multiple=True, help="By default both.")
+@click.option("--kind", type=click.Choice(("debug", "kasan")), help="Only this kind of x86-64.")
+@click.option("--size", "size", default="4G", show_default=True, help="Of the NVDIMM.")
+@click.option("--rebinds", type=click.IntRange(min=1), default=30, show_default=True)
+@_kernel_options
+@output_options
+def test(
+    console: Console,
+    /,
+    arches: tuple[str, ...],
+    kind: str | None,
+    size: str,
+    rebinds: int,
+    **where: Any,
+) -> int:
+    """Boot kernels; run the KUnit suites, and real drivers on an emulated NVDIMM."""
+    chosen = arches or (("x86_64",) if kind else ("x86_64", "arm64"))
+    workshop = _workshop(console, chosen, **where)
+    stages = guesttest.stages(chosen, kind, guesttest.size_gib(size), rebinds)
+    return guesttest.run_stages(console, workshop, stages)
+
+
+@command.command("bench")
+@click.option("--size", "size", default="4G", show_default=True, help="Of the NVDIMM.")
+@click.option("--rounds", type=click.IntRange(min=1), default=6, show_default=True)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the result's JSON to this file too.",
+)
+@_kernel_options
+@output_options
+def bench(console: Console, /, size: str, rounds: int, json_file: Path | None, **where: Any) -> int:
+    """Count instructions, base against patched, in one boot that is the same every time."""
+    from mmbatch import guestbench
+
+    workshop = _workshop(console, ("x86_64",), **where)
+    request = guestbench.Request(guesttest.size_gib(size), rounds, where["kernel"], where["tree"])
+    return guestbench.run(console, workshop, request, json_file)

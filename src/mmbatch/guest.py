@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is asked of booted kernels: suites, real drivers, instruction counts."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch import checkout, guestbuild, guestneeds, initramfs, manifest, qemu, splice
+from mmbatch.cache import Cache, temporary_dir
+from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.guestbuild import ARCHES, GuestKernel, Wanted
+from mmbatch.kernels import Source
+from mmbatch.manifest import Manifest
+from mmbatch.process import run
+from mmbatch.qemu import Boot, Booted
+
+METHODS = ("base", "auto", "wide", "movdir64b", "movnti", "copy")
+"""Of zone_device: what its parameter takes; a machine may lack some."""
+
+CONTROL = "control"
+"""Base a second time, in measurements."""
+
+SUITES_ON = ("kunit.enable=1", "kunit.autorun=1")
+SUITES_OFF = ("kunit.enable=0", "kunit.autorun=0")
+_PROGRAMS = ("ndctl", "daxctl", "mke2fs")
+_ROOM = checkout.ROOT / "guest"
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Where guests are made, and from what.
+
+    Attributes:
+        cache: where everything is kept.
+        source: the kernel.
+        manifests: the speed-ups that go into it.
+        options: more of its configuration.
+        jobs: compilers at a time.
+        say: told of each phase.
+    """
+
+    cache: Cache
+    source: Source
+    manifests: list[Manifest]
+    options: tuple[str, ...]
+    jobs: int
+    say: Callable[[str], None]
+
+    def kernel(self, arch: str, kind: str = "") -> GuestKernel:
+        """Return a kernel with the speed-ups, built if it must be."""
+        spliced = splice.splice(self.cache, self.source, self.manifests, checkout.MACROS, self.say)
+        wanted = Wanted(ARCHES[arch], kind, self.options, _ROOM)
+        return guestbuild.build(self.cache, self.source, spliced, wanted, self.jobs, self.say)
+
+    @property
+    def suites(self) -> list[str]:
+        """Names of the KUnit suites that the speed-ups bring."""
+        return [
+            Path(file.target).stem.removesuffix("_kunit")
+            for speedup in self.manifests
+            for step in speedup.steps
+            for file in step.files
+            if file.target.endswith("_kunit.c")
+        ]
+
+
+def choose_speedups(source: Source) -> list[Manifest]:
+    """Return every speed-up that is made for a kernel and that changes kernels."""
+    every = manifest.load_with_needs(checkout.SPEEDUPS, *manifest.known(checkout.SPEEDUPS))
+    return [one for one in every if source.series in one.kernels]
+
+
+def check_words(options: Sequence[str]) -> None:
+    """Raise MmbatchError unless all options look like CONFIG_X=y."""
+    for option in options:
+        if not re.fullmatch(r"CONFIG_[A-Z0-9_]+=\S+", option):
+            raise MmbatchError(
+                f"read -K {option}", "it is not CONFIG_NAME=value", "write it so", ExitCode.USAGE
+            )
+
+
+def filesystem(
+    cache: Cache, kernel: GuestKernel, scripts: Sequence[str], settings: Mapping[str, str]
+) -> bytes:
+    """Return a guest's filesystem.
+
+    Args:
+        cache: for what is compiled on the way.
+        kernel: whose modules go into it.
+        scripts: names of guest/scripts/NAME.sh, which run in this order.
+        settings: shell variables for them.
+    """
+    found = [(name, guestneeds.find(name)) for name in (*_PROGRAMS, "busybox")]
+    absent = [name for name, path in found if path is None]
+    if absent:
+        raise MmbatchError(
+            "make the guest's filesystem", f"no {' and no '.join(absent)}", "give --install"
+        )
+    *programs, busybox = [path for _, path in found if path is not None]
+    files = {
+        "init": (_ROOM / "init").read_bytes(),
+        "lib.sh": (_ROOM / "lib.sh").read_bytes(),
+        "scripts": " ".join(scripts).encode(),
+        "settings": _settings(settings).encode(),
+        "bin/map_file": _compiled(cache, _ROOM / "map_file.c"),
+    }
+    for name in scripts:
+        files[f"{name}.sh"] = (_ROOM / "scripts" / f"{name}.sh").read_bytes()
+    for module in kernel.modules:
+        files[f"modules/{module.name}"] = module.read_bytes()
+    return initramfs.make(programs, files, busybox)
+
+
+def drivers(
+    workshop: Workshop, kernel: GuestKernel, name: str, size_gib: int, rebinds: int, slow: float
+) -> Booted:
+    """Boot with the suites on, then let real drivers bind, unbind and use an NVDIMM.
+
+    Args:
+        workshop: where.
+        kernel: what boots.
+        name: of the guest.
+        size_gib: size of the NVDIMM.
+        rebinds: how often each driver is bound again with method "auto"; fewer with others.
+        slow: how many times slower than an ordinary kernel this one may be.
+    """
+    others = min(rebinds, 3)
+    settings = {
+        "METHODS": " ".join(METHODS),
+        "REBINDS": str(rebinds),
+        "OTHER_REBINDS": str(others),
+    }
+    boot = Boot(
+        name,
+        kernel,
+        filesystem(workshop.cache, kernel, ["drivers", "hmm"], settings),
+        limit_s=slow * (300 + 2 * (rebinds + others * len(METHODS)) * (0.5 + size_gib * 0.15)),
+        cmdline=SUITES_ON,
+        memory_gib=4 if size_gib > 8 else 2,
+        pmem_gib=size_gib,
+    )
+    probe = Boot("kvm-probe", kernel, filesystem(workshop.cache, kernel, [], {}), 0.0)
+    if qemu.kvm_works(workshop.cache, probe, workshop.say):
+        boot = qemu.with_kvm(boot)
+    return qemu.run(workshop.cache, boot)
+
+
+def suites(workshop: Workshop, kernel: GuestKernel, name: str) -> Booted:
+    """Boot a kernel only to run its KUnit suites, with no filesystem."""
+    return qemu.run(workshop.cache, Boot(name, kernel, None, limit_s=600, cmdline=SUITES_ON))
+
+
+def bench(workshop: Workshop, kernel: GuestKernel, size_gib: int, rounds: int) -> Booted:
+    """Count instructions of each method, base among them, in one boot."""
+    settings = {
+        "METHODS": " ".join((METHODS[0], CONTROL, *METHODS[1:])),
+        "ROUNDS": str(rounds),
+        "HMM_ROUNDS": str(max(10, rounds)),
+    }
+    boot = Boot(
+        "bench",
+        kernel,
+        filesystem(workshop.cache, kernel, ["bench"], settings),
+        limit_s=240 + 2 * rounds * len(METHODS) * (1 + size_gib),
+        cmdline=SUITES_ON,
+        memory_gib=4 if size_gib > 8 else 2,
+        pmem_gib=size_gib,
+        cpus=1,
+        counted=True,
+    )
+    return qemu.run(workshop.cache, boot)
+
+
+def cpus() -> int:
+    """Return how many compilers run at a time unless the user says so."""
+    return os.cpu_count() or 1
+
+
+def _settings(settings: Mapping[str, str]) -> str:
+    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings.items())
+
+
+def _compiled(cache: Cache, source: Path) -> bytes:
+    with temporary_dir(cache.downloads, source.stem) as folder:
+        program = folder / source.stem
+        run(
+            ["gcc", "-static", "-O2", "-Wall", "-o", program, source],
+            tried=f"compile {source.name} for the guest",
+        )
+        return program.read_bytes()

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The stages of `mmbatch guest test`, and how they ended."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import click
+
+from mmbatch import guest, qemu
+from mmbatch.console import Console
+from mmbatch.errors import ExitCode
+from mmbatch.guest import Workshop
+from mmbatch.guestbuild import GuestKernel
+from mmbatch.qemu import Booted
+
+_SLOWER = {"": 1.0, "debug": 4.0, "kasan": 6.0}
+_DEBUG_REBINDS = 5
+_DEBUG_GIB = 4
+
+
+def size_gib(text: str) -> int:
+    """Return a size such as 100G in GiB; a usage error when it is none."""
+    match = re.fullmatch(r"(\d+)G?", text, re.I)
+    if match is None or not 1 <= int(match[1]) <= 1024:
+        raise click.BadParameter(f"{text} is no size from 1G to 1024G")
+    return int(match[1])
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One guest that is built and booted.
+
+    Attributes:
+        name: for people and for its files.
+        arch: its architecture.
+        kind: of the kernel, see `guestbuild.Wanted`.
+        size_gib: of its NVDIMM; 0 for the suites alone.
+        rebinds: of each driver.
+    """
+
+    name: str
+    arch: str
+    kind: str
+    size_gib: int
+    rebinds: int
+
+
+def stages(arches: Iterable[str], kind: str | None, size_gib: int, rebinds: int) -> list[Stage]:
+    """Return what `guest test` does.
+
+    Args:
+        arches: which architectures.
+        kind: only this kind of x86-64 kernel; None for the plain and the debug one.
+        size_gib: of the NVDIMM of the plain kernel.
+        rebinds: of each driver there.
+    """
+    chosen: list[Stage] = []
+    for arch in arches:
+        if arch == "arm64":
+            chosen.append(Stage("arm64", arch, "", 0, 0))
+            continue
+        if kind is None:
+            chosen.append(Stage(arch, arch, "", size_gib, rebinds))
+        wanted = kind or "debug"
+        fewer = min(rebinds, _DEBUG_REBINDS)
+        chosen.append(Stage(f"{arch}-{wanted}", arch, wanted, min(size_gib, _DEBUG_GIB), fewer))
+    return chosen
+
+
+def run_stages(console: Console, workshop: Workshop, chosen: Iterable[Stage]) -> int:
+    """Build and boot one guest after the other.
+
+    Returns:
+        FAILED when anything failed in any of them, else GOOD.
+    """
+    totals = [0, 0, 0]
+    for stage in chosen:
+        start = time.monotonic()
+        kernel = workshop.kernel(stage.arch, stage.kind)
+        built_s = time.monotonic() - start
+        console.say(f"booting {stage.name} (Linux {kernel.release}, built in {built_s:.0f} s)")
+        booted = _boot(workshop, stage, kernel)
+        passed, failed, skipped = booted.heard.verdicts(workshop.suites)
+        if booted.trouble:
+            failed.append(f"{booted.trouble}; the last lines of its console:")
+        for name in failed:
+            console.result(f"FAILED {stage.name}: {name}")
+        if booted.trouble:
+            console.result(qemu.last_lines(booted))
+        for name in passed:
+            console.detail(f"passed {stage.name}: {name}")
+        console.result(
+            f"{stage.name}: {len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped "
+            f"({booted.wall_s:.0f} s, console in "
+            f"{workshop.cache.logs / f'guest-{stage.name}.console'})"
+        )
+        counts = (len(passed), len(failed), len(skipped))
+        totals = [total + one for total, one in zip(totals, counts, strict=True)]
+    console.result("{} passed, {} failed, {} skipped".format(*totals))
+    return ExitCode.FAILED if totals[1] else ExitCode.GOOD
+
+
+def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel) -> Booted:
+    if not stage.size_gib:
+        return guest.suites(workshop, kernel, stage.name)
+    slow = _SLOWER[stage.kind]
+    return guest.drivers(workshop, kernel, stage.name, stage.size_gib, stage.rebinds, slow)

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a guest said, read back."""
+
+from __future__ import annotations
+
+from mmbatch import guestlog
+
+STORY = """\
+SeaBIOS (version 1.16.2)
+Booting from ROM..\x1bc@@ start 1.71
+@@ begin drivers 1.80
+@@ pass fsdax: 30 rebinds, auto
+@@ fail devdax: namespace: namespace -m devdax (no such device)
+@@ value fsdax base 59004609
+@@ value fsdax wide none
+@@ begin log 33.03
+@@ dmesg
+[    0.100000] Linux version 7.3.4
+[    0.200000] KTAP version 1
+[    0.200001] 1..2
+[    0.200002]     KTAP version 1
+[    0.200003]     # Subtest: zone_device
+[    0.200004]     1..3
+[    0.200005]     ok 1 zone_device_names
+[    0.200006]         KTAP version 1
+[    0.200007]         # Subtest: zone_device_same_image
+[    0.200008]         ok 1 copy
+[    0.200009]     # zone_device_same_image: EXPECTATION FAILED at mm/zone_device_kunit.c:132
+[    0.200010]     Expected zone_device_kunit_same(&window) to be true, but is false
+[    0.200011]         not ok 2 wide
+[    0.200012]         ok 3 movdir64b # SKIP this machine has no method movdir64b
+[    0.200013]     # zone_device_same_image: pass:1 fail:1 skip:1 total:3
+[    0.200014]     not ok 2 zone_device_same_image
+[    0.200015]     ok 3 zone_device_empty # SKIP not today
+[    0.200016] # zone_device: pass:1 fail:1 skip:1 total:3
+[    0.200017] # Totals: pass:2 fail:1 skip:2 total:5
+[    0.200018] not ok 1 zone_device
+@@ end 33.30
+""".splitlines()
+
+
+def test_the_marks_of_the_scripts_are_found_behind_what_the_firmware_left() -> None:
+    heard = guestlog.read(STORY)
+
+    assert heard.finished
+    assert heard.stages == [("drivers", 1.80), ("log", 33.03)]
+    assert heard.passed == ["fsdax: 30 rebinds, auto"]
+    assert heard.values == [("fsdax base", 59004609.0)]
+    assert heard.failed == [
+        "devdax: namespace: namespace -m devdax (no such device)",
+        "fsdax wide: 'none' is no number",
+    ]
+
+
+def test_parameters_of_a_kunit_case_stand_for_it() -> None:
+    heard = guestlog.read(STORY)
+
+    assert [(case.name, case.state) for case in heard.cases] == [
+        ("zone_device.zone_device_names", "ok"),
+        ("zone_device.zone_device_same_image.copy", "ok"),
+        ("zone_device.zone_device_same_image.wide", "not ok"),
+        ("zone_device.zone_device_same_image.movdir64b", "skipped"),
+        ("zone_device.zone_device_empty", "skipped"),
+    ]
+    assert heard.suites == {"zone_device": False}
+    assert "EXPECTATION FAILED" in heard.cases[2].detail
+
+
+def test_a_suite_that_did_not_run_has_failed() -> None:
+    _, failed, skipped = guestlog.read(STORY).verdicts(["zone_device", "streaming_copy"])
+
+    assert "streaming_copy: the KUnit suite did not run to its end" in failed
+    assert len([name for name in failed if name.startswith("zone_device")]) == 1
+    assert "zone_device.zone_device_empty: not today" in skipped
+
+
+def test_a_suite_that_failed_without_a_case_has_failed() -> None:
+    heard = guestlog.read(["[    1.000000] not ok 1 zone_device"])
+
+    assert heard.verdicts(["zone_device"])[1] == ["zone_device: the KUnit suite failed"]
+
+
+def test_a_console_without_a_filesystem_is_read_as_the_log() -> None:
+    lines = [line for line in STORY if line.startswith("[")]
+
+    assert guestlog.read(lines).suites == {"zone_device": False}
+
+
+def test_the_kernels_complaints_are_failures() -> None:
+    complaints = [
+        "[    1.0] WARNING: CPU: 0 PID: 1 at mm/page_alloc.c:1 f+0x1/0x2",
+        "[    1.0] BUG: KASAN: slab-out-of-bounds in f+0x1/0x2",
+        "[    1.0] rcu: INFO: rcu_sched self-detected stall on CPU",
+        "[    1.0] WARNING: possible circular locking dependency detected",
+        "[    1.0][  T12] Kernel panic - not syncing: Attempted to kill init!",
+    ]
+    innocent = [
+        "[    1.0] tsc: Marking TSC unstable due to TSCs unsynchronized",
+        "[    1.0] debug: ignoring loglevel setting.",
+        "[    1.0] rcu: Hierarchical RCU implementation.",
+    ]
+
+    assert len(guestlog.read(complaints).complaints) == len(complaints)
+    assert guestlog.read(innocent).complaints == []
+
+
+def test_silence_is_no_pass() -> None:
+    heard = guestlog.read([])
+
+    assert not heard.finished
+    assert heard.verdicts(["zone_device"])[1]
