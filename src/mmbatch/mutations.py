@@ -109,7 +109,7 @@ def fits(mutation: Mutation, spliced: Path) -> bool:
     raise MmbatchError(
         f"make the mistake '{mutation.name}'",
         f"its text stands {count} times in {mutation.file} instead of once",
-        "bring mutations.toml up to date with the code",
+        "bring check.toml up to date with the code",
     )
 
 

@@ -139,5 +139,6 @@ class Table:
 
 def wrong(path: Path, found: str) -> MmbatchError:
     """Return the error of a wrong manifest."""
-    place = f"speedups/{path.parent.parent.name}/splice/{path.name}"
+    room = path.parent.parent if path.parent.name == "splice" else path.parent
+    place = f"speedups/{room.name}/{path.relative_to(room)}"
     return MmbatchError(f"read {place}", found, "correct the manifest", ExitCode.USAGE)
