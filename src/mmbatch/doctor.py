@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from mmbatch import kernels, machine, packages
+from mmbatch import guestneeds, kernels, machine, packages
 from mmbatch.apt import source_files
 from mmbatch.apt_sources import find_mirror
 from mmbatch.cache import Cache, free_bytes
@@ -203,6 +203,15 @@ def _notes() -> Iterator[Check]:
     )
     yield Check("hypervisor", State.OK, here.hypervisor or "none")
     yield _apt()
+    yield _guests()
+
+
+def _guests() -> Check:
+    lacking = guestneeds.missing(("x86_64", "arm64"))
+    if not lacking:
+        return Check("guests", State.OK, "QEMU and what guests are made of")
+    remedy = packages.install_command(sorted(set(lacking.values())))
+    return Check("guests", State.NOTE, f"no {' and no '.join(lacking)}", remedy)
 
 
 def _cache_notes() -> Iterator[Check]:
