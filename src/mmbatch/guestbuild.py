@@ -148,6 +148,7 @@ def build(
         if not stamp.exists() or stamp.read_text(encoding="utf-8") != key.hexdigest():
             say(f"building Linux {source.release} for {wanted.flavour} (the first takes minutes)")
             require_space(place, _BUILD_BYTES, f"build Linux {source.release}")
+            _forget_orphans(cache)
             stamp.unlink(missing_ok=True)
             tree = _prepare_tree(place, source, spliced)
             _make(tree, output, wanted, text, jobs, log, source.release)
@@ -161,6 +162,13 @@ def build(
         tuple(sorted(output.glob("lib/*.ko"))),
         hashlib.sha256(config).hexdigest(),
     )
+
+
+def _forget_orphans(cache: Cache) -> None:
+    """Remove what was built from trees that are no longer in the cache."""
+    for path in cache.builds.glob("guest-*"):
+        if not (cache.trees / path.name.removeprefix("guest-")).exists():
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def _make(

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import click
 
-from mmbatch import guest, qemu
+from mmbatch import guest, guestbench, guestneeds, kernels, qemu
+from mmbatch.cache import Cache
 from mmbatch.console import Console
 from mmbatch.errors import ExitCode
 from mmbatch.guest import Workshop
@@ -18,6 +19,10 @@ from mmbatch.guestbuild import GuestKernel
 from mmbatch.qemu import Booted
 
 _SLOWER = {"": 1.0, "debug": 4.0, "kasan": 6.0}
+_ALL = ("x86_64", "arm64")
+_USUAL_GIB = 4
+_USUAL_REBINDS = 30
+_USUAL_ROUNDS = 6
 _DEBUG_REBINDS = 5
 _DEBUG_GIB = 4
 
@@ -69,6 +74,24 @@ def stages(arches: Iterable[str], kind: str | None, size_gib: int, rebinds: int)
         fewer = min(rebinds, _DEBUG_REBINDS)
         chosen.append(Stage(f"{arch}-{wanted}", arch, wanted, min(size_gib, _DEBUG_GIB), fewer))
     return chosen
+
+
+def run_all(console: Console, cache: Cache, *, install: bool) -> int:
+    """Do what `make test` asks of guests, on the newest kernel that can be had.
+
+    Args:
+        console: told of each stage and how it ended.
+        cache: where kernels are built and kept.
+        install: may use apt to install what is missing.
+    """
+    guestneeds.ensure(_ALL, console.say, install=install, log=cache.logs / "apt-install.log")
+    source = kernels.resolve(cache, None, None, console.say, console.progress)
+    manifests = guest.choose_speedups(source)
+    workshop = Workshop(cache, source, manifests, (), guest.cpus(), console.say)
+    ended = run_stages(console, workshop, stages(_ALL, None, _USUAL_GIB, _USUAL_REBINDS))
+    request = guestbench.Request(_USUAL_GIB, _USUAL_ROUNDS, None, None)
+    counted = guestbench.run(console, workshop, request, None)
+    return ended or counted
 
 
 def run_stages(console: Console, workshop: Workshop, chosen: Iterable[Stage]) -> int:

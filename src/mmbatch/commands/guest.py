@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from mmbatch import doctor, guest, guestneeds, guesttest, kernels
+from mmbatch import doctor, guest, guestbench, guestneeds, guesttest, kernels
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode
@@ -106,8 +106,6 @@ def test(
 @output_options
 def bench(console: Console, /, size: str, rounds: int, json_file: Path | None, **where: Any) -> int:
     """Count instructions, base against patched, in one boot that is the same every time."""
-    from mmbatch import guestbench
-
     workshop = _workshop(console, ("x86_64",), **where)
     request = guestbench.Request(guesttest.size_gib(size), rounds, where["kernel"], where["tree"])
     return guestbench.run(console, workshop, request, json_file)
