@@ -123,6 +123,7 @@ class _Stage:
     def __init__(self) -> None:
         self.text = ""
         self.problem: str | None = None
+        self.skipped: str | None = None
 
     def judge(self, event: samples.Check) -> None:
         """Take what a check said."""
@@ -145,7 +146,9 @@ def _stage(title: str, say: Callable[[str], None], tally: Tally) -> Iterator[_St
     except MmbatchError as error:
         stage.problem = str(error)
     seconds = time.monotonic() - start
-    if stage.problem is None:
+    if stage.skipped is not None:
+        tally.skipped.append(f"{title}: {stage.skipped}")
+    elif stage.problem is None:
         tally.passed += 1
         say(f"ok    {title}: {stage.text} ({seconds:.0f} s)")
     else:
@@ -154,7 +157,7 @@ def _stage(title: str, say: Callable[[str], None], tally: Tally) -> Iterator[_St
 
 
 def _check(program: Path, stride: int, *, sanitized: bool = False) -> samples.Check:
-    """Run a program's check; a program that dies has failed it."""
+    """Run a program's check; a program that dies, be it at its very end, has failed it."""
     result = process.run(
         [program, f"--check={stride}"],
         tried="run the check",
@@ -164,7 +167,7 @@ def _check(program: Path, stride: int, *, sanitized: bool = False) -> samples.Ch
     )
     for number, line in enumerate(result.stdout.splitlines(), 1):
         event = samples.parse(line, number)
-        if isinstance(event, samples.Check):
+        if isinstance(event, samples.Check) and (result.rc == 0 or not event.good):
             return event
     words = [line for line in result.stderr.splitlines() if line.strip()]
     said = next((line for line in words if "ERROR:" in line or "hosted:" in line), None)
@@ -176,13 +179,13 @@ def _try_mutation(
 ) -> None:
     """See that a mistake is caught; count it as a stage."""
     title = f"{name}, mistake '{mutation.name}'"
-    if not mutations.fits(mutation, bench.spliced.path):
-        tally.skipped.append(f"{title}: this release does not have the code")
-        return
     with (
         _stage(title, say, tally) as stage,
         disk.temporary_dir(bench.cache.builds, "mutant") as work,
     ):
+        if not mutations.fits(mutation, bench.spliced.path):
+            stage.skipped = "this release does not have the code"
+            return
         tree = hostedbuild.objects(
             bench.cache,
             bench.source,

@@ -8,6 +8,7 @@ variant time.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -255,7 +256,8 @@ def write(path: Path, record: Record) -> None:
             f"write {path}", error.strerror or str(error), "choose another place for --json"
         ) from None
     finally:
-        beside.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            beside.unlink()
 
 
 def read(path: Path) -> Record:

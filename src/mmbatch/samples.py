@@ -14,6 +14,7 @@ from dataclasses import MISSING, asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, ClassVar
 
+from mmbatch.disk import atomic_write
 from mmbatch.errors import MmbatchError
 
 BASE = "base"
@@ -224,8 +225,8 @@ def read_events(path: Path) -> tuple[list[Event], list[Note]]:
 
 
 def write_events(path: Path, events: Iterable[Event]) -> None:
-    """Write events to `path`, one JSON line each."""
-    path.write_text("".join(dump(event) + "\n" for event in events), encoding="utf-8")
+    """Write events to `path`, one JSON line each; all of them or none."""
+    atomic_write(path, "".join(dump(event) + "\n" for event in events))
 
 
 def digest(events: Iterable[Event]) -> str:

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shlex
+import tempfile
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -26,7 +28,7 @@ from mmbatch import (
     samples,
     splice,
 )
-from mmbatch.cache import Cache
+from mmbatch.cache import Cache, error_from_os
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode, MmbatchError
 
@@ -107,6 +109,7 @@ def command(
     """
     started = datetime.now().astimezone().isoformat(timespec="seconds")
     _check_options(options, features)
+    _check_places(output, json_file)
     cache = Cache.open()
     manifests = manifest.load_with_needs(checkout.SPEEDUPS, speedup)
     doctor.ensure(console.say, install=install)
@@ -171,6 +174,25 @@ def _check_options(options: tuple[str, ...], features: tuple[str, ...]) -> None:
             raise MmbatchError(
                 f"read --cpu {feature}", "it is not FEATURE=0 or 1", "write it so", ExitCode.USAGE
             )
+
+
+def _check_places(output: Path | None, json_file: Path | None) -> None:
+    """Raise MmbatchError if the results could not be written: now, not after the measuring."""
+    places = []
+    if output is not None:
+        folders = (output, *output.absolute().parents)
+        places.append(("-o", next(folder for folder in folders if folder.exists())))
+    if json_file is not None:
+        places.append(("--json", json_file.parent))
+    for option, place in places:
+        try:
+            with tempfile.TemporaryFile(dir=place):
+                pass
+        except OSError as error:
+            reason = error_from_os(error, "").found if error.errno != errno.ENOENT else "not there"
+            raise MmbatchError(
+                f"write results into {place}", reason, f"choose another place with {option}"
+            ) from error
 
 
 def _reproducer(
