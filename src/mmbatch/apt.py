@@ -111,7 +111,7 @@ class Apt:
         sizes = (stage.size(package, version) for stage in self._stages if stage.has_indexes())
         return next((size for size in sizes if size is not None), None)
 
-    def _lock(self) -> contextlib.AbstractContextManager[None]:
+    def _lock(self) -> contextlib.AbstractContextManager[object]:
         return self._cache.lock("apt", "fetches packages of Debian", self._say)
 
     def _find(self, package: str) -> tuple[State | None, list[tuple[str, str]]]:

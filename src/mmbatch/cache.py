@@ -111,10 +111,11 @@ class Cache:
     @contextlib.contextmanager
     def lock(
         self, name: str, doing: str = "", say: Callable[[str], None] | None = None
-    ) -> Generator[None, None, None]:
-        """Hold a lock against all other mmbatch processes on this cache.
+    ) -> Generator[int, None, None]:
+        """Hold a lock against all other mmbatch processes on this cache; yield its open file.
 
-        The system lets go of it when the holder ends, however it ends.
+        The system lets go of it when the holder ends, however it ends, and all programs that
+        were given the file (`process.run(keep=...)`).
 
         Args:
             name: what is locked; safe as a file name.
@@ -140,7 +141,7 @@ class Cache:
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, f"{os.getpid()} {doing}".encode(), 0)
             self._held.add(name)
-            yield
+            yield handle
         finally:
             self._held.discard(name)
             os.close(handle)

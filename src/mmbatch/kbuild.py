@@ -67,7 +67,7 @@ def configure(
     wanted = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     path = cache.builds / f"{source.ident}-{wanted}"
     log = cache.logs / f"build-{path.name}.log"
-    with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say):
+    with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say) as held:
         if not (path / _STAMP).exists():
             for half in cache.builds.glob(f"{source.ident}-*"):
                 if not (half / _STAMP).exists():
@@ -76,7 +76,7 @@ def configure(
             say(f"building the objects of Linux {source.release} that matter")
             require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
             with _half_built(path):
-                _make(source, path, text, options, objects, jobs, log)
+                _make(source, path, text, options, objects, jobs, log, held)
         os.utime(path)
     return ObjectTree(source, path, hashlib.sha256((path / ".config").read_bytes()).hexdigest())
 
@@ -103,14 +103,18 @@ def _make(
     objects: Sequence[str],
     jobs: int,
     log: Path,
+    held: int,
 ) -> None:
-    """Configure a kernel in a folder and make objects there; see `configure`."""
+    """Configure a kernel in a folder and make objects there; see `configure`.
+
+    When we are killed, make's children live on for a while: they keep the lock that is `held`.
+    """
     allconfig = path / "mmbatch.config"
     allconfig.write_text(config, encoding="utf-8")
     make = ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
     environment = {"KCONFIG_ALLCONFIG": str(allconfig)}
     tried = f"configure Linux {source.release}"
-    process.run([*make, "allnoconfig"], tried=tried, env=environment, log=log)
+    process.run([*make, "allnoconfig"], tried=tried, env=environment, log=log, keep=held)
     check_options(path / ".config", options, source.release)
     for goals in (["prepare"], *_groups(objects)):
         process.run(
@@ -118,6 +122,7 @@ def _make(
             tried=f"build {' '.join(goals)} of Linux {source.release}",
             log=log,
             timeout_s=_TIMEOUT_S,
+            keep=held,
         )
 
 

@@ -40,6 +40,7 @@ def run(
     errors: str = "replace",
     foreground: bool = False,
     finish: bool = False,
+    keep: int | None = None,
 ) -> Result:
     """Run a program to its end; it and all its children are gone when this returns or raises.
 
@@ -53,10 +54,9 @@ def run(
         check: raise when it ends with anything but 0.
         stdin: text for its standard input; none means an empty one.
         errors: how to decode output that is not UTF-8, as `bytes.decode` takes it.
-        foreground: leave it in our process group, on our terminal, printing there; for sudo
-            and the like, which ask for a password.
-        finish: let it come to its end when we are interrupted, and only then stop; for what
-            must not be broken off, such as dpkg.
+        foreground: leave it in our process group, on our terminal; for sudo and the like.
+        finish: let it come to its end when we are interrupted, as dpkg must, and only then stop.
+        keep: a file that it and its children keep open: a lock that outlives our kill -9.
 
     Returns:
         Its exit status and output.
@@ -76,9 +76,10 @@ def run(
         given.write((stdin or "").encode())
         given.seek(0)
         start = out.tell()
-        with _started(
-            argv, tried, cwd=cwd, env=env, stdin=given, stdout=out, stderr=err, guard=not finish
-        ) as process:
+        pipes = {"stdin": given, "stdout": out, "stderr": err}
+        fds = () if keep is None else (keep,)
+        guard = not finish
+        with _started(argv, tried, cwd=cwd, env=env, **pipes, guard=guard, fds=fds) as process:
             try:
                 _wait(process, timeout_s, finish)
             except subprocess.TimeoutExpired:
@@ -183,6 +184,7 @@ def _started(
     stdout: IO[bytes] | int,
     stderr: IO[bytes] | int,
     guard: bool = True,
+    fds: tuple[int, ...] = (),
 ) -> Generator[subprocess.Popen[bytes], None, None]:
     """Start a program in a process group of its own, and stop the group on the way out."""
     try:
@@ -194,6 +196,7 @@ def _started(
             stdout=stdout,
             stderr=stderr,
             start_new_session=True,
+            pass_fds=fds,
         )
     except OSError as error:
         raise MmbatchError(
