@@ -35,6 +35,8 @@ use_dax_mount() {
 	return $ended
 }
 
+listed() { daxctl list | grep -q '"chardev"'; }
+
 # How often a driver is bound again with a method.
 how_often() { [ "$1" = auto ] && echo "$REBINDS" || echo "$OTHER_REBINDS"; }
 
@@ -56,6 +58,7 @@ fsdax() {
 devdax() {
 	check "devdax: namespace" namespace -m devdax -a 2M -M dev || return
 	device=$(bound dax_pmem)
+	check "devdax: daxctl sees it" listed
 	for method in $METHODS; do
 		echo "$method" >$METHOD 2>/dev/null || continue
 		n=$(how_often "$method")

@@ -79,7 +79,7 @@ def make(
     Args:
         programs: real programs of this machine; they go to /bin with all their libraries.
         files: what else, name to content; all of it can be executed.
-        busybox: a static one.
+        busybox: the shell, and most of its tools.
 
     Raises:
         MmbatchError: a program or a library is not there.
@@ -94,6 +94,8 @@ def make(
     for applet in listed:
         if applet != "busybox":  # or the link would lead to itself
             archive.link(f"bin/{applet}", "busybox")
+    for library in _libraries(busybox):
+        archive.file(library.lstrip("/"), _content(Path(library)), 0o755)
     for program in programs:
         archive.file(f"bin/{program.name}", _content(program), 0o755)
         for library in _libraries(program):
@@ -115,5 +117,7 @@ def _content(path: Path) -> bytes:
 
 
 def _libraries(program: Path) -> list[str]:
-    said = run(["ldd", os.fspath(program)], tried=f"list the libraries of {program.name}").stdout
+    """Return the paths of a program's libraries; a static one has none, and ldd says so."""
+    tried = f"list the libraries of {program.name}"
+    said = run(["ldd", os.fspath(program)], tried=tried, check=False).stdout
     return re.findall(r"(?:=>\s*|^\s*)(/\S+)\s+\(0x", said, re.M)
