@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from pathlib import Path
 from mmbatch import checkout, disk, hostedbuild, mutations, process, samples, splice
 from mmbatch.cache import Cache
 from mmbatch.errors import MmbatchError
+from mmbatch.kbuild import ObjectTree
 from mmbatch.kernels import Source
 from mmbatch.manifest import Manifest
 from mmbatch.mutations import Extras, Mutation
@@ -70,6 +72,18 @@ class Bench:
             sanitize=sanitize,
         ).path
 
+    def tree(self, options: tuple[str, ...]) -> ObjectTree:
+        """Make the kernel's own objects, which all mistakes of a configuration share."""
+        return hostedbuild.objects(
+            self.cache,
+            self.source,
+            self.manifest,
+            checkout.HOSTED,
+            options,
+            self.jobs,
+            self.say,
+        )
+
 
 def run(
     cache: Cache,
@@ -105,9 +119,18 @@ def run(
     with _stage(f"{name}, ASan and UBSan", say, tally) as stage:
         stage.judge(_check(bench.program(sanitize=True), _SANITIZED_STRIDE, sanitized=True))
     if mutants:
-        for mutation in extras.mutations:
-            if source.series in mutation.kernels:
-                _try_mutation(bench, mutation, name, say, tally)
+        chosen = [one for one in extras.mutations if source.series in one.kernels]
+        trees = {one.options: bench.tree(one.options) for one in chosen}
+        with ThreadPoolExecutor(jobs) as pool:
+            try:
+                for _ in pool.map(
+                    lambda one: _try_mutation(bench, one, trees[one.options], name, say, tally),
+                    chosen,
+                ):
+                    pass
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
 
 
 def _configs(extras: Extras, series: str) -> Iterator[tuple[str, tuple[str, ...]]]:
@@ -175,7 +198,12 @@ def _check(program: Path, stride: int, *, sanitized: bool = False) -> samples.Ch
 
 
 def _try_mutation(
-    bench: Bench, mutation: Mutation, name: str, say: Callable[[str], None], tally: Tally
+    bench: Bench,
+    mutation: Mutation,
+    tree: ObjectTree,
+    name: str,
+    say: Callable[[str], None],
+    tally: Tally,
 ) -> None:
     """See that a mistake is caught; count it as a stage."""
     title = f"{name}, mistake '{mutation.name}'"
@@ -186,20 +214,10 @@ def _try_mutation(
         if not mutations.fits(mutation, bench.spliced.path):
             stage.skipped = "this release does not have the code"
             return
-        tree = hostedbuild.objects(
-            bench.cache,
-            bench.source,
-            bench.manifest,
-            checkout.HOSTED,
-            mutation.options,
-            bench.jobs,
-            bench.say,
-        )
         (work / "tree").mkdir()
         mutated = mutations.mutate(mutation, bench.spliced.path, work / "tree")
-        log = bench.cache.logs / "mutant.log"
         program = hostedbuild.link(
-            work, tree, mutated, bench.manifest, checkout.HOSTED, bench.jobs, log
+            work, tree, mutated, bench.manifest, checkout.HOSTED, 1, work / "mutant.log"
         )
         event = _check(program, _MUTANT_STRIDE)
         if event.good:
