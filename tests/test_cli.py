@@ -149,6 +149,21 @@ def test_a_reader_that_leaves_is_no_error() -> None:
         assert done.stderr == ""
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_error(closed: str, tmp_path: Path) -> None:
+    script = f"'{sys.executable}' -m mmbatch doctor --json '{tmp_path}/out' {closed}"
+    done = subprocess.run(
+        ["sh", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=dict(os.environ, PYTHONPATH=SOURCES, MMBATCH_CACHE=str(tmp_path / "cache")),
+    )
+    assert done.returncode in (0, 1)
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "out").read_text().startswith("{")
+
+
 SLOW = """
 import sys, time, importlib
 from types import SimpleNamespace

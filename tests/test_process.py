@@ -143,6 +143,14 @@ def test_child_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not [line for line in said if line.startswith(("MAKEFLAGS=", "GIT_DIR="))]
 
 
+def test_a_home_is_never_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one, spatch dies of an exception."""
+    monkeypatch.delenv("HOME", raising=False)
+    assert "HOME=/nonexistent" in run(["env"], tried="x").stdout.splitlines()
+    monkeypatch.setenv("HOME", "/home/user")
+    assert "HOME=/home/user" in run(["env"], tried="x").stdout.splitlines()
+
+
 def test_output_that_is_no_utf8_is_no_error() -> None:
     assert run(["printf", r"a\377b"], tried="x").stdout == "a\N{REPLACEMENT CHARACTER}b"
     kept = run(["printf", r"a\377b"], tried="x", errors="surrogateescape").stdout

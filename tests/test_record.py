@@ -4,7 +4,9 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
+import os
 import statistics as plain_statistics
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -176,3 +178,18 @@ def test_no_key_may_be_missing(name: str) -> None:
     del data[name]
     with pytest.raises(MmbatchError, match=f"lacks {name}"):
         record.validate(data)
+
+
+def test_what_is_no_plain_file_is_written_into(tmp_path: Path) -> None:
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(target)
+    record.write(link, record_of(mixed()))
+    assert link.is_symlink()
+    assert record.read(target) == record_of(mixed())
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: target.write_bytes(pipe.read_bytes()))
+    reader.start()
+    record.write(pipe, record_of(few()))
+    reader.join()
+    assert pipe.is_fifo()
+    assert record.read(target) == record_of(few())

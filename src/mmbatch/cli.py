@@ -121,6 +121,17 @@ def _interrupted(error: BaseException) -> int:
     return 128 + ended.number if isinstance(ended, _Ended) else _INTERRUPTED
 
 
+def _open_closed_streams() -> None:
+    """Put nothing in the place of standard streams that we were started without."""
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        if getattr(sys, name) is None:
+            null = os.open(os.devnull, os.O_RDWR)
+            if null != number:
+                os.dup2(null, number)
+                os.close(null)
+            setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", closefd=False))
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line.
 
@@ -130,6 +141,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit code; nothing a user can cause leaves as a traceback.
     """
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:

@@ -85,6 +85,9 @@ def atomic_write(path: Path, content: bytes | str) -> None:
     data = content.encode() if isinstance(content, str) else content
     temporary: str | None = None
     try:
+        if is_special(path):
+            path.write_bytes(data)
+            return
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(prefix=temporary_prefix(path.name), dir=path.parent)
         with os.fdopen(handle, "wb") as file:
@@ -99,6 +102,11 @@ def atomic_write(path: Path, content: bytes | str) -> None:
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
+
+
+def is_special(path: Path) -> bool:
+    """Tell whether a path is a device, a pipe or a link: to be written into, not replaced."""
+    return path.is_symlink() or (path.exists() and not path.is_file())
 
 
 @contextlib.contextmanager

@@ -64,6 +64,7 @@ def child_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
         extra: variables to add, which win over all others.
     """
     env = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    env.setdefault("HOME", "/nonexistent")  # or spatch dies of an exception
     env |= {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     return env | dict(extra or {})
 

@@ -17,6 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from mmbatch.disk import is_special
 from mmbatch.errors import MmbatchError
 from mmbatch.machine import Machine
 from mmbatch.schema import SchemaError, load
@@ -244,10 +245,14 @@ def write(path: Path, record: Record) -> None:
     """
     data = to_dict(record)
     validate(data)
+    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        if is_special(path):
+            path.write_text(text, encoding="utf-8")
+            return
         with beside.open("w", encoding="utf-8") as stream:
-            stream.write(json.dumps(data, indent=1, allow_nan=False) + "\n")
+            stream.write(text)
             stream.flush()
             os.fsync(stream.fileno())
         beside.replace(path)

@@ -30,6 +30,7 @@ from mmbatch import (
 )
 from mmbatch.cache import Cache, error_from_os
 from mmbatch.console import Console, output_options
+from mmbatch.disk import is_special
 from mmbatch.errors import ExitCode, MmbatchError
 
 DEFAULT_SPEEDUP = "zone_device"
@@ -182,14 +183,16 @@ def _check_places(output: Path | None, json_file: Path | None) -> None:
     if output is not None:
         folders = (output, *output.absolute().parents)
         places.append(("-o", next(folder for folder in folders if folder.exists())))
-    if json_file is not None:
+    if json_file is not None and not is_special(json_file):
         places.append(("--json", json_file.parent))
     for option, place in places:
         try:
             with tempfile.TemporaryFile(dir=place):
                 pass
         except OSError as error:
-            reason = error_from_os(error, "").found if error.errno != errno.ENOENT else "not there"
+            reason = error_from_os(OSError(error.errno, error.strerror), "").found
+            if error.errno == errno.ENOENT:
+                reason = "there is no such folder, or none that takes files"
             raise MmbatchError(
                 f"write results into {place}", reason, f"choose another place with {option}"
             ) from error
