@@ -26,12 +26,29 @@ void hosted_set_pageblock(void *page, int type)
 }
 #endif
 
+#ifdef WANTED_cpus_read_lock
+void hosted_cpus_read_lock(void) asm("cpus_read_lock");
+void hosted_cpus_read_lock(void)
+{
+}
+
+void hosted_cpus_read_unlock(void) asm("cpus_read_unlock");
+void hosted_cpus_read_unlock(void)
+{
+}
+#endif
+
 #ifdef WANTED_ktime_get
 unsigned long hosted_ktime_get(void) asm("ktime_get");
 unsigned long hosted_ktime_get(void)
 {
 	return hosted_now_ns();
 }
+#endif
+
+#ifdef WANTED_scnprintf
+asm(".globl scnprintf\n"
+    "scnprintf: jmp hosted_format\n");
 #endif
 
 /* Nobody else wants this CPU. */

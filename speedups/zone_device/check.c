@@ -192,7 +192,7 @@ static void run_stepped(void *data)
 }
 
 /* Streaming stores have to be drained when the function returns. */
-static bool drained(const struct matrix *m, const struct combination *c)
+static bool drains(const struct matrix *m, const struct combination *c)
 {
 	struct stepped stepped = { c };
 	struct hosted_trace trace = {};
@@ -200,11 +200,16 @@ static bool drained(const struct matrix *m, const struct combination *c)
 	hosted_single_step(run_stepped, &stepped, &trace);
 	m->check->streamed += trace.streamed;
 	m->check->stepped++;
-	if (!trace.undrained)
-		return true;
-
-	describe(m, c, "streaming stores are not drained on return");
-	return false;
+	if (trace.undrained) {
+		describe(m, c, "streaming stores are not drained on return");
+		return false;
+	}
+	if (!shifts[c->shift] && !trace.streamed &&
+	    (!strcmp(m->method, "movnti") || !strcmp(m->method, "wide"))) {
+		describe(m, c, "a streaming method did not stream");
+		return false;
+	}
+	return true;
 }
 
 static bool run_methods(struct matrix *m, const struct combination *c)
@@ -237,7 +242,7 @@ static bool run_methods(struct matrix *m, const struct combination *c)
 		if (good && nr <= STEPPED_MOST && c->type == 0 && c->start == 0 &&
 		    (c->length == 65 || c->length == 513) &&
 		    strcmp(m->method, "movdir64b") && strcmp(m->method, "base"))
-			good = drained(m, c);
+			good = drains(m, c);
 	}
 	m->check->combinations++;
 	return good;
@@ -260,17 +265,26 @@ static bool pick(unsigned long number, struct combination *c)
 	return !number;
 }
 
-/* Large enough for "auto" to begin with a trial; starts within a section. */
+/* Bits that have nothing to do with the digits of @number. */
+static unsigned long scatter(unsigned long number)
+{
+	number = (number + 1) * 0x9e3779b97f4a7c15UL;
+	number = (number ^ (number >> 32)) * 0xbf58476d1ce4e5b9UL;
+	return number >> 24;
+}
+
+/* Large enough for "auto" to begin with a trial; starts with a section or in it. */
 static bool run_big(struct matrix *m)
 {
 	static const unsigned int shift_of[] = { 0, 4 };
-	struct combination c = { .start = 1 };
+	struct combination c = {};
 	unsigned int i, altmap;
 
 	for (i = 0; i < ARRAY_SIZE(shift_of); i++) {
 		for (altmap = 0; altmap < 2; altmap++) {
 			c.shift = shift_of[i];
 			c.altmap = altmap;
+			c.start = altmap;
 			c.type = 3;
 			c.length = BIG_SECTIONS * PAGES_PER_SECTION + 512;
 			if (!run_methods(m, &c))
@@ -282,7 +296,7 @@ static bool run_big(struct matrix *m)
 
 int zone_device_check(struct hosted_check *check)
 {
-	unsigned long i, bytes = ROOM * sizeof(struct page);
+	unsigned long i, spread, bytes = ROOM * sizeof(struct page);
 	unsigned long blocks = ROOM / pageblock_nr_pages + 1;
 	struct matrix m = { .check = check };
 	struct combination c;
@@ -299,11 +313,12 @@ int zone_device_check(struct hosted_check *check)
 
 	for (i = 0; pick(i, &c); i += check->stride) {
 		/* Spread over the cross product rather than multiply it. */
-		c.nid = i % 2;
-		c.early = i / 2 % 2;
-		c.two_ranges = i % 7 == 3 && shifts[c.shift] < 18;
-		hosted_layout = i % HOSTED_LAYOUTS;
-		if (shifts[c.shift] == 18 && (i * 2654435761UL >> 8) % 8)
+		spread = scatter(i);
+		c.nid = spread % 2;
+		c.early = spread / 2 % 2;
+		c.two_ranges = spread / 4 % 8 == 0 && shifts[c.shift] < 18;
+		hosted_layout = spread / 32 % HOSTED_LAYOUTS;
+		if (shifts[c.shift] == 18 && spread / 128 % 8)
 			continue;
 		if (!run_methods(&m, &c))
 			return -1;

@@ -12,8 +12,9 @@
  * - Bounds: exactly the descriptors that the slow path writes are written.
  *   Those of an altmap's own memory lie in front of the range and stay as
  *   memmap_init_range() made them.
- * - Ordering: when zone_device_memmap_init() returns, every descriptor is
- *   visible to whoever sees a later store of this CPU.
+ * - Ordering: when zone_device_memmap_init() returns, all descriptors are
+ *   ordered like plain stores of this CPU, streamed or not. Whoever publishes
+ *   the range needs the barriers that it needs behind the slow path.
  * - Sleeping: may reschedule at section boundaries, as the slow path does.
  * - Left to the slow path: calls with the page_ref_set tracepoint on, since a
  *   copied refcount raises no event, and KASAN and KMSAN builds, which cannot
@@ -27,6 +28,9 @@
  * reads and changes them, and a line that was just streamed is a long way off.
  */
 #define ZONE_DEVICE_PLAIN		3UL
+
+/* What a compound takes besides its streamed tails, in descriptors. */
+#define ZONE_DEVICE_COMPOUND_COST	16UL
 
 static void zone_device_pause(struct zone_device_run *run)
 {
@@ -101,7 +105,7 @@ static void zone_device_fill_compound(struct zone_device_run *run,
 	prep_compound_head(head, order);
 	for (; i < plain; i++)
 		zone_device_put(head + i, &run->tail);
-	run->credit -= min(run->credit, plain);
+	run->credit -= min(run->credit, ZONE_DEVICE_COMPOUND_COST);
 
 	zone_device_stamp(run, head + plain, &run->tail, nr - plain);
 	zone_device_mark_pageblocks(pfn, nr);
@@ -215,7 +219,7 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn,
 	pfn = zone_device_choose(&run, start_pfn, end_pfn);
 	zone_device_fill(&run, pfn, end_pfn);
 
-	/* The caller publishes the memmap with plain stores. */
+	/* A barrier of the caller's does not order streaming stores. */
 	if (run.method->streaming)
 		memcpy_streaming_drain();
 

@@ -13,9 +13,10 @@ struct vmem_altmap;
  * @name: what the parameter, the log, the tests and the benchmark call it
  * @streaming: the stores bypass the cache, and a drain is owed after them
  * @usable: whether this CPU and this size of struct page allow it
+ * @ready: whether the context allows it too, or NULL when every one does
  * @begin: enter the state that @stamp needs, or NULL.  It may disable
- *	   preemption: at most ZONE_DEVICE_BATCH descriptors are written before
- *	   @end, and nothing in between sleeps.
+ *	   preemption and softirqs: at most ZONE_DEVICE_BATCH descriptors are
+ *	   written before @end, and nothing in between sleeps.
  * @stamp: write @nr copies of @tmpl, at least one, from @page on
  * @end: leave that state, or NULL
  */
@@ -23,6 +24,7 @@ struct zone_device_method {
 	const char *name;
 	bool streaming;
 	bool (*usable)(void);
+	bool (*ready)(void);
 	void (*begin)(void);
 	void (*stamp)(struct page *page, const struct page *tmpl,
 		      unsigned long nr);
@@ -30,10 +32,10 @@ struct zone_device_method {
 };
 
 /*
- * 256 KiB of 64-byte descriptors: under 100 us wherever memory takes more than
- * 2.6 GB/s, and long enough that @begin and @end vanish in it.
+ * 64 KiB of 64-byte descriptors: under 100 us wherever memory takes more than
+ * 0.7 GB/s, and long enough that @begin and @end vanish in it.
  */
-#define ZONE_DEVICE_BATCH	4096UL
+#define ZONE_DEVICE_BATCH	1024UL
 
 unsigned long zone_device_memmap_init(unsigned long start_pfn,
 				      unsigned long end_pfn,

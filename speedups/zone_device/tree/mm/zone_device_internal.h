@@ -6,6 +6,7 @@
 
 #include <linux/align.h>
 #include <linux/cacheinfo.h>
+#include <linux/cpu.h>
 #include <linux/ktime.h>
 #include <linux/memremap.h>
 #include <linux/minmax.h>

@@ -9,7 +9,9 @@
  * - A memmap that fits into the cache gets the plain copy. It is likely read
  *   next, and streaming would have to evict what the cache may hold of it.
  * - A large one is begun with a few sections of each method, timed. The fastest
- *   does the rest, and is remembered for its kind of backing.
+ *   does the rest, and is remembered for its kind of backing. This takes less
+ *   than one part in 50 of 100 GB, unless a method is far slower than the copy
+ *   and a compound is larger than a section, which cannot be left in its midst.
  * - What lies between uses what is remembered for its kind of backing, or the
  *   first method of the architecture that this CPU has.
  */
@@ -27,8 +29,14 @@
 /* Each method is timed this often; the best time counts. */
 #define ZONE_DEVICE_ROUNDS	3
 
-/* One part in this many may be spent on one round of all methods. */
+/* A range is large when one round of all methods is one part in this many. */
 #define ZONE_DEVICE_TRIAL_SHARE	32
+
+/* A method has to win by one part in this many to replace a preferred one. */
+#define ZONE_DEVICE_MARGIN	64
+
+/* A section is timed in pieces, to leave a method that is slow on it early. */
+#define ZONE_DEVICE_PIECES	8
 
 #define ZONE_DEVICE_MAX_METHODS	8
 
@@ -147,19 +155,27 @@ bool zone_device_is_off(void)
 	return READ_ONCE(zone_device_chosen) == &zone_device_base;
 }
 
-/* The largest cache that this CPU writes through. */
+/* The size of the largest cache of this CPU. */
 static unsigned long zone_device_llc(void)
 {
 	struct cpu_cacheinfo *ci = get_cpu_cacheinfo(raw_smp_processor_id());
 	unsigned long size = 0;
 	unsigned int i;
 
+	/* The list is made anew when its CPU comes back. */
+	cpus_read_lock();
 	if (ci && ci->info_list) {
 		for (i = 0; i < ci->num_leaves; i++)
 			size = max_t(unsigned long, size, ci->info_list[i].size);
 	}
+	cpus_read_unlock();
 
 	return size ?: ZONE_DEVICE_DEFAULT_LLC;
+}
+
+static bool zone_device_can(const struct zone_device_method *method)
+{
+	return method->usable() && (!method->ready || method->ready());
 }
 
 static const struct zone_device_method *zone_device_default(void)
@@ -168,33 +184,71 @@ static const struct zone_device_method *zone_device_default(void)
 	unsigned int i;
 
 	for (i = 0; (method = zone_device_method_at(i)); i++) {
-		if (method->usable())
+		if (zone_device_can(method))
 			return method;
 	}
 
 	return &zone_device_copy;
 }
 
+/*
+ * Time @method on @nr PFNs. Once it has taken twice @best it has lost, and
+ * @run's method does the rest.
+ *
+ * Return: nanoseconds, or U64_MAX for a method that has lost.
+ */
 static u64 zone_device_time(struct zone_device_run *run,
-			    const struct zone_device_method *method,
+			    const struct zone_device_method *method, u64 best,
 			    unsigned long pfn, unsigned long nr)
 {
-	u64 start;
+	unsigned long piece = max_t(unsigned long, nr / ZONE_DEVICE_PIECES,
+				    pgmap_vmemmap_nr(run->pgmap));
+	const struct zone_device_method *fallback = run->method;
+	unsigned long end_pfn = pfn + nr;
+	u64 start, time = 0;
 
 	cond_resched();
 	run->method = method;
 	start = ktime_get_ns();
-	zone_device_fill(run, pfn, pfn + nr);
-	if (method->streaming)
-		memcpy_streaming_drain();
+	while (pfn < end_pfn && time / 2 <= best) {
+		zone_device_fill(run, pfn, pfn + piece);
+		pfn += piece;
+		if (method->streaming)
+			memcpy_streaming_drain();
+		time = ktime_get_ns() - start;
+	}
+	run->method = fallback;
+	zone_device_fill(run, pfn, end_pfn);
 
-	return ktime_get_ns() - start;
+	return pfn < end_pfn ? U64_MAX : time;
+}
+
+/* One line of what a trial found, for whoever asks why. */
+static void zone_device_tell(const struct zone_device_method *const *tried,
+			     const u64 *best, unsigned int nr, unsigned long unit,
+			     const struct zone_device_method *winner, bool altmap)
+{
+	char figures[160];
+	unsigned int i, at = 0;
+
+	figures[0] = '\0';
+	for (i = 0; i < nr; i++) {
+		if (best[i] == U64_MAX)
+			at += scnprintf(figures + at, sizeof(figures) - at,
+					" %s lost", tried[i]->name);
+		else
+			at += scnprintf(figures + at, sizeof(figures) - at,
+					" %s %llu ns", tried[i]->name, best[i]);
+	}
+	pr_debug("zone_device: %s for a memmap in %s, by the best of %u times on %lu PFNs:%s\n",
+		 winner->name, altmap ? "altmap" : "RAM", ZONE_DEVICE_ROUNDS,
+		 unit, figures);
 }
 
 /*
  * Begin a large range with some sections of each method, so that every one
- * meets the memory that it is to be chosen for, as cold as that is. A method
- * that took twice the time of the best is not asked again.
+ * meets the memory that it is to be chosen for, as cold as that is. The plain
+ * copy goes first: nothing is much slower than that without being given up.
  *
  * Return: the first PFN that is left, for the method now in @run.
  */
@@ -205,11 +259,11 @@ static unsigned long zone_device_try(struct zone_device_run *run,
 				   pgmap_vmemmap_nr(run->pgmap));
 	const struct zone_device_method *method, *tried[ZONE_DEVICE_MAX_METHODS];
 	unsigned int i, round, nr = 0, winner = 0;
-	u64 best[ZONE_DEVICE_MAX_METHODS];
+	u64 best[ZONE_DEVICE_MAX_METHODS], fastest = U64_MAX;
 	bool altmap = run->pgmap->flags & PGMAP_ALTMAP_VALID;
 
 	for (i = 0; (method = zone_device_method_at(i)); i++) {
-		if (method->usable() && nr < ZONE_DEVICE_MAX_METHODS) {
+		if (zone_device_can(method) && nr < ZONE_DEVICE_MAX_METHODS) {
 			best[nr] = U64_MAX;
 			tried[nr++] = method;
 		}
@@ -219,31 +273,30 @@ static unsigned long zone_device_try(struct zone_device_run *run,
 	    (end_pfn - pfn) / unit < nr * ZONE_DEVICE_TRIAL_SHARE)
 		return pfn;
 
-	/* Up to a whole section, which also brings the code into the cache. */
+	run->method = &zone_device_copy;
 	zone_device_fill(run, pfn, ALIGN(pfn, unit));
 	pfn = ALIGN(pfn, unit);
 
 	for (round = 0; round < ZONE_DEVICE_ROUNDS; round++) {
-		for (i = 0; i < nr; i++) {
-			if (round && best[i] / 2 > best[winner])
+		/* The last in the list is the copy. */
+		for (i = nr; i--; ) {
+			if (round && best[i] == U64_MAX)
 				continue;
-			best[i] = min(best[i], zone_device_time(run, tried[i], pfn, unit));
+			best[i] = min(best[i], zone_device_time(run, tried[i], fastest,
+								pfn, unit));
+			fastest = min(fastest, best[i]);
 			pfn += unit;
-		}
-		for (i = 0; i < nr; i++) {
-			if (best[i] < best[winner])
-				winner = i;
 		}
 	}
 
-	for (i = 0; i < nr; i++)
-		pr_debug("zone_device: %s takes %llu ns for %lu PFNs %s%s\n",
-			 tried[i]->name, best[i], unit,
-			 altmap ? "in altmap" : "in RAM",
-			 i == winner ? ", chosen" : "");
+	for (i = 1; i < nr; i++) {
+		if (best[i] < best[winner] - best[winner] / ZONE_DEVICE_MARGIN)
+			winner = i;
+	}
 
 	run->method = tried[winner];
 	WRITE_ONCE(zone_device_winner[altmap], tried[winner]);
+	zone_device_tell(tried, best, nr, unit, tried[winner], altmap);
 	return pfn;
 }
 
@@ -270,7 +323,7 @@ unsigned long zone_device_choose(struct zone_device_run *run, unsigned long pfn,
 		return pfn;
 
 	if (method != &zone_device_auto) {
-		if (method->usable && method->usable())
+		if (method->usable && zone_device_can(method))
 			run->method = method;
 		return pfn;
 	}
@@ -282,7 +335,7 @@ unsigned long zone_device_choose(struct zone_device_run *run, unsigned long pfn,
 		return pfn;
 
 	method = zone_device_remembered(altmap);
-	run->method = method && method->usable() ? method : zone_device_default();
+	run->method = method && zone_device_can(method) ? method : zone_device_default();
 
 	return zone_device_try(run, pfn, end_pfn);
 }

@@ -14,10 +14,11 @@
  *   must not overlap.
  * - This CPU: loads and stores that follow in program order see the copy, with
  *   or without a drain.
- * - Other CPUs: the stores may become visible late and out of order.  Before
- *   the copy is published by a plain store, memcpy_streaming_drain() has to be
- *   called.  A lock, an atomic read-modify-write or a context switch between
- *   the two does the same.
+ * - Other CPUs: until memcpy_streaming_drain() the stores may become visible
+ *   late and out of order, whatever barrier stands behind them.  After it they
+ *   are ordered like plain stores, so that publishing the copy still takes
+ *   smp_wmb() or a release.  On x86 a locked instruction or a context switch
+ *   between the two is a drain as well.
  * - Drain early enough: where a plain store follows to a line that was just
  *   streamed, draining first lets that line leave in one piece.  This is about
  *   speed, not about the result.

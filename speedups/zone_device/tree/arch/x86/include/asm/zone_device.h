@@ -40,13 +40,14 @@ struct zone_device_oword {
 	u64 word[2];
 };
 
-#define ZONE_DEVICE_OWORDS	(sizeof(struct page) / sizeof(struct zone_device_oword))
-
 static bool zone_device_wide_usable(void)
 {
-	return IS_ALIGNED(sizeof(struct page), sizeof(struct zone_device_oword)) &&
-	       ZONE_DEVICE_OWORDS >= 4 && ZONE_DEVICE_OWORDS <= 6 &&
-	       irq_fpu_usable();
+	return sizeof(struct page) == 64;
+}
+
+static bool zone_device_wide_ready(void)
+{
+	return irq_fpu_usable();
 }
 
 static void zone_device_wide_begin(void)
@@ -65,7 +66,7 @@ static void zone_device_wide_stamp(struct page *page, const struct page *tmpl,
 	const struct zone_device_oword *from = (const void *)tmpl;
 	struct zone_device_oword *to = (void *)page;
 
-	/* The memmap starts on a page and a descriptor is a multiple of 16. */
+	/* The memmap starts on a page, and a descriptor is four of these. */
 	if (WARN_ON_ONCE(!IS_ALIGNED((unsigned long)to, sizeof(*to)))) {
 		zone_device_movnti_stamp(page, tmpl, nr);
 		return;
@@ -79,20 +80,12 @@ static void zone_device_wide_stamp(struct page *page, const struct page *tmpl,
 	asm volatile("movdqu %0, %%xmm1" : : "m" (from[1]));
 	asm volatile("movdqu %0, %%xmm2" : : "m" (from[2]));
 	asm volatile("movdqu %0, %%xmm3" : : "m" (from[3]));
-	if (ZONE_DEVICE_OWORDS > 4)
-		asm volatile("movdqu %0, %%xmm4" : : "m" (from[4]));
-	if (ZONE_DEVICE_OWORDS > 5)
-		asm volatile("movdqu %0, %%xmm5" : : "m" (from[5]));
 
-	for (; nr; nr--, to += ZONE_DEVICE_OWORDS) {
+	for (; nr; nr--, to += 4) {
 		asm volatile("movntdq %%xmm0, %0" : "=m" (to[0]));
 		asm volatile("movntdq %%xmm1, %0" : "=m" (to[1]));
 		asm volatile("movntdq %%xmm2, %0" : "=m" (to[2]));
 		asm volatile("movntdq %%xmm3, %0" : "=m" (to[3]));
-		if (ZONE_DEVICE_OWORDS > 4)
-			asm volatile("movntdq %%xmm4, %0" : "=m" (to[4]));
-		if (ZONE_DEVICE_OWORDS > 5)
-			asm volatile("movntdq %%xmm5, %0" : "=m" (to[5]));
 	}
 }
 
@@ -100,6 +93,7 @@ static const struct zone_device_method zone_device_wide = {
 	.name		= "wide",
 	.streaming	= true,
 	.usable		= zone_device_wide_usable,
+	.ready		= zone_device_wide_ready,
 	.begin		= zone_device_wide_begin,
 	.stamp		= zone_device_wide_stamp,
 	.end		= zone_device_wide_end,
