@@ -164,6 +164,14 @@ def test_both_files_and_the_users_own(asked: Asked, tmp_path: Path) -> None:
     assert list((tmp_path / "cache" / "runs").iterdir()) == []
 
 
+def test_runs_of_one_second_do_not_share_a_folder(asked: Asked, tmp_path: Path) -> None:
+    for _ in range(8):
+        assert cli.main(["bench", "-q", "--repeats", "2"]) == ExitCode.GOOD
+    runs = list((tmp_path / "cache" / "runs").iterdir())
+    assert len(runs) == 8
+    assert all((run / "samples.jsonl").is_file() for run in runs)
+
+
 @pytest.mark.parametrize("option", ["-o", "--json"])
 def test_a_place_that_can_not_be_written_is_said_before_measuring(
     asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str

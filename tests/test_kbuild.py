@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch import kbuild
+from mmbatch import disk, kbuild
 from mmbatch.cache import Cache
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.kbuild import ObjectTree
@@ -169,6 +169,17 @@ def test_a_build_that_fails_leaves_nothing_and_is_tried_again(
         assert list(cache.builds.iterdir()) == []
         assert str(cache.logs) in caught.value.todo
     assert asked.read_text().count("broken.o") == 2
+
+
+def test_a_full_disk_is_told_when_the_programs_do_not(
+    asked: Path, configure: Configure, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not asked.exists()
+    monkeypatch.setattr(disk, "free_bytes", lambda path: 5000)
+    monkeypatch.setattr(kbuild, "_OBJECT_BYTES", 1)
+    with pytest.raises(MmbatchError, match=r"it needs 4 MB .* and 0 MB are free"):
+        configure("mm/broken.o")
+    assert list(cache.builds.iterdir()) == []
 
 
 def test_what_kill_minus_9_left_is_made_anew(

@@ -135,7 +135,8 @@ class Cache:
             except BlockingIOError:
                 if say is not None:
                     pid, _, what = os.pread(handle, 4096, 0).decode(errors="replace").partition(" ")
-                    say(f"waiting for another mmbatch (pid {pid}) that {what or 'works here'}")
+                    who = f"another mmbatch (pid {pid})" if pid else "another mmbatch"
+                    say(f"waiting for {who} that {what or 'works here'}")
                 fcntl.flock(handle, fcntl.LOCK_EX)
             with contextlib.suppress(OSError):
                 os.ftruncate(handle, 0)

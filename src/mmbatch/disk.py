@@ -67,9 +67,13 @@ def require_space(path: Path, needed_bytes: int, what: str) -> None:
     if free < needed_bytes:
         raise MmbatchError(
             what,
-            f"it needs {needed_bytes / 1e9:.1f} GB in {path} and {free / 1e9:.1f} GB are free",
+            f"it needs {_size(needed_bytes)} in {path} and {_size(free)} are free",
             "free some space, or set XDG_CACHE_HOME to a folder on another disk",
         )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.0f} MB"
 
 
 def atomic_write(path: Path, content: bytes | str) -> None:

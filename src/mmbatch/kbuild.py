@@ -21,6 +21,7 @@ _KEPT = 4
 _STAMP = ".mmbatch-complete"
 _TIMEOUT_S = 1800
 _OBJECT_BYTES = 200_000_000
+_ROOM_BYTES = 4_000_000
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,9 @@ def _half_built(path: Path) -> Generator[None, None, None]:
         (path / _STAMP).touch()
     except OSError as error:
         raise error_from_os(error, f"write {path.name}") from error
+    except MmbatchError:
+        require_space(path, _ROOM_BYTES, f"write {path.name}")  # few programs say it clearly
+        raise
     finally:
         if not (path / _STAMP).exists():
             shutil.rmtree(path, ignore_errors=True)

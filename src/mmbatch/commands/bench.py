@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import itertools
 import os
 import re
 import shlex
@@ -145,7 +147,8 @@ def command(
 
     here = machine.describe()
     hosted.require_memory(planned, hosted.available_memory(here.available_bytes))
-    folder = output or cache.runs / f"{started[:19].replace(':', '')}-{speedup}-{source.release}"
+    name = f"{started[:19].replace(':', '')}-{speedup}-{source.release}"
+    folder = output or _new_folder(cache.runs, name)
     folder.mkdir(parents=True, exist_ok=True)
     events = hosted.run(program.path, request, planned, console, folder / "hosted.log")
     samples.write_events(folder / "samples.jsonl", events)
@@ -196,6 +199,15 @@ def _check_places(output: Path | None, json_file: Path | None) -> None:
             raise MmbatchError(
                 f"write results into {place}", reason, f"choose another place with {option}"
             ) from error
+
+
+def _new_folder(parent: Path, name: str) -> Path:
+    """Make a folder that nobody else has, though they started in the same second."""
+    for more in itertools.chain([""], (f"-{number}" for number in itertools.count(2))):
+        with contextlib.suppress(FileExistsError):
+            (parent / f"{name}{more}").mkdir(parents=True)
+            return parent / f"{name}{more}"
+    raise AssertionError
 
 
 def _reproducer(
