@@ -169,11 +169,17 @@ static int zone_device_suite_init(struct kunit_suite *suite)
 {
 	void *map;
 
+	zone_device_want = vmalloc(MOST_BYTES);
+	if (!zone_device_want)
+		return -ENOMEM;
+
 	zone_device_resource = request_free_mem_region(&iomem_resource,
 						       SECTIONS * PAGES_PER_SECTION * PAGE_SIZE,
 						       "zone_device_kunit");
-	if (IS_ERR(zone_device_resource))
+	if (IS_ERR(zone_device_resource)) {
+		vfree(zone_device_want);
 		return PTR_ERR(zone_device_resource);
+	}
 
 	zone_device_owner.type = MEMORY_DEVICE_GENERIC;
 	zone_device_owner.range.start = zone_device_resource->start;
@@ -183,14 +189,14 @@ static int zone_device_suite_init(struct kunit_suite *suite)
 	if (IS_ERR(map)) {
 		release_mem_region(zone_device_resource->start,
 				   resource_size(zone_device_resource));
+		vfree(zone_device_want);
 		return PTR_ERR(map);
 	}
 
 	zone_device_base_pfn = PHYS_PFN(zone_device_resource->start);
 	zone_device_zone = page_zone(pfn_to_page(zone_device_base_pfn));
-	zone_device_want = vmalloc(MOST_BYTES);
 
-	return zone_device_want ? 0 : -ENOMEM;
+	return 0;
 }
 
 static void zone_device_suite_exit(struct kunit_suite *suite)

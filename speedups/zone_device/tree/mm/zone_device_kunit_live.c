@@ -73,7 +73,10 @@ void zone_device_kunit_publication(struct kunit *test)
 
 	for (round = 1; round <= ROUNDS && time_before(jiffies, late); round++) {
 		zone_device_kunit_init(&window);
-		/* What all callers do behind memmap_init_zone_device(). */
+		/*
+		 * A publisher's barrier. On x86 it orders the compiler only, so
+		 * what is seen to work there is the drain.
+		 */
 		smp_wmb();
 		WRITE_ONCE(reader.published, round);
 		/* Pairs with the reader's release: it is done with the memmap. */
