@@ -27,6 +27,10 @@ Booting from ROM..\x1bc@@ start 1.71
 [    0.200008]         ok 1 copy
 [    0.200009]     # zone_device_same_image: EXPECTATION FAILED at mm/zone_device_kunit.c:132
 [    0.200010]     Expected zone_device_kunit_same(&window) to be true, but is false
+[    0.200010]
+[    0.200010] type 1, order 9, 2 PFNs, altmap of 0
+[    0.200010]     # zone_device_same_image: EXPECTATION FAILED at mm/zone_device_kunit.c:132
+[    0.200010]     Expected zone_device_kunit_same(&window) to be true, but is false
 [    0.200011]         not ok 2 wide
 [    0.200012]         ok 3 movdir64b # SKIP this machine has no method movdir64b
 [    0.200013]     # zone_device_same_image: pass:1 fail:1 skip:1 total:3
@@ -63,7 +67,10 @@ def test_parameters_of_a_kunit_case_stand_for_it() -> None:
         ("zone_device.zone_device_empty", "skipped"),
     ]
     assert heard.suites == {"zone_device": False}
-    assert "EXPECTATION FAILED" in heard.cases[2].detail
+    assert heard.cases[2].detail == (
+        "mm/zone_device_kunit.c:132; Expected zone_device_kunit_same(&window) to be true, "
+        "but is false; type 1, order 9, 2 PFNs, altmap of 0 (and 1 more)"
+    )
 
 
 def test_a_suite_that_did_not_run_has_failed() -> None:

@@ -11,6 +11,7 @@ _STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])? ?")
 _RESULT = re.compile(
     r"^(?P<indent> *)(?P<word>ok|not ok) \d+(?: -)? ?(?P<name>[^#]*?)\s*(?P<rest>#.*)?$"
 )
+_EXPECTATION = re.compile(r"^# \S+: (?:EXPECTATION|ASSERTION) FAILED at ")
 _COMPLAINTS = re.compile(
     r"WARNING: |\bBUG: |\bKASAN: |\bUBSAN: |rcu:? .*(?:self-)?detected .*stall|"
     r"possible (?:circular|recursive) locking|inconsistent lock state|suspicious RCU usage|"
@@ -122,27 +123,34 @@ def _mark(heard: Heard, word: str, rest: str) -> None:
 def _read_ktap(heard: Heard, lines: Sequence[str]) -> None:
     """Read KTAP: suites at the left edge, cases one step in, parameters two."""
     waiting: list[tuple[int, str, str, str]] = []
-    said: list[str] = []
+    said: list[list[str]] = []
     for line in lines:
         match = _RESULT.match(line)
         if match is None:
-            if re.match(r" *# ", line) and ("EXPECTATION" in line or "ASSERTION" in line):
-                said.append(line.strip().removeprefix("# "))
-            elif said and re.match(r" {8,}\S", line) and "ok " not in line:
-                said.append(line.strip())
+            _hear(said, line.strip())
             continue
         depth = len(match["indent"]) // 4
         rest = match["rest"] or ""
         state = "skipped" if "SKIP" in rest.upper() else match["word"]
         detail = rest.lstrip("# ").removeprefix("SKIP").strip()
-        if state == "not ok":
-            detail, said = "; ".join(said[:3]), []
+        if state == "not ok" and said:
+            more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
+            detail = "; ".join(said[0]) + more
+        said.clear()
         if depth > 0:
             waiting.append((depth, match["name"], state, detail))
             continue
         heard.suites[match["name"]] = match["word"] == "ok"
         heard.cases += _named(match["name"], waiting)
-        waiting, said = [], []
+        waiting.clear()
+
+
+def _hear(said: list[list[str]], line: str) -> None:
+    """Add a line to what failed expectations say; each begins with its place in the source."""
+    if _EXPECTATION.search(line):
+        said.append([line.rpartition(" at ")[2]])
+    elif said and line and not re.match(r"#|KTAP version|\d+\.\.\d+", line):
+        said[-1].append(line)
 
 
 def _named(suite: str, waiting: Sequence[tuple[int, str, str, str]]) -> list[Case]:
