@@ -17,6 +17,7 @@ from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.process import run
 
+_STAGES = ("style and types", "kernels", "the tool", "equality")
 _LINTERS = (
     ("ruff", "check", "--no-cache", ".", "mmbatch"),
     ("ruff", "format", "--check", "--no-cache", ".", "mmbatch"),
@@ -53,7 +54,10 @@ def command(
         if not tool and not pytest_args:
             stages.append(("equality", lambda: check_verb.run_all(console, cache)))
     failed = [name for name, stage in stages if not _passes(name, stage, console)]
-    console.result(f"{len(stages) - len(failed)} passed, {len(failed)} failed, 0 skipped (stages)")
+    skipped = len(_STAGES) - len(stages)
+    console.result(
+        f"stages: {len(stages) - len(failed)} passed, {len(failed)} failed, {skipped} skipped"
+    )
     for name in failed:
         console.result(f"failed: {name}")
     return ExitCode.FAILED if failed else ExitCode.GOOD
