@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch import guestbench, initramfs, runs, samples
+from mmbatch import guestbench, initramfs, machine, record, report, runs, samples
 from mmbatch.guestlog import Case, Heard
 
 
@@ -69,3 +69,42 @@ def test_no_number_without_a_passed_suite_in_the_same_boot() -> None:
 
     for story in (unproven, failed):
         assert runs.collect(guestbench.events(story)).cases["fsdax"].times(samples.AUTO) == []
+
+
+def test_instructions_are_never_called_time() -> None:
+    result = report.build_record(
+        runs.collect(guestbench.events(heard())),
+        machine.describe(),
+        record.KernelInfo("7.3.4", "here", "0" * 64),
+        "./mmbatch guest bench",
+        "2026-11-21T05:00:00+00:00",
+        engine="guest-icount",
+    )
+
+    counted = guestbench.counted(result)
+
+    assert [row.verdict for row in counted.rows] == ["base", "fewer instructions"]
+    record.validate(record.to_dict(counted))
+    text = "\n".join(guestbench.table(counted))
+    assert "7.10 instructions a page, 8.03 times fewer" in text
+    assert "faster" not in text
+    assert list(guestbench.too_many(counted)) == []
+
+
+def test_the_gate_names_the_case_that_misses_it() -> None:
+    slow = heard()
+    slow.values = [
+        (name, 40000.0 if name.endswith("auto") else count) for name, count in slow.values
+    ]
+    result = report.build_record(
+        runs.collect(guestbench.events(slow)),
+        machine.describe(),
+        record.KernelInfo("7.3.4", "here", "0" * 64),
+        "./mmbatch guest bench",
+        "2026-11-21T05:00:00+00:00",
+        engine="guest-icount",
+    )
+
+    assert list(guestbench.too_many(result)) == [
+        "fsdax: auto takes 1.43 times fewer, and 3 times fewer is asked for"
+    ]

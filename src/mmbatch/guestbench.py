@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.guest import CONTROL, Workshop
 from mmbatch.guestlog import Heard
 from mmbatch.qemu import Booted
+from mmbatch.statistics import Verdict
 
 SPEEDUP = "zone_device"
 UNIT = "instructions"
@@ -53,7 +54,7 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     console.say(f"booting Linux {kernel.release} to count instructions ({request.size_gib} GB)")
     booted = guest.bench(workshop, kernel, request.size_gib, request.rounds)
     _require_result(workshop, booted)
-    result = report.build_record(
+    judged = report.build_record(
         runs.collect(list(events(booted.heard))),
         machine.describe(),
         record.KernelInfo(kernel.release, kernel.origin, kernel.config_sha256),
@@ -61,6 +62,7 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
         started,
         engine="guest-icount",
     )
+    result = counted(judged)
     name = f"{started[:19].replace(':', '')}-guest-{kernel.release}"
     folder = workshop.cache.runs / name
     folder.mkdir(parents=True, exist_ok=True)
@@ -73,7 +75,7 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     short = list(too_many(result))
     for sentence in short:
         console.result(f"FAILED {sentence}")
-    return ExitCode.FAILED if short else report.exit_code(result)
+    return ExitCode.FAILED if short else report.exit_code(judged)
 
 
 def events(heard: Heard) -> Iterator[samples.Event]:
@@ -85,29 +87,36 @@ def events(heard: Heard) -> Iterator[samples.Event]:
         if case.name.startswith(_PROOF) and case.state != "skipped"
     }
     for name, regime in _CASES.items():
-        counted: dict[str, list[int]] = {}
+        numbers: dict[str, list[int]] = {}
         items = 0
         for key, number in heard.values:
             case, _, variant = key.partition(" ")
             if case == name and variant == "items":
                 items = int(number)
             elif case == name:
-                counted.setdefault(variant, []).append(int(number))
-        if not items or not counted:
+                numbers.setdefault(variant, []).append(int(number))
+        if not items or not numbers:
             continue
-        rounds = min(len(numbers) for numbers in counted.values())
+        rounds = min(map(len, numbers.values()))
         yield samples.Case(
-            name, regime, UNIT, "page", items, items * _PAGE_BYTES, tuple(counted), rounds
+            name, regime, UNIT, "page", items, items * _PAGE_BYTES, tuple(numbers), rounds
         )
-        for variant in counted:
+        for variant in numbers:
             proof = proofs.get("base" if variant == CONTROL else variant)
             if proof is not None:
                 equal = proof.state == "ok"
                 yield samples.Equal(name, variant, equal, items * _PAGE_BYTES, proof.detail)
-        for position, (variant, numbers) in enumerate(counted.items()):
-            for block, number in enumerate(numbers):
-                yield samples.Sample(name, variant, block, 0, position, number)
+        for position, (variant, counts) in enumerate(numbers.items()):
+            for block, count in enumerate(counts):
+                yield samples.Sample(name, variant, block, 0, position, count)
     yield samples.Done()
+
+
+def counted(result: record.Record) -> record.Record:
+    """Return a record whose verdicts speak of instructions and not of time."""
+    words = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
+    rows = (replace(row, verdict=words.get(row.verdict, row.verdict)) for row in result.rows)
+    return replace(result, rows=tuple(rows))
 
 
 def table(result: record.Record) -> Iterator[str]:

@@ -37,6 +37,8 @@ class Verdict(StrEnum):
     BASE = "base"
     FASTER = "faster"
     SLOWER = "slower"
+    FEWER = "fewer instructions"  # where instructions are counted, which are no time
+    MORE = "more instructions"
     NO_DIFFERENCE = "no difference shown"
     INCONCLUSIVE = "inconclusive"
     TOO_FEW = "too few pairs"
