@@ -38,7 +38,7 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 def test_a_guest_that_ends_well(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play(tmp_path, monkeypatch, r"printf '@@ pass it\r\n@@ end 1.0\r\n'")
+    play(tmp_path, monkeypatch, r"printf '\033c\033[?7l\033[2J@@ pass it\r\n@@ end 1.0\r\n'")
 
     booted = qemu.run(cache, boot())
 

@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import platform
+import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from mmbatch.process import stream
 
 PROBE_LIMIT_S = 20
 _LAST_LINES = 12
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?=]*[A-Za-z]|c)")  # the firmware clears the screen
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 _LABEL_MIB = 2  # cut from the memory behind an NVDIMM, which has to stay aligned
 
@@ -126,7 +128,7 @@ def run(cache: Cache, boot: Boot) -> Booted:
                     log=cache.logs / f"guest-{boot.name}.qemu.log",
                 )
             ) as console:
-                lines.extend(line.rstrip("\r") for line in console)
+                lines.extend(_ESCAPES.sub("", line.rstrip("\r")) for line in console)
         except MmbatchError as error:
             trouble = error.found
     wall_s = time.monotonic() - start
