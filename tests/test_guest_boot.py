@@ -147,3 +147,13 @@ def test_a_spliced_file_replaces_the_link_and_not_what_it_leads_to(tmp_path: Pat
     assert original.read_text() == "theirs"
     assert link.read_text() == "ours"
     assert link.stat().st_mtime_ns == before  # make would build it again
+
+
+def test_another_machine_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mmbatch.guestneeds.platform.machine", lambda: "riscv64")
+
+    with pytest.raises(MmbatchError) as caught:
+        guestneeds.ensure(["x86_64"], lambda _: None, install=True)
+
+    assert caught.value.code == 77
+    assert "--arch arm64" in caught.value.todo

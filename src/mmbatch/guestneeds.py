@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from mmbatch import packages
-from mmbatch.errors import MmbatchError
+from mmbatch.errors import ExitCode, MmbatchError
 
 _BY_ARCH: dict[str, dict[str, str]] = {
     "x86_64": {
@@ -62,6 +62,13 @@ def ensure(
         MmbatchError: something is missing and could not be, or must not be, installed.
     """
     arches = tuple(arches)
+    if "x86_64" in arches and platform.machine() != "x86_64":
+        raise MmbatchError(
+            "boot x86-64 guests",
+            f"this machine is {platform.machine()}, and its programs go into them",
+            "use an x86-64 machine, or --arch arm64",
+            ExitCode.NOT_APPLICABLE,
+        )
     lacking = missing(arches)
     if lacking and install:
         packages.install(sorted(set(lacking.values())), say, log)
