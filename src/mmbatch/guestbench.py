@@ -54,8 +54,9 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     console.say(f"booting Linux {kernel.release} to count instructions ({request.size_gib} GB)")
     booted = guest.bench(workshop, kernel, request.size_gib, request.rounds)
     _require_result(workshop, booted)
+    said = list(events(booted.heard))
     judged = report.build_record(
-        runs.collect(list(events(booted.heard))),
+        runs.collect(said),
         machine.describe(),
         record.KernelInfo(kernel.release, kernel.origin, kernel.config_sha256),
         _reproducer(workshop, request),
@@ -66,12 +67,13 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     name = f"{started[:19].replace(':', '')}-guest-{kernel.release}"
     folder = workshop.cache.runs / name
     folder.mkdir(parents=True, exist_ok=True)
+    samples.write_events(folder / "samples.jsonl", said)
     for path in (folder / "bench.json", json_file):
         if path is not None:
             record.write(path, result)
     for line in table(result):
         console.result(line)
-    console.say(f"bench.json is in {folder}")
+    console.say(f"samples.jsonl and bench.json are in {folder}")
     short = list(too_many(result))
     for sentence in short:
         console.result(f"FAILED {sentence}")
