@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Real drivers on an emulated NVDIMM: bound and unbound, used, with every method.
-# Sourced. Settings: METHODS, REBINDS for auto,
-# OTHER_REBINDS for each of the others.
+# Sourced. Settings: METHODS, REBINDS for auto, OTHER_REBINDS for each of the
+# others, BOOT_METHOD as on the command line.
 
 . /settings
+check "zone_device.method=$BOOT_METHOD on the command line" \
+	test "$(cat $METHOD)" = "$BOOT_METHOD"
 echo "func $INIT +p" >/sys/kernel/debug/dynamic_debug/control
 
 initialised() { dmesg | grep -c "$INIT initialised"; }

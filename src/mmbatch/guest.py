@@ -19,7 +19,7 @@ from mmbatch.manifest import Manifest
 from mmbatch.process import run
 from mmbatch.qemu import Boot, Booted
 
-METHODS = ("base", "auto", "wide", "movdir64b", "movnti", "copy")
+METHODS = ("base", "auto", "movdir64b", "movnti", "copy", "wide")
 """Of zone_device: what its parameter takes; a machine may lack some."""
 
 CONTROL = "control"
@@ -117,7 +117,13 @@ def filesystem(
 
 
 def drivers(
-    workshop: Workshop, kernel: GuestKernel, name: str, size_gib: int, rebinds: int, slow: float
+    workshop: Workshop,
+    kernel: GuestKernel,
+    name: str,
+    size_gib: int,
+    rebinds: int,
+    slow: float,
+    methods: Sequence[str],
 ) -> Booted:
     """Boot with the suites on, then let real drivers bind, unbind and use an NVDIMM.
 
@@ -128,10 +134,12 @@ def drivers(
         size_gib: size of the NVDIMM.
         rebinds: how often each driver is bound again with method "auto"; fewer with others.
         slow: how many times slower than an ordinary kernel this one may be.
+        methods: those to try; the last is also given on the kernel's command line.
     """
     others = min(rebinds, 3)
     settings = {
-        "METHODS": " ".join(METHODS),
+        "METHODS": " ".join(methods),
+        "BOOT_METHOD": methods[-1],
         "REBINDS": str(rebinds),
         "OTHER_REBINDS": str(others),
     }
@@ -139,8 +147,8 @@ def drivers(
         name,
         kernel,
         filesystem(workshop.cache, kernel, ["drivers", "hmm"], settings),
-        limit_s=slow * (300 + 2 * (rebinds + others * len(METHODS)) * (0.5 + size_gib * 0.15)),
-        cmdline=SUITES_ON,
+        limit_s=slow * (300 + 2 * (rebinds + others * len(methods)) * (0.5 + size_gib * 0.15)),
+        cmdline=(*SUITES_ON, f"zone_device.method={methods[-1]}"),
         memory_gib=4 if size_gib > 8 else 2,
         pmem_gib=size_gib,
     )

@@ -143,7 +143,7 @@ def build(
     version = process.run([f"{compiler}gcc", "--version"], tried="ask the compiler").stdout
     key = hashlib.sha256("\n".join([spliced.ident, source.state, text, version]).encode())
     log = cache.logs / f"guest-{source.ident}-{wanted.flavour}.log"
-    with cache.lock(f"guest-{source.ident}", f"builds Linux {source.release}", say):
+    with cache.lock(f"guest-{source.ident}", f"builds Linux {source.release}", say) as held:
         stamp = output / _STAMP
         if not stamp.exists() or stamp.read_text(encoding="utf-8") != key.hexdigest():
             say(f"building Linux {source.release} for {wanted.flavour} (the first takes minutes)")
@@ -151,7 +151,7 @@ def build(
             _forget_orphans(cache)
             stamp.unlink(missing_ok=True)
             tree = _prepare_tree(place, source, spliced)
-            _make(tree, output, wanted, text, jobs, log, source.release)
+            _make(tree, output, wanted, text, jobs, log, held, source.release)
             stamp.write_text(key.hexdigest(), encoding="utf-8")
     config = (output / ".config").read_bytes()
     return GuestKernel(
@@ -178,8 +178,13 @@ def _make(
     text: str,
     jobs: int,
     log: Path,
+    held: int,
     release: str,
 ) -> None:
+    """Configure a kernel and build it.
+
+    When we are killed, make's children live on for a while: they keep the lock that is `held`.
+    """
     output.mkdir(parents=True, exist_ok=True)
     allconfig = output / "mmbatch.config"
     allconfig.write_text(text, encoding="utf-8")
@@ -189,6 +194,7 @@ def _make(
         tried=f"configure Linux {release}",
         env={"KCONFIG_ALLCONFIG": str(allconfig)},
         log=log,
+        keep=held,
     )
     check_options(output / ".config", wanted.options, release)
     process.run(
@@ -197,6 +203,7 @@ def _make(
         env=_SAME_ANYWHERE,
         log=log,
         timeout_s=_TIMEOUT_S,
+        keep=held,
     )
     if not (output / wanted.arch.image).exists():
         raise MmbatchError(

@@ -18,6 +18,7 @@ from mmbatch.guest import Workshop
 from mmbatch.guestbuild import GuestKernel
 from mmbatch.qemu import Booted
 
+_METHODS = {"debug": guest.METHODS, "kasan": ("base", "auto")}  # under KASAN all are base
 _SLOWER = {"": 1.0, "debug": 4.0, "kasan": 6.0}
 _ALL = ("x86_64", "arm64")
 _USUAL_GIB = 4
@@ -45,6 +46,7 @@ class Stage:
         kind: of the kernel, see `guestbuild.Wanted`.
         size_gib: of its NVDIMM; 0 for the suites alone.
         rebinds: of each driver.
+        methods: of zone_device.
     """
 
     name: str
@@ -52,6 +54,7 @@ class Stage:
     kind: str
     size_gib: int
     rebinds: int
+    methods: tuple[str, ...] = guest.METHODS
 
 
 def stages(arches: Iterable[str], kind: str | None, size_gib: int, rebinds: int) -> list[Stage]:
@@ -59,7 +62,7 @@ def stages(arches: Iterable[str], kind: str | None, size_gib: int, rebinds: int)
 
     Args:
         arches: which architectures.
-        kind: only this kind of x86-64 kernel; None for the plain and the debug one.
+        kind: only this kind of x86-64 kernel; None for all of them.
         size_gib: of the NVDIMM of the plain kernel.
         rebinds: of each driver there.
     """
@@ -70,9 +73,9 @@ def stages(arches: Iterable[str], kind: str | None, size_gib: int, rebinds: int)
             continue
         if kind is None:
             chosen.append(Stage(arch, arch, "", size_gib, rebinds))
-        wanted = kind or "debug"
-        fewer = min(rebinds, _DEBUG_REBINDS)
-        chosen.append(Stage(f"{arch}-{wanted}", arch, wanted, min(size_gib, _DEBUG_GIB), fewer))
+        for wanted in _METHODS if kind is None else (kind,):
+            gib, fewer = min(size_gib, _DEBUG_GIB), min(rebinds, _DEBUG_REBINDS)
+            chosen.append(Stage(f"{arch}-{wanted}", arch, wanted, gib, fewer, _METHODS[wanted]))
     return chosen
 
 
@@ -131,4 +134,6 @@ def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel) -> Booted:
     if not stage.size_gib:
         return guest.suites(workshop, kernel, stage.name)
     slow = _SLOWER[stage.kind]
-    return guest.drivers(workshop, kernel, stage.name, stage.size_gib, stage.rebinds, slow)
+    return guest.drivers(
+        workshop, kernel, stage.name, stage.size_gib, stage.rebinds, slow, stage.methods
+    )

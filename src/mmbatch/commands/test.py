@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import sys
 import time
@@ -10,14 +11,14 @@ from collections.abc import Callable
 
 import click
 
-from mmbatch import checkout, doctor, kernels
+from mmbatch import checkout, doctor, guesttest, kernels
 from mmbatch.cache import Cache
 from mmbatch.commands import check as check_verb
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.process import run
 
-_STAGES = ("style and types", "kernels", "the tool", "equality")
+_STAGES = ("style and types", "kernels", "the tool", "equality", "guests")
 _LINTERS = (
     ("ruff", "check", "--no-cache", ".", "mmbatch"),
     ("ruff", "format", "--check", "--no-cache", ".", "mmbatch"),
@@ -40,7 +41,8 @@ def command(
     """Run this project's own tests; what follows is given to pytest.
 
     Stages: style and types; the tool's tests, those on real kernels among them; then what
-    `mmbatch check` does: equality on three kernels, sanitizers, deliberate mistakes.
+    `mmbatch check` does: equality on three kernels, sanitizers, deliberate mistakes; then what
+    `mmbatch guest test` and `guest bench` do: kernels that boot.
     """
     _require_environment()
     cache = Cache.open()
@@ -53,6 +55,8 @@ def command(
         stages.append(("the tool", lambda: _pytest(cache, chosen)))
         if not tool and not pytest_args:
             stages.append(("equality", lambda: check_verb.run_all(console, cache)))
+            guests = functools.partial(guesttest.run_all, console, cache, install=install)
+            stages.append(("guests", guests))
     failed = [name for name, stage in stages if not _passes(name, stage, console)]
     skipped = len(_STAGES) - len(stages)
     console.result(

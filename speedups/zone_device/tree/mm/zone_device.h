@@ -42,6 +42,7 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn,
 				      unsigned long zone_idx, int nid,
 				      struct dev_pagemap *pgmap);
 int zone_device_set_method(const char *name);
+const char *zone_device_method(void);
 const struct zone_device_method *zone_device_method_at(unsigned int i);
 const struct zone_device_method *zone_device_remembered(bool altmap);
 

@@ -28,6 +28,7 @@ static struct resource *zone_device_resource;
 static struct dev_pagemap zone_device_owner;
 static struct dev_pagemap zone_device_pgmap;
 static void *zone_device_want;
+static const char *zone_device_found;
 static unsigned long zone_device_base_pfn;
 static struct zone *zone_device_zone;
 
@@ -169,6 +170,7 @@ static int zone_device_suite_init(struct kunit_suite *suite)
 {
 	void *map;
 
+	zone_device_found = zone_device_method();
 	zone_device_want = vmalloc(MOST_BYTES);
 	if (!zone_device_want)
 		return -ENOMEM;
@@ -207,7 +209,7 @@ static void zone_device_suite_exit(struct kunit_suite *suite)
 	zone_device_set_method("base");
 	memmap_init_zone_device(zone_device_zone, zone_device_base_pfn,
 				SECTIONS * PAGES_PER_SECTION, &zone_device_owner);
-	zone_device_set_method("auto");
+	zone_device_set_method(zone_device_found);
 	memunmap_pages(&zone_device_owner);
 	release_mem_region(zone_device_resource->start,
 			   resource_size(zone_device_resource));

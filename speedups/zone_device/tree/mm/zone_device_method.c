@@ -131,6 +131,16 @@ int zone_device_set_method(const char *name)
 	return -EINVAL;
 }
 
+/**
+ * zone_device_method - tell what zone_device_set_method() was given last
+ *
+ * Return: a name that lives as long as the kernel.
+ */
+const char *zone_device_method(void)
+{
+	return READ_ONCE(zone_device_chosen)->name;
+}
+
 static int zone_device_param_set(const char *val, const struct kernel_param *kp)
 {
 	return val ? zone_device_set_method(val) : -EINVAL;
@@ -138,7 +148,7 @@ static int zone_device_param_set(const char *val, const struct kernel_param *kp)
 
 static int zone_device_param_get(char *buffer, const struct kernel_param *kp)
 {
-	return sysfs_emit(buffer, "%s\n", READ_ONCE(zone_device_chosen)->name);
+	return sysfs_emit(buffer, "%s\n", zone_device_method());
 }
 
 static const struct kernel_param_ops zone_device_param_ops = {
