@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import signal
 import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,10 @@ from fake_tree import commit, make_tree
 from mmbatch import cli
 
 Call = Callable[..., tuple[int, str, str]]
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # What a shell gives to its background jobs; programs that tests interrupt would inherit it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

@@ -63,6 +63,9 @@ def cli() -> None:
     """
 
 
+_ENDING = (signal.SIGTERM, signal.SIGHUP)
+
+
 class _Ended(KeyboardInterrupt):
     """Someone sent us SIGTERM or SIGHUP: clean up as for Ctrl-C.
 
@@ -146,10 +149,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _on_signal)
+    ours = [one for one in _ENDING if signal.getsignal(one) is signal.SIG_DFL]
+    for number in ours:
+        signal.signal(number, _on_signal)
     code = _run(argv)
+    for number in ours:
+        signal.signal(number, signal.SIG_DFL)
     if code == _BROKEN_PIPE:  # or the interpreter complains when it closes stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return code
