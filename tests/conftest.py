@@ -11,9 +11,10 @@ from mmbatch import cli
 
 Call = Callable[..., tuple[int, str, str]]
 
-if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    # What a shell gives to its background jobs; programs that tests interrupt would inherit it.
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+# A shell's background jobs, and what nohup starts, ignore signals; programs that tests end
+# would inherit it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
