@@ -5,10 +5,37 @@ DRIVERS=/sys/bus/nd/drivers
 METHOD=/sys/module/zone_device/parameters/method
 INIT=memmap_init_zone_device
 
-begin() { echo "@@ begin $1 $(cut -d' ' -f1 /proc/uptime)"; }
-pass() { echo "@@ pass $*"; }
-fail() { echo "@@ fail $*"; }
-value() { echo "@@ value $*"; }
+uptime() { cut -d' ' -f1 /proc/uptime; }
+start() { echo "@@ start $(uptime)"; }
+begin() { echo "@@ begin $1 $(uptime)"; }
+
+# The kernel prints on the same console: what it tears apart is missed at the
+# end, which says how many of these there were.
+told=0
+tell() {
+	told=$((told + 1))
+	echo "@@ $*"
+}
+pass() { tell pass "$*"; }
+fail() { tell fail "$*"; }
+skip() { tell skip "$*"; }
+value() { tell value "$*"; }
+end() { echo "@@ end $(uptime) $told"; }
+
+# choose METHOD: false where it can't be had, which is said; only some CPUs
+# have movdir64b.
+lacking=
+choose() {
+	if echo "$1" >$METHOD 2>/dev/null; then
+		return 0
+	elif [ "$1" = movdir64b ]; then
+		[ "$lacking" = "$1" ] || skip "$1: not on this CPU"
+		lacking=$1
+	else
+		fail "$1: refused as zone_device's method"
+	fi
+	return 1
+}
 
 # check NAME COMMAND...: passes when the command does.
 check() {

@@ -47,7 +47,10 @@ int main(int argc, char **argv)
 		words = map(argv[1], bytes);
 		for (i = 0; i < bytes / sizeof(*words); i++)
 			words[i] = pattern(i);
-		msync(words, bytes, MS_SYNC);
+		if (msync(words, bytes, MS_SYNC)) {
+			perror("msync");
+			return 1;
+		}
 		munmap(words, bytes);
 	}
 

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch import guestbuild, guestneeds, guesttest, qemu
+from mmbatch import guest, guestbuild, guestneeds, guesttest, guesttree, qemu
 from mmbatch.cache import Cache
+from mmbatch.console import Console
 from mmbatch.errors import MmbatchError
 from mmbatch.guestbuild import ARCHES, GuestKernel, Wanted
 
@@ -38,13 +39,13 @@ def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
 def test_a_guest_that_ends_well(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    play(tmp_path, monkeypatch, r"printf '\033c\033[?7l\033[2J@@ pass it\r\n@@ end 1.0\r\n'")
+    play(tmp_path, monkeypatch, r"printf '\033c\033[?7l\033[2J@@ pass it\r\n@@ end 1.0 1\r\n'")
 
     booted = qemu.run(cache, boot())
 
     assert booted.trouble == ""
     assert booted.heard.passed == ["it"]
-    assert (cache.logs / "guest-guest.console").read_text() == "@@ pass it\n@@ end 1.0\n"
+    assert (cache.logs / "guest-guest.console").read_text() == "@@ pass it\n@@ end 1.0 1\n"
 
 
 def test_a_guest_that_hangs_is_ended_with_all_that_it_started(
@@ -121,7 +122,7 @@ def test_the_stages_of_a_whole_test() -> None:
 
     assert [(stage.name, stage.size_gib, stage.rebinds) for stage in chosen] == [
         ("x86_64", 100, 30),
-        ("x86_64-debug", 4, 5),
+        ("x86_64-debug", 16, 5),
         ("x86_64-kasan", 4, 5),
         ("arm64", 0, 0),
     ]
@@ -141,13 +142,57 @@ def test_a_spliced_file_replaces_the_link_and_not_what_it_leads_to(tmp_path: Pat
     link = tmp_path / "link"
     os.link(original, link)
 
-    guestbuild.put(link, b"ours")
+    guesttree.put(link, b"ours")
     before = link.stat().st_mtime_ns
-    guestbuild.put(link, b"ours")
+    guesttree.put(link, b"ours")
 
     assert original.read_text() == "theirs"
     assert link.read_text() == "ours"
     assert link.stat().st_mtime_ns == before  # make would build it again
+
+
+CONFIG = "CONFIG_A=y\nCONFIG_B=m\n"
+
+
+def wanted(folder: Path, *options: str) -> Wanted:
+    for name, text in (("common", CONFIG), ("optional", "CONFIG_C=y\n"), ("x86_64", "")):
+        (folder / f"{name}.config").write_text(f"# a fragment\n{text}")
+    return Wanted(ARCHES["x86_64"], "", options, folder)
+
+
+def test_what_only_some_kernels_have_is_asked_for_and_not_needed(tmp_path: Path) -> None:
+    some = wanted(tmp_path, "CONFIG_B=n")
+
+    assert some.needed() == ["CONFIG_A=y"]
+    assert {"CONFIG_A=y", "CONFIG_C=y", "CONFIG_B=n"} <= set(some.config().splitlines())
+    assert some.config().index("CONFIG_B=m") < some.config().index("CONFIG_B=n")
+
+
+def test_a_kernel_that_lost_an_option_is_refused(tmp_path: Path) -> None:
+    config = tmp_path / ".config"
+    config.write_text(CONFIG)
+    guestbuild.check_fragments(config, wanted(tmp_path), "7.3.4")
+
+    config.write_text("CONFIG_A=y\n# CONFIG_B is not set\n")
+    with pytest.raises(MmbatchError, match="no CONFIG_B=m"):
+        guestbuild.check_fragments(config, wanted(tmp_path), "7.3.4")
+
+
+def test_a_built_kernel_is_there_after_the_next_build(tmp_path: Path) -> None:
+    output = tmp_path / "x86_64"
+    some = wanted(tmp_path)
+    image = output / some.arch.image
+    image.parent.mkdir(parents=True)
+    (output / "lib").mkdir()
+    for number in range(5):
+        image.write_text(f"image {number}")
+        (output / ".config").write_text("")
+        (output / "lib/test_hmm.ko").write_text(f"module {number}")
+        kept, modules = guestbuild.keep(tmp_path, output, some, f"{number:012}")
+        assert kept.read_text() == f"image {number}"
+        assert [path.read_text() for path in modules] == [f"module {number}"]
+
+    assert len(list(tmp_path.glob("x86_64.*"))) == 4  # x86_64.config is a fragment
 
 
 def test_another_machine_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,3 +203,83 @@ def test_another_machine_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch)
 
     assert caught.value.code == 77
     assert "--arch arm64" in caught.value.todo
+
+
+class FakeWorkshop:
+    """Kernels that are there, and one suite; QEMU is played by a script."""
+
+    suites = ("zone_device",)
+
+    def __init__(self, cache: Cache) -> None:
+        self.cache = cache
+
+    def kernel(self, arch: str, kind: str = "") -> GuestKernel:
+        if kind == "kasan":
+            raise MmbatchError("build it", "the disk is full", "make room")
+        return GuestKernel("7.3.4", "here", ARCHES[arch], Path("/no/Image"), (), "0" * 64)
+
+
+SUITE = r"[    1.0]     ok 1 one\n[    1.0] ok 1 zone_device\n"
+STORIES = {
+    "good": (SUITE, 0, "1 passed, 0 failed, 0 skipped"),
+    "a warning": (SUITE + r"[    1.1] WARNING: CPU: 0 at f\n", 1, "1 passed, 1 failed"),
+    "a panic": (r"[    1.0] Kernel panic - not syncing: no init\n", 1, "0 passed, 2 failed"),
+    "silence": ("", 1, "the KUnit suite did not run to its end"),
+    "a failed case": (SUITE.replace("ok 1", "not ok 1"), 1, "0 passed, 1 failed"),
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_what_a_guest_says_becomes_an_exit_code(
+    cache: Cache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    story: str,
+) -> None:
+    said, code, closing = STORIES[story]
+    play(tmp_path, monkeypatch, f"printf '{said}'")
+    stage = guesttest.Stage("arm64", "x86_64", "", 0, 0)
+
+    ended = guesttest.run_stages(Console(), FakeWorkshop(cache), [stage])  # type: ignore[arg-type]
+
+    assert ended == code
+    assert closing in capsys.readouterr().out
+
+
+def test_a_guest_that_hangs_fails_with_its_last_lines(
+    cache: Cache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    play(tmp_path, monkeypatch, "echo last words; sleep 100")
+    monkeypatch.setattr(
+        guest,
+        "suites",
+        lambda workshop, kernel, name: qemu.run(cache, boot(name, initramfs=None, limit_s=1.0)),
+    )
+    stage = guesttest.Stage("arm64", "x86_64", "", 0, 0)
+
+    ended = guesttest.run_stages(Console(), FakeWorkshop(cache), [stage])  # type: ignore[arg-type]
+
+    assert ended == 1
+    assert "last words" in capsys.readouterr().out
+
+
+def test_a_build_that_fails_does_not_keep_others_from_running(
+    cache: Cache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    play(tmp_path, monkeypatch, f"printf '{SUITE}'")
+    chosen = [guesttest.Stage(kind or "plain", "x86_64", kind, 0, 0) for kind in ("kasan", "")]
+
+    ended = guesttest.run_stages(Console(), FakeWorkshop(cache), chosen)  # type: ignore[arg-type]
+
+    out = capsys.readouterr().out
+    assert ended == 1
+    assert "FAILED kasan" in out
+    assert "the disk is full" in out
+    assert out.splitlines()[-1] == "1 passed, 1 failed, 0 skipped"

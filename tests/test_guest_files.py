@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch import guestbench, initramfs, machine, record, report, runs, samples
+from mmbatch import guestbench, guestlog, initramfs, machine, record, report, runs, samples
+from mmbatch.checkout import ROOT
 from mmbatch.guestlog import Case, Heard
 
 
@@ -71,6 +72,17 @@ def test_no_number_without_a_passed_suite_in_the_same_boot() -> None:
         assert runs.collect(guestbench.events(story)).cases["fsdax"].times(samples.AUTO) == []
 
 
+def counted_record(said: Heard) -> record.Record:
+    return report.build_record(
+        runs.collect(guestbench.events(said)),
+        machine.describe(),
+        record.KernelInfo("7.3.4", "here", "0" * 64),
+        "./mmbatch guest bench",
+        "2026-11-21T05:00:00+00:00",
+        engine="guest-icount",
+    )
+
+
 def test_instructions_are_never_called_time() -> None:
     result = report.build_record(
         runs.collect(guestbench.events(heard())),
@@ -108,3 +120,53 @@ def test_the_gate_names_the_case_that_misses_it() -> None:
     assert list(guestbench.too_many(result)) == [
         "fsdax: auto takes 1.43 times fewer, and 3 times fewer is asked for"
     ]
+
+
+def test_a_case_without_its_rows_is_a_failure() -> None:
+    few = heard()
+    few.values = [(name, count) for name, count in few.values if not name.endswith("auto")]
+    said = list(guestbench.absent(counted_record(few)))
+
+    assert said == [
+        "fsdax: no count of auto",
+        "devdax-2m: no count of base and control and auto",
+        "hmm: no count of base and control and auto",
+    ]
+
+
+def test_two_boots_have_to_agree() -> None:
+    other = heard()
+    other.values = [
+        (name, count * (1.002 if name.endswith("base") else 1.0005)) for name, count in other.values
+    ]
+    said = list(guestbench.unlike(counted_record(heard()), counted_record(other)))
+
+    assert said == ["fsdax, base: 57000 instructions, and 57114 in another boot"]
+
+
+def test_the_scripts_say_what_failed_and_how_much_they_said(tmp_path: Path) -> None:
+    driver = tmp_path / "nd_pmem"
+    driver.mkdir()
+    script = f"""
+    set -u
+    . {ROOT}/guest/lib.sh
+    DRIVERS={tmp_path} METHOD={tmp_path}/absent/method
+    check good true
+    check bad sh -c 'echo why; false'
+    rebind nd_pmem pfn0.0 1 || fail "rebind: no device"
+    choose wide
+    choose movdir64b
+    choose movdir64b
+    end
+    """
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    said = guestlog.read(done.stdout.splitlines())
+
+    assert said.finished
+    assert said.passed == ["good"]
+    assert said.failed == [
+        "bad: sh -c echo why; false (why)",
+        "rebind: no device",
+        "wide: refused as zone_device's method",
+    ]
+    assert said.skipped == ["movdir64b: not on this CPU"]

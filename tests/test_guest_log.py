@@ -39,7 +39,7 @@ Booting from ROM..\x1bc@@ start 1.71
 [    0.200016] # zone_device: pass:1 fail:1 skip:1 total:3
 [    0.200017] # Totals: pass:2 fail:1 skip:2 total:5
 [    0.200018] not ok 1 zone_device
-@@ end 33.30
+@@ end 33.30 4
 """.splitlines()
 
 
@@ -100,6 +100,19 @@ def test_the_kernels_complaints_are_failures() -> None:
         "[    1.0] rcu: INFO: rcu_sched self-detected stall on CPU",
         "[    1.0] WARNING: possible circular locking dependency detected",
         "[    1.0][  T12] Kernel panic - not syncing: Attempted to kill init!",
+        "[    1.0] pagealloc: memory corruption",
+        "[    1.0] pagealloc: single bit error",
+        "[    1.0] INFO: trying to register non-static key.",
+        "[    1.0] INFO: lockdep is turned off.",
+        "[    1.0] BUG kmalloc-64 (Not tainted): Right Redzone overwritten",
+        "[    1.0] kernel BUG at mm/zone_device.c:1!",
+        "[    1.0] INFO: rcu_tasks detected stalls on tasks:",
+        "[    1.0] list_del corruption. prev->next should be 1, but was 2",
+        "[    1.0] Internal error: Oops - BUG: 00000000f2000800 [#1] SMP",
+        "[    1.0] Unable to handle kernel paging request at virtual address 0",
+        "[    1.0] ------------[ cut here ]------------",
+        "[    1.0] Call Trace:",
+        "[    1.0] Call trace:",
     ]
     innocent = [
         "[    1.0] tsc: Marking TSC unstable due to TSCs unsynchronized",
@@ -109,6 +122,35 @@ def test_the_kernels_complaints_are_failures() -> None:
 
     assert len(guestlog.read(complaints).complaints) == len(complaints)
     assert guestlog.read(innocent).complaints == []
+
+
+def test_a_suite_in_which_nothing_ran_has_failed() -> None:
+    skipped = [
+        "[    1.0]     ok 1 zone_device_names # SKIP not today",
+        "[    1.0] ok 1 zone_device # SKIP",
+    ]
+
+    for lines in (skipped, skipped[1:]):
+        _, failed, _ = guestlog.read(lines).verdicts(["zone_device"])
+        assert failed == ["zone_device: nothing in the KUnit suite ran"]
+
+
+def test_a_failure_that_speaks_of_skipping_is_one() -> None:
+    heard = guestlog.read(["[    1.0]     not ok 1 f # can't skip", "[    1.0] not ok 1 s"])
+
+    assert [case.state for case in heard.cases] == ["not ok"]
+
+
+def test_results_that_the_kernel_tore_apart_are_missed() -> None:
+    lines = ["@@ pass a", "@@ fa[   12.3] nd_pmem: bad", "il b", "@@ end 3.00 2"]
+
+    assert guestlog.read(lines).failed == ["1 of 2 results arrived whole"]
+
+
+def test_what_this_machine_lacks_is_counted_as_skipped() -> None:
+    heard = guestlog.read(["@@ skip movdir64b: not on this CPU", "@@ end 3.00 1"])
+
+    assert heard.verdicts([]) == ([], [], ["movdir64b: not on this CPU"])
 
 
 def test_silence_is_no_pass() -> None:

@@ -28,9 +28,6 @@ counted() {
 		END { if (n) printf "%d\n", sum / n; else print "none" }' $tracing/trace
 }
 
-# The control is base a second time.
-choose() { echo "${1/control/base}" >$METHOD 2>/dev/null; }
-
 again() { unbind "$1" "$2" && bind "$1" "$2"; }
 
 # measure CASE DRIVER: rounds of all methods, so that each is paired with base.
@@ -41,7 +38,7 @@ measure() {
 	round=0
 	while [ "$round" -lt "$ROUNDS" ]; do
 		for method in $METHODS; do
-			choose "$method" || continue
+			choose "${method/control/base}" || continue # base a second time
 			value "$1 $method" "$(counted mi mo again "$2" "$device")"
 		done
 		round=$((round + 1))
@@ -53,7 +50,6 @@ load() { insmod /modules/test_hmm.ko && rmmod test_hmm; }
 
 # What it takes to make device-private memory of test_hmm's ranges.
 measure_hmm() {
-	[ -e /modules/test_hmm.ko ] || return
 	echo 0 >$tracing/events/kprobes/enable
 	echo >$tracing/kprobe_events
 	echo 'p:hi memremap_pages' >>$tracing/kprobe_events
@@ -63,7 +59,7 @@ measure_hmm() {
 	round=0
 	while [ "$round" -lt "$HMM_ROUNDS" ]; do
 		for method in $METHODS; do
-			choose "$method" || continue
+			choose "${method/control/base}" || continue
 			value "hmm $method" "$(counted hi ho load)"
 		done
 		round=$((round + 1))

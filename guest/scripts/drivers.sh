@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Real drivers on an emulated NVDIMM: bound and unbound, used, with every method.
 # Sourced. Settings: METHODS, REBINDS for auto, OTHER_REBINDS for each of the
-# others, BOOT_METHOD as on the command line.
+# others, BOOT_METHOD as on the command line, TRIAL where the NVDIMM is large
+# enough for auto to try the methods.
 
 . /settings
 check "zone_device.method=$BOOT_METHOD on the command line" \
 	test "$(cat $METHOD)" = "$BOOT_METHOD"
 echo "func $INIT +p" >/sys/kernel/debug/dynamic_debug/control
+echo "func zone_device_tell +p" >/sys/kernel/debug/dynamic_debug/control
 
 initialised() { dmesg | grep -c "$INIT initialised"; }
 
@@ -30,10 +32,10 @@ use_dax_mount() {
 	mount -t ext4 -o dax /dev/pmem0 /mnt || return 1
 	dd if=/dev/urandom of=/mnt/file bs=1M count=8 2>/dev/null
 	map_file /mnt/file $((8 << 20)) || return 1
-	umount /mnt
+	umount /mnt || return 1
 	mount -t ext4 -o dax /dev/pmem0 /mnt && map_file /mnt/file $((8 << 20)) check
 	ended=$?
-	umount /mnt
+	umount /mnt || return 1
 	return $ended
 }
 
@@ -46,7 +48,7 @@ fsdax() {
 	check "fsdax: namespace" namespace -m fsdax -M dev || return
 	device=$(bound nd_pmem)
 	for method in $METHODS; do
-		echo "$method" >$METHOD 2>/dev/null || continue
+		choose "$method" || continue
 		n=$(how_often "$method")
 		before=$(initialised)
 		check "fsdax: $n rebinds, $method" rebind nd_pmem "$device" "$n"
@@ -62,7 +64,7 @@ devdax() {
 	device=$(bound dax_pmem)
 	check "devdax: daxctl sees it" listed
 	for method in $METHODS; do
-		echo "$method" >$METHOD 2>/dev/null || continue
+		choose "$method" || continue
 		n=$(how_often "$method")
 		before=$(initialised)
 		check "devdax: $n rebinds, $method" rebind dax_pmem "$device" "$n"
@@ -76,8 +78,12 @@ devdax() {
 fsdax
 devdax
 echo 0 >$tracing/events/kprobes/enable
+dmesg >/tmp/log
 in=$(grep -c ' mi: ' $tracing/trace)
 out=$(grep -c ' mo: ' $tracing/trace)
 check "kprobe pair: every call seen to return ($in)" test "$in" -gt 0 -a "$in" -eq "$out"
 check "the debug line tells of every call" test "$in" -eq "$(initialised)"
-echo auto >$METHOD
+if [ "$TRIAL" = yes ]; then
+	check "auto tried the methods" grep -q 'zone_device: .* memmap in altmap, by the best' /tmp/log
+fi
+choose auto

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import itertools
 import os
 import shutil
 import tempfile
@@ -189,3 +190,12 @@ def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
         yield place
     finally:
         shutil.rmtree(place, ignore_errors=True)
+
+
+def new_dir(parent: Path, name: str) -> Path:
+    """Make a folder that nobody else has, though they started in the same second."""
+    for more in itertools.chain([""], (f"-{number}" for number in itertools.count(2))):
+        with contextlib.suppress(FileExistsError):
+            (parent / f"{name}{more}").mkdir(parents=True)
+            return parent / f"{name}{more}"
+    raise AssertionError

@@ -26,7 +26,7 @@ CONTROL = "control"
 """Base a second time, in measurements."""
 
 SUITES_ON = ("kunit.enable=1", "kunit.autorun=1")
-SUITES_OFF = ("kunit.enable=0", "kunit.autorun=0")
+_TRIAL_GIB = 16  # where auto tries three methods; the emulated CPU has no movdir64b
 _PROGRAMS = ("ndctl", "daxctl", "mke2fs")
 _ROOM = checkout.ROOT / "guest"
 
@@ -124,6 +124,7 @@ def drivers(
     rebinds: int,
     slow: float,
     methods: Sequence[str],
+    cmdline: Sequence[str] = (),
 ) -> Booted:
     """Boot with the suites on, then let real drivers bind, unbind and use an NVDIMM.
 
@@ -135,11 +136,13 @@ def drivers(
         rebinds: how often each driver is bound again with method "auto"; fewer with others.
         slow: how many times slower than an ordinary kernel this one may be.
         methods: those to try; the last is also given on the kernel's command line.
+        cmdline: more of that.
     """
     others = min(rebinds, 3)
     settings = {
         "METHODS": " ".join(methods),
         "BOOT_METHOD": methods[-1],
+        "TRIAL": "yes" if size_gib >= _TRIAL_GIB and len(methods) == len(METHODS) else "no",
         "REBINDS": str(rebinds),
         "OTHER_REBINDS": str(others),
     }
@@ -148,7 +151,7 @@ def drivers(
         kernel,
         filesystem(workshop.cache, kernel, ["drivers", "hmm"], settings),
         limit_s=slow * (300 + 2 * (rebinds + others * len(methods)) * (0.5 + size_gib * 0.15)),
-        cmdline=(*SUITES_ON, f"zone_device.method={methods[-1]}"),
+        cmdline=(*SUITES_ON, f"zone_device.method={methods[-1]}", *cmdline),
         memory_gib=4 if size_gib > 8 else 2,
         pmem_gib=size_gib,
     )

@@ -15,8 +15,10 @@ from pathlib import Path
 
 from mmbatch import guest, machine, qemu, record, report, runs, samples
 from mmbatch.console import Console
+from mmbatch.disk import new_dir
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.guest import CONTROL, Workshop
+from mmbatch.guestbuild import GuestKernel
 from mmbatch.guestlog import Heard
 from mmbatch.qemu import Booted
 from mmbatch.statistics import Verdict
@@ -30,17 +32,27 @@ _CASES = {
     "hmm": "memremap_pages(), test_hmm loaded again, DEVICE_PRIVATE",
 }
 _LEAST = {"fsdax": 3.0}
+_ALIKE = 0.001  # how far the medians of two boots may be apart
 _PROOF = f"{SPEEDUP}.zone_device_same_image."
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be counted: size of the NVDIMM, rounds, and the kernel as the user named it."""
+    """What is to be counted.
+
+    Attributes:
+        size_gib: of the NVDIMM.
+        rounds: how often each method is counted.
+        kernel: as the user named it.
+        tree: as the user named it.
+        twice: boot twice, and compare.
+    """
 
     size_gib: int
     rounds: int
     kernel: str | None
     tree: Path | None
+    twice: bool = False
 
 
 def run(console: Console, workshop: Workshop, request: Request, json_file: Path | None) -> int:
@@ -49,8 +61,33 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     Raises:
         MmbatchError: the guest did not come to its end, or counted nothing.
     """
-    started = datetime.now().astimezone().isoformat(timespec="seconds")
     kernel = workshop.kernel("x86_64")
+    judged, said = _count(console, workshop, request, kernel)
+    result = counted(judged)
+    name = f"{result.started[:19].replace(':', '')}-guest-{kernel.release}"
+    folder = new_dir(workshop.cache.runs, name)
+    samples.write_events(folder / "samples.jsonl", said)
+    for path in (folder / "bench.json", json_file):
+        if path is not None:
+            record.write(path, result)
+    for line in table(result):
+        console.result(line)
+    console.say(f"samples.jsonl and bench.json are in {folder}")
+    found = [*absent(result), *too_many(result)]
+    if request.twice:
+        again, _ = _count(console, workshop, request, kernel)
+        found += unlike(result, again)
+        console.result(f"two boots: counts at most {100 * _distance(result, again):.4f} % apart")
+    for sentence in found:
+        console.result(f"FAILED {sentence}")
+    return ExitCode.FAILED if found else report.exit_code(judged)
+
+
+def _count(
+    console: Console, workshop: Workshop, request: Request, kernel: GuestKernel
+) -> tuple[record.Record, list[samples.Event]]:
+    """Boot once; return the record, and the events that it is made from."""
+    started = datetime.now().astimezone().isoformat(timespec="seconds")
     console.say(f"booting Linux {kernel.release} to count instructions ({request.size_gib} GB)")
     booted = guest.bench(workshop, kernel, request.size_gib, request.rounds)
     _require_result(workshop, booted)
@@ -63,21 +100,7 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
         started,
         engine="guest-icount",
     )
-    result = counted(judged)
-    name = f"{started[:19].replace(':', '')}-guest-{kernel.release}"
-    folder = workshop.cache.runs / name
-    folder.mkdir(parents=True, exist_ok=True)
-    samples.write_events(folder / "samples.jsonl", said)
-    for path in (folder / "bench.json", json_file):
-        if path is not None:
-            record.write(path, result)
-    for line in table(result):
-        console.result(line)
-    console.say(f"samples.jsonl and bench.json are in {folder}")
-    short = list(too_many(result))
-    for sentence in short:
-        console.result(f"FAILED {sentence}")
-    return ExitCode.FAILED if short else report.exit_code(judged)
+    return judged, said
 
 
 def events(heard: Heard) -> Iterator[samples.Event]:
@@ -144,7 +167,9 @@ def table(result: record.Record) -> Iterator[str]:
 
 
 def _require_result(workshop: Workshop, booted: Booted) -> None:
-    found = booted.trouble or "; ".join(booted.heard.failed)
+    _, failed, _ = booted.heard.verdicts(workshop.suites)
+    # A method whose image differs has no numbers, which its rows tell.
+    found = booted.trouble or "; ".join(one for one in failed if not one.startswith(_PROOF))
     if found or not booted.heard.values:
         raise MmbatchError(
             "count instructions in a guest",
@@ -165,12 +190,42 @@ def _reproducer(workshop: Workshop, request: Request) -> str:
     return shlex.join(words)
 
 
+def absent(result: record.Record) -> Iterator[str]:
+    """Yield a sentence for each case that lacks base, its control or `auto`."""
+    there = {(row.case, row.variant) for row in result.rows if row.per_item is not None}
+    there |= {(one.case, CONTROL) for one in result.controls if one.per_item is not None}
+    for case in _CASES:
+        lacking = [name for name in ("base", CONTROL, samples.AUTO) if (case, name) not in there]
+        if lacking:
+            yield f"{case}: no count of {' and '.join(lacking)}"
+
+
 def too_many(result: record.Record) -> Iterator[str]:
     """Yield a sentence for each case in which `auto` saves less than it has to."""
     for row in result.rows:
         least = _LEAST.get(row.case)
-        if row.variant != samples.AUTO or least is None:
+        if row.variant != samples.AUTO or least is None or row.ratio is None:
             continue
-        if row.ratio is None or row.ratio.median < least:
-            shown = "no ratio" if row.ratio is None else f"{row.ratio.median:.2f} times fewer"
+        if row.ratio.median < least:
+            shown = f"{row.ratio.median:.2f} times fewer"
             yield f"{row.case}: auto takes {shown}, and {least:.0f} times fewer is asked for"
+
+
+def unlike(one: record.Record, other: record.Record) -> Iterator[str]:
+    """Yield a sentence for each row whose count is another one in another boot."""
+    for name, first, second in _pairs(one, other):
+        if abs(second / first - 1) > _ALIKE:
+            yield f"{name}: {first:.0f} instructions, and {second:.0f} in another boot"
+
+
+def _distance(one: record.Record, other: record.Record) -> float:
+    """Return the largest distance of two boots in any row, as a part of its count."""
+    return max(abs(second / first - 1) for _, first, second in _pairs(one, other))
+
+
+def _pairs(one: record.Record, other: record.Record) -> Iterator[tuple[str, float, float]]:
+    medians = {(row.case, row.variant): row.median for row in other.rows}
+    for row in one.rows:
+        median = medians.get((row.case, row.variant))
+        if row.median is not None and median is not None:
+            yield f"{row.case}, {row.variant}", row.median, median

@@ -4,24 +4,25 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import platform
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch import process
-from mmbatch.cache import Cache, atomic_write, require_space
+from mmbatch import guesttree, process
+from mmbatch.cache import Cache, atomic_dir, require_space
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.kbuild import check_options
 from mmbatch.kernels import Source
 from mmbatch.splice import Spliced
 
-_TIMEOUT_S = 5400
+_CONFIGURE_S = 300
+_BUILD_S = 2400
+_KEPT = 3
 _BUILD_BYTES = 3_000_000_000
 _STAMP = ".mmbatch-guest"
-_OVERLAY = "overlay.json"
+_OPTIONAL = "optional"  # the fragment of what some kernels don't have
 _KINDS: dict[str, tuple[str, ...]] = {"": (), "debug": ("debug",), "kasan": ("debug", "kasan")}
 _SAME_ANYWHERE = {
     "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
@@ -107,9 +108,22 @@ class Wanted:
 
     def config(self) -> str:
         """Return the configuration over allnoconfig."""
-        names = ["common", self.arch.name, *_KINDS[self.kind]]
-        texts = [(self.fragments / f"{name}.config").read_text(encoding="utf-8") for name in names]
+        texts = [self._fragment(_OPTIONAL), *self._fragments()]
         return "".join([*texts, *(f"{option}\n" for option in self.options)])
+
+    def needed(self) -> list[str]:
+        """Return the options that a kernel must not lose: "CONFIG_X=y"."""
+        lines = "".join(self._fragments()).splitlines()
+        ours = dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_"))
+        for option in self.options:
+            ours.pop(option.partition("=")[0], None)
+        return [f"{name}={value}" for name, value in ours.items()]
+
+    def _fragments(self) -> list[str]:
+        return [self._fragment(name) for name in ("common", self.arch.name, *_KINDS[self.kind])]
+
+    def _fragment(self, name: str) -> str:
+        return (self.fragments / f"{name}.config").read_text(encoding="utf-8")
 
 
 def build(
@@ -150,16 +164,17 @@ def build(
             require_space(place, _BUILD_BYTES, f"build Linux {source.release}")
             _forget_orphans(cache)
             stamp.unlink(missing_ok=True)
-            tree = _prepare_tree(place, source, spliced)
+            tree = guesttree.prepare(place, source, spliced)
             _make(tree, output, wanted, text, jobs, log, held, source.release)
             stamp.write_text(key.hexdigest(), encoding="utf-8")
-    config = (output / ".config").read_bytes()
+        image, modules = keep(place, output, wanted, key.hexdigest())
+    config = (image.parent / ".config").read_bytes()
     return GuestKernel(
         source.release,
         source.origin,
         wanted.arch,
-        output / wanted.arch.image,
-        tuple(sorted(output.glob("lib/*.ko"))),
+        image,
+        tuple(modules),
         hashlib.sha256(config).hexdigest(),
     )
 
@@ -194,15 +209,17 @@ def _make(
         tried=f"configure Linux {release}",
         env={"KCONFIG_ALLCONFIG": str(allconfig)},
         log=log,
+        timeout_s=_CONFIGURE_S,
         keep=held,
     )
     check_options(output / ".config", wanted.options, release)
+    check_fragments(output / ".config", wanted, release)
     process.run(
         [*make, Path(wanted.arch.image).name, "modules"],
         tried=f"build Linux {release} for {wanted.flavour}",
         env=_SAME_ANYWHERE,
         log=log,
-        timeout_s=_TIMEOUT_S,
+        timeout_s=_BUILD_S,
         keep=held,
     )
     if not (output / wanted.arch.image).exists():
@@ -214,38 +231,33 @@ def _make(
         )
 
 
-def _prepare_tree(place: Path, source: Source, spliced: Spliced) -> Path:
-    """Return a copy of the source at a place that stays, with the spliced files in it.
+def check_fragments(config: Path, wanted: Wanted, release: str) -> None:
+    """Raise MmbatchError when a test would run without what it is there for."""
+    for option in wanted.needed():
+        try:
+            check_options(config, [option], release)
+        except MmbatchError as error:
+            raise MmbatchError(
+                f"configure Linux {release} for {wanted.flavour}",
+                f"it has no {option}, which the fragments in guest/ ask for",
+                "see what it depends on there, or leave it out with -K",
+                ExitCode.FAILED,
+            ) from error
 
-    A file that is as it should be is left alone: make goes by its time.
+
+def keep(place: Path, output: Path, wanted: Wanted, key: str) -> tuple[Path, list[Path]]:
+    """Return the image and the modules in a folder that the next build leaves alone.
+
+    Those of the last few builds stay: others may be booting them.
     """
-    tree, record = place / "tree", place / _OVERLAY
-    before = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
-    if before.get("state") != source.state:
-        shutil.rmtree(place, ignore_errors=True)
-        tree.mkdir(parents=True)
-        tried = f"copy the tree of Linux {source.release}"
-        process.run(["cp", "-al", f"{source.path}/.", tree], tried=tried)
-        before = {"files": []}
-    names = sorted({name for step in spliced.steps for name in step.files})
-    every = sorted({*names, *before["files"]})
-    atomic_write(record, json.dumps({"state": source.state, "files": every}))
-    for name in every:
-        origin = (spliced.path if name in names else source.path) / name
-        put(tree / name, origin.read_bytes() if origin.exists() else None)
-    atomic_write(record, json.dumps({"state": source.state, "files": names}))
-    return tree
-
-
-def put(path: Path, content: bytes | None) -> None:
-    """Make a file what it should be, never through the link that it may be."""
-    if content is None:
-        path.unlink(missing_ok=True)
-        return
-    if path.exists() and path.read_bytes() == content:
-        return
-    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-    path.unlink(missing_ok=True)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-    path.chmod(mode)
+    kept = place / f"{wanted.flavour}.{key[:12]}"
+    modules = sorted(output.glob("lib/*.ko"))
+    names = [output / wanted.arch.image, output / ".config", *modules]
+    if not kept.exists():
+        with atomic_dir(kept) as folder:
+            for path in names:
+                shutil.copy2(path, folder / path.name)
+        older = sorted(place.glob(f"{wanted.flavour}.*"), key=lambda path: path.stat().st_mtime)
+        for path in older[:-_KEPT]:
+            shutil.rmtree(path, ignore_errors=True)
+    return kept / Path(wanted.arch.image).name, [kept / path.name for path in modules]

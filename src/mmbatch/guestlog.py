@@ -11,12 +11,16 @@ _STAMP = re.compile(r"^(?:<\d+>)?\[\s*\d+\.\d+\](?:\[\s*[TC]\d+\])? ?")
 _RESULT = re.compile(
     r"^(?P<indent> *)(?P<word>ok|not ok) \d+(?: -)? ?(?P<name>[^#]*?)\s*(?P<rest>#.*)?$"
 )
+_SKIP = re.compile(r"# SKIP\b")
+_TOLD = ("pass", "fail", "skip", "value")
 _EXPECTATION = re.compile(r"^# \S+: (?:EXPECTATION|ASSERTION) FAILED at ")
 _COMPLAINTS = re.compile(
-    r"WARNING: |\bBUG: |\bKASAN: |\bUBSAN: |rcu:? .*(?:self-)?detected .*stall|"
+    r"cut here|Call [Tt]race:|WARNING: |\bBUG: |\bBUG \S+ \(|kernel BUG at |\bKASAN: |\bUBSAN: |"
+    r"rcu\S* .*detected .*stall|soft lockup|INFO: task .* blocked for more|"
     r"possible (?:circular|recursive) locking|inconsistent lock state|suspicious RCU usage|"
-    r"INFO: task .* blocked for more|soft lockup|Kernel panic|Oops: |general protection fault|"
-    r"Bad page (?:state|map)|unregister_netdevice|sleeping function called"
+    r"non-static key|lockdep is turned off|sleeping function called|"
+    r"Kernel panic|Oops: |Internal error: |general protection fault|Unable to handle kernel|"
+    r"Bad page (?:state|map)|pagealloc: |list_\w+ corruption|unregister_netdevice"
 )
 
 
@@ -42,6 +46,7 @@ class Heard:
     Attributes:
         passed: checks of the scripts that passed.
         failed: checks of the scripts that did not, each with what was seen.
+        skipped: checks that this machine can't make.
         values: what was measured, in order: name and number.
         stages: scripts that began, and the guest's uptime then.
         suites: the KUnit suites that came to their end, and whether they passed.
@@ -52,6 +57,7 @@ class Heard:
 
     passed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    skipped: list[str] = field(default_factory=list)
     values: list[tuple[str, float]] = field(default_factory=list)
     stages: list[tuple[str, float]] = field(default_factory=list)
     suites: dict[str, bool] = field(default_factory=dict)
@@ -67,17 +73,19 @@ class Heard:
         """
         passed = [*self.passed]
         failed = [*self.failed]
-        skipped: list[str] = []
+        skipped = [*self.skipped]
         for case in self.cases:
             place = {"ok": passed, "not ok": failed, "skipped": skipped}[case.state]
             place.append(f"{case.name}: {case.detail}" if case.detail else case.name)
         for suite in suites:
             if suite not in self.suites:
                 failed.append(f"{suite}: the KUnit suite did not run to its end")
-            elif not self.suites[suite] and not any(
-                case.state == "not ok" and case.name.startswith(f"{suite}.") for case in self.cases
-            ):
+                continue
+            states = {case.state for case in self.cases if case.name.startswith(f"{suite}.")}
+            if not self.suites[suite] and "not ok" not in states:
                 failed.append(f"{suite}: the KUnit suite failed")
+            elif self.suites[suite] and "ok" not in states:
+                failed.append(f"{suite}: nothing in the KUnit suite ran")
         failed += [f"the kernel complained: {line}" for line in self.complaints]
         return passed, failed, skipped
 
@@ -87,10 +95,12 @@ def read(lines: Iterable[str]) -> Heard:
     heard = Heard()
     log: list[str] = []
     in_log = False
+    told = 0
     for line in lines:
         mark = re.search(r"@@ (\w+)(?: (.*))?$", line)
         if mark is not None:
-            _mark(heard, mark[1], (mark[2] or "").strip())
+            told += mark[1] in _TOLD
+            _mark(heard, mark[1], (mark[2] or "").strip(), told)
             if mark[1] == "dmesg":
                 in_log = True
                 log.clear()  # the log has all that the console had
@@ -102,11 +112,13 @@ def read(lines: Iterable[str]) -> Heard:
     return heard
 
 
-def _mark(heard: Heard, word: str, rest: str) -> None:
+def _mark(heard: Heard, word: str, rest: str, told: int) -> None:
     if word == "pass":
         heard.passed.append(rest)
     elif word == "fail":
         heard.failed.append(rest)
+    elif word == "skip":
+        heard.skipped.append(rest)
     elif word == "begin":
         name, _, uptime = rest.partition(" ")
         heard.stages.append((name, float(uptime or 0)))
@@ -118,6 +130,9 @@ def _mark(heard: Heard, word: str, rest: str) -> None:
             heard.failed.append(f"{name or rest}: '{number}' is no number")
     elif word == "end":
         heard.finished = True
+        _, _, number = rest.partition(" ")
+        if number != str(told):
+            heard.failed.append(f"{told} of {number or 'unknown'} results arrived whole")
 
 
 def _read_ktap(heard: Heard, lines: Sequence[str]) -> None:
@@ -131,7 +146,7 @@ def _read_ktap(heard: Heard, lines: Sequence[str]) -> None:
             continue
         depth = len(match["indent"]) // 4
         rest = match["rest"] or ""
-        state = "skipped" if "SKIP" in rest.upper() else match["word"]
+        state = "skipped" if match["word"] == "ok" and _SKIP.match(rest) else match["word"]
         detail = rest.lstrip("# ").removeprefix("SKIP").strip()
         if state == "not ok" and said:
             more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""

@@ -3,9 +3,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import itertools
 import os
 import re
 import shlex
@@ -32,7 +30,7 @@ from mmbatch import (
 )
 from mmbatch.cache import Cache, error_from_os
 from mmbatch.console import Console, output_options
-from mmbatch.disk import is_special
+from mmbatch.disk import is_special, new_dir
 from mmbatch.errors import ExitCode, MmbatchError
 
 DEFAULT_SPEEDUP = "zone_device"
@@ -148,7 +146,7 @@ def command(
     here = machine.describe()
     hosted.require_memory(planned, hosted.available_memory(here.available_bytes))
     name = f"{started[:19].replace(':', '')}-{speedup}-{source.release}"
-    folder = output or _new_folder(cache.runs, name)
+    folder = output or new_dir(cache.runs, name)
     folder.mkdir(parents=True, exist_ok=True)
     events = hosted.run(program.path, request, planned, console, folder / "hosted.log")
     samples.write_events(folder / "samples.jsonl", events)
@@ -199,15 +197,6 @@ def _check_places(output: Path | None, json_file: Path | None) -> None:
             raise MmbatchError(
                 f"write results into {place}", reason, f"choose another place with {option}"
             ) from error
-
-
-def _new_folder(parent: Path, name: str) -> Path:
-    """Make a folder that nobody else has, though they started in the same second."""
-    for more in itertools.chain([""], (f"-{number}" for number in itertools.count(2))):
-        with contextlib.suppress(FileExistsError):
-            (parent / f"{name}{more}").mkdir(parents=True)
-            return parent / f"{name}{more}"
-    raise AssertionError
 
 
 def _reproducer(

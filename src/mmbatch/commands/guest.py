@@ -73,7 +73,7 @@ def build(console: Console, /, arch: str, kind: str | None, **where: Any) -> int
 @command.command("test")
 @click.option("--arch", "arches", type=_ARCHES, multiple=True, help="By default both.")
 @click.option("--kind", type=click.Choice(("debug", "kasan")), help="Only this kind of x86-64.")
-@click.option("--size", "size", default="4G", show_default=True, help="Of the NVDIMM.")
+@click.option("--size", "size", default="16G", show_default=True, help="Of the NVDIMM.")
 @click.option("--rebinds", type=click.IntRange(min=1), default=30, show_default=True)
 @_kernel_options
 @output_options
@@ -95,7 +95,8 @@ def test(
 
 @command.command("bench")
 @click.option("--size", "size", default="4G", show_default=True, help="Of the NVDIMM.")
-@click.option("--rounds", type=click.IntRange(min=1), default=6, show_default=True)
+@click.option("--rounds", type=click.IntRange(min=5), default=6, show_default=True)
+@click.option("--twice", is_flag=True, help="Boot twice, and see that both count the same.")
 @click.option(
     "--json",
     "json_file",
@@ -104,8 +105,11 @@ def test(
 )
 @_kernel_options
 @output_options
-def bench(console: Console, /, size: str, rounds: int, json_file: Path | None, **where: Any) -> int:
+def bench(
+    console: Console, /, size: str, rounds: int, twice: bool, json_file: Path | None, **where: Any
+) -> int:
     """Count instructions, base against patched, in one boot that is the same every time."""
     workshop = _workshop(console, ("x86_64",), **where)
-    request = guestbench.Request(guesttest.size_gib(size), rounds, where["kernel"], where["tree"])
+    gib = guesttest.size_gib(size)
+    request = guestbench.Request(gib, rounds, where["kernel"], where["tree"], twice)
     return guestbench.run(console, workshop, request, json_file)

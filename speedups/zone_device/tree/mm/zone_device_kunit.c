@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/sizes.h>
+#include <linux/string.h>
 #include <linux/vmalloc.h>
 
 #include "zone_device.h"
@@ -96,6 +97,9 @@ void zone_device_kunit_choose(struct kunit *test)
 {
 	const char *const *method = test->param_value;
 
+	if ((IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN)) &&
+	    strcmp(*method, "base") && strcmp(*method, "auto"))
+		kunit_skip(test, "the sanitizer leaves all to the slow path");
 	if (zone_device_set_method(*method))
 		kunit_skip(test, "this machine has no method %s", *method);
 }

@@ -7,6 +7,7 @@
 #include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
+#include <linux/sched.h>
 
 #ifdef CONFIG_DEBUG_PAGE_REF
 #include <trace/events/page_ref.h>
@@ -54,12 +55,11 @@ void zone_device_kunit_publication(struct kunit *test)
 {
 	struct zone_device_window window = zone_device_kunit_window(PAGES_PER_SECTION, 4096);
 	struct zone_device_reader reader = { .window = &window };
-	unsigned int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
 	unsigned long late = jiffies + PATIENCE;
 	struct task_struct *task;
 	unsigned int round;
 
-	if (cpu >= nr_cpu_ids)
+	if (num_online_cpus() < 2)
 		kunit_skip(test, "there is one CPU only");
 
 	zone_device_kunit_describe(MEMORY_DEVICE_GENERIC, 9, PAGES_PER_SECTION, 0);
@@ -68,7 +68,10 @@ void zone_device_kunit_publication(struct kunit *test)
 
 	task = kthread_create(zone_device_read, &reader, "zone_device_read");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	kthread_bind(task, cpu);
+
+	/* The reader's CPU has to stay another one. */
+	migrate_disable();
+	kthread_bind(task, cpumask_any_but(cpu_online_mask, smp_processor_id()));
 	wake_up_process(task);
 
 	for (round = 1; round <= ROUNDS && time_before(jiffies, late); round++) {
@@ -84,6 +87,7 @@ void zone_device_kunit_publication(struct kunit *test)
 		       time_before(jiffies, late))
 			cond_resched();
 	}
+	migrate_enable();
 	kthread_stop(task);
 
 	KUNIT_EXPECT_EQ(test, reader.seen, ROUNDS);
@@ -133,9 +137,12 @@ void zone_device_kunit_traced(struct kunit *test)
 static int zone_device_toggle(void *data)
 {
 	while (!kthread_should_stop()) {
-		if (!register_trace_page_ref_set(zone_device_count, data))
+		if (!register_trace_page_ref_set(zone_device_count, data)) {
+			usleep_range(500, 2000);
 			unregister_trace_page_ref_set(zone_device_count, data);
+		}
 		tracepoint_synchronize_unregister();
+		usleep_range(500, 2000);
 	}
 
 	return 0;
@@ -144,8 +151,9 @@ static int zone_device_toggle(void *data)
 void zone_device_kunit_traced_now_and_then(struct kunit *test)
 {
 	struct zone_device_window window = zone_device_kunit_window(PAGES_PER_SECTION, 4096);
+	unsigned int traced = 0, untraced = 0;
+	unsigned long late = jiffies + PATIENCE;
 	struct task_struct *task;
-	unsigned int round;
 
 	zone_device_kunit_describe(MEMORY_DEVICE_FS_DAX, 9, PAGES_PER_SECTION, 0);
 	zone_device_kunit_expect(test, &window);
@@ -153,11 +161,19 @@ void zone_device_kunit_traced_now_and_then(struct kunit *test)
 
 	task = kthread_run(zone_device_toggle, &window, "zone_device_toggle");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	for (round = 0; round < ROUNDS; round++) {
+	while ((traced < ROUNDS || untraced < ROUNDS) && time_before(jiffies, late)) {
+		zone_device_events = 0;
 		zone_device_kunit_init(&window);
 		KUNIT_EXPECT_TRUE(test, zone_device_kunit_same(&window));
+		if (zone_device_events)
+			traced++;
+		else
+			untraced++;
 		cond_resched();
 	}
 	kthread_stop(task);
+
+	KUNIT_EXPECT_GE(test, traced, ROUNDS);
+	KUNIT_EXPECT_GE(test, untraced, ROUNDS);
 }
 #endif
