@@ -7,6 +7,7 @@ import os
 import time
 from pathlib import Path
 
+import click
 import pytest
 
 from mmbatch import guest, guestbuild, guestneeds, guesttest, guesttree, qemu
@@ -118,7 +119,7 @@ def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_stages_of_a_whole_test() -> None:
-    chosen = guesttest.stages(("x86_64", "arm64"), None, 100, 30)
+    chosen = guesttest.stages(("x86_64", "arm64"), (), 100, 30)
 
     assert [(stage.name, stage.size_gib, stage.rebinds) for stage in chosen] == [
         ("x86_64", 100, 30),
@@ -126,6 +127,14 @@ def test_the_stages_of_a_whole_test() -> None:
         ("x86_64-kasan", 4, 5),
         ("arm64", 0, 0),
     ]
+
+
+def test_only_some_kinds() -> None:
+    chosen = guesttest.stages(("x86_64",), ("kasan", "plain"), 100, 30)
+
+    assert [stage.name for stage in chosen] == ["x86_64-kasan", "x86_64"]
+    with pytest.raises(click.BadParameter, match="arm64"):
+        guesttest.stages(("arm64",), ("kasan",), 100, 30)
 
 
 def test_options_have_a_folder_of_their_own(tmp_path: Path) -> None:

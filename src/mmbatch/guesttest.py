@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import click
@@ -19,7 +19,10 @@ from mmbatch.guestbuild import GuestKernel
 from mmbatch.outcome import one_line
 from mmbatch.qemu import Booted
 
-_METHODS = {"debug": guest.METHODS, "kasan": ("base", "auto")}  # under KASAN all are base
+KINDS = {"plain": "", "debug": "debug", "kasan": "kasan"}
+"""Of x86-64 kernels: what users call them, and what `guestbuild.Wanted` does."""
+
+_METHODS = {"kasan": ("base", "auto")}  # under KASAN all are base
 _SLOWER = {"": 1.0, "debug": 4.0, "kasan": 6.0}
 _ALL = ("x86_64", "arm64")
 _COMPLAINING = {"": (), "debug": ("page_poison=1",), "kasan": ("page_poison=1",)}
@@ -60,27 +63,28 @@ class Stage:
     methods: tuple[str, ...] = guest.METHODS
 
 
-def stages(arches: Iterable[str], kind: str | None, size_gib: int, rebinds: int) -> list[Stage]:
+def stages(arches: Iterable[str], kinds: Sequence[str], size_gib: int, rebinds: int) -> list[Stage]:
     """Return what `guest test` does.
 
     Args:
         arches: which architectures.
-        kind: only this kind of x86-64 kernel; None for all of them.
+        kinds: of x86-64 kernels, see `KINDS`; all when empty.
         size_gib: of the NVDIMM of the plain kernel.
         rebinds: of each driver there.
     """
     chosen: list[Stage] = []
     for arch in arches:
         if arch == "arm64":
-            if kind is not None:
-                raise click.BadParameter(f"arm64 has no {kind} kernel here; leave out one of them")
+            if kinds:
+                raise click.BadParameter(f"arm64 has no {kinds[0]} kernel here; leave out one")
             chosen.append(Stage("arm64", arch, "", 0, 0))
             continue
-        if kind is None:
-            chosen.append(Stage(arch, arch, "", size_gib, rebinds))
-        for wanted in _METHODS if kind is None else (kind,):
-            gib, fewer = min(size_gib, _MOST_GIB[wanted]), min(rebinds, _DEBUG_REBINDS)
-            chosen.append(Stage(f"{arch}-{wanted}", arch, wanted, gib, fewer, _METHODS[wanted]))
+        for kind in (KINDS[name] for name in kinds or KINDS):
+            name = f"{arch}-{kind}" if kind else arch
+            gib = min(size_gib, _MOST_GIB.get(kind, size_gib))
+            times = min(rebinds, _DEBUG_REBINDS) if kind else rebinds
+            methods = _METHODS.get(kind, guest.METHODS)
+            chosen.append(Stage(name, arch, kind, gib, times, methods))
     return chosen
 
 
@@ -96,7 +100,7 @@ def run_all(console: Console, cache: Cache, *, install: bool) -> int:
     source = kernels.resolve(cache, None, None, console.say, console.progress)
     manifests = guest.choose_speedups(source)
     workshop = Workshop(cache, source, manifests, (), guest.cpus(), console.say)
-    ended = run_stages(console, workshop, stages(_ALL, None, _USUAL_GIB, _USUAL_REBINDS))
+    ended = run_stages(console, workshop, stages(_ALL, (), _USUAL_GIB, _USUAL_REBINDS))
     request = guestbench.Request(_COUNTED_GIB, _USUAL_ROUNDS, None, None, twice=True)
     return guestbench.run(console, workshop, request, None) or ended
 

@@ -16,6 +16,7 @@ from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode
 
 _ARCHES = click.Choice(("x86_64", "arm64"))
+_KINDS = click.Choice(tuple(guesttest.KINDS))
 
 
 @click.group("guest", short_help="Boot real kernels with the speed-ups under QEMU.")
@@ -60,19 +61,19 @@ def _workshop(
 
 @command.command("build")
 @click.option("--arch", type=_ARCHES, default="x86_64", show_default=True)
-@click.option("--kind", type=click.Choice(("debug", "kasan")), help="With what complains.")
+@click.option("--kind", type=_KINDS, default="plain", help="debug and kasan: with what complains.")
 @_kernel_options
 @output_options
-def build(console: Console, /, arch: str, kind: str | None, **where: Any) -> int:
+def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
     """Build a kernel that boots, once for each state of what it is made from."""
-    built = _workshop(console, (arch,), **where).kernel(arch, kind or "")
+    built = _workshop(console, (arch,), **where).kernel(arch, guesttest.KINDS[kind])
     console.result(str(built.image))
     return ExitCode.GOOD
 
 
 @command.command("test")
 @click.option("--arch", "arches", type=_ARCHES, multiple=True, help="By default both.")
-@click.option("--kind", type=click.Choice(("debug", "kasan")), help="Only this kind of x86-64.")
+@click.option("--kind", "kinds", type=_KINDS, multiple=True, help="Of x86-64; by default all.")
 @click.option("--size", "size", default="16G", show_default=True, help="Of the NVDIMM.")
 @click.option("--rebinds", type=click.IntRange(min=1), default=30, show_default=True)
 @_kernel_options
@@ -81,15 +82,15 @@ def test(
     console: Console,
     /,
     arches: tuple[str, ...],
-    kind: str | None,
+    kinds: tuple[str, ...],
     size: str,
     rebinds: int,
     **where: Any,
 ) -> int:
     """Boot kernels; run the KUnit suites, and real drivers on an emulated NVDIMM."""
-    chosen = arches or (("x86_64",) if kind else ("x86_64", "arm64"))
+    chosen = arches or (("x86_64",) if kinds else ("x86_64", "arm64"))
     workshop = _workshop(console, chosen, **where)
-    stages = guesttest.stages(chosen, kind, guesttest.size_gib(size), rebinds)
+    stages = guesttest.stages(chosen, kinds, guesttest.size_gib(size), rebinds)
     return guesttest.run_stages(console, workshop, stages)
 
 
