@@ -26,12 +26,12 @@ _METHODS = {"kasan": ("base", "auto")}  # under KASAN all are base
 _SLOWER = {"": 1.0, "debug": 4.0, "kasan": 6.0}
 _ALL = ("x86_64", "arm64")
 _COMPLAINING = {"": (), "debug": ("page_poison=1",), "kasan": ("page_poison=1",)}
-_USUAL_GIB = 16  # enough for auto to try the methods
+_USUAL_GIB = 13  # enough for auto to try the methods
 _COUNTED_GIB = 4
 _USUAL_REBINDS = 30
 _USUAL_ROUNDS = 6
 _DEBUG_REBINDS = 5
-_MOST_GIB = {"debug": 16, "kasan": 4}
+_MOST_GIB = {"debug": 13, "kasan": 4}
 
 
 def size_gib(text: str) -> int:

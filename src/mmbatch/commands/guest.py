@@ -74,7 +74,7 @@ def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
 @command.command("test")
 @click.option("--arch", "arches", type=_ARCHES, multiple=True, help="By default both.")
 @click.option("--kind", "kinds", type=_KINDS, multiple=True, help="Of x86-64; by default all.")
-@click.option("--size", "size", default="16G", show_default=True, help="Of the NVDIMM.")
+@click.option("--size", "size", default="13G", show_default=True, help="Of the NVDIMM.")
 @click.option("--rebinds", type=click.IntRange(min=1), default=30, show_default=True)
 @_kernel_options
 @output_options
