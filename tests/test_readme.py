@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from pathlib import Path
 
@@ -72,6 +73,16 @@ def test_auto_that_loses_is_marked(root: Path) -> None:
     record.write(root / "results/zone_device.json", _record({**SMALL, "auto": 480e3}))
     readme.write(root)
     assert "**auto** in small-hot (1.20 times its time)" in (root / "README.md").read_text()
+
+
+def test_counts_are_not_shown_as_time_on_a_machine(root: Path) -> None:
+    one = _record({**SMALL, "auto": 480e3})
+    rows = tuple(dataclasses.replace(row, unit="instructions") for row in one.rows)
+    record.write(root / "results/zone_device.json", dataclasses.replace(one, rows=rows))
+    readme.write(root)
+    text = (root / "README.md").read_text()
+    assert "Linux 7.3.4: instructions, counted by QEMU; no time" in text
+    assert "times its time" not in text
 
 
 def test_readme_without_a_place_for_results(root: Path) -> None:

@@ -80,6 +80,9 @@ def _between(readme: Path, text: str) -> str:
 
 
 def _title(record: Record) -> str:
+    what = f"{record.rows[0].speedup}, Linux {record.kernel.release}"
+    if not _timed(record):
+        return f"{what}: instructions, counted by QEMU; no time"
     machine = record.machine
     parts = [machine.cpu]
     if machine.family is not None:
@@ -88,7 +91,11 @@ def _title(record: Record) -> str:
     if machine.llc_bytes:
         parts.append(f"LLC {machine.llc_bytes >> 20} MiB")
     parts.append(f"VM ({machine.hypervisor})" if machine.hypervisor else "bare metal")
-    return f"{record.rows[0].speedup}, Linux {record.kernel.release}: {', '.join(parts)}"
+    return f"{what}: {', '.join(parts)}"
+
+
+def _timed(record: Record) -> bool:
+    return all(row.unit == "ns" for row in record.rows)
 
 
 def _tables(records: Mapping[Path, Record]) -> Iterator[str]:
@@ -119,7 +126,7 @@ def _table(record: Record) -> Iterator[str]:
             f"{shown.of_limit.median:.2f}" if shown and shown.of_limit else "-",
         )
     losses = [loss for rows in cases.values() for loss in _losses(rows)]
-    if losses:
+    if losses and _timed(record):
         yield f"\nSlower than `{_COPY}`, by the medians: {'; '.join(losses)}."
 
 
@@ -129,7 +136,7 @@ def _cell(row: Row | None) -> str:
     if row.ratio is None:
         return row.verdict
     number = f"{row.ratio.median:.2f}"
-    if row.verdict == Verdict.FASTER:
+    if row.verdict in (Verdict.FASTER, Verdict.FEWER):
         return number
     words = f"{number} {row.verdict}"
     return f"**{words}**" if row.verdict == Verdict.SLOWER else words
