@@ -71,12 +71,21 @@ DEFINE_PER_CPU_CACHE_HOT(u16, __softirq_pending);
 DEFINE_STATIC_KEY_FALSE(hugetlb_optimize_vmemmap_key);
 #endif
 
+/* How often kernel code offered the CPU, where it does that by itself. */
+static unsigned long hosted_offers;
+
 #ifdef WANTED___cond_resched
 int __cond_resched(void)
 {
+	hosted_offers++;
 	return 0;
 }
 #endif
+
+unsigned long hosted_reschedules(void)
+{
+	return hosted_offers;
+}
 
 static struct pglist_data hosted_nodes[HOSTED_NODES];
 struct pglist_data *node_data[MAX_NUMNODES];
