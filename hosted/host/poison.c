@@ -175,8 +175,8 @@ bool poison_met(void *context, const char *at)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
 	const unsigned char *code = (void *)regs[REG_RIP];
-	unsigned long unit = movs_unit(code), bytes;
 	bool ours = false, before = false;
+	unsigned long unit, bytes;
 	const char *from;
 
 	for (unsigned int i = 0; poison && i < HOSTED_POISONS; i++) {
@@ -188,6 +188,7 @@ bool poison_met(void *context, const char *at)
 	if (!ours && !before)
 		return false;
 
+	unit = movs_unit(code);
 	if (!ours) {
 		announced = unit ? (char *)(regs[REG_RSI] + regs[REG_RCX] * unit) : NULL;
 		if (mprotect(page_of(at), PAGE, PROT_READ | PROT_WRITE))

@@ -227,6 +227,7 @@ extern const struct hosted_bench hosted_bench;
 
 /* kernel/machine.c: what a booted kernel would have set up. */
 void hosted_machine_init(unsigned long llc_bytes);
+void hosted_llc_is(unsigned long bytes);
 void hosted_memmap_at(void *memmap, unsigned long pfn);
 void *hosted_device_zone(unsigned int nid);
 void hosted_early_sections(int early);

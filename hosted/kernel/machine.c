@@ -107,12 +107,17 @@ struct cpu_cacheinfo *get_cpu_cacheinfo(unsigned int cpu)
 	return &hosted_caches;
 }
 
+void hosted_llc_is(unsigned long bytes)
+{
+	hosted_cache_leaf.size = bytes;
+}
+
 void hosted_machine_init(unsigned long llc_bytes)
 {
 	int nid, i;
 
 	page_offset_base = 0xffff888000000000UL;
-	hosted_cache_leaf.size = llc_bytes;
+	hosted_llc_is(llc_bytes);
 
 	for (nid = 0; nid < HOSTED_NODES; nid++) {
 		struct pglist_data *node = &hosted_nodes[nid];

@@ -28,42 +28,55 @@ struct folio_copy_case {
 
 enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
 
-#define COLD		0
-#define WARM		HOSTED_HOT
-#define READ		HOSTED_READBACK
-
+/*
+ * As a migration finds them: both cold, or the target just freed and zeroed, or
+ * all of it in the cache; then the first, and what it costs to read the copy. 64
+ * KiB at a time until there are 2 MiB.
+ */
 #define CASE(_name, _regime, _pages, _flags, _order, _warm, _mc, _cpu)	\
 	{ _name, _regime, _pages, 0, HOSTED_FIXED | (_flags),		\
 	  &(const struct folio_copy_case){				\
 		.order = _order, .mc = _mc, .warm = _warm,		\
 		.huge = _order == ORDER_1G, .cpu = _cpu } }
 
-/*
- * As a migration finds them: both cold, the target just freed and zeroed, and all
- * of it in the cache; then the first, and what it costs to read the copy. 64 KiB
- * at a time until there are 2 MiB.
- */
-#define OF_2M(fn, mc, cpu, on)						\
-	CASE(fn "2M-cold-cold" on, "cold to cold", PAGES_2M, COLD, ORDER_2M, false, mc, cpu), \
-	CASE(fn "2M-cold-warm" on, "cold to warm", PAGES_2M, WARM, ORDER_2M, false, mc, cpu), \
-	CASE(fn "2M-warm-warm" on, "warm to warm", PAGES_2M, WARM, ORDER_2M, true, mc, cpu)
-#define OF_64K(fn, mc, cpu, on)						\
-	CASE(fn "64K-cold-cold" on, "cold to cold", PAGES_2M, COLD, ORDER_64K, false, mc, cpu), \
-	CASE(fn "64K-cold-warm" on, "cold to warm", PAGES_2M, WARM, ORDER_64K, false, mc, cpu), \
-	CASE(fn "64K-warm-warm" on, "warm to warm", PAGES_2M, WARM, ORDER_64K, true, mc, cpu)
-#define READ_2M(fn, mc, cpu, on)					\
-	CASE(fn "2M-cold-cold-read" on, "cold to cold, read back", PAGES_2M, READ, \
-	     ORDER_2M, false, mc, cpu)
-#define OF_1G(fn, mc, cpu, on)						\
-	CASE(fn "1G-cold-cold" on, "cold to cold", PAGES_1G, COLD, ORDER_1G, false, mc, cpu)
-#define ALL_SMALL(fn, mc, cpu, on)					\
-	OF_2M(fn, mc, cpu, on), READ_2M(fn, mc, cpu, on), OF_64K(fn, mc, cpu, on)
+#define OF_2M(fn, mc, cpu, on, as)					\
+	CASE(fn "2M-cold-cold" on, "cold to cold" as, PAGES_2M, 0,	\
+	     ORDER_2M, false, mc, cpu),					\
+	CASE(fn "2M-cold-warm" on, "cold to warm" as, PAGES_2M, HOSTED_HOT, \
+	     ORDER_2M, false, mc, cpu),					\
+	CASE(fn "2M-warm-warm" on, "warm to warm" as, PAGES_2M, HOSTED_HOT, \
+	     ORDER_2M, true, mc, cpu),					\
+	CASE(fn "2M-cold-cold-read" on, "cold to cold, read back" as,	\
+	     PAGES_2M, HOSTED_READBACK, ORDER_2M, false, mc, cpu)
+#define OF_64K(fn, mc, cpu, on, as)					\
+	CASE(fn "64K-cold-cold" on, "cold to cold" as, PAGES_2M, 0,	\
+	     ORDER_64K, false, mc, cpu),				\
+	CASE(fn "64K-cold-warm" on, "cold to warm" as, PAGES_2M, HOSTED_HOT, \
+	     ORDER_64K, false, mc, cpu),				\
+	CASE(fn "64K-warm-warm" on, "warm to warm" as, PAGES_2M, HOSTED_HOT, \
+	     ORDER_64K, true, mc, cpu)
+#define OF_1G(fn, mc, cpu, on, as)					\
+	CASE(fn "1G-cold-cold" on, "cold to cold" as, PAGES_1G, 0,	\
+	     ORDER_1G, false, mc, cpu),					\
+	CASE(fn "1G-cold-cold-read" on, "cold to cold, read back" as,	\
+	     PAGES_1G, HOSTED_READBACK, ORDER_1G, false, mc, cpu)
+#define BELOW_1G(fn, mc, cpu, on, as)					\
+	OF_2M(fn, mc, cpu, on, as), OF_64K(fn, mc, cpu, on, as)
 
 static const struct hosted_case folio_copy_cases[] = {
-	ALL_SMALL("", false, AS_FOUND, ""),
-	OF_1G("", false, AS_FOUND, ""),
-	ALL_SMALL("mc-", true, AS_FOUND, ""),
-	OF_1G("mc-", true, AS_FOUND, ""),
+	BELOW_1G("", false, AS_FOUND, "", ""),
+	OF_1G("", false, AS_FOUND, "", ""),
+	BELOW_1G("mc-", true, AS_FOUND, "", ""),
+	OF_1G("mc-", true, AS_FOUND, "", ""),
+	BELOW_1G("", false, REP_GOOD, "-rep_good", ", rep_good only"),
+	BELOW_1G("mc-", true, REP_GOOD, "-rep_good", ", rep_good only"),
+	BELOW_1G("", false, ERMS, "-erms", ", rep_good and erms"),
+	BELOW_1G("mc-", true, ERMS, "-erms", ", rep_good and erms"),
+	BELOW_1G("", false, FSRM, "-fsrm", ", rep_good and fsrm"),
+	BELOW_1G("mc-", true, FSRM, "-fsrm", ", rep_good and fsrm"),
+	BELOW_1G("", false, NONE, "-none", ", no feature"),
+	BELOW_1G("mc-", true, NONE, "-none", ", no feature"),
+	BELOW_1G("mc-", true, FRAGILE, "-fragile", ", fragile"),
 };
 
 static const struct hosted_variant folio_copy_variants[] = {

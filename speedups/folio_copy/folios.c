@@ -76,9 +76,9 @@ struct folio *folios_make(unsigned long i, unsigned int order)
 	return folio;
 }
 
-void folios_slow_node(unsigned long i, bool slow)
+void folios_slow(unsigned long i)
 {
-	set_page_node(folios_page(i), slow ? SLOW_NODE : 0);
+	set_page_node(folios_page(i), SLOW_NODE);
 }
 
 static void force(const char *feature, int value, int found)

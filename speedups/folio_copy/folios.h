@@ -30,8 +30,8 @@ unsigned long folios_index(unsigned long pfn);
 /* Make the pages from @i on a folio. */
 struct folio *folios_make(unsigned long i, unsigned int order);
 
-/* Put page @i on the node whose memory is slow, or back. */
-void folios_slow_node(unsigned long i, bool slow);
+/* Put page @i on the node whose memory is slow. */
+void folios_slow(unsigned long i);
 
 /* Run all that follows as @cpu would. */
 void folios_be(const struct folios_cpu *cpu);
