@@ -228,6 +228,68 @@ static int check_cpu(struct hosted_check *check, struct poison_run *run)
 	return 0;
 }
 
+/*
+ * A folio of 16 GiB, as only other architectures have: nothing is copied, but the
+ * bytes to its poison do not fit into 32 bits.
+ */
+#define LONG_PAGES	(16UL << 30 >> PAGE_SHIFT)
+#define LONG_UNIT	(1UL << 30 >> PAGE_SHIFT)
+#define LONG_MEMORY	((void *)(1UL << 40))
+
+static unsigned long long_poison, long_largest;
+
+static void long_copy(void *to, const void *from, unsigned long npages)
+{
+}
+
+static unsigned long long_copy_mc(void *to, const void *from, unsigned long npages)
+{
+	unsigned long first = (from - LONG_MEMORY) >> PAGE_SHIFT;
+
+	long_largest = max(long_largest, npages);
+	if (long_poison < first || long_poison >= first + npages)
+		return 0;
+	return (first + npages - long_poison) << PAGE_SHIFT;
+}
+
+/* As mm/folio_copy_internal.h has it. */
+static const struct {
+	const char *name;
+	void (*copy)(void *to, const void *from, unsigned long npages);
+	unsigned long (*copy_mc)(void *to, const void *from, unsigned long npages);
+} long_method = { "long", long_copy, long_copy_mc };
+
+static int check_long(struct hosted_check *check)
+{
+	static const unsigned long poisons[] = {
+		0, LONG_UNIT - 1, 4 * LONG_UNIT - 1, 4 * LONG_UNIT, 4 * LONG_UNIT + 1,
+		LONG_PAGES - 1, LONG_PAGES,
+	};
+	unsigned long i, offers, want, good;
+
+	for (i = 0; i < ARRAY_SIZE(poisons); i++) {
+		if (!check_turn(check))
+			continue;
+		long_poison = poisons[i];
+		long_largest = 0;
+		offers = hosted_reschedules();
+		good = folio_copy_mc_range_of[0](&long_method, LONG_MEMORY, LONG_MEMORY,
+						 LONG_PAGES, LONG_UNIT);
+		offers = hosted_reschedules() - offers;
+		check->runs++;
+		/* One before each piece but the first, if the kernel needs them at all. */
+		want = IS_ENABLED(CONFIG_PREEMPTION) ? 0 :
+		       min(long_poison, LONG_PAGES - 1) / LONG_UNIT;
+		if (good != long_poison || long_largest > LONG_UNIT || offers != want) {
+			hosted_format(check->text, sizeof(check->text),
+				      "16 GiB with poison in page %lu: %lu good pages, at most %lu at once, %lu chances to reschedule and not %lu",
+				      long_poison, good, long_largest, offers, want);
+			return -1;
+		}
+	}
+	return 0;
+}
+
 int check_poison(struct hosted_check *check)
 {
 	struct poison_run run = {};
@@ -243,5 +305,5 @@ int check_poison(struct hosted_check *check)
 		if (check_cpu(check, &run))
 			return -1;
 	}
-	return 0;
+	return check_long(check);
 }

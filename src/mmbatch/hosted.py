@@ -88,10 +88,14 @@ def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
         return
     item_bytes = _memory(largest) // largest.items
     fits = max(0, available_bytes - _SLACK_BYTES) // _HUGE * _HUGE // item_bytes
+    if largest.fixed:
+        todo = "free some memory, or name smaller cases with --case"
+    else:
+        todo = f"the largest size that fits is --pfns {fits}" if fits else "free some memory"
     raise MmbatchError(
         f"make room for {largest.case}",
-        f"its arena takes {needed / 2**30:.1f} GiB and {available_bytes / 2**30:.1f} GiB are free",
-        f"the largest size that fits is --pfns {fits}" if fits else "free some memory",
+        f"its memory takes {needed / 2**30:.1f} GiB and {available_bytes / 2**30:.1f} GiB are free",
+        todo,
         ExitCode.NOT_APPLICABLE,
     )
 

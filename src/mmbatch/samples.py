@@ -38,7 +38,7 @@ class Engine:
 class Case:
     """A workload: `items` things of kind `item` in `bytes` bytes, timed in `unit` per run.
 
-    `memory` is what it takes in all, where that is more.
+    `memory` is what it takes in all, where that is more; the size of a `fixed` one is its own.
     """
 
     event: ClassVar[str] = "case"
@@ -51,6 +51,7 @@ class Case:
     variants: tuple[str, ...]
     pairs: int
     memory: int = 0
+    fixed: bool = False
 
 
 @dataclass(frozen=True)
