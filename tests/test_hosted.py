@@ -4,6 +4,7 @@ import signal
 import stat
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,12 @@ def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
     timer.join()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
+
+
+def test_memory_beside_the_image_counts_and_a_fixed_size_is_not_advised() -> None:
+    beside = replace(sized(GIB // 64, "fixed"), memory=2 * GIB, fixed=True)
+    hosted.require_memory([beside], 3 * GIB)
+    with pytest.raises(MmbatchError) as caught:
+        hosted.require_memory([beside], 2 * GIB)
+    assert "--pfns" not in caught.value.todo
+    assert "--case" in caught.value.todo

@@ -20,7 +20,8 @@ LINES = {
     '"streamed":9,"text":""}',
     Case: '{"event":"case","case":"fsdax-100G","regime":"cold, altmap","unit":"ns",'
     '"item":"descriptor","items":26214400,"bytes":1677721600,'
-    '"variants":["base","control","wide","limit:rep stosq"],"pairs":20}',
+    '"variants":["base","control","wide","limit:rep stosq"],"pairs":20,"memory":3355443200,'
+    '"fixed":true}',
     Equal: '{"event":"equal","case":"fsdax-100G","variant":"wide","equal":true,'
     '"bytes":1677721600,"detail":""}',
     Sample: '{"event":"sample","case":"fsdax-100G","variant":"wide","block":3,"half":0,"pos":4,'

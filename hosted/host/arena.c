@@ -35,6 +35,12 @@ void *arena_map(unsigned long bytes)
 	return image;
 }
 
+/* An image with parts as large behind it, each from the next 2 MiB on. */
+void *arena_map_with(unsigned long bytes, unsigned int beside)
+{
+	return arena_map(beside ? (1 + beside) * round_up(bytes, HUGE) : bytes);
+}
+
 FROM_KERNEL void *hosted_arena(unsigned long bytes)
 {
 	return arena_map(bytes);

@@ -58,6 +58,8 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 
 	if (signal == SIGILL && emulate(regs))
 		return;
+	if (signal == SIGSEGV && poison_met(context, at))
+		return;
 
 	if (at >= hosted_stub_start && at < hosted_stub_end)
 		len = snprintf(text, sizeof(text),

@@ -37,6 +37,7 @@ struct workload {
 	char name[64];
 	unsigned long items;
 	unsigned long bytes;
+	unsigned long memory;		/* with what the bench needs beside it */
 	void *image;
 	unsigned char *effects;		/* one byte for 4 KiB of image */
 	unsigned int pairs;
@@ -51,6 +52,7 @@ struct row {
 
 /* arena.c */
 void *arena_map(unsigned long bytes);
+void *arena_map_with(unsigned long bytes, unsigned int beside);
 unsigned long arena_llc_bytes(void);
 
 /* check.c */
@@ -64,6 +66,9 @@ bool faults_emulates(const char *setting);
 void image_poison(const struct workload *w);
 void image_warm(const struct workload *w);
 bool image_check(const struct workload *w, const struct row *rows, unsigned int nr);
+
+/* poison.c */
+bool poison_met(void *context, const char *at);
 
 /* measure.c */
 void row_select(const struct row *row);

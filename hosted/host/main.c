@@ -60,7 +60,7 @@ static void name_workload(struct workload *w)
 {
 	unsigned long mib = w->items * hosted_bench.item_memory >> 20;
 
-	if (!w->c->items)
+	if (!w->c->items || w->c->flags & HOSTED_FIXED)
 		snprintf(w->name, sizeof(w->name), "%s", w->c->name);
 	else if (mib && mib % 1024 == 0)
 		snprintf(w->name, sizeof(w->name), "%s-%luG", w->c->name, mib / 1024);
@@ -74,11 +74,14 @@ static struct workload make_workload(const struct plan *plan, const struct hoste
 {
 	struct workload w = { .c = c, .pairs = plan->pairs };
 
-	if (!c->items)
+	if (c->flags & HOSTED_FIXED)
+		w.items = c->items;
+	else if (!c->items)
 		w.items = plan->llc_bytes / c->llc_part / hosted_bench.item_bytes;
 	else
 		w.items = plan->items ? plan->items : c->items;
 	w.bytes = w.items * hosted_bench.item_bytes;
+	w.memory = w.bytes * (1 + hosted_bench.beside);
 	if (w.bytes < SHORT_IMAGE)
 		w.pairs *= SHORT_FACTOR;
 	name_workload(&w);
@@ -240,6 +243,7 @@ int main(int argc, char **argv)
 	stay_on_this_cpu();
 	faults_catch();
 	hosted_alternatives_apply();
+	hosted_branches_apply();
 	hosted_machine_init(plan.llc_bytes);
 	hosted_fpu_init();
 
@@ -261,7 +265,7 @@ int main(int argc, char **argv)
 	if (!most)
 		usage();
 	if (!plan.list_only) {
-		image = arena_map(most);
+		image = arena_map_with(most, hosted_bench.beside);
 		effects = calloc(1, most / EFFECTS_SHARE + 1);
 		if (!effects)
 			hosted_die("no memory for the effects");
@@ -283,6 +287,8 @@ int main(int argc, char **argv)
 			continue;
 		w.image = image;
 		w.effects = effects;
+		if (hosted_bench.begin && !plan.list_only)
+			hosted_bench.begin(w.c);
 		nr = make_rows(&plan, rows);
 		event_case(&w, rows, nr);
 		if (plan.list_only || !good)

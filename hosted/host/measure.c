@@ -79,6 +79,8 @@ static uint64_t time_row(const struct workload *w, const struct row *row)
 	row_select(row);
 	if (w->c->flags & HOSTED_HOT)
 		image_warm(w);
+	if (hosted_bench.arrange)
+		hosted_bench.arrange(w->c, w->items);
 
 	start = hosted_now_ns();
 	row_run(w, row);

@@ -49,6 +49,24 @@ static bool is_flush(const unsigned char *code)
 	return mod != 3 && (op == 7 || (wide && op == 6));
 }
 
+/* movsb, or movsq when it is wide, with the rep that may stand before it. */
+static bool is_movs(const unsigned char *code, bool wide)
+{
+	if (code[0] == 0xf3)
+		code++;
+	if (wide && code++[0] != 0x48)
+		return false;
+	return code[0] == (wide ? 0xa5 : 0xa4);
+}
+
+static void look_out(const unsigned char *code)
+{
+	for (unsigned int i = 0; i < HOSTED_WATCHES; i++) {
+		if (code == tracing->watch[i])
+			tracing->visited |= 1UL << i;
+	}
+}
+
 static bool is_sfence(const unsigned char *code)
 {
 	return code[0] == 0x0f && code[1] == 0xae && code[2] == 0xf8;
@@ -60,6 +78,9 @@ static void on_step(int signal, siginfo_t *info, void *context)
 		(void *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
 
 	tracing->instructions++;
+	look_out(code);
+	tracing->movsb += is_movs(code, false);
+	tracing->movsq += is_movs(code, true);
 	if (is_streaming(code)) {
 		tracing->streamed++;
 		tracing->undrained++;

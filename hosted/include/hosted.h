@@ -27,6 +27,8 @@ extern unsigned int hosted_layout;
 /* What the image holds before a timed run. */
 #define HOSTED_HOT	1u	/* all of it in the cache, just written */
 #define HOSTED_READBACK	2u	/* one walk over all items is timed too */
+/* The size is part of the case's name, and not the user's to choose. */
+#define HOSTED_FIXED	4u
 
 /**
  * struct hosted_case - one workload
@@ -35,7 +37,7 @@ extern unsigned int hosted_layout;
  * @items: size, which can be overridden and is part of the row's name;
  *	   0 takes it from @llc_part
  * @llc_part: the image is this part of the last-level cache
- * @flags: HOSTED_HOT, HOSTED_READBACK
+ * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED
  * @data: the bench's own
  */
 struct hosted_case {
@@ -89,18 +91,49 @@ struct hosted_check {
 	char text[512];
 };
 
+#define HOSTED_WATCHES	8
+
 /**
  * struct hosted_trace - what a run did, instruction by instruction
+ * @watch: addresses of functions to look out for; NULL for none
+ * @visited: a bit for each of them that was reached
+ * @movsb: turns of rep movsb
+ * @movsq: turns of rep movsq
  * @instructions: how many it took
  * @streamed: non-temporal stores among them
  * @undrained: those that no sfence followed
  * @flushed: cache lines written back or thrown out by their address
  */
 struct hosted_trace {
+	const void *watch[HOSTED_WATCHES];
+	unsigned long visited;
+	unsigned long movsb;
+	unsigned long movsq;
 	unsigned long instructions;
 	unsigned long streamed;
 	unsigned long undrained;
 	unsigned long flushed;
+};
+
+#define HOSTED_POISONS	2
+
+/**
+ * struct hosted_poison - memory that raises a machine check when it is read
+ * @at: addresses, each of which poisons its line of 64 bytes; NULL for none
+ * @from: where what is read begins; poison lies in whole pages behind it
+ * @early: let the registers of a string instruction lag by so many bytes
+ * @gone_after: machine checks after which all of it has gone; 0 for never
+ * @taken: machine checks that kernel code took and survived
+ * @fatal: one met an instruction that the exception tables say nothing of, at
+ *	   which a kernel panics; the run was given up there
+ */
+struct hosted_poison {
+	const void *at[HOSTED_POISONS];
+	const void *from;
+	unsigned long early;
+	unsigned int gone_after;
+	unsigned int taken;
+	int fatal;
 };
 
 /**
@@ -112,7 +145,12 @@ struct hosted_trace {
  * @cases: workloads, @nr_cases of them
  * @variants: rows in the order of the table; the first two are base and control
  * @limits: rows that bound them
+ * @beside: memory that the work needs besides the image, in parts of the image's
+ *	    size; it lies behind it, from the next 2 MiB on
  * @setup: called once the image is mapped, before anything runs over it
+ * @begin: a case begins: be the CPU that it is about. May be NULL.
+ * @arrange: put the caches into the state that a run of the case begins with; not
+ *	     timed. May be NULL.
  * @select: choose a variant's setting; negative when this CPU cannot do it
  * @run: do the work of a case with one side's code; this is what is timed
  * @touch: read an item as its next user would; the sum keeps it from vanishing
@@ -139,7 +177,10 @@ struct hosted_bench {
 	unsigned int nr_variants;
 	const struct hosted_limit *limits;
 	unsigned int nr_limits;
+	unsigned int beside;
 	void (*setup)(void *image, unsigned long bytes);
+	void (*begin)(const struct hosted_case *c);
+	void (*arrange)(const struct hosted_case *c, unsigned long items);
 	int (*select)(const char *setting);
 	void (*run)(const struct hosted_case *c, enum hosted_side side,
 		    unsigned long items);
@@ -186,10 +227,12 @@ extern const struct hosted_bench hosted_bench;
 
 /* kernel/machine.c: what a booted kernel would have set up. */
 void hosted_machine_init(unsigned long llc_bytes);
+void hosted_llc_is(unsigned long bytes);
 void hosted_memmap_at(void *memmap, unsigned long pfn);
 void *hosted_device_zone(unsigned int nid);
 void hosted_early_sections(int early);
 int hosted_sizeof_page(void);
+unsigned long hosted_reschedules(void);
 const char *hosted_release(void);
 
 /*
@@ -212,6 +255,10 @@ int hosted_cpu_has(const char *feature);
 int hosted_alternatives_apply(void);
 void hosted_alternatives_restore(void);
 
+/* kernel/jump_labels.c */
+void hosted_branches_apply(void);
+void hosted_keys_restore(void);
+
 /* host/: usable from both halves. */
 void hosted_die(const char *what);
 unsigned long hosted_now_ns(void);
@@ -220,6 +267,7 @@ int hosted_format(char *text, unsigned long room, const char *format, ...)
 void hosted_make_writable(const void *constant, unsigned long bytes);
 void *hosted_arena(unsigned long bytes);
 void hosted_single_step(void (*run)(void *data), void *data, struct hosted_trace *trace);
+void hosted_with_poison(void (*run)(void *data), void *data, struct hosted_poison *poison);
 void hosted_fill_words(void *image, unsigned long bytes);
 
 #endif /* HOSTED_H */

@@ -71,12 +71,21 @@ DEFINE_PER_CPU_CACHE_HOT(u16, __softirq_pending);
 DEFINE_STATIC_KEY_FALSE(hugetlb_optimize_vmemmap_key);
 #endif
 
+/* How often kernel code offered the CPU, where it does that by itself. */
+static unsigned long hosted_offers;
+
 #ifdef WANTED___cond_resched
 int __cond_resched(void)
 {
+	hosted_offers++;
 	return 0;
 }
 #endif
+
+unsigned long hosted_reschedules(void)
+{
+	return hosted_offers;
+}
 
 static struct pglist_data hosted_nodes[HOSTED_NODES];
 struct pglist_data *node_data[MAX_NUMNODES];
@@ -98,12 +107,17 @@ struct cpu_cacheinfo *get_cpu_cacheinfo(unsigned int cpu)
 	return &hosted_caches;
 }
 
+void hosted_llc_is(unsigned long bytes)
+{
+	hosted_cache_leaf.size = bytes;
+}
+
 void hosted_machine_init(unsigned long llc_bytes)
 {
 	int nid, i;
 
 	page_offset_base = 0xffff888000000000UL;
-	hosted_cache_leaf.size = llc_bytes;
+	hosted_llc_is(llc_bytes);
 
 	for (nid = 0; nid < HOSTED_NODES; nid++) {
 		struct pglist_data *node = &hosted_nodes[nid];

@@ -82,18 +82,26 @@ def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
         cases: what will be run; one arena is as large as the largest.
         available_bytes: memory that can be had without swapping; None when nobody knows.
     """
-    largest = max(cases, key=lambda case: case.bytes)
-    needed = largest.bytes + _SLACK_BYTES
+    largest = max(cases, key=_memory)
+    needed = _memory(largest) + _SLACK_BYTES
     if available_bytes is None or needed <= available_bytes:
         return
-    item_bytes = largest.bytes // largest.items
+    item_bytes = _memory(largest) // largest.items
     fits = max(0, available_bytes - _SLACK_BYTES) // _HUGE * _HUGE // item_bytes
+    if largest.fixed:
+        todo = "free some memory, or name smaller cases with --case"
+    else:
+        todo = f"the largest size that fits is --pfns {fits}" if fits else "free some memory"
     raise MmbatchError(
         f"make room for {largest.case}",
-        f"its arena takes {needed / 2**30:.1f} GiB and {available_bytes / 2**30:.1f} GiB are free",
-        f"the largest size that fits is --pfns {fits}" if fits else "free some memory",
+        f"its memory takes {needed / 2**30:.1f} GiB and {available_bytes / 2**30:.1f} GiB are free",
+        todo,
         ExitCode.NOT_APPLICABLE,
     )
+
+
+def _memory(case: Case) -> int:
+    return max(case.memory, case.bytes)
 
 
 def available_memory(

@@ -37,6 +37,9 @@ ENGINE_OBJECTS = (
 
 PROGRAM = "hosted"
 
+_ASSEMBLED = COPIES[0]
+"""An object that the kernel makes from an assembly file."""
+
 _SIDES = ("base", "control", "patched")
 _LAYOUTS = 4
 _LAYOUT_STEP = 16
@@ -95,10 +98,7 @@ class Linker:
         kernel_options = _SANITIZE_KERNEL if self.sanitize else ()
         host_options = _SANITIZE if self.sanitize else ("-static",)
         own = [self.room / name for name in self.hosted.own]
-        theirs = [
-            (self.patched / name).with_suffix(".c")
-            for name in (*self.hosted.objects, *self.hosted.added)
-        ]
+        theirs = [self._source(name) for name in (*self.hosted.objects, *self.hosted.added)]
         base = [self.tree.path / name for name in self.hosted.objects]
         base += self._compile("base", own)
         patched = self._compile(
@@ -144,6 +144,11 @@ class Linker:
         )
         return self.work / PROGRAM
 
+    def _source(self, name: str) -> Path:
+        """Return the file in the spliced tree that an object is made from."""
+        assembly = (self.patched / name).with_suffix(".S")
+        return assembly if assembly.exists() else assembly.with_suffix(".c")
+
     def _run(self, argv: list[str | Path]) -> None:
         process.run(argv, tried="link the hosted program", cwd=self.work, log=self.log)
 
@@ -161,7 +166,7 @@ class Linker:
             output = self.work / f"{side}-{file.stem}.o"
             kbuild.compile_like(
                 self.tree,
-                self.hosted.like,
+                _ASSEMBLED if file.suffix == ".S" else self.hosted.like,
                 file,
                 output,
                 other_source=other_source,

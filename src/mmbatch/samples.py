@@ -36,7 +36,10 @@ class Engine:
 
 @dataclass(frozen=True)
 class Case:
-    """A workload: `items` things of kind `item` in `bytes` bytes, timed in `unit` per run."""
+    """A workload: `items` things of kind `item` in `bytes` bytes, timed in `unit` per run.
+
+    `memory` is what it takes in all, where that is more; the size of a `fixed` one is its own.
+    """
 
     event: ClassVar[str] = "case"
     case: str
@@ -47,6 +50,8 @@ class Case:
     bytes: int
     variants: tuple[str, ...]
     pairs: int
+    memory: int = 0
+    fixed: bool = False
 
 
 @dataclass(frozen=True)

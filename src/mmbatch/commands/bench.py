@@ -135,12 +135,13 @@ def command(
         features=features,
     )
     planned = hosted.plan(program.path, request)
-    if quick and pfns is None:
-        request = replace(request, items=max(case.items for case in planned) // _QUICK_PART)
+    sizes = [case.items for case in planned if not case.fixed]
+    if quick and pfns is None and sizes:
+        request = replace(request, items=max(sizes) // _QUICK_PART)
         planned = hosted.plan(program.path, request)
     if list_only:
         for case in planned:
-            console.result(f"{case.case:18}{case.regime:24}{case.items} {case.item}s")
+            console.result(f"{case.case:17} {case.regime:23} {case.items} {case.item}s")
         return ExitCode.GOOD
 
     here = machine.describe()

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Machine checks. A page with a poisoned line is taken away, so that the first
+ * read of it faults. From there kernel code is followed, instruction by
+ * instruction, until one is about to read the line; then what the kernel's
+ * machine check handler would do is done: the exception tables of the linked
+ * objects say where to go on, or that there is no going on.
+ */
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <ucontext.h>
+
+#include "host.h"
+
+#define LINE		64UL
+#define PAGE		4096UL
+#define TRAP_FLAG	0x100
+
+/* struct exception_table_entry, and the two types that stand for machine checks */
+struct ex_entry {
+	int insn, fixup, data;
+};
+
+enum { EX_DEFAULT_MCE_SAFE = 14, EX_FAULT_MCE_SAFE = 15, EX_TYPE_MASK = 0xff };
+
+extern const struct ex_entry hosted_ex_start[], hosted_ex_end[];
+
+static struct hosted_poison *poison;
+static sigjmp_buf give_up;
+
+/* Where the string instruction ends that read the page before a poisoned one. */
+static const char *announced;
+
+static char *page_of(const void *at)
+{
+	return (char *)((unsigned long)at & -PAGE);
+}
+
+/* The page before a poisoned one tells which copies come from there. */
+static char *page_before(const void *at)
+{
+	char *page = page_of(at);
+
+	return poison->early && page > (char *)poison->from ? page - PAGE : page;
+}
+
+static bool is_left(void)
+{
+	return !poison->gone_after || poison->taken < poison->gone_after;
+}
+
+static void protect(int how)
+{
+	for (unsigned int i = 0; i < HOSTED_POISONS; i++) {
+		char *from = poison->at[i] ? page_before(poison->at[i]) : NULL;
+
+		if (from && mprotect(from, page_of(poison->at[i]) + PAGE - from, how))
+			hosted_die("can't take a page away, or give it back");
+	}
+}
+
+/* The poisoned line that [from, from + bytes) touches first; NULL for none. */
+static const char *line_in(const char *from, unsigned long bytes)
+{
+	const char *first = NULL;
+
+	for (unsigned int i = 0; i < HOSTED_POISONS; i++) {
+		const char *line = (char *)((unsigned long)poison->at[i] & -LINE);
+
+		if (line && from < line + LINE && line < from + bytes &&
+		    (!first || line < first))
+			first = line;
+	}
+	return first;
+}
+
+static const struct ex_entry *find_entry(greg_t ip)
+{
+	for (const struct ex_entry *e = hosted_ex_start; e < hosted_ex_end; e++) {
+		int type = e->data & EX_TYPE_MASK;
+
+		if ((greg_t)&e->insn + e->insn == ip &&
+		    (type == EX_DEFAULT_MCE_SAFE || type == EX_FAULT_MCE_SAFE))
+			return e;
+	}
+	return NULL;
+}
+
+static void take(greg_t *regs)
+{
+	const struct ex_entry *entry = find_entry(regs[REG_RIP]);
+
+	regs[REG_EFL] &= ~TRAP_FLAG;
+	if (!entry) {
+		poison->fatal = 1;
+		siglongjmp(give_up, 1);
+	}
+	poison->taken++;
+	regs[REG_RIP] = (greg_t)&entry->fixup + entry->fixup;
+	protect(is_left() ? PROT_NONE : PROT_READ | PROT_WRITE);
+}
+
+/* Bytes that a turn of rep movs moves; 0 for other instructions. */
+static unsigned long movs_unit(const unsigned char *code)
+{
+	if (code[0] != 0xf3)
+		return 0;
+	if (code[1] == 0xa4)
+		return 1;
+	return code[1] == 0x48 && code[2] == 0xa5 ? 8 : 0;
+}
+
+/*
+ * A string instruction at once: to the line, and back by what is asked for, but
+ * not to before where the instruction began.
+ */
+static void move_string(greg_t *regs, unsigned long unit)
+{
+	const char *from = (char *)regs[REG_RSI], *end = from + regs[REG_RCX] * unit;
+	unsigned long turns = (line_in(from, end - from) - from) / unit;
+
+	memcpy((char *)regs[REG_RDI], from, turns * unit);
+	if (turns * unit >= poison->early || end == announced)
+		turns -= poison->early / unit;
+	regs[REG_RSI] += turns * unit;
+	regs[REG_RDI] += turns * unit;
+	regs[REG_RCX] -= turns;
+	announced = NULL;
+	take(regs);
+}
+
+/* movq disp8(%rsi), %reg, and movb (%rsi), %al: what the loops load with. */
+static unsigned long load_bytes(const unsigned char *code, const greg_t *regs, const char **from)
+{
+	bool wide = (code[0] & 0xf0) == 0x40;
+
+	*from = (char *)regs[REG_RSI];
+	if (wide)
+		code++;
+	if (code[0] != (wide ? 0x8b : 0x8a) || (code[1] & 7) != 6 || code[1] >> 6 > 1)
+		return 0;
+	if (code[1] >> 6 == 1)
+		*from += (signed char)code[2];
+	return wide ? 8 : 1;
+}
+
+static void on_step(int signal, siginfo_t *info, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const unsigned char *code = (void *)regs[REG_RIP];
+	const char *from;
+	unsigned long bytes;
+
+	if (movs_unit(code)) {
+		regs[REG_EFL] &= ~TRAP_FLAG;
+		protect(PROT_NONE);
+		return;
+	}
+	bytes = load_bytes(code, regs, &from);
+	if (bytes && line_in(from, bytes))
+		take(regs);
+}
+
+/**
+ * poison_met - a page was touched that may have been taken away
+ * @context: of the signal
+ * @at: the address
+ *
+ * Return: whether it was, and kernel code may go on.
+ */
+bool poison_met(void *context, const char *at)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const unsigned char *code = (void *)regs[REG_RIP];
+	bool ours = false, before = false;
+	unsigned long unit, bytes;
+	const char *from;
+
+	for (unsigned int i = 0; poison && i < HOSTED_POISONS; i++) {
+		if (!poison->at[i])
+			continue;
+		ours |= page_of(poison->at[i]) == page_of(at);
+		before |= page_before(poison->at[i]) == page_of(at);
+	}
+	if (!ours && !before)
+		return false;
+
+	unit = movs_unit(code);
+	if (!ours) {
+		announced = unit ? (char *)(regs[REG_RSI] + regs[REG_RCX] * unit) : NULL;
+		if (mprotect(page_of(at), PAGE, PROT_READ | PROT_WRITE))
+			hosted_die("can't give a page back");
+		return true;
+	}
+
+	protect(PROT_READ | PROT_WRITE);
+	bytes = load_bytes(code, regs, &from);
+	if (unit && line_in((char *)regs[REG_RSI], regs[REG_RCX] * unit))
+		move_string(regs, unit);
+	else if (bytes && line_in(from, bytes))
+		take(regs);
+	else if (unit)
+		hosted_die("a string instruction ends in front of the poison in its page");
+	else
+		regs[REG_EFL] |= TRAP_FLAG;
+	return true;
+}
+
+FROM_KERNEL void hosted_with_poison(void (*run)(void *data), void *data,
+				    struct hosted_poison *given)
+{
+	struct sigaction action = {
+		.sa_sigaction = on_step,
+		.sa_flags = SA_SIGINFO,
+	};
+
+	sigaction(SIGTRAP, &action, NULL);
+	given->taken = 0;
+	given->fatal = 0;
+	poison = given;
+	announced = NULL;
+	protect(PROT_NONE);
+	if (!sigsetjmp(give_up, 1))
+		run(data);
+	protect(PROT_READ | PROT_WRITE);
+	asm volatile("pushfq; andq %0, (%%rsp); popfq" : : "i"(~(long)TRAP_FLAG) : "memory", "cc");
+	poison = NULL;
+}

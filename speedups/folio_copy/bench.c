@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Workloads for folio_copy() and folio_mc_copy(). */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+
+#include "hosted.h"
+#include "check.h"
+#include "folios.h"
+
+HOSTED_ENTRY(folio_copy);
+HOSTED_ENTRY(folio_mc_copy);
+HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
+HOSTED_EXTRA(void, folio_copy_learn_llc, void);
+
+#define LINE		64UL
+#define PAGES_2M	(SZ_2M >> PAGE_SHIFT)
+#define PAGES_1G	(SZ_1G >> PAGE_SHIFT)
+
+enum { ORDER_64K = 4, ORDER_2M = 9, ORDER_1G = 18 };
+
+struct folio_copy_case {
+	unsigned int order;
+	bool mc;
+	bool warm;		/* what is read is in the cache */
+	bool huge;		/* so large that nothing of it stays there */
+	unsigned int cpu;	/* index into folios_cpus[] */
+};
+
+enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
+
+/*
+ * As a migration finds them: both cold, or the target just freed and zeroed, or
+ * all of it in the cache; then the first, and what it costs to read the copy. 64
+ * KiB at a time until there are 2 MiB.
+ */
+#define CASE(_name, _regime, _pages, _flags, _order, _warm, _mc, _cpu)	\
+	{ _name, _regime, _pages, 0, HOSTED_FIXED | (_flags),		\
+	  &(const struct folio_copy_case){				\
+		.order = _order, .mc = _mc, .warm = _warm,		\
+		.huge = _order == ORDER_1G, .cpu = _cpu } }
+
+#define OF_2M(fn, mc, cpu, on, as)					\
+	CASE(fn "2M-cold-cold" on, "cold to cold" as, PAGES_2M, 0,	\
+	     ORDER_2M, false, mc, cpu),					\
+	CASE(fn "2M-cold-warm" on, "cold to warm" as, PAGES_2M, HOSTED_HOT, \
+	     ORDER_2M, false, mc, cpu),					\
+	CASE(fn "2M-warm-warm" on, "warm to warm" as, PAGES_2M, HOSTED_HOT, \
+	     ORDER_2M, true, mc, cpu),					\
+	CASE(fn "2M-cold-cold-read" on, "cold to cold, read back" as,	\
+	     PAGES_2M, HOSTED_READBACK, ORDER_2M, false, mc, cpu)
+#define OF_64K(fn, mc, cpu, on, as)					\
+	CASE(fn "64K-cold-cold" on, "cold to cold" as, PAGES_2M, 0,	\
+	     ORDER_64K, false, mc, cpu),				\
+	CASE(fn "64K-cold-warm" on, "cold to warm" as, PAGES_2M, HOSTED_HOT, \
+	     ORDER_64K, false, mc, cpu),				\
+	CASE(fn "64K-warm-warm" on, "warm to warm" as, PAGES_2M, HOSTED_HOT, \
+	     ORDER_64K, true, mc, cpu)
+#define OF_1G(fn, mc, cpu, on, as)					\
+	CASE(fn "1G-cold-cold" on, "cold to cold" as, PAGES_1G, 0,	\
+	     ORDER_1G, false, mc, cpu),					\
+	CASE(fn "1G-cold-cold-read" on, "cold to cold, read back" as,	\
+	     PAGES_1G, HOSTED_READBACK, ORDER_1G, false, mc, cpu)
+#define BELOW_1G(fn, mc, cpu, on, as)					\
+	OF_2M(fn, mc, cpu, on, as), OF_64K(fn, mc, cpu, on, as)
+
+static const struct hosted_case folio_copy_cases[] = {
+	BELOW_1G("", false, AS_FOUND, "", ""),
+	OF_1G("", false, AS_FOUND, "", ""),
+	BELOW_1G("mc-", true, AS_FOUND, "", ""),
+	OF_1G("mc-", true, AS_FOUND, "", ""),
+	BELOW_1G("", false, REP_GOOD, "-rep_good", ", rep_good only"),
+	BELOW_1G("mc-", true, REP_GOOD, "-rep_good", ", rep_good only"),
+	BELOW_1G("", false, ERMS, "-erms", ", rep_good and erms"),
+	BELOW_1G("mc-", true, ERMS, "-erms", ", rep_good and erms"),
+	BELOW_1G("", false, FSRM, "-fsrm", ", rep_good and fsrm"),
+	BELOW_1G("mc-", true, FSRM, "-fsrm", ", rep_good and fsrm"),
+	BELOW_1G("", false, NONE, "-none", ", no feature"),
+	BELOW_1G("mc-", true, NONE, "-none", ", no feature"),
+	BELOW_1G("mc-", true, FRAGILE, "-fragile", ", fragile"),
+};
+
+static const struct hosted_variant folio_copy_variants[] = {
+	{ "base",	HOSTED_BASE },
+	{ "control",	HOSTED_CONTROL },
+	{ "memcpy",	HOSTED_PATCHED, "memcpy" },
+	{ "bulk",	HOSTED_PATCHED, "bulk" },
+	{ "stream",	HOSTED_PATCHED, "stream" },
+	{ "auto",	HOSTED_PATCHED, "auto" },
+};
+
+static const struct hosted_limit folio_copy_limits[] = {
+	{ "rep stosq", hosted_fill_words },
+};
+
+/* The image is the first half of the memory, and what is copied to it the other. */
+static unsigned long folio_copy_half;
+
+static void folio_copy_setup(void *image, unsigned long bytes)
+{
+	unsigned long *word, at;
+	unsigned int layout;
+
+	folio_copy_half = ALIGN(bytes, SZ_2M) >> PAGE_SHIFT;
+	folios_map(image, 2 * folio_copy_half << PAGE_SHIFT);
+	word = folios_address(folio_copy_half);
+	for (at = 0; at < bytes / sizeof(*word); at++)
+		word[at] = at * 0x9e3779b97f4a7c15UL;
+	for (layout = 0; layout < HOSTED_LAYOUTS; layout++)
+		folio_copy_learn_llc_of[layout]();
+}
+
+static void folio_copy_begin(const struct hosted_case *c)
+{
+	const struct folio_copy_case *copy = c->data;
+	unsigned long i;
+
+	folios_be(&folios_cpus[copy->cpu]);
+	for (i = 0; i < c->items; i += 1UL << copy->order) {
+		folios_make(i, copy->order);
+		folios_make(folio_copy_half + i, copy->order);
+	}
+}
+
+static void flush(unsigned long first, unsigned long nr)
+{
+	const char *at = folios_address(first), *end = at + (nr << PAGE_SHIFT);
+
+	for (; at < end; at += LINE)
+		asm volatile("clflush %0" : : "m" (*at));
+	asm volatile("mfence" : : : "memory");
+}
+
+static unsigned long touch(const void *page)
+{
+	const unsigned long *word = page;
+	unsigned long sum = 0, i;
+
+	for (i = 0; i < PAGE_SIZE / sizeof(*word); i += LINE / sizeof(*word))
+		sum += word[i];
+	return sum;
+}
+
+static void folio_copy_arrange(const struct hosted_case *c, unsigned long items)
+{
+	const struct folio_copy_case *copy = c->data;
+	unsigned long i, sum = 0;
+
+	if (copy->huge)
+		return;
+	if (!(c->flags & HOSTED_HOT))
+		flush(0, items);
+	if (!copy->warm)
+		flush(folio_copy_half, items);
+	for (i = 0; copy->warm && i < items; i++)
+		sum += touch(folios_address(folio_copy_half + i));
+	OPTIMIZER_HIDE_VAR(sum);
+}
+
+static int folio_copy_select(const char *setting)
+{
+	return HOSTED_CALL_EXTRA(folio_copy_set_method, setting);
+}
+
+static void folio_copy_run(const struct hosted_case *c, enum hosted_side side,
+			   unsigned long items)
+{
+	const struct folio_copy_case *copy = c->data;
+	unsigned long i;
+
+	for (i = 0; i < items; i += 1UL << copy->order) {
+		struct folio *dst = (struct folio *)folios_page(i);
+		struct folio *src = (struct folio *)folios_page(folio_copy_half + i);
+
+		if (!copy->mc)
+			HOSTED_CALL(folio_copy, side, dst, src);
+		else if (HOSTED_CALL(folio_mc_copy, side, dst, src))
+			hosted_die("folio_mc_copy() found poison where none is");
+	}
+}
+
+const struct hosted_bench hosted_bench = {
+	.speedup	= "folio_copy",
+	.item		= "page",
+	.item_bytes	= PAGE_SIZE,
+	.item_memory	= PAGE_SIZE,
+	.cases		= folio_copy_cases,
+	.nr_cases	= ARRAY_SIZE(folio_copy_cases),
+	.variants	= folio_copy_variants,
+	.nr_variants	= ARRAY_SIZE(folio_copy_variants),
+	.limits		= folio_copy_limits,
+	.nr_limits	= ARRAY_SIZE(folio_copy_limits),
+	.beside		= 1,
+	.setup		= folio_copy_setup,
+	.begin		= folio_copy_begin,
+	.arrange	= folio_copy_arrange,
+	.select		= folio_copy_select,
+	.run		= folio_copy_run,
+	.touch		= touch,
+	.check		= folio_copy_check,
+};

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which code copies on which CPU, seen instruction by instruction: all eight
+ * combinations of the features, and fragile platforms. And whether what streams
+ * does so where it should, and is drained.
+ */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+#include <asm/mce.h>
+
+#include "hosted.h"
+#include "check.h"
+#include "folios.h"
+
+HOSTED_ENTRY(folio_copy);
+HOSTED_ENTRY(folio_mc_copy);
+HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
+HOSTED_EXTRA(void, folio_copy_set_streaming, bool on);
+HOSTED_EXTRA(void, folio_copy_learn_llc, void);
+HOSTED_EXTRA(void, __copy_pages_unrolled, void);
+HOSTED_EXTRA(void, __copy_mc_pages_unrolled, void);
+HOSTED_EXTRA(void, __copy_mc_pages_movsq, void);
+HOSTED_EXTRA(void, __copy_mc_pages_movsb, void);
+HOSTED_EXTRA(void, __copy_mc_pages_movnti, void);
+
+unsigned long copy_mc_enhanced_fast_string(void *dst, const void *src, unsigned int len);
+
+#define PAGES		2UL
+#define SRC		16UL
+#define WORDS		(PAGE_SIZE / 8)
+
+/* Bits of hosted_trace.visited, in the order of watched[]. */
+enum {
+	COPY_PAGE	= 1 << 0,
+	FRAGILE		= 1 << 1,
+	FAST_STRING	= 1 << 2,
+	UNROLLED	= 1 << 3,
+	MC_UNROLLED	= 1 << 4,
+	MC_MOVSQ	= 1 << 5,
+	MC_MOVSB	= 1 << 6,
+	MC_MOVNTI	= 1 << 7,
+};
+
+/* What a run has to do. */
+struct copy_path {
+	unsigned long visited;
+	unsigned long movsb, movsq;
+	unsigned long streamed;
+	bool is_memcpy;
+};
+
+struct path_run {
+	const struct folios_cpu *cpu;
+	const char *method;
+	enum hosted_side side;
+	bool mc;
+	unsigned long nr;
+	bool slow_src, slow_dst;
+	bool always;		/* too few are like it to leave any out */
+};
+
+static void copy(void *data)
+{
+	const struct path_run *run = data;
+	struct folio *dst = (struct folio *)folios_page(0);
+	struct folio *src = (struct folio *)folios_page(SRC);
+
+	if (!run->mc)
+		folio_copy_of[0][run->side](dst, src);
+	else if (folio_mc_copy_of[0][run->side](dst, src))
+		hosted_die("folio_mc_copy() found poison where none is");
+}
+
+static int wrong(struct hosted_check *check, const struct path_run *run, const char *what,
+		 unsigned long got, unsigned long want)
+{
+	const struct folios_cpu *cpu = run->cpu;
+
+	hosted_format(check->text, sizeof(check->text),
+		      "%s %s, %s of %lu pages on a CPU with rep_good %d, erms %d, fsrm %d%s: %s %#lx and not %#lx",
+		      run->side == HOSTED_BASE ? "base's" : "patched", run->method,
+		      run->mc ? "folio_mc_copy()" : "folio_copy()", run->nr,
+		      cpu->rep_good, cpu->erms, cpu->fsrm, cpu->fragile ? ", fragile" : "",
+		      what, got, want);
+	return -1;
+}
+
+static int check_path(struct hosted_check *check, struct path_run *run,
+		      const struct copy_path *want)
+{
+	struct hosted_trace got = {
+		.watch = {
+			copy_page,
+			copy_mc_fragile,
+			copy_mc_enhanced_fast_string,
+			__copy_pages_unrolled_of[0],
+			__copy_mc_pages_unrolled_of[0],
+			__copy_mc_pages_movsq_of[0],
+			__copy_mc_pages_movsb_of[0],
+			__copy_mc_pages_movnti_of[0],
+		},
+	};
+	unsigned int order = ilog2(run->nr);
+
+	if ((!check_turn(check) && !run->always) || (SANITIZED && want->is_memcpy))
+		return 0;
+	folios_make(0, order);
+	folios_make(SRC, order);
+	if (run->slow_dst)
+		folios_slow(0);
+	if (run->slow_src)
+		folios_slow(SRC);
+	memset(folios_address(SRC), 0x33, run->nr << PAGE_SHIFT);
+	memset(folios_address(0), 0, run->nr << PAGE_SHIFT);
+	if (run->side == HOSTED_PATCHED && folio_copy_set_method_of[0](run->method))
+		return wrong(check, run, "refused methods", 1, 0);
+
+	hosted_single_step(copy, run, &got);
+	check->runs++;
+	check->stepped++;
+	check->streamed += got.streamed;
+	if (memcmp(folios_address(0), folios_address(SRC), run->nr << PAGE_SHIFT))
+		return wrong(check, run, "bytes", 1, 0);
+	if (got.visited != want->visited)
+		return wrong(check, run, "functions", got.visited, want->visited);
+	if (got.movsb != want->movsb)
+		return wrong(check, run, "rep movsb", got.movsb, want->movsb);
+	if (got.movsq != want->movsq)
+		return wrong(check, run, "rep movsq", got.movsq, want->movsq);
+	if (got.streamed != want->streamed)
+		return wrong(check, run, "streaming stores", got.streamed, want->streamed);
+	if (got.undrained)
+		return wrong(check, run, "undrained stores", got.undrained, 0);
+	return 0;
+}
+
+/* What the kernel has always done, page by page. */
+static struct copy_path by_page(const struct folios_cpu *cpu, bool mc, unsigned long nr)
+{
+	struct copy_path path = {};
+
+	if (!mc) {
+		path.visited = COPY_PAGE;
+		path.movsq = cpu->rep_good ? nr * WORDS : 0;
+	} else if (cpu->fragile) {
+		path.visited = FRAGILE;
+	} else if (cpu->erms) {
+		path.visited = FAST_STRING;
+		path.movsb = nr * PAGE_SIZE;
+	} else {
+		path.is_memcpy = true;
+		path.movsb = cpu->fsrm ? nr * PAGE_SIZE : 0;
+	}
+	return path;
+}
+
+static struct copy_path bulk(const struct folios_cpu *cpu, bool mc, unsigned long nr)
+{
+	struct copy_path path = {};
+
+	if (mc && cpu->fragile) {
+		path.visited = FRAGILE;
+	} else if (cpu->erms) {
+		path.visited = mc ? MC_MOVSB : 0;
+		path.movsb = nr * PAGE_SIZE;
+	} else if (cpu->rep_good) {
+		path.visited = mc ? MC_MOVSQ : 0;
+		path.movsq = nr * WORDS;
+	} else {
+		path.visited = mc ? MC_UNROLLED : UNROLLED;
+	}
+	return path;
+}
+
+static struct copy_path stream(const struct folios_cpu *cpu, bool mc, unsigned long nr)
+{
+	struct copy_path path = {};
+
+	if (mc && cpu->fragile) {
+		path.visited = FRAGILE;
+	} else {
+		path.visited = mc ? MC_MOVNTI : 0;
+		path.streamed = nr * WORDS;
+	}
+	return path;
+}
+
+static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
+{
+	struct path_run run = { .cpu = cpu };
+	unsigned int mc;
+	struct copy_path want;
+
+	folios_be(cpu);
+	for (mc = 0; mc < 2; mc++) {
+		/* Of that, folio_copy() knows nothing. */
+		if (cpu->fragile && !mc)
+			continue;
+		run.mc = mc;
+
+		run.side = HOSTED_BASE;
+		run.method = "base";
+		run.nr = 1;
+		want = by_page(cpu, mc, 1);
+		if (check_path(check, &run, &want))
+			return -1;
+
+		run.side = HOSTED_PATCHED;
+		run.nr = PAGES;
+		want = by_page(cpu, mc, PAGES);
+		if (check_path(check, &run, &want))
+			return -1;
+		run.method = "bulk";
+		run.always = cpu->fragile;
+		want = bulk(cpu, mc, PAGES);
+		if (check_path(check, &run, &want))
+			return -1;
+		run.always = false;
+		run.method = "stream";
+		want = stream(cpu, mc, PAGES);
+		if (check_path(check, &run, &want))
+			return -1;
+
+		/* One page is copied as ever. */
+		run.method = "auto";
+		run.nr = 1;
+		want = by_page(cpu, mc, 1);
+		if (check_path(check, &run, &want))
+			return -1;
+	}
+	return 0;
+}
+
+/* By where its pages are: it is a demotion that makes cold copies. */
+static int check_tiers(struct hosted_check *check, struct path_run run, bool on)
+{
+	struct copy_path plain = bulk(run.cpu, run.mc, run.nr);
+	struct copy_path streaming = stream(run.cpu, run.mc, run.nr);
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		run.slow_src = i & 1;
+		run.slow_dst = i & 2;
+		if (check_path(check, &run,
+			       on && run.slow_dst && !run.slow_src ? &streaming : &plain))
+			return -1;
+	}
+	return 0;
+}
+
+/* By size: what takes half of the cache goes through it, and no more. */
+static int check_cache(struct hosted_check *check, struct path_run run, bool on)
+{
+	struct copy_path plain = bulk(run.cpu, run.mc, run.nr), streaming;
+
+	hosted_llc_is(2 * run.nr << PAGE_SHIFT);
+	folio_copy_learn_llc_of[0]();
+	if (check_path(check, &run, &plain))
+		return -1;
+
+	run.nr *= 2;
+	plain = bulk(run.cpu, run.mc, run.nr);
+	streaming = stream(run.cpu, run.mc, run.nr);
+	if (check_path(check, &run, on ? &streaming : &plain))
+		return -1;
+
+	hosted_llc_is(SZ_32M);
+	folio_copy_learn_llc_of[0]();
+	return 0;
+}
+
+/* When "auto" streams: where it may, and then not always. */
+static int check_auto(struct hosted_check *check)
+{
+	static const struct folios_cpu cpu = { "all", 1, 1, 1, false };
+	struct path_run run = {
+		.cpu = &cpu, .method = "auto", .side = HOSTED_PATCHED, .nr = PAGES,
+	};
+	unsigned int mc, on;
+
+	folios_be(&cpu);
+	for (mc = 0; mc < 2; mc++) {
+		run.mc = mc;
+		for (on = 0; on < 2; on++) {
+			folio_copy_set_streaming_of[0](on);
+			if (check_tiers(check, run, on) || check_cache(check, run, on))
+				return -1;
+		}
+		folio_copy_set_streaming_of[0](false);
+	}
+	return 0;
+}
+
+int check_paths(struct hosted_check *check)
+{
+	unsigned int i;
+
+	for (i = 0; i < 16; i++) {
+		struct folios_cpu cpu = {
+			.name = "made up",
+			.rep_good = i & 1,
+			.erms = i >> 1 & 1,
+			.fsrm = i >> 2 & 1,
+			.fragile = i >> 3 & 1,
+		};
+
+		if (check_cpu(check, &cpu))
+			return -1;
+	}
+	return check_auto(check);
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Machine checks in the source: at the first and last byte, in the first and last
+ * line, of the first, a middle and the last page, on both sides of the border
+ * between two pieces; with registers that lag; with poison that goes away; with
+ * two poisoned pages. One page is named, and it is the right one.
+ */
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/math.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+
+#include "hosted.h"
+#include "check.h"
+#include "folios.h"
+
+HOSTED_ENTRY(folio_mc_copy);
+HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
+HOSTED_EXTRA(const void *, folio_copy_method_at, unsigned int i);
+HOSTED_EXTRA(unsigned long, folio_copy_mc_range, const void *method, void *to,
+	     const void *from, unsigned long nr, unsigned long unit);
+
+#define ORDER		3U
+#define PAGES		(1UL << ORDER)
+#define SRC		16UL
+#define UNIT		4UL
+#define LINE		64UL
+
+static const char *const methods[] = { "base", "memcpy", "bulk", "stream", "auto" };
+static const unsigned long pages[] = { 0, 1, UNIT - 1, UNIT, PAGES - 2, PAGES - 1 };
+static const unsigned long offsets[] = {
+	0, LINE - 1, LINE, PAGE_SIZE / 2, PAGE_SIZE - LINE, PAGE_SIZE - 1,
+};
+
+struct poison_run {
+	const struct folios_cpu *cpu;
+	const char *method;
+	const void *in_pieces;	/* the method, for folio_copy_mc_range() */
+	enum hosted_side side;
+	unsigned long page, offset, second;
+	unsigned long early;
+	unsigned int gone_after;
+	int result;
+};
+
+static void copy(void *data)
+{
+	struct poison_run *run = data;
+
+	if (run->in_pieces) {
+		run->result = folio_copy_mc_range_of[0](run->in_pieces, folios_address(0),
+							folios_address(SRC), PAGES, UNIT);
+		return;
+	}
+	run->result = folio_mc_copy_of[0][run->side]((struct folio *)folios_page(0),
+						     (struct folio *)folios_page(SRC));
+}
+
+static int wrong(struct hosted_check *check, const struct poison_run *run, const char *what,
+		 long got, long want)
+{
+	hosted_format(check->text, sizeof(check->text),
+		      "%s %s%s on CPU %s, poison in page %lu at %lu%s, registers %lu early%s: %s %ld and not %ld",
+		      run->side == HOSTED_BASE ? "base's" : "patched", run->method,
+		      run->in_pieces ? " in pieces" : "", run->cpu->name, run->page,
+		      run->offset, run->second ? " and in a second" : "", run->early,
+		      run->gone_after ? ", gone when it is looked for" : "", what, got, want);
+	return -1;
+}
+
+static bool has_erms(const struct folios_cpu *cpu)
+{
+	return cpu->erms < 0 ? hosted_cpu_has("erms") > 0 : cpu->erms;
+}
+
+/* Whether the code has an exception table entry where it meets the poison. */
+static bool survives(const struct poison_run *run)
+{
+	if (run->cpu->fragile || has_erms(run->cpu))
+		return true;
+	return strcmp(run->method, "base") && strcmp(run->method, "memcpy");
+}
+
+/*
+ * Whether a loop copies. That is followed instruction by instruction, from the
+ * first of the page to the poison, which is slow.
+ */
+static bool is_loop(const struct poison_run *run)
+{
+	const struct folios_cpu *cpu = run->cpu;
+
+	if (cpu->fragile || !strcmp(run->method, "stream"))
+		return true;
+	if (!survives(run))
+		return true;
+	return !has_erms(cpu) && !cpu->rep_good;
+}
+
+static int judge(struct hosted_check *check, const struct poison_run *run,
+		 const struct hosted_poison *poison)
+{
+	/* The loop over pages does not look again. */
+	bool gone = run->gone_after && strcmp(run->method, "base");
+	unsigned long named;
+	unsigned int failures = check_failures(&named);
+
+	if (poison->fatal != !survives(run))
+		return wrong(check, run, "panics", poison->fatal, !survives(run));
+	if (poison->fatal)
+		return 0;
+	if (!poison->taken)
+		return wrong(check, run, "machine checks", 0, 1);
+
+	if (run->in_pieces) {
+		if (run->result != (gone ? PAGES : run->page))
+			return wrong(check, run, "good pages", run->result,
+				     gone ? PAGES : run->page);
+	} else {
+		if (run->result != (gone ? 0 : -EHWPOISON))
+			return wrong(check, run, "result", run->result, gone ? 0 : -EHWPOISON);
+		if (failures != !gone)
+			return wrong(check, run, "pages called poisoned", failures, !gone);
+		if (!gone && named != SRC + run->page)
+			return wrong(check, run, "called poisoned page", named - SRC, run->page);
+	}
+	if (gone && memcmp(folios_address(0), folios_address(SRC), PAGES << PAGE_SHIFT))
+		return wrong(check, run, "other bytes", 1, 0);
+	return 0;
+}
+
+static int check_one(struct hosted_check *check, struct poison_run *run)
+{
+	const char *from = folios_address(SRC);
+	struct hosted_poison poison = {
+		.at = {
+			from + (run->page << PAGE_SHIFT) + run->offset,
+			run->second ? from + (run->second << PAGE_SHIFT) + run->offset : NULL,
+		},
+		.from = from,
+		.early = run->early,
+		.gone_after = run->gone_after,
+	};
+
+	if (!check_turn(check) || (SANITIZED && !survives(run)))
+		return 0;
+	memset(folios_address(0), 0, PAGES << PAGE_SHIFT);
+	hosted_with_poison(copy, run, &poison);
+	check->runs++;
+	check->bytes += PAGES << PAGE_SHIFT;
+	return judge(check, run, &poison);
+}
+
+/* The first page, the last, and one in the middle. */
+static bool is_end(unsigned long page)
+{
+	return page == 0 || page == UNIT || page == PAGES - 1;
+}
+
+static int check_places(struct hosted_check *check, struct poison_run *run)
+{
+	bool slow = is_loop(run), plain = !run->gone_after && !run->early;
+	unsigned int i, j;
+
+	/* A panic is one whatever comes after it, and a loop does not lag. */
+	if ((!survives(run) && !plain) || (slow && run->early))
+		return 0;
+
+	for (i = 0; i < ARRAY_SIZE(pages); i++) {
+		run->page = pages[i];
+		for (j = 0; j < ARRAY_SIZE(offsets); j++) {
+			run->offset = offsets[j];
+			if (slow && run->offset > LINE && !(plain && is_end(run->page)))
+				continue;
+			if (check_one(check, run))
+				return -1;
+		}
+		run->offset = offsets[i % 2];
+		if (run->page == PAGES - 1)
+			continue;
+		run->second = PAGES - 1;
+		if (check_one(check, run))
+			return -1;
+		run->second = 0;
+	}
+	return 0;
+}
+
+static int check_kinds(struct hosted_check *check, struct poison_run *run)
+{
+	for (run->gone_after = 0; run->gone_after < 2; run->gone_after++) {
+		for (run->early = 0; run->early <= LINE; run->early += LINE) {
+			if (check_places(check, run))
+				return -1;
+		}
+	}
+	return 0;
+}
+
+static int check_cpu(struct hosted_check *check, struct poison_run *run)
+{
+	unsigned int i;
+
+	run->side = HOSTED_BASE;
+	run->method = "base";
+	if (check_kinds(check, run))
+		return -1;
+
+	run->side = HOSTED_PATCHED;
+	for (i = 0; i < ARRAY_SIZE(methods); i++) {
+		run->method = methods[i];
+		/* It is the same code on every CPU. */
+		if (!strcmp(run->method, "stream") && run->cpu != folios_cpus)
+			continue;
+		if (folio_copy_set_method_of[0](run->method))
+			return wrong(check, run, "refused methods", 1, 0);
+		if (check_kinds(check, run))
+			return -1;
+	}
+
+	for (i = 0; (run->in_pieces = folio_copy_method_at_of[0](i)); i++) {
+		run->method = *(const char *const *)run->in_pieces;
+		if (!strcmp(run->method, "stream") && run->cpu != folios_cpus)
+			continue;
+		if (check_kinds(check, run))
+			return -1;
+	}
+	return 0;
+}
+
+/*
+ * A folio of 16 GiB, as only other architectures have: nothing is copied, but the
+ * bytes to its poison do not fit into 32 bits.
+ */
+#define LONG_PAGES	(16UL << 30 >> PAGE_SHIFT)
+#define LONG_UNIT	(1UL << 30 >> PAGE_SHIFT)
+#define LONG_MEMORY	((void *)(1UL << 40))
+
+static unsigned long long_poison, long_largest;
+
+static void long_copy(void *to, const void *from, unsigned long npages)
+{
+}
+
+static unsigned long long_copy_mc(void *to, const void *from, unsigned long npages)
+{
+	unsigned long first = (from - LONG_MEMORY) >> PAGE_SHIFT;
+
+	long_largest = max(long_largest, npages);
+	if (long_poison < first || long_poison >= first + npages)
+		return 0;
+	return (first + npages - long_poison) << PAGE_SHIFT;
+}
+
+/* As mm/folio_copy_internal.h has it. */
+static const struct {
+	const char *name;
+	void (*copy)(void *to, const void *from, unsigned long npages);
+	unsigned long (*copy_mc)(void *to, const void *from, unsigned long npages);
+} long_method = { "long", long_copy, long_copy_mc };
+
+static int check_long(struct hosted_check *check)
+{
+	static const unsigned long poisons[] = {
+		0, LONG_UNIT - 1, 4 * LONG_UNIT - 1, 4 * LONG_UNIT, 4 * LONG_UNIT + 1,
+		LONG_PAGES - 1, LONG_PAGES,
+	};
+	unsigned long i, offers, want, good;
+
+	for (i = 0; i < ARRAY_SIZE(poisons); i++) {
+		if (!check_turn(check))
+			continue;
+		long_poison = poisons[i];
+		long_largest = 0;
+		offers = hosted_reschedules();
+		good = folio_copy_mc_range_of[0](&long_method, LONG_MEMORY, LONG_MEMORY,
+						 LONG_PAGES, LONG_UNIT);
+		offers = hosted_reschedules() - offers;
+		check->runs++;
+		/* One before each piece but the first, if the kernel needs them at all. */
+		want = IS_ENABLED(CONFIG_PREEMPTION) ? 0 :
+		       min(long_poison, LONG_PAGES - 1) / LONG_UNIT;
+		if (good != long_poison || long_largest > LONG_UNIT || offers != want) {
+			hosted_format(check->text, sizeof(check->text),
+				      "16 GiB with poison in page %lu: %lu good pages, at most %lu at once, %lu chances to reschedule and not %lu",
+				      long_poison, good, long_largest, offers, want);
+			return -1;
+		}
+	}
+	return 0;
+}
+
+int check_poison(struct hosted_check *check)
+{
+	struct poison_run run = {};
+	unsigned long *word = folios_address(SRC), i;
+
+	for (i = 0; i < (PAGES << PAGE_SHIFT) / sizeof(*word); i++)
+		word[i] = i * 0x9e3779b97f4a7c15UL;
+	folios_make(0, ORDER);
+	folios_make(SRC, ORDER);
+	for (i = 0; i < folios_nr_cpus; i++) {
+		run.cpu = &folios_cpus[i];
+		folios_be(run.cpu);
+		if (check_cpu(check, &run))
+			return -1;
+	}
+	return check_long(check);
+}

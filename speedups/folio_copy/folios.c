@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* See folios.h. */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/memory-tiers.h>
+#include <linux/string.h>
+#include <asm/mce.h>
+#include <../mm/internal.h>
+
+#include "hosted.h"
+#include "folios.h"
+#include "wanted.h"
+
+HOSTED_ENTRY(enable_copy_mc_fragile);
+
+/* Any number that leaves room for alignment to the largest folio. */
+#define FIRST_PFN	(1UL << 20)
+#define SLOW_NODE	1
+
+const struct folios_cpu folios_cpus[] = {
+	{ "as found",	-1, -1, -1, false },
+	{ "rep_good",	 1,  0,  0, false },
+	{ "erms",	 1,  1,  0, false },
+	{ "fsrm",	 1,  0,  1, false },
+	{ "none",	 0,  0,  0, false },
+	{ "fragile",	-1, -1, -1, true },
+};
+
+const unsigned int folios_nr_cpus = ARRAY_SIZE(folios_cpus);
+
+#ifdef WANTED_node_is_toptier
+bool node_is_toptier(int node)
+{
+	return node != SLOW_NODE;
+}
+#endif
+
+void folios_map(void *memory, unsigned long bytes)
+{
+	static struct page *memmap;
+	static unsigned long room;
+
+	page_offset_base = (unsigned long)memory - PFN_PHYS(FIRST_PFN);
+	if (bytes > room) {
+		memmap = hosted_arena((bytes >> PAGE_SHIFT) * sizeof(*memmap));
+		room = bytes;
+	}
+	memset(memmap, 0, (bytes >> PAGE_SHIFT) * sizeof(*memmap));
+	hosted_memmap_at(memmap, FIRST_PFN);
+}
+
+struct page *folios_page(unsigned long i)
+{
+	return pfn_to_page(FIRST_PFN + i);
+}
+
+void *folios_address(unsigned long i)
+{
+	return page_address(folios_page(i));
+}
+
+unsigned long folios_index(unsigned long pfn)
+{
+	return pfn - FIRST_PFN;
+}
+
+struct folio *folios_make(unsigned long i, unsigned int order)
+{
+	struct folio *folio = (struct folio *)folios_page(i);
+
+	memset(folio, 0, sizeof(struct page) << min(order, 2U));
+	if (order) {
+		__SetPageHead(&folio->page);
+		folio_set_order(folio, order);
+	}
+	return folio;
+}
+
+void folios_slow(unsigned long i)
+{
+	set_page_node(folios_page(i), SLOW_NODE);
+}
+
+static void force(const char *feature, int value, int found)
+{
+	hosted_cpu_force(feature, value < 0 ? found : value);
+}
+
+void folios_be(const struct folios_cpu *cpu)
+{
+	static int rep_good = -1, erms, fsrm;
+	unsigned int layout, side;
+
+	if (rep_good < 0) {
+		rep_good = hosted_cpu_has("rep_good");
+		erms = hosted_cpu_has("erms");
+		fsrm = hosted_cpu_has("fsrm");
+	}
+	hosted_alternatives_restore();
+	force("rep_good", cpu->rep_good, rep_good);
+	force("erms", cpu->erms, erms);
+	force("fsrm", cpu->fsrm, fsrm);
+	hosted_alternatives_apply();
+
+	hosted_keys_restore();
+	for (layout = 0; cpu->fragile && layout < HOSTED_LAYOUTS; layout++) {
+		for (side = 0; side < HOSTED_SIDES; side++)
+			enable_copy_mc_fragile_of[layout][side]();
+	}
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What copy_pages() and copy_mc_pages() call, by way of alternatives. These are
+ * no C functions: they take %rdi, %rsi and in %rcx a number of bytes that is a
+ * multiple of 64, leave in %rcx how many of them were not copied, and change
+ * %rax, %rdx, %r8 and %r9 besides.
+ */
+
+#include <linux/linkage.h>
+#include <asm/asm.h>
+
+.macro LOAD offset:req, reg:req, stopped
+.Lload\@:
+	movq	\offset(%rsi), \reg
+	.ifnb \stopped
+	_ASM_EXTABLE_TYPE(.Lload\@, \stopped, EX_TYPE_DEFAULT_MCE_SAFE)
+	.endif
+.endm
+
+/*
+ * Poison comes in lines, and pages are made of whole ones: whichever load of a
+ * line takes the machine check, the line is what counts as not copied.
+ */
+.macro COPY_LINES store:req, stopped
+	.p2align 4
+.Lline\@:
+	LOAD	0x00, %rax, \stopped
+	LOAD	0x08, %rdx, \stopped
+	LOAD	0x10, %r8, \stopped
+	LOAD	0x18, %r9, \stopped
+	\store	%rax, 0x00(%rdi)
+	\store	%rdx, 0x08(%rdi)
+	\store	%r8, 0x10(%rdi)
+	\store	%r9, 0x18(%rdi)
+	LOAD	0x20, %rax, \stopped
+	LOAD	0x28, %rdx, \stopped
+	LOAD	0x30, %r8, \stopped
+	LOAD	0x38, %r9, \stopped
+	\store	%rax, 0x20(%rdi)
+	\store	%rdx, 0x28(%rdi)
+	\store	%r8, 0x30(%rdi)
+	\store	%r9, 0x38(%rdi)
+	addq	$64, %rsi
+	addq	$64, %rdi
+	subq	$64, %rcx
+	jnz	.Lline\@
+.endm
+
+SYM_FUNC_START(__copy_pages_unrolled)
+	COPY_LINES movq
+	RET
+SYM_FUNC_END(__copy_pages_unrolled)
+
+SYM_FUNC_START(__copy_mc_pages_unrolled)
+	COPY_LINES movq, .Lunrolled_stopped
+.Lunrolled_stopped:
+	RET
+SYM_FUNC_END(__copy_mc_pages_unrolled)
+
+SYM_FUNC_START(__copy_mc_pages_movnti)
+	COPY_LINES movnti, .Lmovnti_stopped
+.Lmovnti_stopped:
+	RET
+SYM_FUNC_END(__copy_mc_pages_movnti)
+
+SYM_FUNC_START(__copy_mc_pages_movsq)
+	shrq	$3, %rcx
+.Lmovsq:
+	rep movsq
+.Lmovsq_stopped:
+	shlq	$3, %rcx
+	RET
+	_ASM_EXTABLE_TYPE(.Lmovsq, .Lmovsq_stopped, EX_TYPE_DEFAULT_MCE_SAFE)
+SYM_FUNC_END(__copy_mc_pages_movsq)
+
+SYM_FUNC_START(__copy_mc_pages_movsb)
+.Lmovsb:
+	rep movsb
+.Lmovsb_stopped:
+	RET
+	_ASM_EXTABLE_TYPE(.Lmovsb, .Lmovsb_stopped, EX_TYPE_DEFAULT_MCE_SAFE)
+SYM_FUNC_END(__copy_mc_pages_movsb)

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The contents of folios, copied in as few pieces as may be.
+ *
+ * A folio is contiguous, in memory and, without HIGHMEM, in the direct map. One
+ * long copy lets the CPU run ahead where a loop over pages stops it each time.
+ *
+ * - What has to be done for each page is done for each page: see
+ *   FOLIO_COPY_BY_PAGE.
+ * - A single page is copied as it always was.
+ * - Kernels that are preempted only where they ask for it get to do so every
+ *   FOLIO_COPY_UNIT; never before the first piece or after the last, so that a
+ *   copy of one page is legal in atomic context.
+ * - A machine check names the poisoned page, and only that one, once.
+ */
+
+#include <linux/cacheinfo.h>
+#include <linux/copy_pages.h>
+#include <linux/cpu.h>
+#include <linux/folio_copy.h>
+#include <linux/highmem.h>
+#include <linux/init.h>
+#include <linux/memory-tiers.h>
+#include <linux/mm.h>
+#include <linux/moduleparam.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/streaming_copy.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+#include <linux/uaccess.h>
+
+#include "folio_copy_internal.h"
+
+#undef MODULE_PARAM_PREFIX
+#define MODULE_PARAM_PREFIX	"folio_copy."
+
+/*
+ * Pages need more than their bytes copied, or a mapping each: memory tags,
+ * caches that are flushed when a page is unmapped, shadow that is not contiguous.
+ */
+#if defined(CONFIG_HIGHMEM) || defined(__HAVE_ARCH_COPY_HIGHPAGE) || \
+	defined(ARCH_HAS_FLUSH_ON_KUNMAP) || defined(CONFIG_KMSAN)
+#define FOLIO_COPY_BY_PAGE	true
+#else
+#define FOLIO_COPY_BY_PAGE	false
+#endif
+
+/* A millisecond on memory that copies 4 GB/s. */
+#define FOLIO_COPY_UNIT		(SZ_4M >> PAGE_SHIFT)
+
+/*
+ * A CPU may be ahead of what its registers say when it takes a machine check,
+ * by lines and not by pages. So the page after the one that they point to is
+ * looked at too.
+ */
+#define FOLIO_COPY_SUSPECTS	2
+
+static void folio_copy_memcpy(void *to, const void *from, unsigned long npages)
+{
+	memcpy(to, from, npages << PAGE_SHIFT);
+}
+
+static unsigned long folio_copy_mc_memcpy(void *to, const void *from,
+					  unsigned long npages)
+{
+#ifdef copy_mc_to_kernel
+	return copy_mc_to_kernel(to, from, npages << PAGE_SHIFT);
+#else
+	folio_copy_memcpy(to, from, npages);
+	return 0;
+#endif
+}
+
+static void folio_copy_bulk(void *to, const void *from, unsigned long npages)
+{
+	copy_pages(to, from, npages);
+}
+
+static unsigned long folio_copy_mc_bulk(void *to, const void *from,
+					unsigned long npages)
+{
+	return copy_mc_pages(to, from, npages);
+}
+
+static void folio_copy_stream(void *to, const void *from, unsigned long npages)
+{
+	memcpy_streaming(to, from, npages << PAGE_SHIFT);
+	memcpy_streaming_drain();
+}
+
+static unsigned long folio_copy_mc_stream(void *to, const void *from,
+					  unsigned long npages)
+{
+	unsigned long left = copy_mc_pages_streaming(to, from, npages);
+
+	memcpy_streaming_drain();
+	return left;
+}
+
+static const struct folio_copy_method folio_copy_auto = { .name = "auto" };
+static const struct folio_copy_method folio_copy_base = { .name = "base" };
+
+static const struct folio_copy_method folio_copy_methods[] = {
+	{ "memcpy",	folio_copy_memcpy,	folio_copy_mc_memcpy },
+	{ "bulk",	folio_copy_bulk,	folio_copy_mc_bulk },
+	{ "stream",	folio_copy_stream,	folio_copy_mc_stream },
+};
+
+#define FOLIO_COPY_BULK		(&folio_copy_methods[1])
+#define FOLIO_COPY_STREAM	(&folio_copy_methods[2])
+
+static const struct folio_copy_method *folio_copy_chosen = &folio_copy_auto;
+
+/* Whether "auto" may stream, and the cache that it would spare. */
+static bool folio_copy_streaming;
+static unsigned long folio_copy_llc __ro_after_init = SZ_32M;
+
+/**
+ * folio_copy_method_at - enumerate the methods
+ * @i: index, from 0
+ *
+ * Return: the method, or NULL past the last.
+ */
+const struct folio_copy_method *folio_copy_method_at(unsigned int i)
+{
+	return i < ARRAY_SIZE(folio_copy_methods) ? &folio_copy_methods[i] : NULL;
+}
+
+/**
+ * folio_copy_set_method - choose how later calls copy more than one page
+ * @name: a method, "auto" to let the kernel choose, "base" for the loop
+ *
+ * Calls under way finish with the method that they began with.
+ *
+ * Return: 0, or -EINVAL for an unknown name.
+ */
+int folio_copy_set_method(const char *name)
+{
+	const struct folio_copy_method *method = NULL;
+	unsigned int i;
+
+	if (sysfs_streq(name, folio_copy_auto.name))
+		method = &folio_copy_auto;
+	else if (sysfs_streq(name, folio_copy_base.name))
+		method = &folio_copy_base;
+
+	for (i = 0; !method && i < ARRAY_SIZE(folio_copy_methods); i++) {
+		if (sysfs_streq(name, folio_copy_methods[i].name))
+			method = &folio_copy_methods[i];
+	}
+
+	if (!method)
+		return -EINVAL;
+	WRITE_ONCE(folio_copy_chosen, method);
+	return 0;
+}
+
+/**
+ * folio_copy_method - tell what folio_copy_set_method() was given last
+ *
+ * Return: a name that lives as long as the kernel.
+ */
+const char *folio_copy_method(void)
+{
+	return READ_ONCE(folio_copy_chosen)->name;
+}
+
+/**
+ * folio_copy_set_streaming - let "auto" stream to memory that is read late
+ * @on: whether it may
+ */
+void folio_copy_set_streaming(bool on)
+{
+	WRITE_ONCE(folio_copy_streaming, on);
+}
+
+static int folio_copy_param_set(const char *val, const struct kernel_param *kp)
+{
+	return val ? folio_copy_set_method(val) : -EINVAL;
+}
+
+static int folio_copy_param_get(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%s\n", folio_copy_method());
+}
+
+static const struct kernel_param_ops folio_copy_param_ops = {
+	.set = folio_copy_param_set,
+	.get = folio_copy_param_get,
+};
+
+module_param_cb(method, &folio_copy_param_ops, NULL, 0644);
+MODULE_PARM_DESC(method, "How large folios are copied: auto, base, memcpy, bulk or stream");
+module_param_named(streaming, folio_copy_streaming, bool, 0644);
+MODULE_PARM_DESC(streaming, "Let auto copy past the cache to slower memory, and folios of more than half of the cache (off)");
+
+/**
+ * folio_copy_learn_llc - note the size of the largest cache of this CPU
+ */
+void folio_copy_learn_llc(void)
+{
+	struct cpu_cacheinfo *ci;
+	unsigned long size = 0;
+	unsigned int i;
+
+	/* The list is made anew when its CPU comes back. */
+	cpus_read_lock();
+	ci = get_cpu_cacheinfo(raw_smp_processor_id());
+	if (ci && ci->info_list) {
+		for (i = 0; i < ci->num_leaves; i++)
+			size = max_t(unsigned long, size, ci->info_list[i].size);
+	}
+	cpus_read_unlock();
+
+	if (size)
+		folio_copy_llc = size;
+}
+
+static int __init folio_copy_init(void)
+{
+	folio_copy_learn_llc();
+	return 0;
+}
+late_initcall(folio_copy_init);
+
+/* Whether the copy is likely read so late that it would not be in the cache. */
+static bool folio_copy_is_cold(struct page *to, struct page *from,
+			       unsigned long nr)
+{
+	if (nr > folio_copy_llc / 2 >> PAGE_SHIFT)
+		return true;
+
+	return node_is_toptier(page_to_nid(from)) &&
+	       !node_is_toptier(page_to_nid(to));
+}
+
+static const struct folio_copy_method *
+folio_copy_choose(struct page *to, struct page *from, unsigned long nr)
+{
+	const struct folio_copy_method *method = READ_ONCE(folio_copy_chosen);
+
+	if (FOLIO_COPY_BY_PAGE || nr == 1)
+		return &folio_copy_base;
+	if (method != &folio_copy_auto)
+		return method;
+	if (READ_ONCE(folio_copy_streaming) && folio_copy_is_cold(to, from, nr))
+		return FOLIO_COPY_STREAM;
+
+	return FOLIO_COPY_BULK;
+}
+
+static unsigned long folio_copy_unit(void)
+{
+	return preempt_model_preemptible() ? COPY_PAGES_MOST : FOLIO_COPY_UNIT;
+}
+
+/* Neighbours in memory need not be neighbours in the memmap. */
+static struct page *folio_copy_page(struct page *page, unsigned long i)
+{
+	return pfn_to_page(page_to_pfn(page) + i);
+}
+
+/**
+ * copy_highpages - copy physically contiguous pages
+ * @to: first page to copy to
+ * @from: first page to copy from
+ * @nr: number of pages, at least 1
+ *
+ * - The bytes and whatever else an architecture keeps for a page are those that
+ *   copy_highpage() on each page would leave.
+ * - The destination is ordered like plain stores.
+ *
+ * Context: any for one page; may reschedule between others.
+ */
+void copy_highpages(struct page *to, struct page *from, unsigned long nr)
+{
+	const struct folio_copy_method *method = folio_copy_choose(to, from, nr);
+	unsigned long unit = method->copy ? folio_copy_unit() : 1;
+	unsigned long done = 0, n;
+
+	for (;;) {
+		n = min(nr - done, unit);
+		if (method->copy)
+			method->copy(page_address(to) + (done << PAGE_SHIFT),
+				     page_address(from) + (done << PAGE_SHIFT), n);
+		else
+			copy_highpage(folio_copy_page(to, done),
+				      folio_copy_page(from, done));
+		done += n;
+		if (done == nr)
+			break;
+		cond_resched();
+	}
+}
+
+/**
+ * folio_copy_mc_range - copy pages up to the first that is poisoned
+ * @method: how; has to have a @copy_mc
+ * @to: address to copy to
+ * @from: address to copy from
+ * @nr: number of pages, at least 1
+ * @unit: pages between two chances to reschedule, at most COPY_PAGES_MOST
+ *
+ * Where a copy stops is a hint. The pages there are copied again, each on its
+ * own: the one that fails is the one. If none does, the poison has gone.
+ *
+ * Return: the number of good pages; the one behind them is poisoned if that is
+ * less than @nr.
+ */
+unsigned long folio_copy_mc_range(const struct folio_copy_method *method,
+				  void *to, const void *from, unsigned long nr,
+				  unsigned long unit)
+{
+	unsigned long done = 0, suspects = 0, n, left;
+
+	for (;;) {
+		n = suspects ? 1 : min(nr - done, unit);
+		left = method->copy_mc(to + (done << PAGE_SHIFT),
+				       from + (done << PAGE_SHIFT), n);
+		if (left && suspects)
+			return done;
+		if (left)
+			suspects = FOLIO_COPY_SUSPECTS;
+		else if (suspects)
+			suspects--;
+
+		done += n - DIV_ROUND_UP(left, PAGE_SIZE);
+		if (done == nr)
+			return nr;
+		if (!suspects)
+			cond_resched();
+	}
+}
+
+/**
+ * copy_mc_highpages - copy_highpages() that survives machine checks
+ * @to: first page to copy to
+ * @from: first page to copy from
+ * @nr: number of pages, at least 1
+ *
+ * - The first page whose source is poisoned goes to memory_failure_queue(), and
+ *   no other does.
+ * - Poison that is gone when its page is copied again is no error.
+ *
+ * Context: any for one page; may reschedule between others.
+ * Return: 0, or -EHWPOISON with the contents of the destination undefined.
+ */
+int copy_mc_highpages(struct page *to, struct page *from, unsigned long nr)
+{
+	const struct folio_copy_method *method = folio_copy_choose(to, from, nr);
+	unsigned long done;
+
+	if (method->copy_mc) {
+		done = folio_copy_mc_range(method, page_address(to),
+					   page_address(from), nr,
+					   folio_copy_unit());
+		if (done == nr)
+			return 0;
+		memory_failure_queue(page_to_pfn(from) + done, 0);
+		return -EHWPOISON;
+	}
+
+	for (done = 0;;) {
+		if (copy_mc_highpage(folio_copy_page(to, done),
+				     folio_copy_page(from, done)))
+			return -EHWPOISON;
+		if (++done == nr)
+			return 0;
+		cond_resched();
+	}
+}

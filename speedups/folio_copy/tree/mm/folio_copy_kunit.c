@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Copies of pages leave the bytes that they should and no others, by every
+ * method; and of pages that are poisoned the first is found. No memory is harmed:
+ * the machine checks are made up.
+ */
+
+#include <kunit/test.h>
+#include <linux/folio_copy.h>
+#include <linux/gfp.h>
+#include <linux/mm.h>
+#include <linux/string.h>
+
+#include "folio_copy_internal.h"
+
+#define ORDER		9U
+#define PAGES		BIT(ORDER)
+#define FEW		32UL	/* pages, where poison is looked for */
+#define BLANK		0x5a
+#define LINE		64UL
+
+struct folio_copy_room {
+	struct folio *src;
+	struct folio *dst;
+	const char *found;
+};
+
+struct folio_copy_param {
+	const char *name;
+};
+
+static const struct folio_copy_param folio_copy_params[] = {
+	{ "base" }, { "memcpy" }, { "bulk" }, { "stream" }, { "auto" },
+};
+
+KUNIT_ARRAY_PARAM_DESC(folio_copy, folio_copy_params, name);
+
+static void folio_copy_fill(struct folio_copy_room *room)
+{
+	u8 *from = folio_address(room->src);
+	unsigned long i;
+
+	for (i = 0; i < PAGES * PAGE_SIZE; i++)
+		from[i] = i * 7 + (i >> PAGE_SHIFT) + 1;
+	memset(folio_address(room->dst), BLANK, PAGES * PAGE_SIZE);
+}
+
+static int folio_copy_test_init(struct kunit *test)
+{
+	struct folio_copy_room *room;
+
+	room = kunit_kzalloc(test, sizeof(*room), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, room);
+	room->found = folio_copy_method();
+	test->priv = room;
+	room->src = folio_alloc(GFP_KERNEL, ORDER);
+	room->dst = folio_alloc(GFP_KERNEL, ORDER);
+	KUNIT_ASSERT_NOT_NULL(test, room->src);
+	KUNIT_ASSERT_NOT_NULL(test, room->dst);
+	folio_copy_fill(room);
+
+	return 0;
+}
+
+static void folio_copy_test_exit(struct kunit *test)
+{
+	struct folio_copy_room *room = test->priv;
+
+	if (!room)
+		return;
+	folio_copy_set_method(room->found);
+	if (room->src)
+		folio_put(room->src);
+	if (room->dst)
+		folio_put(room->dst);
+}
+
+static void folio_copy_names(struct kunit *test)
+{
+	const struct folio_copy_method *method;
+	unsigned int i;
+
+	for (i = 0; (method = folio_copy_method_at(i)); i++) {
+		KUNIT_EXPECT_EQ(test, folio_copy_set_method(method->name), 0);
+		KUNIT_EXPECT_STREQ(test, folio_copy_method(), method->name);
+	}
+	KUNIT_EXPECT_EQ(test, folio_copy_set_method("auto\n"), 0);
+	KUNIT_EXPECT_EQ(test, folio_copy_set_method("no such"), -EINVAL);
+	KUNIT_EXPECT_STREQ(test, folio_copy_method(), "auto");
+}
+
+/* Some pages in the midst of others, which stay as they are. */
+static void folio_copy_check(struct kunit *test, unsigned long at,
+			     unsigned long nr, bool mc)
+{
+	struct folio_copy_room *room = test->priv;
+	u8 *to = folio_address(room->dst), *from = folio_address(room->src);
+	unsigned long begin = at * PAGE_SIZE, end = (at + nr) * PAGE_SIZE;
+	struct page *dst = folio_page(room->dst, at);
+	struct page *src = folio_page(room->src, at);
+
+	if (mc)
+		KUNIT_ASSERT_EQ(test, copy_mc_highpages(dst, src, nr), 0);
+	else
+		copy_highpages(dst, src, nr);
+
+	KUNIT_ASSERT_NULL(test, memchr_inv(to, BLANK, begin));
+	KUNIT_ASSERT_TRUE(test, !memcmp(to + begin, from + begin, end - begin));
+	KUNIT_ASSERT_NULL(test, memchr_inv(to + end, BLANK,
+					   PAGES * PAGE_SIZE - end));
+	memset(to + begin, BLANK, end - begin);
+}
+
+static void folio_copy_same_bytes(struct kunit *test)
+{
+	static const unsigned long lengths[] = { 1, 2, 3, 16, 100, PAGES - 2 };
+	const struct folio_copy_param *param = test->param_value;
+	unsigned int i;
+
+	KUNIT_ASSERT_EQ(test, folio_copy_set_method(param->name), 0);
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		folio_copy_check(test, 1, lengths[i], false);
+		folio_copy_check(test, 1, lengths[i], true);
+		cond_resched();
+	}
+}
+
+static void folio_copy_whole(struct kunit *test)
+{
+	const struct folio_copy_param *param = test->param_value;
+	struct folio_copy_room *room = test->priv;
+	u8 *to = folio_address(room->dst), *from = folio_address(room->src);
+
+	KUNIT_ASSERT_EQ(test, folio_copy_set_method(param->name), 0);
+	folio_copy(room->dst, room->src);
+	KUNIT_EXPECT_TRUE(test, !memcmp(to, from, PAGES * PAGE_SIZE));
+
+	memset(to, BLANK, PAGES * PAGE_SIZE);
+	KUNIT_ASSERT_EQ(test, folio_mc_copy(room->dst, room->src), 0);
+	KUNIT_EXPECT_TRUE(test, !memcmp(to, from, PAGES * PAGE_SIZE));
+}
+
+/* One page in atomic context, as aio copies: DEBUG_ATOMIC_SLEEP would complain. */
+static void folio_copy_atomic(struct kunit *test)
+{
+	const struct folio_copy_param *param = test->param_value;
+	struct folio_copy_room *room = test->priv;
+	unsigned long flags;
+	int err;
+
+	KUNIT_ASSERT_EQ(test, folio_copy_set_method(param->name), 0);
+	local_irq_save(flags);
+	copy_highpages(folio_page(room->dst, 0), folio_page(room->src, 0), 1);
+	err = copy_mc_highpages(folio_page(room->dst, 1),
+				folio_page(room->src, 1), 1);
+	local_irq_restore(flags);
+
+	KUNIT_EXPECT_EQ(test, err, 0);
+	KUNIT_EXPECT_TRUE(test, !memcmp(folio_address(room->dst),
+					folio_address(room->src),
+					2 * PAGE_SIZE));
+}
+
+/* A copy that stops before made up poison, or some bytes earlier. */
+static const void *folio_copy_poison;
+static unsigned long folio_copy_early;
+static unsigned int folio_copy_checks;
+static unsigned int folio_copy_last_check;
+
+static unsigned long folio_copy_mc_fake(void *to, const void *from,
+					unsigned long npages)
+{
+	unsigned long len = npages << PAGE_SHIFT, offset;
+
+	if (folio_copy_poison < from || folio_copy_poison >= from + len ||
+	    folio_copy_checks >= folio_copy_last_check) {
+		memcpy(to, from, len);
+		return 0;
+	}
+
+	folio_copy_checks++;
+	offset = ALIGN_DOWN(folio_copy_poison - from, LINE);
+	memcpy(to, from, offset);
+	return len - offset + min(folio_copy_early, offset);
+}
+
+static const struct folio_copy_method folio_copy_fake = {
+	.name		= "fake",
+	.copy_mc	= folio_copy_mc_fake,
+};
+
+static unsigned long folio_copy_good_pages(struct folio_copy_room *room,
+					   unsigned long poison,
+					   unsigned int last_check)
+{
+	folio_copy_poison = folio_address(room->src) + poison;
+	folio_copy_last_check = last_check;
+	folio_copy_checks = 0;
+
+	return folio_copy_mc_range(&folio_copy_fake, folio_address(room->dst),
+				   folio_address(room->src), FEW, FEW / 2);
+}
+
+static void folio_copy_poisoned(struct kunit *test)
+{
+	static const unsigned long pages[] = {
+		0, 1, FEW / 2 - 1, FEW / 2, FEW / 2 + 1, FEW - 1,
+	};
+	static const unsigned long offsets[] = {
+		0, LINE - 1, LINE, PAGE_SIZE - LINE, PAGE_SIZE - 1,
+	};
+	struct folio_copy_room *room = test->priv;
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(pages) * ARRAY_SIZE(offsets); i++) {
+		unsigned long page = pages[i / ARRAY_SIZE(offsets)];
+		unsigned long at = page * PAGE_SIZE +
+				   offsets[i % ARRAY_SIZE(offsets)];
+
+		for (j = 0; j < 2; j++) {
+			folio_copy_early = j * LINE;
+			KUNIT_EXPECT_EQ_MSG(test, page,
+					    folio_copy_good_pages(room, at, UINT_MAX),
+					    "poison at %lu, %lu early",
+					    at, folio_copy_early);
+			/* Gone when it is looked for. */
+			KUNIT_EXPECT_EQ(test, FEW,
+					folio_copy_good_pages(room, at, 1));
+			KUNIT_EXPECT_TRUE(test,
+					  !memcmp(folio_address(room->dst),
+						  folio_address(room->src),
+						  FEW * PAGE_SIZE));
+		}
+	}
+}
+
+static struct kunit_case folio_copy_cases[] = {
+	KUNIT_CASE(folio_copy_names),
+	KUNIT_CASE_PARAM(folio_copy_same_bytes, folio_copy_gen_params),
+	KUNIT_CASE_PARAM(folio_copy_whole, folio_copy_gen_params),
+	KUNIT_CASE_PARAM(folio_copy_atomic, folio_copy_gen_params),
+	KUNIT_CASE(folio_copy_poisoned),
+	{}
+};
+
+static struct kunit_suite folio_copy_suite = {
+	.name		= "folio_copy",
+	.init		= folio_copy_test_init,
+	.exit		= folio_copy_test_exit,
+	.test_cases	= folio_copy_cases,
+};
+
+kunit_test_suite(folio_copy_suite);
