@@ -24,6 +24,7 @@ VERBS = {
     "check": "Compare patched kernel code with its oracle, byte for byte.",
     "doctor": "Check that this machine has what mmbatch needs.",
     "guest": "Boot real kernels with the speed-ups under QEMU.",
+    "live": "Put the speed-ups into a distribution's running kernel.",
     "test": "Run this project's own tests.",
 }
 """Every verb and its line of help; each lives in mmbatch.commands.<verb> as `command`."""
