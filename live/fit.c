@@ -252,8 +252,6 @@ int live_check_entry(const struct live_entry *entry)
 {
 	unsigned long address = (unsigned long)entry->address;
 
-	BUILD_BUG_ON(MCOUNT_INSN_SIZE != LIVE_SKIP_BYTES - LIVE_ENTRY_BYTES);
-
 	if (ftrace_location(address) == address + LIVE_ENTRY_BYTES)
 		return 0;
 

@@ -10,16 +10,15 @@
 #include <linux/stringify.h>
 #include <linux/types.h>
 
-/* From a function's symbol to what lies behind the call of the tracer. */
+/* From a function's symbol to the call of the tracer. */
 #ifdef CONFIG_X86_KERNEL_IBT
 #define LIVE_ENTRY_BYTES	4
 #else
 #define LIVE_ENTRY_BYTES	0
 #endif
-#define LIVE_SKIP_BYTES		(LIVE_ENTRY_BYTES + 5)
 
 /**
- * LIVE_ORIGINAL - declare the way to a function that is being replaced
+ * LIVE_ORIGINAL - make the way to a function that is being replaced
  * @function: its name
  *
  * Defines live_original_@function(), which runs the kernel's own code whether
@@ -29,12 +28,12 @@
  * takes for granted.
  */
 #define LIVE_ORIGINAL(function)						\
-	extern typeof(function) live_original_##function;		\
 	asm(".pushsection .text, \"ax\"\n"				\
 	    ".p2align 4\n"						\
 	    ".type live_original_" #function ", @function\n"		\
 	    "live_original_" #function ":\n\t"				\
-	    "jmp " #function " + " __stringify(LIVE_SKIP_BYTES) "\n"	\
+	    "jmp " #function " + " __stringify(LIVE_ENTRY_BYTES)	\
+	    " + " __stringify(MCOUNT_INSN_SIZE) "\n"			\
 	    ".size live_original_" #function				\
 	    ", . - live_original_" #function "\n"			\
 	    ".popsection")
@@ -52,10 +51,6 @@ struct live_place {
 	u32 offset;
 	u32 size;
 };
-
-#define LIVE_SIZE(t)	{ #t, NULL, 0, sizeof(struct t) }
-#define LIVE_MEMBER(t, m) \
-	{ #t, #m, offsetof(struct t, m), sizeof_field(struct t, m) }
 
 #define LIVE_MAX_PARAMS	6
 

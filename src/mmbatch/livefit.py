@@ -96,8 +96,12 @@ def _tables(live: LiveManifest, terms: Terms, types: Btf) -> Iterator[str]:
             )
     yield "static const struct live_place live_places[] = {"
     for struct, members in live.structs.items():
-        yield f"\tLIVE_SIZE({struct}),"
-        yield from (f"\tLIVE_MEMBER({struct}, {member})," for member in members)
+        yield f'\t{{ "{struct}", NULL, 0, sizeof(struct {struct}) }},'
+        for member in members:
+            yield (
+                f'\t{{ "{struct}", "{member}", offsetof(struct {struct}, {member}), '
+                f"sizeof_field(struct {struct}, {member}) }},"
+            )
     yield "};"
     yield "static const struct live_signature live_signatures[] = {"
     for function in _functions(live, terms):

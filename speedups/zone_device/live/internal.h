@@ -42,6 +42,10 @@ static inline void prep_compound_tail(struct page *head, int i)
 	head[i].mapping = TAIL_MAPPING;
 }
 
+/* The kernel's own, whether or not it is replaced, and what replaces it. */
+extern typeof(memmap_init_zone_device) live_original_memmap_init_zone_device;
+extern typeof(memmap_init_zone_device) live_memmap_init_zone_device;
+
 /* From what zone_device_live_prove() has seen of the kernel's own. */
 void prep_compound_head(struct page *head, unsigned int order);
 

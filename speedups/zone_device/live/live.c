@@ -191,9 +191,6 @@ static bool zone_device_live_prove(struct zone *zone, unsigned long pfn,
  */
 void live_memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
 				  unsigned long nr_pages,
-				  struct dev_pagemap *pgmap);
-void live_memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
-				  unsigned long nr_pages,
 				  struct dev_pagemap *pgmap)
 {
 	struct vmem_altmap *altmap = pgmap_altmap(pgmap);

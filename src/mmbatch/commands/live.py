@@ -9,11 +9,13 @@ from typing import Any
 
 import click
 
-from mmbatch import checkout, livebuild, livefit, livekernel, livemanifest
+from mmbatch import checkout, livebuild, livefit, livekernel, livemanifest, liverun
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode
 from mmbatch.livebuild import Module
+from mmbatch.livemanifest import LiveManifest
+from mmbatch.liverun import Kernel
 
 
 @click.group("live", short_help="Put the speed-ups into a distribution's running kernel.")
@@ -40,6 +42,11 @@ def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
     return wrapped
 
 
+def _lives(speedups: tuple[str, ...]) -> list[LiveManifest]:
+    rooms = checkout.SPEEDUPS
+    return [livemanifest.load(rooms, name) for name in speedups or livemanifest.known(rooms)]
+
+
 def _build(
     console: Console,
     cache: Cache,
@@ -48,8 +55,7 @@ def _build(
     series: str | None,
 ) -> list[Module]:
     """Return the modules of some speed-ups, by default of all, for one kernel."""
-    rooms = checkout.SPEEDUPS
-    lives = [livemanifest.load(rooms, name) for name in speedups or livemanifest.known(rooms)]
+    lives = _lives(speedups)
     chosen = livekernel.choose(cache, release, series, console.say)
     for live in lives:
         livefit.require_series(live, livekernel.series_of(chosen), chosen)
@@ -78,3 +84,56 @@ def build(
     for module in _build(console, Cache.open(), speedups, release, series):
         console.result(str(module.path))
     return ExitCode.GOOD
+
+
+@command.command("load")
+@_speedups
+@click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="Its parameters.")
+@click.option("--limit", "limit_s", type=click.FloatRange(min=1), default=60, show_default=True)
+@output_options
+def load(console: Console, /, speedups: tuple[str, ...], method: str | None, limit_s: float) -> int:
+    """Build and load modules into the kernel that runs here, and wait until they are in use."""
+    kernel = Kernel(livekernel.running())
+    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    for live in _lives(speedups):
+        if kernel.patch(live.module).exists():
+            console.result(f"{live.module} is loaded already")
+            continue
+        module = _build(console, Cache.open(), (live.speedup,), None, None)[0]
+        liverun.require_loadable(live, terms, module.path, module.release, kernel)
+        console.say(f"loading {live.module}")
+        own = [one for one in parameters if one.startswith(f"{live.speedup}.")]
+        liverun.load(live, module.path, own, kernel, limit_s)
+        _tell(console, live, kernel)
+    return ExitCode.GOOD
+
+
+@command.command("status")
+@_speedups
+@output_options
+def status(console: Console, /, speedups: tuple[str, ...]) -> int:
+    """Say what runs now for each function that a speed-up replaces."""
+    kernel = Kernel(livekernel.running())
+    for live in _lives(speedups):
+        _tell(console, live, kernel)
+    return ExitCode.GOOD
+
+
+@command.command("unload")
+@_speedups
+@click.option("--limit", "limit_s", type=click.FloatRange(min=1), default=60, show_default=True)
+@output_options
+def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:
+    """Give the kernel its own functions back, and remove the modules."""
+    kernel = Kernel(livekernel.running())
+    for live in _lives(speedups):
+        if not liverun.unload(live.module, kernel, limit_s):
+            console.result(f"{live.module} is not loaded")
+            continue
+        _tell(console, live, kernel)
+    return ExitCode.GOOD
+
+
+def _tell(console: Console, live: LiveManifest, kernel: Kernel) -> None:
+    for function, runs in liverun.status(live, kernel).items():
+        console.result(f"{live.speedup}: {function}(): {runs}")
