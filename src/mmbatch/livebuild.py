@@ -6,6 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from mmbatch.disk import atomic_write
 from mmbatch.errors import MmbatchError
 from mmbatch.livekernel import Headers
 from mmbatch.livemanifest import LiveManifest
-from mmbatch.process import run
+from mmbatch.process import Result, run
 
 _TIMEOUT_S = 900
 _STAMP = ".mmbatch-live"
@@ -113,17 +114,45 @@ def _key(content: dict[str, bytes], headers: Headers) -> str:
 
 
 def _make(live: LiveManifest, headers: Headers, folder: Path, log: Path) -> None:
-    tried = f"compile {live.module} for Linux {headers.release}"
-    # BTF of the module itself would take pahole, and nobody reads it.
-    argv = ["make", "-s", "-C", str(headers.path), f"M={folder}"]
-    argv += ["CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
-    log.unlink(missing_ok=True)
-    done = run(argv, tried=tried, env=_QUIET, log=log, timeout_s=_TIMEOUT_S, check=False)
+    done = _run_make(headers, folder, log)
     layouts = re.findall(r'static assertion failed: "(layout of [^"]*)"', done.stdout)
     if layouts:
         found = f"the {layouts[0]} is not what the kernel's own description of it says"
         raise livefit.unfit(live, headers.release, found)
+    _require_made(done, live.module, headers, log)
+
+
+def plain(source: Path, headers: Headers, log: Path) -> bytes:
+    """Return an ordinary module made from one C file.
+
+    Args:
+        source: the file, whose name is the module's.
+        headers: those of the kernel.
+        log: where the compiler's output goes.
+
+    Raises:
+        MmbatchError: it does not compile.
+    """
+    name = source.stem
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(source, folder)
+        (Path(folder) / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
+        _require_made(_run_make(headers, Path(folder), log), name, headers, log)
+        return (Path(folder) / f"{name}.ko").read_bytes()
+
+
+def _run_make(headers: Headers, folder: Path, log: Path) -> Result:
+    # BTF of the module itself would take pahole, and nobody reads it.
+    argv = ["make", "-s", "-C", str(headers.path), f"M={folder}"]
+    argv += ["CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
+    log.unlink(missing_ok=True)
+    tried = f"compile a module for Linux {headers.release}"
+    return run(argv, tried=tried, env=_QUIET, log=log, timeout_s=_TIMEOUT_S, check=False)
+
+
+def _require_made(done: Result, name: str, headers: Headers, log: Path) -> None:
     if done.rc:
+        tried = f"compile {name} for Linux {headers.release}"
         raise MmbatchError(tried, f"make ended with {done.rc}", f"see {log}")
 
 

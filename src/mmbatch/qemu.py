@@ -39,6 +39,7 @@ class Boot:
         memory_gib: its memory.
         pmem_gib: size of its NVDIMM; none when 0.
         cpus: how many.
+        nodes: over how many NUMA nodes its memory is spread.
         counted: run under -icount, where a nanosecond of its time is one instruction.
         kvm: use it; only after `kvm_works` said so.
     """
@@ -51,6 +52,7 @@ class Boot:
     memory_gib: int = 2
     pmem_gib: int = 0
     cpus: int = 2
+    nodes: int = 1
     counted: bool = False
     kvm: bool = False
 
@@ -86,6 +88,11 @@ def command(boot: Boot, initramfs: Path | None) -> list[str]:
         words += ["-object", f"memory-backend-ram,id=pm0,size={size}M,share=on,reserve=off"]
         words += ["-device", f"nvdimm,memdev=pm0,id=nv0,label-size={_LABEL_MIB}M"]
     words += ["-machine", machine, "-m", memory, "-smp", str(boot.cpus)]
+    if boot.nodes > 1:
+        share = boot.memory_gib * 1024 // boot.nodes
+        for node in range(boot.nodes):
+            words += ["-object", f"memory-backend-ram,id=ram{node},size={share}M"]
+            words += ["-numa", f"node,nodeid={node},memdev=ram{node}"]
     words += ["-kernel", str(boot.kernel.image)]
     if initramfs is not None:
         words += ["-initrd", str(initramfs)]

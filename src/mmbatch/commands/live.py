@@ -9,13 +9,27 @@ from typing import Any
 
 import click
 
-from mmbatch import checkout, livebuild, livefit, livekernel, livemanifest, liverun
+from mmbatch import (
+    checkout,
+    guest,
+    guestneeds,
+    guesttest,
+    livebuild,
+    livefit,
+    liveguest,
+    livekernel,
+    livemanifest,
+    liverun,
+)
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode
 from mmbatch.livebuild import Module
 from mmbatch.livemanifest import LiveManifest
 from mmbatch.liverun import Kernel
+
+_SERIES = "6.12"
+"""Whose newest packaged kernel is tested unless another is named."""
 
 
 @click.group("live", short_help="Put the speed-ups into a distribution's running kernel.")
@@ -132,6 +146,46 @@ def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> in
             continue
         _tell(console, live, kernel)
     return ExitCode.GOOD
+
+
+@command.command("test")
+@_kernel_options
+@click.option("--size", default="4G", show_default=True, help="Of the NVDIMM.")
+@click.option("--rounds", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--samples", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("--install", is_flag=True, help="Install what guests need, with apt.")
+@output_options
+def test(
+    console: Console,
+    /,
+    release: str | None,
+    series: str | None,
+    size: str,
+    rounds: int,
+    samples: int,
+    install: bool,
+) -> int:
+    """Boot Debian's kernel as it is, under QEMU, and patch it there while it works.
+
+    By default the newest 6.12. Nothing is loaded into the kernel that runs here.
+    """
+    cache = Cache.open()
+    guestneeds.ensure(("x86_64",), console.say, install=install, log=cache.logs / "apt-install.log")
+    if release is None:
+        series = series or _SERIES
+    chosen = livekernel.choose(cache, release, series, console.say)
+    module = _build(console, cache, (liveguest.SPEEDUP,), chosen, None)[0]
+    stock = liveguest.Stock(chosen, livekernel.fetch_image(cache, chosen, console.say))
+    headers = livekernel.find(cache, chosen, console.say)
+    source = guest.ROOM / "memmap_image.c"
+    digests = livebuild.plain(source, headers, cache.logs / "memmap_image.log")
+    plan = liveguest.Plan(guesttest.size_gib(size), rounds, samples)
+    console.say(f"booting Debian's {chosen}, to count instructions")
+    good = liveguest.report_count(liveguest.count(cache, stock, module, plan), console.result)
+    console.say(f"booting Debian's {chosen}, to load and unload {rounds} times")
+    booted = liveguest.functional(cache, stock, module, digests, plan)
+    good = liveguest.report(booted, console.result) and good
+    return ExitCode.GOOD if good else ExitCode.FAILED
 
 
 def _tell(console: Console, live: LiveManifest, kernel: Kernel) -> None:
