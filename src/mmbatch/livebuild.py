@@ -138,7 +138,9 @@ def plain(source: Path, headers: Headers, log: Path) -> bytes:
         shutil.copy(source, folder)
         (Path(folder) / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
         _require_made(_run_make(headers, Path(folder), log), name, headers, log)
-        return (Path(folder) / f"{name}.ko").read_bytes()
+        made = Path(folder) / f"{name}.ko"
+        _strip(made, log)
+        return made.read_bytes()
 
 
 def _run_make(headers: Headers, folder: Path, log: Path) -> Result:
@@ -161,7 +163,11 @@ def _link(
 ) -> bytes:
     """Return the module with its symbols made to be found by the kernel."""
     made = folder / f"{live.module}.ko"
-    run(["objcopy", "--strip-debug", made], tried=f"strip {made.name}", log=log)
+    _strip(made, log)
     module = elf.read(made)
     klp.convert(module, livefit.symbols(live, terms), klp.exported(headers.exports))
     return module.pack()
+
+
+def _strip(module: Path, log: Path) -> None:
+    run(["objcopy", "--strip-debug", module], tried=f"strip {module.name}", log=log)

@@ -99,9 +99,8 @@ class Stock:
 
 def _needs(module: bytes) -> list[str]:
     match = re.search(rb"\0depends=([^\0]*)\0", b"\0" + module)
-    return (
-        [name for name in match[1].decode().replace("-", "_").split(",") if name] if match else []
-    )
+    names = match[1].decode().replace("-", "_").split(",") if match else []
+    return [name for name in names if name]
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,9 @@ def build(
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="Its parameters.")
 @click.option("--limit", "limit_s", type=click.FloatRange(min=1), default=60, show_default=True)
 @output_options
-def load(console: Console, /, speedups: tuple[str, ...], method: str | None, limit_s: float) -> int:
+def load(
+    console: Console, /, speedups: tuple[str, ...], parameters: tuple[str, ...], limit_s: float
+) -> int:
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
     kernel = Kernel(livekernel.running())
     terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
