@@ -88,7 +88,7 @@ static bool live_find(const struct btf *btf, const struct btf_type *type,
 		}
 		inner = live_plain(btf, member->type);
 		if (called && !*called && inner && depth < LIVE_MAX_DEPTH &&
-		    __btf_type_is_struct(inner)) {
+		    btf_type_is_struct(inner)) {
 			u32 deeper = at;
 
 			if (live_find(btf, inner, name, depth + 1, &deeper, size)) {

@@ -8,8 +8,8 @@ echo x86-tsc >$TRACING/trace_clock
 echo "p:mi $INIT" >>$TRACING/kprobe_events
 echo "r:mo $INIT" >>$TRACING/kprobe_events
 
-# times CASE VARIANT DRIVER DEVICE
-times() {
+# counts CASE VARIANT DRIVER DEVICE
+counts() {
 	round=0
 	while [ "$round" -lt "$ROUNDS" ]; do
 		value "$1 $2" "$(counted mi mo again "$3" "$4")"
@@ -21,11 +21,11 @@ measure() {
 	device=$(bound "$2")
 	again "$2" "$device"
 	value "$1 items" "$(pages)"
-	times "$1" base "$2" "$device"
+	counts "$1" base "$2" "$device"
 	check "count: load" patch_in || return
-	times "$1" patched "$2" "$device"
+	counts "$1" patched "$2" "$device"
 	check "count: unload" patch_out || return
-	times "$1" control "$2" "$device"
+	counts "$1" control "$2" "$device"
 }
 
 check "count: fsdax namespace" namespace -m fsdax -M dev && measure fsdax nd_pmem

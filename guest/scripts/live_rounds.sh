@@ -38,20 +38,34 @@ rounds() {
 	done
 }
 
+start_load() {
+	rm -f /tmp/stop
+	bind_forever "$1" &
+	move_forever &
+	map_forever &
+	move_pages 2>>/tmp/faults &
+	mover=$!
+}
+
+stop_load() {
+	touch /tmp/stop
+	kill $mover
+	wait
+}
+
 namespace -m fsdax -M mem
 device=$(bound nd_pmem)
 again nd_pmem "$device"
 digest=$(image nd_pmem "$device")
-rounds 2
+
+# The same with few rounds, so that all that is allocated once has been.
+start_load "$device"
+rounds 3
+stop_load
 before=$(settled)
-bind_forever "$device" &
-move_forever &
-map_forever &
-move_pages 2>>/tmp/faults &
-mover=$!
+start_load "$device"
 check "rounds: $ROUNDS times in and out under load" rounds "$ROUNDS"
-touch /tmp/stop
-kill $mover && wait
+stop_load
 check "rounds: no fault in what ran beside" test ! -s /tmp/faults
 check "rounds: bound in the end" test -e "$DRIVERS/nd_pmem/$device"
 check "rounds: the original is back" test ! -e $PATCH

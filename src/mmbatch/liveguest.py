@@ -27,6 +27,7 @@ LEAST = 2.5
 _DRIVERS = ("nfit", "nd_pmem", "device_dax", "dax_pmem")
 _SPARE = "dummy"
 _SECONDS_A_ROUND = 30
+_BROKEN = ("cx16",)  # QEMU 7.2 garbles the flags of cmpxchg16b, which the stock kernel uses
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def functional(cache: Cache, stock: Stock, module: Module, digests: bytes, plan:
         },
         limit_s=900 + plan.rounds * _SECONDS_A_ROUND,
         nodes=2,
-        cpus=2,
+        without=_BROKEN,
         pmem_gib=plan.size_gib,
     )
     return qemu.run(cache, boot)
@@ -184,7 +185,7 @@ def _boot(
     scripts: Sequence[str],
     settings: Mapping[str, str],
     files: Mapping[str, bytes],
-    **fields: float,
+    **fields: object,
 ) -> Boot:
     drivers = stock.modules(_DRIVERS)
     spare = stock.modules([_SPARE])
