@@ -64,12 +64,12 @@ class Btf:
         try:
             magic, _, _, length, types, types_len, names, names_len = _HEADER.unpack_from(data)
             if magic != _MAGIC:
-                raise ValueError("no BTF of this machine's byte order")
+                raise ValueError("its magic number is another")
             self._data = data
             self._names = data[length + names : length + names + names_len]
             self._types = list(self._read(length + types, length + types + types_len))
-        except (struct.error, IndexError) as error:
-            raise ValueError(f"broken BTF: {error}") from error
+        except (struct.error, IndexError, ValueError) as error:
+            raise ValueError(f"this is no BTF: {error}") from error
         self._structs = {one.name: one for one in self._types if one.kind == _STRUCT and one.name}
         self._functions: dict[str, list[_Type]] = {}
         for one in self._types:

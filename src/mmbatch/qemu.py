@@ -40,6 +40,7 @@ class Boot:
         pmem_gib: size of its NVDIMM; none when 0.
         cpus: how many.
         nodes: over how many NUMA nodes its memory is spread.
+        one_thread: emulate its CPUs in turns.
         without: features that its CPUs lack, as QEMU calls them.
         counted: run under -icount, where a nanosecond of its time is one instruction.
         kvm: use it; only after `kvm_works` said so.
@@ -54,6 +55,7 @@ class Boot:
     pmem_gib: int = 0
     cpus: int = 2
     nodes: int = 1
+    one_thread: bool = False
     without: tuple[str, ...] = ()
     counted: bool = False
     kvm: bool = False
@@ -82,9 +84,10 @@ def command(boot: Boot, initramfs: Path | None) -> list[str]:
     program = "qemu-system-aarch64" if arm else "qemu-system-x86_64"
     machine = "virt" if arm else f"q35{',nvdimm=on' if boot.pmem_gib else ''}"
     cpu = "host" if boot.kvm else "max,pauth-impdef=on" if arm else "max"
-    cpu += "".join(f",-{feature}" for feature in boot.without)
     memory = f"{boot.memory_gib}G"
-    words = [program, "-accel", "kvm" if boot.kvm else "tcg", "-cpu", cpu]
+    cpu += "".join(f",-{feature}" for feature in boot.without)
+    accel = "kvm" if boot.kvm else "tcg,thread=single" if boot.one_thread else "tcg"
+    words = [program, "-accel", accel, "-cpu", cpu]
     if boot.pmem_gib:
         size = boot.pmem_gib * 1024 + _LABEL_MIB
         memory += f",slots=4,maxmem={boot.memory_gib + 2 * boot.pmem_gib + 64}G"

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -15,6 +16,7 @@ from mmbatch import (
     guestneeds,
     guesttest,
     livebuild,
+    livedkms,
     livefit,
     liveguest,
     livekernel,
@@ -188,6 +190,22 @@ def test(
     booted = liveguest.functional(cache, stock, module, digests, plan)
     good = liveguest.report(booted, console.result) and good
     return ExitCode.GOOD if good else ExitCode.FAILED
+
+
+@command.command("dkms")
+@click.argument("speedup", default=liveguest.SPEEDUP)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=".",
+    help="Folder for the package.",
+)
+@output_options
+def dkms(console: Console, /, speedup: str, output: Path) -> int:
+    """Make a Debian package that builds a speed-up's module for each kernel, through DKMS."""
+    console.result(str(livedkms.package(Cache.open(), speedup, output)))
+    return ExitCode.GOOD
 
 
 def _tell(console: Console, live: LiveManifest, kernel: Kernel) -> None:
