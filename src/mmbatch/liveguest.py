@@ -125,8 +125,8 @@ class Plan:
 def functional(cache: Cache, stock: Stock, module: Module, digests: bytes, plan: Plan) -> Booted:
     """Boot; see that both write the same memmap, that unfit modules are refused; go in and out.
 
-    The CPUs are emulated in one thread: in several, QEMU 7.2 can run code that the kernel has
-    patched as it was before.
+    The CPUs are emulated in one thread: in several, under QEMU 7.2, a guest died at a breakpoint
+    that the kernel's own patching of its code had set and taken away.
 
     Args:
         cache: where what is made on the way is kept.
