@@ -15,6 +15,7 @@ from mmbatch.apt import Apt
 from mmbatch.btf import Btf
 from mmbatch.cache import Cache, atomic_dir, require_space, temporary_dir
 from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.interval import Interval
 from mmbatch.process import run
 
 FLAVOUR = "cloud-amd64"
@@ -115,6 +116,12 @@ def series_of(release: str) -> str:
             ExitCode.USAGE,
         )
     return match[1]
+
+
+def is_of(release: str, kernels: Interval) -> bool:
+    """Tell whether a release is of some series; what is no release is of none."""
+    match = _RELEASE.fullmatch(release)
+    return match is not None and match[1] in kernels
 
 
 def find(cache: Cache, release: str, say: Say) -> Headers:
