@@ -4,6 +4,7 @@
 DRIVERS=/sys/bus/nd/drivers
 METHOD=/sys/module/zone_device/parameters/method
 INIT=memmap_init_zone_device
+TRACING=/sys/kernel/tracing
 
 uptime() { cut -d' ' -f1 /proc/uptime; }
 start() { echo "@@ start $(uptime)"; }
@@ -68,3 +69,18 @@ rebind() {
 
 # namespace MODE...: make the first namespace anew.
 namespace() { ndctl create-namespace -f -e namespace0.0 "$@" >/tmp/ndctl.out; }
+
+# counted EVENT RETURN COMMAND...: the clock between two kprobe events.
+counted() {
+	counted_in=$1 counted_out=$2
+	shift 2
+	echo >$TRACING/trace
+	echo 1 >$TRACING/events/kprobes/enable
+	"$@" || return 1
+	echo 0 >$TRACING/events/kprobes/enable
+	awk -v first="$counted_in:" -v last="$counted_out:" '
+		function clock(i) { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+:$/) return $i + 0 }
+		$0 ~ " " first { from = clock() }
+		$0 ~ " " last { sum += clock() - from; n++ }
+		END { if (n) printf "%d\n", sum / n; else print "none" }' $TRACING/trace
+}

@@ -111,6 +111,23 @@ def without(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     monkeypatch.setattr(doctor, "_required", lacking)
 
 
+@pytest.mark.parametrize(
+    ("release", "state"),
+    [
+        ("6.12.95+deb12-cloud-amd64", State.OK),
+        ("6.1.0-37-amd64", State.NOTE),
+        ("7.3-custom", State.NOTE),
+    ],
+)
+def test_kernels_that_can_be_patched(
+    release: str, state: State, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mmbatch.livekernel.running", lambda: release)
+    check = by_name(doctor.diagnose())["live"]
+    assert check.state is state
+    assert release in check.detail
+
+
 def test_ensure_names_the_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "flex")
     with pytest.raises(MmbatchError) as caught:

@@ -4,29 +4,13 @@
 # advances by one with each instruction.
 
 . /settings
-tracing=/sys/kernel/tracing
 echo "func $INIT +p" >/sys/kernel/debug/dynamic_debug/control
-echo x86-tsc >$tracing/trace_clock
-echo "p:mi $INIT" >>$tracing/kprobe_events
-echo "r:mo $INIT" >>$tracing/kprobe_events
+echo x86-tsc >$TRACING/trace_clock
+echo "p:mi $INIT" >>$TRACING/kprobe_events
+echo "r:mo $INIT" >>$TRACING/kprobe_events
 
 # How many pages the last call said it has initialised.
 pages() { dmesg | sed -n "s/.*$INIT initialised \([0-9]*\) pages.*/\1/p" | tail -n 1; }
-
-# counted EVENT RETURN COMMAND...: the instructions between the two events.
-counted() {
-	counted_in=$1 counted_out=$2
-	shift 2
-	echo >$tracing/trace
-	echo 1 >$tracing/events/kprobes/enable
-	"$@" || return 1
-	echo 0 >$tracing/events/kprobes/enable
-	awk -v first="$counted_in:" -v last="$counted_out:" '
-		function clock(i) { for (i = 1; i <= NF; i++) if ($i ~ /^[0-9]+:$/) return $i + 0 }
-		$0 ~ " " first { from = clock() }
-		$0 ~ " " last { sum += clock() - from; n++ }
-		END { if (n) printf "%d\n", sum / n; else print "none" }' $tracing/trace
-}
 
 again() { unbind "$1" "$2" && bind "$1" "$2"; }
 
@@ -50,10 +34,10 @@ load() { insmod /modules/test_hmm.ko && rmmod test_hmm; }
 
 # What it takes to make device-private memory of test_hmm's ranges.
 measure_hmm() {
-	echo 0 >$tracing/events/kprobes/enable
-	echo >$tracing/kprobe_events
-	echo 'p:hi memremap_pages' >>$tracing/kprobe_events
-	echo 'r:ho memremap_pages' >>$tracing/kprobe_events
+	echo 0 >$TRACING/events/kprobes/enable
+	echo >$TRACING/kprobe_events
+	echo 'p:hi memremap_pages' >>$TRACING/kprobe_events
+	echo 'r:ho memremap_pages' >>$TRACING/kprobe_events
 	load
 	value "hmm items" "$(pages)"
 	round=0

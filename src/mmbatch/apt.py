@@ -111,6 +111,13 @@ class Apt:
         sizes = (stage.size(package, version) for stage in self._stages if stage.has_indexes())
         return next((size for size in sizes if size is not None), None)
 
+    def depends(self, package: str, version: str) -> list[str]:
+        """Return the packages that a package which `madison` told of needs; of choices, all."""
+        for stage in self._stages:
+            if stage.has_indexes() and (found := stage.depends(package, version)):
+                return found
+        return []
+
     def _lock(self) -> contextlib.AbstractContextManager[object]:
         return self._cache.lock("apt", "fetches packages of Debian", self._say)
 

@@ -117,6 +117,13 @@ class State:
         match = re.search(r"^Size: (\d+)$", said, re.MULTILINE)
         return int(match[1]) if match else None
 
+    def depends(self, package: str, version: str) -> list[str]:
+        """Return the names in a package's Depends, an empty list when it is not known."""
+        said = self._apt("apt-cache", "show", f"{package}={version}", limit_s=60).stdout
+        match = re.search(r"^Depends: (.*)$", said, re.MULTILINE)
+        words = re.split(r"[,|]", match[1]) if match else []
+        return [word.split()[0] for word in words if word.strip()]
+
     def download(self, package: str, version: str, folder: Path) -> Path:
         """Fetch and verify a package file into a folder; MmbatchError when that fails."""
         self._apt(

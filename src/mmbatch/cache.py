@@ -63,6 +63,7 @@ class Cache:
         self.downloads = root / "downloads"
         self.logs = root / "logs"
         self.runs = root / "runs"
+        self.live = root / "live"
         self._locks = root / "locks"
         self._held: set[str] = set()
         tried = "open the cache folder"
@@ -105,6 +106,7 @@ class Cache:
             self.downloads,
             self.logs,
             self.runs,
+            self.live,
             self._locks,
         )
 

@@ -9,3 +9,4 @@ ROOT = Path(__file__).resolve().parents[2]
 SPEEDUPS = ROOT / "speedups"
 MACROS = SPEEDUPS / "macros.h"
 HOSTED = ROOT / "hosted"
+LIVE = ROOT / "live"

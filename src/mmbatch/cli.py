@@ -25,6 +25,7 @@ VERBS = {
     "doctor": "Check that this machine has what mmbatch needs.",
     "export": "Write the speed-ups as series for git am.",
     "guest": "Boot real kernels with the speed-ups under QEMU.",
+    "live": "Put the speed-ups into a distribution's running kernel.",
     "report": "Show runs side by side, as text and as an HTML page.",
     "test": "Run this project's own tests.",
 }

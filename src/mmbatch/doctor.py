@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-from mmbatch import guestneeds, kernels, machine, packages
+from mmbatch import checkout, guestneeds, kernels, livekernel, livemanifest, machine, packages
 from mmbatch.apt import source_files
 from mmbatch.apt_sources import find_mirror
 from mmbatch.cache import Cache, free_bytes
@@ -204,6 +204,23 @@ def _notes() -> Iterator[Check]:
     yield Check("hypervisor", State.OK, here.hypervisor or "none")
     yield _apt()
     yield _guests()
+    yield _live()
+
+
+def _live() -> Check:
+    """Say whether a speed-up can be loaded into the kernel that runs here."""
+    release = livekernel.running()
+    fit = [
+        name
+        for name in livemanifest.known(checkout.SPEEDUPS)
+        if livekernel.is_of(release, livemanifest.load(checkout.SPEEDUPS, name).kernels)
+    ]
+    if not fit:
+        found = f"no livepatch is made for {release}"
+        return Check("live", State.NOTE, found, "./mmbatch live test boots a kernel that has one")
+    installed = livekernel.find_installed(release) is not None
+    where = "installed" if installed else "not installed, fetched when wanted"
+    return Check("live", State.OK, f"{', '.join(fit)} for {release}; its headers are {where}")
 
 
 def _guests() -> Check:

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from mmbatch import checkout, guestbuild, guestneeds, initramfs, manifest, qemu, splice
 from mmbatch.cache import Cache, temporary_dir
@@ -29,7 +30,8 @@ CONTROL = "control"
 SUITES_ON = ("kunit.enable=1", "kunit.autorun=1")
 _TRIAL_GIB = 13  # where auto tries three methods; the emulated CPU has no movdir64b
 _PROGRAMS = ("ndctl", "daxctl", "mke2fs")
-_ROOM = checkout.ROOT / "guest"
+ROOM = checkout.ROOT / "guest"
+"""What guests are made from."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class Workshop:
     def kernel(self, arch: str, kind: str = "") -> GuestKernel:
         """Return a kernel with the speed-ups, built if it must be."""
         spliced = splice.splice(self.cache, self.source, self.manifests, checkout.MACROS, self.say)
-        wanted = Wanted(ARCHES[arch], kind, self.options, _ROOM)
+        wanted = Wanted(ARCHES[arch], kind, self.options, ROOM)
         return guestbuild.build(self.cache, self.source, spliced, wanted, self.jobs, self.say)
 
     @property
@@ -86,7 +88,11 @@ def check_words(options: Sequence[str]) -> None:
 
 
 def filesystem(
-    cache: Cache, kernel: GuestKernel, scripts: Sequence[str], settings: Mapping[str, str]
+    cache: Cache,
+    kernel: GuestKernel,
+    scripts: Sequence[str],
+    settings: Mapping[str, str],
+    others: Mapping[str, bytes] = MappingProxyType({}),
 ) -> bytes:
     """Return a guest's filesystem.
 
@@ -95,6 +101,7 @@ def filesystem(
         kernel: whose modules go into it.
         scripts: names of guest/scripts/NAME.sh, which run in this order.
         settings: shell variables for them.
+        others: what else goes into it, name to content.
     """
     found = [(name, guestneeds.find(name)) for name in (*_PROGRAMS, "busybox")]
     absent = [name for name, path in found if path is None]
@@ -104,14 +111,15 @@ def filesystem(
         )
     *programs, busybox = [path for _, path in found if path is not None]
     files = {
-        "init": (_ROOM / "init").read_bytes(),
-        "lib.sh": (_ROOM / "lib.sh").read_bytes(),
+        "init": (ROOM / "init").read_bytes(),
+        "lib.sh": (ROOM / "lib.sh").read_bytes(),
         "scripts": " ".join(scripts).encode(),
         "settings": _settings(settings).encode(),
-        "bin/map_file": _compiled(cache, _ROOM / "map_file.c"),
+        "bin/map_file": compiled(cache, ROOM / "map_file.c"),
+        **others,
     }
     for name in scripts:
-        files[f"{name}.sh"] = (_ROOM / "scripts" / f"{name}.sh").read_bytes()
+        files[f"{name}.sh"] = (ROOM / "scripts" / f"{name}.sh").read_bytes()
     for module in kernel.modules:
         files[f"modules/{module.name}"] = module.read_bytes()
     return initramfs.make(programs, files, busybox)
@@ -198,7 +206,8 @@ def _settings(settings: Mapping[str, str]) -> str:
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings.items())
 
 
-def _compiled(cache: Cache, source: Path) -> bytes:
+def compiled(cache: Cache, source: Path) -> bytes:
+    """Return a program for guests, made from one C file."""
     with temporary_dir(cache.downloads, source.stem) as folder:
         program = folder / source.stem
         run(

@@ -39,6 +39,9 @@ class Boot:
         memory_gib: its memory.
         pmem_gib: size of its NVDIMM; none when 0.
         cpus: how many.
+        nodes: over how many NUMA nodes its memory is spread.
+        one_thread: emulate its CPUs in turns.
+        without: features that its CPUs lack, as QEMU calls them.
         counted: run under -icount, where a nanosecond of its time is one instruction.
         kvm: use it; only after `kvm_works` said so.
     """
@@ -51,6 +54,9 @@ class Boot:
     memory_gib: int = 2
     pmem_gib: int = 0
     cpus: int = 2
+    nodes: int = 1
+    one_thread: bool = False
+    without: tuple[str, ...] = ()
     counted: bool = False
     kvm: bool = False
 
@@ -79,13 +85,20 @@ def command(boot: Boot, initramfs: Path | None) -> list[str]:
     machine = "virt" if arm else f"q35{',nvdimm=on' if boot.pmem_gib else ''}"
     cpu = "host" if boot.kvm else "max,pauth-impdef=on" if arm else "max"
     memory = f"{boot.memory_gib}G"
-    words = [program, "-accel", "kvm" if boot.kvm else "tcg", "-cpu", cpu]
+    cpu += "".join(f",-{feature}" for feature in boot.without)
+    accel = "kvm" if boot.kvm else "tcg,thread=single" if boot.one_thread else "tcg"
+    words = [program, "-accel", accel, "-cpu", cpu]
     if boot.pmem_gib:
         size = boot.pmem_gib * 1024 + _LABEL_MIB
         memory += f",slots=4,maxmem={boot.memory_gib + 2 * boot.pmem_gib + 64}G"
         words += ["-object", f"memory-backend-ram,id=pm0,size={size}M,share=on,reserve=off"]
         words += ["-device", f"nvdimm,memdev=pm0,id=nv0,label-size={_LABEL_MIB}M"]
     words += ["-machine", machine, "-m", memory, "-smp", str(boot.cpus)]
+    if boot.nodes > 1:
+        share = boot.memory_gib * 1024 // boot.nodes
+        for node in range(boot.nodes):
+            words += ["-object", f"memory-backend-ram,id=ram{node},size={share}M"]
+            words += ["-numa", f"node,nodeid={node},memdev=ram{node}"]
     words += ["-kernel", str(boot.kernel.image)]
     if initramfs is not None:
         words += ["-initrd", str(initramfs)]

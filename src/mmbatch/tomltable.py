@@ -101,6 +101,14 @@ class Table:
         rows: dict[str, Any] = self.get(key, dict)
         return {name: self._checked(key, value) for name, value in rows.items()}
 
+    def sentences(self) -> Mapping[str, str]:
+        """Return this table, all of whose values are strings."""
+        return {name: self.text(name) for name in self._content}
+
+    def lists(self) -> Mapping[str, tuple[str, ...]]:
+        """Return this table, all of whose values are lists of strings."""
+        return {name: tuple(self._items(name, str)) for name in self._content}
+
     def interval(self) -> Interval:
         """Return the value of "kernels", all of them where it is not there."""
         if not self.has("kernels"):

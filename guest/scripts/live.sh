@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# A stock kernel, patched while it runs: same memmap, and the original back.
+# Sourced. Settings: METHODS, DRIVER_MODULES.
+
+. /stock.sh
+check "live: drivers" drivers
+check "live: the module for digests" insmod /modules/memmap_image.ko
+
+# same NAME DRIVER DEVICE DIGEST: bound again, the memmap is what it was.
+same() {
+	again "$2" "$3" || return 1
+	[ "$(image "$2" "$3")" = "$4" ]
+}
+
+# each NAME DRIVER: what both leave behind, and who did it.
+each() {
+	device=$(bound "$2")
+	again "$2" "$device"
+	digest=$(image "$2" "$device")
+	check "$1: base is the same twice" same "$1" "$2" "$device" "$digest" || return
+	check "$1: load" patch_in || return
+	for method in $METHODS; do
+		echo "$method" >$PARAMETER 2>/dev/null || continue
+		before=$(patched)
+		check "$1: same memmap, $method" same "$1" "$2" "$device" "$digest"
+		case $method in
+		base) check "$1: left to the kernel, base" test "$(patched)" -eq "$before" ;;
+		*) check "$1: ours ran, $method" test "$(patched)" -eq $((before + 1)) ;;
+		esac
+	done
+	check "$1: unload" patch_out || return
+	before=$(original)
+	check "$1: same memmap after unload" same "$1" "$2" "$device" "$digest"
+	check "$1: the kernel's own ran" test "$(original)" -eq $((before + 1))
+}
+
+for map in dev mem; do
+	check "fsdax $map: namespace" namespace -m fsdax -M $map && each "fsdax $map" nd_pmem
+	check "devdax $map: namespace" namespace -m devdax -a 2M -M $map &&
+		each "devdax $map" dax_pmem
+done

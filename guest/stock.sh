@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# What the scripts for stock kernels share. Sourced after lib.sh.
+
+. /settings
+MODULE=mmbatch_zone_device
+PATCH=/sys/kernel/livepatch/$MODULE
+PARAMETER=/sys/module/$MODULE/parameters/zone_device.method
+CONTROL=/sys/kernel/debug/dynamic_debug/control
+IMAGE=/sys/module/memmap_image/parameters/range
+
+# The stock kernel's own modules, in the order in which they need each other.
+drivers() {
+	for name in $DRIVER_MODULES; do
+		insmod "/modules/$name.ko" || return 1
+	done
+	echo "func $INIT +p" >$CONTROL
+}
+
+at_rest() {
+	while [ "$(cat $PATCH/transition 2>/dev/null)" = 1 ]; do sleep 0.1; done
+	[ "$(cat $PATCH/enabled)" = 1 ]
+}
+
+patch_in() {
+	insmod /modules/$MODULE.ko || return 1
+	at_rest || return 1
+	echo "module $MODULE +p" >$CONTROL
+}
+
+patch_out() {
+	echo 0 >$PATCH/enabled || return 1
+	while [ -d $PATCH ]; do sleep 0.1; done
+	rmmod $MODULE
+}
+
+# patched N: how often ours told that it initialised a memmap; original N: theirs.
+patched() { dmesg | grep -c "$MODULE: $INIT initialised [0-9]* pages"; }
+original() { dmesg | grep -v "$MODULE: " | grep "$INIT initialised" | grep -vc "initialised 1 pages"; }
+
+pages() { dmesg | sed -n "s/.*$INIT initialised \([0-9]*\) pages.*/\1/p" | tail -n 1; }
+
+again() { unbind "$1" "$2" && bind "$1" "$2"; }
+
+# image DRIVER DEVICE: digest of the descriptors of the device's memory.
+image() {
+	case $1 in
+	nd_pmem) folder=/sys/bus/nd/devices/$2 ;;
+	*) folder=/sys/bus/dax/devices/$(ls /sys/bus/dax/devices | head -n 1) ;;
+	esac
+	first=$(($(cat "$folder/resource") / 4096))
+	echo "$first $(($(cat "$folder/size") / 4096))" >$IMAGE || return 1
+	cat $IMAGE
+}

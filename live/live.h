@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _MMBATCH_LIVE_H
+#define _MMBATCH_LIVE_H
+
+/* What a speed-up and the module around it know of each other. */
+
+#include <linux/ftrace.h>
+#include <linux/livepatch.h>
+#include <linux/stddef.h>
+#include <linux/stringify.h>
+#include <linux/types.h>
+
+/* From a function's symbol to the call of the tracer. */
+#ifdef CONFIG_X86_KERNEL_IBT
+#define LIVE_ENTRY_BYTES	4
+#else
+#define LIVE_ENTRY_BYTES	0
+#endif
+
+/**
+ * LIVE_ORIGINAL - make the way to a function that is being replaced
+ * @function: its name
+ *
+ * Defines live_original_@function(), which runs the kernel's own code whether
+ * or not it is replaced: it enters behind the place at which calls are led
+ * away. Has to be called by its name, since that entry is no landing place for
+ * indirect calls. live_check_entry() tells whether the function begins as this
+ * takes for granted.
+ */
+#define LIVE_ORIGINAL(function)						\
+	asm(".pushsection .text, \"ax\"\n"				\
+	    ".p2align 4\n"						\
+	    ".type live_original_" #function ", @function\n"		\
+	    "live_original_" #function ":\n\t"				\
+	    "jmp " #function " + " __stringify(LIVE_ENTRY_BYTES)	\
+	    " + " __stringify(MCOUNT_INSN_SIZE) "\n"			\
+	    ".size live_original_" #function				\
+	    ", . - live_original_" #function "\n"			\
+	    ".popsection")
+
+/**
+ * struct live_place - where the module expects something in a struct
+ * @type: name of the struct
+ * @member: name of the member, or NULL for the struct as a whole
+ * @offset: of the member, in bytes
+ * @size: of the member or the struct, in bytes
+ */
+struct live_place {
+	const char *type;
+	const char *member;
+	u32 offset;
+	u32 size;
+};
+
+#define LIVE_MAX_PARAMS	6
+
+/**
+ * struct live_signature - how the module calls a function, or is called for it
+ * @name: of the function
+ * @returns: the type of its result, written as in @params; "void" for none
+ * @params: "struct NAME *", or the size of anything else in bytes, "8"
+ */
+struct live_signature {
+	const char *name;
+	const char *returns;
+	const char *params[LIVE_MAX_PARAMS];
+};
+
+/**
+ * struct live_entry - a function that is replaced
+ * @name: of the function
+ * @address: of the kernel's own
+ */
+struct live_entry {
+	const char *name;
+	const void *address;
+};
+
+int live_check_places(const struct live_place *places, unsigned int nr);
+int live_check_signatures(const struct live_signature *signatures,
+			  unsigned int nr);
+int live_check_entry(const struct live_entry *entry);
+
+#endif /* _MMBATCH_LIVE_H */

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A livepatch that puts a speed-up into a kernel that is running.
+ *
+ * What it is about is in live_tables.h, which is written for each build. The
+ * module loads only into a kernel whose types say of themselves that they look
+ * as the compiler took them to look, and whose functions begin as expected.
+ */
+
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/kernel.h>
+#include <linux/livepatch.h>
+#include <linux/module.h>
+#include <linux/printk.h>
+
+#include "live.h"
+#include "live_tables.h"
+
+static struct klp_object live_objects[] = {
+	{ .funcs = live_functions },
+	{ }
+};
+
+static struct klp_patch live_patch = {
+	.mod	= THIS_MODULE,
+	.objs	= live_objects,
+};
+
+static int __init live_init(void)
+{
+	unsigned int i;
+	int err;
+
+	err = live_check_places(live_places, ARRAY_SIZE(live_places));
+	if (!err)
+		err = live_check_signatures(live_signatures,
+					    ARRAY_SIZE(live_signatures));
+	for (i = 0; !err && i < ARRAY_SIZE(live_entries); i++)
+		err = live_check_entry(&live_entries[i]);
+	if (err)
+		return err;
+
+	return klp_enable_patch(&live_patch);
+}
+
+/* The patch is disabled through sysfs; only then can the module go. */
+static void __exit live_exit(void)
+{
+}
+
+module_init(live_init);
+module_exit(live_exit);
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("mmbatch: " LIVE_TITLE);
+MODULE_INFO(livepatch, "Y");

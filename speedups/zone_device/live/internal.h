@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _ZONE_DEVICE_LIVE_INTERNAL_H
+#define _ZONE_DEVICE_LIVE_INTERNAL_H
+
+/*
+ * What a kernel tree has and a build against a kernel's headers lacks. Lies in
+ * the place of mm/internal.h.
+ */
+
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/page-flags.h>
+#include <linux/poison.h>
+#include <linux/string.h>
+#include <asm/movnti.h>
+
+/* ZONE_DEVICE needs SPARSEMEM_VMEMMAP, which keeps sections out of the flags. */
+#ifdef SECTION_IN_PAGE_FLAGS
+#error "sections in page flags: the descriptors of a range differ"
+#endif
+
+static inline void set_page_section_from_pfn(struct page *page,
+					     unsigned long pfn)
+{
+}
+
+/* What the spliced memcpy_flushcache() does first. */
+static __always_inline void zone_device_flushcache(void *dst, const void *src,
+						   size_t n)
+{
+	if (__builtin_constant_p(n) && movnti_fixed(dst, src, n))
+		return;
+	memcpy_flushcache(dst, src, n);
+}
+
+#define memcpy_flushcache	zone_device_flushcache
+
+static inline void prep_compound_tail(struct page *head, int i)
+{
+	set_compound_head(&head[i], head);
+	head[i].mapping = TAIL_MAPPING;
+}
+
+/* The kernel's own, whether or not it is replaced, and what replaces it. */
+extern typeof(memmap_init_zone_device) live_original_memmap_init_zone_device;
+extern typeof(memmap_init_zone_device) live_memmap_init_zone_device;
+
+/* From what zone_device_live_prove() has seen of the kernel's own. */
+void prep_compound_head(struct page *head, unsigned int order);
+
+#endif /* _ZONE_DEVICE_LIVE_INTERNAL_H */

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * memmap_init_zone_device() of a kernel that was built without the speed-up.
+ *
+ * The kernel's own function stays what it is in a spliced kernel: it makes the
+ * templates, it is the slow path, and it is the oracle.
+ *
+ * - Seeds: the running kernel writes the first descriptor of each kind itself,
+ *   so that reference counts and flags are those of this very release.
+ * - What it stores in the first tail of a compound isn't known here, and not
+ *   assumed: it is what the kernel's own compound has there and a plain tail
+ *   has not.
+ * - Proof: before the first use for a type of memory and an order of compounds,
+ *   the beginning of the range is written by the kernel, then by the speed-up,
+ *   and compared. Where they differ, that kind is left to the kernel for good.
+ */
+
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/jiffies.h>
+#include <linux/mutex.h>
+
+#include "zone_device_internal.h"
+#include "live.h"
+
+LIVE_ORIGINAL(memmap_init_zone_device);
+
+/* How many descriptors of a range are compared. */
+#define ZONE_DEVICE_PROOF	16UL
+
+#define ZONE_DEVICE_TYPES	8
+#define ZONE_DEVICE_ORDERS	32
+#define ZONE_DEVICE_WORDS	(sizeof(struct page) / sizeof(u64))
+
+enum zone_device_verdict {
+	ZONE_DEVICE_UNKNOWN,
+	ZONE_DEVICE_EQUAL,
+	ZONE_DEVICE_DIFFERS,
+};
+
+static DEFINE_MUTEX(zone_device_proof_lock);
+static u8 zone_device_verdicts[ZONE_DEVICE_TYPES][ZONE_DEVICE_ORDERS];
+static struct page zone_device_proof[ZONE_DEVICE_PROOF];
+
+/* By order: the bits in which the first tail differs from a plain one. */
+static u64 zone_device_meta[ZONE_DEVICE_ORDERS][ZONE_DEVICE_WORDS];
+
+/**
+ * prep_compound_head - make the first tail hold the state of its folio
+ * @head: its first tail is written as a plain one
+ * @order: one for which zone_device_live_prove() has seen the kernel's own
+ */
+void prep_compound_head(struct page *head, unsigned int order)
+{
+	u64 *tail = (u64 *)(head + 1);
+	unsigned int i;
+
+	for (i = 0; i < ZONE_DEVICE_WORDS; i++)
+		tail[i] ^= zone_device_meta[order][i];
+}
+
+static void zone_device_learn(const struct page *head, unsigned int order)
+{
+	const u64 *first = (const u64 *)(head + 1);
+	const u64 *plain = (const u64 *)(head + 2);
+	unsigned int i;
+
+	for (i = 0; i < ZONE_DEVICE_WORDS; i++)
+		zone_device_meta[order][i] = first[i] ^ plain[i];
+}
+
+/**
+ * __init_zone_device_page - let the kernel write one descriptor
+ * @page: the descriptor
+ * @pfn: its PFN
+ * @zone_idx: ZONE_DEVICE
+ * @nid: node of the memory
+ * @pgmap: of the memory
+ */
+void __init_zone_device_page(struct page *page, unsigned long pfn,
+			     unsigned long zone_idx, int nid,
+			     struct dev_pagemap *pgmap)
+{
+	struct dev_pagemap single = *pgmap;
+
+	single.flags &= ~PGMAP_ALTMAP_VALID;
+	single.vmemmap_shift = 0;
+	live_original_memmap_init_zone_device(&NODE_DATA(nid)->node_zones[zone_idx],
+					      pfn, 1, &single);
+	page->pgmap = pgmap;
+}
+
+/**
+ * zone_device_compound_nr - how many descriptors of a compound are written
+ * @pfn: not used, since ranges for which it matters stay with the kernel
+ * @altmap: of the memory
+ * @pgmap: of the memory
+ *
+ * Return: all, or those of two pages where the others share the second's.
+ */
+unsigned long zone_device_compound_nr(unsigned long pfn,
+				      struct vmem_altmap *altmap,
+				      struct dev_pagemap *pgmap)
+{
+	if (vmemmap_can_optimize(altmap, pgmap))
+		return VMEMMAP_RESERVE_NR * PAGE_SIZE / sizeof(struct page);
+
+	return pgmap_vmemmap_nr(pgmap);
+}
+
+/* Releases differ in what they write of a section that was there at boot. */
+static bool zone_device_touches_early(unsigned long pfn, unsigned long end_pfn)
+{
+	for (; pfn < end_pfn; pfn = ALIGN(pfn + 1, PAGES_PER_SECTION)) {
+		if (early_section(__pfn_to_section(pfn)))
+			return true;
+	}
+
+	return false;
+}
+
+static u8 zone_device_compare(struct zone *zone, unsigned long pfn,
+			      unsigned long nr, struct dev_pagemap *pgmap)
+{
+	unsigned long bytes = min(nr, ZONE_DEVICE_PROOF) * sizeof(struct page);
+	unsigned int order = pgmap->vmemmap_shift;
+	struct page *head = pfn_to_page(pfn);
+	struct dev_pagemap apart = *pgmap;
+
+	/* An altmap would move the beginning. */
+	apart.flags &= ~PGMAP_ALTMAP_VALID;
+
+	live_original_memmap_init_zone_device(zone, pfn, nr, &apart);
+	memcpy(zone_device_proof, head, bytes);
+	if (order)
+		zone_device_learn(head, order);
+
+	/* Not done while another method than the kernel's is not wanted. */
+	if (zone_device_memmap_init(pfn, pfn + nr, zone_idx(zone),
+				    zone_to_nid(zone), &apart) != pfn + nr)
+		return ZONE_DEVICE_UNKNOWN;
+
+	if (!memcmp(zone_device_proof, head, bytes))
+		return ZONE_DEVICE_EQUAL;
+
+	pr_err("memory of type %d with compounds of order %u is left to the kernel, whose descriptors differ\n",
+	       pgmap->type, order);
+	return ZONE_DEVICE_DIFFERS;
+}
+
+/*
+ * See once for each kind of memory whether both write the same.
+ *
+ * Context: may sleep. The range is not in use yet, and is written anew by the
+ * caller whatever the outcome.
+ */
+static bool zone_device_live_prove(struct zone *zone, unsigned long pfn,
+				   unsigned long end_pfn,
+				   struct dev_pagemap *pgmap)
+{
+	unsigned int order = pgmap->vmemmap_shift;
+	unsigned long nr = order ? 1UL << order : min(end_pfn - pfn, ZONE_DEVICE_PROOF);
+	u8 *verdict;
+	bool equal;
+
+	/* A compound of two has no plain tail to learn from. */
+	if (pgmap->type >= ZONE_DEVICE_TYPES || order >= ZONE_DEVICE_ORDERS ||
+	    order == 1 || end_pfn - pfn < nr)
+		return false;
+
+	if (order && vmemmap_can_optimize(pgmap_altmap(pgmap), pgmap) &&
+	    zone_device_touches_early(pfn, end_pfn))
+		return false;
+
+	verdict = &zone_device_verdicts[pgmap->type][order];
+	mutex_lock(&zone_device_proof_lock);
+	if (*verdict == ZONE_DEVICE_UNKNOWN)
+		*verdict = zone_device_compare(zone, pfn, nr, pgmap);
+	equal = *verdict == ZONE_DEVICE_EQUAL;
+	mutex_unlock(&zone_device_proof_lock);
+
+	return equal;
+}
+
+/**
+ * live_memmap_init_zone_device - what runs for memmap_init_zone_device()
+ * @zone: ZONE_DEVICE of the memory's node
+ * @start_pfn: first PFN of the memory
+ * @nr_pages: how many
+ * @pgmap: of the memory
+ */
+void live_memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
+				  unsigned long nr_pages,
+				  struct dev_pagemap *pgmap)
+{
+	struct vmem_altmap *altmap = pgmap_altmap(pgmap);
+	unsigned long end_pfn = start_pfn + nr_pages;
+	unsigned long started = jiffies;
+	unsigned long pfn = start_pfn;
+
+	if (altmap)
+		pfn = altmap->base_pfn + vmem_altmap_offset(altmap);
+
+	if (pfn >= end_pfn || zone_device_is_off() ||
+	    !zone_device_live_prove(zone, pfn, end_pfn, pgmap) ||
+	    zone_device_memmap_init(pfn, end_pfn, zone_idx(zone),
+				    zone_to_nid(zone), pgmap) != end_pfn) {
+		live_original_memmap_init_zone_device(zone, start_pfn, nr_pages,
+						      pgmap);
+		return;
+	}
+
+	pr_debug("memmap_init_zone_device initialised %lu pages in %ums\n",
+		 end_pfn - pfn, jiffies_to_msecs(jiffies - started));
+}

@@ -1,0 +1,213 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch live`: the speed-ups in a distribution's kernel, while it runs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mmbatch import (
+    checkout,
+    guest,
+    guestneeds,
+    guesttest,
+    livebuild,
+    livedkms,
+    livefit,
+    liveguest,
+    livekernel,
+    livemanifest,
+    liverun,
+)
+from mmbatch.cache import Cache
+from mmbatch.console import Console, output_options
+from mmbatch.errors import ExitCode
+from mmbatch.livebuild import Module
+from mmbatch.livemanifest import LiveManifest
+from mmbatch.liverun import Kernel
+
+_SERIES = "6.12"
+"""Whose newest packaged kernel is tested unless another is named."""
+
+
+@click.group("live", short_help="Put the speed-ups into a distribution's running kernel.")
+def command() -> None:
+    """Put the speed-ups into a distribution's kernel as livepatches, while it runs."""
+
+
+def _speedups(function: Callable[..., int]) -> Callable[..., int]:
+    @click.argument("speedups", nargs=-1, metavar="[SPEEDUP]...")
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> int:
+        return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
+    @click.option("--kernel-release", "release", metavar="R", help="As uname -r tells it.")
+    @click.option("--kernel", "series", metavar="SERIES", help="Debian's newest of it: 6.12.")
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> int:
+        return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _lives(speedups: tuple[str, ...]) -> list[LiveManifest]:
+    rooms = checkout.SPEEDUPS
+    return [livemanifest.load(rooms, name) for name in speedups or livemanifest.known(rooms)]
+
+
+def _build(
+    console: Console,
+    cache: Cache,
+    speedups: tuple[str, ...],
+    release: str | None,
+    series: str | None,
+) -> list[Module]:
+    """Return the modules of some speed-ups, by default of all, for one kernel."""
+    lives = _lives(speedups)
+    chosen = livekernel.choose(cache, release, series, console.say)
+    for live in lives:
+        livefit.require_series(live, livekernel.series_of(chosen), chosen)
+    headers = livekernel.find(cache, chosen, console.say)
+    modules = []
+    for live in lives:
+        name = f"{live.module}-{headers.release}"
+        with cache.lock(name, f"builds {live.module}", console.say):
+            place, log = cache.live / name, cache.logs / f"{name}.log"
+            modules.append(livebuild.build(live, checkout.LIVE, headers, place, log, console.say))
+    return modules
+
+
+@command.command("build")
+@_speedups
+@_kernel_options
+@output_options
+def build(
+    console: Console, /, speedups: tuple[str, ...], release: str | None, series: str | None
+) -> int:
+    """Build livepatch modules, for the kernel that runs here or for another one.
+
+    The kernel's headers are those that are installed, or Debian's packages of them, unpacked
+    into the cache.
+    """
+    for module in _build(console, Cache.open(), speedups, release, series):
+        console.result(str(module.path))
+    return ExitCode.GOOD
+
+
+@command.command("load")
+@_speedups
+@click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="Its parameters.")
+@click.option("--limit", "limit_s", type=click.FloatRange(min=1), default=60, show_default=True)
+@output_options
+def load(
+    console: Console, /, speedups: tuple[str, ...], parameters: tuple[str, ...], limit_s: float
+) -> int:
+    """Build and load modules into the kernel that runs here, and wait until they are in use."""
+    kernel = Kernel(livekernel.running())
+    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    for live in _lives(speedups):
+        if kernel.patch(live.module).exists():
+            console.result(f"{live.module} is loaded already")
+            continue
+        module = _build(console, Cache.open(), (live.speedup,), None, None)[0]
+        liverun.require_loadable(live, terms, module.path, module.release, kernel)
+        console.say(f"loading {live.module}")
+        own = [one for one in parameters if one.startswith(f"{live.speedup}.")]
+        liverun.load(live, module.path, own, kernel, limit_s)
+        _tell(console, live, kernel)
+    return ExitCode.GOOD
+
+
+@command.command("status")
+@_speedups
+@output_options
+def status(console: Console, /, speedups: tuple[str, ...]) -> int:
+    """Say what runs now for each function that a speed-up replaces."""
+    kernel = Kernel(livekernel.running())
+    for live in _lives(speedups):
+        _tell(console, live, kernel)
+    return ExitCode.GOOD
+
+
+@command.command("unload")
+@_speedups
+@click.option("--limit", "limit_s", type=click.FloatRange(min=1), default=60, show_default=True)
+@output_options
+def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:
+    """Give the kernel its own functions back, and remove the modules."""
+    kernel = Kernel(livekernel.running())
+    for live in _lives(speedups):
+        if not liverun.unload(live.module, kernel, limit_s):
+            console.result(f"{live.module} is not loaded")
+            continue
+        _tell(console, live, kernel)
+    return ExitCode.GOOD
+
+
+@command.command("test")
+@_kernel_options
+@click.option("--size", default="4G", show_default=True, help="Of the NVDIMM.")
+@click.option("--rounds", type=click.IntRange(min=1), default=20, show_default=True)
+@click.option("--samples", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("--install", is_flag=True, help="Install what guests need, with apt.")
+@output_options
+def test(
+    console: Console,
+    /,
+    release: str | None,
+    series: str | None,
+    size: str,
+    rounds: int,
+    samples: int,
+    install: bool,
+) -> int:
+    """Boot Debian's kernel as it is, under QEMU, and patch it there while it works.
+
+    By default the newest 6.12. Nothing is loaded into the kernel that runs here.
+    """
+    cache = Cache.open()
+    guestneeds.ensure(("x86_64",), console.say, install=install, log=cache.logs / "apt-install.log")
+    if release is None:
+        series = series or _SERIES
+    chosen = livekernel.choose(cache, release, series, console.say)
+    module = _build(console, cache, (liveguest.SPEEDUP,), chosen, None)[0]
+    stock = liveguest.Stock(chosen, livekernel.fetch_image(cache, chosen, console.say))
+    headers = livekernel.find(cache, chosen, console.say)
+    source = guest.ROOM / "memmap_image.c"
+    digests = livebuild.plain(source, headers, cache.logs / "memmap_image.log")
+    plan = liveguest.Plan(guesttest.size_gib(size), rounds, samples)
+    console.say(f"booting Debian's {chosen}, to count instructions")
+    good = liveguest.report_count(liveguest.count(cache, stock, module, plan), console.result)
+    console.say(f"booting Debian's {chosen}, to load and unload {rounds} times")
+    booted = liveguest.functional(cache, stock, module, digests, plan)
+    good = liveguest.report(booted, console.result) and good
+    return ExitCode.GOOD if good else ExitCode.FAILED
+
+
+@command.command("dkms")
+@click.argument("speedup", default=liveguest.SPEEDUP)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=".",
+    help="Folder for the package.",
+)
+@output_options
+def dkms(console: Console, /, speedup: str, output: Path) -> int:
+    """Make a Debian package that builds a speed-up's module for each kernel, through DKMS."""
+    console.result(str(livedkms.package(Cache.open(), speedup, output)))
+    return ExitCode.GOOD
+
+
+def _tell(console: Console, live: LiveManifest, kernel: Kernel) -> None:
+    for function, runs in liverun.status(live, kernel).items():
+        console.result(f"{live.speedup}: {function}(): {runs}")

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Build a speed-up as a livepatch module, against a kernel's headers."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch import elf, klp, livefit, livemanifest
+from mmbatch.disk import atomic_write
+from mmbatch.errors import MmbatchError
+from mmbatch.livekernel import Headers
+from mmbatch.livemanifest import LiveManifest
+from mmbatch.process import Result, run
+
+_TIMEOUT_S = 900
+_STAMP = ".mmbatch-live"
+_ENGINE = ("module.c", "fit.c", "live.h")
+_QUIET = {"KBUILD_MODPOST_WARN": "1"}  # what it can't find is ours to resolve
+
+
+@dataclass(frozen=True)
+class Module:
+    """A module that can be loaded.
+
+    Attributes:
+        name: what the kernel calls it.
+        path: the file.
+        release: the kernel that takes it.
+        built: whether it was made just now.
+    """
+
+    name: str
+    path: Path
+    release: str
+    built: bool
+
+
+def build(
+    live: LiveManifest,
+    room: Path,
+    headers: Headers,
+    place: Path,
+    log: Path,
+    say: Callable[[str], None],
+) -> Module:
+    """Return a module, made when anything that it is made from has changed.
+
+    Args:
+        live: the speed-up.
+        room: the folder of the code around all modules.
+        headers: those of the kernel.
+        place: a folder for it, which nobody else writes to.
+        log: where the compiler's output goes.
+        say: told of each phase.
+
+    Raises:
+        MmbatchError: no module can be made for this kernel; says what about it is unfit.
+    """
+    terms = livemanifest.load_terms(room / "live.toml")
+    livefit.require_series(live, headers.series, headers.release)
+    livefit.require_config(live, terms, headers.config, headers.release)
+    headers.require_compiler()
+    types = headers.types()
+    livefit.require_types(live, terms, types, headers.release)
+    content = {
+        target: source.read_bytes()
+        for target, source in livemanifest.staged(live, headers.series).items()
+    }
+    content |= {f"live/{name}": (room / name).read_bytes() for name in _ENGINE}
+    content["live/live_tables.h"] = livefit.tables(live, terms, types).encode()
+    content["Kbuild"] = _kbuild(live).encode()
+    key = _key(content, headers)
+    module, stamp = place / f"{live.module}.ko", place / _STAMP
+    fresh = stamp.exists() and stamp.read_text(encoding="utf-8") == key and module.exists()
+    if not fresh:
+        say(f"building {live.module} for Linux {headers.release}")
+        shutil.rmtree(place, ignore_errors=True)
+        for target, data in content.items():
+            (place / "build" / target).parent.mkdir(parents=True, exist_ok=True)
+            (place / "build" / target).write_bytes(data)
+        _make(live, headers, place / "build", log)
+        linked = _link(live, terms, headers, place / "build", log)
+        atomic_write(module, linked)
+        stamp.write_text(key, encoding="utf-8")
+    return Module(live.module, module, headers.release, not fresh)
+
+
+def _kbuild(live: LiveManifest) -> str:
+    """Return the makefile of the module."""
+    objects = [*live.objects, "live/module.o", "live/fit.o"]
+    return (
+        "# SPDX-License-Identifier: GPL-2.0-only\n"
+        f"obj-m := {live.module}.o\n"
+        f"{live.module}-y := {' '.join(objects)}\n"
+        "ccflags-y := -I$(src)/include -I$(src)/arch/x86/include -I$(src)/live\n"
+    )
+
+
+def _key(content: dict[str, bytes], headers: Headers) -> str:
+    """Return a digest that is another when the module would be."""
+    version = run(["gcc", "--version"], tried="ask the compiler").stdout
+    digest = hashlib.sha256(f"{headers.release} {headers.path} {version}".encode())
+    for name in ("Module.symvers", ".config"):
+        digest.update((headers.path / name).read_bytes())
+    for target, data in sorted(content.items()):
+        digest.update(f"{target} {len(data)}\n".encode() + data)
+    return digest.hexdigest()
+
+
+def _make(live: LiveManifest, headers: Headers, folder: Path, log: Path) -> None:
+    done = _run_make(headers, folder, log)
+    layouts = re.findall(r'static assertion failed: "(layout of [^"]*)"', done.stdout)
+    if layouts:
+        found = f"the {layouts[0]} is not what the kernel's own description of it says"
+        raise livefit.unfit(live, headers.release, found)
+    _require_made(done, live.module, headers, log)
+
+
+def plain(source: Path, headers: Headers, log: Path) -> bytes:
+    """Return an ordinary module made from one C file.
+
+    Args:
+        source: the file, whose name is the module's.
+        headers: those of the kernel.
+        log: where the compiler's output goes.
+
+    Raises:
+        MmbatchError: it does not compile.
+    """
+    name = source.stem
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copy(source, folder)
+        (Path(folder) / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
+        _require_made(_run_make(headers, Path(folder), log), name, headers, log)
+        made = Path(folder) / f"{name}.ko"
+        _strip(made, log)
+        return made.read_bytes()
+
+
+def _run_make(headers: Headers, folder: Path, log: Path) -> Result:
+    # BTF of the module itself would take pahole, and nobody reads it.
+    argv = ["make", "-s", "-C", str(headers.path), f"M={folder}"]
+    argv += ["CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
+    log.unlink(missing_ok=True)
+    tried = f"compile a module for Linux {headers.release}"
+    return run(argv, tried=tried, env=_QUIET, log=log, timeout_s=_TIMEOUT_S, check=False)
+
+
+def _require_made(done: Result, name: str, headers: Headers, log: Path) -> None:
+    if done.rc:
+        tried = f"compile {name} for Linux {headers.release}"
+        raise MmbatchError(tried, f"make ended with {done.rc}", f"see {log}")
+
+
+def _link(
+    live: LiveManifest, terms: livemanifest.Terms, headers: Headers, folder: Path, log: Path
+) -> bytes:
+    """Return the module with its symbols made to be found by the kernel."""
+    made = folder / f"{live.module}.ko"
+    _strip(made, log)
+    module = elf.read(made)
+    klp.convert(module, livefit.symbols(live, terms), klp.exported(headers.exports))
+    return module.pack()
+
+
+def _strip(module: Path, log: Path) -> None:
+    run(["objcopy", "--strip-debug", module], tried=f"strip {module.name}", log=log)

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Make a DKMS package of a speed-up, which builds its module for every kernel installed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from mmbatch import checkout, livemanifest, manifest
+from mmbatch.cache import Cache, atomic_write, temporary_dir
+from mmbatch.livemanifest import LiveManifest, Terms
+from mmbatch.process import run
+
+VERSION = "0.1.0"
+
+_PYTHON = (
+    *("__init__", "apt", "apt_sources", "apt_state", "btf", "cache", "checkout", "disk"),
+    *("elf", "errors", "interval", "klp", "livebuild", "livefit", "livekernel"),
+    *("livemake", "livemanifest", "manifest", "outcome", "process", "programs", "tomltable"),
+)
+"""What `livemake` imports of us."""
+
+_PARTS = ("compat", "live", "splice", "tree")
+"""What of a speed-up's room it reads."""
+
+_BUILD = """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# build RELEASE HEADERS: called by DKMS in a copy of this folder.
+PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 exec python3 -m mmbatch.livemake {speedup} "$1" "$2" .
+"""
+_CONF = """\
+# SPDX-License-Identifier: GPL-2.0-only
+PACKAGE_NAME="{name}"
+PACKAGE_VERSION="{version}"
+AUTOINSTALL="yes"
+BUILT_MODULE_NAME[0]="{module}"
+BUILT_MODULE_LOCATION[0]="."
+DEST_MODULE_LOCATION[0]="/updates/dkms"
+# Symbols are found by what a strip would remove.
+STRIP[0]="no"
+MAKE[0]="./build $kernelver $kernel_source_dir"
+CLEAN="rm -rf made-{speedup} {module}.ko"
+# Others are skipped.
+BUILD_EXCLUSIVE_KERNEL="{kernels}"
+BUILD_EXCLUSIVE_ARCH="x86_64"
+BUILD_EXCLUSIVE_CONFIG="{options}"
+"""
+_CONTROL = """\
+Package: {name}-dkms
+Version: {version}
+Architecture: all
+Maintainer: mmbatch <mmbatch@localhost>
+Depends: dkms (>= 3), python3 (>= 3.11), make, binutils
+Section: kernel
+Priority: optional
+Description: livepatch of the kernel's memory management (DKMS)
+ Builds {module}.ko for every kernel that is installed and supported:
+ {title}.
+ It is not loaded by itself.
+"""
+_POSTINST = """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+set -e
+if [ "$1" = configure ]; then
+	dkms status -m {name} -v {version} | grep -q . || dkms add -m {name} -v {version}
+	for headers in /lib/modules/*/build; do
+		[ -e "$headers" ] || continue
+		release=$(basename "$(dirname "$headers")")
+		dkms autoinstall -k "$release" || echo "{name}: no module for $release"
+	done
+fi
+"""
+_PRERM = """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+set -e
+if [ "$1" = remove ] || [ "$1" = upgrade ] || [ "$1" = deconfigure ]; then
+	dkms remove -m {name} -v {version} --all || true
+fi
+"""
+
+
+def package(cache: Cache, speedup: str, folder: Path) -> Path:
+    """Write a Debian package into a folder and return its path.
+
+    Args:
+        cache: for what is made on the way.
+        speedup: which.
+        folder: where the package goes.
+    """
+    live = livemanifest.load(checkout.SPEEDUPS, speedup)
+    words = _words(live)
+    target = folder / f"{words['name']}-dkms_{VERSION}_all.deb"
+    with temporary_dir(cache.downloads, "dkms") as root:
+        write_source(live, root / "usr/src" / f"{words['name']}-{VERSION}")
+        for name, text, mode in (
+            ("control", _CONTROL, 0o644),
+            ("postinst", _POSTINST, 0o755),
+            ("prerm", _PRERM, 0o755),
+        ):
+            _write(root / "DEBIAN" / name, text.format_map(words), mode)
+        made = root.with_suffix(".deb")
+        argv = ["dpkg-deb", "--root-owner-group", "--build", str(root), str(made)]
+        run(argv, tried="make the DKMS package")
+        try:
+            atomic_write(target, made.read_bytes())
+        finally:
+            made.unlink()
+    return target
+
+
+def write_source(live: LiveManifest, folder: Path) -> None:
+    """Write what DKMS builds a speed-up's module from.
+
+    Args:
+        live: the speed-up.
+        folder: a new one.
+    """
+    words = _words(live)
+    _write(folder / "dkms.conf", _conf(live, words), 0o644)
+    _write(folder / "build", _BUILD.format_map(words), 0o755)
+    for name in _PYTHON:
+        _copy(checkout.ROOT, f"src/mmbatch/{name}.py", folder)
+    _copy(checkout.ROOT, "live", folder)
+    for one in manifest.load_with_needs(checkout.SPEEDUPS, live.speedup):
+        for part in _PARTS:
+            _copy(checkout.ROOT, f"speedups/{one.speedup}/{part}", folder)
+
+
+def _words(live: LiveManifest) -> dict[str, str]:
+    return {
+        "name": f"mmbatch-{live.speedup.replace('_', '-')}",
+        "version": VERSION,
+        "speedup": live.speedup,
+        "module": live.module,
+        "title": live.title,
+    }
+
+
+def _conf(live: LiveManifest, words: dict[str, str]) -> str:
+    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    options = " ".join(_options((terms, live.terms)))
+    kernels = "|".join(rf"{low}\.{high}" for low, high in _series(live))
+    return _CONF.format_map({**words, "options": options, "kernels": rf"^({kernels})\."})
+
+
+def _series(live: LiveManifest) -> list[tuple[int, int]]:
+    """Return the series of a speed-up; between the ends of its interval there are few."""
+    low, high = live.kernels.low, live.kernels.high
+    majors = range(low[0], high[0] + 1)
+    return [(a, b) for a in majors for b in range(100) if low <= (a, b) < high]
+
+
+def _options(all_terms: Iterable[Terms]) -> Iterable[str]:
+    for terms in all_terms:
+        yield from terms.needs
+        yield from (f"!{option}" for option in terms.refuses)
+
+
+def _copy(root: Path, name: str, folder: Path) -> None:
+    source, target = root / name, folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target)
+    elif source.exists():
+        shutil.copyfile(source, target)
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)

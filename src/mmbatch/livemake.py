@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What DKMS runs for each kernel: `python3 -m mmbatch.livemake SPEEDUP RELEASE HEADERS OUT`.
+
+Needs nothing besides Python itself.
+"""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from mmbatch import checkout, livebuild, livekernel, livemanifest
+from mmbatch.errors import ExitCode, MmbatchError
+
+
+def main(argv: Sequence[str]) -> int:
+    """Build a speed-up's module for one kernel and put it into a folder."""
+    if len(argv) != 4:
+        sys.stderr.write("usage: livemake SPEEDUP RELEASE HEADERS OUT\n")
+        return ExitCode.USAGE
+    speedup, release, folder = argv[:3]
+    out = Path(argv[3]).resolve()  # make goes elsewhere
+    place, log = out / f"made-{speedup}", out / f"{speedup}.log"
+    try:
+        live = livemanifest.load(checkout.SPEEDUPS, speedup)
+        headers = livekernel.at(Path(folder), release)
+        module = livebuild.build(live, checkout.LIVE, headers, place, log, print)
+    except MmbatchError as error:
+        sys.stderr.write(f"mmbatch: {error}\n")
+        return int(error.code)
+    shutil.copy(module.path, out)
+    return ExitCode.GOOD
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

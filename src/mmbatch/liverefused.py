@@ -1,0 +1,128 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Modules that must be refused: a good one, each with one thing about it that does not fit."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+from mmbatch import elf
+from mmbatch.elf import Elf
+from mmbatch.errors import MmbatchError
+
+_PLACE = struct.Struct("<QQII")
+_VERSION = struct.Struct("<Q56s")
+
+
+def variants(module: Path) -> dict[str, tuple[bytes, str]]:
+    """Return unfit modules by name, each with words that the kernel's log must have.
+
+    Args:
+        module: one that fits.
+
+    Raises:
+        MmbatchError: it lacks what was to be changed.
+    """
+    changes: dict[str, tuple[Callable[[Elf], None], str]] = {
+        "size": (_other_size, "and the module was built for"),
+        "offset": (_other_offset, "and the module was built for"),
+        "member": (_text("_refcount", "_refcounX"), "has no member _refcounX here"),
+        "struct": (_text("vmem_altmap", "vmem_altmaX"), "has no struct vmem_altmaX"),
+        "signature": (_text("struct zone *", "struct zonX *"), "is called in another way here"),
+        "function": (
+            _text("get_cpu_cacheinfo", "get_cpu_cacheinfX"),
+            "has no function get_cpu_cacheinfX() of its own",
+        ),
+        "symbol": (
+            _symbol("get_cpu_cacheinfo", "get_cpu_cacheinfX"),
+            "symbol 'get_cpu_cacheinfX' not found",
+        ),
+        "ambiguous": (
+            _symbol("get_cpu_cacheinfo", "init_once"),
+            "unresolvable ambiguity for symbol 'init_once'",
+        ),
+        "entry": (
+            _symbol("memmap_init_zone_device", "ftrace_location"),
+            "doesn't begin with a place for the tracer",
+        ),
+        "version": (_other_version, "disagrees about version of symbol module_layout"),
+    }
+    made = {}
+    for name, (change, words) in changes.items():
+        content = elf.read(module)
+        change(content)
+        made[name] = (content.pack(), words)
+    return made
+
+
+def _text(old: str, new: str) -> Callable[[Elf], None]:
+    """Return what changes a string that the module's own tables hold."""
+
+    def change(module: Elf) -> None:
+        hits = 0
+        for section in module.sections:
+            if section.name.startswith(".rodata"):
+                before = b"\0" + section.content
+                after = before.replace(f"\0{old}\0".encode(), f"\0{new}\0".encode())
+                hits += before != after
+                section.content = after[1:]
+        _require(hits == 1, old)
+
+    return change
+
+
+def _symbol(old: str, new: str) -> Callable[[Elf], None]:
+    """Return what makes the kernel look for another symbol."""
+
+    def change(module: Elf) -> None:
+        name = f".klp.sym.vmlinux.{old},0"
+        at = [i for i, symbol in enumerate(module.symbols) if symbol.name == name]
+        _require(len(at) == 1, name)
+        symbol = module.symbols[at[0]]
+        module.symbols[at[0]] = elf.renamed(symbol, f".klp.sym.vmlinux.{new},0", symbol.section)
+
+    return change
+
+
+def _other_size(module: Elf) -> None:
+    _change_place(module, 0, offset=0, size=8)
+
+
+def _other_offset(module: Elf) -> None:
+    _change_place(module, 1, offset=8, size=0)
+
+
+def _change_place(module: Elf, number: int, offset: int, size: int) -> None:
+    """Change an entry of the table of places: the first is the size of a struct."""
+    found = [symbol for symbol in module.symbols if symbol.name == "live_places"]
+    _require(len(found) == 1, "live_places")
+    section = module.sections[found[0].section]
+    content = bytearray(section.content)
+    at = found[0].value + number * _PLACE.size
+    name, member, old_offset, old_size = _PLACE.unpack_from(content, at)
+    _PLACE.pack_into(content, at, name, member, old_offset + offset, old_size + size)
+    section.content = bytes(content)
+
+
+def _other_version(module: Elf) -> None:
+    section = module.find("__versions")
+    _require(section is not None, "__versions")
+    assert section is not None
+    content = bytearray(section.content)
+    for at in range(0, len(content), _VERSION.size):
+        checksum, name = _VERSION.unpack_from(content, at)
+        if name.rstrip(b"\0") == b"module_layout":
+            _VERSION.pack_into(content, at, checksum ^ 1, name)
+            section.content = bytes(content)
+            return
+    _require(False, "module_layout")
+
+
+def _require(good: bool, what: str) -> None:
+    if not good:
+        raise MmbatchError(
+            "make a module that must be refused",
+            f"the module does not have {what} exactly once",
+            "correct src/mmbatch/liverefused.py",
+        )

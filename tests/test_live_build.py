@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The real module for a real kernel of Debian's, where its headers are in the cache."""
+
+from __future__ import annotations
+
+import dataclasses
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mmbatch import btf, checkout, livebuild, livekernel, livemanifest, liverefused
+from mmbatch.cache import Cache
+from mmbatch.errors import MmbatchError
+from mmbatch.livebuild import Module
+from mmbatch.livekernel import Headers
+
+pytestmark = pytest.mark.kernel
+
+
+@pytest.fixture(scope="module")
+def headers() -> Headers:
+    found = sorted(Cache.open().live.glob("headers-6.12.*"))
+    if not found:
+        pytest.skip("no headers in the cache; mmbatch live build --kernel 6.12 fetches them")
+    release = found[-1].name.removeprefix("headers-")
+    return livekernel.at(found[-1] / f"usr/src/linux-headers-{release}", release)
+
+
+@pytest.fixture(scope="module")
+def module(headers: Headers, tmp_path_factory: pytest.TempPathFactory) -> Module:
+    return built(headers, tmp_path_factory.mktemp("live"))
+
+
+def built(headers: Headers, folder: Path) -> Module:
+    live = livemanifest.load(checkout.SPEEDUPS, "zone_device")
+    place, log = folder / "module", folder / "log"
+    return livebuild.build(live, checkout.LIVE, headers, place, log, lambda _: None)
+
+
+def test_the_module_says_what_it_is(module: Module) -> None:
+    said = subprocess.run(
+        ["readelf", "-W", "-S", "-s", module.path], check=True, capture_output=True, text=True
+    ).stdout
+
+    assert ".klp.rela.vmlinux..text" in said
+    assert ".klp.sym.vmlinux.memmap_init_zone_device,0" in said
+    assert " UND memmap_init_zone_device" not in said
+    assert ".debug" not in said
+    content = module.path.read_bytes()
+    assert b"\0livepatch=Y\0" in content
+    assert f"vermagic={module.release} ".encode() in content
+
+
+def test_it_is_built_once(headers: Headers, module: Module) -> None:
+    again = built(headers, module.path.parents[1])
+
+    assert module.built
+    assert not again.built
+    assert again.path == module.path
+
+
+def test_each_unfit_module_differs_from_the_fit_one(module: Module) -> None:
+    unfit = liverefused.variants(module.path)
+
+    assert len(unfit) >= 8
+    assert len({content for content, _ in unfit.values()} | {module.path.read_bytes()}) == (
+        len(unfit) + 1
+    )
+
+
+class Elsewhere(Headers):
+    """Headers whose kernel tells of another layout than they do."""
+
+    def types(self) -> btf.Btf:
+        real = super().types()
+        place = real.place("page", "_refcount")
+        assert place is not None
+
+        class Moved(btf.Btf):
+            def __init__(self) -> None:
+                self.__dict__ = real.__dict__
+
+            def place(self, struct_name: str, member: str) -> btf.Place | None:
+                found = super().place(struct_name, member)
+                if member == "_refcount" and found is not None:
+                    return dataclasses.replace(found, offset=found.offset + 8)
+                return found
+
+        return Moved()
+
+
+def test_headers_that_are_not_those_of_the_kernel(headers: Headers, tmp_path: Path) -> None:
+    other = Elsewhere(headers.release, headers.series, headers.path, headers.config)
+
+    with pytest.raises(MmbatchError) as caught:
+        built(other, tmp_path)
+
+    assert caught.value.code == 77
+    assert "layout of struct page: _refcount" in caught.value.found

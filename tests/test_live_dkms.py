@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The DKMS package: what is in it, and that it needs nothing of this checkout."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mmbatch import livedkms
+from mmbatch.cache import Cache
+
+NAME = f"mmbatch-zone-device-{livedkms.VERSION}"
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("dkms")
+    return livedkms.package(Cache(folder / "cache"), "zone_device", folder)
+
+
+@pytest.fixture(scope="module")
+def unpacked(package: Path) -> Path:
+    folder = package.parent / "unpacked"
+    subprocess.run(["dpkg-deb", "--raw-extract", package, folder], check=True)
+    return folder
+
+
+def test_what_dkms_is_told(unpacked: Path) -> None:
+    conf = unpacked / "usr/src" / NAME / "dkms.conf"
+    shown = 'printf "%s\\n" "$PACKAGE_NAME" "$BUILD_EXCLUSIVE_KERNEL" "$BUILD_EXCLUSIVE_CONFIG"'
+    said = subprocess.run(
+        ["bash", "-c", f". {conf}; {shown}"], check=True, capture_output=True, text=True
+    ).stdout.splitlines()
+
+    assert said[0] == "mmbatch-zone-device"
+    assert re.search(said[1], "6.12.95+deb12-cloud-amd64")
+    assert not re.search(said[1], "6.1.0-37-amd64")
+    assert not re.search(said[1], "7.2.12+deb13-amd64")
+    assert {"CONFIG_LIVEPATCH", "!CONFIG_KASAN"} <= set(said[2].split())
+
+
+def test_its_python_needs_nothing_else(unpacked: Path) -> None:
+    folder = unpacked / "usr/src" / NAME
+    env = {
+        "PYTHONPATH": str(folder / "src"),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PATH": "/usr/bin:/bin",
+    }
+    argv = [sys.executable, "-S", "-m", "mmbatch.livemake", "zone_device", "6.12.1", "/no", "."]
+
+    done = subprocess.run(argv, env=env, cwd=folder, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert "/no has no .config and no Module.symvers" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_it_is_removed_before_its_files_are(unpacked: Path) -> None:
+    for name in ("postinst", "prerm"):
+        script = unpacked / "DEBIAN" / name
+        assert script.stat().st_mode & 0o111
+        subprocess.run(["sh", "-n", script], check=True)
+    text = (unpacked / "DEBIAN/prerm").read_text()
+    assert f"dkms remove -m mmbatch-zone-device -v {livedkms.VERSION} --all" in text
+
+
+def test_no_path_of_this_machine_is_in_it(unpacked: Path) -> None:
+    for path in unpacked.rglob("*"):
+        if path.is_file():
+            assert str(Path.home()).encode() + b"/" not in path.read_bytes(), path

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels that a livepatch module is not made for, and what is said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_btf import kernel
+from mmbatch import checkout, livefit, livemanifest
+from mmbatch.btf import Btf
+from mmbatch.errors import MmbatchError
+from mmbatch.interval import Interval
+from mmbatch.livemanifest import Function, LiveManifest, Terms
+
+NO_TERMS = Terms({}, {}, ())
+GET = Function("get_it", ("4", "8"))
+SET = Function("set_it", ("void", "struct page *", "8"), "live_set_it")
+
+
+def live(**changes: Any) -> LiveManifest:
+    fields: dict[str, Any] = {
+        "speedup": "it",
+        "title": "a test",
+        "kernels": Interval.parse(">=6.12,<6.13"),
+        "objects": ("mm/it.o",),
+        "files": (),
+        "includes": ("linux/mm.h",),
+        "terms": Terms({"CONFIG_A": "no A"}, {"CONFIG_B": "too much B"}, (GET,)),
+        "replaces": (SET,),
+        "structs": {"page": ("flags", "_refcount")},
+        **changes,
+    }
+    return LiveManifest(**fields)
+
+
+def refused(call: Any, *arguments: Any) -> str:
+    with pytest.raises(MmbatchError) as caught:
+        call(*arguments)
+    assert caught.value.code == 77
+    assert "6.12.1" in caught.value.tried
+    return caught.value.found
+
+
+def test_a_kernel_that_fits() -> None:
+    livefit.require_series(live(), "6.12", "6.12.1")
+    livefit.require_config(live(), NO_TERMS, {"CONFIG_A": "y"}, "6.12.1")
+    livefit.require_types(live(), NO_TERMS, Btf(kernel()), "6.12.1")
+
+
+def test_another_series() -> None:
+    assert "made for Linux >=6.12,<6.13" in refused(livefit.require_series, live(), "6.1", "6.12.1")
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({}, "lacks CONFIG_A: no A"),
+        ({"CONFIG_A": "y", "CONFIG_B": "y"}, "has CONFIG_B: too much B"),
+    ],
+)
+def test_another_configuration(config: dict[str, str], words: str) -> None:
+    assert words in refused(livefit.require_config, live(), NO_TERMS, config, "6.12.1")
+
+
+@pytest.mark.parametrize(
+    "option", ["CONFIG_LIVEPATCH", "CONFIG_DEBUG_INFO_BTF", "CONFIG_MODULES", "CONFIG_ZONE_DEVICE"]
+)
+def test_options_that_the_real_module_needs(option: str) -> None:
+    real = livemanifest.load(checkout.SPEEDUPS, "zone_device")
+    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    config = dict.fromkeys([*terms.needs, *real.terms.needs], "y")
+    livefit.require_config(real, terms, config, "6.12.1")
+    del config[option]
+    assert option in refused(livefit.require_config, real, terms, config, "6.12.1")
+
+
+@pytest.mark.parametrize("option", ["CONFIG_KASAN", "CONFIG_KMSAN", "CONFIG_CFI_CLANG"])
+def test_options_that_the_real_module_refuses(option: str) -> None:
+    real = livemanifest.load(checkout.SPEEDUPS, "zone_device")
+    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    config = dict.fromkeys([*terms.needs, *real.terms.needs, option], "y")
+    assert option in refused(livefit.require_config, real, terms, config, "6.12.1")
+
+
+@pytest.mark.parametrize(
+    ("types", "changes", "words"),
+    [
+        ({}, {"replaces": (Function("gone", ("void",), "x"),)}, "no gone(), or only inlined"),
+        ({"twice": True}, {}, "get_it() more than once"),
+        ({"params": 1}, {}, "set_it() is void(struct page *) there, not void(struct page *, 8)"),
+        ({"member": "_count"}, {}, "struct page has no member _refcount"),
+        ({}, {"structs": {"folio": ("flags",)}}, "no struct folio"),
+    ],
+)
+def test_other_types(types: dict[str, Any], changes: dict[str, Any], words: str) -> None:
+    found = Btf(kernel(**types))
+    assert words in refused(livefit.require_types, live(**changes), NO_TERMS, found, "6.12.1")
+
+
+def test_the_module_is_told_what_the_kernel_says() -> None:
+    text = livefit.tables(live(), NO_TERMS, Btf(kernel(page_bytes=80)))
+
+    assert 'static_assert(sizeof(struct page) == 80, "layout of struct page");' in text
+    assert "offsetof(struct page, _refcount) == 52" in text
+    assert '{ "set_it", "void", { "struct page *", "8" } },' in text
+    assert '{ .old_name = "set_it", .new_func = live_set_it },' in text
+    assert livefit.symbols(live(), NO_TERMS) == ["set_it", "get_it"]
+
+
+def test_the_real_manifest_names_files_that_are_there() -> None:
+    real = livemanifest.load(checkout.SPEEDUPS, "zone_device")
+    staged = livemanifest.staged(real, "6.12")
+
+    assert staged["mm/zone_device.c"] == checkout.SPEEDUPS / "zone_device/tree/mm/zone_device.c"
+    assert staged["mm/internal.h"] == checkout.SPEEDUPS / "zone_device/live/internal.h"
+    assert staged["mm/zone_device_compat.h"].parts[-3] == "6.12"
+    assert "mm/zone_device_kunit.c" not in staged
+    assert all(isinstance(path, Path) and path.is_file() for path in staged.values())
+    assert {name.removesuffix(".o") + ".c" for name in real.objects} <= set(staged)
+
+
+def test_an_unknown_speedup_is_told_which_there_are() -> None:
+    with pytest.raises(MmbatchError) as caught:
+        livemanifest.load(checkout.SPEEDUPS, "streaming_copy")
+
+    assert caught.value.code == 2
+    assert "zone_device" in caught.value.todo

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which kernel, and where its headers and its modules are."""
+
+from __future__ import annotations
+
+import lzma
+from pathlib import Path
+
+import pytest
+
+from mmbatch import livekernel
+from mmbatch.cache import Cache
+from mmbatch.errors import MmbatchError
+from mmbatch.guestlog import Heard
+from mmbatch.liveguest import Stock, ratios, report_count
+from mmbatch.qemu import Booted
+
+RELEASE = "6.12.9+deb12-cloud-amd64"
+
+
+def install(root: Path, *names: str) -> Path:
+    folder = root / f"usr/src/linux-headers-{RELEASE}"
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).write_text(
+            'CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C="x-99 (D) 99.1.0"\n'
+        )
+    return folder
+
+
+def test_installed_headers(tmp_path: Path) -> None:
+    folder = install(tmp_path, ".config", "Module.symvers", "Makefile")
+
+    headers = livekernel.find_installed(RELEASE, tmp_path)
+
+    assert headers is not None
+    assert (headers.series, headers.path) == ("6.12", folder)
+    assert headers.config["CONFIG_A"] == "y"
+    assert "CONFIG_B" not in headers.config
+
+
+def test_headers_that_are_not_installed(tmp_path: Path) -> None:
+    install(tmp_path, ".config", "Makefile")
+
+    assert livekernel.find_installed(RELEASE, tmp_path) is None
+
+
+def test_headers_that_lack_something(tmp_path: Path) -> None:
+    folder = install(tmp_path, "Makefile")
+
+    with pytest.raises(MmbatchError) as caught:
+        livekernel.at(folder, RELEASE)
+
+    assert "no .config and no Module.symvers" in caught.value.found
+    assert f"linux-headers-{RELEASE}" in caught.value.todo
+
+
+def test_the_compiler_of_the_kernel_has_to_be_here(tmp_path: Path) -> None:
+    folder = install(tmp_path, ".config", "Module.symvers", "Makefile")
+    text = 'CONFIG_CC_VERSION_TEXT="x86_64-linux-gnu-gcc-99 (Debian 99.1.0-1) 99.1.0"\n'
+    (folder / ".config").write_text(text)
+
+    with pytest.raises(MmbatchError) as caught:
+        livekernel.at(folder, RELEASE).require_compiler()
+
+    assert "gcc-99" in caught.value.found
+    assert caught.value.todo.endswith("apt-get install gcc-99")
+
+
+@pytest.mark.parametrize("release", ["x", "6", "6.12", ""])
+def test_no_release(release: str) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        livekernel.series_of(release)
+
+    assert caught.value.code == 2
+
+
+def test_a_kernel_is_named_one_way(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+
+    with pytest.raises(MmbatchError) as caught:
+        livekernel.choose(cache, RELEASE, "6.12", print)
+
+    assert caught.value.code == 2
+    assert livekernel.choose(cache, RELEASE, None, print) == RELEASE
+    assert livekernel.choose(cache, None, None, print) == livekernel.running()
+
+
+@pytest.fixture
+def stock(tmp_path: Path) -> Stock:
+    library = tmp_path / "lib/modules" / RELEASE
+    (library / "kernel/drivers").mkdir(parents=True)
+    (library / "modules.builtin").write_text("kernel/drivers/dax/dax.ko\n")
+
+    def add(name: str, depends: str, *, packed: bool = False) -> None:
+        content = f"\0license=GPL\0depends={depends}\0name={name}\0".encode()
+        path = library / f"kernel/drivers/{name}.ko{'.xz' if packed else ''}"
+        path.write_bytes(lzma.compress(content) if packed else content)
+
+    add("nd-pmem", "nd_btt,libnvdimm,dax", packed=True)
+    add("nd_btt", "libnvdimm")
+    add("libnvdimm", "", packed=True)
+    return Stock(RELEASE, tmp_path)
+
+
+def test_modules_come_with_all_that_they_need_in_order(stock: Stock) -> None:
+    modules = stock.modules(["nd_pmem"])
+
+    assert list(modules) == ["libnvdimm", "nd_btt", "nd_pmem"]  # dax is built in
+    assert b"name=nd-pmem" in modules["nd_pmem"]
+
+
+def test_a_module_that_is_not_packaged(stock: Stock) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        stock.modules(["gone"])
+
+    assert "gone" in caught.value.tried
+
+
+def counted(patched: float) -> Booted:
+    values = [("fsdax items", 100.0)]
+    for variant, count in (("base", 5000.0), ("patched", patched), ("control", 5001.0)):
+        values += [(f"fsdax {variant}", count)] * 3
+    return Booted(Heard(values=values, finished=True), [], 1.0, "")
+
+
+def test_what_was_counted() -> None:
+    assert list(ratios(counted(1000.0).heard)) == [("fsdax", 50.0, 10.0, 50.01)]
+
+
+@pytest.mark.parametrize(("patched", "good"), [(1000.0, True), (2001.0, False)])
+def test_a_gain_that_is_too_small_fails(patched: float, good: bool) -> None:
+    said: list[str] = []
+
+    assert report_count(counted(patched), said.append) is good
+    assert any("FAILED" in line for line in said) is not good
+
+
+def test_nothing_counted_fails() -> None:
+    said: list[str] = []
+
+    assert not report_count(Booted(Heard(finished=True), [], 1.0, ""), said.append)
+    assert "FAILED nothing was counted" in said
