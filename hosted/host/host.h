@@ -67,6 +67,7 @@ bool image_check(const struct workload *w, const struct row *rows, unsigned int 
 
 /* measure.c */
 void row_select(const struct row *row);
+void row_prepare(const struct workload *w, const struct row *row);
 void row_run(const struct workload *w, const struct row *row);
 void measure(const struct plan *plan, const struct workload *w,
 	     const struct row *rows, unsigned int nr, uint64_t seed);

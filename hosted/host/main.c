@@ -59,15 +59,22 @@ static void note_outcome(const struct workload *w)
 static void name_workload(struct workload *w)
 {
 	unsigned long mib = w->items * hosted_bench.item_memory >> 20;
+	const char *name = w->c->name, *at = strchr(name, '@');
+	char size[24];
+
+	if (mib && mib % 1024 == 0)
+		snprintf(size, sizeof(size), "%luG", mib / 1024);
+	else if (mib && w->items * hosted_bench.item_memory % (1UL << 20) == 0)
+		snprintf(size, sizeof(size), "%luM", mib);
+	else
+		snprintf(size, sizeof(size), "%lu", w->items);
 
 	if (!w->c->items)
-		snprintf(w->name, sizeof(w->name), "%s", w->c->name);
-	else if (mib && mib % 1024 == 0)
-		snprintf(w->name, sizeof(w->name), "%s-%luG", w->c->name, mib / 1024);
-	else if (mib && w->items * hosted_bench.item_memory % (1UL << 20) == 0)
-		snprintf(w->name, sizeof(w->name), "%s-%luM", w->c->name, mib);
+		snprintf(w->name, sizeof(w->name), "%s", name);
+	else if (at)
+		snprintf(w->name, sizeof(w->name), "%.*s%s%s", (int)(at - name), name, size, at + 1);
 	else
-		snprintf(w->name, sizeof(w->name), "%s-%lu", w->c->name, w->items);
+		snprintf(w->name, sizeof(w->name), "%s-%s", name, size);
 }
 
 static struct workload make_workload(const struct plan *plan, const struct hosted_case *c)
@@ -77,7 +84,7 @@ static struct workload make_workload(const struct plan *plan, const struct hoste
 	if (!c->items)
 		w.items = plan->llc_bytes / c->llc_part / hosted_bench.item_bytes;
 	else
-		w.items = plan->items ? plan->items : c->items;
+		w.items = plan->items && !(c->flags & HOSTED_FIXED) ? plan->items : c->items;
 	w.bytes = w.items * hosted_bench.item_bytes;
 	if (w.bytes < SHORT_IMAGE)
 		w.pairs *= SHORT_FACTOR;

@@ -28,14 +28,17 @@ extern unsigned int hosted_layout;
 #define HOSTED_HOT	1u	/* all of it in the cache, just written */
 #define HOSTED_READBACK	2u	/* one walk over all items is timed too */
 
+/* Its size is what it is about, and is not overridden. */
+#define HOSTED_FIXED	4u
+
 /**
  * struct hosted_case - one workload
- * @name: row of the table
+ * @name: row of the table; the size takes the place of an '@' in it, or its end
  * @regime: what is cold or warm, how the memory is backed
  * @items: size, which can be overridden and is part of the row's name;
  *	   0 takes it from @llc_part
  * @llc_part: the image is this part of the last-level cache
- * @flags: HOSTED_HOT, HOSTED_READBACK
+ * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED
  * @data: the bench's own
  */
 struct hosted_case {
@@ -114,7 +117,9 @@ struct hosted_trace {
  * @limits: rows that bound them
  * @setup: called once the image is mapped, before anything runs over it
  * @select: choose a variant's setting; negative when this CPU cannot do it
+ * @prepare: what @run finds, with the same side's code; not timed. May be NULL.
  * @run: do the work of a case with one side's code; this is what is timed
+ * @collect: write what @run left elsewhere into the image; not timed. May be NULL.
  * @touch: read an item as its next user would; the sum keeps it from vanishing
  * @check: compare patched code with its oracle over many small inputs, for
  *	   --check; negative, with a text, at the first that differs. May be NULL.
@@ -141,8 +146,11 @@ struct hosted_bench {
 	unsigned int nr_limits;
 	void (*setup)(void *image, unsigned long bytes);
 	int (*select)(const char *setting);
+	void (*prepare)(const struct hosted_case *c, enum hosted_side side,
+			unsigned long items);
 	void (*run)(const struct hosted_case *c, enum hosted_side side,
 		    unsigned long items);
+	void (*collect)(const struct hosted_case *c, unsigned long items);
 	unsigned long (*touch)(const void *item);
 	int (*check)(struct hosted_check *check);
 	int check_first;
@@ -191,6 +199,12 @@ void *hosted_device_zone(unsigned int nid);
 void hosted_early_sections(int early);
 int hosted_sizeof_page(void);
 const char *hosted_release(void);
+
+/* kernel/memory.c: memory that kernel code may allocate. */
+void hosted_memory_init(unsigned long bytes);
+void hosted_allocations_fail(unsigned long after);
+unsigned long hosted_pages_used(void);
+unsigned long hosted_slabs_used(void);
 
 /*
  * kernel/stubs.c: what kernel code asks of the functions that stand for the rest

@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Mapping of contiguous memory in batches: by vmap(), whose pages may follow
+ * each other by luck or because they were allocated so; by vmalloc() with huge
+ * pages; by ioremap().
+ *
+ * One pass over the pages and one over the page table. At each place the walk
+ * looks at the pages themselves, which costs a scattered array one comparison a
+ * page and finds every run, wherever it begins. Compound pages are not trusted:
+ * the array may hold their parts in any order.
+ */
+
+#include "vmap_internal.h"
+
+/*
+ * Within so many pages, aligned, pfn_valid() has one answer and neighbours in
+ * memory are neighbours in the memmap.
+ */
+#if defined(CONFIG_SPARSEMEM_VMEMMAP)
+#define VMAP_UNIT	PAGES_PER_SUBSECTION
+#elif defined(CONFIG_SPARSEMEM)
+#define VMAP_UNIT	PAGES_PER_SECTION
+#else
+#define VMAP_UNIT	1UL
+#endif
+
+#define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
+
+/**
+ * struct vmap_walk - one pass over an array of pages
+ * @pages: the next to be mapped
+ * @prot: of the mapping
+ * @max_shift: no leaf may be larger
+ * @known_shift: the caller knows that aligned blocks of the array, of this
+ *	size, are aligned and contiguous in memory
+ * @steps: what may be done in batches
+ * @mask: levels of the page table that were changed
+ */
+struct vmap_walk {
+	struct page **pages;
+	pgprot_t prot;
+	unsigned int max_shift;
+	unsigned int known_shift;
+	unsigned int steps;
+	pgtbl_mod_mask mask;
+};
+
+/* How many of the next @max pages, the first included, follow each other. */
+static __always_inline unsigned long vmap_run(struct page **pages, unsigned long max)
+{
+	const struct page *page = pages[0];
+	unsigned long nr;
+
+	for (nr = 1; nr < max; nr++) {
+		if (pages[nr] != page + nr)
+			break;
+	}
+
+	return nr;
+}
+
+static bool vmap_ptes_none(pte_t *pte, unsigned long nr)
+{
+	for (; nr; nr--, pte++) {
+		if (!pte_none(ptep_get(pte)))
+			return false;
+	}
+
+	return true;
+}
+
+/* Whether the next @nr pages can be mapped by one leaf. */
+static bool vmap_is_block(const struct vmap_walk *walk, unsigned long nr)
+{
+	struct page **pages = walk->pages;
+	unsigned long pfn, i;
+
+	if (!pages[0])
+		return false;
+	if (walk->known_shift >= PAGE_SHIFT + ilog2(nr))
+		return true;
+
+	pfn = page_to_pfn(pages[0]);
+	if (!IS_ALIGNED(pfn, nr))
+		return false;
+	/* Tells blocks from pages that only begin like one, at no cost. */
+	if ((walk->steps & VMAP_DETECT) && pages[nr - 1] != pages[0] + (nr - 1))
+		return false;
+	for (i = 0; i < nr; i += VMAP_UNIT) {
+		if (!pfn_valid(pfn + i))
+			return false;
+	}
+
+	return vmap_run(pages, nr) == nr;
+}
+
+static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
+			 unsigned long end)
+{
+	struct page **pages = walk->pages;
+	pte_t *pte;
+	int err = 0;
+
+	pte = pte_alloc_kernel_track(pmd, addr, &walk->mask);
+	if (!pte)
+		return -ENOMEM;
+
+	vmap_lazy_mmu_enable();
+
+	do {
+		struct page *page = *pages;
+		unsigned long pfn, nr;
+
+		if (WARN_ON(!page)) {
+			err = -EINVAL;
+			break;
+		}
+		pfn = page_to_pfn(page);
+		if (WARN_ON(!pfn_valid(pfn))) {
+			err = -EINVAL;
+			break;
+		}
+		nr = vmap_run(pages, min((end - addr) >> PAGE_SHIFT,
+					 VMAP_UNIT - pfn % VMAP_UNIT));
+		if (WARN_ON(!vmap_ptes_none(pte, nr))) {
+			err = -EBUSY;
+			break;
+		}
+
+		set_ptes(&init_mm, addr, pte, mk_pte(page, walk->prot), nr);
+		pages += nr;
+		pte += nr;
+		addr += nr << PAGE_SHIFT;
+	} while (addr != end);
+
+	vmap_lazy_mmu_disable();
+	walk->pages = pages;
+	walk->mask |= PGTBL_PTE_MODIFIED;
+
+	return err;
+}
+
+static int vmap_walk_pmd(struct vmap_walk *walk, pud_t *pud, unsigned long addr,
+			 unsigned long end)
+{
+	unsigned long next;
+	pmd_t *pmd;
+	int err;
+
+	pmd = pmd_alloc_track(&init_mm, pud, addr, &walk->mask);
+	if (!pmd)
+		return -ENOMEM;
+
+	do {
+		next = pmd_addr_end(addr, end);
+
+		if (walk->max_shift >= PMD_SHIFT && next - addr == PMD_SIZE &&
+		    vmap_is_block(walk, VMAP_PMD_PAGES) &&
+		    vmap_try_huge_pmd(pmd, addr, next, page_to_phys(*walk->pages),
+				      walk->prot, walk->max_shift)) {
+			walk->mask |= PGTBL_PMD_MODIFIED;
+			walk->pages += VMAP_PMD_PAGES;
+			continue;
+		}
+
+		err = vmap_walk_pte(walk, pmd, addr, next);
+		if (err)
+			return err;
+	} while (pmd++, addr = next, addr != end);
+
+	return 0;
+}
+
+static int vmap_walk_pud(struct vmap_walk *walk, p4d_t *p4d, unsigned long addr,
+			 unsigned long end)
+{
+	unsigned long next;
+	pud_t *pud;
+	int err;
+
+	pud = pud_alloc_track(&init_mm, p4d, addr, &walk->mask);
+	if (!pud)
+		return -ENOMEM;
+
+	do {
+		next = pud_addr_end(addr, end);
+		err = vmap_walk_pmd(walk, pud, addr, next);
+		if (err)
+			return err;
+	} while (pud++, addr = next, addr != end);
+
+	return 0;
+}
+
+static int vmap_walk_p4d(struct vmap_walk *walk, pgd_t *pgd, unsigned long addr,
+			 unsigned long end)
+{
+	unsigned long next;
+	p4d_t *p4d;
+	int err;
+
+	p4d = p4d_alloc_track(&init_mm, pgd, addr, &walk->mask);
+	if (!p4d)
+		return -ENOMEM;
+
+	do {
+		next = p4d_addr_end(addr, end);
+		err = vmap_walk_pud(walk, p4d, addr, next);
+		if (err)
+			return err;
+	} while (p4d++, addr = next, addr != end);
+
+	return 0;
+}
+
+static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long end)
+{
+	unsigned long addr = start, next;
+	pgd_t *pgd = pgd_offset_k(addr);
+	int err;
+
+	do {
+		next = pgd_addr_end(addr, end);
+		if (pgd_bad(*pgd))
+			walk->mask |= PGTBL_PGD_MODIFIED;
+		err = vmap_walk_p4d(walk, pgd, addr, next);
+		if (err)
+			break;
+	} while (pgd++, addr = next, addr != end);
+
+	if (walk->mask & ARCH_PAGE_TABLE_SYNC_MASK)
+		arch_sync_kernel_mappings(start, end);
+
+	return err;
+}
+
+/*
+ * Whether a mapping by vmap() may have leafs above the PTE. set_memory_*() of
+ * riscv changes the whole of a leaf when it is asked for a page of it.
+ */
+static bool vmap_may_be_huge(unsigned int steps, pgprot_t prot)
+{
+	return (steps & VMAP_PMD) && !IS_ENABLED(CONFIG_RISCV) &&
+	       vmap_huge_allowed() && arch_vmap_pmd_supported(prot);
+}
+
+/**
+ * vmap_get_area - find address space for vmap()
+ * @size: of the mapping
+ * @flags: VM_MAP and the like
+ * @prot: of the mapping
+ * @pages: what will be mapped, @size of it
+ * @caller: of vmap()
+ *
+ * Asks for address space that is aligned for large leafs, if the pages begin
+ * with a block that is worth it. Where there is none, any address will do.
+ *
+ * Context: process context, may sleep.
+ * Return: the area, or NULL if no address space is left.
+ */
+struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
+				pgprot_t prot, struct page **pages,
+				const void *caller)
+{
+	const struct vmap_walk walk = {
+		.pages = pages,
+		.steps = vmap_steps(),
+	};
+	struct vm_struct *area;
+
+	if (size >= PMD_SIZE && vmap_may_be_huge(walk.steps, prot) &&
+	    vmap_is_block(&walk, VMAP_PMD_PAGES)) {
+		area = __get_vm_area_node(size, PMD_SIZE, PAGE_SHIFT, flags,
+					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
+					  GFP_KERNEL | __GFP_NOWARN, caller);
+		if (area)
+			return area;
+	}
+
+	return get_vm_area_caller(size, flags, caller);
+}
+
+/**
+ * vmap_map_pages - map the pages of vmap()
+ * @addr: start of the area
+ * @end: end of the mapping
+ * @prot: of the mapping
+ * @pages: to be mapped, in this order
+ *
+ * - Every page is mapped at its place, whatever leafs are used for it.
+ * - A leaf above the PTE is used for pages that follow each other only. The
+ *   mapping must be removed as a whole.
+ *
+ * Context: process context, may sleep.
+ * Return: 0; -EINVAL for a page that is none, -EBUSY where something is mapped
+ * already, -ENOMEM. After an error a part may be mapped.
+ */
+int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
+		   struct page **pages)
+{
+	struct vmap_walk walk = {
+		.pages = pages,
+		.prot = prot,
+		.max_shift = PAGE_SHIFT,
+		.steps = vmap_steps(),
+	};
+	int err;
+
+	/* Shadow pages are not contiguous where these are. */
+	err = vmap_kmsan_map(addr, end, prot, pages);
+	if (!err && walk.steps) {
+		if (vmap_may_be_huge(walk.steps, prot))
+			walk.max_shift = PMD_SHIFT;
+		err = vmap_walk(&walk, addr, end);
+	} else if (!err) {
+		err = __vmap_pages_range_noflush(addr, end, prot, pages, PAGE_SHIFT);
+	}
+	flush_cache_vmap(addr, end);
+
+	return err;
+}
