@@ -51,16 +51,41 @@ static __always_inline unsigned long vmap_run(struct page **pages, unsigned long
 	const struct page *page = pages[0];
 	unsigned long nr;
 
-	for (nr = 1; nr < max; nr++) {
-		if (pages[nr] != page + nr)
-			break;
+	/* Straight-line, since the loop costs more than what it looks at. */
+	for (nr = 0; nr + 8 <= max; nr += 8, pages += 8, page += 8) {
+		if (pages[0] != page + 0)
+			return nr;
+		if (pages[1] != page + 1)
+			return nr + 1;
+		if (pages[2] != page + 2)
+			return nr + 2;
+		if (pages[3] != page + 3)
+			return nr + 3;
+		if (pages[4] != page + 4)
+			return nr + 4;
+		if (pages[5] != page + 5)
+			return nr + 5;
+		if (pages[6] != page + 6)
+			return nr + 6;
+		if (pages[7] != page + 7)
+			return nr + 7;
+	}
+	while (nr < max && *pages == page) {
+		pages++;
+		page++;
+		nr++;
 	}
 
 	return nr;
 }
 
-static bool vmap_ptes_none(pte_t *pte, unsigned long nr)
+static __always_inline bool vmap_ptes_none(pte_t *pte, unsigned long nr)
 {
+	for (; nr >= 4; nr -= 4, pte += 4) {
+		if (!vmap_none4(ptep_get(pte), ptep_get(pte + 1),
+				ptep_get(pte + 2), ptep_get(pte + 3)))
+			return false;
+	}
 	for (; nr; nr--, pte++) {
 		if (!pte_none(ptep_get(pte)))
 			return false;
@@ -94,12 +119,35 @@ static bool vmap_is_block(const struct vmap_walk *walk, unsigned long nr)
 	return vmap_run(pages, nr) == nr;
 }
 
+/*
+ * Map the pages that follow each other, from *@pages on and at most @max.
+ *
+ * Return: how many, or 0 where something is mapped already.
+ */
+static noinline unsigned long vmap_map_run(struct page **pages, pgprot_t prot,
+					   unsigned long addr, pte_t *pte,
+					   unsigned long max)
+{
+	unsigned long unit = VMAP_UNIT - page_to_pfn(*pages) % VMAP_UNIT;
+	unsigned long nr = vmap_run(pages, min(max, unit));
+
+	if (!vmap_ptes_none(pte, nr))
+		return 0;
+
+	arch_vmap_set_ptes(addr, pte, mk_pte(*pages, prot), nr);
+
+	return nr;
+}
+
+
 static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 			 unsigned long end)
 {
+	unsigned long i = 0, nr, last = ((end - addr) >> PAGE_SHIFT) - 1;
+	pte_t zero = pfn_pte(0, walk->prot);
 	struct page **pages = walk->pages;
-	pte_t *pte;
 	int err = 0;
+	pte_t *pte;
 
 	pte = pte_alloc_kernel_track(pmd, addr, &walk->mask);
 	if (!pte)
@@ -108,33 +156,37 @@ static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 	vmap_lazy_mmu_enable();
 
 	do {
-		struct page *page = *pages;
-		unsigned long pfn, nr;
+		struct page *page = pages[i];
+		unsigned long pfn = page_to_pfn(page);
 
-		if (WARN_ON(!page)) {
+		if (WARN_ON(!page) || WARN_ON(!pfn_valid(pfn))) {
 			err = -EINVAL;
 			break;
 		}
-		pfn = page_to_pfn(page);
-		if (WARN_ON(!pfn_valid(pfn))) {
-			err = -EINVAL;
-			break;
+
+		if (i < last && pages[i + 1] == page + 1) {
+			nr = vmap_map_run(pages + i, walk->prot,
+					  addr + i * PAGE_SIZE, pte + i,
+					  last - i + 1);
+			if (WARN_ON(!nr)) {
+				err = -EBUSY;
+				break;
+			}
+			i += nr;
+			continue;
 		}
-		nr = vmap_run(pages, min((end - addr) >> PAGE_SHIFT,
-					 VMAP_UNIT - pfn % VMAP_UNIT));
-		if (WARN_ON(!vmap_ptes_none(pte, nr))) {
+
+		if (WARN_ON(!pte_none(ptep_get(pte + i)))) {
 			err = -EBUSY;
 			break;
 		}
-
-		set_ptes(&init_mm, addr, pte, mk_pte(page, walk->prot), nr);
-		pages += nr;
-		pte += nr;
-		addr += nr << PAGE_SHIFT;
-	} while (addr != end);
+		set_pte_at(&init_mm, addr + i * PAGE_SIZE, pte + i,
+			   arch_vmap_pte(page, walk->prot, zero));
+		i++;
+	} while (i <= last);
 
 	vmap_lazy_mmu_disable();
-	walk->pages = pages;
+	walk->pages += i;
 	walk->mask |= PGTBL_PTE_MODIFIED;
 
 	return err;

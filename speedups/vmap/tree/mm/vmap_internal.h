@@ -15,6 +15,7 @@
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/moduleparam.h>
+#include <linux/page_table_check.h>
 #include <linux/pgtable.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -24,6 +25,8 @@
 #include "pgalloc-track.h"
 #include "vmap.h"
 #include "vmap_compat.h"
+
+#include <asm/vmap.h>
 
 /* What may be done in batches; a method is a set of these. */
 #define VMAP_RUNS	BIT(0)	/* PTEs of contiguous pages are written together */
