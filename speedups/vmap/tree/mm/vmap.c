@@ -82,7 +82,7 @@ static __always_inline unsigned long vmap_run(struct page **pages, unsigned long
 static __always_inline bool vmap_ptes_none(pte_t *pte, unsigned long nr)
 {
 	for (; nr >= 4; nr -= 4, pte += 4) {
-		if (!vmap_none4(ptep_get(pte), ptep_get(pte + 1),
+		if (!arch_vmap_none4(ptep_get(pte), ptep_get(pte + 1),
 				ptep_get(pte + 2), ptep_get(pte + 3)))
 			return false;
 	}
@@ -124,9 +124,9 @@ static bool vmap_is_block(const struct vmap_walk *walk, unsigned long nr)
  *
  * Return: how many, or 0 where something is mapped already.
  */
-static noinline unsigned long vmap_map_run(struct page **pages, pgprot_t prot,
-					   unsigned long addr, pte_t *pte,
-					   unsigned long max)
+static noinline unsigned long vmap_map_run(const struct vmap_walk *walk,
+					   struct page **pages, unsigned long addr,
+					   pte_t *pte, unsigned long max)
 {
 	unsigned long unit = VMAP_UNIT - page_to_pfn(*pages) % VMAP_UNIT;
 	unsigned long nr = vmap_run(pages, min(max, unit));
@@ -134,7 +134,8 @@ static noinline unsigned long vmap_map_run(struct page **pages, pgprot_t prot,
 	if (!vmap_ptes_none(pte, nr))
 		return 0;
 
-	arch_vmap_set_ptes(addr, pte, mk_pte(*pages, prot), nr);
+	arch_vmap_set_ptes(addr, pte, mk_pte(*pages, walk->prot), nr,
+			   walk->max_shift);
 
 	return nr;
 }
@@ -165,9 +166,8 @@ static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 		}
 
 		if (i < last && pages[i + 1] == page + 1) {
-			nr = vmap_map_run(pages + i, walk->prot,
-					  addr + i * PAGE_SIZE, pte + i,
-					  last - i + 1);
+			nr = vmap_map_run(walk, pages + i, addr + i * PAGE_SIZE,
+					  pte + i, last - i + 1);
 			if (WARN_ON(!nr)) {
 				err = -EBUSY;
 				break;
@@ -181,7 +181,7 @@ static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 			break;
 		}
 		set_pte_at(&init_mm, addr + i * PAGE_SIZE, pte + i,
-			   arch_vmap_pte(page, walk->prot, zero));
+			   arch_vmap_pte(page, pfn, walk->prot, zero));
 		i++;
 	} while (i <= last);
 
@@ -370,4 +370,69 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 	flush_cache_vmap(addr, end);
 
 	return err;
+}
+
+/**
+ * vmap_map_blocks - map the pages of a huge vmalloc()
+ * @addr: start of the mapping
+ * @end: end of the mapping
+ * @prot: of the mapping
+ * @pages: to be mapped, in this order
+ * @page_shift: the pages are contiguous, and aligned, in blocks of this size
+ *
+ * Leafs are as large as @page_shift at most, and the mapping must be removed in
+ * whole blocks.
+ *
+ * Context: process context, may sleep.
+ * Return: as vmap_map_pages().
+ */
+int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
+		    struct page **pages, unsigned int page_shift)
+{
+	struct vmap_walk walk = {
+		.pages = pages,
+		.prot = prot,
+		.max_shift = page_shift,
+		.known_shift = page_shift,
+		.steps = vmap_steps(),
+	};
+
+	return vmap_walk(&walk, addr, end);
+}
+
+/**
+ * vmap_map_range - map contiguous physical addresses with one table of PTEs
+ * @pmd: entry that the table hangs on, or will hang on
+ * @addr: start of the mapping
+ * @end: end of the mapping, in the same table
+ * @phys_addr: start of what is mapped, with or without a memmap
+ * @prot: of the mapping
+ * @max_page_shift: no leaf may be larger
+ * @mask: levels of the page table that were changed
+ *
+ * Context: process context, may sleep.
+ * Return: whether all is mapped. If not, nothing is, and the slow path will find
+ * out why.
+ */
+bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
+		    phys_addr_t phys_addr, pgprot_t prot,
+		    unsigned int max_page_shift, pgtbl_mod_mask *mask)
+{
+	unsigned long nr = (end - addr) >> PAGE_SHIFT;
+	pte_t *pte;
+
+	if (!vmap_steps())
+		return false;
+
+	pte = pte_alloc_kernel_track(pmd, addr, mask);
+	if (!pte || !vmap_ptes_none(pte, nr))
+		return false;
+
+	vmap_lazy_mmu_enable();
+	arch_vmap_set_ptes(addr, pte, pfn_pte(PHYS_PFN(phys_addr), prot), nr,
+			   max_page_shift);
+	vmap_lazy_mmu_disable();
+	*mask |= PGTBL_PTE_MODIFIED;
+
+	return true;
 }

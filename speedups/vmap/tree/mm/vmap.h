@@ -16,11 +16,12 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 		   struct page **pages);
 int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		    struct page **pages, unsigned int page_shift);
-int vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
-		   phys_addr_t phys_addr, pgprot_t prot,
-		   unsigned int max_page_shift, pgtbl_mod_mask *mask);
+bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
+		    phys_addr_t phys_addr, pgprot_t prot,
+		    unsigned int max_page_shift, pgtbl_mod_mask *mask);
 
 /* mm/vmap_method.c */
+unsigned int vmap_steps(void);
 int vmap_set_method(const char *name);
 const char *vmap_method(void);
 

@@ -33,6 +33,4 @@
 #define VMAP_PMD	BIT(1)	/* vmap() may use PMD leafs, and aligns for them */
 #define VMAP_DETECT	BIT(2)	/* the last page of a would-be block is asked first */
 
-unsigned int vmap_steps(void);
-
 #endif /* _MM_VMAP_INTERNAL_H */

@@ -27,7 +27,7 @@ static const struct vmap_method *vmap_chosen = &vmap_methods[0];
  */
 unsigned int vmap_steps(void)
 {
-	return READ_ONCE(vmap_chosen)->steps;
+	return ARCH_VMAP_BATCHES ? READ_ONCE(vmap_chosen)->steps : 0;
 }
 
 /**
