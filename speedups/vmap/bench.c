@@ -1,76 +1,92 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Workloads for vmap() and its relatives. */
+/*
+ * Workloads for vmap(), huge vmalloc() and ioremap(), and for what takes their
+ * mappings away again. Page tables are there already when the timed part begins,
+ * as they are in a kernel that has been up for a while: the same side has mapped
+ * and unmapped the same before.
+ */
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
 
 #include "hosted.h"
+#include "arrays.h"
 #include "check.h"
+#include "space.h"
 
 #define PAGES_100M	25600UL
-/* Memory that is mapped lies here; it has no descriptors that could be read. */
-#define FIRST_PFN	0x1000000UL
-#define MEMORY		(256UL << 20)
+#define PAGES_16M	4096UL
+#define PAGES_2M	512UL
+#define PAGES_1M	256UL
+/* Page tables and areas: enough for 4 million pages. */
+#define MEMORY		(64UL << 20)
+/* Where no area is: the mapping alone is timed there. */
+#define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
 
-enum vmap_action { VMAP, VUNMAP };
+enum vmap_kind { AREA, BLOCKS, DEVICE };
 
+/**
+ * struct vmap_case - what is mapped, and how
+ * @kind: vmap(); blocks by huge vmalloc(), mapping only; ioremap()
+ * @unmap: the unmapping is timed
+ * @fill: the pages of AREA and BLOCKS
+ * @shift: of BLOCKS
+ * @phys: of DEVICE
+ */
 struct vmap_case {
-	enum vmap_action action;
-	void (*fill)(struct page **pages, unsigned long nr);
+	enum vmap_kind kind;
+	bool unmap;
+	arrays_fn *fill;
+	unsigned int shift;
+	phys_addr_t phys;
 };
 
-static unsigned long vmap_random(unsigned long *state)
-{
-	*state = *state * 6364136223846793005UL + 1442695040888963407UL;
-	return *state >> 33;
-}
+#define CASE(name, ...)							\
+static const struct vmap_case map_##name = { __VA_ARGS__ };		\
+static const struct vmap_case unmap_##name = { __VA_ARGS__, .unmap = true }
 
-static void fill_scattered(struct page **pages, unsigned long nr)
-{
-	unsigned long state = 1, i, j;
-
-	for (i = 0; i < nr; i++)
-		pages[i] = pfn_to_page(FIRST_PFN + 2 * i);
-	for (i = nr - 1; i; i--) {
-		j = vmap_random(&state) % (i + 1);
-		swap(pages[i], pages[j]);
-	}
-}
-
-/* Blocks of 2^@order pages, no two of which follow each other. */
-static void fill_blocks(struct page **pages, unsigned long nr, unsigned int order)
-{
-	unsigned long i, block;
-
-	for (i = 0; i < nr; i++) {
-		block = i >> order;
-		pages[i] = pfn_to_page(FIRST_PFN + ((2 * block) << order) + i % (1UL << order));
-	}
-}
-
-static void fill_order8(struct page **pages, unsigned long nr)
-{
-	fill_blocks(pages, nr, 8);
-}
-
-static void fill_order9(struct page **pages, unsigned long nr)
-{
-	fill_blocks(pages, nr, 9);
-}
-
-static const struct vmap_case scattered = { VMAP, fill_scattered };
-static const struct vmap_case order8 = { VMAP, fill_order8 };
-static const struct vmap_case order9 = { VMAP, fill_order9 };
-static const struct vmap_case un_scattered = { VUNMAP, fill_scattered };
-static const struct vmap_case un_order9 = { VUNMAP, fill_order9 };
+CASE(scattered,	AREA, .fill = arrays_scattered);
+CASE(order0,	AREA, .fill = arrays_order0);
+CASE(order4,	AREA, .fill = arrays_order4);
+CASE(order8,	AREA, .fill = arrays_order8);
+CASE(order9,	AREA, .fill = arrays_order9);
+CASE(mixed,	AREA, .fill = arrays_mixed);
+CASE(lowalign,	AREA, .fill = arrays_lowalign);
+CASE(swapped,	AREA, .fill = arrays_swapped);
+CASE(one,	AREA, .fill = arrays_scattered);
+CASE(small,	BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT);
+CASE(huge,	BLOCKS, .fill = arrays_order9, .shift = PMD_SHIFT);
+CASE(device,	DEVICE, .phys = 0xfd000000);
+CASE(odd,	DEVICE, .phys = 0xfd001000);
 
 static const struct hosted_case vmap_cases[] = {
-	{ "vmap-@-scattered",	"steady, order 0",	PAGES_100M, 0, 0, &scattered },
-	{ "vmap-@-order8",	"steady, 1 MiB blocks",	PAGES_100M, 0, 0, &order8 },
-	{ "vmap-@-order9",	"steady, 2 MiB blocks",	PAGES_100M, 0, 0, &order9 },
-	{ "vunmap-@-scattered",	"steady, order 0",	PAGES_100M, 0, 0, &un_scattered },
-	{ "vunmap-@-order9",	"steady, 2 MiB blocks",	PAGES_100M, 0, 0, &un_order9 },
+	{ "vmap-@-scattered",	"order 0",		PAGES_100M, 0, 0, &map_scattered },
+	{ "vmap-@-order0",	"runs of 1 to 63",	PAGES_100M, 0, 0, &map_order0 },
+	{ "vmap-@-order4",	"64 KiB blocks",	PAGES_100M, 0, 0, &map_order4 },
+	{ "vmap-@-order8",	"1 MiB blocks",		PAGES_100M, 0, 0, &map_order8 },
+	{ "vmap-@-order9",	"2 MiB blocks",		PAGES_100M, 0, 0, &map_order9 },
+	{ "vmap-@-mixed",	"orders 8, 4, 0",	PAGES_100M, 0, 0, &map_mixed },
+	{ "vmap-@-lowalign",	"one run, 64 KiB aligned", PAGES_100M, 0, 0, &map_lowalign },
+	{ "vmap-@-swapped",	"2 MiB, 2 exchanged",	PAGES_100M, 0, 0, &map_swapped },
+	{ "vmap-@-page",	"one page",		1, 0, HOSTED_FIXED, &map_one },
+	{ "vmalloc-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &map_small },
+	{ "vmalloc-@",		"mapping only, huge",	PAGES_16M, 0, HOSTED_FIXED, &map_huge },
+	{ "ioremap-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &map_device },
+	{ "ioremap-@-odd",	"mapping only, 4 KiB aligned", PAGES_2M, 0, HOSTED_FIXED, &map_odd },
+	{ "vunmap-@-scattered",	"order 0",		PAGES_100M, 0, 0, &unmap_scattered },
+	{ "vunmap-@-order0",	"runs of 1 to 63",	PAGES_100M, 0, 0, &unmap_order0 },
+	{ "vunmap-@-order4",	"64 KiB blocks",	PAGES_100M, 0, 0, &unmap_order4 },
+	{ "vunmap-@-order8",	"1 MiB blocks",		PAGES_100M, 0, 0, &unmap_order8 },
+	{ "vunmap-@-order9",	"2 MiB blocks",		PAGES_100M, 0, 0, &unmap_order9 },
+	{ "vunmap-@-mixed",	"orders 8, 4, 0",	PAGES_100M, 0, 0, &unmap_mixed },
+	{ "vunmap-@-lowalign",	"one run, 64 KiB aligned", PAGES_100M, 0, 0, &unmap_lowalign },
+	{ "vunmap-@-swapped",	"2 MiB, 2 exchanged",	PAGES_100M, 0, 0, &unmap_swapped },
+	{ "vunmap-@-page",	"one page",		1, 0, HOSTED_FIXED, &unmap_one },
+	{ "vfree-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &unmap_small },
+	{ "vfree-@",		"mapping only, huge",	PAGES_16M, 0, HOSTED_FIXED, &unmap_huge },
+	{ "iounmap-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &unmap_device },
+	{ "iounmap-@-odd",	"mapping only, 4 KiB aligned", PAGES_2M, 0, HOSTED_FIXED, &unmap_odd },
 };
 
 static const struct hosted_variant vmap_variants[] = {
@@ -84,24 +100,30 @@ static const struct hosted_variant vmap_variants[] = {
 
 static u64 *vmap_image;
 static struct page **vmap_pages;
-static const struct vmap_case *vmap_filled;
-static void *vmap_address;
-/* Whose area is mapped; each side of each layout has an address space of its own. */
-static enum hosted_side vmap_owner = HOSTED_SIDES;
-static unsigned int vmap_owner_layout;
+
+/* What vmap_pages holds. */
+static struct {
+	arrays_fn *fill;
+	unsigned long items;
+} vmap_filled;
+
+/* What is mapped, and by whom; nothing when @c is NULL. */
+static struct {
+	const struct vmap_case *c;
+	enum hosted_side side;
+	unsigned int layout;
+	unsigned long addr;
+	unsigned long bytes;
+} vmap_mapped;
+
+/* Where it was mapped last, which is where the image is taken from. */
+static unsigned long vmap_address;
 
 static void vmap_setup(void *image, unsigned long bytes)
 {
-	unsigned int side;
-
 	vmap_image = image;
 	vmap_pages = hosted_arena(bytes);
-	hosted_memory_init(MEMORY);
-	hosted_early_sections(1);
-	for (hosted_layout = 0; hosted_layout < HOSTED_LAYOUTS; hosted_layout++) {
-		for (side = 0; side < HOSTED_SIDES; side++)
-			HOSTED_CALL(vmalloc_init, side);
-	}
+	space_init(MEMORY);
 }
 
 static int vmap_select(const char *setting)
@@ -109,87 +131,86 @@ static int vmap_select(const char *setting)
 	return HOSTED_CALL_EXTRA(vmap_set_method, setting);
 }
 
-static void vmap_map(enum hosted_side side, unsigned long items)
+static void vmap_map(const struct vmap_case *c, enum hosted_side side, unsigned long items)
 {
-	vmap_address = HOSTED_CALL(vmap, side, vmap_pages, items, VM_MAP, PAGE_KERNEL);
-	if (!vmap_address)
-		hosted_die("vmap() failed");
-	vmap_owner = side;
-	vmap_owner_layout = hosted_layout;
+	unsigned long addr = BARE_ADDRESS, bytes = items * PAGE_SIZE;
+	int err = 0;
+
+	switch (c->kind) {
+	case AREA:
+		addr = (unsigned long)HOSTED_CALL(vmap, side, vmap_pages, items, VM_MAP,
+						  PAGE_KERNEL);
+		err = !addr;
+		break;
+	case BLOCKS:
+		err = HOSTED_CALL(__vmap_pages_range_noflush, side, addr, addr + bytes,
+				  PAGE_KERNEL, vmap_pages, c->shift);
+		break;
+	case DEVICE:
+		err = HOSTED_CALL(vmap_page_range, side, addr, addr + bytes, c->phys,
+				  PAGE_KERNEL_IO);
+		break;
+	}
+	if (err)
+		hosted_die("the mapping failed");
+	vmap_mapped.c = c;
+	vmap_mapped.side = side;
+	vmap_mapped.layout = hosted_layout;
+	vmap_mapped.addr = addr;
+	vmap_mapped.bytes = bytes;
+	vmap_address = addr;
 }
 
 static void vmap_unmap(void)
 {
-	vunmap_of[vmap_owner_layout][vmap_owner](vmap_address);
-	vmap_owner = HOSTED_SIDES;
-}
+	const struct vmap_case *c = vmap_mapped.c;
+	unsigned long addr = vmap_mapped.addr;
 
-static void vmap_purge(enum hosted_side side)
-{
-	HOSTED_CALL(vm_unmap_aliases, side);
-}
-
-/*
- * What an address is translated to, with its attributes as a PTE has them, and
- * 0 where nothing is mapped: the same whatever leaf it is in.
- */
-u64 vmap_translate(unsigned long addr)
-{
-	pgd_t *pgd = pgd_offset_pgd(init_mm.pgd, addr);
-	p4d_t *p4d;
-	pud_t *pud;
-	pmd_t *pmd;
-
-	if (pgd_none(*pgd))
-		return 0;
-	p4d = p4d_offset(pgd, addr);
-	if (p4d_none(*p4d))
-		return 0;
-	pud = pud_offset(p4d, addr);
-	if (pud_none(*pud))
-		return 0;
-	pmd = pmd_offset(pud, addr);
-	if (pmd_none(*pmd))
-		return 0;
-	if (pmd_leaf(*pmd))
-		return pmd_pfn(*pmd) * PAGE_SIZE + (addr & ~PMD_MASK) +
-		       protval_large_2_4k(pmd_flags(*pmd) & ~_PAGE_PSE);
-	return pte_val(*pte_offset_kernel(pmd, addr));
-}
-
-static void vmap_run(const struct hosted_case *c, enum hosted_side side, unsigned long items)
-{
-	const struct vmap_case *work = c->data;
-
-	if (work->action == VMAP)
-		vmap_map(side, items);
+	if (c->kind == AREA)
+		vunmap_of[vmap_mapped.layout][vmap_mapped.side]((void *)addr);
 	else
-		vmap_unmap();
+		vunmap_range_of[vmap_mapped.layout][vmap_mapped.side](addr,
+								      addr + vmap_mapped.bytes);
+	vmap_mapped.c = NULL;
 }
 
 static void vmap_prepare(const struct hosted_case *c, enum hosted_side side, unsigned long items)
 {
 	const struct vmap_case *work = c->data;
 
-	if (vmap_filled != work) {
+	if (work->fill && (vmap_filled.fill != work->fill || vmap_filled.items != items)) {
 		work->fill(vmap_pages, items);
-		vmap_filled = work;
+		vmap_filled.fill = work->fill;
+		vmap_filled.items = items;
 	}
-	if (vmap_owner != HOSTED_SIDES)
+
+	if (vmap_mapped.c)
 		vmap_unmap();
-	vmap_map(side, items);
+	vmap_map(work, side, items);
 	vmap_unmap();
-	vmap_purge(side);
-	if (work->action == VUNMAP)
-		vmap_map(side, items);
+	/* Addresses are free again, and the next area is where this one was. */
+	HOSTED_CALL(vm_unmap_aliases, side);
+	if (work->unmap)
+		vmap_map(work, side, items);
+}
+
+static void vmap_run(const struct hosted_case *c, enum hosted_side side, unsigned long items)
+{
+	const struct vmap_case *work = c->data;
+
+	if (work->unmap)
+		vmap_unmap();
+	else
+		vmap_map(work, side, items);
 }
 
 static void vmap_collect(const struct hosted_case *c, unsigned long items)
 {
+	enum space_leaf leaf;
 	unsigned long i;
 
 	for (i = 0; i < items; i++)
-		vmap_image[i] = vmap_translate((unsigned long)vmap_address + i * PAGE_SIZE);
+		vmap_image[i] = space_translate(vmap_address + i * PAGE_SIZE, &leaf);
 }
 
 const struct hosted_bench hosted_bench = {
@@ -206,4 +227,5 @@ const struct hosted_bench hosted_bench = {
 	.prepare	= vmap_prepare,
 	.run		= vmap_run,
 	.collect	= vmap_collect,
+	.check		= vmap_check,
 };
