@@ -202,7 +202,7 @@ const char *hosted_release(void);
 
 /* kernel/memory.c: memory that kernel code may allocate. */
 void hosted_memory_init(unsigned long bytes);
-void hosted_allocations_fail(unsigned long after);
+void hosted_allocations_fail(unsigned long after, unsigned long nr);
 unsigned long hosted_pages_used(void);
 unsigned long hosted_slabs_used(void);
 
@@ -231,6 +231,7 @@ void hosted_die(const char *what);
 unsigned long hosted_now_ns(void);
 int hosted_format(char *text, unsigned long room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+unsigned long hosted_warnings(int expected);
 void hosted_make_writable(const void *constant, unsigned long bytes);
 void *hosted_arena(unsigned long bytes);
 void hosted_single_step(void (*run)(void *data), void *data, struct hosted_trace *trace);

@@ -40,7 +40,7 @@ static char *hosted_memory, *hosted_memory_end;
 static struct page *hosted_free_pages;
 static void *hosted_free_slabs[HOSTED_SLAB_CLASSES];
 static unsigned long hosted_pages_in_use, hosted_slabs_in_use;
-static unsigned long hosted_allocations_left = ULONG_MAX;
+static unsigned long hosted_allocations_good, hosted_allocations_bad;
 
 /**
  * hosted_memory_init - give kernel code memory to allocate
@@ -68,11 +68,13 @@ void hosted_memory_init(unsigned long bytes)
 
 /**
  * hosted_allocations_fail - let kernel code run out of memory
- * @after: allocations that still succeed; ~0UL for all
+ * @after: allocations that still succeed
+ * @nr: how many fail behind them; 0 lets all succeed
  */
-void hosted_allocations_fail(unsigned long after)
+void hosted_allocations_fail(unsigned long after, unsigned long nr)
 {
-	hosted_allocations_left = after;
+	hosted_allocations_good = after;
+	hosted_allocations_bad = nr;
 }
 
 /* Pages and slab objects in use, to see what was not given back. */
@@ -88,11 +90,14 @@ unsigned long hosted_slabs_used(void)
 
 static bool hosted_may_allocate(void)
 {
-	if (!hosted_allocations_left)
-		return false;
-	if (hosted_allocations_left != ULONG_MAX)
-		hosted_allocations_left--;
-	return true;
+	if (!hosted_allocations_bad)
+		return true;
+	if (hosted_allocations_good) {
+		hosted_allocations_good--;
+		return true;
+	}
+	hosted_allocations_bad--;
+	return false;
 }
 
 static void *hosted_memory_get(unsigned long bytes, unsigned long align)
@@ -259,6 +264,12 @@ asm(".globl down_read_trylock\n"
     "up_read:\n"
     "mutex_lock:\n"
     "mutex_unlock: ret\n");
+
+/* Nobody has memory or addresses to give back, and nobody reads what is printed. */
+#define HOSTED_ZERO(fn)		asm(".globl " #fn "\n" #fn ": xor %eax, %eax\nret\n")
+
+HOSTED_ZERO(blocking_notifier_call_chain);
+HOSTED_ZERO(__printk_ratelimit);
 
 /* No TLB, no other page table, no statistics, nobody who wants memory back. */
 #define HOSTED_NOTHING(fn)	asm(".globl " #fn "\n" #fn ": ret\n")

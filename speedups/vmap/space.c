@@ -58,3 +58,52 @@ u64 space_translate(unsigned long addr, enum space_leaf *leaf)
 		*leaf = SPACE_PTE;
 	return pte;
 }
+
+static unsigned long mapped_ptes(pmd_t *pmd)
+{
+	pte_t *pte = (pte_t *)pmd_page_vaddr(*pmd);
+	unsigned long i, nr = 0;
+
+	for (i = 0; i < PTRS_PER_PTE; i++)
+		nr += !!pte_val(pte[i]);
+	return nr;
+}
+
+static unsigned long mapped_pmds(pud_t *pud)
+{
+	pmd_t *pmd = pud_pgtable(*pud);
+	unsigned long i, nr = 0;
+
+	for (i = 0; i < PTRS_PER_PMD; i++) {
+		if (pmd_leaf(pmd[i]))
+			nr += PTRS_PER_PTE;
+		else if (!pmd_none(pmd[i]))
+			nr += mapped_ptes(pmd + i);
+	}
+	return nr;
+}
+
+/* How many pages the page table maps, wherever they are. */
+unsigned long space_mapped(void)
+{
+	unsigned long i, j, nr = 0;
+	pud_t *pud;
+
+	for (i = 0; i < PTRS_PER_PGD; i++) {
+		/* pgd_none() has no opinion where there are four levels. */
+		if (!pgd_val(init_mm.pgd[i]))
+			continue;
+		pud = (pud_t *)pgd_page_vaddr(init_mm.pgd[i]);
+		for (j = 0; j < PTRS_PER_PUD; j++) {
+			if (!pud_none(pud[j]))
+				nr += mapped_pmds(pud + j);
+		}
+	}
+	return nr;
+}
+
+/* Begin with no tables below the first level, which are made anew. */
+void space_forget_tables(void)
+{
+	memset(init_mm.pgd, 0, PAGE_SIZE);
+}

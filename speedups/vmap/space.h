@@ -19,6 +19,7 @@ HOSTED_ENTRY(vmalloc_init);
 HOSTED_ENTRY(vmap);
 HOSTED_ENTRY(vunmap);
 HOSTED_ENTRY(vm_unmap_aliases);
+HOSTED_ENTRY(find_vm_area);
 HOSTED_ENTRY(__vmap_pages_range_noflush);
 HOSTED_ENTRY(vmap_page_range);
 HOSTED_ENTRY(vunmap_range);
@@ -29,5 +30,7 @@ enum space_leaf { SPACE_NONE, SPACE_PTE, SPACE_PMD };
 
 void space_init(unsigned long memory);
 u64 space_translate(unsigned long addr, enum space_leaf *leaf);
+unsigned long space_mapped(void);
+void space_forget_tables(void);
 
 #endif /* SPACE_H */
