@@ -72,6 +72,7 @@ bool poison_met(void *context, const char *at);
 
 /* measure.c */
 void row_select(const struct row *row);
+void row_prepare(const struct workload *w, const struct row *row);
 void row_run(const struct workload *w, const struct row *row);
 void measure(const struct plan *plan, const struct workload *w,
 	     const struct row *rows, unsigned int nr, uint64_t seed);

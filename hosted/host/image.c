@@ -75,7 +75,10 @@ static void render(const struct workload *w, const struct row *row, unsigned int
 	hosted_layout = nr % HOSTED_LAYOUTS;
 	image_poison(w);
 	row_select(row);
+	row_prepare(w, row);
 	row_run(w, row);
+	if (hosted_bench.collect)
+		hosted_bench.collect(w->c, w->items);
 }
 
 /* Describe the first difference between base and variant inside a chunk. */

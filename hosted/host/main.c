@@ -59,27 +59,32 @@ static void note_outcome(const struct workload *w)
 static void name_workload(struct workload *w)
 {
 	unsigned long mib = w->items * hosted_bench.item_memory >> 20;
+	const char *name = w->c->name, *at = strchr(name, '@');
+	char size[24];
 
-	if (!w->c->items || w->c->flags & HOSTED_FIXED)
-		snprintf(w->name, sizeof(w->name), "%s", w->c->name);
-	else if (mib && mib % 1024 == 0)
-		snprintf(w->name, sizeof(w->name), "%s-%luG", w->c->name, mib / 1024);
+	if (mib && mib % 1024 == 0)
+		snprintf(size, sizeof(size), "%luG", mib / 1024);
 	else if (mib && w->items * hosted_bench.item_memory % (1UL << 20) == 0)
-		snprintf(w->name, sizeof(w->name), "%s-%luM", w->c->name, mib);
+		snprintf(size, sizeof(size), "%luM", mib);
 	else
-		snprintf(w->name, sizeof(w->name), "%s-%lu", w->c->name, w->items);
+		snprintf(size, sizeof(size), "%lu", w->items);
+
+	if (w->c->items && at)
+		snprintf(w->name, sizeof(w->name), "%.*s%s%s", (int)(at - name), name, size, at + 1);
+	else if (!w->c->items || w->c->flags & HOSTED_FIXED)
+		snprintf(w->name, sizeof(w->name), "%s", name);
+	else
+		snprintf(w->name, sizeof(w->name), "%s-%s", name, size);
 }
 
 static struct workload make_workload(const struct plan *plan, const struct hosted_case *c)
 {
 	struct workload w = { .c = c, .pairs = plan->pairs };
 
-	if (c->flags & HOSTED_FIXED)
-		w.items = c->items;
-	else if (!c->items)
+	if (!c->items)
 		w.items = plan->llc_bytes / c->llc_part / hosted_bench.item_bytes;
 	else
-		w.items = plan->items ? plan->items : c->items;
+		w.items = plan->items && !(c->flags & HOSTED_FIXED) ? plan->items : c->items;
 	w.bytes = w.items * hosted_bench.item_bytes;
 	w.memory = w.bytes * (1 + hosted_bench.beside);
 	if (w.bytes < SHORT_IMAGE)

@@ -49,6 +49,12 @@ void row_select(const struct row *row)
 		hosted_die("a setting was refused that had been accepted before");
 }
 
+void row_prepare(const struct workload *w, const struct row *row)
+{
+	if (hosted_bench.prepare && !row->limit)
+		hosted_bench.prepare(w->c, row->variant->side, w->items);
+}
+
 void row_run(const struct workload *w, const struct row *row)
 {
 	if (row->limit) {
@@ -77,6 +83,7 @@ static uint64_t time_row(const struct workload *w, const struct row *row)
 	uint64_t start;
 
 	row_select(row);
+	row_prepare(w, row);
 	if (w->c->flags & HOSTED_HOT)
 		image_warm(w);
 	if (hosted_bench.arrange)

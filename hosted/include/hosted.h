@@ -32,7 +32,8 @@ extern unsigned int hosted_layout;
 
 /**
  * struct hosted_case - one workload
- * @name: row of the table
+ * @name: row of the table; the size takes the place of an '@' in it, or
+ *	  its end unless it is fixed
  * @regime: what is cold or warm, how the memory is backed
  * @items: size, which can be overridden and is part of the row's name;
  *	   0 takes it from @llc_part
@@ -152,7 +153,9 @@ struct hosted_poison {
  * @arrange: put the caches into the state that a run of the case begins with; not
  *	     timed. May be NULL.
  * @select: choose a variant's setting; negative when this CPU cannot do it
+ * @prepare: what @run finds, with the same side's code; not timed. May be NULL.
  * @run: do the work of a case with one side's code; this is what is timed
+ * @collect: write what @run left elsewhere into the image; not timed. May be NULL.
  * @touch: read an item as its next user would; the sum keeps it from vanishing
  * @check: compare patched code with its oracle over many small inputs, for
  *	   --check; negative, with a text, at the first that differs. May be NULL.
@@ -182,8 +185,11 @@ struct hosted_bench {
 	void (*begin)(const struct hosted_case *c);
 	void (*arrange)(const struct hosted_case *c, unsigned long items);
 	int (*select)(const char *setting);
+	void (*prepare)(const struct hosted_case *c, enum hosted_side side,
+			unsigned long items);
 	void (*run)(const struct hosted_case *c, enum hosted_side side,
 		    unsigned long items);
+	void (*collect)(const struct hosted_case *c, unsigned long items);
 	unsigned long (*touch)(const void *item);
 	int (*check)(struct hosted_check *check);
 	int check_first;
@@ -235,6 +241,12 @@ int hosted_sizeof_page(void);
 unsigned long hosted_reschedules(void);
 const char *hosted_release(void);
 
+/* kernel/memory.c: memory that kernel code may allocate. */
+void hosted_memory_init(unsigned long bytes);
+void hosted_allocations_fail(unsigned long after, unsigned long nr);
+unsigned long hosted_pages_used(void);
+unsigned long hosted_slabs_used(void);
+
 /*
  * kernel/stubs.c: what kernel code asks of the functions that stand for the rest
  * of the kernel, kept in bytes that are compared like the image. One byte per
@@ -264,6 +276,7 @@ void hosted_die(const char *what);
 unsigned long hosted_now_ns(void);
 int hosted_format(char *text, unsigned long room, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+unsigned long hosted_warnings(int expected);
 void hosted_make_writable(const void *constant, unsigned long bytes);
 void *hosted_arena(unsigned long bytes);
 void hosted_single_step(void (*run)(void *data), void *data, struct hosted_trace *trace);

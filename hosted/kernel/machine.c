@@ -118,6 +118,7 @@ void hosted_machine_init(unsigned long llc_bytes)
 
 	page_offset_base = 0xffff888000000000UL;
 	hosted_llc_is(llc_bytes);
+	vmalloc_base = 0xffffc90000000000UL;
 
 	for (nid = 0; nid < HOSTED_NODES; nid++) {
 		struct pglist_data *node = &hosted_nodes[nid];
@@ -172,7 +173,8 @@ void hosted_early_sections(int early)
 	unsigned int i;
 
 	for (i = 0; i < SECTIONS_PER_ROOT; i++)
-		hosted_section[i].section_mem_map = early ? SECTION_IS_EARLY : 0;
+		hosted_section[i].section_mem_map =
+			early ? SECTION_HAS_MEM_MAP | SECTION_IS_EARLY : 0;
 	for (i = 0; i < HOSTED_SECTION_ROOTS; i++)
 		hosted_section_roots[i] = hosted_section;
 	mem_section = hosted_section_roots;

@@ -165,8 +165,11 @@ def command(
     part = _QUICK_PART if quick and pfns is None else 1
     prepared = [session.prepare(source, name, request, part) for name in names]
     if list_only:
-        for case in prepared[0].cases:
-            console.result(f"{case.case:17} {case.regime:23} {case.items} {case.item}s")
+        cases = prepared[0].cases
+        name = 2 + max(len(case.case) for case in cases)
+        regime = 2 + max(len(case.regime) for case in cases)
+        for case in cases:
+            console.result(f"{case.case:{name}}{case.regime:{regime}}{case.items} {case.item}s")
         return ExitCode.GOOD
 
     places = {one.speedup: output / one.speedup for one in prepared} if output else {}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Arrays of pages as allocators and users leave them. */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+
+#include "arrays.h"
+
+/* Pages from @pfn on; returns the index behind them. */
+static unsigned long put_run(struct page **pages, unsigned long i, unsigned long nr,
+			     unsigned long pfn, unsigned long run)
+{
+	for (run = min(run, nr - i); run; run--)
+		pages[i++] = pfn_to_page(pfn++);
+	return i;
+}
+
+/* Blocks of 2^@order pages from @pfn on, with a gap behind each. */
+static unsigned long put_blocks(struct page **pages, unsigned long i, unsigned long nr,
+				unsigned long *pfn, unsigned int order)
+{
+	*pfn = ALIGN(*pfn, 1UL << order);
+	while (i < nr) {
+		i = put_run(pages, i, nr, *pfn, 1UL << order);
+		*pfn += 2UL << order;
+	}
+	return i;
+}
+
+void arrays_scattered(struct page **pages, unsigned long nr)
+{
+	unsigned long i, pfn = ARRAYS_PFN;
+	u64 state = 1;
+
+	put_blocks(pages, 0, nr, &pfn, 0);
+	for (i = nr - 1; i; i--)
+		swap(pages[i], pages[arrays_random(&state) % (i + 1)]);
+}
+
+void arrays_order0(struct page **pages, unsigned long nr)
+{
+	unsigned long i = 0, pfn = ARRAYS_PFN, run;
+	u64 state = 1;
+
+	while (i < nr) {
+		run = 1 + arrays_random(&state) % 63;
+		i = put_run(pages, i, nr, pfn, run);
+		pfn += run + 1 + arrays_random(&state) % 63;
+	}
+}
+
+void arrays_order4(struct page **pages, unsigned long nr)
+{
+	unsigned long pfn = ARRAYS_PFN;
+
+	put_blocks(pages, 0, nr, &pfn, 4);
+}
+
+void arrays_order8(struct page **pages, unsigned long nr)
+{
+	unsigned long pfn = ARRAYS_PFN;
+
+	put_blocks(pages, 0, nr, &pfn, 8);
+}
+
+void arrays_order9(struct page **pages, unsigned long nr)
+{
+	unsigned long pfn = ARRAYS_PFN;
+
+	put_blocks(pages, 0, nr, &pfn, 9);
+}
+
+void arrays_mixed(struct page **pages, unsigned long nr)
+{
+	unsigned long i, pfn = ARRAYS_PFN;
+
+	i = put_blocks(pages, 0, nr * 6 / 10, &pfn, 8);
+	i = put_blocks(pages, i, nr * 9 / 10, &pfn, 4);
+	put_blocks(pages, i, nr, &pfn, 0);
+}
+
+void arrays_lowalign(struct page **pages, unsigned long nr)
+{
+	put_run(pages, 0, nr, ARRAYS_PFN + 16, nr);
+}
+
+void arrays_swapped(struct page **pages, unsigned long nr)
+{
+	unsigned long i;
+	u64 state = 1;
+
+	arrays_order9(pages, nr);
+	for (i = 0; i + 512 <= nr; i += 512)
+		swap(pages[i + arrays_random(&state) % 512],
+		     pages[i + arrays_random(&state) % 512]);
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef ARRAYS_H
+#define ARRAYS_H
+
+/* Arrays of pages as allocators and users leave them. */
+
+#include <linux/mm_types.h>
+#include <linux/types.h>
+
+/*
+ * Memory that is mapped lies from here on. Nobody reads or writes it, nor its
+ * descriptors, which have addresses only.
+ */
+#define ARRAYS_PFN	0x1000000UL
+
+typedef void arrays_fn(struct page **pages, unsigned long nr);
+
+arrays_fn arrays_scattered;	/* no page follows the one before */
+arrays_fn arrays_order0;	/* runs of 1 to 63 pages, as luck has it */
+arrays_fn arrays_order4;	/* blocks, apart from each other */
+arrays_fn arrays_order8;
+arrays_fn arrays_order9;
+arrays_fn arrays_mixed;		/* orders 8, 4, 0: 60, 30, 10 % of the bytes */
+arrays_fn arrays_lowalign;	/* one run, aligned to 16 pages only */
+arrays_fn arrays_swapped;	/* blocks of order 9, two pages of each exchanged */
+
+/* splitmix64 */
+static inline u64 arrays_random(u64 *state)
+{
+	u64 z = (*state += 0x9e3779b97f4a7c15ULL);
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+#endif /* ARRAYS_H */

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Workloads for vmap(), huge vmalloc() and ioremap(), and for what takes their
+ * mappings away again. Page tables are there already when the timed part begins,
+ * as they are in a kernel that has been up for a while: the same side has mapped
+ * and unmapped the same before.
+ */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/vmalloc.h>
+
+#include "hosted.h"
+#include "arrays.h"
+#include "check.h"
+#include "space.h"
+
+#define PAGES_100M	25600UL
+#define PAGES_16M	4096UL
+#define PAGES_2M	512UL
+#define PAGES_1M	256UL
+/* Page tables and areas: enough for 4 million pages. */
+#define MEMORY		(64UL << 20)
+/* Where no area is: the mapping alone is timed there. */
+#define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
+
+enum vmap_kind { AREA, BLOCKS, DEVICE };
+
+/**
+ * struct vmap_case - what is mapped, and how
+ * @kind: vmap(); blocks by huge vmalloc(), mapping only; ioremap()
+ * @unmap: the unmapping is timed
+ * @fill: the pages of AREA and BLOCKS
+ * @shift: of BLOCKS
+ * @phys: of DEVICE
+ */
+struct vmap_case {
+	enum vmap_kind kind;
+	bool unmap;
+	arrays_fn *fill;
+	unsigned int shift;
+	phys_addr_t phys;
+};
+
+#define CASE(name, ...)							\
+static const struct vmap_case map_##name = { __VA_ARGS__ };		\
+static const struct vmap_case unmap_##name = { __VA_ARGS__, .unmap = true }
+
+CASE(scattered,	AREA, .fill = arrays_scattered);
+CASE(order0,	AREA, .fill = arrays_order0);
+CASE(order4,	AREA, .fill = arrays_order4);
+CASE(order8,	AREA, .fill = arrays_order8);
+CASE(order9,	AREA, .fill = arrays_order9);
+CASE(mixed,	AREA, .fill = arrays_mixed);
+CASE(lowalign,	AREA, .fill = arrays_lowalign);
+CASE(swapped,	AREA, .fill = arrays_swapped);
+CASE(one,	AREA, .fill = arrays_scattered);
+CASE(small,	BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT);
+CASE(huge,	BLOCKS, .fill = arrays_order9, .shift = PMD_SHIFT);
+CASE(device,	DEVICE, .phys = 0xfd000000);
+CASE(odd,	DEVICE, .phys = 0xfd001000);
+
+static const struct hosted_case vmap_cases[] = {
+	{ "vmap-@-scattered",	"order 0",		PAGES_100M, 0, 0, &map_scattered },
+	{ "vmap-@-order0",	"runs of 1 to 63",	PAGES_100M, 0, 0, &map_order0 },
+	{ "vmap-@-order4",	"64 KiB blocks",	PAGES_100M, 0, 0, &map_order4 },
+	{ "vmap-@-order8",	"1 MiB blocks",		PAGES_100M, 0, 0, &map_order8 },
+	{ "vmap-@-order9",	"2 MiB blocks",		PAGES_100M, 0, 0, &map_order9 },
+	{ "vmap-@-mixed",	"orders 8, 4, 0",	PAGES_100M, 0, 0, &map_mixed },
+	{ "vmap-@-lowalign",	"one run, 64 KiB aligned", PAGES_100M, 0, 0, &map_lowalign },
+	{ "vmap-@-swapped",	"2 MiB, 2 exchanged",	PAGES_100M, 0, 0, &map_swapped },
+	{ "vmap-@-page",	"one page",		1, 0, HOSTED_FIXED, &map_one },
+	{ "vmalloc-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &map_small },
+	{ "vmalloc-@",		"mapping only, huge",	PAGES_16M, 0, HOSTED_FIXED, &map_huge },
+	{ "ioremap-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &map_device },
+	{ "ioremap-@-odd",	"mapping only, 4 KiB aligned", PAGES_2M, 0, HOSTED_FIXED, &map_odd },
+	{ "vunmap-@-scattered",	"order 0",		PAGES_100M, 0, 0, &unmap_scattered },
+	{ "vunmap-@-order0",	"runs of 1 to 63",	PAGES_100M, 0, 0, &unmap_order0 },
+	{ "vunmap-@-order4",	"64 KiB blocks",	PAGES_100M, 0, 0, &unmap_order4 },
+	{ "vunmap-@-order8",	"1 MiB blocks",		PAGES_100M, 0, 0, &unmap_order8 },
+	{ "vunmap-@-order9",	"2 MiB blocks",		PAGES_100M, 0, 0, &unmap_order9 },
+	{ "vunmap-@-mixed",	"orders 8, 4, 0",	PAGES_100M, 0, 0, &unmap_mixed },
+	{ "vunmap-@-lowalign",	"one run, 64 KiB aligned", PAGES_100M, 0, 0, &unmap_lowalign },
+	{ "vunmap-@-swapped",	"2 MiB, 2 exchanged",	PAGES_100M, 0, 0, &unmap_swapped },
+	{ "vunmap-@-page",	"one page",		1, 0, HOSTED_FIXED, &unmap_one },
+	{ "vfree-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &unmap_small },
+	{ "vfree-@",		"mapping only, huge",	PAGES_16M, 0, HOSTED_FIXED, &unmap_huge },
+	{ "iounmap-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &unmap_device },
+	{ "iounmap-@-odd",	"mapping only, 4 KiB aligned", PAGES_2M, 0, HOSTED_FIXED, &unmap_odd },
+};
+
+static const struct hosted_variant vmap_variants[] = {
+	{ "base",	HOSTED_BASE },
+	{ "control",	HOSTED_CONTROL },
+	{ "runs",	HOSTED_PATCHED, "runs" },
+	{ "pmd",	HOSTED_PATCHED, "pmd" },
+	{ "detect",	HOSTED_PATCHED, "detect" },
+	{ "auto",	HOSTED_PATCHED, "auto" },
+};
+
+static u64 *vmap_image;
+static struct page **vmap_pages;
+
+/* What vmap_pages holds. */
+static struct {
+	arrays_fn *fill;
+	unsigned long items;
+} vmap_filled;
+
+/* What is mapped, and by whom; nothing when @c is NULL. */
+static struct {
+	const struct vmap_case *c;
+	enum hosted_side side;
+	unsigned int layout;
+	unsigned long addr;
+	unsigned long bytes;
+} vmap_mapped;
+
+/* Where it was mapped last, which is where the image is taken from. */
+static unsigned long vmap_address;
+
+static void vmap_setup(void *image, unsigned long bytes)
+{
+	vmap_image = image;
+	vmap_pages = hosted_arena(bytes);
+	space_init(MEMORY);
+}
+
+static int vmap_select(const char *setting)
+{
+	return HOSTED_CALL_EXTRA(vmap_set_method, setting);
+}
+
+static void vmap_map(const struct vmap_case *c, enum hosted_side side, unsigned long items)
+{
+	unsigned long addr = BARE_ADDRESS, bytes = items * PAGE_SIZE;
+	int err = 0;
+
+	switch (c->kind) {
+	case AREA:
+		addr = (unsigned long)HOSTED_CALL(vmap, side, vmap_pages, items, VM_MAP,
+						  PAGE_KERNEL);
+		err = !addr;
+		break;
+	case BLOCKS:
+		err = HOSTED_CALL(__vmap_pages_range_noflush, side, addr, addr + bytes,
+				  PAGE_KERNEL, vmap_pages, c->shift);
+		break;
+	case DEVICE:
+		err = HOSTED_CALL(vmap_page_range, side, addr, addr + bytes, c->phys,
+				  PAGE_KERNEL_IO);
+		break;
+	}
+	if (err)
+		hosted_die("the mapping failed");
+	vmap_mapped.c = c;
+	vmap_mapped.side = side;
+	vmap_mapped.layout = hosted_layout;
+	vmap_mapped.addr = addr;
+	vmap_mapped.bytes = bytes;
+	vmap_address = addr;
+}
+
+static void vmap_unmap(void)
+{
+	const struct vmap_case *c = vmap_mapped.c;
+	unsigned long addr = vmap_mapped.addr;
+
+	if (c->kind == AREA)
+		vunmap_of[vmap_mapped.layout][vmap_mapped.side]((void *)addr);
+	else
+		vunmap_range_of[vmap_mapped.layout][vmap_mapped.side](addr,
+								      addr + vmap_mapped.bytes);
+	vmap_mapped.c = NULL;
+}
+
+static void vmap_prepare(const struct hosted_case *c, enum hosted_side side, unsigned long items)
+{
+	const struct vmap_case *work = c->data;
+
+	if (work->fill && (vmap_filled.fill != work->fill || vmap_filled.items != items)) {
+		work->fill(vmap_pages, items);
+		vmap_filled.fill = work->fill;
+		vmap_filled.items = items;
+	}
+
+	if (vmap_mapped.c)
+		vmap_unmap();
+	vmap_map(work, side, items);
+	vmap_unmap();
+	/* Addresses are free again, and the next area is where this one was. */
+	HOSTED_CALL(vm_unmap_aliases, side);
+	if (work->unmap)
+		vmap_map(work, side, items);
+}
+
+static void vmap_run(const struct hosted_case *c, enum hosted_side side, unsigned long items)
+{
+	const struct vmap_case *work = c->data;
+
+	if (work->unmap)
+		vmap_unmap();
+	else
+		vmap_map(work, side, items);
+}
+
+static void vmap_collect(const struct hosted_case *c, unsigned long items)
+{
+	enum space_leaf leaf;
+	unsigned long i;
+
+	for (i = 0; i < items; i++)
+		vmap_image[i] = space_translate(vmap_address + i * PAGE_SIZE, &leaf);
+}
+
+const struct hosted_bench hosted_bench = {
+	.speedup	= "vmap",
+	.item		= "page",
+	.item_bytes	= sizeof(u64),
+	.item_memory	= PAGE_SIZE,
+	.cases		= vmap_cases,
+	.nr_cases	= ARRAY_SIZE(vmap_cases),
+	.variants	= vmap_variants,
+	.nr_variants	= ARRAY_SIZE(vmap_variants),
+	.setup		= vmap_setup,
+	.select		= vmap_select,
+	.prepare	= vmap_prepare,
+	.run		= vmap_run,
+	.collect	= vmap_collect,
+	.check		= vmap_check,
+};

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Arrays of pages, mapped by the kernel's own code and by every method: each
+ * address has to be translated to its page, with the same attributes, and the
+ * leafs have to be as large as the method and the pages allow. After unmapping,
+ * nothing may be left. Then the same for huge vmalloc() and ioremap(), and what
+ * happens when a page is none, or there is no memory.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "hosted.h"
+#include "arrays.h"
+#include "check.h"
+#include "space.h"
+
+#define ARRAYS		4000UL
+#define RANGES		2000UL
+#define MOST		2600UL		/* pages of an array */
+#define MEMORY		(256UL << 20)
+#define PMD_PAGES	512UL
+/* Where no area is, for what has none. */
+#define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
+/* Outside all memory that there can be. */
+#define NO_PFN		(1UL << 40)
+
+static const struct {
+	const char *name;
+	bool pmd;
+} methods[] = {
+	{ "runs", false }, { "pmd", true }, { "detect", true }, { "auto", true },
+	{ "base", false },
+};
+
+/* Each bit of the cache mode, the one that moves in large leafs among them. */
+static const pgprotval_t cache_bits[] = {
+	0, _PAGE_PWT, _PAGE_PCD, _PAGE_PWT | _PAGE_PCD, _PAGE_PAT,
+	_PAGE_PAT | _PAGE_PWT, _PAGE_PAT | _PAGE_PCD,
+};
+
+static const unsigned long runs[] = { 1, 2, 15, 16, 17, 255, 256, 511, 512, 513, 1024 };
+
+struct matrix {
+	struct hosted_check *check;
+	struct page **pages;
+	u64 *reference;
+	unsigned long number, nr;
+	pgprot_t prot;
+	const char *method;
+	u64 random;
+};
+
+static int wrong(const struct matrix *m, const char *what, unsigned long i,
+		 unsigned long want, unsigned long got)
+{
+	hosted_format(m->check->text, sizeof(m->check->text),
+		      "array %lu, %lu pages, prot %#lx, method %s: %s %lu: %#lx and not %#lx",
+		      m->number, m->nr, pgprot_val(m->prot), m->method, what, i, got, want);
+	return -1;
+}
+
+static unsigned long random(struct matrix *m, unsigned long below)
+{
+	return arrays_random(&m->random) % below;
+}
+
+/* Runs of all lengths at all alignments, some in another order than in memory. */
+static void make_array(struct matrix *m)
+{
+	unsigned long i = 0, pfn, run, order;
+	unsigned long most = random(m, 4) ? 1 + random(m, MOST) : 1 + random(m, 20);
+
+	while (i < most) {
+		run = min(runs[random(m, ARRAY_SIZE(runs))], most - i);
+		order = random(m, 11);
+		pfn = ARRAYS_PFN + (random(m, 1UL << 21) << order) % (1UL << 22);
+		if (random(m, 8) == 0 && i)
+			pfn = page_to_pfn(m->pages[i - 1]) + 1;
+		for (; run; run--)
+			m->pages[i++] = pfn_to_page(pfn++);
+	}
+	m->nr = most;
+
+	switch (random(m, 6)) {
+	case 0:	/* two exchanged */
+		swap(m->pages[random(m, most)], m->pages[random(m, most)]);
+		break;
+	case 1:	/* one twice */
+		m->pages[random(m, most)] = m->pages[random(m, most)];
+		break;
+	case 2:	/* backwards */
+		for (i = 0; i < most / 2; i++)
+			swap(m->pages[i], m->pages[most - 1 - i]);
+		break;
+	}
+	m->prot = __pgprot(pgprot_val(PAGE_KERNEL) |
+			   cache_bits[random(m, ARRAY_SIZE(cache_bits))]);
+}
+
+/* Whether pages from @i on fill a leaf of a PMD, at any address. */
+static bool is_block(const struct matrix *m, unsigned long i)
+{
+	unsigned long j;
+
+	if (i + PMD_PAGES > m->nr || page_to_pfn(m->pages[i]) % PMD_PAGES)
+		return false;
+	for (j = 1; j < PMD_PAGES; j++) {
+		if (m->pages[i + j] != m->pages[i] + j)
+			return false;
+	}
+	return true;
+}
+
+static void purge(enum hosted_side side)
+{
+	HOSTED_CALL(vm_unmap_aliases, side);
+}
+
+/* Look at every address of a mapping, and at the one behind it. */
+static int check_translation(const struct matrix *m, unsigned long addr, bool pmd)
+{
+	enum space_leaf leaf, want = SPACE_PTE;
+	unsigned long i, at;
+	u64 pte;
+
+	for (i = 0; i < m->nr; i++) {
+		at = addr + i * PAGE_SIZE;
+		if (!(at % PMD_SIZE) || !i)
+			want = pmd && !(at % PMD_SIZE) && is_block(m, i) ? SPACE_PMD : SPACE_PTE;
+		pte = space_translate(at, &leaf);
+		if (leaf != want)
+			return wrong(m, "kind of leaf of page", i, want, leaf);
+		if ((pte & PTE_PFN_MASK) != PFN_PHYS(page_to_pfn(m->pages[i])))
+			return wrong(m, "address of page", i,
+				     PFN_PHYS(page_to_pfn(m->pages[i])), pte & PTE_PFN_MASK);
+		if (m->reference[i] && pte != m->reference[i])
+			return wrong(m, "entry of page", i, m->reference[i], pte);
+		m->reference[i] = pte;
+	}
+	pte = space_translate(addr + m->nr * PAGE_SIZE, &leaf);
+	if (pte)
+		return wrong(m, "guard behind page", i, 0, pte);
+	m->check->bytes += m->nr * sizeof(u64);
+	return 0;
+}
+
+static int check_area(const struct matrix *m, enum hosted_side side, bool pmd)
+{
+	unsigned long slabs = hosted_slabs_used(), left;
+	struct vm_struct *area;
+	void *addr;
+
+	addr = HOSTED_CALL(vmap, side, m->pages, m->nr, VM_MAP, m->prot);
+	if (!addr)
+		return wrong(m, "result", 0, 1, 0);
+	area = HOSTED_CALL(find_vm_area, side, addr);
+	if (!area || area->size != (m->nr + 1) * PAGE_SIZE)
+		return wrong(m, "size of the area", 0, (m->nr + 1) * PAGE_SIZE,
+			     area ? area->size : 0);
+	if (pmd && is_block(m, 0) && (unsigned long)addr % PMD_SIZE)
+		return wrong(m, "alignment of the area", 0, 0, (unsigned long)addr);
+	if (check_translation(m, (unsigned long)addr, pmd))
+		return -1;
+	left = space_mapped();
+	if (left != m->nr)
+		return wrong(m, "pages mapped in all", 0, m->nr, left);
+
+	HOSTED_CALL(vunmap, side, addr);
+	left = space_mapped();
+	if (left)
+		return wrong(m, "pages mapped after vunmap()", 0, 0, left);
+	/* Every other time, the next area goes somewhere else. */
+	if (m->number % 2) {
+		purge(side);
+		if (hosted_slabs_used() > slabs)
+			return wrong(m, "objects after vunmap()", 0, slabs, hosted_slabs_used());
+	}
+	m->check->runs++;
+	return 0;
+}
+
+static int choose(struct matrix *m, unsigned int method)
+{
+	m->method = methods[method].name;
+	if (HOSTED_CALL_EXTRA(vmap_set_method, m->method) < 0)
+		return wrong(m, "method refused", method, 0, 1);
+	return 0;
+}
+
+static int check_array(struct matrix *m)
+{
+	unsigned int i;
+
+	memset(m->reference, 0, m->nr * sizeof(u64));
+	m->method = "of the kernel as it is";
+	if (check_area(m, HOSTED_BASE, false))
+		return -1;
+	for (i = 0; i < ARRAY_SIZE(methods); i++) {
+		if (choose(m, i) || check_area(m, HOSTED_PATCHED, methods[i].pmd))
+			return -1;
+	}
+	m->check->combinations++;
+	return 0;
+}
+
+/* A page that is none: nothing is mapped, nothing is kept, and it is told. */
+static int check_bad_page(struct matrix *m)
+{
+	unsigned long slabs, i = random(m, m->nr), seen;
+	struct page *kept = m->pages[i];
+	unsigned int method;
+	void *addr;
+
+	m->pages[i] = random(m, 2) ? NULL : pfn_to_page(NO_PFN);
+	for (method = 0; method < ARRAY_SIZE(methods); method++) {
+		if (choose(m, method))
+			return -1;
+		purge(HOSTED_PATCHED);
+		slabs = hosted_slabs_used();
+		hosted_warnings(1);
+		addr = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP, m->prot);
+		seen = hosted_warnings(0);
+		if (addr)
+			return wrong(m, "result with a bad page", i, 0, (unsigned long)addr);
+		if (seen != 1)
+			return wrong(m, "warnings for the bad page", i, 1, seen);
+		if (space_mapped())
+			return wrong(m, "pages mapped after the bad page", i, 0, space_mapped());
+		purge(HOSTED_PATCHED);
+		if (hosted_slabs_used() > slabs)
+			return wrong(m, "objects after the bad page", i, slabs,
+				     hosted_slabs_used());
+		m->check->runs++;
+	}
+	m->pages[i] = kept;
+	return 0;
+}
+
+/*
+ * No memory, at each allocation in turn: for the area, for each level of the page
+ * table. Then one allocation that fails alone, which an area with an alignment
+ * is given up for.
+ */
+static int check_no_memory(struct matrix *m)
+{
+	unsigned long after, slabs, alone, i;
+	void *addr = NULL;
+
+	/* Begins with a block, so that an alignment is asked for. */
+	m->nr = PMD_PAGES + 1 + random(m, PMD_PAGES);
+	for (i = 0; i < m->nr; i++)
+		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
+	memset(m->reference, 0, m->nr * sizeof(u64));
+
+	if (choose(m, ARRAY_SIZE(methods) - 2))
+		return -1;
+	purge(HOSTED_PATCHED);
+	for (alone = 0; alone < 2; alone++) {
+		for (after = 0; after < 16; after++) {
+			slabs = hosted_slabs_used();
+			space_forget_tables();
+			hosted_allocations_fail(after, alone ? 1 : 1000);
+			/* Some kernels warn when they can't split what is free. */
+			hosted_warnings(1);
+			addr = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP,
+					   m->prot);
+			hosted_warnings(0);
+			hosted_allocations_fail(0, 0);
+			if (alone && !after && !addr)
+				return wrong(m, "result without an aligned area", 0, 1, 0);
+			if (addr && check_translation(m, (unsigned long)addr,
+						      !((unsigned long)addr % PMD_SIZE)))
+				return -1;
+			if (addr)
+				HOSTED_CALL(vunmap, HOSTED_PATCHED, addr);
+			if (space_mapped())
+				return wrong(m, "pages mapped without memory, allocation",
+					     after, 0, space_mapped());
+			purge(HOSTED_PATCHED);
+			if (hosted_slabs_used() > slabs + 1)
+				return wrong(m, "objects without memory, allocation", after,
+					     slabs, hosted_slabs_used());
+			m->check->runs++;
+		}
+	}
+	if (!addr)
+		return wrong(m, "result with memory again", 0, 1, 0);
+	return 0;
+}
+
+/* Map without an area, by base and by every method; leafs have to be the same. */
+static int check_bare(struct matrix *m, int (*map)(const struct matrix *m,
+						   enum hosted_side side,
+						   unsigned long addr),
+		      unsigned long addr)
+{
+	enum space_leaf leaf;
+	unsigned int method;
+	unsigned long i;
+	u64 pte;
+
+	if (map(m, HOSTED_BASE, addr))
+		return wrong(m, "result of the kernel as it is", 0, 0, 1);
+	for (i = 0; i < m->nr; i++) {
+		m->reference[i] = space_translate(addr + i * PAGE_SIZE, &leaf);
+		m->reference[i] |= (u64)leaf << 60;
+	}
+	HOSTED_CALL(vunmap_range, HOSTED_BASE, addr, addr + m->nr * PAGE_SIZE);
+
+	for (method = 0; method < ARRAY_SIZE(methods); method++) {
+		if (choose(m, method))
+			return -1;
+		if (map(m, HOSTED_PATCHED, addr))
+			return wrong(m, "result", 0, 0, 1);
+		for (i = 0; i < m->nr; i++) {
+			pte = space_translate(addr + i * PAGE_SIZE, &leaf);
+			pte |= (u64)leaf << 60;
+			if (pte != m->reference[i])
+				return wrong(m, "entry of bare page", i, m->reference[i], pte);
+		}
+		if (space_mapped() != m->nr)
+			return wrong(m, "bare pages mapped in all", 0, m->nr, space_mapped());
+		HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr, addr + m->nr * PAGE_SIZE);
+		if (space_mapped())
+			return wrong(m, "bare pages mapped after", 0, 0, space_mapped());
+		m->check->runs++;
+		m->check->bytes += m->nr * sizeof(u64);
+	}
+	m->check->combinations++;
+	return 0;
+}
+
+static int map_blocks(const struct matrix *m, enum hosted_side side, unsigned long addr)
+{
+	return HOSTED_CALL(__vmap_pages_range_noflush, side, addr, addr + m->nr * PAGE_SIZE,
+			   m->prot, m->pages, PMD_SHIFT);
+}
+
+static int map_device(const struct matrix *m, enum hosted_side side, unsigned long addr)
+{
+	return HOSTED_CALL(vmap_page_range, side, addr, addr + m->nr * PAGE_SIZE,
+			   PFN_PHYS(page_to_pfn(m->pages[0])), m->prot);
+}
+
+/* Huge vmalloc() in blocks; devices anywhere, of any size and with any address. */
+static int check_range(struct matrix *m)
+{
+	unsigned long i;
+
+	m->prot = __pgprot(pgprot_val(PAGE_KERNEL) |
+			   cache_bits[random(m, ARRAY_SIZE(cache_bits))]);
+	if (random(m, 2)) {
+		m->nr = PMD_PAGES * (1 + random(m, 5));
+		for (i = 0; i < m->nr; i++) {
+			if (i % PMD_PAGES)
+				m->pages[i] = m->pages[i - 1] + 1;
+			else
+				m->pages[i] = pfn_to_page(ARRAYS_PFN +
+							  random(m, 4096) * PMD_PAGES);
+		}
+		return check_bare(m, map_blocks, BARE_ADDRESS);
+	}
+	m->nr = 1 + random(m, MOST);
+	m->pages[0] = pfn_to_page(ARRAYS_PFN + (random(m, 1UL << 20) << random(m, 11)));
+	return check_bare(m, map_device, BARE_ADDRESS + (random(m, 1024) << random(m, 10)) *
+			  PAGE_SIZE);
+}
+
+int vmap_check(struct hosted_check *check)
+{
+	struct matrix m = { .check = check };
+	unsigned long i;
+
+	m.pages = hosted_arena((MOST + 1) * sizeof(*m.pages));
+	m.reference = hosted_arena((MOST + 1) * sizeof(*m.reference));
+	space_init(MEMORY);
+
+	for (i = 0; i < ARRAYS; i += check->stride) {
+		m.number = i;
+		m.random = i;
+		hosted_layout = i % HOSTED_LAYOUTS;
+		make_array(&m);
+		if (check_array(&m))
+			return -1;
+		if (i / check->stride % 16 == 0 && check_bad_page(&m))
+			return -1;
+		if (i / check->stride % 64 == 0 && check_no_memory(&m))
+			return -1;
+	}
+	for (i = 0; i < RANGES; i += check->stride) {
+		m.number = i;
+		m.random = ~i;
+		hosted_layout = i % HOSTED_LAYOUTS;
+		if (check_range(&m))
+			return -1;
+	}
+	return 0;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _MM_VMAP_COMPAT_H
+#define _MM_VMAP_COMPAT_H
+
+struct vm_struct *__get_vm_area_node(unsigned long size, unsigned long align,
+				     unsigned long shift, unsigned long flags,
+				     unsigned long start, unsigned long end, int node,
+				     gfp_t gfp_mask, const void *caller);
+
+/* vmalloc.c does not use it here. */
+static inline void vmap_lazy_mmu_enable(void)
+{
+}
+
+static inline void vmap_lazy_mmu_disable(void)
+{
+}
+
+static inline void vmap_table_check(unsigned long addr, pte_t *ptep, pte_t pte,
+				    unsigned int nr)
+{
+	page_table_check_ptes_set(&init_mm, ptep, pte, nr);
+}
+
+static inline int vmap_kmsan_map(unsigned long addr, unsigned long end,
+				 pgprot_t prot, struct page **pages)
+{
+	return kmsan_vmap_pages_range_noflush(addr, end, prot, pages, PAGE_SHIFT);
+}
+
+#endif /* _MM_VMAP_COMPAT_H */

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The kernel's address space: set up for all sides, and read back. */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+
+#include "hosted.h"
+#include "space.h"
+
+/*
+ * Each side of each layout has areas of its own, from the same addresses on; the
+ * page table is one. So only one of them may have something mapped at a time.
+ */
+void space_init(unsigned long memory)
+{
+	unsigned int side, layout = hosted_layout;
+
+	hosted_memory_init(memory);
+	hosted_early_sections(1);
+	for (hosted_layout = 0; hosted_layout < HOSTED_LAYOUTS; hosted_layout++) {
+		for (side = 0; side < HOSTED_SIDES; side++)
+			HOSTED_CALL(vmalloc_init, side);
+	}
+	hosted_layout = layout;
+}
+
+/*
+ * What an address is translated to, with its attributes as a PTE has them, and
+ * 0 where nothing is mapped: the same whatever leaf it is in.
+ */
+u64 space_translate(unsigned long addr, enum space_leaf *leaf)
+{
+	pgd_t *pgd = pgd_offset_pgd(init_mm.pgd, addr);
+	p4d_t *p4d;
+	pud_t *pud;
+	pmd_t *pmd;
+	u64 pte;
+
+	*leaf = SPACE_NONE;
+	if (pgd_none(*pgd))
+		return 0;
+	p4d = p4d_offset(pgd, addr);
+	if (p4d_none(*p4d))
+		return 0;
+	pud = pud_offset(p4d, addr);
+	if (pud_none(*pud))
+		return 0;
+	pmd = pmd_offset(pud, addr);
+	if (pmd_none(*pmd))
+		return 0;
+	if (pmd_leaf(*pmd)) {
+		*leaf = SPACE_PMD;
+		return PFN_PHYS(pmd_pfn(*pmd)) + (addr & ~PMD_MASK & PAGE_MASK) +
+		       protval_large_2_4k(pmd_flags(*pmd) & ~_PAGE_PSE);
+	}
+	pte = pte_val(*pte_offset_kernel(pmd, addr));
+	if (pte)
+		*leaf = SPACE_PTE;
+	return pte;
+}
+
+static unsigned long mapped_ptes(pmd_t *pmd)
+{
+	pte_t *pte = (pte_t *)pmd_page_vaddr(*pmd);
+	unsigned long i, nr = 0;
+
+	for (i = 0; i < PTRS_PER_PTE; i++)
+		nr += !!pte_val(pte[i]);
+	return nr;
+}
+
+static unsigned long mapped_pmds(pud_t *pud)
+{
+	pmd_t *pmd = pud_pgtable(*pud);
+	unsigned long i, nr = 0;
+
+	for (i = 0; i < PTRS_PER_PMD; i++) {
+		if (pmd_leaf(pmd[i]))
+			nr += PTRS_PER_PTE;
+		else if (!pmd_none(pmd[i]))
+			nr += mapped_ptes(pmd + i);
+	}
+	return nr;
+}
+
+/* How many pages the page table maps, wherever they are. */
+unsigned long space_mapped(void)
+{
+	unsigned long i, j, nr = 0;
+	pud_t *pud;
+
+	for (i = 0; i < PTRS_PER_PGD; i++) {
+		/* pgd_none() has no opinion where there are four levels. */
+		if (!pgd_val(init_mm.pgd[i]))
+			continue;
+		pud = (pud_t *)pgd_page_vaddr(init_mm.pgd[i]);
+		for (j = 0; j < PTRS_PER_PUD; j++) {
+			if (!pud_none(pud[j]))
+				nr += mapped_pmds(pud + j);
+		}
+	}
+	return nr;
+}
+
+/* Begin with no tables below the first level, which are made anew. */
+void space_forget_tables(void)
+{
+	memset(init_mm.pgd, 0, PAGE_SIZE);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SPACE_H
+#define SPACE_H
+
+/* The kernel's address space as bench.c and check.c use it. */
+
+#include <linux/io.h>
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "hosted.h"
+
+/* Declared in headers of mm/ only, which differ. */
+void vmalloc_init(void);
+int __vmap_pages_range_noflush(unsigned long addr, unsigned long end, pgprot_t prot,
+			       struct page **pages, unsigned int page_shift);
+
+HOSTED_ENTRY(vmalloc_init);
+HOSTED_ENTRY(vmap);
+HOSTED_ENTRY(vunmap);
+HOSTED_ENTRY(vm_unmap_aliases);
+HOSTED_ENTRY(find_vm_area);
+HOSTED_ENTRY(__vmap_pages_range_noflush);
+HOSTED_ENTRY(vmap_page_range);
+HOSTED_ENTRY(vunmap_range);
+HOSTED_EXTRA(int, vmap_set_method, const char *name);
+
+/* A page of memory is mapped by a leaf of this kind. */
+enum space_leaf { SPACE_NONE, SPACE_PTE, SPACE_PMD };
+
+void space_init(unsigned long memory);
+u64 space_translate(unsigned long addr, enum space_leaf *leaf);
+unsigned long space_mapped(void);
+void space_forget_tables(void);
+
+#endif /* SPACE_H */

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The PTEs of a physical range are offered to mm/vmap.c, behind the check that
+// newer kernels begin with and before a page table is looked for.
+
+@range@
+typedef pmd_t, phys_addr_t, pgprot_t, pgtbl_mod_mask;
+identifier pmd, addr, end, phys_addr, prot, shift, mask, pfn;
+@@
+ vmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
+		phys_addr_t phys_addr, pgprot_t prot,
+		unsigned int shift, pgtbl_mod_mask *mask)
+ {
+	...
++	if (vmap_map_range(pmd, addr, end, phys_addr, prot, shift, mask))
++		return 0;
++
+	pfn = phys_addr >> PAGE_SHIFT;
+	...
+ }

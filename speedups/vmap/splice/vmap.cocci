@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// vmap() gets its address space and its mapping from mm/vmap.c, with the
+// arguments that it has.
+
+@area@
+identifier pages, count, flags, prot;
+expression size, caller;
+@@
+ vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
+ {
+	<...
+-	get_vm_area_caller(size, flags, caller)
++	vmap_get_area(size, flags, prot, pages, caller)
+	...>
+ }
+
+@map@
+identifier pages, count, flags, prot;
+expression addr, end, nx;
+@@
+ vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
+ {
+	<...
+-	vmap_pages_range(addr, end, nx, pages, PAGE_SHIFT)
++	vmap_map_pages(addr, end, nx, pages)
+	...>
+ }

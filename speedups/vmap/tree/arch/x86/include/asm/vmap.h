@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _ASM_X86_VMAP_H
+#define _ASM_X86_VMAP_H
+
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+
+/* pte_none() looks at a set of bits, which may as well be of several entries. */
+static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)
+{
+	a.pte |= b.pte | c.pte | d.pte;
+	return pte_none(a);
+}
+
+#define arch_vmap_none4	arch_vmap_none4
+
+/*
+ * Of an entry that is present, the PFN and the rest can be added; that of one
+ * that is not may be stored inverted.
+ */
+static __always_inline pte_t arch_vmap_pte(struct page *page, unsigned long pfn,
+					   pgprot_t prot, pte_t zero)
+{
+	if (unlikely(!(pte_flags(zero) & _PAGE_PRESENT)))
+		return mk_pte(page, prot);
+	return __pte(pte_val(zero) + PFN_PHYS(pfn));
+}
+
+#define arch_vmap_pte	arch_vmap_pte
+
+/* set_ptes() asks each entry whether its PFN is inverted. */
+static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
+					       pte_t pte, unsigned long nr,
+					       unsigned int max_shift)
+{
+	if (unlikely(!(pte_flags(pte) & _PAGE_PRESENT))) {
+		set_ptes(&init_mm, addr, ptep, pte, nr);
+		return;
+	}
+
+	vmap_table_check(addr, ptep, pte, nr);
+
+	for (; nr >= 4; nr -= 4, ptep += 4) {
+		set_pte(ptep, pte);
+		set_pte(ptep + 1, __pte(pte_val(pte) + PAGE_SIZE));
+		set_pte(ptep + 2, __pte(pte_val(pte) + 2 * PAGE_SIZE));
+		set_pte(ptep + 3, __pte(pte_val(pte) + 3 * PAGE_SIZE));
+		pte = __pte(pte_val(pte) + 4 * PAGE_SIZE);
+	}
+	for (; nr; nr--, ptep++) {
+		set_pte(ptep, pte);
+		pte = __pte(pte_val(pte) + PAGE_SIZE);
+	}
+}
+
+#define arch_vmap_set_ptes	arch_vmap_set_ptes
+
+#include <asm-generic/vmap.h>
+
+#endif /* _ASM_X86_VMAP_H */

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _ASM_GENERIC_VMAP_H
+#define _ASM_GENERIC_VMAP_H
+
+#include <linux/mm.h>
+#include <linux/pgtable.h>
+#include <linux/vmalloc.h>
+
+/*
+ * Where one PTE may map more than a page and the architecture does not say here
+ * how, mapping in batches would lose that: all is left to the slow path.
+ */
+#if defined(arch_vmap_pte_range_map_size) && !defined(arch_vmap_set_ptes)
+#define ARCH_VMAP_BATCHES	0
+#else
+#define ARCH_VMAP_BATCHES	1
+#endif
+
+/*
+ * arch_vmap_pte(page, pfn, prot, zero) is mk_pte(page, prot), for whoever has
+ * the PFN, and has made the entry of PFN 0 before.
+ */
+#ifndef arch_vmap_pte
+static __always_inline pte_t arch_vmap_pte(struct page *page, unsigned long pfn,
+					   pgprot_t prot, pte_t zero)
+{
+	return mk_pte(page, prot);
+}
+#endif
+
+/*
+ * arch_vmap_set_ptes(addr, ptep, pte, nr, max_shift) maps @nr consecutive pages
+ * from that of @pte on into init_mm, with none larger than @max_shift. All
+ * entries are empty and in the same table.
+ */
+#ifndef arch_vmap_set_ptes
+static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
+					       pte_t pte, unsigned long nr,
+					       unsigned int max_shift)
+{
+	set_ptes(&init_mm, addr, ptep, pte, nr);
+}
+#endif
+
+/* arch_vmap_none4() tells whether none of four entries is in use. */
+#ifndef arch_vmap_none4
+static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)
+{
+	return pte_none(a) && pte_none(b) && pte_none(c) && pte_none(d);
+}
+#endif
+
+#endif /* _ASM_GENERIC_VMAP_H */

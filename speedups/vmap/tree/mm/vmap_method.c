@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* How much vmap() and its relatives batch, and who says. */
+
+#include "vmap_internal.h"
+
+#undef MODULE_PARAM_PREFIX
+#define MODULE_PARAM_PREFIX	"vmap."
+
+/* Each method but the first has all that the one before has. */
+static const struct vmap_method {
+	const char *name;
+	unsigned int steps;
+} vmap_methods[] = {
+	{ "auto",	VMAP_RUNS | VMAP_PMD | VMAP_DETECT },
+	{ "base",	0 },
+	{ "runs",	VMAP_RUNS },
+	{ "pmd",	VMAP_RUNS | VMAP_PMD },
+	{ "detect",	VMAP_RUNS | VMAP_PMD | VMAP_DETECT },
+};
+
+static const struct vmap_method *vmap_chosen = &vmap_methods[0];
+
+/**
+ * vmap_steps - what may be done in batches
+ *
+ * Return: a set of VMAP_RUNS and its neighbours; 0 leaves all to the slow path.
+ */
+unsigned int vmap_steps(void)
+{
+	return ARCH_VMAP_BATCHES ? READ_ONCE(vmap_chosen)->steps : 0;
+}
+
+/**
+ * vmap_set_method - choose how later calls map
+ * @name: "auto", "base" for the slow path, or a step on the way
+ *
+ * Calls under way finish as they began, and what is mapped stays as it is.
+ *
+ * Return: 0, or -EINVAL for an unknown name.
+ */
+int vmap_set_method(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(vmap_methods); i++) {
+		if (!sysfs_streq(name, vmap_methods[i].name))
+			continue;
+		WRITE_ONCE(vmap_chosen, &vmap_methods[i]);
+		return 0;
+	}
+
+	return -EINVAL;
+}
+
+/**
+ * vmap_method - tell what vmap_set_method() was given last
+ *
+ * Return: a name that lives as long as the kernel.
+ */
+const char *vmap_method(void)
+{
+	return READ_ONCE(vmap_chosen)->name;
+}
+
+static int vmap_param_set(const char *val, const struct kernel_param *kp)
+{
+	return val ? vmap_set_method(val) : -EINVAL;
+}
+
+static int vmap_param_get(char *buffer, const struct kernel_param *kp)
+{
+	return sysfs_emit(buffer, "%s\n", vmap_method());
+}
+
+static const struct kernel_param_ops vmap_param_ops = {
+	.set = vmap_param_set,
+	.get = vmap_param_get,
+};
+
+module_param_cb(method, &vmap_param_ops, NULL, 0644);
+MODULE_PARM_DESC(method, "How contiguous memory is mapped: auto, base, runs, pmd or detect");
