@@ -165,10 +165,10 @@ def command(
     part = _QUICK_PART if quick and pfns is None else 1
     prepared = [session.prepare(source, name, request, part) for name in names]
     if list_only:
-        cases = prepared[0].cases
-        name = 2 + max(len(case.case) for case in cases)
-        regime = 2 + max(len(case.regime) for case in cases)
-        for case in cases:
+        there = prepared[0].cases
+        name = 2 + max(len(case.case) for case in there)
+        regime = 2 + max(len(case.regime) for case in there)
+        for case in there:
             console.result(f"{case.case:{name}}{case.regime:{regime}}{case.items} {case.item}s")
         return ExitCode.GOOD
 
