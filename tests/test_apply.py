@@ -105,7 +105,7 @@ def test_git_s_own_checks_find_nothing(call: Call, tree: Path) -> None:
 
 
 def test_signing_off_is_the_user_s_choice(call: Call, tree: Path) -> None:
-    assert call(tree, "-s")[0] == 0
+    assert call(tree, "zone_device", "-s")[0] == 0
     trailers = git(tree, "log", "--format=%(trailers:key=Signed-off-by)", f"main..{BRANCH}")
     assert [line for line in trailers.splitlines() if line] == [
         "Signed-off-by: Some User <user@example.org>"
