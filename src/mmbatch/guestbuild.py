@@ -233,16 +233,19 @@ def _make(
 
 def check_fragments(config: Path, wanted: Wanted, release: str) -> None:
     """Raise MmbatchError when a test would run without what it is there for."""
+    lacking = []
     for option in wanted.needed():
         try:
             check_options(config, [option], release)
-        except MmbatchError as error:
-            raise MmbatchError(
-                f"configure Linux {release} for {wanted.flavour}",
-                f"it has no {option}, which the fragments in guest/ ask for",
-                "see what it depends on there, or leave it out with -K",
-                ExitCode.FAILED,
-            ) from error
+        except MmbatchError:
+            lacking.append(option)
+    if lacking:
+        raise MmbatchError(
+            f"configure Linux {release} for {wanted.flavour}",
+            f"it has no {' and no '.join(lacking)}, which the fragments in guest/ ask for",
+            "see what it depends on there, or leave it out with -K",
+            ExitCode.FAILED,
+        )
 
 
 def keep(place: Path, output: Path, wanted: Wanted, key: str) -> tuple[Path, list[Path]]:
