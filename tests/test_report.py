@@ -206,7 +206,7 @@ def test_narrow_terminals_and_pipes_get_plain_text() -> None:
         (220_126_000, "ns", "220.1 ms"),
         (88_000_000, "ns", "88.00 ms"),
         (1_000_000, "ns", "1.00 ms"),
-        (999_990, "ns", "1000.0 us"),
+        (999_990, "ns", "1.00 ms"),
         (404_040, "ns", "404.0 us"),
         (250, "ns", "0.25 us"),
         (123_456, "instructions", "1.235e+05 instructions"),

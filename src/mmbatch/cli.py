@@ -24,6 +24,7 @@ VERBS = {
     "check": "Compare patched kernel code with its oracle, byte for byte.",
     "doctor": "Check that this machine has what mmbatch needs.",
     "guest": "Boot real kernels with the speed-ups under QEMU.",
+    "report": "Show runs side by side, as text and as an HTML page.",
     "test": "Run this project's own tests.",
 }
 """Every verb and its line of help; each lives in mmbatch.commands.<verb> as `command`."""

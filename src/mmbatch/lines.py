@@ -3,13 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mmbatch.machine import machine_line
 from mmbatch.record import Control, Limit, Record, Row, RowRatio
 from mmbatch.samples import AUTO
 from mmbatch.statistics import MAX_BAND, Verdict
+
+COLUMNS = (
+    "ratio: base time / variant time, median of pairs (above 1: faster); "
+    "x limit: time / limit's time"
+)
+"""What the columns mean."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +41,8 @@ def duration(median: float | None, unit: str) -> str:
 
     Args:
         median: in `unit`; None gives "-".
-        unit: "ns" is written as us below 1 ms and as ms from there on; others as they are.
+        unit: "ns" is written as us, ms or s, so that it has eight characters at most; others as
+            they are.
 
     Returns:
         Number and unit, four digits or so.
@@ -44,8 +51,10 @@ def duration(median: float | None, unit: str) -> str:
         return "-"
     if unit != "ns":
         return f"{median:.4g} {unit}"
-    scaled, name = (median / 1e6, "ms") if median >= 1e6 else (median / 1e3, "us")
-    return f"{scaled:.{1 if scaled >= 100 else 2}f} {name}"
+    steps = ((1e3, "us"), (1e6, "ms"), (1e9, "s"))
+    scale, name = next(((one, text) for one, text in steps if median < 999.95 * one), steps[-1])
+    scaled = median / scale
+    return f"{scaled:.{1 if scaled >= 99.995 else 2}f} {name}"
 
 
 def _each(per_item: float | None, unit: str) -> str:
@@ -120,11 +129,8 @@ def case_tables(record: Record) -> Iterator[CaseTable]:
         Base, control, the variants, the limits.
     """
     for key, rows in _cases(record).items():
-        lines = [_row_line(row) for row in rows]
         controls = [one for one in record.controls if (one.speedup, one.case) == key]
-        lines[1:1] = [_control_line(control) for control in controls]
         limits = [one for one in record.limits if (one.speedup, one.case) == key]
-        lines += [_limit_line(limit) for limit in limits]
         first = rows[0]
         pairs = max((row.detail.pairs for row in rows if row.detail), default=0)
         title = (
@@ -133,7 +139,16 @@ def case_tables(record: Record) -> Iterator[CaseTable]:
         )
         each = f"per {first.item}"
         headings = ("variant", "median", each, "ratio", "95 % interval", "verdict", "x limit")
-        yield CaseTable(title, headings, tuple(lines))
+        yield CaseTable(title, headings, case_lines(rows, controls, limits))
+
+
+def case_lines(
+    rows: Sequence[Row], controls: Sequence[Control], limits: Sequence[Limit]
+) -> tuple[Line, ...]:
+    """Return the lines of one case: base, control, the variants, the limits."""
+    base, *others = map(_row_line, rows)
+    aside = [_control_line(control) for control in controls]
+    return (base, *aside, *others, *map(_limit_line, limits))
 
 
 def head(record: Record) -> Iterator[str]:
@@ -145,10 +160,7 @@ def head(record: Record) -> Iterator[str]:
         f"run: {record.engine} engine, {record.started}, "
         f"samples.jsonl sha256 {record.samples_sha256[:12]}"
     )
-    yield (
-        "ratio: base time / variant time, median of pairs (above 1: faster); "
-        "x limit: time / limit's time"
-    )
+    yield COLUMNS
 
 
 def _change(ratio: RowRatio) -> str:
@@ -158,16 +170,19 @@ def _change(ratio: RowRatio) -> str:
     return words
 
 
-def _auto(row: Row) -> str:
+def sentence(row: Row) -> str:
+    """Say what a row shows against base, with its numbers, without a full stop."""
     if row.ratio is None:
         return f"{row.case}: {row.verdict}"
     limit = f"; {row.of_limit.median:.2f} x the limit" if row.of_limit else ""
     if row.verdict == Verdict.FASTER:
-        words = f"auto is {row.ratio.median:.2f} times as fast as base"
+        words = f"{row.variant} is {row.ratio.median:.2f} times as fast as base"
     elif row.verdict == Verdict.SLOWER:
-        words = f"auto is SLOWER: it takes {1 / row.ratio.median:.2f} times as long as base"
+        words = (
+            f"{row.variant} is SLOWER: it takes {1 / row.ratio.median:.2f} times as long as base"
+        )
     else:
-        words = f"auto against base: {row.verdict}"
+        words = f"{row.variant} against base: {row.verdict}"
     return f"{row.case}: {words} ({_change(row.ratio)}{limit})"
 
 
@@ -199,15 +214,8 @@ def _losing(record: Record) -> Iterator[str]:
         yield f"Below 1, though by no more than noise or code layout can do: {_named(slightly)}."
 
 
-def closing(record: Record) -> Iterator[str]:
-    """What the tables say, in sentences.
-
-    Args:
-        record: what was measured.
-
-    Yields:
-        Notes, failed checks, noise, losing rows, and at last a verdict on `auto` for each case.
-    """
+def caveats(record: Record) -> Iterator[str]:
+    """Yield notes, failed checks, noise and losing rows of a record, in sentences."""
     for note in record.notes:
         yield f"note: {note}"
     unproven = [row for row in record.rows if row.image_equal is not True]
@@ -224,6 +232,18 @@ def closing(record: Record) -> Iterator[str]:
                 "claimed there; run again with nothing else running."
             )
     yield from _losing(record)
+
+
+def closing(record: Record) -> Iterator[str]:
+    """What the tables say, in sentences.
+
+    Args:
+        record: what was measured.
+
+    Yields:
+        Its caveats, and at last a verdict on `auto` for each case.
+    """
+    yield from caveats(record)
     for row in record.rows:
         if row.variant == AUTO:
-            yield _auto(row) + "."
+            yield sentence(row) + "."
