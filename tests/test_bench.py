@@ -7,7 +7,18 @@ from typing import Any
 import pytest
 
 from fake_run import case_events, run_events
-from mmbatch import cli, doctor, hosted, hostedbuild, kernels, manifest, splice
+from mmbatch import (
+    cli,
+    doctor,
+    hosted,
+    hostedbuild,
+    kernels,
+    manifest,
+    narrow,
+    record,
+    report,
+    splice,
+)
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.hosted import Request
 from mmbatch.kernels import Source
@@ -80,6 +91,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
         (["--seed", str(1 << 64)], "--seed"),
         (["--jobs", "0"], "--jobs"),
         (["toys", "more"], "more"),
+        (["--baseline", "no such/old.json"], "they are of another run"),
     ],
 )
 def test_usage_errors_come_before_any_work(
@@ -153,6 +165,17 @@ def test_the_reproducer_asks_for_the_same(
         assert (program, verb) == ("./mmbatch", "bench")
         tree = asked.kernel is not None and asked.kernel[1] is not None
         assert ("--kernel" in arguments) != tree
+
+
+def test_the_table_for_a_cover_letter(
+    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "my.json"
+    assert cli.main(["bench", "-q", "--cover", "--json", str(file)]) == ExitCode.GOOD
+    said = capsys.readouterr().out
+    assert said == narrow.cover(record.read(file))
+    assert cli.main(["bench", "-q", "--json", str(file)]) == ExitCode.GOOD
+    assert capsys.readouterr().out == report.plain(record.read(file))
 
 
 def test_both_files_and_the_users_own(asked: Asked, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from mmbatch import (
     kernels,
     machine,
     manifest,
+    narrow,
     record,
     report,
     runs,
@@ -42,6 +43,19 @@ _QUICK_BUDGET_S = 3
 _MOST_PFNS = 1 << 40  # as many as 52 bits of physical address have
 _MOST_PAIRS = 100_000
 _MOST_SEED = (1 << 64) - 1
+
+
+def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | None) -> None:
+    """Raise MmbatchError if a stored number shall be compared with."""
+    if file is not None:
+        raise MmbatchError(
+            f"compare with the times in {file}",
+            "they are of another run, and the same code differs between runs: by the machine's "
+            "other load, its clock, where memory and code happened to lie; no interval covers that",
+            "leave --baseline out: base is measured again in every run, in pairs with what is "
+            "compared; `mmbatch report` puts the ratios of several runs side by side",
+            ExitCode.USAGE,
+        )
 
 
 @click.command("bench", short_help="Measure a speed-up on this machine against the real kernel.")
@@ -82,6 +96,16 @@ _MOST_SEED = (1 << 64) - 1
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the result's JSON to this file too.",
 )
+@click.option("--cover", is_flag=True, help="End with a table of 72 columns, for a cover letter.")
+@click.option(
+    "--baseline",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    expose_value=False,
+    is_eager=True,
+    callback=_refuse_baseline,
+    help="Refused: says why no stored number is compared with.",
+)
 @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Compilers at a time.")
 @click.option("--install", is_flag=True, help="Install what is missing, with apt (root or sudo).")
 @output_options
@@ -100,6 +124,7 @@ def command(
     features: tuple[str, ...],
     output: Path | None,
     json_file: Path | None,
+    cover: bool,
     jobs: int | None,
     install: bool,
 ) -> int:
@@ -160,7 +185,10 @@ def command(
     for path in (folder / "bench.json", json_file):
         if path is not None:
             record.write(path, result)
-    report.print_record(result, console.out)
+    if cover:
+        console.out.file.write(narrow.cover(result))
+    else:
+        report.print_record(result, console.out)
     console.say(f"samples.jsonl and bench.json are in {folder}")
     return report.exit_code(result)
 
