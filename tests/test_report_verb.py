@@ -111,7 +111,9 @@ def test_newest_of_each_speedup(tmp_path: Path) -> None:
     last = _save(tmp_path / "2026-02-zone_device", mixed(), "2026-02-02T03:04:05+00:00")
     (tmp_path / "2026-03-broken").mkdir()
     (tmp_path / "2026-03-broken/bench.json").write_text("{")
-    assert stored.newest(tmp_path) == [last]
+    assert stored.newest(tmp_path) == {"zone_device": last}
+    assert stored.newest(tmp_path, "7.3.1") == {"zone_device": last}
+    assert stored.newest(tmp_path, "7.3.2") == {}
 
 
 def test_losses_against_base_come_before_those_against_the_copy(runs: list[Stored]) -> None:

@@ -60,7 +60,7 @@ def to_branch(
         if dry_run or not steps:
             return Result(steps, base, already=None if steps else "HEAD")
         trailer = f"\n\nSigned-off-by: {signer}" if sign_off else ""
-        changes = [_change(step, trailer) for step in steps]
+        changes = [change(step, trailer) for step in steps]
         tip = git.tip(branch)
         if tip is not None:
             if git.holds(head, tip, changes):
@@ -109,7 +109,8 @@ def take_back(tree: Path, branch: str) -> str:
     return git.short(tip)
 
 
-def _change(step: Planned, trailer: str) -> Change:
+def change(step: Planned, trailer: str) -> Change:
+    """Return the commit of a step, its message wrapped and with a trailer."""
     return Change(step.applied.subject, wrap(step.applied.body) + trailer, step.contents)
 
 

@@ -23,6 +23,7 @@ VERBS = {
     "bench": "Measure a speed-up on this machine against the real kernel.",
     "check": "Compare patched kernel code with its oracle, byte for byte.",
     "doctor": "Check that this machine has what mmbatch needs.",
+    "export": "Write the speed-ups as series for git am.",
     "guest": "Boot real kernels with the speed-ups under QEMU.",
     "report": "Show runs side by side, as text and as an HTML page.",
     "test": "Run this project's own tests.",

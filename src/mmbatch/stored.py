@@ -69,26 +69,39 @@ def load(paths: Sequence[Path]) -> list[Stored]:
     return runs
 
 
-def newest(runs: Path) -> list[Path]:
-    """Return the last hosted run of each speed-up in a folder of runs, sorted by name.
+def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
+    """Return the last whole hosted run of each speed-up in a folder of runs.
 
-    Runs that can't be read, such as those of another version, are passed over.
+    Passed over are runs that can't be read, such as those of another version, and those in which
+    the user left out cases, which may be the losing ones, or made it another machine or kernel.
+
+    Args:
+        runs: the folder, whose entries begin with the time.
+        release: of this kernel only.
+
+    Returns:
+        Speed-up to the run's folder, sorted by the speed-ups' names.
     """
     found: dict[str, Path] = {}
-    for folder in sorted(runs.glob(f"*/{RECORD}")):
+    for path in sorted(runs.glob(f"*/{RECORD}")):
         try:
-            record = read(folder)
+            record = read(path)
         except MmbatchError:
             continue
-        if record.rows and record.engine == "hosted":
-            found[record.rows[0].speedup] = folder.parent
-    return [found[name] for name in sorted(found)]
+        if _whole(record) and release in (None, record.kernel.release):
+            found |= {row.speedup: path.parent for row in record.rows}
+    return {name: found[name] for name in sorted(found)}
 
 
 def letters(number: int) -> str:
     """Name the runs of a report: A, B, ... Z, AA, AB, ..."""
     rest, last = divmod(number, 26)
     return (letters(rest - 1) if rest else "") + chr(ord("A") + last)
+
+
+def _whole(record: Record) -> bool:
+    words = {word.partition("=")[0] for word in record.command.split()}
+    return record.engine == "hosted" and not words & {"--case", "--cpu", "--tree", "-K"}
 
 
 def _raw(path: Path, record: Record) -> Raw:

@@ -54,7 +54,7 @@ def command(
 
 
 def _newest() -> list[Path]:
-    found = stored.newest(Cache.open().runs)
+    found = list(stored.newest(Cache.open().runs).values())
     if not found:
         raise MmbatchError(
             "find the last runs on this machine",
