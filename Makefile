@@ -4,11 +4,12 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help bench check test lint
+.PHONY: help bench report check test lint
 
 help:
 	@echo 'make bench   measure the zone_device speed-up on this machine against a real kernel'
 	@echo '             (installs what is missing with apt, and says what)'
+	@echo 'make report  measure every speed-up in turns, and write report.html'
 	@echo 'make check   compare patched kernel code with its oracle, byte for byte, on all kernels'
 	@echo 'make test    run all of this project'"'"'s tests, make lint and make check among them'
 	@echo 'make lint    check style and types'
@@ -23,6 +24,9 @@ help:
 
 bench:
 	@./mmbatch bench zone_device --install $(ARGS)
+
+report:
+	@./mmbatch bench --interleave --install --html report.html $(ARGS)
 
 check:
 	@./mmbatch check --install $(ARGS)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from fake_run import case_events, run_events
 from mmbatch import (
+    checkout,
     cli,
     doctor,
     hosted,
@@ -15,14 +17,17 @@ from mmbatch import (
     kernels,
     manifest,
     narrow,
+    page,
     record,
     report,
     splice,
+    stored,
 )
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.hosted import Request
 from mmbatch.kernels import Source
-from mmbatch.samples import Case
+from mmbatch.samples import Case, Engine
+from mmbatch.stored import Raw
 
 CASES = [
     Case("toys-100G", "cold", "ns", "toy", 8000, 512_000, ("base", "auto"), 24),
@@ -41,7 +46,7 @@ class Asked:
         self.source = Source("7.3", "7.3.4", place, "toys 7.3.4", "toys", "1")
         self.events = run_events(list(case_events()))
         monkeypatch.setenv("MMBATCH_CACHE", str(place / "cache"))
-        monkeypatch.setattr(manifest, "load_with_needs", lambda rooms, name: [name])
+        monkeypatch.setattr(manifest, "load_with_needs", lambda rooms, *names: list(names))
         monkeypatch.setattr(doctor, "ensure", lambda *_, **__: None)
         monkeypatch.setattr(kernels, "resolve", self.resolve)
         monkeypatch.setattr(splice, "splice", lambda *_: None)
@@ -56,7 +61,7 @@ class Asked:
 
     def build(self, *arguments: Any) -> SimpleNamespace:
         self.options = arguments[5]
-        return SimpleNamespace(path=Path("/toys/hosted"), config_sha256="ab" * 32)
+        return SimpleNamespace(path=Path(f"/toys/{arguments[3]}/hosted"), config_sha256="ab" * 32)
 
     def plan(self, program: Path, request: Request) -> list[Case]:
         self.requests.append(request)
@@ -64,7 +69,9 @@ class Asked:
 
     def run(self, program: Path, request: Request, *_: object) -> list[Any]:
         self.ran.append(request)
-        return self.events
+        engine, *events = self.events
+        assert isinstance(engine, Engine)
+        return [replace(engine, speedup=program.parent.name), *events]
 
 
 @pytest.fixture
@@ -90,7 +97,9 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
         (["--seed", "-1"], "--seed"),
         (["--seed", str(1 << 64)], "--seed"),
         (["--jobs", "0"], "--jobs"),
-        (["toys", "more"], "more"),
+        (["toys", "more"], "more: several speed-ups need --interleave"),
+        (["toys", "more", "--interleave", "--json", "x"], "--json and --list are for one"),
+        (["--interleave", "--list"], "--json and --list are for one"),
         (["--baseline", "no such/old.json"], "they are of another run"),
     ],
 )
@@ -176,6 +185,34 @@ def test_the_table_for_a_cover_letter(
     assert said == narrow.cover(record.read(file))
     assert cli.main(["bench", "-q", "--json", str(file)]) == ExitCode.GOOD
     assert capsys.readouterr().out == report.plain(record.read(file))
+
+
+def test_speedups_take_turns(
+    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, html = tmp_path / "out", tmp_path / "report.html"
+    words = ["bench", "-q", "zone_device", "streaming_copy", "--interleave", "--repeats", "20"]
+    assert cli.main([*words, "-o", str(out), "--html", str(html)]) == ExitCode.GOOD
+    assert [request.pairs for request in asked.ran] == [8, 8, 6, 6, 6, 6]
+    assert len({request.seed for request in asked.ran}) == 3
+    assert asked.ran[0].seed == 1
+    runs = stored.load([out / "zone_device", out / "streaming_copy"])
+    said = capsys.readouterr().out
+    assert said == narrow.report(runs, checkout.SPEEDUPS)
+    assert html.read_text() == page.render(runs, checkout.SPEEDUPS)
+    for run in runs:
+        assert run.raw is Raw.SAME
+        (base, *_) = run.record.rows
+        assert base.detail is not None
+        assert base.detail.pairs == 60  # three rounds of the toy engine's twenty
+        command = "./mmbatch bench zone_device streaming_copy --interleave --kernel 7.3"
+        assert run.record.command == f"{command} --repeats 20 --seed 1"
+
+
+def test_all_speedups_of_the_kernel_take_turns(asked: Asked, tmp_path: Path) -> None:
+    assert cli.main(["bench", "-q", "--interleave", "-o", str(tmp_path / "out")]) == ExitCode.GOOD
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"zone_device", "streaming_copy"} <= made
 
 
 def test_both_files_and_the_users_own(asked: Asked, tmp_path: Path) -> None:

@@ -6,10 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import re
-import shlex
 import tempfile
-from dataclasses import replace
-from datetime import datetime
 from pathlib import Path
 
 import click
@@ -18,21 +15,19 @@ from mmbatch import (
     checkout,
     doctor,
     hosted,
-    hostedbuild,
     kernels,
-    machine,
     manifest,
     narrow,
+    page,
     record,
     report,
-    runs,
-    samples,
-    splice,
+    stored,
 )
-from mmbatch.cache import Cache, error_from_os
+from mmbatch.cache import Cache, atomic_write, error_from_os
 from mmbatch.console import Console, output_options
 from mmbatch.disk import is_special, new_dir
 from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.session import Session
 
 DEFAULT_SPEEDUP = "zone_device"
 _PAIRS = 24
@@ -59,7 +54,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 
 
 @click.command("bench", short_help="Measure a speed-up on this machine against the real kernel.")
-@click.argument("speedup", default=DEFAULT_SPEEDUP)
+@click.argument("speedups", nargs=-1, metavar="[SPEEDUP]...")
 @click.option("--kernel", metavar="SERIES", help="Kernel series: 7.3, 7.2 or 6.12.")
 @click.option(
     "--tree",
@@ -98,6 +93,17 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 )
 @click.option("--cover", is_flag=True, help="End with a table of 72 columns, for a cover letter.")
 @click.option(
+    "--interleave",
+    is_flag=True,
+    help="Measure several speed-ups, by default all, in turns within one session.",
+)
+@click.option(
+    "--html",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the report's page of this session to this file.",
+)
+@click.option(
     "--baseline",
     type=click.Path(path_type=Path),
     metavar="FILE",
@@ -111,7 +117,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @output_options
 def command(
     console: Console,
-    speedup: str,
+    speedups: tuple[str, ...],
     kernel: str | None,
     tree: Path | None,
     options: tuple[str, ...],
@@ -125,32 +131,28 @@ def command(
     output: Path | None,
     json_file: Path | None,
     cover: bool,
+    interleave: bool,
+    html: Path | None,
     jobs: int | None,
     install: bool,
 ) -> int:
-    """Measure SPEEDUP on this machine against the real kernel.
+    """Measure SPEEDUP, by default zone_device, on this machine against the real kernel.
 
     The kernel's own objects, as they are and with the speed-up in them, are linked into one
     process and timed against each other, after all have been seen to leave the same bytes.
     """
-    started = datetime.now().astimezone().isoformat(timespec="seconds")
     _check_options(options, features)
-    _check_places(output, json_file)
+    _check_places(output, json_file, html)
+    if interleave and (json_file is not None or list_only):
+        raise click.UsageError("--json and --list are for one speed-up, --interleave for several.")
+    if not interleave and len(speedups) > 1:
+        raise click.UsageError(f"{speedups[1]}: several speed-ups need --interleave.")
     cache = Cache.open()
-    manifests = manifest.load_with_needs(checkout.SPEEDUPS, speedup)
+    if not interleave:
+        manifest.load_with_needs(checkout.SPEEDUPS, *(speedups or (DEFAULT_SPEEDUP,)))
     doctor.ensure(console.say, install=install)
+    session = Session(console, cache, tree, options, jobs or os.cpu_count() or 1)
     source = kernels.resolve(cache, kernel, tree, console.say)
-    spliced = splice.splice(cache, source, manifests, checkout.MACROS, console.say)
-    program = hostedbuild.build(
-        cache,
-        source,
-        spliced,
-        manifests[-1],
-        checkout.HOSTED,
-        options,
-        jobs or os.cpu_count() or 1,
-        console.say,
-    )
     request = hosted.Request(
         cases=cases,
         items=pfns,
@@ -159,38 +161,41 @@ def command(
         budget_s=None if repeats else _QUICK_BUDGET_S if quick else _BUDGET_S,
         features=features,
     )
-    planned = hosted.plan(program.path, request)
-    if quick and pfns is None:
-        request = replace(request, items=max(case.items for case in planned) // _QUICK_PART)
-        planned = hosted.plan(program.path, request)
+    names = speedups or (session.all_of(source) if interleave else (DEFAULT_SPEEDUP,))
+    part = _QUICK_PART if quick and pfns is None else 1
+    prepared = [session.prepare(source, name, request, part) for name in names]
     if list_only:
-        for case in planned:
+        for case in prepared[0].cases:
             console.result(f"{case.case:18}{case.regime:24}{case.items} {case.item}s")
         return ExitCode.GOOD
 
-    here = machine.describe()
-    hosted.require_memory(planned, hosted.available_memory(here.available_bytes))
-    name = f"{started[:19].replace(':', '')}-{speedup}-{source.release}"
-    folder = output or new_dir(cache.runs, name)
-    folder.mkdir(parents=True, exist_ok=True)
-    events = hosted.run(program.path, request, planned, console, folder / "hosted.log")
-    samples.write_events(folder / "samples.jsonl", events)
-    result = report.build_record(
-        runs.collect(events),
-        here,
-        record.KernelInfo(source.release, source.origin, program.config_sha256),
-        _reproducer(speedup, source, tree, options, request),
-        started,
-    )
-    for path in (folder / "bench.json", json_file):
-        if path is not None:
-            record.write(path, result)
+    places = {one.speedup: output / one.speedup for one in prepared} if output else {}
+    if output and not interleave:
+        places = {names[0]: output}
+    made = session.measure(prepared, places, interleave=interleave)
+    results = [record.read(folder / stored.RECORD) for folder in made]
+    if json_file is not None:
+        record.write(json_file, results[0])
+    _print(console, made, results, cover=cover)
+    if html is not None:
+        atomic_write(html, page.render(stored.load(made), checkout.SPEEDUPS))
+        console.say(f"the page is {html}")
+    for folder in made:
+        console.say(f"samples.jsonl and bench.json are in {folder}")
+    codes = {report.exit_code(result) for result in results}
+    order = (ExitCode.FAILED, ExitCode.INCONCLUSIVE, ExitCode.GOOD)
+    return next(code for code in order if code in codes)
+
+
+def _print(
+    console: Console, made: list[Path], results: list[record.Record], *, cover: bool
+) -> None:
     if cover:
-        console.out.file.write(narrow.cover(result))
+        console.out.file.write("\n".join(narrow.cover(result) for result in results))
+    elif len(results) == 1:
+        report.print_record(results[0], console.out)
     else:
-        report.print_record(result, console.out)
-    console.say(f"samples.jsonl and bench.json are in {folder}")
-    return report.exit_code(result)
+        console.out.file.write(narrow.report(stored.load(made), checkout.SPEEDUPS))
 
 
 def _check_options(options: tuple[str, ...], features: tuple[str, ...]) -> None:
@@ -206,14 +211,15 @@ def _check_options(options: tuple[str, ...], features: tuple[str, ...]) -> None:
             )
 
 
-def _check_places(output: Path | None, json_file: Path | None) -> None:
+def _check_places(output: Path | None, json_file: Path | None, html: Path | None) -> None:
     """Raise MmbatchError if the results could not be written: now, not after the measuring."""
     places = []
     if output is not None:
         folders = (output, *output.absolute().parents)
         places.append(("-o", next(folder for folder in folders if folder.exists())))
-    if json_file is not None and not is_special(json_file):
-        places.append(("--json", json_file.parent))
+    for option, file in (("--json", json_file), ("--html", html)):
+        if file is not None and not is_special(file):
+            places.append((option, file.parent))
     for option, place in places:
         try:
             with tempfile.TemporaryFile(dir=place):
@@ -225,22 +231,3 @@ def _check_places(output: Path | None, json_file: Path | None) -> None:
             raise MmbatchError(
                 f"write results into {place}", reason, f"choose another place with {option}"
             ) from error
-
-
-def _reproducer(
-    speedup: str,
-    source: kernels.Source,
-    tree: Path | None,
-    options: tuple[str, ...],
-    request: hosted.Request,
-) -> str:
-    """Return the command that repeats a run, with nothing left to defaults that move."""
-    words = ["./mmbatch", "bench", speedup]
-    words += ["--kernel", source.series] if tree is None else ["--tree", str(tree)]
-    words += [word for option in options for word in ("-K", option)]
-    words += [word for case in request.cases for word in ("--case", case)]
-    words += [word for feature in request.features for word in ("--cpu", feature)]
-    if request.items is not None:
-        words += ["--pfns", str(request.items)]
-    words += ["--repeats", str(request.pairs), "--seed", str(request.seed)]
-    return shlex.join(words)
