@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import click
 
-from mmbatch import checkout, doctor, guesttest, kernels
+from mmbatch import checkout, doctor, guesttest, kernels, packages
 from mmbatch.cache import Cache
 from mmbatch.commands import check as check_verb
 from mmbatch.console import Console, output_options
@@ -19,6 +19,7 @@ from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.process import run
 
 _STAGES = ("style and types", "kernels", "the tool", "equality", "guests")
+_BROWSER = ("chromium", "fonts-dejavu-core")
 _LINTERS = (
     ("ruff", "check", "--no-cache", ".", "mmbatch"),
     ("ruff", "format", "--check", "--no-cache", ".", "mmbatch"),
@@ -47,6 +48,8 @@ def command(
     _require_environment()
     cache = Cache.open()
     doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
+    if install and not lint:
+        _install_browser(console, cache)
     stages: list[tuple[str, Callable[[], int]]] = [("style and types", lambda: _lint(cache))]
     if not lint:
         chosen = [*pytest_args, *(("-m", "not kernel") if tool else ())]
@@ -83,6 +86,14 @@ def _require_environment() -> None:
             "use make test, or set MMBATCH_DEV=1",
             ExitCode.USAGE,
         )
+
+
+def _install_browser(console: Console, cache: Cache) -> None:
+    """Install what the test of the report's page needs; without it that test is skipped."""
+    try:
+        packages.install(_BROWSER, console.say, cache.logs / "apt-install.log")
+    except MmbatchError as error:
+        console.say(f"no browser, so the report's page is not tested in one: {error.found}")
 
 
 def _passes(name: str, stage: Callable[[], int], console: Console) -> bool:
