@@ -25,7 +25,7 @@ from mmbatch import (
 )
 from mmbatch.cache import Cache, atomic_write, error_from_os
 from mmbatch.console import Console, output_options
-from mmbatch.disk import is_special, new_dir
+from mmbatch.disk import is_special
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.session import Session
 
