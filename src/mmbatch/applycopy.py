@@ -44,7 +44,7 @@ def to_copy(
         process.run(["cp", "-a", f"{target.tree}/.", work], tried=f"copy {target.tree}")
         for step in steps:
             for name, content in step.contents.items():
-                _replace(work / name, content)
+                replace(work / name, content)
     return Result(steps)
 
 
@@ -70,7 +70,8 @@ def _checked_output(tree: Path, output: Path | None) -> Path:
     raise MmbatchError(tried, found, "name another folder with -o DIR", ExitCode.USAGE)
 
 
-def _replace(path: Path, content: bytes) -> None:
+def replace(path: Path, content: bytes) -> None:
+    """Put a file into a copy of a tree, which may be a link to another tree's."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644

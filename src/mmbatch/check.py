@@ -133,6 +133,21 @@ def run(
                 raise
 
 
+def plain(
+    cache: Cache,
+    source: Source,
+    manifests: list[Manifest],
+    jobs: int,
+    say: Callable[[str], None],
+    tally: Tally,
+) -> None:
+    """Check the last of some speed-ups on one kernel, with the engine's configuration only."""
+    spliced = splice.splice(cache, source, manifests, checkout.MACROS, say)
+    bench = Bench(cache, source, spliced, manifests[-1], jobs, lambda text: None)
+    with _stage(f"{manifests[-1].speedup} on {source.release}", say, tally) as stage:
+        stage.judge(_check(bench.program(), 1))
+
+
 def _configs(extras: Extras, series: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     yield "", ()
     for config in extras.configs:

@@ -129,6 +129,22 @@ def ensure(say: Callable[[str], None], *, install: bool, log: Path | None = None
         )
 
 
+def ensure_sparse(say: Callable[[str], None], *, install: bool) -> None:
+    """Make sure that sparse is here, which only `export --check` needs.
+
+    Raises:
+        MmbatchError: it is not, and could not be, or must not be, installed.
+    """
+    if shutil.which("sparse") is None and install:
+        packages.install(["sparse"], say)
+    if shutil.which("sparse") is None:
+        raise MmbatchError(
+            "find what export --check needs",
+            "no sparse",
+            f"give --install, or run: {packages.install_command(['sparse'])}",
+        )
+
+
 def spatch_version(text: str) -> tuple[int, ...] | None:
     """Return the version in what `spatch --version` printed, or None."""
     match = re.search(r"spatch version (\d+(?:\.\d+)*)", text)
@@ -205,6 +221,8 @@ def _notes() -> Iterator[Check]:
     yield _apt()
     yield _guests()
     yield _live()
+    yield _optional("sparse", "sparse", "export --check")
+    yield _optional("browser", "chromium", "the test of the report's page")
 
 
 def _live() -> Check:
@@ -229,6 +247,15 @@ def _guests() -> Check:
         return Check("guests", State.OK, "QEMU and what guests are made of")
     remedy = packages.install_command(sorted(set(lacking.values())))
     return Check("guests", State.NOTE, f"no {' and no '.join(lacking)}", remedy)
+
+
+def _optional(name: str, program: str, purpose: str) -> Check:
+    """Look for a program that has its Debian package's name and that few verbs need."""
+    path = shutil.which(program)
+    if path is not None:
+        return Check(name, State.OK, path)
+    remedy = packages.install_command([program])
+    return Check(name, State.NOTE, f"no {program}, for {purpose}", remedy)
 
 
 def _cache_notes() -> Iterator[Check]:

@@ -30,15 +30,11 @@ class Letter:
         prefix: what stands in the subject's brackets before the number.
         reroll: the version of the series; None for the first.
         sign_off: add the sender's Signed-off-by.
-        subject: of the cover letter.
-        text: of the cover letter.
     """
 
     prefix: str
     reroll: int | None
     sign_off: bool
-    subject: str
-    text: str
 
 
 @dataclass(frozen=True)
@@ -80,7 +76,7 @@ def write(cache: Cache, series: Series, letter: Letter, folder: Path) -> list[Pa
     patches are the same as those of a branch on the whole tree.
 
     Returns:
-        Their paths in order, the cover letter first.
+        Their paths in order, the cover letter first, which `fill_cover` has to complete.
 
     Raises:
         MmbatchError: git knows no name to send them in, or failed.
@@ -99,11 +95,15 @@ def write(cache: Cache, series: Series, letter: Letter, folder: Path) -> list[Pa
         run_git(git.path, "-c", "core.abbrev=12", *words)
     paths = sorted(folder.glob("*.patch"))
     cover = next(path for path in paths if _COVER.fullmatch(path.name))
-    text = cover.read_text(encoding="utf-8")
-    assert text.count(_SUBJECT) == text.count(_BLURB) == 1
-    text = text.replace(_SUBJECT, letter.subject).replace(_BLURB, letter.text.strip())
-    cover.write_text(text, encoding="utf-8")
     return [cover, *(path for path in paths if path != cover)]
+
+
+def fill_cover(cover: Path, subject: str, text: str) -> None:
+    """Put subject and text into a cover letter that `write` left without."""
+    old = cover.read_text(encoding="utf-8")
+    assert old.count(_SUBJECT) == old.count(_BLURB) == 1
+    new = old.replace(_SUBJECT, subject).replace(_BLURB, text.strip())
+    cover.write_text(new, encoding="utf-8")
 
 
 def repository(place: Path, contents: Mapping[str, bytes], signer: str) -> tuple[GitTree, str]:

@@ -120,7 +120,7 @@ def _make(
     tried = f"configure Linux {source.release}"
     process.run([*make, "allnoconfig"], tried=tried, env=environment, log=log, keep=held)
     check_options(path / ".config", options, source.release)
-    for goals in (["prepare"], *_groups(objects)):
+    for goals in (["prepare"], *groups(objects)):
         process.run(
             [*make, *goals],
             tried=f"build {' '.join(goals)} of Linux {source.release}",
@@ -208,7 +208,7 @@ def compile_like(
     )
 
 
-def _groups(objects: Sequence[str]) -> list[list[str]]:
+def groups(objects: Sequence[str]) -> list[list[str]]:
     """Group goals: those of a lib/ folder are made one by one, which kbuild needs.
 
     It enters such a folder once for each goal, and two makes at the same object fail.

@@ -164,7 +164,9 @@ def _marks(entry: Entry, axis: Scale) -> Iterator[Mark]:
 
 def _mark(row: Row, axis: Scale, y: int) -> Mark:
     if row.variant == BASE and row.median is not None:
-        words = f"{duration(row.median, row.unit)}, {row.per_item:.3g} {row.unit} a {row.item}"
+        words = f"{row.per_item:.3g} {row.unit} a {row.item}"
+        if row.unit == "ns":
+            words = f"{duration(row.median, row.unit)}, {words}"
         return Mark(row.variant, words, "base", y, axis.x(1))
     if row.ratio is None:
         return Mark(row.variant, row.verdict, "open", y)

@@ -3,11 +3,24 @@
 
 from __future__ import annotations
 
+import itertools
+import os
 from pathlib import Path
 
 import click
 
-from mmbatch import apply, checkout, coverletter, export, kernels, plan, stored
+from mmbatch import (
+    apply,
+    checkout,
+    coverletter,
+    doctor,
+    export,
+    exportcheck,
+    kernels,
+    objections,
+    plan,
+    stored,
+)
 from mmbatch.cache import Cache, atomic_dir
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode, MmbatchError
@@ -43,6 +56,9 @@ from mmbatch.record import Record
     metavar="RUN",
     help="Show this run in the cover letter; by default the last one of this kernel here.",
 )
+@click.option("--check", is_flag=True, help="See that every patch applies, builds and is clean.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Compilers at a time.")
+@click.option("--install", is_flag=True, help="Install what is missing, with apt (root or sudo).")
 @output_options
 def command(
     console: Console,
@@ -55,6 +71,9 @@ def command(
     reroll: int | None,
     sign_off: bool,
     runs: tuple[Path, ...],
+    check: bool,
+    jobs: int | None,
+    install: bool,
 ) -> int:
     """Write SPEEDUPs, by default all that suit the kernel, as series that git am takes.
 
@@ -62,20 +81,44 @@ def command(
     first in its series. Applied to the kernel they give what apply gives.
     """
     _check_output(output)
+    jobs = jobs or os.cpu_count() or 1
     cache = Cache.open()
+    if check:
+        doctor.ensure(console.say, install=install)
+        doctor.ensure_sparse(console.say, install=install)
     source = kernels.resolve(cache, kernel, tree, console.say)
     chosen = plan.choose(checkout.SPEEDUPS, speedups, source.series, source.release)
     wanted = speedups or tuple(manifest.speedup for manifest in chosen)
     measured = _measured(cache, source, runs)
+    bisection = exportcheck.Bisection(cache, source, jobs)
+    checks = exportcheck.Report()
     made: dict[str, list[str]] = {}
     with atomic_dir(output.absolute()) as work:
         for name in wanted:
             manifests = plan.choose(checkout.SPEEDUPS, [name], source.series, source.release)
             series = export.plan_series(cache, _target(source, manifests), console.say)
-            text = coverletter.text(manifests, source, measured.get(name))
-            letter = Letter(prefix, reroll, sign_off, _subject(manifests), text)
             (work / name).mkdir()
-            made[name] = [path.name for path in export.write(cache, series, letter, work / name)]
+            letter = Letter(prefix, reroll, sign_off)
+            cover, *patches = export.write(cache, series, letter, work / name)
+            said = objections.of_patches(source.path, patches, signed_off=sign_off)
+            why = objections.explanations(manifests)
+            explained = objections.summary(itertools.chain(*said), why)
+            text = coverletter.text(manifests, source, measured.get(name), explained)
+            export.fill_cover(cover, _subject(manifests), text)
+            made[name] = [path.name for path in (cover, *patches)]
+            if check:
+                title = f"{name} on {source.release}"
+                found = exportcheck.applies(cache, series, [cover, *patches])
+                checks.judge(f"{title}: git am gives what apply gives", found, console.say)
+                for patch, one in zip(patches, said, strict=True):
+                    rest = objections.unexplained(one, why)
+                    words = [f"{left.level} {left.type}: {left.words}" for left in rest]
+                    checks.judge(f"{title}: checkpatch {patch.name}", words, console.say)
+                for step, words in bisection.steps(series, manifests):
+                    built = f"{title}: build and sparse, {step.applied.subject}"
+                    checks.judge(built, words, console.say)
+                for before, words in exportcheck.suites(cache, source, manifests, jobs):
+                    checks.judge(f"{title}: checks of {before}", words, console.say)
     for name, mails in made.items():
         console.result(f"{output / name}: {len(mails) - 1} patches and a cover letter")
         for mail in mails:
@@ -83,7 +126,13 @@ def command(
         if name not in measured:
             console.result(f"  not measured yet on {source.release}, and the cover says so")
     console.result(f"To use one: git am --empty=drop {output / wanted[-1]}/*.patch")
-    return ExitCode.GOOD
+    if not sign_off:
+        console.result("Not signed off: -s adds your line, which a posted series needs.")
+    for line in checks.failed:
+        console.result(line)
+    if check:
+        console.result(f"{checks.passed} passed, {len(checks.failed)} failed")
+    return ExitCode.FAILED if checks.failed else ExitCode.GOOD
 
 
 def _target(source: kernels.Source, manifests: list[Manifest]) -> plan.Target:

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""See that a series is fit to be posted: it applies, builds patch by patch, passes its checks."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mmbatch import check, checkout, export, kbuild, process
+from mmbatch.applycopy import replace
+from mmbatch.cache import Cache, temporary_dir
+from mmbatch.errors import MmbatchError
+from mmbatch.export import Series
+from mmbatch.gittree import GitTree
+from mmbatch.kernels import Source
+from mmbatch.manifest import Manifest
+from mmbatch.plan import Planned
+
+_TIMEOUT_S = 1800
+_PLACE = re.compile(r"^(?:\S*?/)?((?:arch|include|init|kernel|lib|mm)/[^\s:]+):[\d:]* ")
+_ALWAYS = ("kernel/softirq.o",)
+_KUNIT = "CONFIG_KUNIT=y\n"
+# sparse 0.6.4 does not know a word that kernels from 7.2 on use, whose build goes without it then,
+# nor that the length of a literal is constant, which each module of theirs asserts.
+_SPARSE = "CHECK=sparse -D__typeof_unqual__=__typeof__ '-D__builtin_strlen(x)=(sizeof(x) - 1)'"
+_NO_SPARSE = "specified, but sparse is not available"
+
+
+@dataclass
+class Report:
+    """How the checks went: one line for each that failed, and how many were good."""
+
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+
+    def judge(self, title: str, problems: Sequence[str], say: Callable[[str], None]) -> None:
+        """Count a check, and say how it ended."""
+        if problems:
+            self.failed += [f"{title}: {problem}" for problem in problems]
+            say(f"FAIL  {title}: {problems[0]}")
+        else:
+            self.passed += 1
+            say(f"ok    {title}")
+
+
+def applies(cache: Cache, series: Series, mails: Sequence[Path]) -> list[str]:
+    """Apply the mails with git am to the files that they touch; return what is wrong after that.
+
+    The rest of the tree can't differ: a mail that touches another file does not apply.
+    """
+    with temporary_dir(cache.splices, "am") as work:
+        signer = GitTree(Path.cwd()).identity()
+        git, base = export.repository(work / "git", series.base, signer)
+        export.run_git(git.path, "reset", "--quiet", "--hard", base)
+        try:
+            paths = [os.fspath(mail.absolute()) for mail in mails]
+            export.run_git(git.path, "am", "--quiet", "--empty=drop", *paths)
+        except MmbatchError as error:
+            return [error.found.strip().splitlines()[0]]
+        wanted = dict(series.base)
+        for step in series.steps:
+            wanted |= step.contents
+        found = {
+            os.fspath(path.relative_to(git.path)): path.read_bytes()
+            for path in git.path.rglob("*")
+            if path.is_file() and ".git" not in path.relative_to(git.path).parts
+        }
+        names = sorted(wanted.keys() | found.keys())
+        return [
+            f"{name} is not what apply makes of it"
+            for name in names
+            if wanted.get(name) != found.get(name)
+        ]
+
+
+class Bisection:
+    """Builds every patch of some series, each on top of those before it.
+
+    Args:
+        cache: where the folders are made, to be gone afterwards.
+        source: the kernel.
+        jobs: how many compilers at a time.
+    """
+
+    def __init__(self, cache: Cache, source: Source, jobs: int) -> None:
+        """Know of nothing that was built."""
+        self._cache = cache
+        self._source = source
+        self._jobs = jobs
+        self._known: dict[tuple[str, ...], list[str]] = {}
+
+    def steps(
+        self, series: Series, manifests: Sequence[Manifest]
+    ) -> Iterator[tuple[Planned, list[str]]]:
+        """Yield each step with the complaints of compiler (W=1) and sparse that it brought.
+
+        Patches that begin another series, and were built for that, are not built again.
+        """
+        objects = sorted({one for m in manifests if m.hosted for one in m.hosted.objects})
+        diffs = tuple(step.applied.diff for step in series.steps)
+        if all(diffs[: n + 1] in self._known for n in range(len(diffs))):
+            for number, step in enumerate(series.steps):
+                yield step, self._known[diffs[: number + 1]]
+            return
+        with temporary_dir(self._cache.builds, "bisect") as work:
+            tree = work / "tree"
+            process.run(["cp", "-al", self._source.path, tree], tried="copy the tree")
+            build = _Build(self._cache, self._source, work, self._jobs)
+            goals = {*_ALWAYS, *objects}
+            later = {name for step in series.steps for name in step.contents}
+            goals |= {
+                _object(name) for name in later if name.endswith(".c") and name in series.base
+            }
+            seen = set(build.complaints(sorted(goals)))
+            for number, step in enumerate(series.steps):
+                for name, content in step.contents.items():
+                    replace(tree / name, content)
+                    goals |= {_object(name)} if name.endswith(".c") else set()
+                known = self._known.get(diffs[: number + 1])
+                if known is None:
+                    try:
+                        said = build.complaints(sorted(goals))
+                        known = [line for line in said if line not in seen]
+                        seen |= set(said)
+                    except MmbatchError as error:
+                        known = [" ".join(error.found.split())]
+                    self._known[diffs[: number + 1]] = known
+                yield step, known
+
+
+class _Build:
+    """An output folder in which one tree is built again and again."""
+
+    def __init__(self, cache: Cache, source: Source, work: Path, jobs: int) -> None:
+        self._source = source
+        self._work = work
+        self._jobs = jobs
+        self._log = cache.logs / f"bisect-{source.ident}.log"
+        (work / "out").mkdir()
+
+    def complaints(self, goals: Sequence[str]) -> list[str]:
+        """Build objects with W=1 and sparse; return what was said, without line numbers."""
+        tree, out = self._work / "tree", self._work / "out"
+        config = (checkout.HOSTED / "kernel.config").read_text(encoding="utf-8") + _KUNIT
+        for path in sorted((*tree.glob("mm/*.kunitconfig"), *tree.glob("lib/*.kunitconfig"))):
+            if not (self._source.path / path.relative_to(tree)).exists():
+                config += path.read_text(encoding="utf-8")
+        (out / "mmbatch.config").write_text(config, encoding="utf-8")
+        make: list[str | Path] = ["make", "-s", "-C", tree, f"O={out}", f"-j{self._jobs}"]
+        allconfig = {"KCONFIG_ALLCONFIG": os.fspath(out / "mmbatch.config")}
+        tried = f"configure Linux {self._source.release}"
+        process.run([*make, "allnoconfig"], tried=tried, env=allconfig, log=self._log)
+        tried = f"build Linux {self._source.release}"
+        run = process.run([*make, "prepare"], tried=tried, log=self._log, timeout_s=_TIMEOUT_S)
+        said = ""
+        for group in kbuild.groups(goals):
+            run = process.run(
+                [*make, "-k", "W=1", "C=2", _SPARSE, *group],
+                tried=tried,
+                check=False,
+                timeout_s=_TIMEOUT_S,
+            )
+            said += run.stdout + run.stderr
+            if run.rc != 0 and "error:" not in said:
+                found = [f"make ended with {run.rc}", *said.strip().splitlines()[-1:]]
+                raise MmbatchError(tried, ": ".join(found), "build it by hand")
+        if _NO_SPARSE in said:
+            raise MmbatchError(tried, "the kernel's build refuses this sparse", "get another")
+        lines = (_PLACE.sub(r"\1: ", line.strip()) for line in said.splitlines())
+        return [line for line in lines if "warning:" in line or "error:" in line]
+
+
+def suites(
+    cache: Cache, source: Source, manifests: Sequence[Manifest], jobs: int
+) -> Iterator[tuple[str, list[str]]]:
+    """Run the plain checks of every speed-up of a series at its last patch; yield what failed."""
+    for number, manifest in enumerate(manifests, 1):
+        if manifest.hosted is not None:
+            tally = check.Tally()
+            check.plain(cache, source, list(manifests[:number]), jobs, lambda text: None, tally)
+            yield manifest.speedup, tally.failed
+
+
+def _object(name: str) -> str:
+    return name.removesuffix(".c") + ".o"
