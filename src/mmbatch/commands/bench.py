@@ -141,10 +141,10 @@ def command(
         request = replace(request, items=max(case.items for case in planned) // _QUICK_PART)
         planned = hosted.plan(program.path, request)
     if list_only:
-        name = 2 + max(len(case.case) for case in planned)
+        widest = 2 + max(len(case.case) for case in planned)
         regime = 2 + max(len(case.regime) for case in planned)
         for case in planned:
-            console.result(f"{case.case:{name}}{case.regime:{regime}}{case.items} {case.item}s")
+            console.result(f"{case.case:{widest}}{case.regime:{regime}}{case.items} {case.item}s")
         return ExitCode.GOOD
 
     here = machine.describe()
