@@ -20,7 +20,7 @@
 #define PAGES_2M	512UL
 #define PAGES_1M	256UL
 /* Page tables and areas: enough for 4 million pages. */
-#define MEMORY		(64UL << 20)
+#define MEMORY		(256UL << 20)
 /* Where no area is: the mapping alone is timed there. */
 #define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
 

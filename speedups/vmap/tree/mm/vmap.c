@@ -83,7 +83,7 @@ static __always_inline bool vmap_ptes_none(pte_t *pte, unsigned long nr)
 {
 	for (; nr >= 4; nr -= 4, pte += 4) {
 		if (!arch_vmap_none4(ptep_get(pte), ptep_get(pte + 1),
-				ptep_get(pte + 2), ptep_get(pte + 3)))
+				     ptep_get(pte + 2), ptep_get(pte + 3)))
 			return false;
 	}
 	for (; nr; nr--, pte++) {
@@ -139,7 +139,6 @@ static noinline unsigned long vmap_map_run(const struct vmap_walk *walk,
 
 	return nr;
 }
-
 
 static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 			 unsigned long end)
