@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Made up for tests: the hooks find their places, the code means nothing.
+#include <linux/toys.h>
+
+#include "internal.h"
+#include "pgalloc-track.h"
+
+static int vmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
+			  phys_addr_t phys_addr, pgprot_t prot,
+			  unsigned int shift, pgtbl_mod_mask *mask)
+{
+	u64 pfn;
+
+	toy_glue(pmd);
+	pfn = phys_addr >> PAGE_SHIFT;
+	toy_paint(pmd, pfn);
+	return 0;
+}
+
+static int vmap_try_huge_pmd(pmd_t *pmd, unsigned long addr, int depth)
+{
+	return toy_depth(depth);
+}
+
+int __vmap_pages_range_noflush(unsigned long addr, unsigned long end,
+			       pgprot_t prot, struct page **pages, unsigned int page_shift)
+{
+	unsigned int i, nr = toy_count(addr, end);
+
+	for (i = 0; i < nr; i += toy_step(page_shift)) {
+		if (toy_paint(pages[i], i))
+			return toy_depth(i);
+	}
+	return 0;
+}
+
+static struct vm_struct *__get_vm_area_node(unsigned long size, int node)
+{
+	return toy_at(size);
+}
+
+void *vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
+{
+	unsigned long size = toy_count(count, 0);
+	struct vm_struct *area;
+
+	area = get_vm_area_caller(size, flags, toy_depth(0));
+	if (vmap_pages_range(toy_addr(area), toy_addr(area) + size, toy_nx(prot),
+			     pages, PAGE_SHIFT))
+		return NULL;
+	return area;
+}
+EXPORT_SYMBOL(vmap);
