@@ -14,7 +14,6 @@ statement S;
 	...
 +	if (vmap_steps())
 +		return vmap_map_blocks(addr, end, prot, pages, page_shift);
-+
 	for (i = 0; i < nr; i += step) S
 	...
  }

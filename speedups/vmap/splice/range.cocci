@@ -13,7 +13,6 @@ identifier pmd, addr, end, phys_addr, prot, shift, mask, pfn;
 	...
 +	if (vmap_map_range(pmd, addr, end, phys_addr, prot, shift, mask))
 +		return 0;
-+
 	pfn = phys_addr >> PAGE_SHIFT;
 	...
  }
