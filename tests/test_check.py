@@ -100,14 +100,15 @@ def test_stages_are_counted_and_told(toys: Toys, run: Run) -> None:
     tally, said = run()
     assert (tally.passed, tally.failed, tally.skipped) == (4, [], [])
     assert tally.combinations == 140  # of full runs: not of the sanitizers', nor of the mistake's
-    assert [line.partition(":")[0] for line in said] == [
+    titles = [line.partition(":")[0] for line in said]
+    assert sorted(titles[:3]) == [  # in the order in which they ended
         "ok    toys on 7.3.4",
-        "ok    toys on 7.3.4, other toys",
         "ok    toys on 7.3.4, ASan and UBSan",
-        "ok    toys on 7.3.4, mistake 'one too far'",
+        "ok    toys on 7.3.4, other toys",
     ]
+    assert titles[3:] == ["ok    toys on 7.3.4, mistake 'one too far'"]
     assert "70 combinations, 280 runs, 3.0 GB compared (" in said[0]
-    assert toys.built == [(), ("CONFIG_TOYS=n",), ()]
+    assert sorted(toys.built) == [(), (), ("CONFIG_TOYS=n",)]
     assert [word.startswith("--check=") for word in toys.asked] == [True] * 4
     assert toys.asked[:2] == ["--check=1", "--check=1"]
 
@@ -115,15 +116,16 @@ def test_stages_are_counted_and_told(toys: Toys, run: Run) -> None:
 def test_what_was_followed_is_told_where_it_was(toys: Toys, run: Run) -> None:
     toys.plain = f"echo '{STEPPED}'"
     _, said = run()
-    assert "12 streaming stores followed to their drain" in said[0]
-    assert "followed" not in said[1]
+    (followed,) = [line for line in said if line.startswith("ok    toys on 7.3.4: ")]
+    assert "12 streaming stores followed to their drain" in followed
+    assert sum("followed" in line for line in said) == 1
 
 
 def test_a_difference_fails_its_stage_only(toys: Toys, run: Run) -> None:
     toys.plain = f"echo '{BAD}'; exit 1"
     tally, said = run()
     assert tally.failed == ["toys on 7.3.4: byte 3 of toy 7 at shift 9"]
-    assert said[0] == "FAIL  toys on 7.3.4: byte 3 of toy 7 at shift 9"
+    assert "FAIL  toys on 7.3.4: byte 3 of toy 7 at shift 9" in said
     assert tally.passed == 1
 
 

@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -22,6 +24,7 @@ from mmbatch.splice import Spliced
 _TIMEOUT_S = 600
 _MUTANT_STRIDE = 11
 _SANITIZED_STRIDE = 7
+_MOST_AT_ONCE = 2  # so that memory and its bandwidth suffice
 _SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigill=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
@@ -111,26 +114,51 @@ def run(
     bench = Bench(cache, source, spliced, manifest, jobs, lambda text: None)
     extras = mutations.load(manifest.room / "check.toml")
     name = f"{manifest.speedup} on {source.release}"
-    for config, options in _configs(extras, source.series):
+    building = threading.Lock()  # a build has compilers enough of its own
+
+    def full(config: str, options: tuple[str, ...]) -> None:
         with _stage(f"{name}{config}", say, tally) as stage:
-            event = _check(bench.program(options), 1)
+            with building:
+                program = bench.program(options)
+            event = _check(program, 1)
             stage.judge(event)
-            tally.combinations += event.combinations
-    with _stage(f"{name}, ASan and UBSan", say, tally) as stage:
-        stage.judge(_check(bench.program(sanitize=True), _SANITIZED_STRIDE, sanitized=True))
+            with building:
+                tally.combinations += event.combinations
+
+    def sanitized() -> None:
+        with _stage(f"{name}, ASan and UBSan", say, tally) as stage:
+            with building:
+                program = bench.program(sanitize=True)
+            stage.judge(_check(program, _SANITIZED_STRIDE, sanitized=True))
+
+    _at_once(
+        min(jobs, _MOST_AT_ONCE),
+        [
+            *(functools.partial(full, *config) for config in _configs(extras, source.series)),
+            sanitized,
+        ],
+    )
     if mutants:
         chosen = [one for one in extras.mutations if source.series in one.kernels]
         trees = {one.options: bench.tree(one.options) for one in chosen}
-        with ThreadPoolExecutor(jobs) as pool:
-            try:
-                for _ in pool.map(
-                    lambda one: _try_mutation(bench, one, trees[one.options], name, say, tally),
-                    chosen,
-                ):
-                    pass
-            except BaseException:
-                pool.shutdown(cancel_futures=True)
-                raise
+        _at_once(
+            jobs,
+            [
+                functools.partial(_try_mutation, bench, one, trees[one.options], name, say, tally)
+                for one in chosen
+            ],
+        )
+
+
+def _at_once(workers: int, jobs: Sequence[Callable[[], None]]) -> None:
+    """Do some things, a few at a time; an interrupt keeps the rest from beginning."""
+    with ThreadPoolExecutor(workers) as pool:
+        try:
+            for _ in pool.map(lambda job: job(), jobs):
+                pass
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def plain(
