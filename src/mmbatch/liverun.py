@@ -74,6 +74,23 @@ class Kernel:
         return names
 
 
+def release_of(module: Path) -> str:
+    """Return the release of the kernel that a module was built for.
+
+    Raises:
+        MmbatchError: it is no module.
+    """
+    match = re.search(rb"\0vermagic=(\S+) ", module.read_bytes() if module.is_file() else b"")
+    if match is None:
+        raise MmbatchError(
+            f"load {module.name}",
+            "it is no kernel module" if module.is_file() else f"there is no {module}",
+            "give one that `live build` made",
+            ExitCode.USAGE,
+        )
+    return match[1].decode()
+
+
 def require_loadable(
     live: LiveManifest, terms: Terms, module: Path, release: str, kernel: Kernel
 ) -> None:
