@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Instructions of memmap_init_zone_device(), the kernel's own against ours, in
-# one boot: base, patched, base again. Sourced after live_start.sh. Settings: ROUNDS.
+# one boot: base, patched, base again. Sourced after live_start.sh. Settings:
+# ROUNDS.
 
 echo x86-tsc >$TRACING/trace_clock
 echo "p:mi $INIT" >>$TRACING/kprobe_events

@@ -158,7 +158,7 @@ def load(
         MmbatchError: the kernel refused it, or a task did not get there in time.
     """
     tried = f"load {live.module}"
-    done = run(["insmod", module, *parameters], tried=tried, check=False)
+    done = run(["insmod", module, *parameters], tried=tried, check=False, finish=True)
     if done.rc:
         said = _last_words(live.module)
         raise MmbatchError(tried, said or done.stderr.strip() or "insmod failed", "see dmesg")
@@ -202,7 +202,7 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
                 tried, f"after {limit_s:.0f} s {shown} had not left it", "unload it again later"
             )
         time.sleep(_PAUSE_S)
-    run(["rmmod", name], tried=tried)
+    run(["rmmod", name], tried=tried, finish=True)
     return True
 
 
