@@ -35,6 +35,7 @@ int main(void)
 			perror("move_pages");
 			return 1;
 		}
+		usleep(50000);
 		for (int i = 0; i < PAGES; i++) {
 			char *page = pages[i];
 

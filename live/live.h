@@ -17,6 +17,13 @@
 #define LIVE_ENTRY_BYTES	0
 #endif
 
+/* Mitigations write what they need in front of a function that is called. */
+#ifdef CONFIG_CALL_PADDING
+#define LIVE_PADDING	".skip " __stringify(CONFIG_FUNCTION_PADDING_BYTES) ", 0x90\n"
+#else
+#define LIVE_PADDING
+#endif
+
 /**
  * LIVE_ORIGINAL - make the way to a function that is being replaced
  * @function: its name
@@ -30,6 +37,7 @@
 #define LIVE_ORIGINAL(function)						\
 	asm(".pushsection .text, \"ax\"\n"				\
 	    ".p2align 4\n"						\
+	    LIVE_PADDING						\
 	    ".type live_original_" #function ", @function\n"		\
 	    "live_original_" #function ":\n\t"				\
 	    "jmp " #function " + " __stringify(LIVE_ENTRY_BYTES)	\

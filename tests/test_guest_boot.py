@@ -95,6 +95,14 @@ def test_the_nvdimm_keeps_its_alignment_behind_the_label() -> None:
     assert "nvdimm,memdev=pm0,id=nv0,label-size=2M" in words
 
 
+def test_nodes_features_and_threads() -> None:
+    words = " ".join(qemu.command(boot(nodes=2, one_thread=True, without=("cx16",)), None))
+
+    assert "-accel tcg,thread=single" in words
+    assert "-cpu max,-cx16" in words
+    assert "memory-backend-ram,id=ram1,size=1024M -numa node,nodeid=1,memdev=ram1" in words
+
+
 def test_counting_fixes_all_that_could_differ() -> None:
     words = " ".join(qemu.command(boot(counted=True, cpus=1), None))
 

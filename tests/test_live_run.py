@@ -174,6 +174,19 @@ def test_what_the_kernel_says_when_it_refuses(
     assert caught.value.found == "mmbatch_it: refusing: struct page has 72 bytes here"
 
 
+def test_the_release_is_read_from_the_module(module: Path) -> None:
+    module.write_bytes(b"\0license=GPL\0vermagic=6.12.1-test SMP preempt \0")
+    assert liverun.release_of(module) == RELEASE
+
+
+def test_what_is_no_module(module: Path, tmp_path: Path) -> None:
+    for path, words in ((module, "no kernel module"), (tmp_path / "gone.ko", "there is no")):
+        with pytest.raises(MmbatchError) as caught:
+            liverun.release_of(path)
+        assert caught.value.code == 2
+        assert words in caught.value.found
+
+
 def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     patched_by(kernel, "mmbatch_it")
     programs(tmp_path, monkeypatch, rmmod=f"echo $1 >{tmp_path}/removed")

@@ -1,10 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # A stock kernel, patched while it runs: same memmap, and the original back.
-# Sourced. Settings: METHODS, DRIVER_MODULES.
-
-. /stock.sh
-check "live: drivers" drivers
-check "live: the module for digests" insmod /modules/memmap_image.ko
+# Sourced after live_start.sh. Settings: METHODS.
 
 # same NAME DRIVER DEVICE DIGEST: bound again, the memmap is what it was.
 same() {

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Instructions of memmap_init_zone_device(), the kernel's own against ours, in
-# one boot: base, patched, base again. Sourced. Settings: ROUNDS.
+# one boot: base, patched, base again. Sourced after live_start.sh. Settings:
+# ROUNDS.
 
-. /stock.sh
-check "count: drivers" drivers
 echo x86-tsc >$TRACING/trace_clock
 echo "p:mi $INIT" >>$TRACING/kprobe_events
 echo "r:mo $INIT" >>$TRACING/kprobe_events

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Modules that don't fit this kernel are not loaded, and the log says why.
-# Sourced. Settings: REFUSED, names of modules with the words to look for, each
-# in a file of its own.
+# Sourced after live_start.sh. Settings: REFUSED, names of modules with the
+# words to look for, each in a file of its own.
 
 # refused NAME: not loaded, nothing patched, and the reason in the log.
 refused() {
@@ -16,7 +16,6 @@ refused() {
 	grep -q -F "$(cat "/refused/$1.txt")" /tmp/refused.out
 }
 
-. /stock.sh
 for name in $REFUSED; do
 	check "refused: $name" refused "$name"
 done

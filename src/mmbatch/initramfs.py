@@ -94,11 +94,11 @@ def make(
     for applet in listed:
         if applet != "busybox":  # or the link would lead to itself
             archive.link(f"bin/{applet}", "busybox")
-    for library in _libraries(busybox):
+    for library in libraries(busybox):
         archive.file(library.lstrip("/"), _content(Path(library)), 0o755)
     for program in programs:
         archive.file(f"bin/{program.name}", _content(program), 0o755)
-        for library in _libraries(program):
+        for library in libraries(program):
             archive.file(library.lstrip("/"), _content(Path(library)), 0o755)
     for name, content in files.items():
         archive.file(name, content, 0o755)
@@ -116,7 +116,7 @@ def _content(path: Path) -> bytes:
         ) from None
 
 
-def _libraries(program: Path) -> list[str]:
+def libraries(program: Path) -> list[str]:
     """Return the paths of a program's libraries; a static one has none, and ldd says so."""
     tried = f"list the libraries of {program.name}"
     said = run(["ldd", os.fspath(program)], tried=tried, check=False).stdout

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch import guest, liverefused, qemu
+from mmbatch import guest, liverefused, livetool, qemu
 from mmbatch.cache import Cache
 from mmbatch.errors import MmbatchError
 from mmbatch.guestbuild import ARCHES, GuestKernel
@@ -26,7 +26,9 @@ LEAST = 2.5
 
 _DRIVERS = ("nfit", "nd_pmem", "device_dax", "dax_pmem")
 _SPARE = "dummy"
+_LIMIT_S = 1800
 _SECONDS_A_ROUND = 30
+_ROUNDS_GIB = 1
 
 # With it a stock kernel dies under QEMU 7.2, before any module of ours is there: its flags
 # are garbage after cmpxchg16b.
@@ -123,7 +125,7 @@ class Plan:
 
 
 def functional(cache: Cache, stock: Stock, module: Module, digests: bytes, plan: Plan) -> Booted:
-    """Boot; see that both write the same memmap, that unfit modules are refused; go in and out.
+    """Boot; see that both write the same memmap, and that unfit modules are refused.
 
     The CPUs are emulated in one thread: in several, under QEMU 7.2, a guest died at a breakpoint
     that the kernel's own patching of its code had set and taken away.
@@ -139,27 +141,49 @@ def functional(cache: Cache, stock: Stock, module: Module, digests: bytes, plan:
     refused = {f"refused/{name}.ko": content for name, (content, _) in unfit.items()}
     refused |= {f"refused/{name}.txt": words.encode() for name, (_, words) in unfit.items()}
     settings = {
+        "DIGESTS": "memmap_image",
         "METHODS": " ".join(guest.METHODS),
         "REFUSED": " ".join(unfit),
-        "ROUNDS": str(plan.rounds),
-        "SPARE_MODULE": _SPARE,
     }
     boot = _boot(
         cache,
         "live",
         stock,
         module,
-        ["live", "live_rounds", "live_refused"],
+        ["live_start", "live", "live_tool", "live_refused"],
         settings,
         {
             **refused,
+            **livetool.files(),
+            "modules/memmap_image.ko": digests,
+        },
+        limit_s=_LIMIT_S,
+        one_thread=True,
+        pmem_gib=plan.size_gib,
+    )
+    return qemu.run(cache, boot)
+
+
+def rounds(cache: Cache, stock: Stock, module: Module, digests: bytes, plan: Plan) -> Booted:
+    """Boot; load and unload again and again while memory is moved, mapped and bound.
+
+    See `functional` for the arguments, and why one thread emulates all CPUs.
+    """
+    boot = _boot(
+        cache,
+        "live-rounds",
+        stock,
+        module,
+        ["live_start", "live_rounds"],
+        {"DIGESTS": "memmap_image", "ROUNDS": str(plan.rounds), "SPARE_MODULE": _SPARE},
+        {
             "modules/memmap_image.ko": digests,
             "bin/move_pages": guest.compiled(cache, guest.ROOM / "move_pages.c"),
         },
-        limit_s=900 + plan.rounds * _SECONDS_A_ROUND,
+        limit_s=_LIMIT_S + plan.rounds * _SECONDS_A_ROUND,
         nodes=2,
         one_thread=True,
-        pmem_gib=plan.size_gib,
+        pmem_gib=_ROUNDS_GIB,
     )
     return qemu.run(cache, boot)
 
@@ -172,10 +196,10 @@ def count(cache: Cache, stock: Stock, module: Module, plan: Plan) -> Booted:
         "live-count",
         stock,
         module,
-        ["live_count"],
+        ["live_start", "live_count"],
         settings,
         {},
-        limit_s=600 + plan.samples * 20,
+        limit_s=_LIMIT_S,
         counted=True,
         cpus=1,
         pmem_gib=plan.size_gib,

@@ -74,6 +74,23 @@ class Kernel:
         return names
 
 
+def release_of(module: Path) -> str:
+    """Return the release of the kernel that a module was built for.
+
+    Raises:
+        MmbatchError: it is no module.
+    """
+    match = re.search(rb"\0vermagic=(\S+) ", module.read_bytes() if module.is_file() else b"")
+    if match is None:
+        raise MmbatchError(
+            f"load {module.name}",
+            "it is no kernel module" if module.is_file() else f"there is no {module}",
+            "give one that `live build` made",
+            ExitCode.USAGE,
+        )
+    return match[1].decode()
+
+
 def require_loadable(
     live: LiveManifest, terms: Terms, module: Path, release: str, kernel: Kernel
 ) -> None:
@@ -141,7 +158,7 @@ def load(
         MmbatchError: the kernel refused it, or a task did not get there in time.
     """
     tried = f"load {live.module}"
-    done = run(["insmod", module, *parameters], tried=tried, check=False)
+    done = run(["insmod", module, *parameters], tried=tried, check=False, finish=True)
     if done.rc:
         said = _last_words(live.module)
         raise MmbatchError(tried, said or done.stderr.strip() or "insmod failed", "see dmesg")
@@ -185,7 +202,7 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
                 tried, f"after {limit_s:.0f} s {shown} had not left it", "unload it again later"
             )
         time.sleep(_PAUSE_S)
-    run(["rmmod", name], tried=tried)
+    run(["rmmod", name], tried=tried, finish=True)
     return True
 
 

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# The tool itself, on a kernel in which nothing can happen to anybody.
+# Sourced after live_start.sh.
+
+tool() {
+	HOME=/tmp PYTHONHOME=/usr PYTHONPATH=/mmbatch/src:/mmbatch/site \
+		python3 -m mmbatch live "$@" 2>&1
+}
+
+# says WORDS ARGUMENTS...: the tool succeeds and prints them; denied: it fails.
+says() {
+	words=$1
+	shift
+	tool "$@" >/tmp/said || return 1
+	grep -q -F "$words" /tmp/said || ! cat /tmp/said
+}
+
+denied() {
+	words=$1
+	shift
+	! tool "$@" >/tmp/said || return 1
+	grep -q -F "$words" /tmp/said || ! cat /tmp/said
+}
+
+rm -f /bin/setpriv # the tool takes busybox's for the real one
+file=/modules/$MODULE.ko
+check "tool: status before" says "$INIT(): the kernel's own" status
+check "tool: a module that does not fit" denied "refusing: struct page has" \
+	load zone_device --module /refused/size.ko
+check "tool: load" says "$INIT(): $MODULE, in use everywhere" \
+	load zone_device --module $file --set zone_device.method=copy
+check "tool: it has its parameter" grep -q copy $PARAMETER
+check "tool: load twice" says "loaded already" load zone_device --module $file
+check "tool: status" says "$INIT(): $MODULE, in use everywhere" status
+check "tool: unload" says "$INIT(): the kernel's own" unload
+check "tool: the module is gone" test ! -e /sys/module/$MODULE
+check "tool: unload twice" says "is not loaded" unload
