@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -66,6 +67,21 @@ def test_it_is_removed_before_its_files_are(unpacked: Path) -> None:
         subprocess.run(["sh", "-n", script], check=True)
     text = (unpacked / "DEBIAN/prerm").read_text()
     assert f"dkms remove -m mmbatch-zone-device -v {livedkms.VERSION} --all" in text
+
+
+@pytest.mark.parametrize(("registered", "fails", "code"), [(0, 1, 0), (1, 0, 0), (1, 1, 9)])
+def test_a_removal_that_fails_is_not_hidden(
+    unpacked: Path, tmp_path: Path, registered: int, fails: int, code: int
+) -> None:
+    dkms = tmp_path / "dkms"
+    dkms.write_text(
+        f'#!/bin/sh\n[ "$1" = status ] && {{ [ {registered} = 0 ] || echo it; exit 0; }}\n'
+        f"exit {9 if fails else 0}\n"
+    )
+    dkms.chmod(0o755)
+    env = dict(os.environ, PATH=f"{tmp_path}:{os.environ['PATH']}")
+    argv = ["sh", str(unpacked / "DEBIAN/prerm"), "remove"]
+    assert subprocess.run(argv, env=env, check=False).returncode == code
 
 
 def test_no_path_of_this_machine_is_in_it(unpacked: Path) -> None:

@@ -78,7 +78,9 @@ _PRERM = """\
 # SPDX-License-Identifier: GPL-2.0-only
 set -e
 if [ "$1" = remove ] || [ "$1" = upgrade ] || [ "$1" = deconfigure ]; then
-	dkms remove -m {name} -v {version} --all || true
+	if dkms status -m {name} -v {version} | grep -q .; then
+		dkms remove -m {name} -v {version} --all
+	fi
 fi
 """
 
