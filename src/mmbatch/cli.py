@@ -3,14 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import importlib
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from types import FrameType
-from typing import cast
+from typing import Any, cast
 
 import click
 
@@ -36,8 +37,43 @@ _BROKEN_PIPE = 141
 _DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
 
 
+class _NobodyReadsError(Exception):
+    """What we write to is closed, as by head: the end, and no failure to speak of."""
+
+
+@contextlib.contextmanager
+def _for_a_reader() -> Generator[None, None, None]:
+    """Raise _NobodyReadsError on a closed pipe; click and rich would end with 1 of their own."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise _NobodyReadsError from error
+        raise
+    except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):
+            raise _NobodyReadsError from error
+        raise
+
+
 class LazyGroup(click.Group):
     """A group that imports a verb's module only when the verb is called."""
+
+    def make_context(
+        self,
+        info_name: str | None,
+        args: list[str],
+        parent: click.Context | None = None,
+        **extra: Any,
+    ) -> click.Context:
+        """Read the arguments, which may print a help text."""
+        with _for_a_reader():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Do what a verb does."""
+        with _for_a_reader():
+            return super().invoke(ctx)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs' names."""
@@ -105,15 +141,21 @@ def _run(argv: Sequence[str] | None) -> int:
     except click.ClickException as error:
         error.show()
         return int(ExitCode.USAGE)
+    except _NobodyReadsError:
+        return _BROKEN_PIPE
     except OSError as error:
-        if error.errno == errno.EPIPE:
-            return _BROKEN_PIPE
-        if error.errno not in _DISK_ERRORS:
-            raise
-        return _failed(error_from_os(error, "write a file"))
+        return _failed_os(error)
     except MmbatchError as error:
         return _failed(error)
     return result if isinstance(result, int) else 0
+
+
+def _failed_os(error: OSError) -> int:
+    if error.errno == errno.EPIPE:
+        return _BROKEN_PIPE
+    if error.errno not in _DISK_ERRORS:
+        raise error
+    return _failed(error_from_os(error, "write a file"))
 
 
 def _failed(error: MmbatchError) -> int:

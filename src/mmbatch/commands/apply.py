@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from mmbatch import apply, applycopy, checkout, plan, support
+from mmbatch import apply, applycopy, checkout, params, plan, support
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode, MmbatchError
@@ -23,7 +23,7 @@ def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> N
 
 @click.command("apply", short_help="Put the speed-ups into a kernel tree, as a branch.")
 @click.argument("tree", type=click.Path(path_type=Path))
-@click.argument("speedups", nargs=-1, metavar="[SPEEDUP]...")
+@params.speedups
 @click.option("--branch", metavar="NAME", help="Name of the branch; by default mmbatch/SPEEDUP.")
 @click.option("-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line.")
 @click.option("-n", "--dry-run", is_flag=True, help="Print the diff of each step, write nothing.")

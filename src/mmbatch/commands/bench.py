@@ -19,6 +19,7 @@ from mmbatch import (
     manifest,
     narrow,
     page,
+    params,
     record,
     report,
     stored,
@@ -54,14 +55,10 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 
 
 @click.command("bench", short_help="Measure a speed-up on this machine against the real kernel.")
-@click.argument("speedups", nargs=-1, metavar="[SPEEDUP]...")
-@click.option("--kernel", metavar="SERIES", help="Kernel series: 7.3, 7.2 or 6.12.")
-@click.option(
-    "--tree",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Measure this kernel tree instead; it is only read.",
-)
-@click.option("-K", "options", multiple=True, metavar="CONFIG_X=y", help="Change its config.")
+@params.speedups
+@params.kernel
+@params.tree
+@params.config
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only.")
 @click.option("--list", "list_only", is_flag=True, help="List the cases and end.")
 @click.option("--quick", is_flag=True, help="A quarter of the size and half the pairs.")
@@ -85,12 +82,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for samples.jsonl and bench.json; by default one in the cache.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the result's JSON to this file too.",
-)
+@params.json_file
 @click.option("--cover", is_flag=True, help="End with a table of 72 columns, for a cover letter.")
 @click.option(
     "--interleave",
@@ -112,8 +104,8 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
     callback=_refuse_baseline,
     help="Refused: says why no stored number is compared with.",
 )
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Compilers at a time.")
-@click.option("--install", is_flag=True, help="Install what is missing, with apt (root or sudo).")
+@params.jobs
+@params.install
 @output_options
 def command(
     console: Console,

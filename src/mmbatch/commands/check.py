@@ -7,24 +7,18 @@ import os
 
 import click
 
-from mmbatch import check, checkout, doctor, kernels, manifest
+from mmbatch import check, checkout, doctor, kernels, manifest, params
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode
 
 
 @click.command("check", short_help="Compare patched kernel code with its oracle, byte for byte.")
-@click.argument("speedups", nargs=-1)
-@click.option(
-    "--kernel",
-    "series",
-    multiple=True,
-    metavar="SERIES",
-    help="Kernel series; by default all: 7.3, 7.2 and 6.12.",
-)
+@params.speedups
+@params.several_kernels
 @click.option("--no-mutations", is_flag=True, help="Leave out the deliberate mistakes.")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Compilers at a time.")
-@click.option("--install", is_flag=True, help="Install what is missing, with apt (root or sudo).")
+@params.jobs
+@params.install
 @output_options
 def command(
     console: Console,

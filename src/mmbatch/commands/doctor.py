@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from mmbatch import doctor, packages
+from mmbatch import doctor, packages, params
 from mmbatch.console import Console, output_options
 from mmbatch.disk import atomic_write
 from mmbatch.doctor import Check, State
@@ -19,7 +19,7 @@ _STYLES = {State.OK: "green", State.MISSING: "bold red", State.NOTE: "yellow"}
 
 
 @click.command("doctor", short_help="Check that this machine has what mmbatch needs.")
-@click.option("--install", is_flag=True, help="Install what is missing, with apt (root or sudo).")
+@params.install
 @click.option(
     "--json",
     "json_file",

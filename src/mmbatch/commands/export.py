@@ -18,6 +18,7 @@ from mmbatch import (
     exportcheck,
     kernels,
     objections,
+    params,
     plan,
     stored,
 )
@@ -30,13 +31,9 @@ from mmbatch.record import Record
 
 
 @click.command("export", short_help="Write the speed-ups as series for git am.")
-@click.argument("speedups", nargs=-1, metavar="[SPEEDUP]...")
-@click.option("--kernel", metavar="SERIES", help="Kernel series: 7.3, 7.2 or 6.12.")
-@click.option(
-    "--tree",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="For this kernel tree instead; it is only read.",
-)
+@params.speedups
+@params.kernel
+@params.tree
 @click.option(
     "-o",
     "--output",
@@ -57,8 +54,8 @@ from mmbatch.record import Record
     help="Show this run in the cover letter; by default the last one of this kernel here.",
 )
 @click.option("--check", is_flag=True, help="See that every patch applies, builds and is clean.")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), help="Compilers at a time.")
-@click.option("--install", is_flag=True, help="Install what is missing, with apt (root or sudo).")
+@params.jobs
+@params.install
 @output_options
 def command(
     console: Console,

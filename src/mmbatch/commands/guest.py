@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from mmbatch import doctor, guest, guestbench, guestneeds, guesttest, kernels
+from mmbatch import doctor, guest, guestbench, guestneeds, guesttest, kernels, params
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode
@@ -25,15 +25,11 @@ def command() -> None:
 
 
 def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
-    @click.option("--kernel", metavar="SERIES", help="Kernel series: 7.3, 7.2 or 6.12.")
-    @click.option(
-        "--tree",
-        type=click.Path(file_okay=False, path_type=Path),
-        help="Take this kernel tree instead; it is only read.",
-    )
-    @click.option("-K", "options", multiple=True, metavar="CONFIG_X=y", help="Change its config.")
-    @click.option("-j", "--jobs", type=click.IntRange(min=1), help="Compilers at a time.")
-    @click.option("--install", is_flag=True, help="Install what is missing, with apt.")
+    @params.kernel
+    @params.tree
+    @params.config
+    @params.jobs
+    @params.install
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> int:
         return function(*args, **kwargs)
@@ -98,12 +94,7 @@ def test(
 @click.option("--size", "size", default="4G", show_default=True, help="Of the NVDIMM.")
 @click.option("--rounds", type=click.IntRange(min=5), default=6, show_default=True)
 @click.option("--twice", is_flag=True, help="Boot twice, and see that both count the same.")
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the result's JSON to this file too.",
-)
+@params.json_file
 @_kernel_options
 @output_options
 def bench(

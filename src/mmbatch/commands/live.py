@@ -22,6 +22,7 @@ from mmbatch import (
     livekernel,
     livemanifest,
     liverun,
+    params,
 )
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
@@ -37,15 +38,6 @@ _SERIES = "6.12"
 @click.group("live", short_help="Put the speed-ups into a distribution's running kernel.")
 def command() -> None:
     """Put the speed-ups into a distribution's kernel as livepatches, while it runs."""
-
-
-def _speedups(function: Callable[..., int]) -> Callable[..., int]:
-    @click.argument("speedups", nargs=-1, metavar="[SPEEDUP]...")
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> int:
-        return function(*args, **kwargs)
-
-    return wrapped
 
 
 def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
@@ -86,7 +78,7 @@ def _build(
 
 
 @command.command("build")
-@_speedups
+@params.speedups
 @_kernel_options
 @output_options
 def build(
@@ -103,7 +95,7 @@ def build(
 
 
 @command.command("load")
-@_speedups
+@params.speedups
 @click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="Its parameters.")
 @click.option(
     "--module",
@@ -140,7 +132,7 @@ def load(
 
 
 @command.command("status")
-@_speedups
+@params.speedups
 @output_options
 def status(console: Console, /, speedups: tuple[str, ...]) -> int:
     """Say what runs now for each function that a speed-up replaces."""
@@ -151,7 +143,7 @@ def status(console: Console, /, speedups: tuple[str, ...]) -> int:
 
 
 @command.command("unload")
-@_speedups
+@params.speedups
 @click.option("--limit", "limit_s", type=click.FloatRange(min=1), default=60, show_default=True)
 @output_options
 def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import click
 
-from mmbatch import checkout, doctor, guesttest, kernels, packages
+from mmbatch import checkout, doctor, guesttest, kernels, packages, params
 from mmbatch.cache import Cache
 from mmbatch.commands import check as check_verb
 from mmbatch.console import Console, output_options
@@ -31,7 +31,7 @@ _LINTERS = (
     short_help="Run this project's own tests.",
     context_settings={"ignore_unknown_options": True},
 )
-@click.option("--install", is_flag=True, help="Install what is missing, with apt (root or sudo).")
+@params.install
 @click.option("--lint", is_flag=True, help="Check style and types only.")
 @click.option("--tool", is_flag=True, help="Run the tool's tests only, without kernels.")
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
