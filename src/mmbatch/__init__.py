@@ -1,1 +1,1 @@
-"""mmbatch: batch three slow loops of Linux memory management, and measure them honestly."""
+"""mmbatch: batch slow loops of Linux memory management, and measure them honestly."""

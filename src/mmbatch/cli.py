@@ -14,6 +14,7 @@ from types import FrameType
 from typing import Any, cast
 
 import click
+from click.shell_completion import CompletionItem
 
 from mmbatch.cache import error_from_os
 from mmbatch.errors import ExitCode, MmbatchError
@@ -23,6 +24,7 @@ VERBS = {
     "apply": "Put the speed-ups into a kernel tree, as a branch.",
     "bench": "Measure a speed-up on this machine against the real kernel.",
     "check": "Compare patched kernel code with its oracle, byte for byte.",
+    "completion": "Print what lets a shell complete mmbatch's words.",
     "doctor": "Check that this machine has what mmbatch needs.",
     "export": "Write the speed-ups as series for git am.",
     "guest": "Boot real kernels with the speed-ups under QEMU.",
@@ -31,6 +33,8 @@ VERBS = {
     "test": "Run this project's own tests.",
 }
 """Every verb and its line of help; each lives in mmbatch.commands.<verb> as `command`."""
+
+VERSION = "0.1.0"
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
@@ -58,6 +62,12 @@ def _for_a_reader() -> Generator[None, None, None]:
 
 class LazyGroup(click.Group):
     """A group that imports a verb's module only when the verb is called."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete a verb or an option, without importing any verb."""
+        verbs = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        options = click.Command.shell_complete(self, ctx, incomplete)
+        return [*(CompletionItem(name, help=VERBS[name]) for name in verbs), *options]
 
     def make_context(
         self,
@@ -92,10 +102,26 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, VERBS[name]) for name in self.list_commands(ctx)])
 
 
+def _print_man(context: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from mmbatch import manpage
+
+        click.echo(manpage.page(context, VERSION), nl=False)
+        context.exit()
+
+
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name=None, version="0.1.0", prog_name="mmbatch")
+@click.version_option(package_name=None, version=VERSION, prog_name="mmbatch")
+@click.option(
+    "--man",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_man,
+    help="Print the manual page, for man -l.",
+)
 def cli() -> None:
-    """Three slow loops of Linux memory management, batched, proven equal and measured.
+    """Slow loops of Linux memory management, batched, proven equal and measured.
 
     Exit codes: 0 good, 1 failed or slower, 2 usage, 3 a splice did not match exactly,
     4 too noisy to tell, 77 not applicable here.

@@ -30,6 +30,8 @@ _SOURCES = _ROOT / "src"
 _STAMP = "complete"
 _VENV_BYTES = 400_000_000
 _LIMIT_S = 900
+_COMPLETING = ["completion", "--of"]
+"""How a shell asks while someone types: not the time to install anything."""
 _START = time.monotonic()
 
 
@@ -133,6 +135,8 @@ def find_python(cache: Cache) -> Path:
     venv = cache.root / f"venv-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
     python = venv / "bin" / "python"
     if not ((venv / _STAMP).exists() and os.access(python, os.X_OK)):
+        if sys.argv[1:3] == _COMPLETING:
+            raise MmbatchError("complete a word", "no environment yet", "run mmbatch once")
         with cache.lock(venv.name, "sets up a Python environment", say):
             if not ((venv / _STAMP).exists() and os.access(python, os.X_OK)):
                 build(cache, venv, names)

@@ -53,7 +53,9 @@ config = click.option(
     "-K", "options", multiple=True, metavar="CONFIG_X=y", help="Change its config."
 )
 
-jobs = click.option("-j", "--jobs", type=click.IntRange(min=1), help="Compilers at a time.")
+jobs = click.option(
+    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at a time."
+)
 
 install = click.option(
     "--install", is_flag=True, help="Install what is missing, with apt (root or sudo)."

@@ -63,15 +63,23 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @click.option("--list", "list_only", is_flag=True, help="List the cases and end.")
 @click.option("--quick", is_flag=True, help="A quarter of the size and half the pairs.")
 @click.option(
-    "--pfns", type=click.IntRange(1, _MOST_PFNS), help="Size of the large cases, in items."
+    "--pfns",
+    type=click.IntRange(1, _MOST_PFNS),
+    metavar="N",
+    help="Size of the large cases, in items.",
 )
 @click.option(
     "--repeats",
     type=click.IntRange(1, _MOST_PAIRS),
+    metavar="N",
     help=f"Pairs of each comparison; by default {_PAIRS}, fewer on a slow machine.",
 )
 @click.option(
-    "--seed", type=click.IntRange(0, _MOST_SEED), default=1, help="Of the order of the runs."
+    "--seed",
+    type=click.IntRange(0, _MOST_SEED),
+    metavar="N",
+    default=1,
+    help="Of the order of the runs.",
 )
 @click.option(
     "--cpu", "features", multiple=True, metavar="FEATURE=0|1", help="Switch a CPU feature."

@@ -56,7 +56,7 @@ def _workshop(
 
 
 @command.command("build")
-@click.option("--arch", type=_ARCHES, default="x86_64", show_default=True)
+@click.option("--arch", type=_ARCHES, default="x86_64", show_default=True, help="Of the guest.")
 @click.option("--kind", type=_KINDS, default="plain", help="debug and kasan: with what complains.")
 @_kernel_options
 @output_options
@@ -70,8 +70,15 @@ def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
 @command.command("test")
 @click.option("--arch", "arches", type=_ARCHES, multiple=True, help="By default both.")
 @click.option("--kind", "kinds", type=_KINDS, multiple=True, help="Of x86-64; by default all.")
-@click.option("--size", "size", default="13G", show_default=True, help="Of the NVDIMM.")
-@click.option("--rebinds", type=click.IntRange(min=1), default=30, show_default=True)
+@click.option("--size", default="13G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
+@click.option(
+    "--rebinds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=30,
+    show_default=True,
+    help="How often each driver binds.",
+)
 @_kernel_options
 @output_options
 def test(
@@ -91,8 +98,15 @@ def test(
 
 
 @command.command("bench")
-@click.option("--size", "size", default="4G", show_default=True, help="Of the NVDIMM.")
-@click.option("--rounds", type=click.IntRange(min=5), default=6, show_default=True)
+@click.option("--size", default="4G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=5),
+    metavar="N",
+    default=6,
+    show_default=True,
+    help="How often each method is counted.",
+)
 @click.option("--twice", is_flag=True, help="Boot twice, and see that both count the same.")
 @params.json_file
 @_kernel_options

@@ -50,6 +50,17 @@ def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
     return wrapped
 
 
+_limit = click.option(
+    "--limit",
+    "limit_s",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    default=60,
+    show_default=True,
+    help="How long to wait for it.",
+)
+
+
 def _lives(speedups: tuple[str, ...]) -> list[LiveManifest]:
     rooms = checkout.SPEEDUPS
     return [livemanifest.load(rooms, name) for name in speedups or livemanifest.known(rooms)]
@@ -103,7 +114,7 @@ def build(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Load this file, such as one that you have signed, instead of building one.",
 )
-@click.option("--limit", "limit_s", type=click.FloatRange(min=1), default=60, show_default=True)
+@_limit
 @output_options
 def load(
     console: Console,
@@ -144,7 +155,7 @@ def status(console: Console, /, speedups: tuple[str, ...]) -> int:
 
 @command.command("unload")
 @params.speedups
-@click.option("--limit", "limit_s", type=click.FloatRange(min=1), default=60, show_default=True)
+@_limit
 @output_options
 def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:
     """Give the kernel its own functions back, and remove the modules."""
@@ -159,9 +170,23 @@ def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> in
 
 @command.command("test")
 @_kernel_options
-@click.option("--size", default="4G", show_default=True, help="Of the NVDIMM.")
-@click.option("--rounds", type=click.IntRange(min=1), default=20, show_default=True)
-@click.option("--samples", type=click.IntRange(min=1), default=5, show_default=True)
+@click.option("--size", default="4G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="How often it is loaded and unloaded.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="How often each side is counted.",
+)
 @click.option("--install", is_flag=True, help="Install what guests need, with apt.")
 @output_options
 def test(
