@@ -2,11 +2,6 @@
 #ifndef _MM_VMAP_COMPAT_H
 #define _MM_VMAP_COMPAT_H
 
-struct vm_struct *__get_vm_area_node(unsigned long size, unsigned long align,
-				     unsigned long shift, unsigned long flags,
-				     unsigned long start, unsigned long end, int node,
-				     gfp_t gfp_mask, const void *caller);
-
 /* vmalloc.c does not use it here. */
 static inline void vmap_lazy_mmu_enable(void)
 {
