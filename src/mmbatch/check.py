@@ -49,6 +49,14 @@ class Tally:
     combinations: int = 0
     caught: dict[str, str] = field(default_factory=dict)
 
+    def add(self, other: Tally) -> None:
+        """Count the stages of another tally as well."""
+        self.passed += other.passed
+        self.failed += other.failed
+        self.skipped += other.skipped
+        self.combinations += other.combinations
+        self.caught |= other.caught
+
 
 @dataclass(frozen=True)
 class Bench:

@@ -63,13 +63,7 @@ class Workshop:
     @property
     def suites(self) -> list[str]:
         """Names of the KUnit suites that the speed-ups bring."""
-        return [
-            Path(file.target).stem.removesuffix("_kunit")
-            for speedup in self.manifests
-            for step in speedup.steps
-            for file in step.files
-            if file.target.endswith("_kunit.c")
-        ]
+        return [name for one in self.manifests for name in manifest.suites_of(one)]
 
 
 def choose_speedups(source: Source) -> list[Manifest]:

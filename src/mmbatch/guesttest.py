@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import click
 
-from mmbatch import guest, guestbench, guestneeds, kernels, qemu
+from mmbatch import guest, guestbench, guestneeds, kernels, qemu, seen
 from mmbatch.cache import Cache
 from mmbatch.console import Console
 from mmbatch.errors import ExitCode, MmbatchError
@@ -88,25 +88,34 @@ def stages(arches: Iterable[str], kinds: Sequence[str], size_gib: int, rebinds: 
     return chosen
 
 
-def run_all(console: Console, cache: Cache, *, install: bool) -> int:
+def run_all(console: Console, cache: Cache, *, install: bool, log: seen.Log | None = None) -> int:
     """Do what `make test` asks of guests, on the newest kernel that can be had.
 
     Args:
         console: told of each stage and how it ended.
         cache: where kernels are built and kept.
         install: may use apt to install what is missing.
+        log: told what each guest showed of each speed-up.
     """
     guestneeds.ensure(_ALL, console.say, install=install, log=cache.logs / "apt-install.log")
     source = kernels.resolve(cache, None, None, console.say, console.progress)
     manifests = guest.choose_speedups(source)
     workshop = Workshop(cache, source, manifests, (), guest.cpus(), console.say)
-    ended = run_stages(console, workshop, stages(_ALL, (), _USUAL_GIB, _USUAL_REBINDS))
+    ended = run_stages(console, workshop, stages(_ALL, (), _USUAL_GIB, _USUAL_REBINDS), log)
     request = guestbench.Request(_COUNTED_GIB, _USUAL_ROUNDS, None, None, twice=True)
     return guestbench.run(console, workshop, request, None) or ended
 
 
-def run_stages(console: Console, workshop: Workshop, chosen: Iterable[Stage]) -> int:
+def run_stages(
+    console: Console, workshop: Workshop, chosen: Iterable[Stage], log: seen.Log | None = None
+) -> int:
     """Build and boot one guest after the other.
+
+    Args:
+        console: told of each stage and how it ended.
+        workshop: where they are made.
+        chosen: the stages.
+        log: told what each guest showed of each speed-up.
 
     Returns:
         FAILED when anything failed in any of them, else GOOD.
@@ -114,7 +123,7 @@ def run_stages(console: Console, workshop: Workshop, chosen: Iterable[Stage]) ->
     totals = [0, 0, 0]
     for stage in chosen:
         try:
-            counts = _run_stage(console, workshop, stage)
+            counts = _run_stage(console, workshop, stage, log)
         except MmbatchError as error:
             console.result(f"FAILED {stage.name}: {one_line(error)}")
             counts = (0, 1, 0)
@@ -123,7 +132,9 @@ def run_stages(console: Console, workshop: Workshop, chosen: Iterable[Stage]) ->
     return ExitCode.FAILED if totals[1] else ExitCode.GOOD
 
 
-def _run_stage(console: Console, workshop: Workshop, stage: Stage) -> tuple[int, int, int]:
+def _run_stage(
+    console: Console, workshop: Workshop, stage: Stage, log: seen.Log | None
+) -> tuple[int, int, int]:
     """Build and boot a guest, tell what it did, and return (passed, failed, skipped)."""
     start = time.monotonic()
     kernel = workshop.kernel(stage.arch, stage.kind)
@@ -133,6 +144,9 @@ def _run_stage(console: Console, workshop: Workshop, stage: Stage) -> tuple[int,
     passed, failed, skipped = booted.heard.verdicts(workshop.suites)
     if booted.trouble:
         failed.append(f"{booted.trouble}; the last lines of its console:")
+    if log is not None:
+        where = (kernel.release, stage.arch, stage.kind or "plain")
+        log.booted(workshop.manifests, *where, booted.heard, good=not failed)
     for name in failed:
         console.result(f"FAILED {stage.name}: {name}")
     if booted.trouble:

@@ -193,6 +193,12 @@ def known(rooms: Path) -> list[str]:
     return sorted(path.parent.parent.name for path in rooms.glob("*/splice/splice.toml"))
 
 
+def suites_of(manifest: Manifest) -> list[str]:
+    """Return the names of the KUnit suites that a speed-up brings."""
+    files = [Path(file.target).name for step in manifest.steps for file in step.files]
+    return [name.removesuffix("_kunit.c") for name in files if name.endswith("_kunit.c")]
+
+
 def load_with_needs(rooms: Path, *speedups: str) -> list[Manifest]:
     """Return the manifests of speed-ups, each once and after those of all that it needs."""
     found: dict[str, Manifest] = {}

@@ -1,25 +1,30 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The page that tells which hook of which speed-up suits which kernel, from the manifests."""
+"""The page that tells what suits which kernel, from the manifests, and what a run of all saw."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mmbatch import seen
 from mmbatch.interval import Interval
 from mmbatch.kernels import SERIES
 from mmbatch.manifest import Manifest, Step, known, load_with_needs
+from mmbatch.seen import Boot, Checked, Seen
 
 _HEAD = """\
 <!-- SPDX-License-Identifier: GPL-2.0-only -->
-<!-- Made from speedups/*/splice/splice.toml: ./mmbatch apply --matrix > docs/support-matrix.md -->
+<!-- Made from speedups/*/splice/splice.toml and docs/support-matrix.json:
+     ./mmbatch apply --matrix > docs/support-matrix.md -->
 # Support matrix
 
 Where each speed-up meets a kernel, on which kernels, and how often each hook has to match.
 `mmbatch apply` and `mmbatch bench` count the matches in the tree at hand, and stop with exit
 code 3 where one differs. A file that only releases with a certain look get says which.
 """
+
+_ARCHES = ("x86_64", "arm64")
 
 
 @dataclass(frozen=True)
@@ -49,8 +54,13 @@ def rows(manifest: Manifest) -> Iterator[Row]:
         yield from _step_rows(step, manifest.kernels & step.kernels)
 
 
-def page(rooms: Path) -> str:
-    """Return the whole page, in Markdown."""
+def page(rooms: Path, ci: Path) -> str:
+    """Return the whole page, in Markdown.
+
+    Args:
+        rooms: where the speed-ups are.
+        ci: what a run of all tests saw; it may be missing.
+    """
     manifests = load_with_needs(rooms, *known(rooms))
     lines = [_HEAD]
     lines.append(_line("speed-up", *reversed(SERIES), "kernels", "needs"))
@@ -59,6 +69,7 @@ def page(rooms: Path) -> str:
         marks = ["yes" if series in manifest.kernels else "no" for series in reversed(SERIES)]
         needs = ", ".join(manifest.needs)
         lines.append(_line(manifest.speedup, *marks, _code(str(manifest.kernels)), needs))
+    lines += _seen(manifests, seen.read(ci) if ci.exists() else None)
     for manifest in manifests:
         lines.append(f"\n## {manifest.speedup}: {manifest.title}\n")
         lines.append(_line("step", "hook", "file", "function", "matches", "kernels"))
@@ -69,6 +80,56 @@ def page(rooms: Path) -> str:
             cells = (row.hook, _code(row.file), _code(function), count, _code(str(row.kernels)))
             lines.append(_line(row.step, *cells))
     return "\n".join(lines) + "\n"
+
+
+def _seen(manifests: Sequence[Manifest], run: Seen | None) -> Iterator[str]:
+    """Yield what a run of all tests saw, and what it did not try."""
+    yield "\n## What was built, checked and booted\n"
+    if run is None:
+        yield "No run of all tests is kept: `docs/support-matrix.json` is missing."
+        return
+    yield (
+        f"By `make test` of commit {run.commit}, which ended on {run.date}. *Checked*: base and "
+        "patched objects were built and left the same memory, in how many inputs, and how many "
+        "deliberate mistakes were caught ([check.md](check.md)). *Booted*: the KUnit cases of the "
+        "speed-up that passed, in each kind of kernel ([guest.md](guest.md))."
+    )
+    failed = [stage.name for stage in run.stages if not stage.passed]
+    if failed:
+        yield f"\nOf its stages these failed: {', '.join(failed)}."
+    yield "\n" + _line("speed-up", "kernel", "arch", "checked", "booted")
+    yield _line(*["---"] * 5)
+    for manifest in manifests:
+        for series in reversed(SERIES):
+            if series in manifest.kernels:
+                for arch in _ARCHES:
+                    yield _seen_row(run, manifest.speedup, series, arch)
+
+
+def _seen_row(run: Seen, speedup: str, series: str, arch: str) -> str:
+    def here(one: Checked | Boot) -> bool:
+        release = (one.kernel + ".").startswith(f"{series}.")
+        return release and (one.speedup, one.arch) == (speedup, arch)
+
+    checks = [one for one in run.checked if here(one)]
+    boots = [one for one in run.booted if here(one)]
+    releases = [one.kernel for one in checks] + [one.kernel for one in boots]
+    release = releases[0] if releases else series
+    checked = "; ".join(map(_checked, checks)) or "not tried"
+    booted = "; ".join(map(_booted, boots)) or "not tried"
+    return _line(speedup, release, arch, checked, booted)
+
+
+def _checked(one: Checked) -> str:
+    if one.failed:
+        return f"**{one.failed} failed**"
+    mistakes = f", {one.mistakes} mistakes" if one.mistakes else ""
+    return f"{one.combinations:,} inputs{mistakes}"
+
+
+def _booted(one: Boot) -> str:
+    word = f"{one.passed} cases" if one.suites else "no suite"
+    return f"{one.kind}: {word}" if one.good else f"{one.kind}: **failed**"
 
 
 def _step_rows(step: Step, kernels: Interval) -> Iterator[Row]:

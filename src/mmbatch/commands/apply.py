@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from mmbatch import apply, applycopy, checkout, params, plan, support
+from mmbatch import apply, applycopy, checkout, params, plan, seen, support
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode, MmbatchError
@@ -17,7 +17,7 @@ from mmbatch.kernels import check_tree
 
 def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        click.echo(support.page(checkout.SPEEDUPS), nl=False)
+        click.echo(support.page(checkout.SPEEDUPS, seen.KEPT), nl=False)
         context.exit()
 
 

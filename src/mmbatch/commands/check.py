@@ -7,7 +7,7 @@ import os
 
 import click
 
-from mmbatch import check, checkout, doctor, kernels, manifest, params
+from mmbatch import check, checkout, doctor, kernels, manifest, params, seen
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode
@@ -48,6 +48,7 @@ def run_all(
     *,
     mutants: bool = True,
     jobs: int | None = None,
+    log: seen.Log | None = None,
 ) -> int:
     """Check speed-ups on kernels, print the tally, and return the exit code.
 
@@ -58,20 +59,25 @@ def run_all(
         series: of the kernels; the mistakes are tried on the first and on the last.
         mutants: try them at all.
         jobs: how many compilers at a time; None for one per CPU.
+        log: told how each speed-up fared on each kernel.
     """
     tally = check.Tally()
     for one in series:
         source = kernels.resolve(cache, one, None, console.say)
         for speedup in speedups or manifest.known(checkout.SPEEDUPS):
+            part = check.Tally()
             check.run(
                 cache,
                 source,
                 manifest.load_with_needs(checkout.SPEEDUPS, speedup),
                 jobs or os.cpu_count() or 1,
                 console.say,
-                tally,
+                part,
                 mutants=mutants and one in (series[0], series[-1]),
             )
+            tally.add(part)
+            if log is not None:
+                log.checked(speedup, source.release, part)
     for line in (*tally.failed, *tally.skipped):
         console.result(line)
     if tally.caught:

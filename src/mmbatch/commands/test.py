@@ -8,10 +8,11 @@ import importlib.util
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import click
 
-from mmbatch import checkout, doctor, guesttest, kernels, packages, params
+from mmbatch import checkout, doctor, guesttest, kernels, packages, params, seen
 from mmbatch.cache import Cache
 from mmbatch.commands import check as check_verb
 from mmbatch.console import Console, output_options
@@ -34,10 +35,21 @@ _LINTERS = (
 @params.install
 @click.option("--lint", is_flag=True, help="Check style and types only.")
 @click.option("--tool", is_flag=True, help="Run the tool's tests only, without kernels.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write what was seen of each speed-up to this file, for the support matrix.",
+)
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @output_options
 def command(
-    console: Console, install: bool, lint: bool, tool: bool, pytest_args: tuple[str, ...]
+    console: Console,
+    install: bool,
+    lint: bool,
+    tool: bool,
+    json_file: Path | None,
+    pytest_args: tuple[str, ...],
 ) -> int:
     """Run this project's own tests; what follows is given to pytest.
 
@@ -50,6 +62,7 @@ def command(
     doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     if install and not lint:
         _install_browser(console, cache)
+    log = seen.Log()
     stages: list[tuple[str, Callable[[], int]]] = [("style and types", lambda: _lint(cache))]
     if not lint:
         chosen = [*pytest_args, *(("-m", "not kernel") if tool else ())]
@@ -57,16 +70,19 @@ def command(
             stages.append(("kernels", lambda: _fetch(cache, console)))
         stages.append(("the tool", lambda: _pytest(cache, chosen)))
         if not tool and not pytest_args:
-            stages.append(("equality", lambda: check_verb.run_all(console, cache)))
-            guests = functools.partial(guesttest.run_all, console, cache, install=install)
+            stages.append(("equality", lambda: check_verb.run_all(console, cache, log=log)))
+            guests = functools.partial(guesttest.run_all, console, cache, install=install, log=log)
             stages.append(("guests", guests))
-    failed = [name for name, stage in stages if not _passes(name, stage, console)]
+    log.stages = [seen.Stage(name, _passes(name, stage, console)) for name, stage in stages]
+    failed = [stage.name for stage in log.stages if not stage.passed]
     skipped = len(_STAGES) - len(stages)
     console.result(
         f"stages: {len(stages) - len(failed)} passed, {len(failed)} failed, {skipped} skipped"
     )
     for name in failed:
         console.result(f"failed: {name}")
+    if json_file is not None:
+        log.write(json_file)
     return ExitCode.FAILED if failed else ExitCode.GOOD
 
 

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What one run of all tests saw of each speed-up: on which kernel, how often, and how it ended."""
+
+from __future__ import annotations
+
+import json
+import platform
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from mmbatch import checkout, process
+from mmbatch.check import Tally
+from mmbatch.disk import atomic_write
+from mmbatch.errors import MmbatchError
+from mmbatch.guestlog import Heard
+from mmbatch.manifest import Manifest, suites_of
+from mmbatch.schema import SchemaError, load
+
+SCHEMA = 1
+KEPT = checkout.ROOT / "docs" / "support-matrix.json"
+"""The run that the support matrix shows."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of `mmbatch test`, and whether it passed."""
+
+    name: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `mmbatch check` saw of a speed-up on a kernel.
+
+    Attributes:
+        speedup: its name.
+        kernel: the release.
+        arch: what the kernel's objects were made for.
+        passed: builds that left the same bytes, with mistakes that were caught.
+        failed: those that did not.
+        skipped: what the kernel does not have.
+        combinations: inputs that were compared.
+        mistakes: how many were caught.
+    """
+
+    speedup: str
+    kernel: str
+    arch: str
+    passed: int
+    failed: int
+    skipped: int
+    combinations: int
+    mistakes: int
+
+
+@dataclass(frozen=True)
+class Boot:
+    """What one booted kernel showed of a speed-up.
+
+    Attributes:
+        speedup: its name.
+        kernel: the release.
+        arch: the guest's.
+        kind: of the kernel: plain, debug or kasan.
+        good: whether nothing at all failed in that guest.
+        suites: the speed-up's KUnit suites that ran to their end.
+        passed: KUnit cases of theirs that passed.
+        skipped: those that the guest's CPU has no instruction for.
+    """
+
+    speedup: str
+    kernel: str
+    arch: str
+    kind: str
+    good: bool
+    suites: tuple[str, ...]
+    passed: int
+    skipped: int
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All of it.
+
+    Attributes:
+        schema: of the file.
+        commit: the project's, short; with "-dirty" when the checkout had more in it.
+        date: when it ended, in UTC.
+        stages: of `mmbatch test`.
+        checked: what checks saw.
+        booted: what guests saw.
+    """
+
+    schema: int
+    commit: str
+    date: str
+    stages: tuple[Stage, ...]
+    checked: tuple[Checked, ...]
+    booted: tuple[Boot, ...]
+
+
+@dataclass
+class Log:
+    """A run of all tests in the making; every stage adds what it sees."""
+
+    stages: list[Stage] = field(default_factory=list)
+    checks: list[Checked] = field(default_factory=list)
+    boots: list[Boot] = field(default_factory=list)
+
+    def checked(self, speedup: str, release: str, tally: Tally) -> None:
+        """Keep how the checks of a speed-up on a kernel ended."""
+        counts = (tally.passed, len(tally.failed), len(tally.skipped))
+        more = (tally.combinations, len(tally.caught))
+        self.checks.append(Checked(speedup, release, platform.machine(), *counts, *more))
+
+    def booted(
+        self,
+        manifests: Sequence[Manifest],
+        release: str,
+        arch: str,
+        kind: str,
+        heard: Heard,
+        *,
+        good: bool,
+    ) -> None:
+        """Keep what a guest said of each speed-up that is in its kernel."""
+        for one in manifests:
+            ended = tuple(suite for suite in suites_of(one) if suite in heard.suites)
+            states = [case.state for case in heard.cases if case.name.split(".")[0] in ended]
+            counts = (states.count("ok"), states.count("skipped"))
+            self.boots.append(Boot(one.speedup, release, arch, kind, good, ended, *counts))
+
+    def write(self, path: Path) -> None:
+        """Write the file that `read` reads."""
+        seen = Seen(
+            SCHEMA,
+            _commit(),
+            datetime.now(UTC).strftime("%Y-%m-%d"),
+            tuple(self.stages),
+            tuple(self.checks),
+            tuple(self.boots),
+        )
+        atomic_write(path, json.dumps(asdict(seen), indent=1) + "\n")
+
+
+def read(path: Path) -> Seen:
+    """Read what a run saw.
+
+    Raises:
+        MmbatchError: it can't be read, or is no such file.
+    """
+    try:
+        seen = load(Seen, json.loads(path.read_text(encoding="utf-8")), "seen")
+        if seen.schema != SCHEMA:
+            raise SchemaError(f"schema is {seen.schema}, and {SCHEMA} is known")
+    except (OSError, ValueError) as error:
+        todo = "give a file that `mmbatch test --json` wrote"
+        raise MmbatchError(f"read {path}", str(error), todo) from None
+    return seen
+
+
+def _commit() -> str:
+    words = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    done = process.run(words, tried="name the commit", cwd=checkout.ROOT, check=False)
+    return done.stdout.strip() or "unknown"

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a run of all tests saw is kept, and read back strictly."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from mmbatch import checkout, guestlog, seen
+from mmbatch.check import Tally
+from mmbatch.errors import MmbatchError
+from mmbatch.manifest import load_with_needs
+
+CONSOLE = """\
+    KTAP version 1
+    # Subtest: streaming_copy
+    1..3
+    ok 1 sizes
+    ok 2 lines # SKIP no such instruction
+    ok 3 ends
+ok 1 streaming_copy
+"""
+
+
+def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
+    manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
+    heard = guestlog.read(f"[    1.234567] {line}" for line in CONSOLE.splitlines())
+    log = seen.Log(stages=[seen.Stage("guests", True)])
+    log.booted(manifests, "7.3.4", "arm64", "plain", heard, good=True)
+    tally = Tally(passed=3, skipped=["a"], combinations=40, caught={"x": "y"})
+    log.checked("zone_device", "7.3.4", tally)
+    log.write(tmp_path / "ci.json")
+    run = seen.read(tmp_path / "ci.json")
+    assert run.booted == (
+        seen.Boot("streaming_copy", "7.3.4", "arm64", "plain", True, ("streaming_copy",), 2, 1),
+        seen.Boot("zone_device", "7.3.4", "arm64", "plain", True, (), 0, 0),
+    )
+    (checked,) = run.checked
+    assert (checked.passed, checked.failed, checked.skipped) == (3, 0, 1)
+    assert (checked.combinations, checked.mistakes) == (40, 1)
+    assert re.fullmatch(r"[0-9a-f]{12}(-dirty)?|unknown", run.commit)
+
+
+@pytest.mark.parametrize(
+    "change", [{"schema": 2}, {"stages": 1}, {"more": 1}, {"booted": [{"speedup": "toys"}]}]
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    path = tmp_path / "ci.json"
+    seen.Log().write(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(MmbatchError, match=r"read .*ci\.json"):
+        seen.read(path)
+
+
+def test_the_kept_run_can_be_read_and_has_no_failure() -> None:
+    if not seen.KEPT.exists():
+        pytest.skip("no run is kept yet")
+    run = seen.read(seen.KEPT)
+    assert run.checked and run.booted
+    assert all(stage.passed for stage in run.stages)
+    assert not run.commit.endswith("-dirty")
