@@ -150,10 +150,10 @@ def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
         ],
     )
     bisection = exportcheck.Bisection(cache, source, os.cpu_count() or 1)
-    found = [words for _, words in bisection.steps(series, [])]
+    found = [built.complaints for built in bisection.steps(series, [])]
     assert "linux/toys.h" in found[0][0]
     assert found[1] == found[4] == []
     assert any("unused-but-set" in line for line in found[2])
     assert any("address spaces" in line or "noderef" in line for line in found[3])
-    assert found == [words for _, words in bisection.steps(series, [])]  # from memory
+    assert found == [built.complaints for built in bisection.steps(series, [])]  # from memory
     assert not (source.path / "lib/toys.c").exists()

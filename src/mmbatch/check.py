@@ -170,18 +170,14 @@ def _at_once(workers: int, jobs: Sequence[Callable[[], None]]) -> None:
 
 
 def plain(
-    cache: Cache,
-    source: Source,
-    manifests: list[Manifest],
-    jobs: int,
-    say: Callable[[str], None],
-    tally: Tally,
-) -> None:
-    """Check the last of some speed-ups on one kernel, with the engine's configuration only."""
-    spliced = splice.splice(cache, source, manifests, checkout.MACROS, say)
-    bench = Bench(cache, source, spliced, manifests[-1], jobs, lambda text: None)
-    with _stage(f"{manifests[-1].speedup} on {source.release}", say, tally) as stage:
+    cache: Cache, source: Source, spliced: Spliced, manifest: Manifest, jobs: int
+) -> list[str]:
+    """Check a speed-up in a tree, with the engine's configuration only; return what is wrong."""
+    tally = Tally()
+    bench = Bench(cache, source, spliced, manifest, jobs, lambda text: None)
+    with _stage(manifest.speedup, lambda text: None, tally) as stage:
         stage.judge(_check(bench.program(), 1))
+    return tally.failed
 
 
 def _configs(extras: Extras, series: str) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -18,9 +19,11 @@ from mmbatch.gittree import GitTree
 from mmbatch.kernels import Source
 from mmbatch.manifest import Manifest
 from mmbatch.plan import Planned
+from mmbatch.splice import Spliced
 
 _TIMEOUT_S = 1800
 _PLACE = re.compile(r"^(?:\S*?/)?((?:arch|include|init|kernel|lib|mm)/[^\s:]+):[\d:]* ")
+_SOURCES = (".c", ".S")
 _ALWAYS = ("kernel/softirq.o",)
 _KUNIT = "CONFIG_KUNIT=y\n"
 # sparse 0.6.4 does not know a word that kernels from 7.2 on use, whose build goes without it then,
@@ -76,8 +79,24 @@ def applies(cache: Cache, series: Series, mails: Sequence[Path]) -> list[str]:
         ]
 
 
+@dataclass(frozen=True)
+class Built:
+    """What one patch brought, on top of those before it.
+
+    Attributes:
+        step: the patch.
+        complaints: what compiler (W=1) and sparse say that they did not say before it.
+        checks: what the plain checks of its speed-up found wrong; None where these have nothing
+            to run yet, since a later patch adds the objects.
+    """
+
+    step: Planned
+    complaints: list[str]
+    checks: list[str] | None
+
+
 class Bisection:
-    """Builds every patch of some series, each on top of those before it.
+    """Builds and checks every patch of some series, each on top of those before it.
 
     Args:
         cache: where the folders are made, to be gone afterwards.
@@ -90,45 +109,60 @@ class Bisection:
         self._cache = cache
         self._source = source
         self._jobs = jobs
-        self._known: dict[tuple[str, ...], list[str]] = {}
+        self._known: dict[tuple[str, ...], Built] = {}
 
-    def steps(
-        self, series: Series, manifests: Sequence[Manifest]
-    ) -> Iterator[tuple[Planned, list[str]]]:
-        """Yield each step with the complaints of compiler (W=1) and sparse that it brought.
+    def steps(self, series: Series, manifests: Sequence[Manifest]) -> Iterator[Built]:
+        """Yield what each patch brought.
 
         Patches that begin another series, and were built for that, are not built again.
         """
-        objects = sorted({one for m in manifests if m.hosted for one in m.hosted.objects})
         diffs = tuple(step.applied.diff for step in series.steps)
         if all(diffs[: n + 1] in self._known for n in range(len(diffs))):
-            for number, step in enumerate(series.steps):
-                yield step, self._known[diffs[: number + 1]]
+            yield from (self._known[diffs[: n + 1]] for n in range(len(diffs)))
             return
         with temporary_dir(self._cache.builds, "bisect") as work:
             tree = work / "tree"
             process.run(["cp", "-al", self._source.path, tree], tried="copy the tree")
             build = _Build(self._cache, self._source, work, self._jobs)
-            goals = {*_ALWAYS, *objects}
-            later = {name for step in series.steps for name in step.contents}
-            goals |= {
-                _object(name) for name in later if name.endswith(".c") and name in series.base
-            }
+            goals = _first_goals(series, manifests)
             seen = set(build.complaints(sorted(goals)))
             for number, step in enumerate(series.steps):
                 for name, content in step.contents.items():
                     replace(tree / name, content)
                     goals |= {_object(name)} if name.endswith(".c") else set()
-                known = self._known.get(diffs[: number + 1])
-                if known is None:
+                at = diffs[: number + 1]
+                if at not in self._known:
                     try:
                         said = build.complaints(sorted(goals))
-                        known = [line for line in said if line not in seen]
+                        new = [line for line in said if line not in seen]
                         seen |= set(said)
                     except MmbatchError as error:
-                        known = [" ".join(error.found.split())]
-                    self._known[diffs[: number + 1]] = known
-                yield step, known
+                        new = [" ".join(error.found.split())]
+                    checks = self._checks(tree, at, step, manifests)
+                    self._known[at] = Built(step, new, checks)
+                yield self._known[at]
+
+    def _checks(
+        self, tree: Path, diffs: tuple[str, ...], step: Planned, manifests: Sequence[Manifest]
+    ) -> list[str] | None:
+        """Run the plain checks of a patch's speed-up in a tree, where there is what they need."""
+        own = [one for one in manifests if one.speedup == step.applied.speedup]
+        if not own or own[0].hosted is None:
+            return None
+        sources = [(tree / name).with_suffix("") for name in own[0].hosted.added]
+        if not all(any(path.with_suffix(end).exists() for end in _SOURCES) for path in sources):
+            return None
+        digest = hashlib.sha256("".join(diffs).encode(errors="surrogateescape")).hexdigest()[:12]
+        spliced = Spliced(tree, f"{self._source.ident}-{digest}", ())
+        return check.plain(self._cache, self._source, spliced, own[0], self._jobs)
+
+
+def _first_goals(series: Series, manifests: Sequence[Manifest]) -> set[str]:
+    """Return the objects that are built before the first patch: those of all files it touches."""
+    hosted = {one for m in manifests if m.hosted for one in m.hosted.objects}
+    later = {name for step in series.steps for name in step.contents}
+    touched = {_object(name) for name in later if name.endswith(".c") and name in series.base}
+    return {*_ALWAYS, *hosted, *touched}
 
 
 class _Build:
@@ -174,17 +208,6 @@ class _Build:
             raise MmbatchError(tried, "the kernel's build refuses this sparse", "get another")
         lines = (_PLACE.sub(r"\1: ", line.strip()) for line in said.splitlines())
         return [line for line in lines if "warning:" in line or "error:" in line]
-
-
-def suites(
-    cache: Cache, source: Source, manifests: Sequence[Manifest], jobs: int
-) -> Iterator[tuple[str, list[str]]]:
-    """Run the plain checks of every speed-up of a series at its last patch; yield what failed."""
-    for number, manifest in enumerate(manifests, 1):
-        if manifest.hosted is not None:
-            tally = check.Tally()
-            check.plain(cache, source, list(manifests[:number]), jobs, lambda text: None, tally)
-            yield manifest.speedup, tally.failed
 
 
 def _object(name: str) -> str:

@@ -111,11 +111,12 @@ def command(
                     rest = objections.unexplained(one, why)
                     words = [f"{left.level} {left.type}: {left.words}" for left in rest]
                     checks.judge(f"{title}: checkpatch {patch.name}", words, console.say)
-                for step, words in bisection.steps(series, manifests):
-                    built = f"{title}: build and sparse, {step.applied.subject}"
-                    checks.judge(built, words, console.say)
-                for before, words in exportcheck.suites(cache, source, manifests, jobs):
-                    checks.judge(f"{title}: checks of {before}", words, console.say)
+                for built in bisection.steps(series, manifests):
+                    subject = built.step.applied.subject
+                    words = built.complaints
+                    checks.judge(f"{title}: build and sparse, {subject}", words, console.say)
+                    if built.checks is not None:
+                        checks.judge(f"{title}: bytes, {subject}", built.checks, console.say)
     for name, mails in made.items():
         console.result(f"{output / name}: {len(mails) - 1} patches and a cover letter")
         for mail in mails:
