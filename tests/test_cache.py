@@ -45,6 +45,25 @@ def test_paths_that_kbuild_refuses(tmp_path: Path, name: str) -> None:
     assert not (tmp_path / name).exists()
 
 
+def test_links_are_followed_at_once(tmp_path: Path) -> None:
+    """The kernel's build names files by their real paths; a path of ours has to be found there."""
+    (tmp_path / "disk/trees").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("disk")
+    (tmp_path / "disk/cache").mkdir()
+    (tmp_path / "disk/cache/trees").symlink_to("../trees")
+    cache = Cache(tmp_path / "home/cache")
+    assert cache.root == tmp_path / "disk/cache"
+    assert cache.trees == tmp_path / "disk/trees"
+    for folder in (cache.trees, cache.builds, cache.splices):
+        assert folder == folder.resolve() and folder.is_dir()
+
+
+def test_a_link_to_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache/trees").symlink_to("gone")
+    assert Cache(tmp_path / "cache").trees.is_dir()
+
+
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(MmbatchError, match="not a folder"):

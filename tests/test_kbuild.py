@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import dataclasses
 import os
 import shutil
 import stat
@@ -44,6 +45,19 @@ def test_headers_come_from_another_copy_when_told_so(tmp_path: Path) -> None:
     assert "-I/spliced/include" in words
     assert "-I./include" in words
     assert not [word for word in words if "/toys/linux" in word]
+
+
+def test_a_tree_that_was_built_by_another_path_is_not_taken_for_the_spliced_one(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "link").symlink_to("/toys/linux")
+    tree = made_up(Path("/toys/linux"), tmp_path / "out")
+    linked = ObjectTree(
+        dataclasses.replace(tree.source, path=tmp_path / "link"), tree.path, tree.config_sha256
+    )
+    with pytest.raises(MmbatchError, match=r"does not name .*/link") as caught:
+        kbuild.command(linked, "mm/toy.o", Path("/spliced"))
+    assert "is a link" in caught.value.todo
 
 
 def test_a_file_is_compiled_like_another_under_its_own_name(

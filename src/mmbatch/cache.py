@@ -55,10 +55,11 @@ class Cache:
 
     def __init__(self, root: Path) -> None:
         """Make what is missing of the folder and sweep it."""
-        self.root = root
-        self.trees = root / "trees"
-        self.builds = root / "builds"
-        self.splices = root / "splices"
+        self.root = root = root.resolve()
+        # The kernel's build names files by their real paths, and so must we.
+        self.trees = (root / "trees").resolve()
+        self.builds = (root / "builds").resolve()
+        self.splices = (root / "splices").resolve()
         self.apt = root / "apt"
         self.downloads = root / "downloads"
         self.logs = root / "logs"

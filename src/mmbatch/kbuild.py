@@ -167,7 +167,14 @@ def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> li
             kept.append(word)
     if other_source is None:
         return kept
-    return [word.replace(str(tree.source.path), str(other_source)) for word in kept]
+    moved = [word.replace(str(tree.source.path), str(other_source)) for word in kept]
+    if moved == kept:
+        raise MmbatchError(
+            f"compile with the headers of {other_source}",
+            f"the command of {like} does not name {tree.source.path}, which they replace",
+            "see whether a folder of the cache is a link, and give its real path",
+        )
+    return moved
 
 
 def compile_like(
