@@ -69,6 +69,19 @@ def test_losses_are_named(root: Path) -> None:
     assert "Slower than `copy`, by the medians: wide in small-hot (1.10 times its time)." in text
 
 
+def test_older_kernels_get_a_line(root: Path) -> None:
+    older = _record({**SMALL, "auto": 700e3})
+    kernel = dataclasses.replace(older.kernel, release="6.12.95")
+    record.write(root / "results/old.json", dataclasses.replace(older, kernel=kernel))
+    readme.write(root)
+    text = (root / "README.md").read_text()
+    assert text.count("| case | base") == 1
+    assert "[all rows](results/zone_device.md))\n\n| case" in text
+    (line,) = (line for line in text.splitlines() if line.startswith("- Linux 6.12.95 "))
+    assert "(results/old.md)" in line
+    assert re.search(r"\*\*slower: .*auto in small-hot \(0\.\d\d\)\*\*$", line)
+
+
 def test_auto_that_loses_is_marked(root: Path) -> None:
     record.write(root / "results/zone_device.json", _record({**SMALL, "auto": 480e3}))
     readme.write(root)

@@ -3,11 +3,12 @@
 
 Run `PYTHONPATH=src python3 -m mmbatch.readme` in a checkout after a file of results was put
 there or taken away. Each record gets a page with all of its rows beside it; the README gets a
-short table of each.
+short table of the newest kernel of each speed-up and machine, and a line of each older one.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -99,9 +100,40 @@ def _timed(record: Record) -> bool:
 
 
 def _tables(records: Mapping[Path, Record]) -> Iterator[str]:
+    """Yield a table of the newest kernel of each speed-up and machine, and a line of the others."""
+    groups: dict[tuple[bool, str, str, int], list[tuple[Path, Record]]] = {}
     for path, record in records.items():
+        machine = record.machine
+        key = (not _timed(record), record.rows[0].speedup, machine.cpu, machine.cores)
+        groups.setdefault(key, []).append((path, record))
+    for key in sorted(groups):
+        (path, record), *others = sorted(groups[key], key=lambda one: _release(one[1]))[::-1]
         yield f"\n**{_title(record)}** ([all rows](results/{path.stem}.md))\n"
         yield from _table(record)
+        if others:
+            yield "\nThe same on other kernels:\n"
+        for path, record in others:
+            yield f"- Linux {record.kernel.release} ([all rows](results/{path.stem}.md)): " + (
+                _in_short(record)
+            )
+
+
+def _release(record: Record) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", record.kernel.release)]
+
+
+def _in_short(record: Record) -> str:
+    """Say how the last variant does, and which rows are slower than base."""
+    last = record.rows[-1].variant
+    ratios = [row.ratio.median for row in record.rows if row.variant == last and row.ratio]
+    slower = [
+        f"{row.variant} in {row.case} ({row.ratio.median:.2f})"
+        for row in record.rows
+        if row.ratio and row.verdict == Verdict.SLOWER
+    ]
+    losses = f"**slower: {', '.join(slower)}**" if slower else "no row is slower than base"
+    shown = f"{last} {min(ratios):.2f} to {max(ratios):.2f}; " if ratios else ""
+    return f"{shown}{losses}"
 
 
 def _table(record: Record) -> Iterator[str]:
