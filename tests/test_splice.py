@@ -59,6 +59,14 @@ def edit(tree: Path, name: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
+def test_a_tree_that_has_it_already_is_no_base(cache: Cache, tree: Path) -> None:
+    again = into_cache(cache, tree).path
+    (again / ".mmbatch-splice.json").unlink()
+    with pytest.raises(MmbatchError, match="the tree has it already") as caught:
+        into_cache(cache, again)
+    assert caught.value.code == ExitCode.USAGE
+
+
 def test_a_spliced_copy_has_it_all_and_the_source_nothing(cache: Cache, tree: Path) -> None:
     before = fingerprint(tree)
     spliced = into_cache(cache, tree)

@@ -12,9 +12,11 @@ from pathlib import Path
 
 from mmbatch import edits, process, spatch, steps
 from mmbatch.cache import Cache, atomic_dir
+from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.kbuild import forget_oldest
 from mmbatch.kernels import Source
 from mmbatch.manifest import Manifest
+from mmbatch.presence import is_applied
 from mmbatch.steps import Applied, apply_steps, require_series
 
 _RECORD = ".mmbatch-splice.json"
@@ -55,6 +57,7 @@ def splice(
     final = cache.splices / ident
     with cache.lock(f"splice-{source.ident}", f"splices {source.release}", say):
         if not (final / _RECORD).exists():
+            _refuse_twice(source, manifests)
             say(f"splicing {manifests[-1].speedup} into Linux {source.release}")
             forget_oldest(cache.splices.glob(f"{source.ident}-*"))
             with atomic_dir(final) as work:
@@ -64,6 +67,18 @@ def splice(
     record = json.loads((final / _RECORD).read_text())
     made = [Applied(**{**step, "files": tuple(step["files"])}) for step in record]
     return Spliced(final, ident, tuple(made))
+
+
+def _refuse_twice(source: Source, manifests: list[Manifest]) -> None:
+    """Raise MmbatchError if a tree has one of the speed-ups already: it could not be base."""
+    for manifest in manifests:
+        if is_applied(source.path, source.series, manifest):
+            raise MmbatchError(
+                f"splice {manifest.speedup} into Linux {source.release}",
+                f"the tree has it already ({source.origin})",
+                "give the tree as it was before: base and patched are both made from that",
+                ExitCode.USAGE,
+            )
 
 
 def _build(work: Path, source: Source, manifests: list[Manifest], macros: Path) -> list[Applied]:
