@@ -237,6 +237,7 @@ void hosted_llc_is(unsigned long bytes);
 void hosted_memmap_at(void *memmap, unsigned long pfn);
 void *hosted_device_zone(unsigned int nid);
 void hosted_early_sections(int early);
+void hosted_hole_at(unsigned long pfn);
 int hosted_sizeof_page(void);
 unsigned long hosted_reschedules(void);
 const char *hosted_release(void);
