@@ -116,7 +116,8 @@ static const char *missing(const struct plan *plan, const struct hosted_variant 
 	return NULL;
 }
 
-static unsigned int make_rows(const struct plan *plan, struct row *rows)
+static unsigned int make_rows(const struct plan *plan, const struct hosted_case *c,
+			      struct row *rows)
 {
 	unsigned int nr = 0;
 
@@ -129,9 +130,12 @@ static unsigned int make_rows(const struct plan *plan, struct row *rows)
 		snprintf(rows[nr++].name, sizeof(rows->name), "%s", v->name);
 	}
 	for (unsigned int i = 0; i < hosted_bench.nr_limits; i++) {
-		rows[nr] = (struct row){ .limit = &hosted_bench.limits[i] };
-		snprintf(rows[nr++].name, sizeof(rows->name), "limit:%s",
-			 hosted_bench.limits[i].name);
+		const struct hosted_limit *limit = &hosted_bench.limits[i];
+
+		if (limit->bounds && !limit->bounds(c))
+			continue;
+		rows[nr] = (struct row){ .limit = limit };
+		snprintf(rows[nr++].name, sizeof(rows->name), "limit:%s", limit->name);
 	}
 	return nr;
 }
@@ -294,7 +298,7 @@ int main(int argc, char **argv)
 		w.effects = effects;
 		if (hosted_bench.begin && !plan.list_only)
 			hosted_bench.begin(w.c);
-		nr = make_rows(&plan, rows);
+		nr = make_rows(&plan, w.c, rows);
 		event_case(&w, rows, nr);
 		if (plan.list_only || !good)
 			continue;

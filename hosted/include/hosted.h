@@ -66,10 +66,12 @@ struct hosted_variant {
  * struct hosted_limit - work that no variant can do less of
  * @name: row of the table, behind "limit:"
  * @run: do it over the image
+ * @bounds: whether it bounds a case; NULL when it bounds all
  */
 struct hosted_limit {
 	const char *name;
 	void (*run)(void *image, unsigned long bytes);
+	int (*bounds)(const struct hosted_case *c);
 };
 
 /**
