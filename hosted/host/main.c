@@ -2,7 +2,6 @@
 /* A hosted program: check that all sides leave the same image, then time them. */
 #define _GNU_SOURCE
 #include <getopt.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -155,16 +154,6 @@ static void note_missing(const struct plan *plan, const struct workload *w)
 	}
 }
 
-/* A migration would have the next sample find nothing in the cache. */
-static void stay_on_this_cpu(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(sched_getcpu(), &set);
-	sched_setaffinity(0, sizeof(set), &set);
-}
-
 static struct plan parse(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -249,12 +238,7 @@ int main(int argc, char **argv)
 
 	hosted_cpu_from_cpuid();
 	plan = parse(argc, argv);
-	stay_on_this_cpu();
-	faults_catch();
-	hosted_alternatives_apply();
-	hosted_branches_apply();
-	hosted_machine_init(plan.llc_bytes);
-	hosted_fpu_init();
+	engine_start(plan.llc_bytes);
 
 	if (plan.stride && !hosted_bench.check)
 		usage();

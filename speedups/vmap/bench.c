@@ -278,4 +278,5 @@ const struct hosted_bench hosted_bench = {
 	.run		= vmap_run,
 	.collect	= vmap_collect,
 	.check		= vmap_check,
+	.fuzz		= vmap_fuzz,
 };

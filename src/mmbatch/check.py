@@ -139,7 +139,7 @@ def run(
         ],
     )
     if mutants:
-        chosen = [one for one in extras.mutations if source.series in one.kernels]
+        chosen = [one for one in extras.mutations if source.series in one.kernels and not one.fuzz]
         trees = {one.options: bench.tree(one.options) for one in chosen}
         _at_once(
             jobs,
