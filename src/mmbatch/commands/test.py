@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import click
 
-from mmbatch import checkout, doctor, guesttest, kernels, packages
+from mmbatch import checkout, doctor, fuzz, guesttest, kernels, packages
 from mmbatch.cache import Cache
 from mmbatch.commands import check as check_verb
 from mmbatch.console import Console, output_options
@@ -50,6 +50,7 @@ def command(
     doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     if install and not lint:
         _install_browser(console, cache)
+        fuzz.ensure(console.say, install=True, log=cache.logs / "apt-install.log")
     stages: list[tuple[str, Callable[[], int]]] = [("style and types", lambda: _lint(cache))]
     if not lint:
         chosen = [*pytest_args, *(("-m", "not kernel") if tool else ())]
