@@ -43,7 +43,7 @@ class Toys:
         path.chmod(path.stat().st_mode | stat.S_IXUSR)
         return path
 
-    def build(self, *arguments: Any, sanitize: bool = False) -> SimpleNamespace:
+    def build(self, *arguments: Any, sanitize: bool = False, fuzz: bool = False) -> SimpleNamespace:
         self.built.append(arguments[5])
         name, text = ("san", self.sanitized) if sanitize else ("plain", self.plain)
         return SimpleNamespace(path=self.script(name, text))

@@ -60,7 +60,11 @@ bool check_run(unsigned long stride);
 
 /* faults.c */
 void faults_catch(void);
+void faults_end_by(void (*end)(void));
 bool faults_emulates(const char *setting);
+
+/* start.c */
+void engine_start(unsigned long llc_bytes);
 
 /* image.c */
 void image_poison(const struct workload *w);

@@ -2,7 +2,6 @@
 /* A hosted program: check that all sides leave the same image, then time them. */
 #define _GNU_SOURCE
 #include <getopt.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,7 +115,8 @@ static const char *missing(const struct plan *plan, const struct hosted_variant 
 	return NULL;
 }
 
-static unsigned int make_rows(const struct plan *plan, struct row *rows)
+static unsigned int make_rows(const struct plan *plan, const struct hosted_case *c,
+			      struct row *rows)
 {
 	unsigned int nr = 0;
 
@@ -129,9 +129,12 @@ static unsigned int make_rows(const struct plan *plan, struct row *rows)
 		snprintf(rows[nr++].name, sizeof(rows->name), "%s", v->name);
 	}
 	for (unsigned int i = 0; i < hosted_bench.nr_limits; i++) {
-		rows[nr] = (struct row){ .limit = &hosted_bench.limits[i] };
-		snprintf(rows[nr++].name, sizeof(rows->name), "limit:%s",
-			 hosted_bench.limits[i].name);
+		const struct hosted_limit *limit = &hosted_bench.limits[i];
+
+		if (limit->bounds && !limit->bounds(c))
+			continue;
+		rows[nr] = (struct row){ .limit = limit };
+		snprintf(rows[nr++].name, sizeof(rows->name), "limit:%s", limit->name);
 	}
 	return nr;
 }
@@ -149,16 +152,6 @@ static void note_missing(const struct plan *plan, const struct workload *w)
 		snprintf(text, sizeof(text), "%s: %s", v->name, why);
 		event_note(w->name, text);
 	}
-}
-
-/* A migration would have the next sample find nothing in the cache. */
-static void stay_on_this_cpu(void)
-{
-	cpu_set_t set;
-
-	CPU_ZERO(&set);
-	CPU_SET(sched_getcpu(), &set);
-	sched_setaffinity(0, sizeof(set), &set);
 }
 
 static struct plan parse(int argc, char **argv)
@@ -245,12 +238,7 @@ int main(int argc, char **argv)
 
 	hosted_cpu_from_cpuid();
 	plan = parse(argc, argv);
-	stay_on_this_cpu();
-	faults_catch();
-	hosted_alternatives_apply();
-	hosted_branches_apply();
-	hosted_machine_init(plan.llc_bytes);
-	hosted_fpu_init();
+	engine_start(plan.llc_bytes);
 
 	if (plan.stride && !hosted_bench.check)
 		usage();
@@ -294,7 +282,7 @@ int main(int argc, char **argv)
 		w.effects = effects;
 		if (hosted_bench.begin && !plan.list_only)
 			hosted_bench.begin(w.c);
-		nr = make_rows(&plan, rows);
+		nr = make_rows(&plan, w.c, rows);
 		event_case(&w, rows, nr);
 		if (plan.list_only || !good)
 			continue;

@@ -66,10 +66,12 @@ struct hosted_variant {
  * struct hosted_limit - work that no variant can do less of
  * @name: row of the table, behind "limit:"
  * @run: do it over the image
+ * @bounds: whether it bounds a case; NULL when it bounds all
  */
 struct hosted_limit {
 	const char *name;
 	void (*run)(void *image, unsigned long bytes);
+	int (*bounds)(const struct hosted_case *c);
 };
 
 /**
@@ -159,6 +161,9 @@ struct hosted_poison {
  * @touch: read an item as its next user would; the sum keeps it from vanishing
  * @check: compare patched code with its oracle over many small inputs, for
  *	   --check; negative, with a text, at the first that differs. May be NULL.
+ * @fuzz: do with patched code what some bytes say, any bytes, and compare with what
+ *	  had to come of it; negative, with a text, when it differs. The same bytes
+ *	  have to do the same whenever they come. May be NULL.
  * @check_first: @check is short, so no case is run before it has passed
  * @slow: make a setting take @percent more time from now on, as if this machine
  *	  were bad at it; negative when there is none of that name. May be NULL.
@@ -192,6 +197,8 @@ struct hosted_bench {
 	void (*collect)(const struct hosted_case *c, unsigned long items);
 	unsigned long (*touch)(const void *item);
 	int (*check)(struct hosted_check *check);
+	int (*fuzz)(const unsigned char *data, unsigned long size,
+		    struct hosted_check *check);
 	int check_first;
 	int (*slow)(const char *setting, unsigned int percent);
 	void (*outcome)(const struct hosted_case *c, char *text, unsigned long room);
@@ -237,6 +244,7 @@ void hosted_llc_is(unsigned long bytes);
 void hosted_memmap_at(void *memmap, unsigned long pfn);
 void *hosted_device_zone(unsigned int nid);
 void hosted_early_sections(int early);
+void hosted_hole_at(unsigned long pfn);
 int hosted_sizeof_page(void);
 unsigned long hosted_reschedules(void);
 const char *hosted_release(void);

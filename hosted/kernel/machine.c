@@ -181,6 +181,32 @@ void hosted_early_sections(int early)
 #endif
 }
 
+#ifdef CONFIG_SPARSEMEM_VMEMMAP
+/* What is there of the one section that has a hole; what is behind it, nobody reads. */
+static struct {
+	struct mem_section_usage usage;
+	unsigned long behind;
+} hosted_usage;
+
+/**
+ * hosted_hole_at - let a subsection have no memory
+ * @pfn: a page in it
+ *
+ * The section around it is taken for one that was plugged in. Sections that share
+ * its place in the table have the same hole. hosted_early_sections(1) fills it.
+ */
+void hosted_hole_at(unsigned long pfn)
+{
+	struct mem_section *section = &hosted_section[pfn_to_section_nr(pfn) &
+						      SECTION_ROOT_MASK];
+
+	bitmap_fill(hosted_usage.usage.subsection_map, SUBSECTIONS_PER_SECTION);
+	clear_bit(subsection_map_index(pfn), hosted_usage.usage.subsection_map);
+	section->usage = &hosted_usage.usage;
+	section->section_mem_map = SECTION_HAS_MEM_MAP;
+}
+#endif
+
 int hosted_sizeof_page(void)
 {
 	return sizeof(struct page);

@@ -29,9 +29,10 @@
 static const struct {
 	const char *name;
 	bool pmd;
+	bool phase;
 } methods[] = {
-	{ "runs", false }, { "pmd", true }, { "detect", true }, { "auto", true },
-	{ "base", false },
+	{ "runs" }, { "pmd", .pmd = true }, { "detect", .pmd = true },
+	{ "auto", .pmd = true, .phase = true }, { "base" },
 };
 
 /* Each bit of the cache mode, the one that moves in large leafs among them. */
@@ -40,7 +41,7 @@ static const pgprotval_t cache_bits[] = {
 	_PAGE_PAT | _PAGE_PWT, _PAGE_PAT | _PAGE_PCD,
 };
 
-static const unsigned long runs[] = { 1, 2, 15, 16, 17, 255, 256, 511, 512, 513, 1024 };
+static const unsigned long runs[] = { 1, 2, 15, 16, 17, 255, 256, 511, 512, 513, 1024, 1600 };
 
 struct matrix {
 	struct hosted_check *check;
@@ -113,6 +114,20 @@ static bool is_block(const struct matrix *m, unsigned long i)
 	return true;
 }
 
+/* How far behind a place for a PMD leaf an area has to begin, to have one early. */
+static bool is_in_phase(const struct matrix *m, unsigned long addr, bool phase)
+{
+	unsigned long pfn = page_to_pfn(m->pages[0]), lead = -pfn % PMD_PAGES, i;
+
+	if ((lead && !phase) || lead >= m->nr || !is_block(m, lead))
+		return true;
+	for (i = 0; i < lead; i++) {
+		if (m->pages[i] != m->pages[0] + i)
+			return true;
+	}
+	return (addr >> PAGE_SHIFT) % PMD_PAGES == pfn % PMD_PAGES;
+}
+
 static void purge(enum hosted_side side)
 {
 	HOSTED_CALL(vm_unmap_aliases, side);
@@ -146,7 +161,7 @@ static int check_translation(const struct matrix *m, unsigned long addr, bool pm
 	return 0;
 }
 
-static int check_area(const struct matrix *m, enum hosted_side side, bool pmd)
+static int check_area(const struct matrix *m, enum hosted_side side, bool pmd, bool phase)
 {
 	unsigned long slabs = hosted_slabs_used(), left;
 	struct vm_struct *area;
@@ -159,8 +174,12 @@ static int check_area(const struct matrix *m, enum hosted_side side, bool pmd)
 	if (!area || area->size != (m->nr + 1) * PAGE_SIZE)
 		return wrong(m, "size of the area", 0, (m->nr + 1) * PAGE_SIZE,
 			     area ? area->size : 0);
-	if (pmd && is_block(m, 0) && (unsigned long)addr % PMD_SIZE)
-		return wrong(m, "alignment of the area", 0, 0, (unsigned long)addr);
+	if (area->addr != addr)
+		return wrong(m, "start of the area", 0, (unsigned long)addr,
+			     (unsigned long)area->addr);
+	if (pmd && !is_in_phase(m, (unsigned long)addr, phase))
+		return wrong(m, "phase of the area", page_to_pfn(m->pages[0]), 0,
+			     (unsigned long)addr);
 	if (check_translation(m, (unsigned long)addr, pmd))
 		return -1;
 	left = space_mapped();
@@ -195,25 +214,24 @@ static int check_array(struct matrix *m)
 
 	memset(m->reference, 0, m->nr * sizeof(u64));
 	m->method = "of the kernel as it is";
-	if (check_area(m, HOSTED_BASE, false))
+	if (check_area(m, HOSTED_BASE, false, false))
 		return -1;
 	for (i = 0; i < ARRAY_SIZE(methods); i++) {
-		if (choose(m, i) || check_area(m, HOSTED_PATCHED, methods[i].pmd))
+		if (choose(m, i) || check_area(m, HOSTED_PATCHED, methods[i].pmd,
+						methods[i].phase))
 			return -1;
 	}
 	m->check->combinations++;
 	return 0;
 }
 
-/* A page that is none: nothing is mapped, nothing is kept, and it is told. */
-static int check_bad_page(struct matrix *m)
+/* By every method: it is told, once; nothing is mapped, and nothing is kept. */
+static int check_refused(struct matrix *m, const char *why, unsigned long i)
 {
-	unsigned long slabs, i = random(m, m->nr), seen;
-	struct page *kept = m->pages[i];
+	unsigned long slabs, seen;
 	unsigned int method;
 	void *addr;
 
-	m->pages[i] = random(m, 2) ? NULL : pfn_to_page(NO_PFN);
 	for (method = 0; method < ARRAY_SIZE(methods); method++) {
 		if (choose(m, method))
 			return -1;
@@ -223,18 +241,88 @@ static int check_bad_page(struct matrix *m)
 		addr = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP, m->prot);
 		seen = hosted_warnings(0);
 		if (addr)
-			return wrong(m, "result with a bad page", i, 0, (unsigned long)addr);
+			return wrong(m, why, i, 0, (unsigned long)addr);
 		if (seen != 1)
-			return wrong(m, "warnings for the bad page", i, 1, seen);
+			return wrong(m, "warnings for a bad page", i, 1, seen);
 		if (space_mapped())
-			return wrong(m, "pages mapped after the bad page", i, 0, space_mapped());
+			return wrong(m, "pages mapped after a bad page", i, 0, space_mapped());
 		purge(HOSTED_PATCHED);
 		if (hosted_slabs_used() > slabs)
-			return wrong(m, "objects after the bad page", i, slabs,
+			return wrong(m, "objects after a bad page", i, slabs,
 				     hosted_slabs_used());
 		m->check->runs++;
 	}
+	return 0;
+}
+
+/* A page that is none. */
+static int check_bad_page(struct matrix *m)
+{
+	unsigned long i = random(m, m->nr);
+	struct page *kept = m->pages[i];
+	int err;
+
+	m->pages[i] = random(m, 2) ? NULL : pfn_to_page(NO_PFN);
+	err = check_refused(m, "result with the bad page", i);
 	m->pages[i] = kept;
+	return err;
+}
+
+/* Pages that follow each other, from memory into a hole: past it nothing is valid. */
+static int check_hole(struct matrix *m)
+{
+	unsigned long i, in = 1 + random(m, 2 * PMD_PAGES);
+	unsigned long hole = ARRAYS_PFN + (2 + random(m, 32)) * PMD_PAGES;
+	int err;
+
+	m->nr = in + 1 + random(m, PMD_PAGES);
+	for (i = 0; i < m->nr; i++)
+		m->pages[i] = pfn_to_page(hole - in + i);
+	hosted_hole_at(hole);
+	err = check_refused(m, "result with the hole at page", in);
+	hosted_early_sections(1);
+	return err;
+}
+
+/*
+ * An entry that somebody else has made, or left behind, where vmap() will put the
+ * page @at: an error. vunmap() of the area takes it away with the rest.
+ */
+static int check_in_use(struct matrix *m)
+{
+	unsigned long at = random(m, m->nr), seen;
+	unsigned int method;
+	void *addr, *was;
+
+	for (method = 0; method < ARRAY_SIZE(methods); method++) {
+		if (choose(m, method))
+			return -1;
+		purge(HOSTED_PATCHED);
+		was = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP, m->prot);
+		HOSTED_CALL(vunmap, HOSTED_PATCHED, was);
+		purge(HOSTED_PATCHED);
+		if (HOSTED_CALL(vmap_page_range, HOSTED_BASE,
+				(unsigned long)was + at * PAGE_SIZE,
+				(unsigned long)was + (at + 1) * PAGE_SIZE,
+				PFN_PHYS(ARRAYS_PFN), PAGE_KERNEL))
+			return wrong(m, "result of the entry in use", at, 0, 1);
+		hosted_warnings(1);
+		addr = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP, m->prot);
+		seen = hosted_warnings(0);
+		/* A large leaf takes the table away that the entry is in. */
+		if (addr && (!methods[method].pmd || addr != was ||
+			     check_translation(m, (unsigned long)addr, true)))
+			return wrong(m, "result with the entry in use", at, 0,
+				     (unsigned long)addr);
+		if (seen != !addr)
+			return wrong(m, "warnings for the entry in use", at, !addr, seen);
+		if (addr)
+			HOSTED_CALL(vunmap, HOSTED_PATCHED, addr);
+		if (space_mapped())
+			return wrong(m, "pages mapped after the entry in use", at, 0,
+				     space_mapped());
+		m->check->runs++;
+	}
 	return 0;
 }
 
@@ -384,7 +472,8 @@ int vmap_check(struct hosted_check *check)
 		make_array(&m);
 		if (check_array(&m))
 			return -1;
-		if (i / check->stride % 16 == 0 && check_bad_page(&m))
+		if (i / check->stride % 16 == 0 &&
+		    (check_in_use(&m) || check_bad_page(&m) || check_hole(&m)))
 			return -1;
 		if (i / check->stride % 64 == 0 && check_no_memory(&m))
 			return -1;

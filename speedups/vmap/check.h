@@ -5,5 +5,6 @@
 #include "hosted.h"
 
 int vmap_check(struct hosted_check *check);
+int vmap_fuzz(const unsigned char *data, unsigned long size, struct hosted_check *check);
 
 #endif /* CHECK_H */

@@ -69,7 +69,9 @@ class Bench:
     jobs: int
     say: Callable[[str], None]
 
-    def program(self, options: tuple[str, ...] = (), *, sanitize: bool = False) -> Path:
+    def program(
+        self, options: tuple[str, ...] = (), *, sanitize: bool = False, fuzz: bool = False
+    ) -> Path:
         """Build the hosted program."""
         return hostedbuild.build(
             self.cache,
@@ -81,6 +83,7 @@ class Bench:
             self.jobs,
             self.say,
             sanitize=sanitize,
+            fuzz=fuzz,
         ).path
 
     def tree(self, options: tuple[str, ...]) -> ObjectTree:
@@ -125,19 +128,19 @@ def run(
     building = threading.Lock()  # a build has compilers enough of its own
 
     def full(config: str, options: tuple[str, ...]) -> None:
-        with _stage(f"{name}{config}", say, tally) as stage:
+        with stage(f"{name}{config}", say, tally) as one:
             with building:
                 program = bench.program(options)
             event = _check(program, 1)
-            stage.judge(event)
+            one.judge(event)
             with building:
                 tally.combinations += event.combinations
 
     def sanitized() -> None:
-        with _stage(f"{name}, ASan and UBSan", say, tally) as stage:
+        with stage(f"{name}, ASan and UBSan", say, tally) as one:
             with building:
                 program = bench.program(sanitize=True)
-            stage.judge(_check(program, _SANITIZED_STRIDE, sanitized=True))
+            one.judge(_check(program, _SANITIZED_STRIDE, sanitized=True))
 
     _at_once(
         min(jobs, _MOST_AT_ONCE),
@@ -147,7 +150,7 @@ def run(
         ],
     )
     if mutants:
-        chosen = [one for one in extras.mutations if source.series in one.kernels]
+        chosen = [one for one in extras.mutations if source.series in one.kernels and not one.fuzz]
         trees = {one.options: bench.tree(one.options) for one in chosen}
         _at_once(
             jobs,
@@ -175,8 +178,8 @@ def plain(
     """Check a speed-up in a tree, with the engine's configuration only; return what is wrong."""
     tally = Tally()
     bench = Bench(cache, source, spliced, manifest, jobs, lambda text: None)
-    with _stage(manifest.speedup, lambda text: None, tally) as stage:
-        stage.judge(_check(bench.program(), 1))
+    with stage(manifest.speedup, lambda text: None, tally) as one:
+        one.judge(_check(bench.program(), 1))
     return tally.failed
 
 
@@ -187,7 +190,7 @@ def _configs(extras: Extras, series: str) -> Iterator[tuple[str, tuple[str, ...]
             yield f", {config.name}", config.options
 
 
-class _Stage:
+class Stage:
     """One line of the report, in the making."""
 
     def __init__(self) -> None:
@@ -208,22 +211,23 @@ class _Stage:
 
 
 @contextmanager
-def _stage(title: str, say: Callable[[str], None], tally: Tally) -> Iterator[_Stage]:
+def stage(title: str, say: Callable[[str], None], tally: Tally) -> Iterator[Stage]:
+    """Count what is done in the block as one stage, and say how it went."""
     start = time.monotonic()
-    stage = _Stage()
+    one = Stage()
     try:
-        yield stage
+        yield one
     except MmbatchError as error:
-        stage.problem = str(error)
+        one.problem = str(error)
     seconds = time.monotonic() - start
-    if stage.skipped is not None:
-        tally.skipped.append(f"{title}: {stage.skipped}")
-    elif stage.problem is None:
+    if one.skipped is not None:
+        tally.skipped.append(f"{title}: {one.skipped}")
+    elif one.problem is None:
         tally.passed += 1
-        say(f"ok    {title}: {stage.text} ({seconds:.0f} s)")
+        say(f"ok    {title}: {one.text} ({seconds:.0f} s)")
     else:
-        tally.failed.append(f"{title}: {stage.problem}")
-        say(f"FAIL  {title}: {stage.problem}")
+        tally.failed.append(f"{title}: {one.problem}")
+        say(f"FAIL  {title}: {one.problem}")
 
 
 def _check(program: Path, stride: int, *, sanitized: bool = False) -> samples.Check:
@@ -255,11 +259,11 @@ def _try_mutation(
     """See that a mistake is caught; count it as a stage."""
     title = f"{name}, mistake '{mutation.name}'"
     with (
-        _stage(title, say, tally) as stage,
+        stage(title, say, tally) as one,
         disk.temporary_dir(bench.cache.builds, "mutant") as work,
     ):
         if not mutations.fits(mutation, bench.spliced.path):
-            stage.skipped = "this release does not have the code"
+            one.skipped = "this release does not have the code"
             return
         (work / "tree").mkdir()
         mutated = mutations.mutate(mutation, bench.spliced.path, work / "tree")
@@ -268,7 +272,7 @@ def _try_mutation(
         )
         event = _check(program, _MUTANT_STRIDE)
         if event.good:
-            stage.problem = f"it was not caught; {mutation.why}"
+            one.problem = f"it was not caught; {mutation.why}"
         else:
-            stage.text = f"caught by {event.text}"
+            one.text = f"caught by {event.text}"
             tally.caught[title] = event.text

@@ -222,6 +222,7 @@ def _notes() -> Iterator[Check]:
     yield _guests()
     yield _live()
     yield _optional("sparse", "sparse", "export --check")
+    yield _optional("clang", "clang", "the fuzzer of check")
     yield _optional("browser", "chromium", "the test of the report's page")
 
 

@@ -42,6 +42,7 @@ def build(
     say: Callable[[str], None],
     *,
     sanitize: bool = False,
+    fuzz: bool = False,
 ) -> Program:
     """Return a speed-up's hosted program for a kernel, from the cache when nothing changed.
 
@@ -55,6 +56,7 @@ def build(
         jobs: how many compilers at a time.
         say: told of each phase.
         sanitize: with ASan and UBSan in our code and in the patched side.
+        fuzz: with libFuzzer, instead of the engine's own main().
 
     Raises:
         MmbatchError: something could not be built; the log is named.
@@ -67,7 +69,7 @@ def build(
     digest = hashlib.sha256(f"{tree.path.name} {spliced.ident}".encode())
     for path in (*inputs, Path(__file__), Path(hostedlink.__file__)):
         digest.update(path.read_bytes())
-    kind = "sanitized" if sanitize else "hosted"
+    kind = "sanitized" if sanitize else "fuzzed" if fuzz else "hosted"
     prefix = f"{kind}-{manifest.speedup}-{source.ident}"
     final = cache.builds / f"{prefix}-{digest.hexdigest()[:12]}"
     log = cache.logs / f"{final.name}.log"
@@ -76,7 +78,11 @@ def build(
             say(f"linking base and patched {manifest.speedup} into one process")
             kbuild.forget_oldest(cache.builds.glob(f"{prefix}-*"))
             with atomic_dir(final) as work:
-                link(work, tree, spliced.path, manifest, engine, jobs, log, sanitize=sanitize)
+                link(
+                    *(work, tree, spliced.path, manifest, engine, jobs, log),
+                    sanitize=sanitize,
+                    fuzz=fuzz,
+                )
         os.utime(final)  # it is in use, and the last to be forgotten
     return Program(final / PROGRAM, tree.config_sha256)
 
@@ -106,6 +112,7 @@ def link(
     log: Path,
     *,
     sanitize: bool = False,
+    fuzz: bool = False,
 ) -> Path:
     """Link a program into a folder and return its path.
 
@@ -118,10 +125,13 @@ def link(
         jobs: how many compilers at a time.
         log: where the tools' words go.
         sanitize: with ASan and UBSan in our code and in the patched side.
+        fuzz: with libFuzzer, instead of the engine's own main().
     """
     hosted = _hosted(manifest)
     linker = Linker(
-        work, tree, patched, manifest.room, hosted, engine, log, jobs, sanitize=sanitize
+        *(work, tree, patched, manifest.room, hosted, engine, log, jobs),
+        sanitize=sanitize,
+        fuzz=fuzz,
     )
     return linker.build()
 

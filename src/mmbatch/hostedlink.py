@@ -40,11 +40,14 @@ PROGRAM = "hosted"
 _ASSEMBLED = COPIES[0]
 """An object that the kernel makes from an assembly file."""
 
+FUZZ_PROGRAMS = {"clang": "clang"}
+"""What linking a fuzzer takes besides, and its Debian package; libclang-rt-dev has libFuzzer."""
+
 _SIDES = ("base", "control", "patched")
 _LAYOUTS = 4
 _LAYOUT_STEP = 16
 _CODE_SECTIONS = (".text", ".ref.text")
-_OURS = re.compile(r"^(hosted_|__asan_|__ubsan_)")
+_OURS = re.compile(r"^(hosted_|__asan_|__ubsan_|__sanitizer_cov_)")
 _LIBASAN = re.compile(r"^mem(cpy|set|move)$")
 _QUIET = ("-Wno-missing-prototypes", "-Wno-missing-declarations", "-Wno-unused-function")
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
@@ -53,6 +56,7 @@ _SANITIZE_KERNEL = (
     *(*_SANITIZE, "-fno-sanitize=alignment"),
     *("--param", "asan-globals=0", "-mpreferred-stack-boundary=4"),
 )
+_COVER_KERNEL = ("-fsanitize-coverage=trace-pc",)  # as for KCOV
 
 
 class Linker:
@@ -68,6 +72,7 @@ class Linker:
         log: where the tools' words go.
         jobs: how many compilers at a time.
         sanitize: instrument our code and the patched side with ASan and UBSan.
+        fuzz: let libFuzzer have the program, and see what the patched side reaches.
     """
 
     def __init__(
@@ -82,6 +87,7 @@ class Linker:
         jobs: int,
         *,
         sanitize: bool = False,
+        fuzz: bool = False,
     ) -> None:
         self.work = work
         self.tree = tree
@@ -92,17 +98,20 @@ class Linker:
         self.log = log
         self.jobs = jobs
         self.sanitize = sanitize
+        self.fuzz = fuzz
 
     def build(self) -> Path:
         """Make the program and return its path."""
         kernel_options = _SANITIZE_KERNEL if self.sanitize else ()
-        host_options = _SANITIZE if self.sanitize else ("-static",)
         own = [self.room / name for name in self.hosted.own]
         theirs = [self._source(name) for name in (*self.hosted.objects, *self.hosted.added)]
         base = [self.tree.path / name for name in self.hosted.objects]
         base += self._compile("base", own)
         patched = self._compile(
-            "patched", [*theirs, *own], other_source=self.patched, options=kernel_options
+            "patched",
+            [*theirs, *own],
+            other_source=self.patched,
+            options=(*kernel_options, *(_COVER_KERNEL if self.fuzz else ())),
         )
         sides = [
             self._side(side, layout, patched if side == "patched" else base)
@@ -130,19 +139,32 @@ class Linker:
         self._run(
             ["ld", "-r", "-z", "noexecstack", "-T", script, "-o", "kernel.o", "all.o", "stubs.o"]
         )
+        # libFuzzer has a function of this name, which does nothing.
+        reached = "--redefine-sym=__sanitizer_cov_trace_pc=hosted_reached"
+        self._run(["objcopy", reached, "kernel.o"])
         self._run(["objcopy", "--wildcard", "--keep-global-symbol=hosted_*", "kernel.o"])
-        include = self.engine / "include"
-        self._run(
-            [
-                *("gcc", "-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"),
-                *host_options,
-                *("-no-pie", "-Wl,-z,noexecstack", "-Wl,--no-warn-rwx-segments"),
-                *(f"-I{include}", f"-I{self.engine / 'host'}", "-o", PROGRAM),
-                *sorted((self.engine / "host").glob("*.c")),
-                "kernel.o",
-            ]
-        )
+        self._link_host()
         return self.work / PROGRAM
+
+    def _link_host(self) -> None:
+        """Compile the host half and link both, by clang if libFuzzer is to have main()."""
+        host = self.engine / "host"
+        options = (
+            *("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"),
+            *("-no-pie", f"-I{self.engine / 'include'}", f"-I{host}"),
+        )
+        linking = ("-Wl,-z,noexecstack", "-Wl,--no-warn-rwx-segments", "-o", PROGRAM)
+        files = sorted(host.glob("*.c"))
+        if self.fuzz:
+            files = [path for path in files if path.name != "main.c"]
+            files += sorted((self.engine / "fuzz").glob("*.c"))
+            objects = [f"host-{path.stem}.o" for path in files]
+            for path, output in zip(files, objects, strict=True):
+                self._run(["gcc", *options, "-c", path, "-o", output])
+            self._run(["clang", "-fsanitize=fuzzer", "-no-pie", *linking, *objects, "kernel.o"])
+        else:
+            instrument = _SANITIZE if self.sanitize else ("-static",)
+            self._run(["gcc", *options, *instrument, *linking, *files, "kernel.o"])
 
     def _source(self, name: str) -> Path:
         """Return the file in the spliced tree that an object is made from."""

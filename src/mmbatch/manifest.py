@@ -128,6 +128,7 @@ class Hosted:
             all kernels have all of them.
         entries: functions that the bench calls on every side.
         extras: functions that it calls on the patched side only.
+        fuzz: the bench has a fuzz() for libFuzzer.
     """
 
     objects: tuple[str, ...]
@@ -136,6 +137,7 @@ class Hosted:
     shared: tuple[str, ...]
     entries: tuple[str, ...]
     extras: tuple[str, ...]
+    fuzz: bool
 
     @property
     def like(self) -> str:
@@ -296,6 +298,7 @@ def _hosted(table: Table) -> Hosted:
         shared=table.texts("shared"),
         entries=table.texts("entries"),
         extras=table.texts("extras"),
+        fuzz=table.get("fuzz", bool) if table.has("fuzz") else False,
     )
     table.finish()
     return hosted

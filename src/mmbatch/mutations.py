@@ -27,6 +27,7 @@ class Mutation:
         kernels: where it can be seen.
         options: configuration that it needs to be seen, "CONFIG_X=y" each.
         optional: not all releases of a series have the text.
+        fuzz: it is the fuzzer that has to catch it.
     """
 
     name: str
@@ -37,6 +38,7 @@ class Mutation:
     kernels: Interval
     options: tuple[str, ...]
     optional: bool
+    fuzz: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def _mutation(row: Table) -> Mutation:
         kernels=row.interval(),
         options=row.texts("options"),
         optional=row.get("optional", bool) if row.has("optional") else False,
+        fuzz=row.get("fuzz", bool) if row.has("fuzz") else False,
     )
     row.finish()
     return mutation

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from mmbatch import checkout, doctor, guesttest, kernels, packages, params, seen
+from mmbatch import checkout, doctor, fuzz, guesttest, kernels, packages, params, seen
 from mmbatch.cache import Cache
 from mmbatch.commands import check as check_verb
 from mmbatch.console import Console, output_options
@@ -62,6 +62,7 @@ def command(
     doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     if install and not lint:
         _install_browser(console, cache)
+        fuzz.ensure(console.say, install=True, log=cache.logs / "apt-install.log")
     log = seen.Log()
     stages: list[tuple[str, Callable[[], int]]] = [("style and types", lambda: _lint(cache))]
     if not lint:

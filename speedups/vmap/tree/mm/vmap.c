@@ -29,6 +29,7 @@
 /**
  * struct vmap_walk - one pass over an array of pages
  * @pages: the next to be mapped
+ * @run: how many of them follow each other, 0 before anyone has looked
  * @prot: of the mapping
  * @max_shift: no leaf may be larger
  * @known_shift: the caller knows that aligned blocks of the array, of this
@@ -38,6 +39,7 @@
  */
 struct vmap_walk {
 	struct page **pages;
+	unsigned long run;
 	pgprot_t prot;
 	unsigned int max_shift;
 	unsigned int known_shift;
@@ -94,8 +96,14 @@ static __always_inline bool vmap_ptes_none(pte_t *pte, unsigned long nr)
 	return true;
 }
 
+static void vmap_advance(struct vmap_walk *walk, unsigned long nr)
+{
+	walk->pages += nr;
+	walk->run = 0;
+}
+
 /* Whether the next @nr pages can be mapped by one leaf. */
-static bool vmap_is_block(const struct vmap_walk *walk, unsigned long nr)
+static bool vmap_is_block(struct vmap_walk *walk, unsigned long nr)
 {
 	struct page **pages = walk->pages;
 	unsigned long pfn, i;
@@ -116,7 +124,8 @@ static bool vmap_is_block(const struct vmap_walk *walk, unsigned long nr)
 			return false;
 	}
 
-	return vmap_run(pages, nr) == nr;
+	walk->run = vmap_run(pages, nr);
+	return walk->run == nr;
 }
 
 /*
@@ -129,7 +138,13 @@ static noinline unsigned long vmap_map_run(const struct vmap_walk *walk,
 					   pte_t *pte, unsigned long max)
 {
 	unsigned long unit = VMAP_UNIT - page_to_pfn(*pages) % VMAP_UNIT;
-	unsigned long nr = vmap_run(pages, min(max, unit));
+	unsigned long nr = min(max, unit);
+
+	/* Whoever looked for a block here has counted. */
+	if (pages == walk->pages && walk->run)
+		nr = min(nr, walk->run);
+	else
+		nr = vmap_run(pages, nr);
 
 	if (!vmap_ptes_none(pte, nr))
 		return 0;
@@ -157,9 +172,14 @@ static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 
 	do {
 		struct page *page = pages[i];
-		unsigned long pfn = page_to_pfn(page);
+		unsigned long pfn;
 
-		if (WARN_ON(!page) || WARN_ON(!pfn_valid(pfn))) {
+		if (WARN_ON(!page)) {
+			err = -EINVAL;
+			break;
+		}
+		pfn = page_to_pfn(page);
+		if (WARN_ON(!pfn_valid(pfn))) {
 			err = -EINVAL;
 			break;
 		}
@@ -185,7 +205,7 @@ static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 	} while (i <= last);
 
 	vmap_lazy_mmu_disable();
-	walk->pages += i;
+	vmap_advance(walk, i);
 	walk->mask |= PGTBL_PTE_MODIFIED;
 
 	return err;
@@ -210,7 +230,7 @@ static int vmap_walk_pmd(struct vmap_walk *walk, pud_t *pud, unsigned long addr,
 		    vmap_try_huge_pmd(pmd, addr, next, PFN_PHYS(page_to_pfn(*walk->pages)),
 				      walk->prot, walk->max_shift)) {
 			walk->mask |= PGTBL_PMD_MODIFIED;
-			walk->pages += VMAP_PMD_PAGES;
+			vmap_advance(walk, VMAP_PMD_PAGES);
 			continue;
 		}
 
@@ -295,6 +315,31 @@ static bool vmap_may_be_huge(unsigned int steps, pgprot_t prot)
 	       vmap_huge_allowed() && arch_vmap_pmd_supported(prot);
 }
 
+/*
+ * With which alignment an area for @pages can have large leafs, if they begin
+ * with a run that has room for one; else 0. Looks at both ends of the first
+ * would-be block only, since the walk will look at all, and may say no.
+ */
+static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
+				     unsigned int steps)
+{
+	unsigned long behind, lead;
+
+	if (!pages[0])
+		return 0;
+	behind = page_to_pfn(pages[0]) % VMAP_PMD_PAGES;
+	lead = behind ? VMAP_PMD_PAGES - behind : 0;
+	if (behind && !(steps & VMAP_PHASE))
+		return 0;
+	if (nr < lead + VMAP_PMD_PAGES || pages[lead] != pages[0] + lead)
+		return 0;
+	lead += VMAP_PMD_PAGES - 1;
+	if (pages[lead] != pages[0] + lead)
+		return 0;
+
+	return PMD_SIZE + behind * PAGE_SIZE;
+}
+
 /**
  * vmap_get_area - find address space for vmap()
  * @size: of the mapping
@@ -303,8 +348,9 @@ static bool vmap_may_be_huge(unsigned int steps, pgprot_t prot)
  * @pages: what will be mapped, @size of it
  * @caller: of vmap()
  *
- * Asks for address space that is aligned for large leafs, if the pages begin
- * with a block that is worth it. Where there is none, any address will do.
+ * Asks for address space in phase with the memory, so that large leafs fit, if
+ * the pages begin with a run that is worth it. Where there is none, any address
+ * will do.
  *
  * Context: process context, may sleep.
  * Return: the area, or NULL if no address space is left.
@@ -313,15 +359,15 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 				pgprot_t prot, struct page **pages,
 				const void *caller)
 {
-	const struct vmap_walk walk = {
-		.pages = pages,
-		.steps = vmap_steps(),
-	};
+	unsigned int steps = vmap_steps();
+	unsigned long align = 0;
 	struct vm_struct *area;
 
-	if (size >= PMD_SIZE && vmap_may_be_huge(walk.steps, prot) &&
-	    vmap_is_block(&walk, VMAP_PMD_PAGES)) {
-		area = __get_vm_area_node(size, PMD_SIZE, PAGE_SHIFT, flags,
+	/* What is smaller comes from the cache, which knows no alignment. */
+	if (size >= PMD_SIZE && vmap_may_be_huge(steps, prot))
+		align = vmap_area_align(pages, size >> PAGE_SHIFT, steps);
+	if (align) {
+		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
 					  GFP_KERNEL | __GFP_NOWARN, caller);
 		if (area)

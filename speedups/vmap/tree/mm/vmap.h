@@ -4,9 +4,39 @@
 
 /* What mm/vmalloc.c and mm/vmap.c are to each other. */
 
+#include <linux/align.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/types.h>
 #include <linux/vmalloc.h>
+
+/*
+ * An alignment of address space: a power of two, plus how far behind a multiple
+ * of that an area is to begin. The second part is in whole pages, and mostly 0.
+ */
+static inline bool vmap_is_alignment(unsigned long align)
+{
+	return is_power_of_2(align) || (align && PAGE_ALIGNED(align));
+}
+
+/* The next place from @addr on that has @align. */
+static inline unsigned long vmap_align(unsigned long addr, unsigned long align)
+{
+	unsigned long unit, behind;
+
+	if (likely(is_power_of_2(align)))
+		return ALIGN(addr, align);
+
+	unit = rounddown_pow_of_two(align);
+	behind = align - unit;
+	return ALIGN(addr - behind, unit) + behind;
+}
+
+static inline bool vmap_is_aligned(unsigned long addr, unsigned long align)
+{
+	return vmap_align(addr, align) == addr;
+}
 
 /* mm/vmap.c */
 struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,

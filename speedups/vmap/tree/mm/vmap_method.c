@@ -11,7 +11,7 @@ static const struct vmap_method {
 	const char *name;
 	unsigned int steps;
 } vmap_methods[] = {
-	{ "auto",	VMAP_RUNS | VMAP_PMD | VMAP_DETECT },
+	{ "auto",	VMAP_RUNS | VMAP_PMD | VMAP_DETECT | VMAP_PHASE },
 	{ "base",	0 },
 	{ "runs",	VMAP_RUNS },
 	{ "pmd",	VMAP_RUNS | VMAP_PMD },

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * libFuzzer's side of a hosted program. It makes inputs, the bench's fuzz() does
+ * what they say with patched code and compares. What that code reached is told by
+ * the compiler's calls, as for KCOV, and counted where libFuzzer looks.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "host.h"
+
+enum { COUNTER_BITS = 13 };
+
+static unsigned char counters[1 << COUNTER_BITS]
+	__attribute__((section("__libfuzzer_extra_counters")));
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
+void hosted_reached(void);
+
+/* libFuzzer keeps the input of whoever aborts. */
+static void keep_input(void)
+{
+	abort();
+}
+
+/* Called from each basic block, under this name after linking. */
+FROM_KERNEL void hosted_reached(void)
+{
+	uint64_t pc = (uint64_t)__builtin_return_address(0);
+
+	counters[(uint32_t)(pc * 2654435761U) >> (32 - COUNTER_BITS)]++;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	hosted_cpu_from_cpuid();
+	engine_start(arena_llc_bytes());
+	faults_end_by(keep_input);
+	hosted_layout = 0;
+	return 0;
+}
+
+int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
+{
+	struct hosted_check check = { .stride = 1 };
+
+	if (hosted_bench.fuzz(data, size, &check) < 0) {
+		fprintf(stderr, "hosted: %s\n", check.text);
+		keep_input();
+	}
+	return 0;
+}
