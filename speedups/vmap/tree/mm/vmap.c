@@ -295,6 +295,22 @@ static bool vmap_may_be_huge(unsigned int steps, pgprot_t prot)
 	       vmap_huge_allowed() && arch_vmap_pmd_supported(prot);
 }
 
+/*
+ * The largest leaf that the pages begin with, which the area should be aligned
+ * for; PAGE_SIZE where any address will do.
+ */
+static unsigned long vmap_first_leaf(const struct vmap_walk *walk, unsigned long size)
+{
+	const unsigned long group = 1UL << ARCH_VMAP_GROUP_SHIFT;
+
+	if (size >= PMD_SIZE && vmap_is_block(walk, VMAP_PMD_PAGES))
+		return PMD_SIZE;
+	if (group > PAGE_SIZE && size >= group && vmap_is_block(walk, group / PAGE_SIZE))
+		return group;
+
+	return PAGE_SIZE;
+}
+
 /**
  * vmap_get_area - find address space for vmap()
  * @size: of the mapping
@@ -317,11 +333,13 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 		.pages = pages,
 		.steps = vmap_steps(),
 	};
+	unsigned long align = PAGE_SIZE;
 	struct vm_struct *area;
 
-	if (size >= PMD_SIZE && vmap_may_be_huge(walk.steps, prot) &&
-	    vmap_is_block(&walk, VMAP_PMD_PAGES)) {
-		area = __get_vm_area_node(size, PMD_SIZE, PAGE_SHIFT, flags,
+	if (size > PAGE_SIZE && vmap_may_be_huge(walk.steps, prot))
+		align = vmap_first_leaf(&walk, size);
+	if (align > PAGE_SIZE) {
+		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
 					  GFP_KERNEL | __GFP_NOWARN, caller);
 		if (area)

@@ -16,6 +16,11 @@
 #define ARCH_VMAP_BATCHES	1
 #endif
 
+/* Size of a group of PTEs that is one leaf to the CPU, where there is such. */
+#ifndef ARCH_VMAP_GROUP_SHIFT
+#define ARCH_VMAP_GROUP_SHIFT	PAGE_SHIFT
+#endif
+
 /*
  * arch_vmap_pte(page, pfn, prot, zero) is mk_pte(page, prot), for whoever has
  * the PFN, and has made the entry of PFN 0 before.
