@@ -248,7 +248,7 @@ void vmap_kunit_no_space(struct kunit *test)
 
 	if (IS_ENABLED(CONFIG_KASAN_VMALLOC))
 		kunit_skip(test, "all of the address space would need shadow memory");
-	if (PMD_SIZE != VMAP_COMPOUND * PAGE_SIZE)
+	if (want.nr * PAGE_SIZE != PMD_SIZE)
 		kunit_skip(test, "the test's memory is smaller than a PMD leaf");
 	areas = kunit_kcalloc(test, MOST_AREAS, sizeof(*areas), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, areas);

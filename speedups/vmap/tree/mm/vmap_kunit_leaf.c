@@ -6,11 +6,14 @@
 #include "vmap_internal.h"
 #include "vmap_kunit.h"
 
+static bool vmap_grouped(pte_t pte)
+{
 #ifdef pte_cont
-#define vmap_kunit_grouped(pte)	pte_cont(pte)
+	return pte_cont(pte);
 #else
-#define vmap_kunit_grouped(pte)	false
+	return false;
 #endif
+}
 
 #if defined(CONFIG_X86)
 static u64 vmap_pte_attributes(pte_t pte)
@@ -75,7 +78,7 @@ struct vmap_leaf vmap_kunit_leaf(unsigned long addr)
 	pte = ptep_get(pte_offset_kernel(&pmd, addr));
 	if (pte_none(pte))
 		return leaf;
-	leaf.kind = vmap_kunit_grouped(pte) ? VMAP_GROUP : VMAP_PAGE;
+	leaf.kind = vmap_grouped(pte) ? VMAP_GROUP : VMAP_PAGE;
 	leaf.pfn = pte_pfn(pte);
 	leaf.attributes = vmap_pte_attributes(pte);
 
@@ -108,9 +111,10 @@ static bool vmap_want_leaf(const struct vmap_want *want, unsigned long i, unsign
 	return true;
 }
 
-/* Look at every page of a mapping; and at the hole behind it. */
+/* Look at every page of a mapping, and at the hole behind it; what was wanted is in brackets. */
 bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want)
 {
+	const unsigned int group = ARCH_VMAP_GROUP_SHIFT;
 	unsigned long i = 0, k, nr;
 	enum vmap_kind kind;
 
@@ -122,10 +126,9 @@ bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want)
 			kind = VMAP_BLOCK;
 			nr = BIT(PMD_SHIFT - PAGE_SHIFT);
 			want->blocks++;
-		} else if (ARCH_VMAP_GROUP_SHIFT > PAGE_SHIFT &&
-			   vmap_want_leaf(want, i, ARCH_VMAP_GROUP_SHIFT)) {
+		} else if (group > PAGE_SHIFT && vmap_want_leaf(want, i, group)) {
 			kind = VMAP_GROUP;
-			nr = BIT(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT);
+			nr = BIT(group - PAGE_SHIFT);
 		}
 		for (k = i; k < i + nr; k++) {
 			unsigned long addr = want->addr + k * PAGE_SIZE;
@@ -139,9 +142,8 @@ bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want)
 			    leaf.attributes == attributes &&
 			    vmalloc_to_pfn((void *)addr) == pfn)
 				continue;
-			KUNIT_FAIL(test, "page %lu of %lu: kind %d, want %d; pfn %#lx (%#lx), want %#lx; attributes %#llx, want %#llx",
-				   k, want->nr, leaf.kind, kind, leaf.pfn,
-				   vmalloc_to_pfn((void *)addr), pfn,
+			KUNIT_FAIL(test, "%lu of %lu: kind %d (%d), pfn %#lx (%#lx), %#llx (%#llx)",
+				   k, want->nr, leaf.kind, kind, leaf.pfn, pfn,
 				   leaf.attributes, attributes);
 			return false;
 		}

@@ -23,14 +23,18 @@
 /* Without HugeTLB, the slow path does not group where others may. */
 static bool vmap_slow_groups(const struct vmap_param *param)
 {
-	return ARCH_VMAP_GROUP_SHIFT == PAGE_SHIFT || IS_ENABLED(CONFIG_HUGETLB_PAGE) ||
+	const unsigned int shift = ARCH_VMAP_GROUP_SHIFT;
+
+	return shift == PAGE_SHIFT || IS_ENABLED(CONFIG_HUGETLB_PAGE) ||
 	       strcmp(param->name, "base");
 }
 
 /* Only mapped, never touched. */
 void vmap_kunit_range(struct kunit *test)
 {
-	static const unsigned long sizes[] = { SZ_4K, SZ_64K, SZ_128K + SZ_4K, SZ_1M, SZ_2M, SZ_4M };
+	static const unsigned long sizes[] = {
+		SZ_4K, SZ_64K, SZ_128K + SZ_4K, SZ_1M, SZ_2M, SZ_4M,
+	};
 	static const unsigned long offsets[] = { 0, SZ_4K, SZ_64K, SZ_1M, SZ_2M + SZ_64K };
 	struct resource hole = { .name = "vmap-kunit", .flags = IORESOURCE_MEM };
 	struct vmap_want want = { .max_shift = PMD_SHIFT };
