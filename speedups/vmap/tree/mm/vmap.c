@@ -48,11 +48,14 @@ struct vmap_walk {
 /* How many of the next @max pages, the first included, follow each other. */
 static __always_inline unsigned long vmap_run(struct page **pages, unsigned long max)
 {
-	const struct page *page = pages[0];
-	unsigned long nr;
+	struct page *page = pages[0];
+	unsigned long nr = 0;
+
+	for (; nr + 8 <= max && arch_vmap_follow8(pages, page); nr += 8, pages += 8)
+		page += 8;
 
 	/* Straight-line, since the loop costs more than what it looks at. */
-	for (nr = 0; nr + 8 <= max; nr += 8, pages += 8, page += 8) {
+	for (; nr + 8 <= max; nr += 8, pages += 8, page += 8) {
 		if (pages[0] != page + 0)
 			return nr;
 		if (pages[1] != page + 1)
@@ -81,6 +84,8 @@ static __always_inline unsigned long vmap_run(struct page **pages, unsigned long
 
 static __always_inline bool vmap_ptes_none(pte_t *pte, unsigned long nr)
 {
+	for (; nr >= 8 && arch_vmap_none8(pte); nr -= 8)
+		pte += 8;
 	for (; nr >= 4; nr -= 4, pte += 4) {
 		if (!arch_vmap_none4(ptep_get(pte), ptep_get(pte + 1),
 				     ptep_get(pte + 2), ptep_get(pte + 3)))

@@ -55,4 +55,14 @@ static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)
 }
 #endif
 
+/* arch_vmap_none8() does so for eight entries in memory; not used when it says no. */
+#ifndef arch_vmap_none8
+#define arch_vmap_none8(ptep)	false
+#endif
+
+/* arch_vmap_follow8() tells whether eight pages follow each other, in the same way. */
+#ifndef arch_vmap_follow8
+#define arch_vmap_follow8(pages, page)	false
+#endif
+
 #endif /* _ASM_GENERIC_VMAP_H */
