@@ -134,6 +134,7 @@ def test_the_stages_of_a_whole_test() -> None:
         ("x86_64-debug", 13, 5),
         ("x86_64-kasan", 4, 5),
         ("arm64", 0, 0),
+        ("arm64-base", 0, 0),
     ]
 
 
@@ -274,7 +275,9 @@ def test_a_guest_that_hangs_fails_with_its_last_lines(
     monkeypatch.setattr(
         guest,
         "suites",
-        lambda workshop, kernel, name: qemu.run(cache, boot(name, initramfs=None, limit_s=1.0)),
+        lambda workshop, kernel, name, cmdline: qemu.run(
+            cache, boot(name, initramfs=None, limit_s=1.0)
+        ),
     )
     stage = guesttest.Stage("arm64", "x86_64", "", 0, 0)
 

@@ -10,7 +10,17 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch import guestbench, guestlog, initramfs, machine, record, report, runs, samples
+from mmbatch import (
+    guestbench,
+    guestcounts,
+    guestlog,
+    initramfs,
+    machine,
+    record,
+    report,
+    runs,
+    samples,
+)
 from mmbatch.checkout import ROOT
 from mmbatch.guestlog import Case, Heard
 
@@ -170,3 +180,30 @@ def test_the_scripts_say_what_failed_and_how_much_they_said(tmp_path: Path) -> N
         "wide: refused as zone_device's method",
     ]
     assert said.skipped == ["movdir64b: not on this CPU"]
+
+
+def test_vmap_is_counted_by_architecture() -> None:
+    values = [("ioremap-1M items", 4096.0)]
+    for variant, count in (("base", 130000), ("control", 130001), ("auto", 100000)):
+        values += [(f"ioremap-1M {variant}", float(count + number % 2)) for number in range(6)]
+    cases = [Case(f"vmap.vmap_arrays.{name}", "ok", "") for name in ("base", "auto")]
+    said = Heard(values=values, cases=cases, finished=True)
+
+    for arch, sentences in (
+        ("arm64", ["ioremap-1M: auto takes 1.30 times fewer, and 1.35 times fewer is asked for"]),
+        ("x86_64", []),
+    ):
+        counts = guestcounts.VMAP[arch]
+        result = report.build_record(
+            runs.collect(guestbench.events(said, counts)),
+            machine.describe(),
+            record.KernelInfo("7.3.4", "here", "0" * 64),
+            "./mmbatch guest bench vmap",
+            "2026-11-21T05:00:00+00:00",
+            engine="guest-icount",
+        )
+        assert list(guestbench.too_many(result, counts)) == sentences
+        assert "ioremap-1M: no count of base and control and auto" not in list(
+            guestbench.absent(result, counts)
+        )
+        assert len(list(guestbench.absent(result, counts))) == len(counts.regimes) - 1

@@ -158,3 +158,21 @@ def test_silence_is_no_pass() -> None:
 
     assert not heard.finished
     assert heard.verdicts(["zone_device"])[1]
+
+
+def test_what_the_kernel_measured_and_its_own_tests_are_read() -> None:
+    heard = guestlog.read(
+        [
+            "[    1.000000] vmap_bench: case=vmap-1-page method=auto ns=1234 items=64",
+            "[    2.000000] Summary: vm_map_ram_test passed: 1 failed: 0 xfailed: 0 repeat: 1",
+            "[    2.000001] Summary: full_fit_alloc_test passed: 0 failed: 2 xfailed: 0 repeat: 2",
+            "[    2.000002] Summary: pcpu_alloc_test passed: 0 failed: 0 xfailed: 0 repeat: 1",
+        ]
+    )
+
+    assert heard.values == [("vmap-1-page auto", 1234.0), ("vmap-1-page items", 64.0)]
+    assert heard.passed == ["test_vmalloc.vm_map_ram_test"]
+    assert heard.failed == [
+        "test_vmalloc.full_fit_alloc_test: 2 failed, 0 passed",
+        "test_vmalloc.pcpu_alloc_test: 0 failed, 0 passed",
+    ]

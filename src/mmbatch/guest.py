@@ -27,6 +27,20 @@ METHODS = ("base", "auto", "movdir64b", "movnti", "copy", "wide")
 CONTROL = "control"
 """Base a second time, in measurements."""
 
+_VMALLOC = {
+    # All but those that are there to fail.
+    "run_test_mask": 0b1_0111_1011_1111,
+    "test_loop_count": 60,
+    "nr_threads": 2,
+    "nr_pages": 512,
+    "use_huge": 1,
+    "nr_pcpu_objects": 500,
+}
+VMALLOC_ON = tuple(f"test_vmalloc.{name}={value}" for name, value in _VMALLOC.items())
+"""For a kernel that has test_vmalloc built in."""
+
+VMALLOC_OFF = "test_vmalloc.run_test_mask=0"
+
 SUITES_ON = ("kunit.enable=1", "kunit.autorun=1")
 _TRIAL_GIB = 13  # where auto tries three methods; the emulated CPU has no movdir64b
 _PROGRAMS = ("ndctl", "daxctl", "mke2fs")
@@ -148,11 +162,12 @@ def drivers(
         "TRIAL": "yes" if size_gib >= _TRIAL_GIB and len(methods) == len(METHODS) else "no",
         "REBINDS": str(rebinds),
         "OTHER_REBINDS": str(others),
+        "VMALLOC": " ".join(f"{name}={value}" for name, value in _VMALLOC.items()),
     }
     boot = Boot(
         name,
         kernel,
-        filesystem(workshop.cache, kernel, ["drivers", "hmm"], settings),
+        filesystem(workshop.cache, kernel, ["drivers", "hmm", "vmalloc"], settings),
         limit_s=slow * (300 + 2 * (rebinds + others * len(methods)) * (0.5 + size_gib * 0.15)),
         cmdline=(*SUITES_ON, f"zone_device.method={methods[-1]}", *cmdline),
         memory_gib=4 if size_gib > 8 else 2,
@@ -164,9 +179,31 @@ def drivers(
     return qemu.run(workshop.cache, boot)
 
 
-def suites(workshop: Workshop, kernel: GuestKernel, name: str) -> Booted:
+def suites(
+    workshop: Workshop, kernel: GuestKernel, name: str, cmdline: Sequence[str] = ()
+) -> Booted:
     """Boot a kernel only to run its KUnit suites, with no filesystem."""
-    return qemu.run(workshop.cache, Boot(name, kernel, None, limit_s=600, cmdline=SUITES_ON))
+    boot = Boot(name, kernel, None, limit_s=600, cmdline=(*SUITES_ON, *cmdline))
+    return qemu.run(workshop.cache, boot)
+
+
+def bench_at_boot(workshop: Workshop, kernel: GuestKernel, speedup: str, rounds: int) -> Booted:
+    """Count instructions with what a speedup measures at boot, where there are no programs."""
+    boot = Boot(
+        f"bench-{speedup}-{kernel.arch.name}",
+        kernel,
+        None,
+        limit_s=300 + 60 * rounds,
+        cmdline=(
+            *SUITES_ON,
+            f"kunit.filter_glob={speedup}",
+            f"{speedup}_bench.rounds={rounds}",
+            VMALLOC_OFF,
+        ),
+        cpus=1,
+        counted=True,
+    )
+    return qemu.run(workshop.cache, boot)
 
 
 def bench(workshop: Workshop, kernel: GuestKernel, size_gib: int, rounds: int) -> Booted:

@@ -8,32 +8,27 @@ Counted, not timed: caches, bandwidth and streaming stores do not show in it, an
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from mmbatch import guest, machine, qemu, record, report, runs, samples
+from mmbatch import guest, guestcounts, machine, qemu, record, report, runs, samples
 from mmbatch.console import Console
 from mmbatch.disk import new_dir
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.guest import CONTROL, Workshop
 from mmbatch.guestbuild import GuestKernel
+from mmbatch.guestcounts import Counts
 from mmbatch.guestlog import Heard
 from mmbatch.qemu import Booted
 from mmbatch.statistics import Verdict
 
-SPEEDUP = "zone_device"
 UNIT = "instructions"
-_PAGE_BYTES = 64
-_CASES = {
-    "fsdax": "memmap_init_zone_device(), nd_pmem bound again",
-    "devdax-2m": "memmap_init_zone_device(), dax_pmem bound again, align 2M",
-    "hmm": "memremap_pages(), test_hmm loaded again, DEVICE_PRIVATE",
-}
-_LEAST = {"fsdax": 3.0}
+SPEEDUPS = ("zone_device", "vmap")
+"""Those of which instructions are counted."""
+
 _ALIKE = 0.001  # how far the medians of two boots may be apart
-_PROOF = f"{SPEEDUP}.zone_device_same_image."
 
 
 @dataclass(frozen=True)
@@ -46,6 +41,8 @@ class Request:
         kernel: as the user named it.
         tree: as the user named it.
         twice: boot twice, and compare.
+        speedup: whose instructions.
+        arch: of the guest; zone_device is counted on x86-64 only.
     """
 
     size_gib: int
@@ -53,6 +50,13 @@ class Request:
     kernel: str | None
     tree: Path | None
     twice: bool = False
+    speedup: str = SPEEDUPS[0]
+    arch: str = "x86_64"
+
+    @property
+    def counts(self) -> Counts:
+        """What is counted."""
+        return guestcounts.VMAP[self.arch] if self.speedup == "vmap" else guestcounts.ZONE_DEVICE
 
 
 def run(console: Console, workshop: Workshop, request: Request, json_file: Path | None) -> int:
@@ -61,7 +65,7 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     Raises:
         MmbatchError: the guest did not come to its end, or counted nothing.
     """
-    kernel = workshop.kernel("x86_64")
+    kernel = workshop.kernel(request.arch)
     judged, said = _count(console, workshop, request, kernel)
     result = counted(judged)
     name = f"{result.started[:19].replace(':', '')}-guest-{kernel.release}"
@@ -73,7 +77,7 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     for line in table(result):
         console.result(line)
     console.say(f"samples.jsonl and bench.json are in {folder}")
-    found = [*absent(result), *too_many(result)]
+    found = [*absent(result, request.counts), *too_many(result, request.counts)]
     if request.twice:
         again, _ = _count(console, workshop, request, kernel)
         found += unlike(result, again)
@@ -88,10 +92,15 @@ def _count(
 ) -> tuple[record.Record, list[samples.Event]]:
     """Boot once; return the record, and the events that it is made from."""
     started = datetime.now().astimezone().isoformat(timespec="seconds")
-    console.say(f"booting Linux {kernel.release} to count instructions ({request.size_gib} GB)")
-    booted = guest.bench(workshop, kernel, request.size_gib, request.rounds)
-    _require_result(workshop, booted)
-    said = list(events(booted.heard))
+    console.say(f"booting Linux {kernel.release} to count instructions of {request.speedup}")
+    if request.speedup == "vmap":
+        booted = guest.bench_at_boot(workshop, kernel, request.speedup, request.rounds)
+        suites = [request.speedup]
+    else:
+        booted = guest.bench(workshop, kernel, request.size_gib, request.rounds)
+        suites = workshop.suites
+    _require_result(workshop, booted, suites, request.counts)
+    said = list(events(booted.heard, request.counts))
     judged = report.build_record(
         runs.collect(said),
         machine.describe(),
@@ -103,15 +112,15 @@ def _count(
     return judged, said
 
 
-def events(heard: Heard) -> Iterator[samples.Event]:
+def events(heard: Heard, counts: Counts = guestcounts.ZONE_DEVICE) -> Iterator[samples.Event]:
     """Yield what a guest counted as the events of an engine."""
-    yield samples.Engine(SPEEDUP, ("base", CONTROL, "patched"), _PAGE_BYTES, {})
+    yield samples.Engine(counts.speedup, ("base", CONTROL, "patched"), counts.item_bytes, {})
     proofs = {
-        case.name.removeprefix(_PROOF): case
+        case.name.removeprefix(counts.proof): case
         for case in heard.cases
-        if case.name.startswith(_PROOF) and case.state != "skipped"
+        if case.name.startswith(counts.proof) and case.state != "skipped"
     }
-    for name, regime in _CASES.items():
+    for name, regime in counts.regimes.items():
         numbers: dict[str, list[int]] = {}
         items = 0
         for key, number in heard.values:
@@ -124,15 +133,15 @@ def events(heard: Heard) -> Iterator[samples.Event]:
             continue
         rounds = min(map(len, numbers.values()))
         yield samples.Case(
-            name, regime, UNIT, "page", items, items * _PAGE_BYTES, tuple(numbers), rounds
+            name, regime, UNIT, "page", items, items * counts.item_bytes, tuple(numbers), rounds
         )
         for variant in numbers:
             proof = proofs.get("base" if variant == CONTROL else variant)
             if proof is not None:
                 equal = proof.state == "ok"
-                yield samples.Equal(name, variant, equal, items * _PAGE_BYTES, proof.detail)
-        for position, (variant, counts) in enumerate(numbers.items()):
-            for block, count in enumerate(counts):
+                yield samples.Equal(name, variant, equal, items * counts.item_bytes, proof.detail)
+        for position, (variant, counted_ones) in enumerate(numbers.items()):
+            for block, count in enumerate(counted_ones):
                 yield samples.Sample(name, variant, block, 0, position, count)
     yield samples.Done()
 
@@ -166,49 +175,55 @@ def table(result: record.Record) -> Iterator[str]:
             yield f"control, {control.case}: base / base = {control.ratio:.5f}"
 
 
-def _require_result(workshop: Workshop, booted: Booted) -> None:
-    _, failed, _ = booted.heard.verdicts(workshop.suites)
+def _require_result(
+    workshop: Workshop, booted: Booted, suites: Sequence[str], counts: Counts
+) -> None:
+    _, failed, _ = booted.heard.verdicts(suites)
     # A method whose image differs has no numbers, which its rows tell.
-    found = booted.trouble or "; ".join(one for one in failed if not one.startswith(_PROOF))
+    found = booted.trouble or "; ".join(one for one in failed if not one.startswith(counts.proof))
     if found or not booted.heard.values:
         raise MmbatchError(
             "count instructions in a guest",
             (found or "it counted nothing") + "; the last lines of its console:\n"
             f"{qemu.last_lines(booted)}\n",
-            f"see {workshop.cache.logs / 'guest-bench.console'}",
+            f"see {workshop.cache.logs / 'guest-bench*.console'}",
         )
 
 
 def _reproducer(workshop: Workshop, request: Request) -> str:
     words: list[str] = ["./mmbatch", "guest", "bench"]
+    if request.speedup != SPEEDUPS[0]:
+        words += [request.speedup, "--arch", request.arch]
     if request.tree is None:
         words += ["--kernel", workshop.source.series]
     else:
         words += ["--tree", str(request.tree)]
     words += [word for option in workshop.options for word in ("-K", option)]
-    words += ["--size", f"{request.size_gib}G", "--rounds", str(request.rounds)]
+    if request.speedup == SPEEDUPS[0]:
+        words += ["--size", f"{request.size_gib}G"]
+    words += ["--rounds", str(request.rounds)]
     return shlex.join(words)
 
 
-def absent(result: record.Record) -> Iterator[str]:
+def absent(result: record.Record, counts: Counts = guestcounts.ZONE_DEVICE) -> Iterator[str]:
     """Yield a sentence for each case that lacks base, its control or `auto`."""
     there = {(row.case, row.variant) for row in result.rows if row.per_item is not None}
     there |= {(one.case, CONTROL) for one in result.controls if one.per_item is not None}
-    for case in _CASES:
+    for case in counts.regimes:
         lacking = [name for name in ("base", CONTROL, samples.AUTO) if (case, name) not in there]
         if lacking:
             yield f"{case}: no count of {' and '.join(lacking)}"
 
 
-def too_many(result: record.Record) -> Iterator[str]:
+def too_many(result: record.Record, counts: Counts = guestcounts.ZONE_DEVICE) -> Iterator[str]:
     """Yield a sentence for each case in which `auto` saves less than it has to."""
     for row in result.rows:
-        least = _LEAST.get(row.case)
+        least = counts.least.get(row.case)
         if row.variant != samples.AUTO or least is None or row.ratio is None:
             continue
         if row.ratio.median < least:
             shown = f"{row.ratio.median:.2f} times fewer"
-            yield f"{row.case}: auto takes {shown}, and {least:.0f} times fewer is asked for"
+            yield f"{row.case}: auto takes {shown}, and {least:g} times fewer is asked for"
 
 
 def unlike(one: record.Record, other: record.Record) -> Iterator[str]:

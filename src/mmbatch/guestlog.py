@@ -14,6 +14,8 @@ _RESULT = re.compile(
 _SKIP = re.compile(r"# SKIP\b")
 _TOLD = ("pass", "fail", "skip", "value")
 _EXPECTATION = re.compile(r"^# \S+: (?:EXPECTATION|ASSERTION) FAILED at ")
+_COUNT = re.compile(r"^\w+_bench: case=(\S+) method=(\S+) ns=(\d+) items=(\d+)$")
+_VMALLOC = re.compile(r"^Summary: (\w+) passed: (\d+) failed: (\d+) ")
 _COMPLAINTS = re.compile(
     r"cut here|Call [Tt]race:|WARNING: |\bBUG: |\bBUG \S+ \(|kernel BUG at |\bKASAN: |\bUBSAN: |"
     r"rcu\S* .*detected .*stall|soft lockup|INFO: task .* blocked for more|"
@@ -108,6 +110,7 @@ def read(lines: Iterable[str]) -> Heard:
             log.append(line)
     kernel = [_STAMP.sub("", line) for line in log]
     _read_ktap(heard, kernel)
+    _read_counts(heard, kernel)
     heard.complaints = [line.strip() for line in kernel if _COMPLAINTS.search(line)]
     return heard
 
@@ -133,6 +136,20 @@ def _mark(heard: Heard, word: str, rest: str, told: int) -> None:
         _, _, number = rest.partition(" ")
         if number != str(told):
             heard.failed.append(f"{told} of {number or 'unknown'} results arrived whole")
+
+
+def _read_counts(heard: Heard, lines: Sequence[str]) -> None:
+    """Read what the kernel measured itself, and how its test_vmalloc ended."""
+    for line in lines:
+        if count := _COUNT.match(line):
+            case, method, number, items = count.groups()
+            heard.values += [(f"{case} {method}", float(number)), (f"{case} items", float(items))]
+        elif test := _VMALLOC.match(line):
+            name = f"test_vmalloc.{test[1]}"
+            if test[3] == "0" and test[2] != "0":
+                heard.passed.append(name)
+            else:
+                heard.failed.append(f"{name}: {test[3]} failed, {test[2]} passed")
 
 
 def _read_ktap(heard: Heard, lines: Sequence[str]) -> None:

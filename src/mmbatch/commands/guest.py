@@ -98,6 +98,8 @@ def test(
 
 
 @command.command("bench")
+@click.argument("speedup", type=click.Choice(guestbench.SPEEDUPS), default=guestbench.SPEEDUPS[0])
+@click.option("--arch", type=_ARCHES, default="x86_64", help="Of vmap; by default x86_64.")
 @click.option("--size", default="4G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
 @click.option(
     "--rounds",
@@ -112,10 +114,20 @@ def test(
 @_kernel_options
 @output_options
 def bench(
-    console: Console, /, size: str, rounds: int, twice: bool, json_file: Path | None, **where: Any
+    console: Console,
+    /,
+    speedup: str,
+    arch: str,
+    size: str,
+    rounds: int,
+    twice: bool,
+    json_file: Path | None,
+    **where: Any,
 ) -> int:
     """Count instructions, base against patched, in one boot that is the same every time."""
-    workshop = _workshop(console, ("x86_64",), **where)
+    if speedup != "vmap" and arch != "x86_64":
+        raise click.BadParameter(f"{speedup} is counted on x86-64 only")
+    workshop = _workshop(console, (arch,), **where)
     gib = guesttest.size_gib(size)
-    request = guestbench.Request(gib, rounds, where["kernel"], where["tree"], twice)
+    request = guestbench.Request(gib, rounds, where["kernel"], where["tree"], twice, speedup, arch)
     return guestbench.run(console, workshop, request, json_file)

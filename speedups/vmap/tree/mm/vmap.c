@@ -50,11 +50,14 @@ struct vmap_walk {
 /* How many of the next @max pages, the first included, follow each other. */
 static __always_inline unsigned long vmap_run(struct page **pages, unsigned long max)
 {
-	const struct page *page = pages[0];
-	unsigned long nr;
+	struct page *page = pages[0];
+	unsigned long nr = 0;
+
+	for (; nr + 8 <= max && arch_vmap_follow8(pages, page); nr += 8, pages += 8)
+		page += 8;
 
 	/* Straight-line, since the loop costs more than what it looks at. */
-	for (nr = 0; nr + 8 <= max; nr += 8, pages += 8, page += 8) {
+	for (; nr + 8 <= max; nr += 8, pages += 8, page += 8) {
 		if (pages[0] != page + 0)
 			return nr;
 		if (pages[1] != page + 1)
@@ -83,6 +86,8 @@ static __always_inline unsigned long vmap_run(struct page **pages, unsigned long
 
 static __always_inline bool vmap_ptes_none(pte_t *pte, unsigned long nr)
 {
+	for (; nr >= 8 && arch_vmap_none8(pte); nr -= 8)
+		pte += 8;
 	for (; nr >= 4; nr -= 4, pte += 4) {
 		if (!arch_vmap_none4(ptep_get(pte), ptep_get(pte + 1),
 				     ptep_get(pte + 2), ptep_get(pte + 3)))
@@ -316,28 +321,37 @@ static bool vmap_may_be_huge(unsigned int steps, pgprot_t prot)
 }
 
 /*
+/* Whether @pages begin with a run of @nr, as far as both its ends tell. */
+static bool vmap_like_run(struct page **pages, unsigned long nr)
+{
+	return pages[nr - 1] == pages[0] + (nr - 1);
+}
+
+/*
  * With which alignment an area for @pages can have large leafs, if they begin
- * with a run that has room for one; else 0. Looks at both ends of the first
- * would-be block only, since the walk will look at all, and may say no.
+ * with a run that has room for one; else 0. Looks at the ends of the first
+ * would-be leaf only, since the walk will look at all, and may say no.
  */
 static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
 				     unsigned int steps)
 {
-	unsigned long behind, lead;
+	const unsigned long group = BIT(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT);
+	unsigned long first, behind, lead;
 
 	if (!pages[0])
 		return 0;
-	behind = page_to_pfn(pages[0]) % VMAP_PMD_PAGES;
+	first = page_to_pfn(pages[0]);
+	behind = first % VMAP_PMD_PAGES;
 	lead = behind ? VMAP_PMD_PAGES - behind : 0;
-	if (behind && !(steps & VMAP_PHASE))
-		return 0;
-	if (nr < lead + VMAP_PMD_PAGES || pages[lead] != pages[0] + lead)
-		return 0;
-	lead += VMAP_PMD_PAGES - 1;
-	if (pages[lead] != pages[0] + lead)
-		return 0;
+	if ((!behind || (steps & VMAP_PHASE)) && nr >= lead + VMAP_PMD_PAGES &&
+	    vmap_like_run(pages, lead + 1) &&
+	    vmap_like_run(pages, lead + VMAP_PMD_PAGES))
+		return PMD_SIZE + behind * PAGE_SIZE;
+	if (group > 1 && nr >= group && IS_ALIGNED(first, group) &&
+	    vmap_like_run(pages, group))
+		return BIT(ARCH_VMAP_GROUP_SHIFT);
 
-	return PMD_SIZE + behind * PAGE_SIZE;
+	return 0;
 }
 
 /**
@@ -359,12 +373,14 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 				pgprot_t prot, struct page **pages,
 				const void *caller)
 {
+	const unsigned long least = BIT(ARCH_VMAP_GROUP_SHIFT > PAGE_SHIFT ?
+					ARCH_VMAP_GROUP_SHIFT : PMD_SHIFT);
 	unsigned int steps = vmap_steps();
 	unsigned long align = 0;
 	struct vm_struct *area;
 
-	/* What is smaller comes from the cache, which knows no alignment. */
-	if (size >= PMD_SIZE && vmap_may_be_huge(steps, prot))
+	/* Others come from the cache as ever, for which any address will do. */
+	if (size >= least && vmap_may_be_huge(steps, prot))
 		align = vmap_area_align(pages, size >> PAGE_SHIFT, steps);
 	if (align) {
 		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,

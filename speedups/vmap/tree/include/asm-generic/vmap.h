@@ -16,6 +16,11 @@
 #define ARCH_VMAP_BATCHES	1
 #endif
 
+/* Size of a group of PTEs that is one leaf to the CPU, where there is such. */
+#ifndef ARCH_VMAP_GROUP_SHIFT
+#define ARCH_VMAP_GROUP_SHIFT	PAGE_SHIFT
+#endif
+
 /*
  * arch_vmap_pte(page, pfn, prot, zero) is mk_pte(page, prot), for whoever has
  * the PFN, and has made the entry of PFN 0 before.
@@ -48,6 +53,16 @@ static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)
 {
 	return pte_none(a) && pte_none(b) && pte_none(c) && pte_none(d);
 }
+#endif
+
+/* arch_vmap_none8() does so for eight entries in memory; not used when it says no. */
+#ifndef arch_vmap_none8
+#define arch_vmap_none8(ptep)	false
+#endif
+
+/* arch_vmap_follow8() tells whether eight pages follow each other, in the same way. */
+#ifndef arch_vmap_follow8
+#define arch_vmap_follow8(pages, page)	false
 #endif
 
 #endif /* _ASM_GENERIC_VMAP_H */

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _ASM_ARM64_VMAP_H
+#define _ASM_ARM64_VMAP_H
+
+#include <linux/align.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/page_table_check.h>
+#include <linux/pfn.h>
+#include <linux/pgtable.h>
+#include <linux/vmalloc.h>
+
+/*
+ * Kernels that know groups of entries with the contiguous bit in vmalloc space
+ * say so. Others would look at one entry of a group by itself.
+ */
+#ifdef arch_vmap_pte_range_unmap_size
+#define ARCH_VMAP_GROUP_SHIFT	CONT_PTE_SHIFT
+#else
+#define ARCH_VMAP_GROUP_SHIFT	PAGE_SHIFT
+#endif
+
+/* Whether eight pages follow each other; the compiler would branch, or count, in between. */
+static __always_inline bool arch_vmap_follow8(struct page **pages, struct page *page)
+{
+	struct page *a = pages[0], *b = pages[1], *c = pages[2], *d = pages[3];
+	struct page *e = pages[4], *f = pages[5], *g = pages[6], *h = pages[7];
+	bool same;
+
+	asm("cmp	%1, %9\n"
+	    "ccmp	%2, %10, #0, eq\n"
+	    "ccmp	%3, %11, #0, eq\n"
+	    "ccmp	%4, %12, #0, eq\n"
+	    "ccmp	%5, %13, #0, eq\n"
+	    "ccmp	%6, %14, #0, eq\n"
+	    "ccmp	%7, %15, #0, eq\n"
+	    "ccmp	%8, %16, #0, eq\n"
+	    "cset	%w0, eq"
+	    : "=r" (same)
+	    : "r" (a), "r" (b), "r" (c), "r" (d), "r" (e), "r" (f), "r" (g), "r" (h),
+	      "r" (page), "r" (page + 1), "r" (page + 2), "r" (page + 3),
+	      "r" (page + 4), "r" (page + 5), "r" (page + 6), "r" (page + 7)
+	    : "cc");
+
+	return same;
+}
+
+#define arch_vmap_follow8	arch_vmap_follow8
+
+/*
+ * Each half of a pair is read, and written, at once. The compiler does not make
+ * pairs of accesses that must not be torn.
+ */
+static __always_inline u64 arch_vmap_read2(const pte_t *ptep)
+{
+	u64 a, b;
+
+	asm volatile("ldp %0, %1, %2" : "=r" (a), "=r" (b) : "Ump" (*(const u64 (*)[2])ptep));
+	return a | b;
+}
+
+static __always_inline void arch_vmap_write2(pte_t *ptep, u64 a, u64 b)
+{
+	asm volatile("stp %x1, %x2, %0" : "=Ump" (*(u64 (*)[2])ptep) : "rZ" (a), "rZ" (b));
+}
+
+static __always_inline bool arch_vmap_none8(const pte_t *ptep)
+{
+	return !(arch_vmap_read2(ptep) | arch_vmap_read2(ptep + 2) |
+		 arch_vmap_read2(ptep + 4) | arch_vmap_read2(ptep + 6));
+}
+
+#define arch_vmap_none8	arch_vmap_none8
+
+/*
+ * Whether the next page's entry is one page further: the highest bits of large
+ * physical addresses are elsewhere. User entries bring caches and tags with them.
+ */
+static __always_inline bool arch_vmap_plain(pte_t pte, unsigned long nr)
+{
+	unsigned long pfn = pte_pfn(pte);
+
+	return pte_valid(pte) && !pte_user(pte) &&
+	       !((pfn ^ (pfn + nr - 1)) >> (48 - PAGE_SHIFT));
+}
+
+/* The entries are plain, and at least one. */
+static __always_inline void arch_vmap_write(unsigned long addr, pte_t *ptep,
+					    u64 val, unsigned long nr)
+{
+	u64 next = val + PAGE_SIZE;
+
+	vmap_table_check(addr, ptep, __pte(val), nr);
+
+	for (; nr > 8; nr -= 8, ptep += 8) {
+		arch_vmap_write2(ptep, val, next);
+		arch_vmap_write2(ptep + 2, val + 2 * PAGE_SIZE, next + 2 * PAGE_SIZE);
+		arch_vmap_write2(ptep + 4, val + 4 * PAGE_SIZE, next + 4 * PAGE_SIZE);
+		arch_vmap_write2(ptep + 6, val + 6 * PAGE_SIZE, next + 6 * PAGE_SIZE);
+		val += 8 * PAGE_SIZE;
+		next += 8 * PAGE_SIZE;
+	}
+	for (; nr > 1; nr--, ptep++) {
+		__set_pte_nosync(ptep, __pte(val));
+		val += PAGE_SIZE;
+	}
+	/* One barrier for all of them. */
+	__set_pte(ptep, __pte(val));
+}
+
+/*
+ * Whole groups whose address and memory are aligned get the contiguous bit, any
+ * number of them at once. None of the entries was valid before.
+ */
+static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
+					       pte_t pte, unsigned long nr,
+					       unsigned int max_shift)
+{
+	unsigned long head = -(addr >> PAGE_SHIFT) % CONT_PTES, body = 0;
+	u64 val = pte_val(pte);
+
+	if (unlikely(!arch_vmap_plain(pte, nr))) {
+		set_ptes(&init_mm, addr, ptep, pte, nr);
+		return;
+	}
+
+	if (ARCH_VMAP_GROUP_SHIFT > PAGE_SHIFT && max_shift >= ARCH_VMAP_GROUP_SHIFT &&
+	    nr >= head + CONT_PTES && IS_ALIGNED(pte_pfn(pte) + head, CONT_PTES))
+		body = ALIGN_DOWN(nr - head, CONT_PTES);
+	else
+		head = nr;
+
+	if (head)
+		arch_vmap_write(addr, ptep, val, head);
+	if (!body)
+		return;
+	addr += head * PAGE_SIZE;
+	val += head * PAGE_SIZE;
+	ptep += head;
+	nr -= head;
+	arch_vmap_write(addr, ptep, val | PTE_CONT, body);
+	if (nr > body)
+		arch_vmap_write(addr + body * PAGE_SIZE, ptep + body,
+				val + body * PAGE_SIZE, nr - body);
+}
+
+#define arch_vmap_set_ptes	arch_vmap_set_ptes
+
+#include <asm-generic/vmap.h>
+
+#endif /* _ASM_ARM64_VMAP_H */

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How long it takes to map: vmap_bench.rounds=N on the kernel's command line
+ * measures at the end of boot, by each method in turn, and prints lines of
+ * KEY=value. Under an emulator whose clock counts instructions, those are what
+ * is printed.
+ */
+
+#include <linux/gfp.h>
+#include <linux/io.h>
+#include <linux/ioport.h>
+#include <linux/ktime.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/sort.h>
+
+#include "vmap_internal.h"
+
+#undef pr_fmt
+#define pr_fmt(fmt) "vmap_bench: " fmt
+
+#undef MODULE_PARAM_PREFIX
+#define MODULE_PARAM_PREFIX	"vmap_bench."
+
+#define BLOCK_ORDER	8U
+#define BLOCK_PAGES	BIT(BLOCK_ORDER)
+#define SINGLES		64U
+#define RANGE		SZ_1M
+#define RANGES		16U
+
+static unsigned int vmap_bench_rounds;
+module_param_named(rounds, vmap_bench_rounds, uint, 0444);
+MODULE_PARM_DESC(rounds, "How often each method is measured at boot (default 0)");
+
+static unsigned int vmap_bench_mb = 100;
+module_param_named(mb, vmap_bench_mb, uint, 0444);
+MODULE_PARM_DESC(mb, "Size of the large arrays (default 100)");
+
+/**
+ * struct vmap_bench - what is mapped
+ * @blocks: blocks of BLOCK_ORDER, none of which follows the one before it
+ * @nr_blocks: how many
+ * @ordered: all pages, block by block
+ * @scattered: all pages, no two of which follow each other
+ * @hole: physical addresses that nobody has
+ */
+struct vmap_bench {
+	struct page **blocks;
+	unsigned long nr_blocks;
+	struct page **ordered;
+	struct page **scattered;
+	struct resource hole;
+};
+
+/* Time to map and to unmap; 0 where that was not measured. */
+struct vmap_times {
+	u64 map;
+	u64 unmap;
+};
+
+static int vmap_bench_array(struct page **pages, unsigned long nr, unsigned int times,
+			    struct vmap_times *took)
+{
+	static void *addrs[SINGLES];
+	unsigned int i, done;
+	u64 start = ktime_get_ns();
+
+	for (done = 0; done < times; done++) {
+		addrs[done] = vmap(pages, nr, VM_MAP, PAGE_KERNEL);
+		if (!addrs[done])
+			break;
+	}
+	took->map = ktime_get_ns() - start;
+	start = ktime_get_ns();
+	for (i = 0; i < done; i++)
+		vunmap(addrs[i]);
+	took->unmap = ktime_get_ns() - start;
+
+	return done == times ? 0 : -ENOMEM;
+}
+
+static int vmap_bench_order8(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	return vmap_bench_array(bench->ordered, bench->nr_blocks * BLOCK_PAGES, 1, took);
+}
+
+static int vmap_bench_order0(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	return vmap_bench_array(bench->scattered, bench->nr_blocks * BLOCK_PAGES, 1, took);
+}
+
+static int vmap_bench_single(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	return vmap_bench_array(bench->scattered, 1, SINGLES, took);
+}
+
+/* Only mapped, never touched. */
+static int vmap_bench_ioremap(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	void __iomem *addrs[RANGES];
+	unsigned int i, done;
+	u64 start = ktime_get_ns();
+
+	for (done = 0; done < RANGES; done++) {
+		addrs[done] = ioremap(bench->hole.start, RANGE);
+		if (!addrs[done])
+			break;
+	}
+	took->map = ktime_get_ns() - start;
+	start = ktime_get_ns();
+	for (i = 0; i < done; i++)
+		iounmap(addrs[i]);
+	took->unmap = ktime_get_ns() - start;
+
+	return done == RANGES ? 0 : -ENOMEM;
+}
+
+/* What vmalloc() does with the pages of 1 MB that may be huge, once it has them. */
+static int vmap_bench_vmalloc(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	unsigned int shift = arch_vmap_pte_supported_shift(RANGE), i;
+	unsigned long addr;
+	struct vm_struct *area;
+	int err = 0;
+	u64 start;
+
+	area = __get_vm_area_node(RANGE, RANGE, PAGE_SHIFT, VM_MAP, VMALLOC_START, VMALLOC_END,
+				  NUMA_NO_NODE, GFP_KERNEL, __builtin_return_address(0));
+	if (!area)
+		return -ENOMEM;
+	addr = (unsigned long)area->addr;
+	*took = (struct vmap_times){};
+	for (i = 0; i < RANGES && !err; i++) {
+		start = ktime_get_ns();
+		err = __vmap_pages_range_noflush(addr, addr + RANGE, PAGE_KERNEL,
+						 bench->ordered, shift);
+		took->map += ktime_get_ns() - start;
+		start = ktime_get_ns();
+		vunmap_range_noflush(addr, addr + RANGE);
+		took->unmap += ktime_get_ns() - start;
+		flush_tlb_kernel_range(addr, addr + RANGE);
+	}
+	free_vm_area(area);
+
+	return err;
+}
+
+static const struct vmap_case {
+	const char *name;
+	int (*measure)(const struct vmap_bench *bench, struct vmap_times *took);
+	unsigned long pages;	/* all of the large arrays when 0 */
+} vmap_cases[] = {
+	{ "vmap-100M-order8", vmap_bench_order8 },
+	{ "vmap-100M-order0", vmap_bench_order0 },
+	{ "vmap-1-page", vmap_bench_single, SINGLES },
+	{ "vmalloc-1M", vmap_bench_vmalloc, RANGES * (RANGE / PAGE_SIZE) },
+	{ "ioremap-1M", vmap_bench_ioremap, RANGES * (RANGE / PAGE_SIZE) },
+};
+
+/* Base a second time shows what the measure is worth. */
+static const char *const vmap_variants[][2] = {
+	{ "base", "base" }, { "control", "base" }, { "runs", "runs" }, { "auto", "auto" },
+};
+
+static int vmap_bench_case(const struct vmap_bench *bench, const struct vmap_case *one)
+{
+	unsigned long items = one->pages ?: bench->nr_blocks * BLOCK_PAGES;
+	struct vmap_times took;
+	unsigned int round, i;
+	int err;
+
+	/* The first round makes the page tables, and is not shown. */
+	for (round = 0; round <= vmap_bench_rounds; round++) {
+		for (i = 0; i < ARRAY_SIZE(vmap_variants); i++) {
+			vmap_set_method(vmap_variants[i][1]);
+			vm_unmap_aliases();
+			err = one->measure(bench, &took);
+			if (err)
+				return err;
+			if (!round)
+				continue;
+			pr_info("case=%s method=%s ns=%llu items=%lu\n", one->name,
+				vmap_variants[i][0], took.map, items);
+			pr_info("case=%s-unmap method=%s ns=%llu items=%lu\n", one->name,
+				vmap_variants[i][0], took.unmap, items);
+			cond_resched();
+		}
+	}
+
+	return 0;
+}
+
+static int vmap_bench_down(const void *a, const void *b)
+{
+	unsigned long one = page_to_pfn(*(struct page **)a);
+	unsigned long other = page_to_pfn(*(struct page **)b);
+
+	return one < other ? 1 : one > other ? -1 : 0;
+}
+
+static int vmap_bench_fill(struct vmap_bench *bench)
+{
+	unsigned long nr = vmap_bench_mb * (SZ_1M / PAGE_SIZE / BLOCK_PAGES), i;
+	unsigned long pages = nr * BLOCK_PAGES;
+
+	bench->blocks = kvcalloc(nr, sizeof(*bench->blocks), GFP_KERNEL);
+	bench->ordered = kvcalloc(pages, sizeof(*bench->ordered), GFP_KERNEL);
+	bench->scattered = kvcalloc(pages, sizeof(*bench->scattered), GFP_KERNEL);
+	if (!bench->blocks || !bench->ordered || !bench->scattered)
+		return -ENOMEM;
+	for (i = 0; i < nr; i++) {
+		bench->blocks[i] = alloc_pages(GFP_KERNEL, BLOCK_ORDER);
+		if (!bench->blocks[i])
+			return -ENOMEM;
+		bench->nr_blocks++;
+	}
+	/* Downwards, so that no two of them make a larger block. */
+	sort(bench->blocks, nr, sizeof(*bench->blocks), vmap_bench_down, NULL);
+	for (i = 0; i < pages; i++) {
+		bench->ordered[i] = bench->blocks[i / BLOCK_PAGES] + i % BLOCK_PAGES;
+		bench->scattered[i] = bench->blocks[i % nr] + (i / nr * 3 + i) % BLOCK_PAGES;
+	}
+
+	return allocate_resource(&iomem_resource, &bench->hole, RANGE, SZ_16M, SZ_4G - 1, RANGE,
+				 NULL, NULL);
+}
+
+static void vmap_bench_drop(struct vmap_bench *bench)
+{
+	while (bench->nr_blocks)
+		__free_pages(bench->blocks[--bench->nr_blocks], BLOCK_ORDER);
+	kvfree(bench->blocks);
+	kvfree(bench->ordered);
+	kvfree(bench->scattered);
+	if (bench->hole.parent)
+		release_resource(&bench->hole);
+}
+
+static int __init vmap_bench_init(void)
+{
+	struct vmap_bench bench = {
+		.hole = { .name = "vmap-bench", .flags = IORESOURCE_MEM },
+	};
+	const char *found = vmap_method();
+	unsigned int i;
+	int err;
+
+	if (!vmap_bench_rounds || !vmap_bench_mb)
+		return 0;
+	err = vmap_bench_fill(&bench);
+	for (i = 0; i < ARRAY_SIZE(vmap_cases) && !err; i++)
+		err = vmap_bench_case(&bench, &vmap_cases[i]);
+	if (err)
+		pr_err("failed: %d\n", err);
+	vmap_set_method(found);
+	vmap_bench_drop(&bench);
+
+	return 0;
+}
+late_initcall(vmap_bench_init);

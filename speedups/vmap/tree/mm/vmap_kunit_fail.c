@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Pages that are none, memory and address space that are not there. */
+
+#include <linux/error-injection.h>
+#include <linux/gfp.h>
+#include <linux/kprobes.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "vmap_internal.h"
+#include "vmap_kunit.h"
+
+#define PAGES		900UL	/* in two tables of PTEs */
+#define MOST_AREAS	1000
+
+static void vmap_fill_low(struct vmap_room *room)
+{
+	unsigned long i;
+
+	for (i = 0; i < PAGES; i++)
+		room->pages[i] = vmap_kunit_page(room, 16 + i);
+}
+
+static struct vm_struct *vmap_area_within(unsigned long size, unsigned long align,
+					  unsigned long flags, unsigned long start,
+					  unsigned long end)
+{
+	return __get_vm_area_node(size, align, PAGE_SHIFT, flags, start, end, NUMA_NO_NODE,
+				  GFP_KERNEL | __GFP_NOWARN, __builtin_return_address(0));
+}
+
+#ifdef kunit_warning_suppress
+static void vmap_bad_page_at(struct kunit *test, unsigned long i, struct page *page)
+{
+	const struct vmap_param *param = test->param_value;
+	struct vmap_room *room = test->priv;
+	struct vm_struct *area;
+	unsigned long addr, end;
+	int err;
+
+	vmap_fill_low(room);
+	room->pages[i] = page;
+	area = vmap_area_within(PAGES * PAGE_SIZE, PMD_SIZE, VM_MAP, VMALLOC_START, VMALLOC_END);
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	addr = (unsigned long)area->addr;
+	end = addr + PAGES * PAGE_SIZE;
+	kunit_warning_suppress(test) {
+		err = vmap_map_pages(addr, end, PAGE_KERNEL, room->pages);
+		KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
+	}
+	if (strcmp(param->name, "base"))
+		KUNIT_EXPECT_EQ(test, err, -EINVAL);
+	else
+		KUNIT_EXPECT_LT(test, err, 0);
+	vunmap_range(addr, end);
+	vmap_kunit_is(test, addr, PAGES, VMAP_NONE);
+	free_vm_area(area);
+
+	kunit_warning_suppress(test) {
+		KUNIT_EXPECT_NULL(test, vmap(room->pages, PAGES, VM_MAP, PAGE_KERNEL));
+		KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
+	}
+}
+
+void vmap_kunit_bad_page(struct kunit *test)
+{
+	static const unsigned long places[] = { 0, 1, 100, 511, 512, PAGES - 1 };
+	struct page *invalid = pfn_to_page(BIT(MAX_PHYSMEM_BITS - PAGE_SHIFT) - 1);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
+		vmap_bad_page_at(test, places[i], NULL);
+		vmap_bad_page_at(test, places[i], invalid);
+	}
+}
+#else
+void vmap_kunit_bad_page(struct kunit *test)
+{
+	kunit_skip(test, "warnings can't be kept out of this kernel's log");
+}
+#endif
+
+#if defined(CONFIG_FAIL_PAGE_ALLOC) && defined(CONFIG_FUNCTION_ERROR_INJECTION) && \
+	defined(CONFIG_KPROBES)
+static struct task_struct *vmap_victim;
+static unsigned int vmap_countdown;
+
+/* The allocator asks this function whether it should fail. */
+static int vmap_should_fail(struct kprobe *probe, struct pt_regs *regs)
+{
+	if (current != vmap_victim || !vmap_countdown || --vmap_countdown)
+		return 0;
+	regs_set_return_value(regs, 1);
+	override_function_with_return(regs);
+
+	return 1;
+}
+
+/* Keeps the probe from being optimised, after which it could not override. */
+static void vmap_after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
+{
+}
+
+static struct kprobe vmap_probe = {
+	.symbol_name = "should_fail_alloc_page",
+	.pre_handler = vmap_should_fail,
+	.post_handler = vmap_after,
+};
+
+static void vmap_probe_remove(void *unused)
+{
+	unregister_kprobe(&vmap_probe);
+	vmap_probe.addr = NULL;
+	vmap_probe.flags = 0;
+}
+
+static void vmap_probe_place(struct kunit *test)
+{
+	vmap_countdown = 0;
+	vmap_victim = current;
+	KUNIT_ASSERT_EQ(test, register_kprobe(&vmap_probe), 0);
+	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vmap_probe_remove, NULL), 0);
+}
+
+/* vmap() with the nth allocation of a page failing: no mapping, or all of it. */
+void vmap_kunit_no_memory(struct kunit *test)
+{
+	struct vmap_room *room = test->priv;
+	struct vmap_want want = {
+		.nr = PAGES,
+		.pages = room->pages,
+		.prot = pgprot_nx(PAGE_KERNEL),
+		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
+	};
+	unsigned int nth;
+	void *addr;
+
+	vmap_probe_place(test);
+	vmap_fill_low(room);
+	for (nth = 1; nth <= 8; nth++) {
+		vmap_countdown = nth;
+		addr = vmap(room->pages, PAGES, VM_MAP, PAGE_KERNEL);
+		vmap_countdown = 0;
+		if (!addr)
+			addr = vmap(room->pages, PAGES, VM_MAP, PAGE_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, addr);
+		want.addr = (unsigned long)addr;
+		if (vmap_kunit_verify(test, &want))
+			vmap_kunit_bytes(test, &want);
+		vunmap(addr);
+	}
+}
+
+/* Each table of a place where there was none fails once. */
+void vmap_kunit_no_table(struct kunit *test)
+{
+	static unsigned long fresh;
+	struct vmap_room *room = test->priv;
+	struct vmap_want want = {
+		.nr = PAGES,
+		.pages = room->pages,
+		.prot = PAGE_KERNEL,
+		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
+	};
+	unsigned int nth, failed = 0;
+	struct vm_struct *area;
+	unsigned long end;
+	int err;
+
+	vmap_probe_place(test);
+	vmap_fill_low(room);
+	for (nth = 1; nth <= 8; nth++) {
+		if (!fresh)
+			fresh = ALIGN(VMALLOC_START / 2 + VMALLOC_END / 2, PUD_SIZE);
+		fresh += PUD_SIZE;
+		area = vmap_area_within(PAGES * PAGE_SIZE, PUD_SIZE, VM_MAP, fresh,
+					fresh + PUD_SIZE);
+		KUNIT_ASSERT_NOT_NULL(test, area);
+		want.addr = (unsigned long)area->addr;
+		end = want.addr + PAGES * PAGE_SIZE;
+		vmap_countdown = nth;
+		err = vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages);
+		if (!vmap_countdown) {
+			failed++;
+			KUNIT_EXPECT_EQ(test, err, -ENOMEM);
+			vunmap_range(want.addr, end);
+			vmap_kunit_is(test, want.addr, PAGES, VMAP_NONE);
+			err = vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages);
+		} else {
+			nth = 8;
+		}
+		vmap_countdown = 0;
+		KUNIT_EXPECT_EQ(test, err, 0);
+		if (!err && vmap_kunit_verify(test, &want))
+			vmap_kunit_bytes(test, &want);
+		free_vm_area(area);
+	}
+	/* One PMD table and two of PTEs at least. */
+	KUNIT_EXPECT_GE(test, failed, 3);
+}
+#else
+void vmap_kunit_no_memory(struct kunit *test)
+{
+	kunit_skip(test, "allocations don't fail on demand without FAIL_PAGE_ALLOC");
+}
+
+void vmap_kunit_no_table(struct kunit *test)
+{
+	kunit_skip(test, "allocations don't fail on demand without FAIL_PAGE_ALLOC");
+}
+#endif
+
+/* Take all address space in which a PMD leaf could be. */
+static unsigned int vmap_exhaust(struct vm_struct **areas)
+{
+	unsigned long size = rounddown_pow_of_two(VMALLOC_END - VMALLOC_START);
+	unsigned int nr = 0;
+
+	for (; size >= PMD_SIZE; size /= 2) {
+		while (nr < MOST_AREAS) {
+			areas[nr] = vmap_area_within(size, PMD_SIZE, VM_MAP | VM_NO_GUARD,
+						     VMALLOC_START, VMALLOC_END);
+			if (!areas[nr])
+				break;
+			nr++;
+		}
+	}
+
+	return nr;
+}
+
+/* What is left is large enough, and aligned for no PMD leaf. */
+void vmap_kunit_no_space(struct kunit *test)
+{
+	struct vmap_room *room = test->priv;
+	struct vmap_want want = {
+		.nr = VMAP_COMPOUND,
+		.pages = room->pages,
+		.prot = pgprot_nx(PAGE_KERNEL),
+		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
+	};
+	struct vm_struct *hole, *plugs[2], **areas;
+	unsigned long start, end;
+	unsigned int nr, i;
+	void *addr;
+
+	if (IS_ENABLED(CONFIG_KASAN_VMALLOC))
+		kunit_skip(test, "all of the address space would need shadow memory");
+	if (want.nr * PAGE_SIZE != PMD_SIZE)
+		kunit_skip(test, "the test's memory is smaller than a PMD leaf");
+	areas = kunit_kcalloc(test, MOST_AREAS, sizeof(*areas), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, areas);
+	for (i = 0; i < want.nr; i++)
+		room->pages[i] = vmap_kunit_page(room, i);
+
+	hole = vmap_area_within(2 * PMD_SIZE, PMD_SIZE, VM_MAP | VM_NO_GUARD,
+				VMALLOC_START, VMALLOC_END);
+	KUNIT_ASSERT_NOT_NULL(test, hole);
+	start = (unsigned long)hole->addr;
+	end = start + 2 * PMD_SIZE;
+	nr = vmap_exhaust(areas);
+	free_vm_area(hole);
+	plugs[0] = vmap_area_within(PAGE_SIZE, PAGE_SIZE, VM_MAP | VM_NO_GUARD,
+				    start, start + PAGE_SIZE);
+	plugs[1] = vmap_area_within(PAGE_SIZE, PAGE_SIZE, VM_MAP | VM_NO_GUARD,
+				    end - PAGE_SIZE, end);
+	addr = vmap(room->pages, want.nr, VM_MAP, PAGE_KERNEL);
+
+	/* Others want address space too. */
+	while (nr--)
+		free_vm_area(areas[nr]);
+	for (i = 0; i < ARRAY_SIZE(plugs); i++) {
+		KUNIT_EXPECT_NOT_NULL(test, plugs[i]);
+		if (plugs[i])
+			free_vm_area(plugs[i]);
+	}
+
+	KUNIT_ASSERT_NOT_NULL(test, addr);
+	want.addr = (unsigned long)addr;
+	KUNIT_EXPECT_FALSE(test, IS_ALIGNED(want.addr, PMD_SIZE));
+	if (vmap_kunit_verify(test, &want))
+		vmap_kunit_bytes(test, &want);
+	vunmap(addr);
+}

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Who else maps: ioremap(), vmalloc(), and users that unmap parts and so must
+ * never meet a large leaf. And what is done to mappings later.
+ */
+
+#include <linux/gfp.h>
+#include <linux/io.h>
+#include <linux/ioport.h>
+#include <linux/mm.h>
+#include <linux/percpu.h>
+#include <linux/set_memory.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "vmap_internal.h"
+#include "vmap_kunit.h"
+
+#define BLOCK	512UL
+#define ROUNDS	48
+
+/* Without HugeTLB, the slow path does not group where others may. */
+static bool vmap_slow_groups(const struct vmap_param *param)
+{
+	const unsigned int shift = ARCH_VMAP_GROUP_SHIFT;
+
+	return shift == PAGE_SHIFT || IS_ENABLED(CONFIG_HUGETLB_PAGE) ||
+	       strcmp(param->name, "base");
+}
+
+/* Only mapped, never touched. */
+void vmap_kunit_range(struct kunit *test)
+{
+	static const unsigned long sizes[] = {
+		SZ_4K, SZ_64K, SZ_128K + SZ_4K, SZ_1M, SZ_2M, SZ_4M,
+	};
+	static const unsigned long offsets[] = { 0, SZ_4K, SZ_64K, SZ_1M, SZ_2M + SZ_64K };
+	struct resource hole = { .name = "vmap-kunit", .flags = IORESOURCE_MEM };
+	struct vmap_want want = { .max_shift = PMD_SHIFT };
+	unsigned int i, k;
+
+	if (!vmap_slow_groups(test->param_value))
+		kunit_skip(test, "the slow path leaves larger leafs out without HugeTLB");
+	if (allocate_resource(&iomem_resource, &hole, SZ_8M, SZ_16M, SZ_4G - 1, SZ_4M, NULL, NULL))
+		kunit_skip(test, "no physical addresses are left below 4 GB");
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		for (k = 0; k < ARRAY_SIZE(offsets); k++) {
+			void __iomem *addr = ioremap(hole.start + offsets[k], sizes[i]);
+
+			if (!addr) {
+				KUNIT_FAIL(test, "no mapping");
+				break;
+			}
+			want.addr = (unsigned long)addr;
+			want.nr = PAGE_ALIGN(sizes[i]) / PAGE_SIZE;
+			want.pfn = PHYS_PFN(hole.start + offsets[k]);
+			if (!vmap_kunit_verify(test, &want))
+				KUNIT_FAIL(test, "%#lx bytes, %#lx on", sizes[i], offsets[k]);
+			iounmap(addr);
+			vmap_kunit_is(test, want.addr, want.nr, VMAP_NONE);
+		}
+	}
+	release_resource(&hole);
+}
+
+void vmap_kunit_vmalloc(struct kunit *test)
+{
+	static const unsigned long sizes[] = { SZ_64K, SZ_1M, SZ_2M, SZ_4M + SZ_64K };
+	struct vmap_want want = { .prot = PAGE_KERNEL };
+	unsigned int i;
+
+	if (!vmap_slow_groups(test->param_value))
+		kunit_skip(test, "the slow path leaves larger leafs out without HugeTLB");
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		void *addr = vmalloc_huge(sizes[i], GFP_KERNEL);
+		struct vm_struct *area;
+
+		KUNIT_ASSERT_NOT_NULL(test, addr);
+		area = find_vm_area(addr);
+		want.addr = (unsigned long)addr;
+		want.nr = area->nr_pages;
+		want.pages = area->pages;
+		want.max_shift = PAGE_SHIFT;
+#ifdef CONFIG_HAVE_ARCH_HUGE_VMALLOC
+		want.max_shift += area->page_order;
+#endif
+		if (vmap_kunit_verify(test, &want))
+			vmap_kunit_bytes(test, &want);
+		vfree(addr);
+	}
+}
+
+static void vmap_fill(struct vmap_room *room, unsigned long first, unsigned long nr)
+{
+	unsigned long i;
+
+	for (i = 0; i < nr; i++)
+		room->pages[i] = vmap_kunit_page(room, first + i);
+}
+
+static struct vm_struct *vmap_area(unsigned long size, unsigned long flags)
+{
+	return __get_vm_area_node(size, PMD_SIZE, PAGE_SHIFT, flags, VMALLOC_START, VMALLOC_END,
+				  NUMA_NO_NODE, GFP_KERNEL, __builtin_return_address(0));
+}
+
+/* As an arena of BPF: a part goes away, and what is next to it stays. */
+void vmap_kunit_sparse(struct kunit *test)
+{
+	struct vmap_room *room = test->priv;
+	struct vm_struct *area = vmap_area(VMAP_LOOSE * PAGE_SIZE, VM_SPARSE);
+	struct vmap_want rest = { .pages = room->pages + 300, .nr = VMAP_LOOSE - 300 };
+	unsigned long addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	addr = (unsigned long)area->addr;
+	rest.addr = addr + 300 * PAGE_SIZE;
+	vmap_fill(room, 0, VMAP_LOOSE);
+	KUNIT_EXPECT_EQ(test, vm_area_map_pages(area, addr, addr + VMAP_LOOSE * PAGE_SIZE,
+						room->pages), 0);
+	vmap_kunit_is(test, addr, VMAP_LOOSE, VMAP_PAGE);
+	vm_area_unmap_pages(area, addr + 100 * PAGE_SIZE, addr + 300 * PAGE_SIZE);
+	vmap_kunit_is(test, addr + 100 * PAGE_SIZE, 200, VMAP_NONE);
+	if (vmap_kunit_is(test, addr, 100, VMAP_PAGE) &&
+	    vmap_kunit_is(test, rest.addr, rest.nr, VMAP_PAGE))
+		vmap_kunit_bytes(test, &rest);
+	free_vm_area(area);
+}
+
+void vmap_kunit_map_ram(struct kunit *test)
+{
+	struct vmap_room *room = test->priv;
+	struct vmap_want want = { .pages = room->pages };
+	void *few, *many;
+
+	vmap_fill(room, 0, VMAP_LOOSE);
+	few = vm_map_ram(room->pages, 32, NUMA_NO_NODE);
+	many = vm_map_ram(room->pages, VMAP_LOOSE, NUMA_NO_NODE);
+	KUNIT_EXPECT_NOT_NULL(test, few);
+	KUNIT_EXPECT_NOT_NULL(test, many);
+	if (few) {
+		vmap_kunit_is(test, (unsigned long)few, 32, VMAP_PAGE);
+		vm_unmap_ram(few, 32);
+	}
+	if (!many)
+		return;
+	want.addr = (unsigned long)many;
+	want.nr = VMAP_LOOSE;
+	if (vmap_kunit_is(test, want.addr, want.nr, VMAP_PAGE))
+		vmap_kunit_bytes(test, &want);
+	vm_unmap_ram(many, VMAP_LOOSE);
+}
+
+/* Enough for chunks of their own, every other of which is given back. */
+void vmap_kunit_percpu(struct kunit *test)
+{
+	void __percpu *some[24] = {};
+	unsigned int i, cpu;
+
+	for (i = 0; i < ARRAY_SIZE(some); i++) {
+		some[i] = __alloc_percpu(SZ_16K, sizeof(u64));
+		if (!some[i])
+			break;
+		for_each_possible_cpu(cpu)
+			memset(per_cpu_ptr(some[i], cpu), i + 1, SZ_16K);
+	}
+	KUNIT_EXPECT_EQ(test, i, ARRAY_SIZE(some));
+	for (i = 0; i < ARRAY_SIZE(some); i += 2) {
+		free_percpu(some[i]);
+		some[i] = NULL;
+	}
+	for (i = 1; i < ARRAY_SIZE(some); i += 2) {
+		for_each_possible_cpu(cpu) {
+			void *addr = some[i] ? per_cpu_ptr(some[i], cpu) : NULL;
+
+			if (!addr)
+				continue;
+			KUNIT_EXPECT_NULL(test, memchr_inv(addr, i + 1, SZ_16K));
+			if (is_vmalloc_addr(addr))
+				vmap_kunit_is(test, (unsigned long)addr, SZ_16K / PAGE_SIZE,
+					      VMAP_PAGE);
+		}
+		free_percpu(some[i]);
+	}
+}
+
+/* vfree() puts each page once, and the array. */
+void vmap_kunit_put_pages(struct kunit *test)
+{
+	struct page *block = alloc_pages(GFP_KERNEL, ilog2(BLOCK));
+	struct page **pages = kvmalloc_array(BLOCK, sizeof(*pages), GFP_KERNEL);
+	unsigned int i;
+	void *addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, block);
+	KUNIT_ASSERT_NOT_NULL(test, pages);
+	split_page(block, ilog2(BLOCK));
+	for (i = 0; i < BLOCK; i++) {
+		pages[i] = block + i;
+		get_page(pages[i]);
+	}
+	addr = vmap(pages, BLOCK, VM_MAP | VM_MAP_PUT_PAGES, PAGE_KERNEL);
+	KUNIT_EXPECT_NOT_NULL(test, addr);
+	vfree(addr);
+	for (i = 0; i < BLOCK; i++) {
+		KUNIT_EXPECT_EQ(test, page_count(block + i), 1);
+		__free_page(block + i);
+	}
+}
+
+/* Not touched: the linear map has other attributes. */
+void vmap_kunit_attribute(struct kunit *test)
+{
+	const pgprot_t prots[] = {
+		pgprot_writecombine(PAGE_KERNEL), pgprot_noncached(PAGE_KERNEL), PAGE_KERNEL_RO,
+	};
+	struct vmap_room *room = test->priv;
+	u64 usual = vmap_kunit_attributes(room->loose, pgprot_nx(PAGE_KERNEL));
+	unsigned int i;
+
+	vmap_fill(room, 0, BLOCK + 40);
+	for (i = 0; i < ARRAY_SIZE(prots); i++) {
+		struct vmap_want want = {
+			.nr = BLOCK + 40,
+			.pages = room->pages,
+			.prot = pgprot_nx(prots[i]),
+			.max_shift = vmap_kunit_shift(test->param_value, prots[i]),
+		};
+		void *addr = vmap(room->pages, want.nr, VM_MAP, prots[i]);
+
+		KUNIT_ASSERT_NOT_NULL(test, addr);
+		want.addr = (unsigned long)addr;
+		vmap_kunit_verify(test, &want);
+		if (IS_ENABLED(CONFIG_X86) || IS_ENABLED(CONFIG_ARM64))
+			KUNIT_EXPECT_NE(test, vmap_kunit_leaf(want.addr).attributes, usual);
+		vunmap(addr);
+	}
+}
+
+/* x86 splits the leaf, and arm64 refuses. */
+void vmap_kunit_read_only(struct kunit *test)
+{
+	struct vmap_room *room = test->priv;
+	struct vmap_want want = {
+		.nr = BLOCK,
+		.pages = room->pages,
+		.prot = pgprot_nx(PAGE_KERNEL),
+		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
+	};
+	unsigned long one, i;
+	u64 usual;
+	void *addr;
+
+	if (!IS_ENABLED(CONFIG_X86) && !IS_ENABLED(CONFIG_ARM64))
+		kunit_skip(test, "not known what this architecture does");
+	vmap_fill(room, 0, BLOCK);
+	addr = vmap(room->pages, BLOCK, VM_MAP, PAGE_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, addr);
+	want.addr = (unsigned long)addr;
+	one = want.addr + 5 * PAGE_SIZE;
+	usual = vmap_kunit_leaf(one).attributes;
+	if (IS_ENABLED(CONFIG_ARM64)) {
+		KUNIT_EXPECT_EQ(test, set_memory_ro(one, 1), -EINVAL);
+		vmap_kunit_verify(test, &want);
+		vunmap(addr);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, set_memory_ro(one, 1), 0);
+	for (i = 0; i < BLOCK; i++) {
+		struct vmap_leaf leaf = vmap_kunit_leaf(want.addr + i * PAGE_SIZE);
+
+		KUNIT_EXPECT_EQ(test, leaf.pfn, page_to_pfn(room->pages[i]));
+		if (i == 5)
+			KUNIT_EXPECT_NE(test, leaf.attributes, usual);
+		else
+			KUNIT_EXPECT_EQ(test, leaf.attributes, usual);
+	}
+	KUNIT_EXPECT_EQ(test, set_memory_rw(one, 1), 0);
+	vmap_kunit_bytes(test, &want);
+	vunmap(addr);
+}
+
+/* The same addresses, with leafs of other sizes each time. */
+void vmap_kunit_again(struct kunit *test)
+{
+	struct vmap_room *room = test->priv;
+	struct vm_struct *area = vmap_area(BLOCK * PAGE_SIZE, VM_MAP);
+	struct vmap_want want = {
+		.nr = BLOCK,
+		.pages = room->pages,
+		.prot = PAGE_KERNEL,
+		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
+	};
+	unsigned long round, i, end;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	want.addr = (unsigned long)area->addr;
+	end = want.addr + BLOCK * PAGE_SIZE;
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < BLOCK; i++) {
+			unsigned long at[] = { i, i * 5 + 1, (i ^ 256) + BLOCK };
+
+			room->pages[i] = vmap_kunit_page(room, at[round % 3] % VMAP_LOOSE);
+		}
+		KUNIT_EXPECT_EQ(test, vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages), 0);
+		if (vmap_kunit_verify(test, &want))
+			vmap_kunit_bytes(test, &want);
+		vunmap_range(want.addr, end);
+		vmap_kunit_is(test, want.addr, BLOCK, VMAP_NONE);
+		if (READ_ONCE(test->status) == KUNIT_FAILURE)
+			break;
+		cond_resched();
+	}
+	free_vm_area(area);
+}

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is counted of each speed-up in guests, and how much fewer it has to be."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What is counted of a speed-up.
+
+    Attributes:
+        speedup: its name.
+        item_bytes: size of what an instruction count is divided by.
+        regimes: name of each case, and what it is.
+        proof: KUnit case whose parameters are the methods; it has to pass for a number to show.
+        least: for some cases, how many times fewer instructions `auto` has to take.
+    """
+
+    speedup: str
+    item_bytes: int
+    regimes: Mapping[str, str]
+    proof: str
+    least: Mapping[str, float] = field(default_factory=dict)
+
+
+ZONE_DEVICE = Counts(
+    "zone_device",
+    64,
+    {
+        "fsdax": "memmap_init_zone_device(), nd_pmem bound again",
+        "devdax-2m": "memmap_init_zone_device(), dax_pmem bound again, align 2M",
+        "hmm": "memremap_pages(), test_hmm loaded again, DEVICE_PRIVATE",
+    },
+    "zone_device.zone_device_same_image.",
+    {"fsdax": 3.0},
+)
+
+_MAPPED = {
+    "vmap-100M-order8": "vmap(), 100 MB in blocks of order 8, none next to the one before",
+    "vmap-100M-order0": "vmap(), 100 MB of scattered pages",
+    "vmap-1-page": "vmap() of 1 page, 64 times",
+    "vmalloc-1M": "huge vmalloc() of 1 MB, mapping only, 16 times",
+    "ioremap-1M": "ioremap() of 1 MB, 16 times",
+}
+_NEVER_WORSE = {
+    **{f"{name}-unmap": 0.98 for name in _MAPPED},
+    "vmap-100M-order0": 0.98,
+    "vmap-1-page": 0.98,
+}
+
+
+def _vmap(least: Mapping[str, float]) -> Counts:
+    regimes = dict(_MAPPED)
+    for name, regime in _MAPPED.items():
+        regimes[f"{name}-unmap"] = f"unmapping after {regime}"
+    return Counts("vmap", 4096, regimes, "vmap.vmap_arrays.", {**_NEVER_WORSE, **least})
+
+
+VMAP = {
+    "arm64": _vmap({"vmap-100M-order8": 8.3, "ioremap-1M": 1.35, "vmalloc-1M": 1.42}),
+    "x86_64": _vmap({"vmap-100M-order8": 5.0, "ioremap-1M": 1.0, "vmalloc-1M": 0.98}),
+}
+"""By architecture: x86-64 has no leaf between a page and 2 MiB."""
