@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 import click
 
-from mmbatch import guest, guestbench, guestneeds, kernels, qemu
+from mmbatch import guest, guestbench, guestmoves, guestneeds, kernels, qemu
 from mmbatch.cache import Cache
 from mmbatch.console import Console
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.guest import Workshop
 from mmbatch.guestbuild import GuestKernel
+from mmbatch.guestmoves import Amount
 from mmbatch.outcome import one_line
 from mmbatch.qemu import Booted
 
@@ -32,6 +33,7 @@ _USUAL_REBINDS = 30
 _USUAL_ROUNDS = 6
 _DEBUG_REBINDS = 5
 _MOST_GIB = {"debug": 13, "kasan": 4}
+_MOVED = {"": Amount(1024, 64), "debug": Amount(256, 32), "kasan": Amount(256, 32)}
 
 
 def size_gib(text: str) -> int:
@@ -53,6 +55,7 @@ class Stage:
         size_gib: of its NVDIMM; 0 for the suites alone.
         rebinds: of each driver.
         methods: of zone_device.
+        moved: how much memory is moved, in a guest that does only that.
     """
 
     name: str
@@ -61,9 +64,16 @@ class Stage:
     size_gib: int
     rebinds: int
     methods: tuple[str, ...] = guest.METHODS
+    moved: Amount | None = None
 
 
-def stages(arches: Iterable[str], kinds: Sequence[str], size_gib: int, rebinds: int) -> list[Stage]:
+def stages(
+    arches: Iterable[str],
+    kinds: Sequence[str],
+    size_gib: int,
+    rebinds: int,
+    names: Sequence[str] = (),
+) -> list[Stage]:
     """Return what `guest test` does.
 
     Args:
@@ -71,6 +81,7 @@ def stages(arches: Iterable[str], kinds: Sequence[str], size_gib: int, rebinds: 
         kinds: of x86-64 kernels, see `KINDS`; all when empty.
         size_gib: of the NVDIMM of the plain kernel.
         rebinds: of each driver there.
+        names: those of them that are wanted; all when empty.
     """
     chosen: list[Stage] = []
     for arch in arches:
@@ -85,7 +96,12 @@ def stages(arches: Iterable[str], kinds: Sequence[str], size_gib: int, rebinds: 
             times = min(rebinds, _DEBUG_REBINDS) if kind else rebinds
             methods = _METHODS.get(kind, guest.METHODS)
             chosen.append(Stage(name, arch, kind, gib, times, methods))
-    return chosen
+            chosen.append(Stage(f"{name}-moves", arch, kind, 0, 0, moved=_MOVED[kind]))
+    known = [stage.name for stage in chosen]
+    for name in names:
+        if name not in known:
+            raise click.BadParameter(f"there is no {name} among {', '.join(known)}")
+    return [stage for stage in chosen if not names or stage.name in names]
 
 
 def run_all(console: Console, cache: Cache, *, install: bool) -> int:
@@ -130,7 +146,9 @@ def _run_stage(console: Console, workshop: Workshop, stage: Stage) -> tuple[int,
     built_s = time.monotonic() - start
     console.say(f"booting {stage.name} (Linux {kernel.release}, built in {built_s:.0f} s)")
     booted = _boot(workshop, stage, kernel)
-    passed, failed, skipped = booted.heard.verdicts(workshop.suites)
+    passed, failed, skipped = booted.heard.verdicts(() if stage.moved else workshop.suites)
+    if stage.moved:
+        failed += guestmoves.absent(booted.heard)
     if booted.trouble:
         failed.append(f"{booted.trouble}; the last lines of its console:")
     for name in failed:
@@ -139,6 +157,8 @@ def _run_stage(console: Console, workshop: Workshop, stage: Stage) -> tuple[int,
         console.result(qemu.last_lines(booted))
     for name in passed:
         console.detail(f"passed {stage.name}: {name}")
+    for row in guestmoves.rows(booted.heard):
+        console.result(f"{stage.name}: {row}")
     console.result(
         f"{stage.name}: {len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped "
         f"({booted.wall_s:.0f} s, console in "
@@ -148,9 +168,11 @@ def _run_stage(console: Console, workshop: Workshop, stage: Stage) -> tuple[int,
 
 
 def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel) -> Booted:
+    slow, complaining = _SLOWER[stage.kind], _COMPLAINING[stage.kind]
+    if stage.moved:
+        return guestmoves.boot(workshop, kernel, stage.name, stage.moved, slow, complaining)
     if not stage.size_gib:
         return guest.suites(workshop, kernel, stage.name)
-    slow = _SLOWER[stage.kind]
     return guest.drivers(
         workshop,
         kernel,
@@ -159,5 +181,5 @@ def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel) -> Booted:
         stage.rebinds,
         slow,
         stage.methods,
-        _COMPLAINING[stage.kind],
+        complaining,
     )
