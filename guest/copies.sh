@@ -10,9 +10,10 @@ watch() {
 	watched="$watched $1"
 }
 
+# To write over the file instead would take the trigger away.
 forget() {
 	for event in $watched; do
-		echo hist:keys=n:clear >$TRACING/events/kprobes/$event/trigger
+		echo hist:keys=n:clear >>$TRACING/events/kprobes/$event/trigger
 	done
 }
 
@@ -30,7 +31,7 @@ watch_all() {
 }
 
 # copied_by NAME EVENT FOLIOS PAGES: whole folios came, and EVENT copied them; no
-# other did.
+# other did. Single pages are also copied on write, for whoever forks.
 copied_by() {
 	check "$1: copied as folios of $4 pages" test "$(calls folio $4)" -ge "$3"
 	for event in bulk memcpy stream; do
@@ -41,7 +42,7 @@ copied_by() {
 	done
 	case $2 in
 	pages) check "$1: page by page" test "$(calls page 4096)" -ge $(($3 * $4)) ;;
-	*) check "$1: not page by page" test "$(calls page 4096)" -lt "$3" ;;
+	*) check "$1: not page by page" test "$(calls page 4096)" -lt $(($3 * $4 / 2)) ;;
 	esac
 }
 

@@ -31,15 +31,17 @@ _COLUMNS = (
 
 @dataclass(frozen=True)
 class Amount:
-    """How much is moved, in MiB.
+    """How much is moved, in MiB, and by which CPUs.
 
     Attributes:
         rows: from node to node by base, and by what `auto` does.
         others: everywhere else.
+        erms: whether the CPUs have it; emulated, rep movsb is eight times as slow as rep movsq.
     """
 
     rows: int
     others: int
+    erms: bool = False
 
 
 def boot(
@@ -78,11 +80,12 @@ def boot(
             name,
             kernel,
             guest.filesystem(workshop.cache, kernel, ["folios"], settings, files),
-            limit_s=slow * 300,
+            limit_s=slow * 600,
             cmdline=(f"numa_cma={_NODES}:{_CMA_MIB}M", *cmdline),
             memory_gib=_GIB,
             nodes=_NODES,
             slow_mib=_SLOW_MIB,
+            without=() if amount.erms else ("erms",),
         ),
     )
 

@@ -33,7 +33,7 @@ _USUAL_REBINDS = 30
 _USUAL_ROUNDS = 6
 _DEBUG_REBINDS = 5
 _MOST_GIB = {"debug": 13, "kasan": 4}
-_MOVED = {"": Amount(1024, 64), "debug": Amount(256, 32), "kasan": Amount(256, 32)}
+_MOVED = {"": Amount(1024, 32), "debug": Amount(128, 32, erms=True), "kasan": Amount(128, 32)}
 
 
 def size_gib(text: str) -> int:
