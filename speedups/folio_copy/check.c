@@ -20,6 +20,8 @@ HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
 #define UNIT		(SZ_4M >> PAGE_SHIFT)
 #define MOST		(1UL << MOST_ORDER)
 #define ROOM		(2 * MOST + 64)
+#define GIGANTIC_ORDER	18U	/* a hugetlb folio, 256 times that */
+#define GIGANTIC_ROOM	((2UL << GIGANTIC_ORDER) + 64)
 #define AROUND		4UL	/* pages on each side that are looked at */
 #define WORDS		(PAGE_SIZE / sizeof(unsigned long))
 #define GUARD		0x5a5a5a5a5a5a5a5aUL
@@ -38,6 +40,7 @@ static const struct check_place {
 	{ "before its source", false, true },
 };
 
+static unsigned long room;	/* pages that there are */
 static unsigned int failures;
 static unsigned long first_failure;
 
@@ -91,7 +94,7 @@ static int look_around(struct hosted_check *check, const struct check_copy *c,
 		       unsigned long page, unsigned long other)
 {
 	unsigned long nr = 1UL << c->order, at, i;
-	unsigned long from = page - min(page, AROUND), to = min(page + nr + AROUND, ROOM);
+	unsigned long from = page - min(page, AROUND), to = min(page + nr + AROUND, room);
 
 	for (at = from; at < to; at++) {
 		const unsigned long *word = folios_address(at);
@@ -138,11 +141,11 @@ static int check_copy(struct hosted_check *check, const struct check_copy *c)
 	struct folio *to_folio, *from_folio;
 	unsigned long offers, want;
 
-	dst = c->place->at_end ? ROOM - nr : 0;
+	dst = c->place->at_end ? room - nr : 0;
 	if (c->place->adjacent)
 		src = c->place->at_end ? dst - nr : dst + nr;
 	else
-		src = c->place->at_end ? 0 : ROOM - nr;
+		src = c->place->at_end ? 0 : room - nr;
 
 	from = folios_address(src);
 	for (i = 0; i < nr * WORDS; i++)
@@ -222,12 +225,44 @@ static int check_bytes(struct hosted_check *check)
 	return 0;
 }
 
+static void use_room(unsigned long pages)
+{
+	room = pages;
+	folios_map(hosted_arena(room << PAGE_SHIFT), room << PAGE_SHIFT);
+	fill(0, room);
+}
+
+/* 1 GiB: at once where the kernel can be preempted, in 256 pieces where it can't. */
+static int check_gigantic(struct hosted_check *check)
+{
+	struct check_copy c = {
+		.cpu = folios_cpus, .place = places, .side = HOSTED_PATCHED,
+		.order = GIGANTIC_ORDER,
+	};
+	static const char *const both[] = { "base", "auto" };
+	unsigned int i;
+
+	/* A sanitizer would see nothing here that it has not seen, and take long. */
+	if (SANITIZED)
+		return 0;
+	use_room(GIGANTIC_ROOM);
+	folios_be(c.cpu);
+	for (i = 0; i < 4; i++) {
+		c.method = both[i / 2];
+		c.mc = i % 2;
+		if (folio_copy_set_method_of[0](c.method))
+			return wrong(check, &c, "refused methods", i);
+		if (check_turn(check) && check_copy(check, &c))
+			return -1;
+	}
+	return 0;
+}
+
 int folio_copy_check(struct hosted_check *check)
 {
-	folios_map(hosted_arena(ROOM << PAGE_SHIFT), ROOM << PAGE_SHIFT);
-	fill(0, ROOM);
-
-	if (check_bytes(check) || check_paths(check) || check_poison(check))
+	use_room(ROOM);
+	if (check_bytes(check) || check_paths(check) || check_poison(check) ||
+	    check_gigantic(check))
 		return -1;
 	return 0;
 }

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 
 import click
 
-from mmbatch import guest, guestbench, guestneeds, kernels, qemu, seen
+from mmbatch import guest, guestbench, guestmoves, guestneeds, kernels, qemu, seen
 from mmbatch.cache import Cache
 from mmbatch.console import Console
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.guest import Workshop
 from mmbatch.guestbuild import GuestKernel
+from mmbatch.guestmoves import Amount
 from mmbatch.outcome import one_line
 from mmbatch.qemu import Booted
 
@@ -32,6 +33,7 @@ _USUAL_REBINDS = 30
 _USUAL_ROUNDS = 6
 _DEBUG_REBINDS = 5
 _MOST_GIB = {"debug": 13, "kasan": 4}
+_MOVED = {"": Amount(1024, 32), "debug": Amount(128, 32, erms=True), "kasan": Amount(128, 32)}
 
 
 def size_gib(text: str) -> int:
@@ -55,6 +57,7 @@ class Stage:
         methods: of zone_device.
         cmdline: more of the kernel's, where nothing but the kernel runs.
         only: the one KUnit suite that runs; all when empty.
+        moved: how much memory is moved, in a guest that does only that.
     """
 
     name: str
@@ -65,9 +68,16 @@ class Stage:
     methods: tuple[str, ...] = guest.METHODS
     cmdline: tuple[str, ...] = ()
     only: str = ""
+    moved: Amount | None = None
 
 
-def stages(arches: Iterable[str], kinds: Sequence[str], size_gib: int, rebinds: int) -> list[Stage]:
+def stages(
+    arches: Iterable[str],
+    kinds: Sequence[str],
+    size_gib: int,
+    rebinds: int,
+    names: Sequence[str] = (),
+) -> list[Stage]:
     """Return what `guest test` does.
 
     Args:
@@ -75,6 +85,7 @@ def stages(arches: Iterable[str], kinds: Sequence[str], size_gib: int, rebinds: 
         kinds: of x86-64 kernels, see `KINDS`; all when empty.
         size_gib: of the NVDIMM of the plain kernel.
         rebinds: of each driver there.
+        names: those of them that are wanted; all when empty.
     """
     chosen: list[Stage] = []
     for arch in arches:
@@ -92,7 +103,12 @@ def stages(arches: Iterable[str], kinds: Sequence[str], size_gib: int, rebinds: 
             times = min(rebinds, _DEBUG_REBINDS) if kind else rebinds
             methods = _METHODS.get(kind, guest.METHODS)
             chosen.append(Stage(name, arch, kind, gib, times, methods))
-    return chosen
+            chosen.append(Stage(f"{name}-moves", arch, kind, 0, 0, moved=_MOVED[kind]))
+    known = [stage.name for stage in chosen]
+    for name in names:
+        if name not in known:
+            raise click.BadParameter(f"there is no {name} among {', '.join(known)}")
+    return [stage for stage in chosen if not names or stage.name in names]
 
 
 def run_all(console: Console, cache: Cache, *, install: bool, log: seen.Log | None = None) -> int:
@@ -148,9 +164,12 @@ def _run_stage(
     built_s = time.monotonic() - start
     console.say(f"booting {stage.name} (Linux {kernel.release}, built in {built_s:.0f} s)")
     booted = _boot(workshop, stage, kernel)
-    passed, failed, skipped = booted.heard.verdicts([stage.only] if stage.only else workshop.suites)
+    only = [stage.only] if stage.only else workshop.suites
+    passed, failed, skipped = booted.heard.verdicts(() if stage.moved else only)
     if stage.cmdline and not any(name.startswith("test_vmalloc.") for name in passed):
         failed.append("test_vmalloc: nothing of it passed")
+    if stage.moved:
+        failed += guestmoves.absent(booted.heard)
     if booted.trouble:
         failed.append(f"{booted.trouble}; the last lines of its console:")
     if log is not None:
@@ -162,6 +181,8 @@ def _run_stage(
         console.result(qemu.last_lines(booted))
     for name in passed:
         console.detail(f"passed {stage.name}: {name}")
+    for row in guestmoves.rows(booted.heard):
+        console.result(f"{stage.name}: {row}")
     console.result(
         f"{stage.name}: {len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped "
         f"({booted.wall_s:.0f} s, console in "
@@ -171,9 +192,11 @@ def _run_stage(
 
 
 def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel) -> Booted:
+    slow, complaining = _SLOWER[stage.kind], _COMPLAINING[stage.kind]
+    if stage.moved:
+        return guestmoves.boot(workshop, kernel, stage.name, stage.moved, slow, complaining)
     if not stage.size_gib:
         return guest.suites(workshop, kernel, stage.name, stage.cmdline)
-    slow = _SLOWER[stage.kind]
     return guest.drivers(
         workshop,
         kernel,
@@ -182,5 +205,5 @@ def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel) -> Booted:
         stage.rebinds,
         slow,
         stage.methods,
-        _COMPLAINING[stage.kind],
+        complaining,
     )

@@ -23,6 +23,7 @@ PROBE_LIMIT_S = 20
 _LAST_LINES = 12
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?=]*[A-Za-z]|c)")  # the firmware clears the screen
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_FAST, _SLOW = (10, "10G"), (100, "1G")  # ns, and bytes a second, as firmware tells them
 _LABEL_MIB = 2  # cut from the memory behind an NVDIMM, which has to stay aligned
 
 
@@ -40,6 +41,7 @@ class Boot:
         pmem_gib: size of its NVDIMM; none when 0.
         cpus: how many.
         nodes: over how many NUMA nodes its memory is spread.
+        slow_mib: memory of one more node, which has no CPU and is of a lower tier; none when 0.
         one_thread: emulate its CPUs in turns.
         without: features that its CPUs lack, as QEMU calls them.
         counted: run under -icount, where a nanosecond of its time is one instruction.
@@ -55,6 +57,7 @@ class Boot:
     pmem_gib: int = 0
     cpus: int = 2
     nodes: int = 1
+    slow_mib: int = 0
     one_thread: bool = False
     without: tuple[str, ...] = ()
     counted: bool = False
@@ -82,9 +85,11 @@ def command(boot: Boot, initramfs: Path | None) -> list[str]:
     """Return QEMU's command line."""
     arm = boot.kernel.arch.name == "arm64"
     program = "qemu-system-aarch64" if arm else "qemu-system-x86_64"
-    machine = "virt" if arm else f"q35{',nvdimm=on' if boot.pmem_gib else ''}"
+    machine = "virt" if arm else "q35"
+    machine += ",nvdimm=on" if boot.pmem_gib else ""
+    machine += ",hmat=on" if boot.slow_mib else ""
     cpu = "host" if boot.kvm else "max,pauth-impdef=on" if arm else "max"
-    memory = f"{boot.memory_gib}G"
+    memory = f"{boot.memory_gib * 1024 + boot.slow_mib}M"
     cpu += "".join(f",-{feature}" for feature in boot.without)
     accel = "kvm" if boot.kvm else "tcg,thread=single" if boot.one_thread else "tcg"
     words = [program, "-accel", accel, "-cpu", cpu]
@@ -93,12 +98,9 @@ def command(boot: Boot, initramfs: Path | None) -> list[str]:
         memory += f",slots=4,maxmem={boot.memory_gib + 2 * boot.pmem_gib + 64}G"
         words += ["-object", f"memory-backend-ram,id=pm0,size={size}M,share=on,reserve=off"]
         words += ["-device", f"nvdimm,memdev=pm0,id=nv0,label-size={_LABEL_MIB}M"]
-    words += ["-machine", machine, "-m", memory, "-smp", str(boot.cpus)]
-    if boot.nodes > 1:
-        share = boot.memory_gib * 1024 // boot.nodes
-        for node in range(boot.nodes):
-            words += ["-object", f"memory-backend-ram,id=ram{node},size={share}M"]
-            words += ["-numa", f"node,nodeid={node},memdev=ram{node}"]
+    apart = f",sockets={boot.cpus}" if boot.slow_mib else ""  # no socket is on two nodes
+    words += ["-machine", machine, "-m", memory, "-smp", f"{boot.cpus}{apart}"]
+    words += _nodes(boot)
     words += ["-kernel", str(boot.kernel.image)]
     if initramfs is not None:
         words += ["-initrd", str(initramfs)]
@@ -114,6 +116,31 @@ def command(boot: Boot, initramfs: Path | None) -> list[str]:
         line += ["nokaslr", "tsc_early_khz=1000000", "tsc=reliable"]
     words += ["-append", " ".join(line)]
     return [*words, "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio"]
+
+
+def _nodes(boot: Boot) -> list[str]:
+    """Return what QEMU is told of NUMA nodes; nothing when there is one."""
+    if boot.nodes < 2 and not boot.slow_mib:
+        return []
+    words = []
+    share = boot.memory_gib * 1024 // boot.nodes
+    sizes = [share] * boot.nodes + ([boot.slow_mib] if boot.slow_mib else [])
+    for node, size in enumerate(sizes):
+        words += ["-object", f"memory-backend-ram,id=ram{node},size={size}M"]
+        words += ["-numa", f"node,nodeid={node},memdev=ram{node}"]
+    if not boot.slow_mib:
+        return words
+
+    words[-1] += ",initiator=0"
+    for cpu in range(boot.cpus):
+        words += ["-numa", f"cpu,node-id={cpu % boot.nodes},socket-id={cpu}"]
+    for initiator in range(boot.nodes):
+        for target in range(len(sizes)):
+            kind = _SLOW if target == boot.nodes else _FAST
+            pair = f"hmat-lb,initiator={initiator},target={target},hierarchy=memory"
+            words += ["-numa", f"{pair},data-type=access-latency,latency={kind[0]}"]
+            words += ["-numa", f"{pair},data-type=access-bandwidth,bandwidth={kind[1]}"]
+    return words
 
 
 def run(cache: Cache, boot: Boot) -> Booted:

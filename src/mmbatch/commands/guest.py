@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,7 @@ def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
 
 def _workshop(
     console: Console,
-    arches: tuple[str, ...],
+    arches: Iterable[str],
     kernel: str | None,
     tree: Path | None,
     options: tuple[str, ...],
@@ -70,6 +70,13 @@ def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
 @command.command("test")
 @click.option("--arch", "arches", type=_ARCHES, multiple=True, help="By default both.")
 @click.option("--kind", "kinds", type=_KINDS, multiple=True, help="Of x86-64; by default all.")
+@click.option(
+    "--only",
+    "names",
+    multiple=True,
+    metavar="BOOT",
+    help="Of them only this, as x86_64-debug-moves.",
+)
 @click.option("--size", default="13G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
 @click.option(
     "--rebinds",
@@ -86,14 +93,15 @@ def test(
     /,
     arches: tuple[str, ...],
     kinds: tuple[str, ...],
+    names: tuple[str, ...],
     size: str,
     rebinds: int,
     **where: Any,
 ) -> int:
-    """Boot kernels; run the KUnit suites, and real drivers on an emulated NVDIMM."""
+    """Boot kernels; run the KUnit suites, use an emulated NVDIMM, move folios."""
     chosen = arches or (("x86_64",) if kinds else ("x86_64", "arm64"))
-    workshop = _workshop(console, chosen, **where)
-    stages = guesttest.stages(chosen, kinds, guesttest.size_gib(size), rebinds)
+    stages = guesttest.stages(chosen, kinds, guesttest.size_gib(size), rebinds, names)
+    workshop = _workshop(console, sorted({stage.arch for stage in stages}), **where)
     return guesttest.run_stages(console, workshop, stages)
 
 

@@ -35,6 +35,11 @@ static const struct folio_copy_param folio_copy_params[] = {
 
 KUNIT_ARRAY_PARAM_DESC(folio_copy, folio_copy_params, name);
 
+static void folio_copy_wipe(struct folio_copy_room *room)
+{
+	memset(folio_address(room->dst), BLANK, folio_size(room->dst));
+}
+
 static void folio_copy_fill(struct folio_copy_room *room)
 {
 	u8 *from = folio_address(room->src);
@@ -42,7 +47,7 @@ static void folio_copy_fill(struct folio_copy_room *room)
 
 	for (i = 0; i < PAGES * PAGE_SIZE; i++)
 		from[i] = i * 7 + (i >> PAGE_SHIFT) + 1;
-	memset(folio_address(room->dst), BLANK, PAGES * PAGE_SIZE);
+	folio_copy_wipe(room);
 }
 
 static int folio_copy_test_init(struct kunit *test)
@@ -135,7 +140,7 @@ static void folio_copy_whole(struct kunit *test)
 	folio_copy(room->dst, room->src);
 	KUNIT_EXPECT_TRUE(test, !memcmp(to, from, PAGES * PAGE_SIZE));
 
-	memset(to, BLANK, PAGES * PAGE_SIZE);
+	folio_copy_wipe(room);
 	KUNIT_ASSERT_EQ(test, folio_mc_copy(room->dst, room->src), 0);
 	KUNIT_EXPECT_TRUE(test, !memcmp(to, from, PAGES * PAGE_SIZE));
 }

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Who copies folios, and how large they are: calls counted by kprobes. Sourced
+# after lib.sh.
+
+# watch EVENT FUNCTION ARGUMENT: count its calls by the value of the argument.
+watch() {
+	echo "p:$1 $2 n=\$arg$3:u32" >>$TRACING/kprobe_events || return 1
+	echo hist:keys=n >$TRACING/events/kprobes/$1/trigger || return 1
+	echo 1 >$TRACING/events/kprobes/$1/enable
+	watched="$watched $1"
+}
+
+# To write over the file instead would take the trigger away.
+forget() {
+	for event in $watched; do
+		echo hist:keys=n:clear >>$TRACING/events/kprobes/$event/trigger
+	done
+}
+
+# calls EVENT [N]: how many there were, with that argument.
+calls() {
+	awk -v want="$2" '
+		$1 == "{" && $2 == "n:" && (want == "" || $3 == want) { sum += $6 }
+		END { print sum + 0 }' $TRACING/events/kprobes/$1/hist
+}
+
+watch_all() {
+	watch folio copy_mc_highpages 3 && watch plain copy_highpages 3 &&
+		watch page copy_mc_to_kernel 3 && watch bulk folio_copy_mc_bulk 3 &&
+		watch memcpy folio_copy_mc_memcpy 3 && watch stream folio_copy_mc_stream 3
+}
+
+# copied_by NAME EVENT FOLIOS PAGES: whole folios came, and EVENT copied them; no
+# other did. Single pages are also copied on write, for whoever forks.
+copied_by() {
+	check "$1: copied as folios of $4 pages" test "$(calls folio $4)" -ge "$3"
+	for event in bulk memcpy stream; do
+		case $event in
+		"$2") check "$1: $event copied them" test "$(calls $event $4)" -ge "$3" ;;
+		*) check "$1: $event did not" test "$(calls $event $4)" -eq 0 ;;
+		esac
+	done
+	case $2 in
+	pages) check "$1: page by page" test "$(calls page 4096)" -ge $(($3 * $4)) ;;
+	*) check "$1: not page by page" test "$(calls page 4096)" -lt $(($3 * $4 / 2)) ;;
+	esac
+}
+
+# by METHOD: what it copies with.
+by() {
+	case $1 in
+	base) echo pages ;;
+	auto) echo bulk ;;
+	*) echo "$1" ;;
+	esac
+}

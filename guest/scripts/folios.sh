@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Large folios move from node to node, for every reason that there is, and each
+# word of them is looked at; what copied them is counted. Sourced. Settings:
+# MOST_MIB: how much moves between the nodes; MIB: elsewhere; METHODS: of
+# folio_copy; SLOW: a node of a lower tier; CMA_MIB: its memory for CMA.
+
+. /settings
+. /copies.sh
+PARAMETERS=/sys/module/folio_copy/parameters
+THP=/sys/kernel/mm/transparent_hugepage
+GROUP=/mnt/group
+
+use() {
+	echo "$1" >$PARAMETERS/method && echo "$2" >$PARAMETERS/streaming
+}
+
+# large KIB: the size of folios that anonymous memory is made of.
+large() {
+	for one in $THP/hugepages-*kB; do
+		[ "$one" = $THP/hugepages-$1kB ] && echo always >$one/enabled || echo never >$one/enabled
+	done
+}
+
+# moved NAME MEMORY MIB KIB FROM TO EVENT: a row for each.
+moved() {
+	forget
+	check "$1: every byte is there" move_folios "$2" "$3" "$4" "$5" to "$6" || return
+	read -r folios ms late </tmp/check.out
+	copied_by "$1" "$7" $(($3 * 1024 / $4)) $(($4 / 4))
+	value "$1: folios $folios"
+	value "$1: calls of the copy $(calls folio $(($4 / 4)))"
+	value "$1: ms of move_pages(2) $ms"
+	value "$1: us late at worst $late"
+}
+
+# Both in one boot: the same memory as base moves it, and patched.
+nodes() {
+	large 2048
+	for method in base auto; do
+		use $method N
+		moved "2M $method" anon "$MOST_MIB" 2048 0 1 "$(by $method)"
+	done
+	for method in $METHODS; do
+		use "$method" N
+		moved "2M back, $method" anon "$MIB" 2048 1 0 "$(by "$method")"
+	done
+	large 64
+	for method in base auto; do
+		use $method N
+		moved "64K $method" anon "$MIB" 64 0 1 "$(by $method)"
+	done
+	use auto N
+}
+
+# To memory that is slower, and back: streaming is for the one and not the other.
+tiers() {
+	large 2048
+	for streaming in N Y; do
+		[ $streaming = Y ] && event=stream || event=bulk
+		use auto $streaming
+		moved "2M to slow memory, streaming=$streaming" anon "$MIB" 2048 0 "$SLOW" $event
+		moved "2M from slow memory, streaming=$streaming" anon "$MIB" 2048 "$SLOW" 0 bulk
+		moved "2M among fast memory, streaming=$streaming" anon "$MIB" 2048 0 1 bulk
+	done
+	use auto N
+}
+
+# moved_by NAME EVENT LEAST COMMAND...: somebody else moves so many folios of 2 MiB.
+moved_by() {
+	moved_name=$1 moved_event=$2 moved_least=$3
+	shift 3
+	forget
+	check "$moved_name: every byte is there" "$@" || return
+	copied_by "$moved_name" "$moved_event" "$moved_least" 512
+	value "$moved_name: calls of the copy $(calls folio 512)"
+}
+
+in_group() {
+	sh -c "echo \$\$ >$GROUP/cgroup.procs"' && exec "$@"' sh "$@"
+}
+
+# Reclaim of a group's memory: to slow memory, and not to swap, which there is none.
+demotion() {
+	check "demotion: on" sh -c "echo 1 >/sys/kernel/mm/numa/demotion_enabled"
+	mount -t cgroup2 cgroup2 /mnt
+	echo +memory >/mnt/cgroup.subtree_control
+	mkdir $GROUP
+	large 2048
+	for streaming in N Y; do
+		[ $streaming = Y ] && event=stream || event=bulk
+		use auto $streaming
+		moved_by "2M demoted, streaming=$streaming" $event 16 in_group \
+			move_folios anon 64 2048 0 run "echo 32M >$GROUP/memory.reclaim"
+	done
+	use auto N
+	rmdir $GROUP
+	umount /mnt
+	echo 0 >/sys/kernel/mm/numa/demotion_enabled
+}
+
+# Others' memory, and the other ways in which folios come to move.
+others() {
+	large 2048
+	use "$1" N
+	mount -t tmpfs -o huge=always tmpfs /mnt
+	moved "shmem $1" /mnt/file "$MIB" 2048 0 1 "$(by "$1")"
+	umount /mnt
+
+	for node in 0 1; do
+		echo $((MIB / 2)) >/sys/devices/system/node/node$node/hugepages/hugepages-2048kB/nr_hugepages
+	done
+	moved "hugetlb $1" hugetlb "$MIB" 2048 0 1 "$(by "$1")"
+	for node in 0 1; do
+		echo 0 >/sys/devices/system/node/node$node/hugepages/hugepages-2048kB/nr_hugepages
+	done
+
+	forget
+	check "aio ring $1: no event is lost" move_ring /tmp/file 20 0 1
+	check "aio ring $1: its pages were copied" test "$(calls plain 1)" -ge 20
+
+	forget
+	check "soft offline $1: every byte is there" move_folios anon "$MIB" 2048 0 soften 8
+	check "soft offline $1: pages were copied" test "$(calls folio 1)" -ge $((MIB / 16))
+
+	cma=/sys/kernel/debug/cma/numa$SLOW
+	moved_by "CMA $1" "$(by "$1")" 16 move_folios anon 64 2048 "$SLOW" \
+		run "echo $((CMA_MIB * 256)) >$cma/alloc && echo $((CMA_MIB * 256)) >$cma/free"
+}
+
+check "the functions can be counted" watch_all
+nodes
+for method in base auto; do
+	others $method
+done
+tiers
+demotion
