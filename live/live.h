@@ -60,7 +60,7 @@ struct live_place {
 	u32 size;
 };
 
-#define LIVE_MAX_PARAMS	6
+#define LIVE_MAX_PARAMS	10
 
 /**
  * struct live_signature - how the module calls a function, or is called for it
@@ -88,5 +88,8 @@ int live_check_places(const struct live_place *places, unsigned int nr);
 int live_check_signatures(const struct live_signature *signatures,
 			  unsigned int nr);
 int live_check_entry(const struct live_entry *entry);
+
+/* What a speed-up does once before it is used, if anything; 0 for success. */
+int live_start(void);
 
 #endif /* _MMBATCH_LIVE_H */

@@ -119,7 +119,8 @@ def _tables(live: LiveManifest, terms: Terms, types: Btf) -> Iterator[str]:
 
 def symbols(live: LiveManifest, terms: Terms) -> list[str]:
     """Return the symbols that are not exported and are resolved when the module loads."""
-    return [function.name for function in _functions(live, terms)]
+    functions = [function.name for function in _functions(live, terms)]
+    return [*functions, *live.terms.variables, *terms.variables]
 
 
 def unfit(live: LiveManifest, release: str, found: str) -> MmbatchError:

@@ -40,11 +40,13 @@ class Terms:
         needs: options that have to be on, each with what is wrong when it is not.
         refuses: options that must not be, likewise.
         calls: functions that it does not export and that have to be in it.
+        variables: its own variables, likewise.
     """
 
     needs: Mapping[str, str]
     refuses: Mapping[str, str]
     calls: tuple[Function, ...]
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +133,7 @@ def staged(live: LiveManifest, series: str) -> dict[str, Path]:
     Sources that are not linked into the module, such as tests, are left out, and the
     speed-up's own files win over those of a tree.
     """
-    sources = {name.removesuffix(".o") + ".c" for name in live.objects}
+    sources = {name.removesuffix("o") + kind for name in live.objects for kind in "cS"}
     files: dict[str, Path] = {}
     for file in live.files:
         wanted = file.target.endswith(".h") or file.target in sources
@@ -163,6 +165,7 @@ def _terms(table: Table) -> Terms:
         {} if needs is None else needs.sentences(),
         {} if refuses is None else refuses.sentences(),
         tuple(_function(one) for one in table.tables("call")),
+        table.texts("variables"),
     )
 
 
