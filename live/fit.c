@@ -252,7 +252,7 @@ int live_check_entry(const struct live_entry *entry)
 {
 	unsigned long address = (unsigned long)entry->address;
 
-	if (ftrace_location(address) == address + LIVE_ENTRY_BYTES)
+	if (ftrace_location(address) == address + entry->bytes)
 		return 0;
 
 	pr_err("refusing: %s() doesn't begin with a place for the tracer\n",

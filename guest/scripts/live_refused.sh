@@ -10,7 +10,7 @@ refused() {
 		echo "it was loaded"
 		return 1
 	fi
-	[ ! -e $PATCH ] || return 1
+	unpatched || return 1
 	dmesg | sed "1,/trying $1/d" >/tmp/refused.out
 	cat /tmp/refused.out
 	grep -q -F "$(cat "/refused/$1.txt")" /tmp/refused.out

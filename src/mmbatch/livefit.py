@@ -109,7 +109,8 @@ def _tables(live: LiveManifest, terms: Terms, types: Btf) -> Iterator[str]:
         yield f'\t{{ "{function.name}", {returns}, {{ {", ".join(params) or "NULL"} }} }},'
     yield "};"
     yield "static const struct live_entry live_entries[] = {"
-    yield from (f'\t{{ "{one.name}", {one.name} }},' for one in live.replaces)
+    for one in live.replaces:
+        yield f'\t{{ "{one.name}", {one.name}, {"0" if one.local else "LIVE_ENTRY_BYTES"} }},'
     yield "};"
     yield "static struct klp_func live_functions[] = {"
     yield from (f'\t{{ .old_name = "{one.name}", .new_func = {one.by} }},' for one in live.replaces)

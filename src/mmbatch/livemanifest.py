@@ -25,11 +25,13 @@ class Function:
         signature: the types of its result and its parameters: "void", "struct NAME *", or the
             bytes of anything else.
         by: what replaces it; empty for one that is only called.
+        local: whether it is one that only its own file calls.
     """
 
     name: str
     signature: tuple[str, ...]
     by: str = ""
+    local: bool = False
 
 
 @dataclass(frozen=True)
@@ -171,7 +173,10 @@ def _terms(table: Table) -> Terms:
 
 def _function(table: Table, by: str = "") -> Function:
     function = Function(
-        table.text("function"), table.texts("signature"), table.text(by) if by else ""
+        table.text("function"),
+        table.texts("signature"),
+        table.text(by) if by else "",
+        local=table.has("local") and table.get("local", bool),
     )
     table.finish()
     return function

@@ -15,7 +15,7 @@
 
 LIVE_ORIGINAL(vmap);
 LIVE_ORIGINAL(__vmap_pages_range_noflush);
-LIVE_ORIGINAL(vmap_range_noflush);
+LIVE_ORIGINAL_LOCAL(vmap_range_noflush);
 
 extern bool vmap_allow_huge;
 

@@ -191,25 +191,30 @@ def test(
     if release is None:
         series = series or _SERIES
     chosen = livekernel.choose(cache, release, series, console.say)
-    module = _build(console, cache, (liveguest.SPEEDUP,), chosen, None)[0]
+    modules = _build(console, cache, (), chosen, None)
     stock = liveguest.Stock(chosen, livekernel.fetch_image(cache, chosen, console.say))
     headers = livekernel.find(cache, chosen, console.say)
-    source = guest.ROOM / "memmap_image.c"
-    digests = livebuild.plain(source, headers, cache.logs / "memmap_image.log")
+    cargo = liveguest.Cargo(
+        {one.speedup: one for one in modules},
+        {
+            name: livebuild.plain(guest.ROOM / f"{name}.c", headers, cache.logs / f"{name}.log")
+            for name in liveguest.OBSERVERS
+        },
+    )
     plan = liveguest.Plan(guesttest.size_gib(size), rounds, samples)
     console.say(f"booting Debian's {chosen}, to count instructions")
-    good = liveguest.report_count(liveguest.count(cache, stock, module, plan), console.result)
-    console.say(f"booting Debian's {chosen}, to compare what both write")
-    booted = liveguest.functional(cache, stock, module, digests, plan)
+    good = liveguest.report_count(liveguest.count(cache, stock, cargo, plan), console.result)
+    console.say(f"booting Debian's {chosen}, to compare what both leave behind")
+    booted = liveguest.functional(cache, stock, cargo, plan)
     good = liveguest.report(booted, console.result) and good
     console.say(f"booting Debian's {chosen}, to load and unload {rounds} times")
-    booted = liveguest.rounds(cache, stock, module, digests, plan)
+    booted = liveguest.rounds(cache, stock, cargo, plan)
     good = liveguest.report(booted, console.result) and good
     return ExitCode.GOOD if good else ExitCode.FAILED
 
 
 @command.command("dkms")
-@click.argument("speedup", default=liveguest.SPEEDUP)
+@click.argument("speedup", default="zone_device")
 @click.option(
     "-o",
     "--output",
