@@ -19,8 +19,3 @@ refused() {
 for name in $REFUSED; do
 	check "refused: $name" refused "$name"
 done
-mount -t securityfs securityfs /sys/kernel/security
-echo integrity >/sys/kernel/security/lockdown
-cp /modules/$MODULE.ko /refused/lockdown.ko
-echo -n "Lockdown: insmod: unsigned module loading is restricted" >/refused/lockdown.txt
-check "refused: lockdown" refused lockdown

@@ -2,7 +2,7 @@
 # All speed-ups in one kernel, in any order. Sourced after live_start.sh,
 # live_vmap.sh and live_folio_copy.sh. Settings: SPEEDUPS.
 
-works() { maps 9 4 && same_copies && again nd_pmem "$(bound nd_pmem)"; }
+works() { maps 9 4 4 && same_copies && again nd_pmem "$(bound nd_pmem)"; }
 
 check "stacked: namespace" namespace -m fsdax -M mem
 for name in $SPEEDUPS; do

@@ -34,7 +34,7 @@ LEAST = {
 
 _SCRIPTS = (
     *("live_start", "live", "live_vmap", "live_folio_copy", "live_stacked"),
-    *("live_tool", "live_refused"),
+    *("live_tool", "live_refused", "live_signed"),
 )
 _DRIVERS = ("nfit", "nd_pmem", "device_dax", "dax_pmem")
 _SPARE = "dummy"
@@ -144,10 +144,12 @@ class Cargo:
     Attributes:
         modules: the speed-ups, by name.
         observers: modules that look at what was done, by name.
+        signed: one of the speed-ups, with the signature of a key that the kernel lacks.
     """
 
     modules: Mapping[str, Module]
     observers: Mapping[str, bytes]
+    signed: bytes
 
     def files(self) -> dict[str, bytes]:
         """Return the files of a guest, by name."""
@@ -173,6 +175,7 @@ def functional(cache: Cache, stock: Stock, cargo: Cargo, plan: Plan) -> Booted:
     """
     unfit = liverefused.all_variants(cargo.modules)
     refused = {f"refused/{name}.ko": content for name, (content, _) in unfit.items()}
+    refused["refused/signed.ko"] = cargo.signed
     refused |= {f"refused/{name}.txt": words.encode() for name, (_, words) in unfit.items()}
     settings = {
         "METHODS": " ".join(guest.METHODS),

@@ -22,6 +22,7 @@ from mmbatch import (
     livekernel,
     livemanifest,
     liverun,
+    livesign,
 )
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
@@ -200,6 +201,7 @@ def test(
             name: livebuild.plain(guest.ROOM / f"{name}.c", headers, cache.logs / f"{name}.log")
             for name in liveguest.OBSERVERS
         },
+        livesign.signed(cache, headers, modules[0].path),
     )
     plan = liveguest.Plan(guesttest.size_gib(size), rounds, samples)
     console.say(f"booting Debian's {chosen}, to count instructions")
