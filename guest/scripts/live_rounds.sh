@@ -42,14 +42,23 @@ copy_forever() {
 	done
 }
 
+# rounds N: each takes in the next speed-up, and takes out the one before.
 rounds() {
 	i=0
+	last=
+	set -- "$1" $SPEEDUPS
 	while [ "$i" -lt "$1" ]; do
-		for name in $SPEEDUPS; do patch_in "$name" || return 1; done
-		for name in $SPEEDUPS; do patch_out "$name" || return 1; done
+		next=$2
+		patch_in "$next" || return 1
+		[ -z "$last" ] || patch_out "$last" || return 1
+		last=$next
+		count=$1
+		shift 2
+		set -- "$count" "$@" "$next"
 		i=$((i + 1))
 		[ $((i % 10)) -ne 0 ] || echo "round $i at $(uptime) s" >/dev/console
 	done
+	patch_out "$last"
 }
 
 start_load() {
