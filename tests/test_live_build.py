@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch import btf, checkout, livebuild, livekernel, livemanifest, liverefused
+from mmbatch import btf, checkout, livebuild, livekernel, livemanifest, liverefused, livesign
 from mmbatch.cache import Cache
 from mmbatch.errors import MmbatchError
 from mmbatch.livebuild import Module
@@ -99,3 +99,15 @@ def test_headers_that_are_not_those_of_the_kernel(headers: Headers, tmp_path: Pa
 
     assert caught.value.code == 77
     assert "layout of struct page: _refcount" in caught.value.found
+
+
+def test_a_signature_is_one_that_tools_see(
+    headers: Headers, module: Module, tmp_path: Path
+) -> None:
+    signed = tmp_path / module.path.name
+    signed.write_bytes(livesign.signed(Cache(tmp_path / "cache"), headers, module.path))
+
+    assert signed.read_bytes().startswith(module.path.read_bytes())
+    assert signed.read_bytes().endswith(b"~Module signature appended~\n")
+    assert livesign.SUBJECT.removeprefix("/CN=").encode() in signed.read_bytes()
+    assert not list((tmp_path / "cache/downloads").glob("*"))

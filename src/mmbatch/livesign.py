@@ -10,7 +10,8 @@ from mmbatch.errors import MmbatchError
 from mmbatch.livekernel import Headers
 from mmbatch.process import run
 
-_SUBJECT = "/CN=mmbatch, a key for one test"
+SUBJECT = "/CN=mmbatch, a key for one test"
+"""Of the certificate, in which tools see who signed."""
 
 
 def signed(cache: Cache, headers: Headers, module: Path) -> bytes:
@@ -31,7 +32,7 @@ def signed(cache: Cache, headers: Headers, module: Path) -> bytes:
     with temporary_dir(cache.downloads, "key") as folder:
         key, certificate, made = folder / "key.priv", folder / "key.der", folder / module.name
         argv = ["openssl", "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256"]
-        argv += ["-days", "2", "-subj", _SUBJECT, "-outform", "DER"]
+        argv += ["-days", "2", "-subj", SUBJECT, "-outform", "DER"]
         run([*argv, "-keyout", key, "-out", certificate], tried=tried)
         run([program, "sha256", key, certificate, module, made], tried=tried)
         return made.read_bytes()
