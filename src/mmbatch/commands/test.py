@@ -11,14 +11,14 @@ from collections.abc import Callable
 
 import click
 
-from mmbatch import checkout, doctor, guesttest, kernels, packages
+from mmbatch import checkout, doctor, guesttest, kernels, livekernel, livetest, packages
 from mmbatch.cache import Cache
 from mmbatch.commands import check as check_verb
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.process import run
 
-_STAGES = ("style and types", "kernels", "the tool", "equality", "guests")
+_STAGES = ("style and types", "kernels", "the tool", "equality", "guests", "livepatches")
 _BROWSER = ("chromium", "fonts-dejavu-core")
 _LINTERS = (
     ("ruff", "check", "--no-cache", ".", "mmbatch"),
@@ -43,7 +43,8 @@ def command(
 
     Stages: style and types; the tool's tests, those on real kernels among them; then what
     `mmbatch check` does: equality on three kernels, sanitizers, deliberate mistakes; then what
-    `mmbatch guest test` and `guest bench` do: kernels that boot.
+    `mmbatch guest test` and `guest bench` do: kernels that boot; then what `mmbatch live test`
+    does, with less of each.
     """
     _require_environment()
     cache = Cache.open()
@@ -60,6 +61,7 @@ def command(
             stages.append(("equality", lambda: check_verb.run_all(console, cache)))
             guests = functools.partial(guesttest.run_all, console, cache, install=install)
             stages.append(("guests", guests))
+            stages.append(("livepatches", lambda: _live(cache, console)))
     failed = [name for name, stage in stages if not _passes(name, stage, console)]
     skipped = len(_STAGES) - len(stages)
     console.result(
@@ -119,6 +121,12 @@ def _fetch(cache: Cache, console: Console) -> int:
     for series in kernels.SERIES:
         kernels.resolve(cache, series, None, console.say)
     return ExitCode.GOOD
+
+
+def _live(cache: Cache, console: Console) -> int:
+    release = livekernel.newest(cache, livetest.SERIES, console.say)
+    good = livetest.run_all(console, cache, release, livetest.QUICK)
+    return ExitCode.GOOD if good else ExitCode.FAILED
 
 
 def _pytest(cache: Cache, arguments: list[str]) -> int:
