@@ -3,10 +3,12 @@
 
 . /settings
 MODULE=mmbatch_zone_device
-PATCH=/sys/kernel/livepatch/$MODULE
+PATCHES=/sys/kernel/livepatch
 PARAMETER=/sys/module/$MODULE/parameters/zone_device.method
 CONTROL=/sys/kernel/debug/dynamic_debug/control
 IMAGE=/sys/module/memmap_image/parameters/range
+MAP=/sys/module/vmap_image/parameters/map
+COPY=/sys/module/folio_image/parameters/copy
 
 # The stock kernel's own modules, in the order in which they need each other.
 drivers() {
@@ -16,22 +18,25 @@ drivers() {
 	echo "func $INIT +p" >$CONTROL
 }
 
-at_rest() {
-	while [ "$(cat $PATCH/transition 2>/dev/null)" = 1 ]; do sleep 0.1; done
-	[ "$(cat $PATCH/enabled)" = 1 ]
-}
+# value_of FILE: its first line, without a process.
+value_of() { read -r value <"$1" 2>/dev/null && echo "$value"; }
 
+# patch_in SPEEDUP and patch_out SPEEDUP: to the end of the transition.
 patch_in() {
-	insmod /modules/$MODULE.ko || return 1
-	at_rest || return 1
-	echo "module $MODULE +p" >$CONTROL
+	insmod "/modules/mmbatch_$1.ko" || return 1
+	while [ "$(value_of "$PATCHES/mmbatch_$1/transition")" = 1 ]; do sleep 0.1; done
+	[ "$(value_of "$PATCHES/mmbatch_$1/enabled")" = 1 ] || return 1
+	echo "module mmbatch_$1 +p" >$CONTROL
 }
 
 patch_out() {
-	echo 0 >$PATCH/enabled || return 1
-	while [ -d $PATCH ]; do sleep 0.1; done
-	rmmod $MODULE
+	echo 0 >"$PATCHES/mmbatch_$1/enabled" || return 1
+	while [ -d "$PATCHES/mmbatch_$1" ]; do sleep 0.1; done
+	rmmod "mmbatch_$1"
 }
+
+# Whether no livepatch is there.
+unpatched() { [ -z "$(ls $PATCHES)" ]; }
 
 # patched N: how often ours told that it initialised a memmap; original N: theirs.
 patched() { dmesg | grep -c "$MODULE: $INIT initialised [0-9]* pages"; }

@@ -101,16 +101,21 @@ static bool live_find(const struct btf *btf, const struct btf_type *type,
 	return false;
 }
 
-static bool live_place_fits(const struct btf *btf, const struct live_place *place)
+static const struct btf_type *live_struct(const struct btf *btf, const char *name)
 {
-	s32 id = btf_find_by_name_kind(btf, place->type, BTF_KIND_STRUCT);
-	const struct btf_type *type = id > 0 ? btf_type_by_id(btf, id) : NULL;
-	u32 offset = 0, size = 0;
+	s32 id = btf_find_by_name_kind(btf, name, BTF_KIND_STRUCT);
 
-	if (!type) {
-		pr_err("refusing: this kernel has no struct %s\n", place->type);
-		return false;
-	}
+	if (id > 0)
+		return btf_type_by_id(btf, id);
+
+	pr_err("refusing: this kernel has no struct %s\n", name);
+	return NULL;
+}
+
+static bool live_place_fits(const struct btf *btf, const struct btf_type *type,
+			    const struct live_place *place)
+{
+	u32 offset = 0, size = 0;
 
 	if (!place->member) {
 		if (type->size == place->size)
@@ -135,7 +140,7 @@ static bool live_place_fits(const struct btf *btf, const struct live_place *plac
 
 /**
  * live_check_places - compare the layout of structs with that of this kernel
- * @places: what the compiler saw
+ * @places: what the compiler saw, in the order of the structs
  * @nr: how many
  *
  * Return: 0, or -ENOEXEC after a line in the log that says what differs.
@@ -143,13 +148,17 @@ static bool live_place_fits(const struct btf *btf, const struct live_place *plac
 int live_check_places(const struct live_place *places, unsigned int nr)
 {
 	const struct btf *btf = live_btf();
+	const struct btf_type *type = NULL;
 	unsigned int i;
 
 	if (!btf)
 		return -ENOEXEC;
 
 	for (i = 0; i < nr; i++) {
-		if (!live_place_fits(btf, &places[i]))
+		/* A search goes through all types, so one does for all members. */
+		if (!i || strcmp(places[i].type, places[i - 1].type))
+			type = live_struct(btf, places[i].type);
+		if (!type || !live_place_fits(btf, type, &places[i]))
 			return -ENOEXEC;
 	}
 
@@ -252,7 +261,7 @@ int live_check_entry(const struct live_entry *entry)
 {
 	unsigned long address = (unsigned long)entry->address;
 
-	if (ftrace_location(address) == address + LIVE_ENTRY_BYTES)
+	if (ftrace_location(address) == address + entry->bytes)
 		return 0;
 
 	pr_err("refusing: %s() doesn't begin with a place for the tracer\n",

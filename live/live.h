@@ -10,7 +10,10 @@
 #include <linux/stringify.h>
 #include <linux/types.h>
 
-/* From a function's symbol to the call of the tracer. */
+/*
+ * From a function's symbol to the call of the tracer. A function that is local
+ * to its file, and called by its name only, has no landing place in between.
+ */
 #ifdef CONFIG_X86_KERNEL_IBT
 #define LIVE_ENTRY_BYTES	4
 #else
@@ -35,12 +38,18 @@
  * takes for granted.
  */
 #define LIVE_ORIGINAL(function)						\
+	LIVE_ORIGINAL_BEHIND(function, LIVE_ENTRY_BYTES)
+
+/* The same for a function that is local to its file, "local" in live.toml. */
+#define LIVE_ORIGINAL_LOCAL(function)	LIVE_ORIGINAL_BEHIND(function, 0)
+
+#define LIVE_ORIGINAL_BEHIND(function, bytes)				\
 	asm(".pushsection .text, \"ax\"\n"				\
 	    ".p2align 4\n"						\
 	    LIVE_PADDING						\
 	    ".type live_original_" #function ", @function\n"		\
 	    "live_original_" #function ":\n\t"				\
-	    "jmp " #function " + " __stringify(LIVE_ENTRY_BYTES)	\
+	    "jmp " #function " + " __stringify(bytes)		\
 	    " + " __stringify(MCOUNT_INSN_SIZE) "\n"			\
 	    ".size live_original_" #function				\
 	    ", . - live_original_" #function "\n"			\
@@ -60,7 +69,7 @@ struct live_place {
 	u32 size;
 };
 
-#define LIVE_MAX_PARAMS	6
+#define LIVE_MAX_PARAMS	10
 
 /**
  * struct live_signature - how the module calls a function, or is called for it
@@ -78,15 +87,20 @@ struct live_signature {
  * struct live_entry - a function that is replaced
  * @name: of the function
  * @address: of the kernel's own
+ * @bytes: from there to the call of the tracer
  */
 struct live_entry {
 	const char *name;
 	const void *address;
+	unsigned int bytes;
 };
 
 int live_check_places(const struct live_place *places, unsigned int nr);
 int live_check_signatures(const struct live_signature *signatures,
 			  unsigned int nr);
 int live_check_entry(const struct live_entry *entry);
+
+/* What a speed-up does once before it is used, if anything; 0 for success. */
+int live_start(void);
 
 #endif /* _MMBATCH_LIVE_H */

@@ -27,6 +27,11 @@ static struct klp_patch live_patch = {
 	.objs	= live_objects,
 };
 
+int __init __weak live_start(void)
+{
+	return 0;
+}
+
 static int __init live_init(void)
 {
 	unsigned int i;
@@ -38,6 +43,8 @@ static int __init live_init(void)
 					    ARRAY_SIZE(live_signatures));
 	for (i = 0; !err && i < ARRAY_SIZE(live_entries); i++)
 		err = live_check_entry(&live_entries[i]);
+	if (!err)
+		err = live_start();
 	if (err)
 		return err;
 

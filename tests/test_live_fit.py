@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +67,21 @@ def test_another_configuration(config: dict[str, str], words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["CONFIG_LIVEPATCH", "CONFIG_DEBUG_INFO_BTF", "CONFIG_MODULES", "CONFIG_ZONE_DEVICE"]
+    ("speedup", "option"),
+    [
+        ("zone_device", "CONFIG_LIVEPATCH"),
+        ("zone_device", "CONFIG_DEBUG_INFO_BTF"),
+        ("zone_device", "CONFIG_MODULES"),
+        ("zone_device", "CONFIG_ZONE_DEVICE"),
+        ("folio_copy", "CONFIG_KALLSYMS_ALL"),
+        ("folio_copy", "CONFIG_ARCH_HAS_COPY_MC"),
+        ("vmap", "CONFIG_KALLSYMS_ALL"),
+        ("vmap", "CONFIG_HAVE_ARCH_HUGE_VMALLOC"),
+        ("vmap", "CONFIG_SPARSEMEM_VMEMMAP"),
+    ],
 )
-def test_options_that_the_real_module_needs(option: str) -> None:
-    real = livemanifest.load(checkout.SPEEDUPS, "zone_device")
+def test_options_that_the_real_module_needs(speedup: str, option: str) -> None:
+    real = livemanifest.load(checkout.SPEEDUPS, speedup)
     terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
     config = dict.fromkeys([*terms.needs, *real.terms.needs], "y")
     livefit.require_config(real, terms, config, "6.12.1")
@@ -77,9 +89,19 @@ def test_options_that_the_real_module_needs(option: str) -> None:
     assert option in refused(livefit.require_config, real, terms, config, "6.12.1")
 
 
-@pytest.mark.parametrize("option", ["CONFIG_KASAN", "CONFIG_KMSAN", "CONFIG_CFI_CLANG"])
-def test_options_that_the_real_module_refuses(option: str) -> None:
-    real = livemanifest.load(checkout.SPEEDUPS, "zone_device")
+@pytest.mark.parametrize(
+    ("speedup", "option"),
+    [
+        ("zone_device", "CONFIG_KASAN"),
+        ("zone_device", "CONFIG_KMSAN"),
+        ("zone_device", "CONFIG_CFI_CLANG"),
+        ("folio_copy", "CONFIG_KMSAN"),
+        ("vmap", "CONFIG_KMSAN"),
+        ("vmap", "CONFIG_PAGE_TABLE_CHECK"),
+    ],
+)
+def test_options_that_the_real_module_refuses(speedup: str, option: str) -> None:
+    real = livemanifest.load(checkout.SPEEDUPS, speedup)
     terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
     config = dict.fromkeys([*terms.needs, *real.terms.needs, option], "y")
     assert option in refused(livefit.require_config, real, terms, config, "6.12.1")
@@ -107,7 +129,37 @@ def test_the_module_is_told_what_the_kernel_says() -> None:
     assert "offsetof(struct page, _refcount) == 52" in text
     assert '{ "set_it", "void", { "struct page *", "8" } },' in text
     assert '{ .old_name = "set_it", .new_func = live_set_it },' in text
+    assert '{ "set_it", set_it, LIVE_ENTRY_BYTES },' in text
     assert livefit.symbols(live(), NO_TERMS) == ["set_it", "get_it"]
+
+
+def test_a_function_of_one_file_begins_with_the_place_for_the_tracer() -> None:
+    local = dataclasses.replace(SET, local=True)
+    text = livefit.tables(live(replaces=(local,)), NO_TERMS, Btf(kernel()))
+
+    assert '{ "set_it", set_it, 0 },' in text
+
+
+def test_variables_are_found_like_functions() -> None:
+    terms = Terms({}, {}, (), ("a_variable",))
+
+    assert livefit.symbols(live(terms=terms), NO_TERMS) == ["set_it", "a_variable"]
+
+
+def test_assembly_is_taken_where_it_belongs_to_the_module() -> None:
+    staged = livemanifest.staged(livemanifest.load(checkout.SPEEDUPS, "folio_copy"), "6.12")
+
+    assert staged["arch/x86/lib/copy_pages_64.S"].is_file()
+    assert staged["mm/folio_copy_internal.h"].parts[-2] == "live"
+
+
+@pytest.mark.parametrize("speedup", livemanifest.known(checkout.SPEEDUPS))
+def test_all_sources_of_a_real_module_are_there(speedup: str) -> None:
+    real = livemanifest.load(checkout.SPEEDUPS, speedup)
+    staged = livemanifest.staged(real, "6.12")
+
+    for name in real.objects:
+        assert {name.removesuffix("o") + "c", name.removesuffix("o") + "S"} & set(staged)
 
 
 def test_the_real_manifest_names_files_that_are_there() -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import lzma
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from mmbatch import livekernel
 from mmbatch.cache import Cache
 from mmbatch.errors import MmbatchError
 from mmbatch.guestlog import Heard
-from mmbatch.liveguest import Stock, ratios, report_count
+from mmbatch.liveguest import LEAST, Stock, ratios, report_count
 from mmbatch.qemu import Booted
 
 RELEASE = "6.12.9+deb12-cloud-amd64"
@@ -117,15 +118,17 @@ def test_a_module_that_is_not_packaged(stock: Stock) -> None:
     assert "gone" in caught.value.tried
 
 
-def counted(patched: float) -> Booted:
-    values = [("fsdax items", 100.0)]
-    for variant, count in (("base", 5000.0), ("patched", patched), ("control", 5001.0)):
-        values += [(f"fsdax {variant}", count)] * 3
+def counted(patched: float, cases: Iterable[str] = LEAST) -> Booted:
+    values = []
+    for case in cases:
+        values.append((f"{case} items", 100.0))
+        for variant, count in (("base", 5000.0), ("patched", patched), ("control", 5001.0)):
+            values += [(f"{case} {variant}", count)] * 3
     return Booted(Heard(values=values, finished=True), [], 1.0, "")
 
 
 def test_what_was_counted() -> None:
-    assert list(ratios(counted(1000.0).heard)) == [("fsdax", 50.0, 10.0, 50.01)]
+    assert list(ratios(counted(1000.0, ["fsdax"]).heard)) == [("fsdax", 50.0, 10.0, 50.01)]
 
 
 @pytest.mark.parametrize(("patched", "good"), [(1000.0, True), (2001.0, False)])
@@ -140,4 +143,4 @@ def test_nothing_counted_fails() -> None:
     said: list[str] = []
 
     assert not report_count(Booted(Heard(finished=True), [], 1.0, ""), said.append)
-    assert "FAILED nothing was counted" in said
+    assert "FAILED fsdax was not counted" in said

@@ -14,7 +14,7 @@ each() {
 	again "$2" "$device"
 	digest=$(image "$2" "$device")
 	check "$1: base is the same twice" same "$1" "$2" "$device" "$digest" || return
-	check "$1: load" patch_in || return
+	check "$1: load" patch_in zone_device || return
 	for method in $METHODS; do
 		echo "$method" >$PARAMETER 2>/dev/null || continue
 		before=$(patched)
@@ -24,7 +24,7 @@ each() {
 		*) check "$1: ours ran, $method" test "$(patched)" -eq $((before + 1)) ;;
 		esac
 	done
-	check "$1: unload" patch_out || return
+	check "$1: unload" patch_out zone_device || return
 	before=$(original)
 	check "$1: same memmap after unload" same "$1" "$2" "$device" "$digest"
 	check "$1: the kernel's own ran" test "$(original)" -eq $((before + 1))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # In and out, again and again, while drivers bind and pages move.
-# Sourced after live_start.sh. Settings: ROUNDS, SPARE_MODULE.
+# Sourced after live_start.sh. Settings: ROUNDS, SPARE_MODULE, SPEEDUPS.
 
 # Free memory once all that is being freed has been.
 settled() {
@@ -23,22 +23,42 @@ move_forever() {
 	done
 }
 
-# The memory of a module is mapped like that of vmap().
+# Arrays of pages, each looked at; and modules, whose memory is mapped likewise.
 map_forever() {
 	while [ ! -e /tmp/stop ]; do
+		for order in 0 4 9; do
+			echo "$order 1024" >$MAP || echo "vmap of order $order" >>/tmp/faults
+			sleep 0.1
+		done
 		insmod /modules/$SPARE_MODULE.ko && rmmod $SPARE_MODULE || echo "$SPARE_MODULE" >>/tmp/faults
-		sleep 0.2
+	done
+	echo 0 0 >$MAP || echo "unmapping" >>/tmp/faults
+}
+
+copy_forever() {
+	while [ ! -e /tmp/stop ]; do
+		echo 9 >$COPY || echo "folio_copy" >>/tmp/faults
+		sleep 0.3
 	done
 }
 
+# rounds N: each takes in the next speed-up, and takes out the one before.
 rounds() {
 	i=0
+	last=
+	set -- "$1" $SPEEDUPS
 	while [ "$i" -lt "$1" ]; do
-		patch_in || return 1
-		patch_out || return 1
+		next=$2
+		patch_in "$next" || return 1
+		[ -z "$last" ] || patch_out "$last" || return 1
+		last=$next
+		count=$1
+		shift 2
+		set -- "$count" "$@" "$next"
 		i=$((i + 1))
 		[ $((i % 10)) -ne 0 ] || echo "round $i at $(uptime) s" >/dev/console
 	done
+	patch_out "$last"
 }
 
 start_load() {
@@ -46,13 +66,16 @@ start_load() {
 	bind_forever "$1" &
 	move_forever &
 	map_forever &
+	copy_forever &
 	move_pages 2>>/tmp/faults &
-	mover=$!
+	movers=$!
+	move_huge 2>>/tmp/faults >/tmp/moved &
+	movers="$movers $!"
 }
 
 stop_load() {
 	touch /tmp/stop
-	kill $mover
+	kill $movers || echo "a mover ended early" >>/tmp/faults
 	wait
 }
 
@@ -69,9 +92,10 @@ before=$(settled)
 start_load "$device"
 check "rounds: $ROUNDS times in and out under load" rounds "$ROUNDS"
 stop_load
-check "rounds: no fault in what ran beside" test ! -s /tmp/faults
+check "rounds: no fault in what ran beside ($(tail -n 1 /tmp/faults))" test ! -s /tmp/faults
+check "rounds: huge pages moved ($(cat /tmp/moved))" grep -q "^[1-9]" /tmp/moved
 check "rounds: bound in the end" test -e "$DRIVERS/nd_pmem/$device"
-check "rounds: the original is back" test ! -e $PATCH
+check "rounds: the original is back" unpatched
 check "rounds: same memmap" test "$(image nd_pmem "$device")" = "$digest"
 after=$(settled)
 value "rounds kib-lost" $((before - after))

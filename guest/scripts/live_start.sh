@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Make a stock kernel ready for the scripts that follow. Sourced. Settings:
-# DRIVER_MODULES, DIGESTS: a module that tells digests of a memmap, if any.
+# DRIVER_MODULES, OBSERVERS: modules of ours that look at what was done, if any.
 
 . /stock.sh
 check "drivers" drivers
-[ -z "$DIGESTS" ] || check "the module for digests" insmod "/modules/$DIGESTS.ko"
+for name in $OBSERVERS; do
+	check "the module $name" insmod "/modules/$name.ko"
+done

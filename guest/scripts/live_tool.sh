@@ -26,7 +26,7 @@ rm -f /bin/setpriv # the tool takes busybox's for the real one
 file=/modules/$MODULE.ko
 check "tool: status before" says "$INIT(): the kernel's own" status
 check "tool: a module that does not fit" denied "refusing: struct page has" \
-	load zone_device --module /refused/size.ko
+	load zone_device --module /refused/zone_device_size.ko
 check "tool: load" says "$INIT(): $MODULE, in use everywhere" \
 	load zone_device --module $file --set zone_device.method=copy
 check "tool: it has its parameter" grep -q copy $PARAMETER

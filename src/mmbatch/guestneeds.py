@@ -18,6 +18,7 @@ _BY_ARCH: dict[str, dict[str, str]] = {
         "ndctl": "ndctl",
         "daxctl": "daxctl",
         "mke2fs": "e2fsprogs",
+        "openssl": "openssl",
     },
     "arm64": {"qemu-system-aarch64": "qemu-system-arm"},
 }

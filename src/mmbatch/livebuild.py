@@ -29,12 +29,14 @@ class Module:
     """A module that can be loaded.
 
     Attributes:
+        speedup: what it is of.
         name: what the kernel calls it.
         path: the file.
         release: the kernel that takes it.
         built: whether it was made just now.
     """
 
+    speedup: str
     name: str
     path: Path
     release: str
@@ -88,7 +90,7 @@ def build(
         linked = _link(live, terms, headers, place / "build", log)
         atomic_write(module, linked)
         stamp.write_text(key, encoding="utf-8")
-    return Module(live.module, module, headers.release, not fresh)
+    return Module(live.speedup, live.module, module, headers.release, not fresh)
 
 
 def _kbuild(live: LiveManifest) -> str:

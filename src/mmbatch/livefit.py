@@ -109,7 +109,8 @@ def _tables(live: LiveManifest, terms: Terms, types: Btf) -> Iterator[str]:
         yield f'\t{{ "{function.name}", {returns}, {{ {", ".join(params) or "NULL"} }} }},'
     yield "};"
     yield "static const struct live_entry live_entries[] = {"
-    yield from (f'\t{{ "{one.name}", {one.name} }},' for one in live.replaces)
+    for one in live.replaces:
+        yield f'\t{{ "{one.name}", {one.name}, {"0" if one.local else "LIVE_ENTRY_BYTES"} }},'
     yield "};"
     yield "static struct klp_func live_functions[] = {"
     yield from (f'\t{{ .old_name = "{one.name}", .new_func = {one.by} }},' for one in live.replaces)
@@ -119,7 +120,8 @@ def _tables(live: LiveManifest, terms: Terms, types: Btf) -> Iterator[str]:
 
 def symbols(live: LiveManifest, terms: Terms) -> list[str]:
     """Return the symbols that are not exported and are resolved when the module loads."""
-    return [function.name for function in _functions(live, terms)]
+    functions = [function.name for function in _functions(live, terms)]
+    return [*functions, *live.terms.variables, *terms.variables]
 
 
 def unfit(live: LiveManifest, release: str, found: str) -> MmbatchError:

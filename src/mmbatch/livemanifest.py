@@ -25,11 +25,13 @@ class Function:
         signature: the types of its result and its parameters: "void", "struct NAME *", or the
             bytes of anything else.
         by: what replaces it; empty for one that is only called.
+        local: whether it is one that only its own file calls.
     """
 
     name: str
     signature: tuple[str, ...]
     by: str = ""
+    local: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,11 +42,13 @@ class Terms:
         needs: options that have to be on, each with what is wrong when it is not.
         refuses: options that must not be, likewise.
         calls: functions that it does not export and that have to be in it.
+        variables: its own variables, likewise.
     """
 
     needs: Mapping[str, str]
     refuses: Mapping[str, str]
     calls: tuple[Function, ...]
+    variables: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ def staged(live: LiveManifest, series: str) -> dict[str, Path]:
     Sources that are not linked into the module, such as tests, are left out, and the
     speed-up's own files win over those of a tree.
     """
-    sources = {name.removesuffix(".o") + ".c" for name in live.objects}
+    sources = {name.removesuffix("o") + kind for name in live.objects for kind in "cS"}
     files: dict[str, Path] = {}
     for file in live.files:
         wanted = file.target.endswith(".h") or file.target in sources
@@ -163,12 +167,16 @@ def _terms(table: Table) -> Terms:
         {} if needs is None else needs.sentences(),
         {} if refuses is None else refuses.sentences(),
         tuple(_function(one) for one in table.tables("call")),
+        table.texts("variables"),
     )
 
 
 def _function(table: Table, by: str = "") -> Function:
     function = Function(
-        table.text("function"), table.texts("signature"), table.text(by) if by else ""
+        table.text("function"),
+        table.texts("signature"),
+        table.text(by) if by else "",
+        local=table.has("local") and table.get("local", bool),
     )
     table.finish()
     return function

@@ -4,27 +4,50 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from mmbatch import elf
 from mmbatch.elf import Elf
 from mmbatch.errors import MmbatchError
+from mmbatch.livebuild import Module
 
 _PLACE = struct.Struct("<QQII")
 _VERSION = struct.Struct("<Q56s")
 
 
-def variants(module: Path) -> dict[str, tuple[bytes, str]]:
+_Changes = Mapping[str, tuple[Callable[[Elf], None], str]]
+
+
+def all_variants(modules: Mapping[str, Module]) -> dict[str, tuple[bytes, str]]:
     """Return unfit modules by name, each with words that the kernel's log must have.
 
     Args:
-        module: one that fits.
+        modules: those that fit, by speed-up.
 
     Raises:
-        MmbatchError: it lacks what was to be changed.
+        MmbatchError: one lacks what was to be changed.
     """
-    changes: dict[str, tuple[Callable[[Elf], None], str]] = {
+    made = {}
+    for speedup, module in modules.items():
+        for name, variant in variants(speedup, module.path).items():
+            made[f"{speedup}_{name}"] = variant
+    return made
+
+
+def variants(speedup: str, path: Path) -> dict[str, tuple[bytes, str]]:
+    """Return unfit modules of one speed-up, made from one that fits; see `all_variants`."""
+    made = {}
+    for name, (change, words) in _changes()[speedup].items():
+        content = elf.read(path)
+        change(content)
+        made[name] = (content.pack(), words)
+    return made
+
+
+def _changes() -> Mapping[str, _Changes]:
+    """Return what is made wrong about each speed-up's module."""
+    zone_device: _Changes = {
         "size": (_other_size, "and the module was built for"),
         "offset": (_other_offset, "and the module was built for"),
         "member": (_text("_refcount", "_refcounX"), "has no member _refcounX here"),
@@ -48,12 +71,30 @@ def variants(module: Path) -> dict[str, tuple[bytes, str]]:
         ),
         "version": (_other_version, "disagrees about version of symbol module_layout"),
     }
-    made = {}
-    for name, (change, words) in changes.items():
-        content = elf.read(module)
-        change(content)
-        made[name] = (content.pack(), words)
-    return made
+    vmap: _Changes = {
+        "variable": (
+            _symbol("vmap_allow_huge", "vmap_allow_hugX"),
+            "symbol 'vmap_allow_hugX' not found",
+        ),
+        "member": (_text("nr_pages", "nr_pageX"), "struct vm_struct has no member nr_pageX here"),
+        "function": (
+            _text("__get_vm_area_node", "__get_vm_area_nodX"),
+            "has no function __get_vm_area_nodX() of its own",
+        ),
+        "entry": (_symbol("vmap", "ftrace_location"), "doesn't begin with a place for the tracer"),
+    }
+    folio_copy: _Changes = {
+        "variable": (
+            _symbol("copy_mc_fragile_key", "copy_mc_fragile_keX"),
+            "symbol 'copy_mc_fragile_keX' not found",
+        ),
+        "member": (
+            _text("_folio_nr_pages", "_folio_nr_pageX"),
+            "struct folio has no member _folio_nr_pageX here",
+        ),
+        "signature": (_text("struct folio *", "struct foliX *"), "is called in another way here"),
+    }
+    return {"zone_device": zone_device, "vmap": vmap, "folio_copy": folio_copy}
 
 
 def _text(old: str, new: str) -> Callable[[Elf], None]:

@@ -30,6 +30,7 @@ PROGRAM_PACKAGES: Mapping[str, str] = {
     "nm": "binutils",
     "objcopy": "binutils",
     "objdump": "binutils",
+    "openssl": "openssl",
     "perl": "perl",
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-x86_64": "qemu-system-x86",

@@ -147,11 +147,12 @@ def run(cache: Cache, boot: Boot) -> Booted:
     """Boot a guest and wait for its end; nothing of it is left when this returns.
 
     Args:
-        cache: its console is kept in the logs there.
+        cache: its console is kept in the logs there, line by line as it comes.
         boot: what to boot.
     """
     lines: list[str] = []
     trouble = ""
+    kept = cache.logs / f"guest-{boot.name}.console"
     start = time.monotonic()
     with temporary_dir(cache.downloads, f"guest-{boot.name}") as folder:
         initramfs = None
@@ -168,11 +169,14 @@ def run(cache: Cache, boot: Boot) -> Booted:
                     log=cache.logs / f"guest-{boot.name}.qemu.log",
                 )
             ) as console:
-                lines.extend(_ESCAPES.sub("", line.rstrip("\r")) for line in console)
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                with kept.open("w", buffering=1, encoding="utf-8") as copy:
+                    for line in console:
+                        lines.append(_ESCAPES.sub("", line.rstrip("\r")))
+                        copy.write(f"{lines[-1]}\n")
         except MmbatchError as error:
             trouble = error.found
     wall_s = time.monotonic() - start
-    atomic_write(cache.logs / f"guest-{boot.name}.console", "\n".join([*lines, ""]))
     heard = guestlog.read(lines)
     if boot.initramfs is not None and not heard.finished and not trouble:
         trouble = "the guest ended without a result"

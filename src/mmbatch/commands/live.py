@@ -12,16 +12,14 @@ import click
 
 from mmbatch import (
     checkout,
-    guest,
     guestneeds,
     guesttest,
-    livebuild,
     livedkms,
-    livefit,
     liveguest,
     livekernel,
     livemanifest,
     liverun,
+    livetest,
     params,
 )
 from mmbatch.cache import Cache
@@ -30,9 +28,6 @@ from mmbatch.errors import ExitCode
 from mmbatch.livebuild import Module
 from mmbatch.livemanifest import LiveManifest
 from mmbatch.liverun import Kernel
-
-_SERIES = "6.12"
-"""Whose newest packaged kernel is tested unless another is named."""
 
 
 @click.group("live", short_help="Put the speed-ups into a distribution's running kernel.")
@@ -61,11 +56,6 @@ _limit = click.option(
 )
 
 
-def _lives(speedups: tuple[str, ...]) -> list[LiveManifest]:
-    rooms = checkout.SPEEDUPS
-    return [livemanifest.load(rooms, name) for name in speedups or livemanifest.known(rooms)]
-
-
 def _build(
     console: Console,
     cache: Cache,
@@ -74,18 +64,9 @@ def _build(
     series: str | None,
 ) -> list[Module]:
     """Return the modules of some speed-ups, by default of all, for one kernel."""
-    lives = _lives(speedups)
+    lives = livetest.lives(speedups)
     chosen = livekernel.choose(cache, release, series, console.say)
-    for live in lives:
-        livefit.require_series(live, livekernel.series_of(chosen), chosen)
-    headers = livekernel.find(cache, chosen, console.say)
-    modules = []
-    for live in lives:
-        name = f"{live.module}-{headers.release}"
-        with cache.lock(name, f"builds {live.module}", console.say):
-            place, log = cache.live / name, cache.logs / f"{name}.log"
-            modules.append(livebuild.build(live, checkout.LIVE, headers, place, log, console.say))
-    return modules
+    return livetest.build(cache, lives, chosen, console.say)
 
 
 @command.command("build")
@@ -129,7 +110,7 @@ def load(
         raise click.UsageError("--module goes with one speed-up")
     kernel = Kernel(livekernel.running())
     terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
-    for live in _lives(speedups):
+    for live in livetest.lives(speedups):
         if kernel.patch(live.module).exists():
             console.result(f"{live.module} is loaded already")
             continue
@@ -148,7 +129,7 @@ def load(
 def status(console: Console, /, speedups: tuple[str, ...]) -> int:
     """Say what runs now for each function that a speed-up replaces."""
     kernel = Kernel(livekernel.running())
-    for live in _lives(speedups):
+    for live in livetest.lives(speedups):
         _tell(console, live, kernel)
     return ExitCode.GOOD
 
@@ -160,7 +141,7 @@ def status(console: Console, /, speedups: tuple[str, ...]) -> int:
 def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:
     """Give the kernel its own functions back, and remove the modules."""
     kernel = Kernel(livekernel.running())
-    for live in _lives(speedups):
+    for live in livetest.lives(speedups):
         if not liverun.unload(live.module, kernel, limit_s):
             console.result(f"{live.module} is not loaded")
             continue
@@ -206,27 +187,15 @@ def test(
     cache = Cache.open()
     guestneeds.ensure(("x86_64",), console.say, install=install, log=cache.logs / "apt-install.log")
     if release is None:
-        series = series or _SERIES
+        series = series or livetest.SERIES
     chosen = livekernel.choose(cache, release, series, console.say)
-    module = _build(console, cache, (liveguest.SPEEDUP,), chosen, None)[0]
-    stock = liveguest.Stock(chosen, livekernel.fetch_image(cache, chosen, console.say))
-    headers = livekernel.find(cache, chosen, console.say)
-    source = guest.ROOM / "memmap_image.c"
-    digests = livebuild.plain(source, headers, cache.logs / "memmap_image.log")
     plan = liveguest.Plan(guesttest.size_gib(size), rounds, samples)
-    console.say(f"booting Debian's {chosen}, to count instructions")
-    good = liveguest.report_count(liveguest.count(cache, stock, module, plan), console.result)
-    console.say(f"booting Debian's {chosen}, to compare what both write")
-    booted = liveguest.functional(cache, stock, module, digests, plan)
-    good = liveguest.report(booted, console.result) and good
-    console.say(f"booting Debian's {chosen}, to load and unload {rounds} times")
-    booted = liveguest.rounds(cache, stock, module, digests, plan)
-    good = liveguest.report(booted, console.result) and good
+    good = livetest.run_all(console, cache, chosen, plan)
     return ExitCode.GOOD if good else ExitCode.FAILED
 
 
 @command.command("dkms")
-@click.argument("speedup", default=liveguest.SPEEDUP)
+@click.argument("speedup", default="zone_device")
 @click.option(
     "-o",
     "--output",

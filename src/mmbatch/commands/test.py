@@ -12,14 +12,25 @@ from pathlib import Path
 
 import click
 
-from mmbatch import checkout, doctor, fuzz, guesttest, kernels, packages, params, seen
+from mmbatch import (
+    checkout,
+    doctor,
+    fuzz,
+    guesttest,
+    kernels,
+    livekernel,
+    livetest,
+    packages,
+    params,
+    seen,
+)
 from mmbatch.cache import Cache
 from mmbatch.commands import check as check_verb
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.process import run
 
-_STAGES = ("style and types", "kernels", "the tool", "equality", "guests")
+_STAGES = ("style and types", "kernels", "the tool", "equality", "guests", "livepatches")
 _BROWSER = ("chromium", "fonts-dejavu-core")
 _LINTERS = (
     ("ruff", "check", "--no-cache", ".", "mmbatch"),
@@ -55,7 +66,8 @@ def command(
 
     Stages: style and types; the tool's tests, those on real kernels among them; then what
     `mmbatch check` does: equality on three kernels, sanitizers, deliberate mistakes; then what
-    `mmbatch guest test` and `guest bench` do: kernels that boot.
+    `mmbatch guest test` and `guest bench` do: kernels that boot; then what `mmbatch live test`
+    does, with less of each.
     """
     _require_environment()
     cache = Cache.open()
@@ -74,6 +86,7 @@ def command(
             stages.append(("equality", lambda: check_verb.run_all(console, cache, log=log)))
             guests = functools.partial(guesttest.run_all, console, cache, install=install, log=log)
             stages.append(("guests", guests))
+            stages.append(("livepatches", lambda: _live(cache, console)))
     log.stages = [seen.Stage(name, _passes(name, stage, console)) for name, stage in stages]
     failed = [stage.name for stage in log.stages if not stage.passed]
     skipped = len(_STAGES) - len(stages)
@@ -136,6 +149,12 @@ def _fetch(cache: Cache, console: Console) -> int:
     for series in kernels.SERIES:
         kernels.resolve(cache, series, None, console.say)
     return ExitCode.GOOD
+
+
+def _live(cache: Cache, console: Console) -> int:
+    release = livekernel.newest(cache, livetest.SERIES, console.say)
+    good = livetest.run_all(console, cache, release, livetest.QUICK)
+    return ExitCode.GOOD if good else ExitCode.FAILED
 
 
 def _pytest(cache: Cache, arguments: list[str]) -> int:

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""All that is asked of the livepatches: count, compare, and load again and again, in guests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mmbatch import (
+    checkout,
+    guest,
+    livebuild,
+    livefit,
+    liveguest,
+    livekernel,
+    livemanifest,
+    livesign,
+)
+from mmbatch.cache import Cache
+from mmbatch.console import Console
+from mmbatch.livebuild import Module
+from mmbatch.liveguest import Cargo, Plan, Stock
+from mmbatch.livekernel import Headers
+from mmbatch.livemanifest import LiveManifest
+
+SERIES = "6.12"
+"""Whose newest packaged kernel is tested unless another is named."""
+
+QUICK = Plan(size_gib=1, rounds=6, samples=3)
+"""What takes part in the tests of the project."""
+
+Say = Callable[[str], None]
+
+
+def build(cache: Cache, lives: list[LiveManifest], release: str, say: Say) -> list[Module]:
+    """Return the modules of some speed-ups for one kernel."""
+    for live in lives:
+        livefit.require_series(live, livekernel.series_of(release), release)
+    headers = livekernel.find(cache, release, say)
+    modules = []
+    for live in lives:
+        name = f"{live.module}-{headers.release}"
+        with cache.lock(name, f"builds {live.module}", say):
+            place, log = cache.live / name, cache.logs / f"{name}.log"
+            modules.append(livebuild.build(live, checkout.LIVE, headers, place, log, say))
+    return modules
+
+
+def lives(names: tuple[str, ...]) -> list[LiveManifest]:
+    """Return the manifests of some speed-ups, by default of all that have one."""
+    rooms = checkout.SPEEDUPS
+    return [livemanifest.load(rooms, name) for name in names or livemanifest.known(rooms)]
+
+
+def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> bool:
+    """Boot a distribution's kernel three times, and tell whether all was good.
+
+    Args:
+        console: told of each phase and of what was found.
+        cache: for packages, builds and consoles.
+        release: which kernel.
+        plan: what is asked.
+    """
+    modules = build(cache, lives(()), release, console.say)
+    stock = Stock(release, livekernel.fetch_image(cache, release, console.say))
+    cargo = _cargo(cache, livekernel.find(cache, release, console.say), modules)
+    console.say(f"booting Debian's {release}, to count instructions")
+    good = liveguest.report_count(liveguest.count(cache, stock, cargo, plan), console.result)
+    console.say(f"booting Debian's {release}, to compare what both leave behind")
+    good = (
+        liveguest.report(liveguest.functional(cache, stock, cargo, plan), console.result) and good
+    )
+    console.say(f"booting Debian's {release}, to load and unload {plan.rounds} times")
+    return liveguest.report(liveguest.rounds(cache, stock, cargo, plan), console.result) and good
+
+
+def _cargo(cache: Cache, headers: Headers, modules: list[Module]) -> Cargo:
+    observers = {
+        name: livebuild.plain(guest.ROOM / f"{name}.c", headers, cache.logs / f"{name}.log")
+        for name in liveguest.OBSERVERS
+    }
+    speedups = {module.speedup: module for module in modules}
+    return Cargo(speedups, observers, livesign.signed(cache, headers, modules[0].path))

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The DKMS package, installed with Debian's own dkms: in a root that goes away with the test.
+
+The root is this machine's, below a layer in memory that takes all that is written. It is
+mounted in a mount namespace of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mmbatch import livedkms, livekernel
+from mmbatch.cache import Cache
+
+pytestmark = pytest.mark.kernel
+
+_LIMIT_S = 300
+
+_OUTSIDE = """\
+set -e
+mount -t tmpfs none {room}
+mkdir {room}/upper {room}/work {room}/root
+mount -t overlay none -o lowerdir=/,upperdir={room}/upper,workdir={room}/work {room}/root
+mount --bind /proc {room}/root/proc
+mount --bind /dev {room}/root/dev
+mkdir {room}/root/packages {room}/root/headers
+mount --bind {packages} {room}/root/packages
+mount --bind {headers} {room}/root/headers
+exec chroot {room}/root sh -e -c "$INSIDE"
+"""
+
+_INSIDE = """\
+export DEBIAN_FRONTEND=noninteractive
+comes() {{
+	mkdir -p /lib/modules/$1
+	ln -s /headers/headers-$1/usr/src/linux-headers-$1 /lib/modules/$1/build
+	touch /lib/modules/$1/modules.order /lib/modules/$1/modules.builtin
+}}
+
+dpkg -i /packages/dkms_*.deb /packages/kmod_*.deb
+comes {unfit}
+dpkg -i /packages/mmbatch-*.deb
+echo "@@ unfit"
+find /lib/modules -name 'mmbatch*'
+echo "@@"
+
+comes {fit}
+/etc/kernel/header_postinst.d/dkms {fit}
+echo "@@ fit"
+modinfo /lib/modules/{fit}/updates/dkms/mmbatch*
+echo "@@"
+
+dpkg -r mmbatch-zone-device-dkms
+echo "@@ removed"
+find /lib/modules /var/lib/dkms /usr/src -name '*mmbatch*'
+echo "@@"
+"""
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("a root of its own takes root's rights")
+    if "overlay" not in Path("/proc/filesystems").read_text():
+        pytest.skip("a root of its own takes overlayfs")
+    folder = tmp_path_factory.mktemp("packages")
+    argv = ["apt-get", "-q", "download", "dkms", "kmod"]
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"Debian's dkms can't be had: {done.stderr.strip()}")
+    livedkms.package(Cache(folder.parent / "cache"), "zone_device", folder)
+    return folder
+
+
+def installed(cache: Cache, packages: Path, room: Path, fit: str, unfit: str) -> dict[str, str]:
+    """Return what was said in the root, by the words that begin each part."""
+    room.mkdir()
+    script = _OUTSIDE.format(room=room, packages=packages, headers=cache.live)
+    done = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        env={
+            "INSIDE": _INSIDE.format(fit=fit, unfit=unfit),
+            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
+        },
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=_LIMIT_S,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout
+    return dict(re.findall(r"^@@ (\w+)\n(.*?)^@@$", done.stdout, re.M | re.S))
+
+
+def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
+    packages: Path, tmp_path: Path
+) -> None:
+    cache = Cache.open()
+    fit, unfit = (livekernel.newest(cache, series, _quiet) for series in ("6.12", "7.2"))
+    for release in (fit, unfit):
+        livekernel.fetch(cache, release, _quiet)
+
+    before = sources()
+
+    said = installed(cache, packages, tmp_path / "room", fit, unfit)
+
+    assert said["unfit"] == ""
+    assert f"/lib/modules/{fit}/updates/dkms/mmbatch_zone_device.ko" in said["fit"]
+    assert re.search(r"^livepatch: +Y$", said["fit"], re.M)
+    assert re.search(r"^signer: +DKMS", said["fit"], re.M)
+    assert said["removed"] == ""
+    assert sources() == before
+
+
+def sources() -> list[Path]:
+    """What DKMS of this machine itself could build."""
+    return sorted(Path("/usr/src").glob("mmbatch-*"))
+
+
+def _quiet(_: str) -> None:
+    pass
