@@ -316,28 +316,28 @@ static bool vmap_may_be_huge(unsigned int steps, pgprot_t prot)
 }
 
 /*
- * With which alignment an area for @pages can have large leafs, if they begin
- * with a run that has room for one; else 0. Looks at both ends of the first
- * would-be block only, since the walk will look at all, and may say no.
+ * With which alignment an area for @nr pages can have leafs of @leaf pages, if
+ * they begin with a run that has room for one; else 0. Looks at both ends of the
+ * first would-be block only, since the walk will look at all, and may say no.
  */
 static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
-				     unsigned int steps)
+				     unsigned long leaf, unsigned int steps)
 {
 	unsigned long behind, lead;
 
 	if (!pages[0])
 		return 0;
-	behind = page_to_pfn(pages[0]) % VMAP_PMD_PAGES;
-	lead = behind ? VMAP_PMD_PAGES - behind : 0;
+	behind = page_to_pfn(pages[0]) % leaf;
+	lead = behind ? leaf - behind : 0;
 	if (behind && !(steps & VMAP_PHASE))
 		return 0;
-	if (nr < lead + VMAP_PMD_PAGES || pages[lead] != pages[0] + lead)
+	if (nr < lead + leaf || pages[lead] != pages[0] + lead)
 		return 0;
-	lead += VMAP_PMD_PAGES - 1;
+	lead += leaf - 1;
 	if (pages[lead] != pages[0] + lead)
 		return 0;
 
-	return PMD_SIZE + behind * PAGE_SIZE;
+	return (leaf + behind) * PAGE_SIZE;
 }
 
 /**
@@ -363,9 +363,9 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 	unsigned long align = 0;
 	struct vm_struct *area;
 
-	/* What is smaller comes from the cache, which knows no alignment. */
 	if (size >= PMD_SIZE && vmap_may_be_huge(steps, prot))
-		align = vmap_area_align(pages, size >> PAGE_SHIFT, steps);
+		align = vmap_area_align(pages, size >> PAGE_SHIFT, VMAP_PMD_PAGES,
+					steps);
 	if (align) {
 		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
