@@ -151,7 +151,7 @@ def again(
         )
     program = _program(_bench(cache, source, manifests, jobs))
     with stage(f"{manifest.speedup} on {source.release}, {kept.name}", say, tally) as one:
-        found = _ended([program, kept], _INPUT_S)
+        found = give(program, kept)
         one.text = "not wrong"
         one.problem = found.problem
 
@@ -187,6 +187,11 @@ def fuzz(program: Path, folder: Path, length: Length) -> Found:
         ],
         length.seconds + _BUILD_SLACK_S if length.seconds else None,
     )
+
+
+def give(program: Path, kept: Path) -> Found:
+    """Give a fuzzer's program one input that was kept."""
+    return _ended([program, kept], _INPUT_S)
 
 
 def _ended(argv: list[str | Path], limit_s: float | None) -> Found:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // An area may begin at an offset behind its alignment. The search for address
-// space makes and tests addresses in three functions, by macros that take powers
+// space makes and tests addresses in four functions, by macros that take powers
 // of two; wherever these stand in them, ours take their place.
 
 @start@
@@ -27,9 +27,10 @@ expression align;
  }
 
 @placed@
+identifier fn = {alloc_vmap_area, node_pool_del_va};
 expression addr, align;
 @@
- alloc_vmap_area(...)
+ fn(...)
  {
 	<...
 -	IS_ALIGNED(addr, align)

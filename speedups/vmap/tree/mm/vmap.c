@@ -321,37 +321,28 @@ static bool vmap_may_be_huge(unsigned int steps, pgprot_t prot)
 }
 
 /*
-/* Whether @pages begin with a run of @nr, as far as both its ends tell. */
-static bool vmap_like_run(struct page **pages, unsigned long nr)
-{
-	return pages[nr - 1] == pages[0] + (nr - 1);
-}
-
-/*
- * With which alignment an area for @pages can have large leafs, if they begin
- * with a run that has room for one; else 0. Looks at the ends of the first
- * would-be leaf only, since the walk will look at all, and may say no.
+ * With which alignment an area for @nr pages can have leafs of @leaf pages, if
+ * they begin with a run that has room for one; else 0. Looks at both ends of the
+ * first would-be block only, since the walk will look at all, and may say no.
  */
 static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
-				     unsigned int steps)
+				     unsigned long leaf, unsigned int steps)
 {
-	const unsigned long group = BIT(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT);
-	unsigned long first, behind, lead;
+	unsigned long behind, lead;
 
 	if (!pages[0])
 		return 0;
-	first = page_to_pfn(pages[0]);
-	behind = first % VMAP_PMD_PAGES;
-	lead = behind ? VMAP_PMD_PAGES - behind : 0;
-	if ((!behind || (steps & VMAP_PHASE)) && nr >= lead + VMAP_PMD_PAGES &&
-	    vmap_like_run(pages, lead + 1) &&
-	    vmap_like_run(pages, lead + VMAP_PMD_PAGES))
-		return PMD_SIZE + behind * PAGE_SIZE;
-	if (group > 1 && nr >= group && IS_ALIGNED(first, group) &&
-	    vmap_like_run(pages, group))
-		return BIT(ARCH_VMAP_GROUP_SHIFT);
+	behind = page_to_pfn(pages[0]) % leaf;
+	lead = behind ? leaf - behind : 0;
+	if (behind && !(steps & VMAP_PHASE))
+		return 0;
+	if (nr < lead + leaf || pages[lead] != pages[0] + lead)
+		return 0;
+	lead += leaf - 1;
+	if (pages[lead] != pages[0] + lead)
+		return 0;
 
-	return 0;
+	return (leaf + behind) * PAGE_SIZE;
 }
 
 /**
@@ -373,15 +364,17 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 				pgprot_t prot, struct page **pages,
 				const void *caller)
 {
-	const unsigned long least = BIT(ARCH_VMAP_GROUP_SHIFT > PAGE_SHIFT ?
-					ARCH_VMAP_GROUP_SHIFT : PMD_SHIFT);
+	const unsigned long group = BIT(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT);
 	unsigned int steps = vmap_steps();
 	unsigned long align = 0;
 	struct vm_struct *area;
 
-	/* Others come from the cache as ever, for which any address will do. */
-	if (size >= least && vmap_may_be_huge(steps, prot))
-		align = vmap_area_align(pages, size >> PAGE_SHIFT, steps);
+	if (size >= PMD_SIZE && vmap_may_be_huge(steps, prot))
+		align = vmap_area_align(pages, size >> PAGE_SHIFT, VMAP_PMD_PAGES,
+					steps);
+	if (!align && group > 1 && size >= group * PAGE_SIZE &&
+	    vmap_may_be_huge(steps, prot))
+		align = vmap_area_align(pages, size >> PAGE_SHIFT, group, steps);
 	if (align) {
 		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,

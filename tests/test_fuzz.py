@@ -1,0 +1,187 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Fuzzers: what is made of what libFuzzer says, and one that has to find its way by coverage."""
+
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from mmbatch import checkout, fuzz, hostedbuild, packages
+from mmbatch.cache import Cache, default_root, temporary_dir
+from mmbatch.check import Tally
+from mmbatch.commands import check as verb
+from mmbatch.errors import ExitCode, MmbatchError
+from mmbatch.fuzz import Found, Length
+from mmbatch.kernels import SERIES, Source, find_cached
+from mmbatch.manifest import load
+
+SPLICE = """
+speedup = "toys"
+title = "Toys"
+[hosted]
+own = ["toys.c"]
+entries = ["toys_open"]
+fuzz = true
+"""
+
+PATCHED = """
+int toys_open(const unsigned char *lock, unsigned long size);
+int toys_open(const unsigned char *lock, unsigned long size)
+{
+	if (size < 4 || lock[0] != 'b')
+		return 0;
+	if (lock[1] != 'a')
+		return 0;
+	if (lock[2] != 't')
+		return 0;
+	if (lock[3] == '!')
+		*(volatile int *)8 = 0;
+	return lock[3] == 'h';
+}
+"""
+
+BENCH = """
+#include <linux/kernel.h>
+#include "hosted.h"
+
+int toys_open(const unsigned char *lock, unsigned long size);
+HOSTED_ENTRY(toys_open);
+
+static int toys_fuzz(const unsigned char *data, unsigned long size, struct hosted_check *check)
+{
+	if (!HOSTED_CALL(toys_open, HOSTED_PATCHED, data, size))
+		return 0;
+	hosted_format(check->text, sizeof(check->text), "%lu bytes open it", size);
+	return -1;
+}
+
+const struct hosted_bench hosted_bench = { .speedup = "toys", .fuzz = toys_fuzz };
+"""
+
+
+def script(folder: Path, text: str) -> Path:
+    path = folder / "program"
+    path.write_text(f"#!/bin/sh\necho \"$@\" > '{folder}/asked'\n{text}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def test_inputs_are_counted_and_kept_in_a_folder(tmp_path: Path) -> None:
+    program = script(tmp_path, "echo 'stat::number_of_executed_units: 1234' >&2")
+    assert fuzz.fuzz(program, tmp_path / "toys", Length(5, 70, 3)) == Found(1234, None, None)
+    asked = (tmp_path / "asked").read_text().split()
+    assert {"-max_total_time=5", "-runs=70", "-seed=3"} <= set(asked)
+    assert asked[-1] == str(tmp_path / "toys" / "corpus")
+    assert (tmp_path / "toys" / "corpus").is_dir()
+    assert f"-artifact_prefix={tmp_path}/toys/found/" in asked
+
+
+def test_any_number_is_said_as_libfuzzer_says_it(tmp_path: Path) -> None:
+    fuzz.fuzz(script(tmp_path, "true"), tmp_path, Length(5))
+    assert "-runs=-1" in (tmp_path / "asked").read_text().split()
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("hosted: entry of page 3: 0x1 and not 0x2", "entry of page 3: 0x1 and not 0x2"),
+        ("==1== libFuzzer: timeout", "the fuzzer ended with 77"),
+    ],
+)
+def test_what_was_wrong_is_told_with_its_input(tmp_path: Path, said: str, problem: str) -> None:
+    lines = f"{said}\nartifact_prefix='x'; Test unit written to /found/crash-1\n"
+    lines += "stat::number_of_executed_units: 9"
+    program = script(tmp_path, f"echo '{lines}' >&2; exit 77")
+    assert fuzz.fuzz(program, tmp_path, Length(5)) == Found(9, problem, Path("/found/crash-1"))
+
+
+def toys_manifest(*, fuzzed: bool) -> Any:
+    return SimpleNamespace(speedup="toys", hosted=SimpleNamespace(fuzz=fuzzed), room=Path())
+
+
+def test_what_has_no_fuzzer_is_passed_over(tmp_path: Path) -> None:
+    source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
+    tally = Tally()
+    cache = Cache(tmp_path / "cache")
+    manifests = [toys_manifest(fuzzed=False)]
+    fuzz.run(cache, source, manifests, 1, print, tally, Length(1), mutants=True)
+    assert tally == Tally()
+    with pytest.raises(MmbatchError) as caught:
+        fuzz.again(cache, source, manifests, 1, print, tally, tmp_path)
+    assert caught.value.code == ExitCode.USAGE
+
+
+def test_without_clang_it_is_skipped_and_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "missing", lambda names: ["libclang-rt-dev"])
+    source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
+    tally = Tally()
+    manifests = [toys_manifest(fuzzed=True)]
+    fuzz.run(Cache(tmp_path / "cache"), source, manifests, 1, print, tally, Length(1), mutants=True)
+    assert "apt-get install" in tally.skipped[0]
+    assert "clang libclang-rt-dev" in tally.skipped[0]
+    with pytest.raises(MmbatchError) as caught:
+        fuzz.ensure(print, install=False)
+    assert "give --install" in caught.value.todo
+
+
+@pytest.mark.parametrize("wrong", ["0", "10", "x", "5d", "-1s", ""])
+def test_a_duration_has_to_be_one(wrong: str) -> None:
+    result = CliRunner().invoke(verb.command, ["--fuzz", wrong, "--fuzz-input", "/nowhere"])
+    assert result.exit_code != 0
+    assert ("is no duration" in result.output) == (wrong != "10")
+
+
+@pytest.fixture(scope="module")
+def lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The fuzzer of a lock that opens for "bath", and dies of "bat!"."""
+    lacks = [name for name in ("gcc", "make", "clang", "objcopy") if shutil.which(name) is None]
+    root = default_root(os.environ)
+    cache = Cache(root) if root.is_dir() else None
+    sources = [find_cached(cache, series) for series in SERIES] if cache else []
+    source = next((one for one in sources if one is not None), None)
+    if lacks or cache is None or source is None:
+        pytest.skip(f"lacks {', '.join(lacks) or 'a kernel in the cache'}")
+    room = tmp_path_factory.mktemp("rooms") / "toys"
+    (room / "splice").mkdir(parents=True)
+    (room / "splice" / "splice.toml").write_text(SPLICE)
+    (room / "bench.c").write_text(BENCH)
+    (room / "toys.c").write_text(PATCHED)
+    manifest, jobs = load(room), os.cpu_count() or 1
+    objects = hostedbuild.objects(cache, source, manifest, checkout.HOSTED, (), jobs, print)
+    with temporary_dir(cache.builds, "lock") as work:
+        yield hostedbuild.link(
+            *(work, objects, source.path, manifest, checkout.HOSTED, jobs, room / "log"), fuzz=True
+        )
+
+
+@pytest.mark.kernel
+def test_coverage_leads_to_what_chance_would_not_find(lock: Path, tmp_path: Path) -> None:
+    found = fuzz.fuzz(lock, tmp_path, Length(60, seed=1))
+    assert found.problem is not None
+    assert found.inputs < 256**3
+    assert found.kept is not None
+    word = found.kept.read_bytes()[:4]
+    assert word in (b"bath", b"bat!")
+    assert ("open it" in found.problem) == (word == b"bath")
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(
+    ("word", "problem"),
+    [("bath", "4 bytes open it"), ("bat!", "signal 11"), ("bats", None)],
+)
+def test_an_input_does_the_same_again(
+    lock: Path, tmp_path: Path, word: str, problem: str | None
+) -> None:
+    (tmp_path / "input").write_text(word)
+    found = fuzz.give(lock, tmp_path / "input")
+    assert (found.problem or "").startswith(problem or "")
+    assert (found.problem is None) == (problem is None)
