@@ -172,7 +172,7 @@ static void vmap_bench_settle(void)
 
 	vm_unmap_aliases();
 	cond_resched();
-	while (jiffies == tick)
+	while (time_before_eq(jiffies, tick))
 		cpu_relax();
 }
 
