@@ -14,6 +14,7 @@
 
 #define PAGES		900UL	/* in two tables of PTEs */
 #define MOST_AREAS	1000
+#define MOST_SIZE	BIT(46)
 
 static void vmap_fill_low(struct vmap_room *room)
 {
@@ -257,7 +258,8 @@ void vmap_kunit_no_space(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, hole);
 	start = (unsigned long)hole->addr;
 	end = start + 2 * PMD_SIZE;
-	nr = vmap_exhaust(areas, 0, rounddown_pow_of_two(VMALLOC_END - VMALLOC_START));
+	vm_unmap_aliases();
+	nr = vmap_exhaust(areas, 0, MOST_SIZE);
 	free_vm_area(hole);
 	plugs[0] = vmap_area_within(PAGE_SIZE, PAGE_SIZE, VM_MAP | VM_NO_GUARD,
 				    start, start + PAGE_SIZE);
