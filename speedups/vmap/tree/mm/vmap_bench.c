@@ -9,7 +9,10 @@
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/ioport.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/processor.h>
+#include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
@@ -162,6 +165,17 @@ static const char *const vmap_variants[][2] = {
 	{ "base", "base" }, { "control", "base" }, { "runs", "runs" }, { "auto", "auto" },
 };
 
+/* Begin just behind a tick, so that no measurement has one more than others. */
+static void vmap_bench_settle(void)
+{
+	unsigned long tick = jiffies;
+
+	vm_unmap_aliases();
+	cond_resched();
+	while (time_before_eq(jiffies, tick))
+		cpu_relax();
+}
+
 static int vmap_bench_case(const struct vmap_bench *bench, const struct vmap_case *one)
 {
 	unsigned long items = one->pages ?: bench->nr_blocks * BLOCK_PAGES;
@@ -173,7 +187,7 @@ static int vmap_bench_case(const struct vmap_bench *bench, const struct vmap_cas
 	for (round = 0; round <= vmap_bench_rounds; round++) {
 		for (i = 0; i < ARRAY_SIZE(vmap_variants); i++) {
 			vmap_set_method(vmap_variants[i][1]);
-			vm_unmap_aliases();
+			vmap_bench_settle();
 			err = one->measure(bench, &took);
 			if (err)
 				return err;
@@ -183,7 +197,6 @@ static int vmap_bench_case(const struct vmap_bench *bench, const struct vmap_cas
 				vmap_variants[i][0], took.map, items);
 			pr_info("case=%s-unmap method=%s ns=%llu items=%lu\n", one->name,
 				vmap_variants[i][0], took.unmap, items);
-			cond_resched();
 		}
 	}
 

@@ -140,7 +140,7 @@ static const struct vmap_shape vmap_shapes[] = {
 	{ "reversed", 1024, reversed },
 	{ "each doubled", 1024, doubled },
 	{ "twice", 1024, twice, 2 },
-	{ "two swapped", 1024, swapped, 1 },
+	{ "two swapped", 1024, swapped },
 	{ "halves exchanged", 512, halves },
 	{ "adjacent halves", 512, joined },
 	{ "from an odd page", 600, odd },

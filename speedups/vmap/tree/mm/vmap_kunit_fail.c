@@ -14,6 +14,7 @@
 
 #define PAGES		900UL	/* in two tables of PTEs */
 #define MOST_AREAS	1000
+#define MOST_SIZE	BIT(46)
 
 static void vmap_fill_low(struct vmap_room *room)
 {
@@ -213,14 +214,11 @@ void vmap_kunit_no_table(struct kunit *test)
 #endif
 
 /* Take all address space in which a PMD leaf could be. */
-static unsigned int vmap_exhaust(struct vm_struct **areas)
+static unsigned int vmap_exhaust(struct vm_struct **areas, unsigned int nr, unsigned long size)
 {
-	unsigned long size = rounddown_pow_of_two(VMALLOC_END - VMALLOC_START);
-	unsigned int nr = 0;
-
 	for (; size >= PMD_SIZE; size /= 2) {
 		while (nr < MOST_AREAS) {
-			areas[nr] = vmap_area_within(size, PMD_SIZE, VM_MAP | VM_NO_GUARD,
+			areas[nr] = vmap_area_within(size, PMD_SIZE, VM_MAP,
 						     VMALLOC_START, VMALLOC_END);
 			if (!areas[nr])
 				break;
@@ -260,12 +258,15 @@ void vmap_kunit_no_space(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, hole);
 	start = (unsigned long)hole->addr;
 	end = start + 2 * PMD_SIZE;
-	nr = vmap_exhaust(areas);
+	vm_unmap_aliases();
+	nr = vmap_exhaust(areas, 0, MOST_SIZE);
 	free_vm_area(hole);
 	plugs[0] = vmap_area_within(PAGE_SIZE, PAGE_SIZE, VM_MAP | VM_NO_GUARD,
 				    start, start + PAGE_SIZE);
 	plugs[1] = vmap_area_within(PAGE_SIZE, PAGE_SIZE, VM_MAP | VM_NO_GUARD,
 				    end - PAGE_SIZE, end);
+	/* What was freed lately may have come back. */
+	nr = vmap_exhaust(areas, nr, PMD_SIZE);
 	addr = vmap(room->pages, want.nr, VM_MAP, PAGE_KERNEL);
 
 	/* Others want address space too. */

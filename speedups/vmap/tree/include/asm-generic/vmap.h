@@ -55,14 +55,20 @@ static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)
 }
 #endif
 
-/* arch_vmap_none8() does so for eight entries in memory; not used when it says no. */
+/* The same for eight in memory, where that is faster; else it never says so. */
 #ifndef arch_vmap_none8
-#define arch_vmap_none8(ptep)	false
+static __always_inline bool arch_vmap_none8(const pte_t *ptep)
+{
+	return false;
+}
 #endif
 
-/* arch_vmap_follow8() tells whether eight pages follow each other, in the same way. */
+/* Whether eight pages follow each other, from @page on; it may never say so. */
 #ifndef arch_vmap_follow8
-#define arch_vmap_follow8(pages, page)	false
+static __always_inline bool arch_vmap_follow8(struct page **pages, struct page *page)
+{
+	return false;
+}
 #endif
 
 #endif /* _ASM_GENERIC_VMAP_H */

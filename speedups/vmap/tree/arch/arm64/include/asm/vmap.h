@@ -117,6 +117,7 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 					       unsigned int max_shift)
 {
 	unsigned long head = -(addr >> PAGE_SHIFT) % CONT_PTES, body = 0;
+	const unsigned int group = ARCH_VMAP_GROUP_SHIFT;
 	u64 val = pte_val(pte);
 
 	if (unlikely(!arch_vmap_plain(pte, nr))) {
@@ -124,7 +125,7 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 		return;
 	}
 
-	if (ARCH_VMAP_GROUP_SHIFT > PAGE_SHIFT && max_shift >= ARCH_VMAP_GROUP_SHIFT &&
+	if (group > PAGE_SHIFT && max_shift >= group &&
 	    nr >= head + CONT_PTES && IS_ALIGNED(pte_pfn(pte) + head, CONT_PTES))
 		body = ALIGN_DOWN(nr - head, CONT_PTES);
 	else
