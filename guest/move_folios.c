@@ -44,9 +44,12 @@ static void die(const char *what)
 	exit(1);
 }
 
+/* Another one each time: memory that others filled must not pass for a copy. */
+static uint64_t seed;
+
 static uint64_t pattern(unsigned long i)
 {
-	return (i + 1) * 0x9e3779b97f4a7c15ULL;
+	return (i + seed) * 0x9e3779b97f4a7c15ULL;
 }
 
 static void allocate_on(unsigned long node)
@@ -226,6 +229,7 @@ int main(int argc, char **argv)
 	bytes = strtoul(argv[2], NULL, 0) << 20;
 	folio_bytes = strtoul(argv[3], NULL, 0) << 10;
 	folios = bytes / folio_bytes;
+	seed = now_ns();
 	stay_on_cpu(0);
 	make(argv[1], strtoul(argv[4], NULL, 0));
 	look("filled");

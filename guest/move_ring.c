@@ -44,14 +44,15 @@ static unsigned long move(aio_context_t ring, int node)
 	}
 }
 
-static void submit(aio_context_t ring, int fd)
+/* Each round's events have names of their own: those of another must not pass. */
+static void submit(aio_context_t ring, int fd, uint64_t first)
 {
 	unsigned long i;
 
 	memset(found, 0, sizeof(found));
 	for (i = 0; i < READS; i++) {
 		iocbs[i] = (struct iocb){
-			.aio_data = i,
+			.aio_data = first + i,
 			.aio_lio_opcode = IOCB_CMD_PREAD,
 			.aio_fildes = fd,
 			.aio_buf = (uintptr_t)(found + 64 * i),
@@ -64,7 +65,7 @@ static void submit(aio_context_t ring, int fd)
 		die("io_submit");
 }
 
-static void collect(aio_context_t ring)
+static void collect(aio_context_t ring, uint64_t first)
 {
 	static char seen[READS];
 	unsigned long i;
@@ -73,7 +74,7 @@ static void collect(aio_context_t ring)
 	if (syscall(SYS_io_getevents, ring, (long)READS, (long)READS, events, NULL) != READS)
 		die("io_getevents");
 	for (i = 0; i < READS; i++) {
-		uint64_t which = events[i].data;
+		uint64_t which = events[i].data - first;
 
 		if (which >= READS || seen[which] || events[i].res != 64) {
 			fprintf(stderr, "event %lu is not what a read told\n", i);
@@ -105,9 +106,9 @@ int main(int argc, char **argv)
 		die("io_setup");
 
 	for (i = 0; i < rounds; i++) {
-		submit(ring, fd);
+		submit(ring, fd, i * READS);
 		moved += move(ring, atoi(argv[3 + i % 2]));
-		collect(ring);
+		collect(ring, i * READS);
 	}
 	printf("%lu\n", moved);
 	if (moved < rounds) {
