@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mmbatch import compare
-from mmbatch.compare import CaseGroup, Entry
+from mmbatch.compare import CaseGroup, Entry, Losses
 from mmbatch.feels import who_feels
 from mmbatch.lines import COLUMNS, caveats, closing, duration, head, sentence
 from mmbatch.record import Control, Limit, Record, Row
@@ -65,14 +65,8 @@ def report(runs: Sequence[Stored], rooms: Path) -> str:
     for run in runs:
         lines += _run(run)
     lines += ["Rows that lose", ""]
-    losses = compare.losses(groups)
-    for loss in losses:
-        row = loss.row
-        lines += paragraph(
-            f"{loss.run.label}  {row.speedup} {row.case}: {row.variant} {loss.words}."
-        )
-    if not losses:
-        lines.append("None is shown to.")
+    losses = compare.by_variant(compare.losses(groups))
+    lines += [line for one in losses for line in _losses(one)] or ["None is shown to."]
     for section in groups:
         lines += ["", section.speedup, "-" * len(section.speedup)]
         for words in who_feels(rooms / section.speedup):
@@ -128,6 +122,17 @@ def _run(run: Stored) -> Iterator[str]:
     yield from paragraph(f"  {run.raw}")
     yield from command(record.command)
     yield ""
+
+
+def _losses(losses: Losses) -> Iterator[str]:
+    first = losses.each[0]
+    if not losses.few:
+        what = f"{first.row.speedup} {first.row.variant} {losses.words}"
+        yield from paragraph(f"{first.run.label}  {what}: {losses.cases}.")
+        return
+    for loss in losses.each:
+        what = f"{loss.row.speedup} {loss.row.case}: {loss.row.variant} {loss.words}"
+        yield from paragraph(f"{loss.run.label}  {what}.")
 
 
 def _case(speedup: str, case: CaseGroup) -> Iterator[str]:
