@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from mmbatch import compare
+from mmbatch import ascii, compare
+from mmbatch.ascii import ascii_only
 from mmbatch.compare import CaseGroup, Entry, Losses
 from mmbatch.feels import who_feels
 from mmbatch.lines import COLUMNS, caveats, closing, duration, head, sentence
@@ -83,27 +83,8 @@ def report(runs: Sequence[Stored], rooms: Path) -> str:
 
 
 def command(text: str) -> list[str]:
-    """A command in lines of at most 72 columns, each a word or more, ready to be pasted.
-
-    A single word that is longer stands on a line of its own.
-    """
-    lines = ["$"]
-    try:
-        words = [shlex.quote(word) for word in shlex.split(text)]
-    except ValueError:
-        words = text.split()
-    for word in map(ascii_only, words):
-        if len(lines[-1]) + 1 + len(word) + 2 > WIDTH and lines[-1] != "$":
-            lines[-1] += " \\"
-            lines.append("     " + word)
-        else:
-            lines[-1] += " " + word
-    return lines
-
-
-def ascii_only(text: str) -> str:
-    """Printable ASCII on one line: anything else, control characters too, is a question mark."""
-    return "".join(one if " " <= one <= "~" else "?" for one in " ".join(text.split()))
+    """A command in lines of at most 72 columns, ready to be pasted; see `ascii.command`."""
+    return ascii.command(text, WIDTH)
 
 
 def paragraph(text: str, indent: str = "  ") -> list[str]:
