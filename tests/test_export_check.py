@@ -157,3 +157,22 @@ def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
     assert any("address spaces" in line or "noderef" in line for line in found[3])
     assert found == [built.complaints for built in bisection.steps(series, [])]  # from memory
     assert not (source.path / "lib/toys.c").exists()
+
+
+@pytest.mark.parametrize(
+    ("speedup", "lacks", "has"),
+    [
+        ("streaming_copy", "arch/x86/include/asm/movnti.h", "include/linux/streaming_copy.h"),
+        ("zone_device", "mm/zone_device.c", "mm/zone_device_method.c"),
+        ("folio_copy", "mm/folio_copy.c", "arch/x86/lib/copy_pages_64.S"),
+    ],
+)
+def test_checks_run_from_the_patch_on_that_brings_all_they_need(
+    tmp_path: Path, speedup: str, lacks: str, has: str
+) -> None:
+    manifest = load(checkout.SPEEDUPS / speedup)
+    for number, name in enumerate((lacks, has)):
+        assert exportcheck.is_checkable(tmp_path, manifest) is False, number
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    assert exportcheck.is_checkable(tmp_path, manifest)

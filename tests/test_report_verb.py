@@ -212,6 +212,30 @@ def test_page_holds_every_fact(runs: list[Stored]) -> None:
         assert paragraph in words
 
 
+def test_many_losses_of_one_variant_are_one_line_with_each_case(runs: list[Stored]) -> None:
+    def rows(count: int) -> list[str]:
+        row = next(row for row in runs[1].record.rows if compare.lost(row))
+        more = [dataclasses.replace(row, case=f"case-{number}") for number in range(count)]
+        losses = [compare.Loss(runs[1], one, 1.5 + at, "base") for at, one in enumerate(more)]
+        (group,) = compare.by_variant(losses)
+        return [str(group.few), group.words, group.cases]
+
+    assert rows(3)[0] == "True"
+    assert rows(4) == [
+        "False",
+        "in 4 cases takes 1.50 to 4.50 times what base takes",
+        "case-3 4.50, case-2 3.50, case-1 2.50, case-0 1.50",
+    ]
+
+
+def test_many_cases_are_counted_and_folded(
+    runs: list[Stored], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "<summary>all" not in page.render(runs, checkout.SPEEDUPS)
+    monkeypatch.setattr(page, "_GLANCE", 1)
+    assert "<summary>all 2 cases</summary>" in page.render(runs, checkout.SPEEDUPS)
+
+
 def test_losing_rows_are_drawn_as_strongly_as_winning_ones(runs: list[Stored]) -> None:
     html = page.render(runs, checkout.SPEEDUPS)
     rules = dict(re.findall(r"^svg ([^{]+?) \{ (.*) \}$", html, re.M))
@@ -219,8 +243,9 @@ def test_losing_rows_are_drawn_as_strongly_as_winning_ones(runs: list[Stored]) -
         won, lost = rules[mark.format("won")], rules[mark.format("lost")]
         assert won.replace("--won", "--lost") == lost
     glance = html[html.index("At a glance") : html.index("Rows that lose")]
-    assert glance.count('class="lost"') == 1  # auto in small-hot of B
-    assert glance.count('class="won"') == 2  # auto in fsdax of both
+    assert glance.count('<td class="lost"') == 1  # auto in small-hot of B
+    assert glance.count('<td class="won"') == 2  # auto in fsdax of both
+    assert '<span class="won">1 faster</span>; <span class="lost">1 slower</span>' in glance
 
 
 def test_plot_puts_things_where_they_belong(runs: list[Stored]) -> None:

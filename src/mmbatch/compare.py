@@ -12,6 +12,7 @@ from mmbatch.statistics import NOISE, Verdict
 from mmbatch.stored import Stored
 
 COPY = "copy"
+_FEW = 3
 _LOST = (Verdict.SLOWER, Verdict.MORE)
 _WON = (Verdict.FASTER, Verdict.FEWER)
 
@@ -59,7 +60,44 @@ class Loss:
 
     run: Stored
     row: Row
-    words: str
+    factor: float
+    than: str
+    interval: tuple[float, float] | None = None
+
+    @property
+    def words(self) -> str:
+        """How much it loses by, in a few words."""
+        text = f"takes {self.factor:.2f} times what {self.than} takes"
+        return (
+            f"{text} ({self.interval[0]:.2f} to {self.interval[1]:.2f})" if self.interval else text
+        )
+
+
+@dataclass(frozen=True)
+class Losses:
+    """What one variant of a speed-up loses against the same in one run; never empty."""
+
+    each: tuple[Loss, ...]
+
+    @property
+    def few(self) -> bool:
+        """Whether each of them is told by itself."""
+        return len(self.each) <= _FEW
+
+    @property
+    def words(self) -> str:
+        """All of them in a few words."""
+        factors = [loss.factor for loss in self.each]
+        return (
+            f"in {len(self.each)} cases takes {min(factors):.2f} to {max(factors):.2f} times "
+            f"what {self.each[0].than} takes"
+        )
+
+    @property
+    def cases(self) -> str:
+        """Each case and its factor, the worst first."""
+        worst = sorted(self.each, key=lambda loss: -loss.factor)
+        return ", ".join(f"{loss.row.case} {loss.factor:.2f}" for loss in worst)
 
 
 def sections(runs: Sequence[Stored]) -> list[Section]:
@@ -85,6 +123,15 @@ def losses(groups: Sequence[Section]) -> list[Loss]:
         *(loss for entry in entries for loss in _against_base(entry)),
         *(loss for entry in entries for loss in _against_copy(entry)),
     ]
+
+
+def by_variant(found: Sequence[Loss]) -> list[Losses]:
+    """Put together what one variant loses, in the order in which variants first appear."""
+    groups: dict[tuple[str, str, str, str], list[Loss]] = {}
+    for loss in found:
+        key = (loss.than, loss.run.label, loss.row.speedup, loss.row.variant)
+        groups.setdefault(key, []).append(loss)
+    return [Losses(tuple(each)) for each in groups.values()]
 
 
 def lost(row: Row) -> bool:
@@ -123,14 +170,12 @@ def _entries(run: Stored) -> Iterator[Entry]:
 def _against_base(entry: Entry) -> Iterator[Loss]:
     for row in entry.rows:
         if lost(row) and row.ratio:
-            times = f"takes {1 / row.ratio.median:.2f} times what base takes"
-            interval = row.ratio.ci95
-            if interval:
-                times += f" ({1 / interval[1]:.2f} to {1 / interval[0]:.2f})"
-            yield Loss(entry.run, row, times)
+            ci95 = row.ratio.ci95
+            interval = (1 / ci95[1], 1 / ci95[0]) if ci95 else None
+            yield Loss(entry.run, row, 1 / row.ratio.median, "base", interval)
 
 
 def _against_copy(entry: Entry) -> Iterator[Loss]:
     for row, factor in slower_than_copy(entry):
         if not lost(row):
-            yield Loss(entry.run, row, f"takes {factor:.2f} times what the plain copy takes")
+            yield Loss(entry.run, row, factor, "the plain copy")

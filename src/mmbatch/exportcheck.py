@@ -24,6 +24,7 @@ from mmbatch.splice import Spliced
 _TIMEOUT_S = 1800
 _PLACE = re.compile(r"^(?:\S*?/)?((?:arch|include|init|kernel|lib|mm)/[^\s:]+):[\d:]* ")
 _SOURCES = (".c", ".S")
+_LOOKED_FOR = re.compile(r'__has_include\("([^"]+)"\)')
 _ALWAYS = ("kernel/softirq.o",)
 _KUNIT = "CONFIG_KUNIT=y\n"
 # sparse 0.6.4 does not know a word that kernels from 7.2 on use, whose build goes without it then,
@@ -147,14 +148,23 @@ class Bisection:
     ) -> list[str] | None:
         """Run the plain checks of a patch's speed-up in a tree, where there is what they need."""
         own = [one for one in manifests if one.speedup == step.applied.speedup]
-        if not own or own[0].hosted is None:
-            return None
-        sources = [(tree / name).with_suffix("") for name in own[0].hosted.added]
-        if not all(any(path.with_suffix(end).exists() for end in _SOURCES) for path in sources):
+        if not own or not is_checkable(tree, own[0]):
             return None
         digest = hashlib.sha256("".join(diffs).encode(errors="surrogateescape")).hexdigest()[:12]
         spliced = Spliced(tree, f"{self._source.ident}-{digest}", ())
         return check.plain(self._cache, self._source, spliced, own[0], self._jobs)
+
+
+def is_checkable(tree: Path, manifest: Manifest) -> bool:
+    """Tell whether a tree has what a speed-up's checks run: added objects, and new headers."""
+    if manifest.hosted is None:
+        return False
+    sources = [tree / name for name in manifest.hosted.added]
+    rooms = [(manifest.room / name).read_text(encoding="utf-8") for name in manifest.hosted.own]
+    headers = [tree / "include" / name for text in rooms for name in _LOOKED_FOR.findall(text)]
+    return all(path.exists() for path in headers) and all(
+        any(path.with_suffix(end).exists() for end in _SOURCES) for path in sources
+    )
 
 
 def _first_goals(series: Series, manifests: Sequence[Manifest]) -> set[str]:

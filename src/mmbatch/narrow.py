@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from mmbatch import compare
-from mmbatch.compare import CaseGroup, Entry
+from mmbatch import ascii, compare
+from mmbatch.ascii import ascii_only
+from mmbatch.compare import CaseGroup, Entry, Losses
 from mmbatch.feels import who_feels
 from mmbatch.lines import COLUMNS, caveats, closing, duration, head, sentence
 from mmbatch.record import Control, Limit, Record, Row
@@ -65,14 +65,8 @@ def report(runs: Sequence[Stored], rooms: Path) -> str:
     for run in runs:
         lines += _run(run)
     lines += ["Rows that lose", ""]
-    losses = compare.losses(groups)
-    for loss in losses:
-        row = loss.row
-        lines += paragraph(
-            f"{loss.run.label}  {row.speedup} {row.case}: {row.variant} {loss.words}."
-        )
-    if not losses:
-        lines.append("None is shown to.")
+    losses = compare.by_variant(compare.losses(groups))
+    lines += [line for one in losses for line in _losses(one)] or ["None is shown to."]
     for section in groups:
         lines += ["", section.speedup, "-" * len(section.speedup)]
         for words in who_feels(rooms / section.speedup):
@@ -89,27 +83,8 @@ def report(runs: Sequence[Stored], rooms: Path) -> str:
 
 
 def command(text: str) -> list[str]:
-    """A command in lines of at most 72 columns, each a word or more, ready to be pasted.
-
-    A single word that is longer stands on a line of its own.
-    """
-    lines = ["$"]
-    try:
-        words = [shlex.quote(word) for word in shlex.split(text)]
-    except ValueError:
-        words = text.split()
-    for word in map(ascii_only, words):
-        if len(lines[-1]) + 1 + len(word) + 2 > WIDTH and lines[-1] != "$":
-            lines[-1] += " \\"
-            lines.append("     " + word)
-        else:
-            lines[-1] += " " + word
-    return lines
-
-
-def ascii_only(text: str) -> str:
-    """Printable ASCII on one line: anything else, control characters too, is a question mark."""
-    return "".join(one if " " <= one <= "~" else "?" for one in " ".join(text.split()))
+    """A command in lines of at most 72 columns, ready to be pasted; see `ascii.command`."""
+    return ascii.command(text, WIDTH)
 
 
 def paragraph(text: str, indent: str = "  ") -> list[str]:
@@ -128,6 +103,17 @@ def _run(run: Stored) -> Iterator[str]:
     yield from paragraph(f"  {run.raw}")
     yield from command(record.command)
     yield ""
+
+
+def _losses(losses: Losses) -> Iterator[str]:
+    first = losses.each[0]
+    if not losses.few:
+        what = f"{first.row.speedup} {first.row.variant} {losses.words}"
+        yield from paragraph(f"{first.run.label}  {what}: {losses.cases}.")
+        return
+    for loss in losses.each:
+        what = f"{loss.row.speedup} {loss.row.case}: {loss.row.variant} {loss.words}"
+        yield from paragraph(f"{loss.run.label}  {what}.")
 
 
 def _case(speedup: str, case: CaseGroup) -> Iterator[str]:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,7 @@ from mmbatch.record import Row
 from mmbatch.stored import Raw, Stored
 
 _TEMPLATE = "page.html"
+_GLANCE = 30
 _SHAPES = {
     "won": "M-6 5 L0 -6 L6 5 Z",
     "lost": "M-6 -5 L0 6 L6 -5 Z",
@@ -50,6 +52,18 @@ class _Section:
     speedup: str
     who: tuple[str, ...]
     cases: tuple[_Case, ...]
+    runs: tuple[Stored, ...]
+
+    @property
+    def long(self) -> bool:
+        """Whether a table of all cases is too long to be seen at a glance."""
+        return len(self.cases) > _GLANCE
+
+    def counts(self, run: Stored) -> list[tuple[str, str]]:
+        """Return how often each verdict came out for users in a run, and its class."""
+        rows = [case.chosen[run.label] for case in self.cases if run.label in case.chosen]
+        numbers = Counter((str(row.verdict), _tone(row)) for row in rows)
+        return [(f"{number} {word}", tone) for (word, tone), number in numbers.most_common()]
 
 
 def render(runs: Sequence[Stored], rooms: Path) -> str:
@@ -76,7 +90,7 @@ def render(runs: Sequence[Stored], rooms: Path) -> str:
         columns=lines.COLUMNS,
         runs=runs,
         sections=[_section(group, rooms) for group in groups],
-        losses=compare.losses(groups),
+        losses=compare.by_variant(compare.losses(groups)),
         caveats=lines.caveats,
         differs=Raw.DIFFERS,
         head_px=plot.HEAD_PX,
@@ -93,7 +107,10 @@ def _title(groups: Sequence[Section]) -> str:
 
 def _section(group: Section, rooms: Path) -> _Section:
     cases = tuple(_case(case) for case in group.cases)
-    return _Section(group.speedup, tuple(who_feels(rooms / group.speedup)), cases)
+    runs = {id(one.run): one.run for case in group.cases for one in case.entries}
+    return _Section(
+        group.speedup, tuple(who_feels(rooms / group.speedup)), cases, tuple(runs.values())
+    )
 
 
 def _case(group: CaseGroup) -> _Case:

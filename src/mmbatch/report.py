@@ -3,11 +3,11 @@
 
 from __future__ import annotations
 
-import shlex
 import textwrap
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from mmbatch.ascii import ascii_only, command
 from mmbatch.lines import CaseTable, Line, case_tables, closing, head
 from mmbatch.record import Record
 from mmbatch.results import build_record, exit_code
@@ -30,40 +30,18 @@ _STYLES = {
 }
 
 
-def _ascii(text: str) -> str:
-    """Printable ASCII: anything else, control characters too, becomes a question mark."""
-    flat = " ".join(text.split())
-    return "".join(one if " " <= one <= "~" else "?" for one in flat)
-
-
 def _printable(text: str) -> str:
     """Any script, but no control characters, which could drive a terminal."""
     flat = " ".join(text.split())
     return "".join(one if one.isprintable() else "?" for one in flat)
 
 
-def _command(command: str) -> list[str]:
-    """The command in lines of at most `WIDTH`, each a word or more, ready to be pasted."""
-    lines = ["$"]
-    try:
-        words = [shlex.quote(word) for word in shlex.split(command)]
-    except ValueError:
-        words = command.split()
-    for word in map(_ascii, words):
-        if len(lines[-1]) + 1 + len(word) + 2 > WIDTH and lines[-1] != "$":
-            lines[-1] += " \\"
-            lines.append("     " + word)
-        else:
-            lines[-1] += " " + word
-    return lines
-
-
 def _paragraph(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(_ascii(text), WIDTH, subsequent_indent=indent)
+    return textwrap.wrap(ascii_only(text), WIDTH, subsequent_indent=indent)
 
 
 def _fit(cell: str, width: int, left: bool) -> str:
-    text = _ascii(cell)
+    text = ascii_only(cell)
     if len(text) > width:
         text = text[: width - 1] + "~"
     return text.ljust(width) if left else text.rjust(width)
@@ -86,7 +64,7 @@ def plain(record: Record) -> str:
     Returns:
         The text; its first line is the command that reproduces it, its last the verdicts.
     """
-    lines = _command(record.command)
+    lines = command(record.command, WIDTH)
     for sentence in head(record):
         lines += _paragraph(sentence, "  ")
     for table in case_tables(record):
@@ -130,7 +108,9 @@ def rich_table(record: Record) -> RenderableType:
     from rich.console import Group
     from rich.text import Text
 
-    parts: list[RenderableType] = [Text(line, style="bold") for line in _command(record.command)]
+    parts: list[RenderableType] = [
+        Text(line, style="bold") for line in command(record.command, WIDTH)
+    ]
     parts += [Text(_printable(sentence)) for sentence in head(record)]
     parts += [_rich_case(table) for table in case_tables(record)]
     parts += [Text(_printable(sentence)) for sentence in closing(record)]
@@ -151,7 +131,7 @@ def print_record(record: Record, console: Console) -> None:
 
 
 def _markdown_row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(_ascii(cell).replace("|", "\\|") for cell in cells) + " |"
+    return "| " + " | ".join(ascii_only(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
 def markdown(record: Record) -> str:
@@ -163,13 +143,13 @@ def markdown(record: Record) -> str:
     Returns:
         Markdown: the command, the machine, a table for each case, and the verdicts.
     """
-    parts = ["```\n" + "\n".join(_command(record.command)) + "\n```\n"]
-    parts += [_ascii(sentence) + "  " for sentence in head(record)]
+    parts = ["```\n" + "\n".join(command(record.command, WIDTH)) + "\n```\n"]
+    parts += [ascii_only(sentence) + "  " for sentence in head(record)]
     for table in case_tables(record):
-        parts += ["", f"**{_ascii(table.title)}**", "", _markdown_row(table.headings)]
+        parts += ["", f"**{ascii_only(table.title)}**", "", _markdown_row(table.headings)]
         parts.append("| --- | ---: | ---: | ---: | ---: | --- | ---: |")
         for line in table.lines:
             strong = line.verdict == "slower"
             parts.append(_markdown_row(f"**{c}**" if strong and c else c for c in line.cells))
-    parts += ["", *(f"- {_ascii(sentence)}" for sentence in closing(record))]
+    parts += ["", *(f"- {ascii_only(sentence)}" for sentence in closing(record))]
     return "\n".join(parts) + "\n"
