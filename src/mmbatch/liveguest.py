@@ -42,8 +42,8 @@ _MOVERS = ("move_pages", "move_huge")
 _LIMIT_S = 1800
 _SECONDS_A_ROUND = 30
 _ROUNDS_GIB = 1
-_SLOW = 3
-"""A guest of 125 million instructions a second, whatever the machine around it is busy with.
+_SLOW = 5
+"""A guest of 31 million instructions a second, whatever the machine around it is busy with.
 
 Most of a round is waiting for tasks, which livepatching looks at once a second: a second of
 such a guest takes less than one here.
