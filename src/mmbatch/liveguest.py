@@ -42,12 +42,6 @@ _MOVERS = ("move_pages", "move_huge")
 _LIMIT_S = 1800
 _SECONDS_A_ROUND = 30
 _ROUNDS_GIB = 1
-_SLOW = 5
-"""A guest of 31 million instructions a second, whatever the machine around it is busy with.
-
-Most of a round is waiting for tasks, which livepatching looks at once a second: a second of
-such a guest takes less than one here.
-"""
 
 # With it a stock kernel dies under QEMU 7.2, before any module of ours is there: its flags
 # are garbage after cmpxchg16b.
@@ -226,8 +220,6 @@ def rounds(cache: Cache, stock: Stock, cargo: Cargo, plan: Plan) -> Booted:
         limit_s=_LIMIT_S + plan.rounds * _SECONDS_A_ROUND,
         nodes=2,
         one_thread=True,
-        counted=True,
-        shift=_SLOW,
         pmem_gib=_ROUNDS_GIB,
     )
     return qemu.run(cache, boot)
