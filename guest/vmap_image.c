@@ -6,9 +6,13 @@
  * 2^ORDER, are mapped and looked at through both of their addresses. ORDER -1
  * makes an array in which no page follows its neighbour. "0 0" looks at them
  * again and unmaps them. Reading tells the number of pages and of large leafs.
+ *
+ * Write "PFN COUNT" to the parameter "io": addresses without memory are mapped by
+ * ioremap(), looked up in the page table, never used, and unmapped.
  */
 
 #include <linux/gfp.h>
+#include <linux/io.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -172,6 +176,44 @@ static const struct kernel_param_ops vmap_image_ops = {
 	.get = vmap_image_get,
 };
 
+/* What the page table says of an address; 0 for nothing. */
+static unsigned long vmap_image_pfn(unsigned long addr)
+{
+	unsigned int level;
+	pte_t *pte = lookup_address(addr, &level);
+
+	if (!pte || pte_none(*pte))
+		return 0;
+	if (level == PG_LEVEL_2M)
+		return pmd_pfn(*(pmd_t *)pte) + ((addr & ~PMD_MASK) >> PAGE_SHIFT);
+	return level == PG_LEVEL_4K ? pte_pfn(*pte) : 0;
+}
+
+static int vmap_image_io(const char *val, const struct kernel_param *kp)
+{
+	unsigned long pfn, count, i;
+	void __iomem *area;
+	int err = 0;
+
+	if (sscanf(val, "%lu %lu", &pfn, &count) != 2)
+		return -EINVAL;
+	area = ioremap(PFN_PHYS(pfn), count << PAGE_SHIFT);
+	if (!area)
+		return -ENOMEM;
+
+	for (i = 0; i < count && !err; i++) {
+		if (vmap_image_pfn((unsigned long)area + i * PAGE_SIZE) != pfn + i)
+			err = -EIO;
+	}
+	iounmap(area);
+
+	return err;
+}
+
+static const struct kernel_param_ops vmap_image_io_ops = {
+	.set = vmap_image_io,
+};
+
 static void __exit vmap_image_exit(void)
 {
 	vmap_image_unmap();
@@ -180,5 +222,7 @@ static void __exit vmap_image_exit(void)
 module_exit(vmap_image_exit);
 module_param_cb(map, &vmap_image_ops, NULL, 0600);
 MODULE_PARM_DESC(map, "order of the blocks and count of pages to be mapped");
+module_param_cb(io, &vmap_image_io_ops, NULL, 0200);
+MODULE_PARM_DESC(io, "first PFN and count, mapped by ioremap()");
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("mmbatch: user of vmap(), for tests in guests");

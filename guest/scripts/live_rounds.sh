@@ -56,7 +56,7 @@ rounds() {
 		shift 2
 		set -- "$count" "$@" "$next"
 		i=$((i + 1))
-		[ $((i % 10)) -ne 0 ] || echo "round $i at $(uptime) s" >/dev/console
+		[ $((i % 10)) -ne 1 ] || echo "round $i at $(uptime) s" >/dev/console
 	done
 	patch_out "$last"
 }

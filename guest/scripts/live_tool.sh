@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The tool itself, on a kernel in which nothing can happen to anybody.
-# Sourced after live_start.sh.
+# Sourced after live_start.sh. Settings: RIVAL, a livepatch that is in the way.
 
 tool() {
 	HOME=/tmp PYTHONHOME=/usr PYTHONPATH=/mmbatch/src:/mmbatch/site \
@@ -35,3 +35,8 @@ check "tool: status" says "$INIT(): $MODULE, in use everywhere" status
 check "tool: unload" says "$INIT(): the kernel's own" unload
 check "tool: the module is gone" test ! -e /sys/module/$MODULE
 check "tool: unload twice" says "is not loaded" unload
+check "tool: another livepatch on vmap()" patch_in "$RIVAL"
+check "tool: it is in the way" denied \
+	"vmap() is replaced already, by the livepatch mmbatch_$RIVAL" \
+	load vmap --module /modules/mmbatch_vmap.ko
+check "tool: the other goes" patch_out "$RIVAL"

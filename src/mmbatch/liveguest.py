@@ -145,20 +145,27 @@ class Cargo:
         modules: the speed-ups, by name.
         observers: modules that look at what was done, by name.
         signed: one of the speed-ups, with the signature of a key that the kernel lacks.
+        rival: a livepatch of another name that replaces what one of them does.
     """
 
     modules: Mapping[str, Module]
     observers: Mapping[str, bytes]
     signed: bytes
+    rival: Module
 
     def files(self) -> dict[str, bytes]:
         """Return the files of a guest, by name."""
-        ours = {f"modules/{one.name}.ko": one.path.read_bytes() for one in self.modules.values()}
+        every = [*self.modules.values(), self.rival]
+        ours = {f"modules/{one.name}.ko": one.path.read_bytes() for one in every}
         return ours | {f"modules/{name}.ko": content for name, content in self.observers.items()}
 
     def settings(self) -> dict[str, str]:
         """Return what the scripts are told of it."""
-        return {"SPEEDUPS": " ".join(self.modules), "OBSERVERS": " ".join(self.observers)}
+        return {
+            "SPEEDUPS": " ".join(self.modules),
+            "OBSERVERS": " ".join(self.observers),
+            "RIVAL": self.rival.speedup,
+        }
 
 
 def functional(cache: Cache, stock: Stock, cargo: Cargo, plan: Plan) -> Booted:

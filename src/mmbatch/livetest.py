@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 
 from mmbatch import (
@@ -24,6 +25,8 @@ from mmbatch.livemanifest import LiveManifest
 
 SERIES = "6.12"
 """Whose newest packaged kernel is tested unless another is named."""
+
+_RIVALLED = "vmap"
 
 QUICK = Plan(size_gib=1, rounds=6, samples=3)
 """What takes part in the tests of the project."""
@@ -79,4 +82,10 @@ def _cargo(cache: Cache, headers: Headers, modules: list[Module]) -> Cargo:
         for name in liveguest.OBSERVERS
     }
     speedups = {module.speedup: module for module in modules}
-    return Cargo(speedups, observers, livesign.signed(cache, headers, modules[0].path))
+    rival = dataclasses.replace(livemanifest.load(checkout.SPEEDUPS, _RIVALLED), speedup="rival")
+    return Cargo(
+        speedups,
+        observers,
+        livesign.signed(cache, headers, modules[0].path),
+        *build(cache, [rival], headers.release, lambda _: None),
+    )
