@@ -252,7 +252,9 @@ static int check_gigantic(struct hosted_check *check)
 		c.mc = i % 2;
 		if (folio_copy_set_method_of[0](c.method))
 			return wrong(check, &c, "refused methods", i);
-		if (check_turn(check) && check_copy(check, &c))
+		/* Too few are like it to leave any out. */
+		check_turn(check);
+		if (check_copy(check, &c))
 			return -1;
 	}
 	return 0;
