@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define BLOCKS 8
+#define BLOCKS 2
 #define BLOCK (2UL << 20)
 #define WORDS (BLOCK / sizeof(uint64_t))
 #define MOVE 2 /* MPOL_MF_MOVE */
@@ -51,7 +51,7 @@ int main(void)
 			fflush(stdout);
 		}
 		first = 0;
-		usleep(50000);
+		usleep(300000);
 		for (int i = 0; i < BLOCKS; i++) {
 			uint64_t *words = blocks[i];
 

@@ -38,7 +38,7 @@ map_forever() {
 copy_forever() {
 	while [ ! -e /tmp/stop ]; do
 		echo 9 >$COPY || echo "folio_copy" >>/tmp/faults
-		sleep 0.3
+		sleep 1
 	done
 }
 

@@ -28,7 +28,7 @@ SERIES = "6.12"
 
 _RIVALLED = "vmap"
 
-QUICK = Plan(size_gib=1, rounds=6, samples=3)
+QUICK = Plan(size_gib=1, rounds=3, samples=3)
 """What takes part in the tests of the project."""
 
 Say = Callable[[str], None]
