@@ -11,6 +11,9 @@
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
 
+/* The running kernel's search for address space knows powers of two only. */
+#define VMAP_PHASE	0
+
 /* In mm/vmalloc.c, and not for others. */
 int __vmap_pages_range_noflush(unsigned long addr, unsigned long end,
 			       pgprot_t prot, struct page **pages,

@@ -32,6 +32,8 @@
 #define VMAP_RUNS	BIT(0)	/* PTEs of contiguous pages are written together */
 #define VMAP_PMD	BIT(1)	/* vmap() may use PMD leafs, and aligns for them */
 #define VMAP_DETECT	BIT(2)	/* the last page of a would-be block is asked first */
+#ifndef VMAP_PHASE
 #define VMAP_PHASE	BIT(3)	/* vmap() finds addresses in phase with memory */
+#endif
 
 #endif /* _MM_VMAP_INTERNAL_H */
