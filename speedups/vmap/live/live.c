@@ -30,7 +30,7 @@ bool vmap_huge_allowed(void)
 }
 
 /**
- * vmap_try_huge_pmd - map a block by one PMD leaf
+ * vmap_try_pmd - map a block by one PMD leaf
  * @pmd: entry for it
  * @addr: start of the mapping
  * @end: end of the mapping
@@ -41,9 +41,9 @@ bool vmap_huge_allowed(void)
  * Context: process context, may sleep.
  * Return: whether it is mapped; if not, nothing has changed.
  */
-int vmap_try_huge_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
-		      phys_addr_t phys_addr, pgprot_t prot,
-		      unsigned int max_page_shift)
+int vmap_try_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
+		 phys_addr_t phys_addr, pgprot_t prot,
+		 unsigned int max_page_shift)
 {
 	if (max_page_shift < PMD_SHIFT || !arch_vmap_pmd_supported(prot) ||
 	    end - addr != PMD_SIZE || !IS_ALIGNED(addr | phys_addr, PMD_SIZE))

@@ -1,16 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What mm/vmap.c needs of vmalloc.c: PMD leafs. The function stays where and as
-// it is.
+// What mm/vmap.c and vmalloc.c are to each other.
 
 @include@
 @@
  #include "pgalloc-track.h"
 +#include "vmap.h"
-
-@pmd@
-@@
--static
- int vmap_try_huge_pmd(...)
- {
- ...
- }

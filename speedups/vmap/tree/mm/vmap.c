@@ -232,8 +232,8 @@ static int vmap_walk_pmd(struct vmap_walk *walk, pud_t *pud, unsigned long addr,
 
 		if (walk->max_shift >= PMD_SHIFT && next - addr == PMD_SIZE &&
 		    vmap_is_block(walk, VMAP_PMD_PAGES) &&
-		    vmap_try_huge_pmd(pmd, addr, next, PFN_PHYS(page_to_pfn(*walk->pages)),
-				      walk->prot, walk->max_shift)) {
+		    vmap_try_pmd(pmd, addr, next, PFN_PHYS(page_to_pfn(*walk->pages)),
+				 walk->prot, walk->max_shift)) {
 			walk->mask |= PGTBL_PMD_MODIFIED;
 			vmap_advance(walk, VMAP_PMD_PAGES);
 			continue;

@@ -57,8 +57,7 @@ const char *vmap_method(void);
 
 /* mm/vmalloc.c, for mm/vmap.c */
 bool vmap_huge_allowed(void);
-int vmap_try_huge_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
-		      phys_addr_t phys_addr, pgprot_t prot,
-		      unsigned int max_page_shift);
+int vmap_try_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
+		 phys_addr_t phys_addr, pgprot_t prot, unsigned int max_page_shift);
 
 #endif /* _MM_VMAP_H */
