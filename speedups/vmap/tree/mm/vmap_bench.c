@@ -214,9 +214,11 @@ static int vmap_bench_down(const void *a, const void *b)
 
 static int vmap_bench_fill(struct vmap_bench *bench)
 {
-	unsigned long nr = vmap_bench_mb * (SZ_1M / PAGE_SIZE / BLOCK_PAGES), i;
+	unsigned long nr = (unsigned long)vmap_bench_mb * SZ_1M / (PAGE_SIZE * BLOCK_PAGES), i;
 	unsigned long pages = nr * BLOCK_PAGES;
 
+	if (!nr)
+		return -EINVAL;
 	bench->blocks = kvcalloc(nr, sizeof(*bench->blocks), GFP_KERNEL);
 	bench->ordered = kvcalloc(pages, sizeof(*bench->ordered), GFP_KERNEL);
 	bench->scattered = kvcalloc(pages, sizeof(*bench->scattered), GFP_KERNEL);
