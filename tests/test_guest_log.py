@@ -165,6 +165,7 @@ def test_what_the_kernel_measured_and_its_own_tests_are_read() -> None:
         [
             "[    1.000000] vmap_bench: case=vmap-1-page method=auto ns=1234 items=64",
             "[    2.000000] Summary: vm_map_ram_test passed: 1 failed: 0 xfailed: 0 repeat: 1",
+            "[    2.000001] Summary: vm_map_ram_test passed: 1 failed: 0 xfailed: 0 repeat: 1",
             "[    2.000001] Summary: full_fit_alloc_test passed: 0 failed: 2 xfailed: 0 repeat: 2",
             "[    2.000002] Summary: pcpu_alloc_test passed: 0 failed: 0 xfailed: 0 repeat: 1",
         ]

@@ -6,6 +6,7 @@
  * is printed.
  */
 
+#include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/ioport.h>
@@ -213,9 +214,11 @@ static int vmap_bench_down(const void *a, const void *b)
 
 static int vmap_bench_fill(struct vmap_bench *bench)
 {
-	unsigned long nr = vmap_bench_mb * (SZ_1M / PAGE_SIZE / BLOCK_PAGES), i;
+	unsigned long nr = (unsigned long)vmap_bench_mb * SZ_1M / (PAGE_SIZE * BLOCK_PAGES), i;
 	unsigned long pages = nr * BLOCK_PAGES;
 
+	if (!nr)
+		return -EINVAL;
 	bench->blocks = kvcalloc(nr, sizeof(*bench->blocks), GFP_KERNEL);
 	bench->ordered = kvcalloc(pages, sizeof(*bench->ordered), GFP_KERNEL);
 	bench->scattered = kvcalloc(pages, sizeof(*bench->scattered), GFP_KERNEL);
@@ -261,6 +264,8 @@ static int __init vmap_bench_init(void)
 	if (!vmap_bench_rounds || !vmap_bench_mb)
 		return 0;
 	err = vmap_bench_fill(&bench);
+	/* Boot leaves work to others, which should not be measured. */
+	msleep(500);
 	for (i = 0; i < ARRAY_SIZE(vmap_cases) && !err; i++)
 		err = vmap_bench_case(&bench, &vmap_cases[i]);
 	if (err)

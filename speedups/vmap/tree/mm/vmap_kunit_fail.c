@@ -16,7 +16,7 @@
 #define MOST_AREAS	1000
 #define MOST_SIZE	BIT(46)
 
-static void vmap_fill_low(struct vmap_room *room)
+static void __maybe_unused vmap_fill_low(struct vmap_room *room)
 {
 	unsigned long i;
 
