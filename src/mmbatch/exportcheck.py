@@ -156,12 +156,18 @@ class Bisection:
 
 
 def is_checkable(tree: Path, manifest: Manifest) -> bool:
-    """Tell whether a tree has what a speed-up's checks run: added objects, and new headers."""
+    """Tell whether a tree has what a speed-up's checks run, on x86.
+
+    These are the objects that it adds, the headers that its C files in the room look for, and its
+    headers of the architecture: the checks ask for each method there by its name.
+    """
     if manifest.hosted is None:
         return False
     sources = [tree / name for name in manifest.hosted.added]
     rooms = [(manifest.room / name).read_text(encoding="utf-8") for name in manifest.hosted.own]
     headers = [tree / "include" / name for text in rooms for name in _LOOKED_FOR.findall(text)]
+    targets = [file.target for step in manifest.steps for file in step.files]
+    headers += [tree / name for name in targets if name.startswith("arch/x86/include/")]
     return all(path.exists() for path in headers) and all(
         any(path.with_suffix(end).exists() for end in _SOURCES) for path in sources
     )
