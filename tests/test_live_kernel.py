@@ -144,3 +144,40 @@ def test_nothing_counted_fails() -> None:
 
     assert not report_count(Booted(Heard(finished=True), [], 1.0, ""), said.append)
     assert "FAILED fsdax was not counted" in said
+
+
+class _Moved:
+    """A mirror one of whose suites has gone on from 7.2 to 7.3."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def madison(self, package: str) -> list[tuple[str, str]]:
+        assert package == "linux-headers-cloud-amd64"
+        return [("7.3.4-1~bpo13+1", "trixie-backports"), ("6.12.95-1", "bookworm-backports")]
+
+    def depends(self, _: str, version: str) -> list[str]:
+        return [f"linux-headers-{version.split('-')[0]}+deb-cloud-amd64"]
+
+    def names(self, prefix: str) -> list[str]:
+        releases = ("7.2.9+deb13", "7.2.12+deb13", "7.2.11+deb13")
+        names = [
+            f"linux-headers-{one}-{kind}"
+            for one in releases
+            for kind in ("amd64", livekernel.FLAVOUR)
+        ]
+        return [name for name in names if name.startswith(prefix)]
+
+
+@pytest.mark.parametrize(
+    ("series", "release"),
+    [("6.12", "6.12.95+deb-cloud-amd64"), ("7.2", "7.2.12+deb13-cloud-amd64"), ("6.1", None)],
+)
+def test_the_newest_of_a_series(
+    series: str, release: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(livekernel, "Apt", _Moved)
+    if release is None:
+        with pytest.raises(MmbatchError, match=r"find a kernel of series 6\.1"):
+            livekernel.newest(Cache(tmp_path), series, lambda text: None)
+    else:
+        assert livekernel.newest(Cache(tmp_path), series, lambda text: None) == release

@@ -118,6 +118,11 @@ class Apt:
                 return found
         return []
 
+    def names(self, prefix: str) -> list[str]:
+        """Return the packages whose names begin so, in the suites that were asked before."""
+        stages = [stage for stage in self._stages if stage.has_indexes()]
+        return sorted({name for stage in stages for name in stage.names(prefix)})
+
     def _lock(self) -> contextlib.AbstractContextManager[object]:
         return self._cache.lock("apt", "fetches packages of Debian", self._say)
 

@@ -111,6 +111,11 @@ class State:
         said = self._apt("apt-cache", "madison", package, limit_s=60).stdout
         return parse_madison(said)
 
+    def names(self, prefix: str) -> list[str]:
+        """Return the packages whose names begin so."""
+        said = self._apt("apt-cache", "pkgnames", prefix, limit_s=60).stdout
+        return said.split()
+
     def size(self, package: str, version: str) -> int | None:
         """Return the bytes of a package file, None when that is not known."""
         said = self._apt("apt-cache", "show", f"{package}={version}", limit_s=60).stdout

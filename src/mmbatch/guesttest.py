@@ -174,7 +174,7 @@ def _run_stage(
         failed += guestmoves.absent(booted.heard)
     if booted.trouble:
         failed.append(f"{booted.trouble}; the last lines of its console:")
-    if log is not None:
+    if log is not None and not stage.moved and not stage.only:
         where = (kernel.release, stage.arch, stage.kind or "plain")
         log.booted(workshop.manifests, *where, booted.heard, good=not failed)
     for name in failed:

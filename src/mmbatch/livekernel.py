@@ -165,6 +165,10 @@ def at(path: Path, release: str) -> Headers:
     return Headers(release, series_of(release), path.resolve(), config)
 
 
+def _numbers(release: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"\d+", release)]
+
+
 def newest(cache: Cache, series: str, say: Say) -> str:
     """Return the release of the newest cloud kernel of a series that the mirror carries.
 
@@ -178,6 +182,14 @@ def newest(cache: Cache, series: str, say: Say) -> str:
             for name in apt.depends(package, version):
                 if name.endswith(f"-{FLAVOUR}") and name.startswith("linux-headers-"):
                     return name.removeprefix("linux-headers-")
+    # A suite that went on to another series keeps this one's kernels for a while.
+    releases = [
+        name.removeprefix("linux-headers-")
+        for name in apt.names(f"linux-headers-{series}.")
+        if name.endswith(f"-{FLAVOUR}")
+    ]
+    if releases:
+        return max(releases, key=_numbers)
     raise MmbatchError(
         f"find a kernel of series {series}",
         f"no {package} of it on the Debian mirror",
