@@ -156,7 +156,7 @@ class _Moved:
         return [("7.3.4-1~bpo13+1", "trixie-backports"), ("6.12.95-1", "bookworm-backports")]
 
     def depends(self, _: str, version: str) -> list[str]:
-        return [f"linux-headers-{version.split('-')[0]}+deb-cloud-amd64"]
+        return [f"linux-headers-{version.split('-', maxsplit=1)[0]}+deb-cloud-amd64"]
 
     def names(self, prefix: str) -> list[str]:
         releases = ("7.2.9+deb13", "7.2.12+deb13", "7.2.11+deb13")
