@@ -82,6 +82,14 @@ def test_inputs_are_counted_and_kept_in_a_folder(tmp_path: Path) -> None:
     assert f"-artifact_prefix={tmp_path}/toys/found/" in asked
 
 
+@pytest.mark.parametrize("said", ["", "stat::number_of_executed_units: 0", "all is well"])
+def test_a_fuzzer_that_tried_nothing_has_found_nothing_good(tmp_path: Path, said: str) -> None:
+    program = script(tmp_path, f"echo '{said}' >&2")
+    tried_none = Found(0, "it ended well, and tried no input", None)
+    assert fuzz.fuzz(program, tmp_path, Length(5)) == tried_none
+    assert fuzz.give(program, tmp_path / "input") == tried_none
+
+
 def test_any_number_is_said_as_libfuzzer_says_it(tmp_path: Path) -> None:
     fuzz.fuzz(script(tmp_path, "true"), tmp_path, Length(5))
     assert "-runs=-1" in (tmp_path / "asked").read_text().split()
@@ -183,5 +191,6 @@ def test_an_input_does_the_same_again(
 ) -> None:
     (tmp_path / "input").write_text(word)
     found = fuzz.give(lock, tmp_path / "input")
+    assert found.inputs == 1
     assert (found.problem or "").startswith(problem or "")
     assert (found.problem is None) == (problem is None)

@@ -191,7 +191,7 @@ def fuzz(program: Path, folder: Path, length: Length) -> Found:
 
 def give(program: Path, kept: Path) -> Found:
     """Give a fuzzer's program one input that was kept."""
-    return _ended([program, kept], _INPUT_S)
+    return _ended([program, "-print_final_stats=1", kept], _INPUT_S)
 
 
 def _ended(argv: list[str | Path], limit_s: float | None) -> Found:
@@ -199,7 +199,7 @@ def _ended(argv: list[str | Path], limit_s: float | None) -> Found:
     executed = _EXECUTED.search(result.stderr)
     inputs = int(executed[1]) if executed else 0
     if result.rc == 0:
-        return Found(inputs, None, None)
+        return Found(inputs, None if inputs else "it ended well, and tried no input", None)
     kept = _KEPT.search(result.stderr)
     said = _SAID.findall(result.stderr)
     words = said[-1] if said else f"the fuzzer ended with {result.rc}"
