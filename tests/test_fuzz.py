@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mmbatch import checkout, fuzz, hostedbuild, packages
+from mmbatch import checkout, fuzz, hostedbuild, mutations, packages, splice
 from mmbatch.cache import Cache, default_root, temporary_dir
 from mmbatch.check import Tally
 from mmbatch.commands import check as verb
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.fuzz import Found, Length
+from mmbatch.interval import Interval
 from mmbatch.kernels import SERIES, Source, find_cached
 from mmbatch.manifest import load
+from mmbatch.mutations import Extras, Mutation
 
 SPLICE = """
 speedup = "toys"
@@ -123,6 +125,86 @@ def test_what_has_no_fuzzer_is_passed_over(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         fuzz.again(cache, source, manifests, 1, print, tally, tmp_path)
     assert caught.value.code == ExitCode.USAGE
+
+
+FOUND = "Test unit written to /found/crash-1"
+MISTAKE = Mutation("one too far", "a toy more", "mm/toys.c", "<", "<=", Interval(), (), False, True)
+
+
+class Toys:
+    """What the stages build: scripts in place of fuzzers, and a tree with one file."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.plain = "echo 'stat::number_of_executed_units: 9' >&2"
+        self.mutant = f"echo 'hosted: toy 3; {FOUND}' >&2; exit 77"
+
+    def _script(self, name: str, text: str) -> Path:
+        (self.folder / name).mkdir(exist_ok=True)
+        return script(self.folder / name, text)
+
+    def build(self, *_: object, **__: object) -> Any:
+        return SimpleNamespace(path=self._script("plain", self.plain))
+
+    def link(self, work: Path, *_: object, **__: object) -> Path:
+        assert "<=" in (work / "tree" / "mm" / "toys.c").read_text()
+        return self._script("mutant", self.mutant)
+
+    def run(self) -> Tally:
+        tally = Tally()
+        cache = Cache(self.folder / "cache")
+        source = Source("7.3", "7.3.4", self.folder, "toys", "toys", "1")
+        room = [toys_manifest(fuzzed=True)]
+        fuzz.run(cache, source, room, 1, lambda text: None, tally, Length(1), mutants=True)
+        return tally
+
+
+@pytest.fixture
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
+    made = Toys(tmp_path)
+    spliced = tmp_path / "spliced"
+    for name in ("include", "arch/x86", "mm", "lib"):
+        (spliced / name).mkdir(parents=True)
+    (spliced / "mm" / "toys.c").write_text("toy < nr\n")
+    monkeypatch.setattr(fuzz, "available", lambda: True)
+    monkeypatch.setattr(splice, "splice", lambda *_: SimpleNamespace(path=spliced, ident="toys"))
+    monkeypatch.setattr(hostedbuild, "build", made.build)
+    monkeypatch.setattr(hostedbuild, "objects", lambda *_: None)
+    monkeypatch.setattr(hostedbuild, "link", made.link)
+    monkeypatch.setattr(mutations, "load", lambda path: Extras((), (MISTAKE,)))
+    return made
+
+
+def test_a_mistake_is_caught_by_an_input(toys: Toys) -> None:
+    tally = toys.run()
+    assert (tally.passed, tally.failed) == (2, [])
+    assert list(tally.caught.values()) == [f"toy 3; {FOUND}"]
+
+
+@pytest.mark.parametrize(
+    ("death", "said"),
+    [
+        ("echo 'error while loading shared libraries' >&2; exit 127", "ended with 127"),
+        ("kill -9 $$", "ended with -9"),
+        ("echo 'hosted: no memory for the arena' >&2; exit 70", "no memory for the arena"),
+        ("echo 'out-of-memory; Test unit written to /found/oom-1' >&2; exit 71", "ended with 71"),
+        ("exit 0", "tried no input"),
+    ],
+)
+def test_a_fuzzer_that_dies_by_itself_catches_nothing(toys: Toys, death: str, said: str) -> None:
+    toys.mutant = death
+    tally = toys.run()
+    assert (tally.passed, tally.caught) == (1, {})
+    (line,) = tally.failed
+    assert "mistake 'one too far': no input shows it: " in line
+    assert said in line
+
+
+def test_a_mistake_that_no_input_shows_is_not_caught(toys: Toys) -> None:
+    toys.mutant = toys.plain
+    tally = toys.run()
+    assert tally.caught == {}
+    assert "it was not caught by 9 inputs; a toy more" in tally.failed[0]
 
 
 def test_without_clang_it_is_skipped_and_says_what_to_do(

@@ -26,6 +26,7 @@ _MUTANT_S = 60
 _BUILD_SLACK_S = 120
 _EXECUTED = re.compile(r"^stat::number_of_executed_units: (\d+)$", re.MULTILINE)
 _SAID = re.compile(r"^hosted: (.*)$", re.MULTILINE)
+_NO_MEMORY = "oom-"  # libFuzzer's name for the input that it was at when memory ran out
 _KEPT = re.compile(r"Test unit written to (\S+)")
 
 
@@ -51,12 +52,17 @@ class Found:
     Attributes:
         inputs: how many were tried.
         problem: what was wrong with the last of them, None when nothing was.
-        kept: the file with that input.
+        kept: the file with that input; None when no input was to blame.
     """
 
     inputs: int
     problem: str | None
     kept: Path | None
+
+    @property
+    def blamed(self) -> bool:
+        """Whether an input was wrong; else the fuzzer did not start, or was ended."""
+        return self.kept is not None and not self.kept.name.startswith(_NO_MEMORY)
 
 
 def available() -> bool:
@@ -239,6 +245,8 @@ def _try_mutation(
         found = fuzz(program, work, replace(Length(_MUTANT_S), seed=1))
         if found.problem is None:
             one.problem = f"it was not caught by {found.inputs} inputs; {mutation.why}"
+        elif not found.blamed:
+            one.problem = f"no input shows it: {found.problem}"
         else:
             one.text = f"caught after {found.inputs} inputs by {found.problem}"
             tally.caught[title] = found.problem
