@@ -175,6 +175,24 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
     return made
 
 
+@pytest.mark.parametrize(
+    ("end", "problem"),
+    [
+        (
+            f"echo 'hosted: toy 3' >&2; echo '{FOUND}' >&2; exit 77",
+            "toy 3; again with: ./mmbatch check toys --kernel 7.3 --fuzz-input /found/crash-1",
+        ),
+        ("exit 127", "the fuzzer ended with 127"),
+        ("exit 0", "it ended well, and tried no input"),
+    ],
+)
+def test_what_to_give_again_is_told_where_an_input_was_kept(
+    toys: Toys, end: str, problem: str
+) -> None:
+    toys.plain = end
+    assert toys.run().failed == [f"toys on 7.3.4, fuzzed: {problem}"]
+
+
 def test_a_mistake_is_caught_by_an_input(toys: Toys) -> None:
     tally = toys.run()
     assert (tally.passed, tally.failed) == (2, [])

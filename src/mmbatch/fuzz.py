@@ -128,7 +128,8 @@ def run(
     with stage(name, say, tally) as one:
         found = fuzz(_program(bench), _folder(bench), length)
         one.text = f"{found.inputs} inputs, none wrong"
-        if found.problem is not None:
+        one.problem = found.problem
+        if found.problem is not None and found.kept is not None:
             again = f"./mmbatch check {manifest.speedup} --kernel {source.series} --fuzz-input"
             one.problem = f"{found.problem}; again with: {again} {found.kept}"
     if mutants:
