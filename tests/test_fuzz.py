@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from mmbatch import checkout, fuzz, hostedbuild, mutations, packages, splice
+from mmbatch import checkout, doctor, fuzz, hostedbuild, mutations, packages, splice
 from mmbatch.cache import Cache, default_root, temporary_dir
 from mmbatch.check import Tally
 from mmbatch.commands import check as verb
@@ -245,6 +245,19 @@ def test_a_duration_has_to_be_one(wrong: str) -> None:
     result = CliRunner().invoke(verb.command, ["--fuzz", wrong, "--fuzz-input", "/nowhere"])
     assert result.exit_code != 0
     assert ("is no duration" in result.output) == (wrong != "10")
+
+
+@pytest.mark.parametrize(
+    "options", [["--fuzz", "10m"], ["--fuzz-runs", "7"], ["--fuzz-input", __file__]]
+)
+def test_what_has_no_fuzzer_is_refused_before_anything_is_done(
+    options: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor, "ensure", lambda *_, **__: pytest.fail("something was done"))
+    result = CliRunner().invoke(verb.command, ["vmap", "zone_device", *options])
+    assert isinstance(result.exception, MmbatchError)
+    assert result.exception.code == ExitCode.USAGE
+    assert result.exception.tried == "fuzz zone_device"
 
 
 @pytest.fixture(scope="module")

@@ -149,13 +149,7 @@ def again(
 ) -> None:
     """Give the fuzzer's program one input that was kept; see `run`."""
     manifest = manifests[-1]
-    if not fuzzes(manifest):
-        raise MmbatchError(
-            f"give {manifest.speedup} an input of a fuzzer",
-            "it has no fuzzer",
-            "name a speed-up whose manifest has fuzz = true",
-            ExitCode.USAGE,
-        )
+    require(manifest)
     program = _program(_bench(cache, source, manifests, jobs))
     with stage(f"{manifest.speedup} on {source.release}, {kept.name}", say, tally) as one:
         found = give(program, kept)
@@ -166,6 +160,17 @@ def again(
 def fuzzes(manifest: Manifest) -> bool:
     """Tell whether a speed-up's bench has a fuzzer."""
     return manifest.hosted is not None and manifest.hosted.fuzz
+
+
+def require(manifest: Manifest) -> None:
+    """Raise MmbatchError unless a speed-up's bench has a fuzzer."""
+    if not fuzzes(manifest):
+        raise MmbatchError(
+            f"fuzz {manifest.speedup}",
+            "it has no fuzzer",
+            "name a speed-up whose manifest has fuzz = true",
+            ExitCode.USAGE,
+        )
 
 
 def fuzz(program: Path, folder: Path, length: Length) -> Found:

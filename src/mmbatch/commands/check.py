@@ -71,11 +71,14 @@ def command(
     the newest and the oldest kernel, against deliberate mistakes, all of which must be caught.
     A speed-up that has a fuzzer is fuzzed for 20 seconds.
     """
-    cache = Cache.open()
-    doctor.ensure(console.say, install=install)
     length = None
     if fuzz_s or fuzz_runs:
         length = fuzz.Length(fuzz_s or 0, fuzz_runs or 0)
+    if length or fuzz_input:
+        for name in speedups:
+            fuzz.require(manifest.load_with_needs(checkout.SPEEDUPS, name)[-1])
+    cache = Cache.open()
+    doctor.ensure(console.say, install=install)
     if install or length or fuzz_input:
         fuzz.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     if length or fuzz_input:
