@@ -9,6 +9,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -16,6 +17,7 @@ from mmbatch import checkout, doctor, fuzz, hostedbuild, mutations, packages, sp
 from mmbatch.cache import Cache, default_root, temporary_dir
 from mmbatch.check import Tally
 from mmbatch.commands import check as verb
+from mmbatch.commands import test as test_verb
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.fuzz import Found, Length
 from mmbatch.interval import Interval
@@ -238,6 +240,50 @@ def test_without_clang_it_is_skipped_and_says_what_to_do(
     with pytest.raises(MmbatchError) as caught:
         fuzz.ensure(print, install=False)
     assert "give --install" in caught.value.todo
+
+
+@pytest.fixture
+def no_clang(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """A machine without clang, on which nothing can be installed."""
+
+    def fail(*_: object) -> None:
+        raise MmbatchError("install clang", "we are not root", "ask someone who is")
+
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(fuzz, "available", lambda: False)
+    monkeypatch.setattr(packages, "install", fail)
+    monkeypatch.setattr(doctor, "ensure", lambda *_, **__: None)
+
+
+@pytest.mark.usefixtures("no_clang")
+def test_a_check_goes_on_without_what_it_could_not_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(verb, "run_all", lambda *_, **__: click.echo("checked"))
+    result = CliRunner().invoke(verb.command, ["--install"])
+    assert result.exception is None
+    assert "so nothing is fuzzed: we are not root" in result.output
+    assert result.output.endswith("checked\n")
+
+
+@pytest.mark.usefixtures("no_clang")
+def test_all_tests_go_on_without_what_could_not_be_installed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    done: list[str] = []
+    for stage in ("_lint", "_fetch", "_pytest"):
+        monkeypatch.setattr(test_verb, stage, lambda *_, stage=stage: done.append(stage))
+    result = CliRunner().invoke(test_verb.command, ["--install", "-k", "toys"])
+    assert result.exception is None
+    assert "so nothing is fuzzed: we are not root" in result.output
+    assert done == ["_lint", "_fetch", "_pytest"]
+
+
+@pytest.mark.usefixtures("no_clang")
+def test_who_only_wants_to_fuzz_is_told_that_it_can_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    result = CliRunner().invoke(verb.command, ["vmap", "--fuzz", "1m", "--install"])
+    assert isinstance(result.exception, MmbatchError)
+    assert result.exception.found == "we are not root"
 
 
 @pytest.mark.parametrize("wrong", ["0", "10", "x", "5d", "-1s", ""])

@@ -92,6 +92,14 @@ def ensure(say: Callable[[str], None], *, install: bool, log: Path | None = None
         )
 
 
+def try_to_install(say: Callable[[str], None], log: Path) -> None:
+    """Install what fuzzing needs where that can be done; without it the stage is skipped."""
+    try:
+        ensure(say, install=True, log=log)
+    except MmbatchError as error:
+        say(f"no clang with libFuzzer, so nothing is fuzzed: {error.found}")
+
+
 def run(
     cache: Cache,
     source: Source,

@@ -79,12 +79,14 @@ def command(
             fuzz.require(manifest.load_with_needs(checkout.SPEEDUPS, name)[-1])
     cache = Cache.open()
     doctor.ensure(console.say, install=install)
-    if install or length or fuzz_input:
-        fuzz.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
+    log = cache.logs / "apt-install.log"
     if length or fuzz_input:
+        fuzz.ensure(console.say, install=install, log=log)
         return _fuzz_only(
             console, cache, speedups, series or kernels.SERIES, length or fuzz_input, jobs
         )
+    if install:
+        fuzz.try_to_install(console.say, log)
     return run_all(
         console, cache, speedups, series or kernels.SERIES, mutants=not no_mutations, jobs=jobs
     )

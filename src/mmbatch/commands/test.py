@@ -74,7 +74,7 @@ def command(
     doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     if install and not lint:
         _install_browser(console, cache)
-        fuzz.ensure(console.say, install=True, log=cache.logs / "apt-install.log")
+        fuzz.try_to_install(console.say, cache.logs / "apt-install.log")
     log = seen.Log()
     stages: list[tuple[str, Callable[[], int]]] = [("style and types", lambda: _lint(cache))]
     if not lint:
