@@ -109,6 +109,25 @@ def atomic_write(path: Path, content: bytes | str) -> None:
             Path(temporary).unlink(missing_ok=True)
 
 
+def require_place(folder: Path, option: str) -> None:
+    """Raise MmbatchError if no file can be made in a folder: now, not when results are there.
+
+    Args:
+        folder: where it will be.
+        option: by which the user chose that.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = error_from_os(OSError(error.errno, error.strerror), "").found
+        if error.errno == errno.ENOENT:
+            reason = "there is no such folder, or none that takes files"
+        raise MmbatchError(
+            f"write results into {folder}", reason, f"choose another place with {option}"
+        ) from error
+
+
 def is_special(path: Path) -> bool:
     """Tell whether a path is a device, a pipe or a link: to be written into, not replaced."""
     return path.is_symlink() or (path.exists() and not path.is_file())

@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import re
-import tempfile
 from pathlib import Path
 
 import click
@@ -24,9 +22,9 @@ from mmbatch import (
     report,
     stored,
 )
-from mmbatch.cache import Cache, atomic_write, error_from_os
+from mmbatch.cache import Cache, atomic_write
 from mmbatch.console import Console, output_options
-from mmbatch.disk import is_special
+from mmbatch.disk import is_special, require_place
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.session import Session
 
@@ -224,13 +222,4 @@ def _check_places(output: Path | None, json_file: Path | None, html: Path | None
         if file is not None and not is_special(file):
             places.append((option, file.parent))
     for option, place in places:
-        try:
-            with tempfile.TemporaryFile(dir=place):
-                pass
-        except OSError as error:
-            reason = error_from_os(OSError(error.errno, error.strerror), "").found
-            if error.errno == errno.ENOENT:
-                reason = "there is no such folder, or none that takes files"
-            raise MmbatchError(
-                f"write results into {place}", reason, f"choose another place with {option}"
-            ) from error
+        require_place(place, option)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import importlib.util
 import sys
@@ -14,6 +15,7 @@ import click
 
 from mmbatch import (
     checkout,
+    disk,
     doctor,
     fuzz,
     guesttest,
@@ -50,7 +52,8 @@ _LINTERS = (
     "--json",
     "json_file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write what was seen of each speed-up to this file, for the support matrix.",
+    help="Write what was seen of each speed-up to this file, for the support matrix; "
+    "for runs of all tests.",
 )
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @output_options
@@ -69,6 +72,8 @@ def command(
     `mmbatch guest test` and `guest bench` do: kernels that boot; then what `mmbatch live test`
     does, with less of each.
     """
+    if json_file is not None:
+        _check_place(json_file, partial=lint or tool or bool(pytest_args))
     _require_environment()
     cache = Cache.open()
     doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
@@ -98,6 +103,14 @@ def command(
     if json_file is not None:
         log.write(json_file)
     return ExitCode.FAILED if failed else ExitCode.GOOD
+
+
+def _check_place(json_file: Path, *, partial: bool) -> None:
+    """Raise unless a run that takes an hour can be kept, and has all that is to be kept."""
+    if partial:
+        raise click.UsageError("--json keeps a run of all tests, and this is of some of them.")
+    if not disk.is_special(json_file):
+        disk.require_place(json_file.parent, "--json")
 
 
 def _require_environment() -> None:
@@ -134,6 +147,11 @@ def _passes(name: str, stage: Callable[[], int], console: Console) -> bool:
         good = stage() == ExitCode.GOOD
     except MmbatchError as error:
         console.result(str(error))
+        good = False
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # nobody reads what we say
+            raise
+        console.result(str(disk.error_from_os(error, f"run the stage {name}")))
         good = False
     word = "passed" if good else "FAILED"
     console.say(f"stage: {name} {word} ({time.monotonic() - start:.0f} s)")
