@@ -13,6 +13,7 @@ from fake_run import FSDAX, SMALL, case_events, record_of, run_events
 from mmbatch import checkout, cli, readme, record
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.record import Record
+from mmbatch.statistics import Verdict
 
 PAGES = sorted(
     path
@@ -96,6 +97,80 @@ def test_counts_are_not_shown_as_time_on_a_machine(root: Path) -> None:
     text = (root / "README.md").read_text()
     assert "Linux 7.3.1: instructions, counted by QEMU; no time" in text
     assert "times its time" not in text
+
+
+ALIKE = dict.fromkeys(SMALL, 400e3)
+WINS = {**SMALL, "wide": 300e3, "auto": 300e3}
+
+
+def _many(more: dict[str, float]) -> Record:
+    """Seven cases, each also read back, and on two other CPUs; one of these with other times."""
+    cases = []
+    for size in range(1, 8):
+        for suffix, regime in (("", "hot"), ("-read", "hot, read back")):
+            cases.append(case_events(f"{size}M{suffix}", WINS, regime=regime, blocks=4))
+            for cpu, word in (("-old", "older"), ("-none", "no feature")):
+                name, words = f"{size}M{suffix}{cpu}", f"{regime}, {word}"
+                times = more if name == "3M-old" else SMALL
+                cases.append(case_events(name, times, regime=words, blocks=4))
+    cases += [case_events(f"free-{size}M", ALIKE, regime="hot", blocks=4) for size in (1, 2)]
+    return record_of(run_events(*map(list, cases)))
+
+
+def test_of_many_cases_those_are_shown_that_matter(root: Path) -> None:
+    record.write(root / "results/zone_device.json", _many({**SMALL, "auto": 500e3}))
+    readme.write(root)
+    text = (root / "README.md").read_text()
+    shown = re.findall(r"^\| (\d\S*) \(", text, re.M)
+    every = [f"{size}M{suffix}" for size in range(1, 8) for suffix in ("", "-read")]
+    assert sorted(shown) == sorted([*every, "3M-old"])  # which auto loses
+    assert "\n2 more cases, no difference shown in any: free-1M, free-2M.\n" in text
+    (line,) = re.findall("^27 more cases are some of these again (.*)$", text, re.M)
+    assert line.startswith("(older; no feature): auto 0.9")
+    assert "no difference shown in 27; **slower: wide in 27 cases (0.9" in line
+
+
+def test_of_few_cases_all_are_shown(root: Path) -> None:
+    few = dataclasses.replace(_many(SMALL), rows=_many(SMALL).rows[: 4 * 20])
+    record.write(root / "results/zone_device.json", few)
+    readme.write(root)
+    text = (root / "README.md").read_text()
+    assert len(re.findall(r"^\| \d\S* \(", text, re.M)) == 20
+    assert "more cases" not in text
+
+
+def test_an_older_kernel_with_many_losses_counts_them(root: Path) -> None:
+    older = _many(SMALL)
+    kernel = dataclasses.replace(older.kernel, release="6.12.95")
+    record.write(root / "results/old.json", dataclasses.replace(older, kernel=kernel))
+    readme.write(root)
+    assert re.search(
+        r"^- Linux 6.12.95 .*; \*\*slower: wide in 28 cases \(0.9\d to 0.9\d\)\*\*$",
+        (root / "README.md").read_text(),
+        re.M,
+    )
+
+
+def test_counts_of_two_architectures_are_two_tables(root: Path) -> None:
+    one = _record({**SMALL, "wide": 480e3})
+    words = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
+    rows = tuple(
+        dataclasses.replace(
+            row, unit="instructions", of_limit=None, verdict=words.get(row.verdict, row.verdict)
+        )
+        for row in one.rows
+    )
+    for arch in ("x86_64", "arm64"):
+        command = f"./mmbatch guest bench vmap --arch {arch} --rounds 6"
+        made = dataclasses.replace(one, rows=rows, limits=(), command=command)
+        record.write(root / f"results/{arch}.json", made)
+    readme.write(root)
+    text = (root / "README.md").read_text()
+    for arch in ("x86_64", "arm64"):
+        assert f"Linux 7.3.1, {arch}: instructions, counted by QEMU; no time" in text
+    assert "The same on other kernels" not in text
+    assert "**0.83 more instructions**" in text
+    assert text.count("x limit |") == 1  # of the one that was timed
 
 
 def test_readme_without_a_place_for_results(root: Path) -> None:
