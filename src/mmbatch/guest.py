@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from mmbatch import checkout, guestbuild, guestneeds, initramfs, manifest, qemu, splice
+from mmbatch import (
+    checkout,
+    guestbuild,
+    guestneeds,
+    guestvmalloc,
+    initramfs,
+    manifest,
+    qemu,
+    splice,
+)
 from mmbatch.cache import Cache, temporary_dir
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.guestbuild import ARCHES, GuestKernel, Wanted
@@ -26,20 +35,6 @@ METHODS = ("base", "auto", "movdir64b", "movnti", "copy", "wide")
 
 CONTROL = "control"
 """Base a second time, in measurements."""
-
-_VMALLOC = {
-    # All but those that are there to fail.
-    "run_test_mask": 0b1_0111_1011_1111,
-    "test_loop_count": 60,
-    "nr_threads": 2,
-    "nr_pages": 512,
-    "use_huge": 1,
-    "nr_pcpu_objects": 500,
-}
-VMALLOC_ON = tuple(f"test_vmalloc.{name}={value}" for name, value in _VMALLOC.items())
-"""For a kernel that has test_vmalloc built in."""
-
-VMALLOC_OFF = "test_vmalloc.run_test_mask=0"
 
 SUITES_ON = ("kunit.enable=1", "kunit.autorun=1")
 _TRIAL_GIB = 13  # where auto tries three methods; the emulated CPU has no movdir64b
@@ -162,7 +157,7 @@ def drivers(
         "TRIAL": "yes" if size_gib >= _TRIAL_GIB and len(methods) == len(METHODS) else "no",
         "REBINDS": str(rebinds),
         "OTHER_REBINDS": str(others),
-        "VMALLOC": " ".join(f"{name}={value}" for name, value in _VMALLOC.items()),
+        **guestvmalloc.settings(workshop.source.path),
     }
     boot = Boot(
         name,
@@ -198,7 +193,7 @@ def bench_at_boot(workshop: Workshop, kernel: GuestKernel, speedup: str, rounds:
             *SUITES_ON,
             f"kunit.filter_glob={speedup}",
             f"{speedup}_bench.rounds={rounds}",
-            VMALLOC_OFF,
+            guestvmalloc.OFF,
         ),
         cpus=1,
         counted=True,
