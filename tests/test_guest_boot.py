@@ -10,7 +10,17 @@ from pathlib import Path
 import click
 import pytest
 
-from mmbatch import guest, guestbuild, guestneeds, guesttest, guesttree, qemu
+from mmbatch import (
+    guest,
+    guestbench,
+    guestbuild,
+    guestcounts,
+    guestneeds,
+    guesttest,
+    guesttree,
+    kernels,
+    qemu,
+)
 from mmbatch.cache import Cache
 from mmbatch.console import Console
 from mmbatch.errors import MmbatchError
@@ -227,6 +237,27 @@ def test_another_machine_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch)
 
     assert caught.value.code == 77
     assert "--arch arm64" in caught.value.todo
+
+
+def test_whatever_is_asked_of_counts_is_counted(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests: list[guestbench.Request] = []
+
+    def count(_: object, __: object, request: guestbench.Request, ___: object) -> int:
+        requests.append(request)
+        return 4 if request.arch == "arm64" else 0
+
+    monkeypatch.setattr(guestneeds, "ensure", lambda *_, **__: None)
+    monkeypatch.setattr(kernels, "resolve", lambda *_: None)
+    monkeypatch.setattr(guest, "choose_speedups", lambda _: [])
+    monkeypatch.setattr(guesttest, "run_stages", lambda *_: 0)
+    monkeypatch.setattr(guestbench, "run", count)
+    assert guesttest.run_all(Console(-1), cache, install=False) == 4
+    every = [guestcounts.ZONE_DEVICE, *guestcounts.VMAP.values()]
+    asked = [one for one in every if one.least]
+    assert len(asked) == 2
+    assert all(any(request.counts is one for request in requests) for one in asked)
 
 
 class FakeWorkshop:
