@@ -57,7 +57,7 @@ def test_what_a_run_saw_stands_beside_what_it_did_not_try(tmp_path: Path) -> Non
     log = seen.Log()
     log.stages = [seen.Stage("equality", True), seen.Stage("guests", False)]
     log.checks = [
-        seen.Checked("toy", "7.3.4", "x86_64", 5, 0, 0, 12345, 3),
+        seen.Checked("toy", "7.3.4", "x86_64", 5, 0, 2, 12345, 3),
         seen.Checked("toy", "7.2.12", "x86_64", 5, 1, 0, 12345, 0),
         seen.Checked("other", "6.12.1", "x86_64", 5, 0, 0, 99, 0),
     ]
@@ -73,7 +73,8 @@ def test_what_a_run_saw_stands_beside_what_it_did_not_try(tmp_path: Path) -> Non
         "| toy | 6.12 | arm64 | not tried | not tried |",
         "| toy | 7.2.12 | x86_64 | **1 failed** | not tried |",
         "| toy | 7.2 | arm64 | not tried | not tried |",
-        "| toy | 7.3.4 | x86_64 | 12,345 inputs, 3 mistakes | plain: 7 cases; kasan: **failed** |",
+        "| toy | 7.3.4 | x86_64 | 12,345 inputs, 3 mistakes, 2 skipped "
+        "| plain: 7 cases, 1 skipped; kasan: **failed** |",
         "| toy | 7.3.4 | arm64 | not tried | plain: no suite |",
     ]
     assert "Of its stages these failed: guests." in page

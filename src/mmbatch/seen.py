@@ -41,7 +41,7 @@ class Checked:
         arch: what the kernel's objects were made for.
         passed: builds that left the same bytes, with mistakes that were caught.
         failed: those that did not.
-        skipped: what the kernel does not have.
+        skipped: mistakes in code that the kernel does not have, and fuzzing without clang.
         combinations: inputs that were compared.
         mistakes: how many were caught.
     """

@@ -92,7 +92,9 @@ def _seen(manifests: Sequence[Manifest], run: Seen | None) -> Iterator[str]:
         f"By `make test` of commit {run.commit}, which ended on {run.date}. *Checked*: base and "
         "patched objects were built and left the same memory, in how many inputs, and how many "
         "deliberate mistakes were caught ([check.md](check.md)). *Booted*: the KUnit cases of the "
-        "speed-up that passed, in each kind of kernel ([guest.md](guest.md))."
+        "speed-up that passed, in each kind of kernel ([guest.md](guest.md)). *Skipped*: mistakes "
+        "in code that the release does not have, fuzzing without clang, and cases for which the "
+        "guest's CPU lacks the instruction."
     )
     failed = [stage.name for stage in run.stages if not stage.passed]
     if failed:
@@ -124,11 +126,14 @@ def _checked(one: Checked) -> str:
     if one.failed:
         return f"**{one.failed} failed**"
     mistakes = f", {one.mistakes} mistakes" if one.mistakes else ""
-    return f"{one.combinations:,} inputs{mistakes}"
+    skipped = f", {one.skipped} skipped" if one.skipped else ""
+    return f"{one.combinations:,} inputs{mistakes}{skipped}"
 
 
 def _booted(one: Boot) -> str:
     word = f"{one.passed} cases" if one.suites else "no suite"
+    if one.skipped:
+        word += f", {one.skipped} skipped"
     return f"{one.kind}: {word}" if one.good else f"{one.kind}: **failed**"
 
 
