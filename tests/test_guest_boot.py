@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from mmbatch import (
     guest,
@@ -22,6 +23,7 @@ from mmbatch import (
     qemu,
 )
 from mmbatch.cache import Cache
+from mmbatch.commands import guest as verb
 from mmbatch.console import Console
 from mmbatch.errors import MmbatchError
 from mmbatch.guestbuild import ARCHES, GuestKernel, Wanted
@@ -258,6 +260,23 @@ def test_whatever_is_asked_of_counts_is_counted(
     asked = [one for one in every if one.least]
     assert len(asked) == 2
     assert all(any(request.counts is one for request in requests) for one in asked)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["vmap", "--size", "8G"], "vmap needs no NVDIMM"),
+        (["zone_device", "--size", "8T"], "8T is no size"),
+        (["zone_device", "--arch", "arm64"], "on x86-64 only"),
+    ],
+)
+def test_what_a_count_does_not_take_is_refused_first(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.setattr(verb, "_workshop", lambda *_, **__: pytest.fail("something was done"))
+    result = CliRunner().invoke(verb.bench, words)
+    assert result.exit_code == 2
+    assert said in result.output
 
 
 class FakeWorkshop:

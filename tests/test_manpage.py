@@ -20,11 +20,14 @@ def page(capsys: pytest.CaptureFixture[str]) -> str:
 
 @pytest.mark.parametrize("verb", cli.VERBS)
 def test_every_verb_and_option_is_there(page: str, verb: str) -> None:
-    plain = page.replace("\\-", "-")
+    plain = page.replace("\\-", "-").replace("\\(aq", "'")
     command: click.Command = importlib.import_module(f"mmbatch.commands.{verb}").command
     verbs = command.commands.values() if isinstance(command, click.Group) else [command]
     path = f"mmbatch {verb}" + (" " if isinstance(command, click.Group) else "")
     assert f"\n.SS {path}" in plain
+    if isinstance(command, click.Group):
+        about = " ".join((command.help or "").split("\n\n")[0].split())
+        assert f"\n.SS mmbatch {verb} [OPTIONS] COMMAND [ARGS]...\n{about}\n" in plain
     for one in verbs:
         for option in one.params:
             if isinstance(option, click.Option) and not option.hidden:

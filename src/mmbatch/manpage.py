@@ -87,9 +87,6 @@ def _verbs(group: click.Group, above: click.Context) -> Iterator[str]:
         if verb is None or verb.hidden:
             continue
         context = click.Context(verb, info_name=name, parent=above)
-        if isinstance(verb, click.Group):
-            yield from _verbs(verb, context)
-            continue
         usage = " ".join(verb.collect_usage_pieces(context))
         yield f".SS {_text(context.command_path)} {_text(usage)}"
         for number, paragraph in enumerate(_paragraphs(verb.help or "")):
@@ -97,6 +94,8 @@ def _verbs(group: click.Group, above: click.Context) -> Iterator[str]:
                 yield ".PP"
             yield _text(paragraph)
         yield from _options(context)
+        if isinstance(verb, click.Group):
+            yield from _verbs(verb, context)
 
 
 def _options(context: click.Context) -> Iterator[str]:

@@ -16,6 +16,7 @@ from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode
 
 _ARCHES = click.Choice(("x86_64", "arm64"))
+_COUNTED = "4G"
 _KINDS = click.Choice(tuple(guesttest.KINDS))
 
 
@@ -108,7 +109,7 @@ def test(
 @command.command("bench")
 @click.argument("speedup", type=click.Choice(guestbench.SPEEDUPS), default=guestbench.SPEEDUPS[0])
 @click.option("--arch", type=_ARCHES, default="x86_64", help="Of vmap; by default x86_64.")
-@click.option("--size", default="4G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
+@click.option("--size", metavar="SIZE", help=f"Of zone_device's NVDIMM; by default {_COUNTED}.")
 @click.option(
     "--rounds",
     type=click.IntRange(min=5),
@@ -126,7 +127,7 @@ def bench(
     /,
     speedup: str,
     arch: str,
-    size: str,
+    size: str | None,
     rounds: int,
     twice: bool,
     json_file: Path | None,
@@ -135,7 +136,9 @@ def bench(
     """Count instructions, base against patched, in one boot that is the same every time."""
     if speedup != "vmap" and arch != "x86_64":
         raise click.BadParameter(f"{speedup} is counted on x86-64 only")
+    if speedup != "zone_device" and size is not None:
+        raise click.BadParameter(f"{speedup} needs no NVDIMM; leave out --size")
+    gib = guesttest.size_gib(size or _COUNTED)
     workshop = _workshop(console, (arch,), **where)
-    gib = guesttest.size_gib(size)
     request = guestbench.Request(gib, rounds, where["kernel"], where["tree"], twice, speedup, arch)
     return guestbench.run(console, workshop, request, json_file)
