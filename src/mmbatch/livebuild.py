@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch import elf, klp, livefit, livemanifest
+from mmbatch import elf, klp, livefit, livejumps, livemanifest
 from mmbatch.disk import atomic_write
 from mmbatch.errors import MmbatchError
 from mmbatch.livekernel import Headers
@@ -167,6 +167,7 @@ def _link(
     made = folder / f"{live.module}.ko"
     _strip(made, log)
     module = elf.read(made)
+    livejumps.require_none(made, module, [function.by for function in live.replaces])
     klp.convert(module, livefit.symbols(live, terms), klp.exported(headers.exports))
     return module.pack()
 

@@ -16,7 +16,7 @@ VERSION = "0.1.0"
 
 _PYTHON = (
     *("__init__", "apt", "apt_sources", "apt_state", "btf", "cache", "checkout", "disk"),
-    *("elf", "errors", "interval", "klp", "livebuild", "livefit", "livekernel"),
+    *("elf", "errors", "interval", "klp", "livebuild", "livefit", "livejumps", "livekernel"),
     *("livemake", "livemanifest", "manifest", "outcome", "process", "programs", "tomltable"),
 )
 """What `livemake` imports of us."""

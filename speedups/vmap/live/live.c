@@ -7,7 +7,8 @@
  * - What was mapped with large leafs is unmapped by the kernel's own code, which
  *   knows them from ioremap(). So it may outlive this module.
  * - The caller that is noted for an area is that of vmap(): an address in here
- *   would mean nothing after unloading.
+ *   would mean nothing after unloading. The kernel's own vmap() notes where it
+ *   will return to, so it has to be jumped to, as the last thing that is done.
  */
 
 #include "vmap_internal.h"
@@ -110,11 +111,16 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		     struct page **pages, unsigned int page_shift)
 {
+	int err;
+
 	if (!vmap_steps() || page_shift <= PAGE_SHIFT)
 		return live_original___vmap_pages_range_noflush(addr, end, prot,
 								pages, page_shift);
 
-	return vmap_map_blocks(addr, end, prot, pages, page_shift);
+	err = vmap_map_blocks(addr, end, prot, pages, page_shift);
+	live_stay();
+
+	return err;
 }
 
 /* Map what one table holds; false leaves it to the kernel. */
