@@ -32,7 +32,13 @@ patch_in() {
 patch_out() {
 	echo 0 >"$PATCHES/mmbatch_$1/enabled" || return 1
 	while [ -d "$PATCHES/mmbatch_$1" ]; do sleep 0.1; done
-	rmmod "mmbatch_$1"
+	# The kernel gives up the module a moment after the folder.
+	tries=0
+	until rmmod "mmbatch_$1"; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 20 ] || return 1
+		sleep 0.1
+	done
 }
 
 # Whether no livepatch is there.

@@ -205,6 +205,26 @@ def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert liverun.status(live(), kernel) == {"set_it": "the kernel's own"}
 
 
+@pytest.mark.parametrize("refusals", [2, 1000])
+def test_a_module_that_is_in_use_for_a_moment(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusals: int
+) -> None:
+    (kernel.sys / "module/mmbatch_it").mkdir(parents=True)
+    tries = tmp_path / "tries"
+    script = (
+        f"echo >>{tries}; [ $(wc -l <{tries}) -gt {refusals} ] || {{ echo in use >&2; exit 1; }}"
+    )
+    programs(tmp_path, monkeypatch, rmmod=script)
+    monkeypatch.setattr("mmbatch.liverun._RELEASE_S", 5 if refusals == 2 else 0.05)
+
+    if refusals == 2:
+        assert liverun.unload("mmbatch_it", kernel, 10)
+        assert len(tries.read_text()) == 3
+    else:
+        with pytest.raises(MmbatchError, match="in use"):
+            liverun.unload("mmbatch_it", kernel, 10)
+
+
 def test_unload_of_what_is_not_there(kernel: Kernel) -> None:
     assert not liverun.unload("mmbatch_it", kernel, 1)
 

@@ -19,6 +19,7 @@ from mmbatch.process import run
 
 _SIGNED = b"~Module signature appended~\n"
 _PAUSE_S = 0.2
+_RELEASE_S = 1.0  # the kernel gives up the module after the livepatch's folder is gone
 _SHOWN_TASKS = 5
 
 
@@ -202,8 +203,17 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
                 tried, f"after {limit_s:.0f} s {shown} had not left it", "unload it again later"
             )
         time.sleep(_PAUSE_S)
-    run(["rmmod", name], tried=tried, finish=True)
+    _remove(name, tried)
     return True
+
+
+def _remove(name: str, tried: str) -> None:
+    deadline = time.monotonic() + _RELEASE_S
+    while time.monotonic() < deadline:
+        if run(["rmmod", name], tried=tried, check=False, finish=True).rc == 0:
+            return
+        time.sleep(_PAUSE_S)
+    run(["rmmod", name], tried=tried, finish=True)
 
 
 def status(live: LiveManifest, kernel: Kernel) -> dict[str, str]:
