@@ -8,9 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from fake_btf import kernel as fake_types
 from mmbatch import liverun
+from mmbatch.commands.live import command
 from mmbatch.errors import MmbatchError
 from mmbatch.liverun import Kernel
 from test_live_fit import NO_TERMS, live
@@ -185,6 +187,32 @@ def test_what_is_no_module(module: Path, tmp_path: Path) -> None:
             liverun.release_of(path)
         assert caught.value.code == 2
         assert words in caught.value.found
+
+
+def test_a_parameter_that_the_module_lacks(module: Path) -> None:
+    module.write_bytes(b"text it.method\0more")
+    liverun.require_parameters(module, ["it.method=copy"])
+
+    for name in ("it.metod", "it.meth", "it.method2"):
+        with pytest.raises(MmbatchError, match=f"it has no parameter {name};") as caught:
+            liverun.require_parameters(module, ["it.method=copy", f"{name}=copy"])
+        assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("speedups", "parameter", "words"),
+    [
+        (["vmap"], "zone_device.method=copy", "'zone_device' is not among what is loaded: vmap"),
+        ([], "zone_devise.method=copy", "'zone_devise' is not among what is loaded: folio_copy, "),
+        ([], "method=copy", "write it as SPEEDUP.PARAMETER=VALUE"),
+        ([], "zone_device.method", "write it as SPEEDUP.PARAMETER=VALUE"),
+    ],
+)
+def test_a_parameter_that_nothing_takes(speedups: list[str], parameter: str, words: str) -> None:
+    done = CliRunner().invoke(command, ["load", *speedups, "--set", parameter])
+
+    assert done.exit_code == 2
+    assert words in done.output
 
 
 def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -143,6 +143,25 @@ def require_loadable(
     require_types(live, terms, types, kernel.release)
 
 
+def require_parameters(module: Path, parameters: Iterable[str]) -> None:
+    """Raise MmbatchError if a module lacks a parameter, which the kernel would only log.
+
+    Args:
+        module: its file.
+        parameters: "NAME=VALUE" each.
+    """
+    content = module.read_bytes()
+    for one in parameters:
+        name = one.partition("=")[0]
+        if f"{name}\0".encode() not in content:
+            raise MmbatchError(
+                f"load {module.name}",
+                f"it has no parameter {name}",
+                "see the README of the speed-up for those that it has",
+                ExitCode.USAGE,
+            )
+
+
 def load(
     live: LiveManifest, module: Path, parameters: Sequence[str], kernel: Kernel, limit_s: float
 ) -> None:
