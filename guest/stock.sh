@@ -8,6 +8,7 @@ PARAMETER=/sys/module/$MODULE/parameters/zone_device.method
 CONTROL=/sys/kernel/debug/dynamic_debug/control
 IMAGE=/sys/module/memmap_image/parameters/range
 MAP=/sys/module/vmap_image/parameters/map
+HUGE=/sys/module/vmap_image/parameters/huge
 COPY=/sys/module/folio_image/parameters/copy
 
 # The stock kernel's own modules, in the order in which they need each other.
