@@ -4,7 +4,7 @@
 . /settings
 MODULE=mmbatch_zone_device
 PATCHES=/sys/kernel/livepatch
-PARAMETER=/sys/module/$MODULE/parameters/zone_device.method
+METHOD=/sys/module/$MODULE/parameters/zone_device.method
 CONTROL=/sys/kernel/debug/dynamic_debug/control
 IMAGE=/sys/module/memmap_image/parameters/range
 MAP=/sys/module/vmap_image/parameters/map
