@@ -7,12 +7,10 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from mmbatch import checkout, livemanifest, manifest
+from mmbatch import VERSION, checkout, livemanifest, manifest
 from mmbatch.cache import Cache, atomic_write, temporary_dir
 from mmbatch.livemanifest import LiveManifest, Terms
 from mmbatch.process import run
-
-VERSION = "0.1.0"
 
 _PYTHON = (
     *("__init__", "apt", "apt_sources", "apt_state", "btf", "cache", "checkout", "disk"),

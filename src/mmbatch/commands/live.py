@@ -71,7 +71,7 @@ def _build(
 
 
 @command.command("build")
-@params.speedups
+@params.live_speedups
 @_kernel_options
 @output_options
 def build(
@@ -88,7 +88,7 @@ def build(
 
 
 @command.command("load")
-@params.speedups
+@params.live_speedups
 @click.option(
     "--set",
     "parameters",
@@ -134,7 +134,7 @@ def load(
 
 
 @command.command("status")
-@params.speedups
+@params.live_speedups
 @output_options
 def status(console: Console, /, speedups: tuple[str, ...]) -> int:
     """Say what runs now for each function that a speed-up replaces."""
@@ -145,7 +145,7 @@ def status(console: Console, /, speedups: tuple[str, ...]) -> int:
 
 
 @command.command("unload")
-@params.speedups
+@params.live_speedups
 @_limit
 @output_options
 def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:
@@ -205,7 +205,7 @@ def test(
 
 
 @command.command("dkms")
-@click.argument("speedup", default="zone_device")
+@params.live_speedup
 @click.option(
     "-o",
     "--output",
