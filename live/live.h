@@ -67,7 +67,8 @@
  * build refuses a replacement that jumps away.
  *
  * The kernel's own function may be jumped to, since it comes back to the caller
- * and not to the module.
+ * and not to the module. A task that is preempted on the way there is waited for
+ * by ftrace, when it lets go of a function that no other livepatch is on.
  */
 #define live_stay()	barrier()
 
