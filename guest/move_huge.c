@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * For guests: move a process's huge pages from node to node until it is ended.
- * Says on the standard output how many were moved as a whole at first.
+ * Says on the standard output, then, how many were moved as a whole: all that is
+ * asked for is to move the first page of each, so that the last goes along only if
+ * they hang together. What no longer does is made anew.
  */
 #define _GNU_SOURCE
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -12,55 +15,101 @@
 
 #define BLOCKS 2
 #define BLOCK (2UL << 20)
+#define LAST_PAGE (BLOCK - 4096)
 #define WORDS (BLOCK / sizeof(uint64_t))
 #define MOVE 2 /* MPOL_MF_MOVE */
 
 static void *blocks[BLOCKS];
 static int nodes[BLOCKS];
-static int status[BLOCKS];
+static volatile sig_atomic_t ended;
+
+static void end(int number)
+{
+	(void)number;
+	ended = 1;
+}
+
+static void fill(int i)
+{
+	uint64_t *words = blocks[i];
+
+	for (unsigned long k = 0; k < WORDS; k++)
+		words[k] = i * WORDS + k;
+}
+
+static int is_full(int i)
+{
+	uint64_t *words = blocks[i];
+
+	for (unsigned long k = 0; k < WORDS; k += 61) {
+		if (words[k] != i * WORDS + k)
+			return 0;
+	}
+	return 1;
+}
+
+/* On which node the last page of a block is. */
+static int last_node(int i)
+{
+	void *last = (char *)blocks[i] + LAST_PAGE;
+	int status = -1;
+
+	return syscall(SYS_move_pages, 0, 1, &last, NULL, &status, MOVE) ? -1 : status;
+}
+
+/* Move all blocks; returns how many went as a whole, or -1. */
+static int move(int node)
+{
+	int status[BLOCKS], before[BLOCKS], moved = 0;
+
+	for (int i = 0; i < BLOCKS; i++) {
+		before[i] = last_node(i);
+		nodes[i] = node;
+	}
+	if (syscall(SYS_move_pages, 0, BLOCKS, blocks, nodes, status, MOVE) < 0)
+		return -1;
+
+	for (int i = 0; i < BLOCKS; i++) {
+		if (status[i] == node && last_node(i) == node)
+			moved += before[i] != node;
+		else if (status[i] == node && !madvise(blocks[i], BLOCK, MADV_DONTNEED))
+			fill(i);
+	}
+	return moved;
+}
 
 int main(void)
 {
 	char *room = mmap(NULL, (BLOCKS + 1) * BLOCK, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	char *memory = (char *)(((uintptr_t)room + BLOCK - 1) & ~(BLOCK - 1));
-	int first = 1, node, moved;
+	int whole = 0, all = 0;
 
 	if (room == MAP_FAILED || madvise(memory, BLOCKS * BLOCK, MADV_HUGEPAGE))
 		return 1;
+	signal(SIGTERM, end);
 	for (int i = 0; i < BLOCKS; i++) {
-		uint64_t *words = (uint64_t *)(memory + i * BLOCK);
-
-		blocks[i] = words;
-		for (unsigned long k = 0; k < WORDS; k++)
-			words[k] = i * WORDS + k;
+		blocks[i] = memory + i * BLOCK;
+		fill(i);
 	}
 
-	for (node = 1;; node = !node) {
-		for (int i = 0; i < BLOCKS; i++)
-			nodes[i] = node;
-		if (syscall(SYS_move_pages, 0, BLOCKS, blocks, nodes, status, MOVE) < 0) {
+	for (int node = 1; !ended; node = !node) {
+		int moved = move(node);
+
+		if (moved < 0) {
 			perror("move_pages");
 			return 1;
 		}
-		moved = 0;
-		for (int i = 0; i < BLOCKS; i++)
-			moved += status[i] == node;
-		if (first) {
-			printf("%d of %d\n", moved, BLOCKS);
-			fflush(stdout);
-		}
-		first = 0;
+		whole += moved;
+		all += BLOCKS;
 		usleep(300000);
 		for (int i = 0; i < BLOCKS; i++) {
-			uint64_t *words = blocks[i];
-
-			for (unsigned long k = 0; k < WORDS; k += 61) {
-				if (words[k] == i * WORDS + k)
-					continue;
-				fprintf(stderr, "block %d lost its content\n", i);
-				return 1;
-			}
+			if (is_full(i))
+				continue;
+			fprintf(stderr, "block %d lost its content\n", i);
+			return 1;
 		}
 	}
+	printf("%d of %d\n", whole, all);
+	return 0;
 }

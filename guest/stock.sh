@@ -4,10 +4,11 @@
 . /settings
 MODULE=mmbatch_zone_device
 PATCHES=/sys/kernel/livepatch
-PARAMETER=/sys/module/$MODULE/parameters/zone_device.method
+METHOD=/sys/module/$MODULE/parameters/zone_device.method
 CONTROL=/sys/kernel/debug/dynamic_debug/control
 IMAGE=/sys/module/memmap_image/parameters/range
 MAP=/sys/module/vmap_image/parameters/map
+HUGE=/sys/module/vmap_image/parameters/huge
 COPY=/sys/module/folio_image/parameters/copy
 
 # The stock kernel's own modules, in the order in which they need each other.
@@ -32,7 +33,13 @@ patch_in() {
 patch_out() {
 	echo 0 >"$PATCHES/mmbatch_$1/enabled" || return 1
 	while [ -d "$PATCHES/mmbatch_$1" ]; do sleep 0.1; done
-	rmmod "mmbatch_$1"
+	# The kernel gives up the module a moment after the folder.
+	tries=0
+	until rmmod "mmbatch_$1"; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 20 ] || return 1
+		sleep 0.1
+	done
 }
 
 # Whether no livepatch is there.

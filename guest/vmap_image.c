@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For guests of stock kernels: an array of pages, mapped by vmap().
+ * For guests of stock kernels: arrays of pages, mapped by vmap() and vmalloc().
  *
  * Write "ORDER COUNT" to the parameter "map": COUNT pages, allocated in blocks of
  * 2^ORDER, are mapped and looked at through both of their addresses. ORDER -1
  * makes an array in which no page follows its neighbour. "0 0" looks at them
  * again and unmaps them. Reading tells the number of pages and of large leafs.
+ *
+ * Write a count of pages to the parameter "huge": so many are allocated by a
+ * vmalloc() that may use large leafs, and looked at likewise; 0 frees them.
  *
  * Write "PFN COUNT" to the parameter "io": addresses without memory are mapped by
  * ioremap(), looked up in the page table, never used, and unmapped.
@@ -19,76 +22,59 @@
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/sysfs.h>
 #include <linux/vmalloc.h>
 #include <asm/pgtable.h>
 
 #define VMAP_IMAGE_LAST		(PAGE_SIZE / sizeof(u64) - 1)
 
-static struct page **vmap_image_pages;
-static unsigned long vmap_image_count;
-static unsigned long vmap_image_leafs;
-static void *vmap_image_area;
+/**
+ * struct vmap_image - pages and where they are mapped
+ * @pages: they, each of them ours
+ * @count: how many
+ * @leafs: how many large leafs they are mapped with
+ * @area: where they are mapped
+ */
+struct vmap_image {
+	struct page **pages;
+	unsigned long count;
+	unsigned long leafs;
+	void *area;
+};
 
-static void vmap_image_free(void)
+static struct vmap_image vmap_image_array;
+static struct vmap_image vmap_image_huge;
+
+static int vmap_image_room(struct vmap_image *image, unsigned long count)
 {
-	unsigned long i;
+	image->pages = kvcalloc(count, sizeof(*image->pages), GFP_KERNEL);
+	image->count = image->pages ? count : 0;
 
-	for (i = 0; i < vmap_image_count; i++) {
-		if (vmap_image_pages[i])
-			__free_page(vmap_image_pages[i]);
-	}
-	kvfree(vmap_image_pages);
-	vmap_image_pages = NULL;
-	vmap_image_count = 0;
+	return image->pages ? 0 : -ENOMEM;
 }
 
-static int vmap_image_alloc(int order, unsigned long count)
+static void vmap_image_forget(struct vmap_image *image)
 {
-	unsigned int block = order < 0 ? 0 : order;
-	unsigned long i, k;
-
-	vmap_image_pages = kvcalloc(count, sizeof(*vmap_image_pages), GFP_KERNEL);
-	if (!vmap_image_pages)
-		return -ENOMEM;
-	vmap_image_count = count;
-
-	for (i = 0; i + (1UL << block) <= count; i += 1UL << block) {
-		struct page *page = alloc_pages(GFP_KERNEL, block);
-
-		if (!page)
-			return -ENOMEM;
-		split_page(page, block);
-		for (k = 0; k < 1UL << block; k++)
-			vmap_image_pages[i + k] = page + k;
-	}
-	if (i != count)
-		return -EINVAL;
-
-	/* Descending, however they were allocated. */
-	for (i = 0; order < 0 && i + 1 < count; i++) {
-		for (k = i; k + 1 && vmap_image_pages[k + 1] == vmap_image_pages[k] + 1; k--)
-			swap(vmap_image_pages[k], vmap_image_pages[k + 1]);
-	}
-
-	return 0;
+	kvfree(image->pages);
+	memset(image, 0, sizeof(*image));
 }
 
-static u64 *vmap_image_mapped(unsigned long i)
+static u64 *vmap_image_mapped(struct vmap_image *image, unsigned long i)
 {
-	return vmap_image_area + i * PAGE_SIZE;
+	return image->area + i * PAGE_SIZE;
 }
 
 /* What is written through one address has to be read through the other. */
-static bool vmap_image_is_good(u64 key)
+static bool vmap_image_is_good(struct vmap_image *image, u64 key)
 {
 	unsigned long i;
 
-	for (i = 0; i < vmap_image_count; i++) {
-		u64 *plain = page_address(vmap_image_pages[i]);
-		u64 *mapped = vmap_image_mapped(i);
+	for (i = 0; i < image->count; i++) {
+		u64 *plain = page_address(image->pages[i]);
+		u64 *mapped = vmap_image_mapped(image, i);
 
-		if (vmalloc_to_page(mapped) != vmap_image_pages[i]) {
+		if (vmalloc_to_page(mapped) != image->pages[i]) {
 			pr_err("vmap_image: page %lu is not where it belongs\n", i);
 			return false;
 		}
@@ -96,9 +82,9 @@ static bool vmap_image_is_good(u64 key)
 		plain[VMAP_IMAGE_LAST] = key - i;
 	}
 
-	for (i = 0; i < vmap_image_count; i++) {
-		u64 *plain = page_address(vmap_image_pages[i]);
-		u64 *mapped = vmap_image_mapped(i);
+	for (i = 0; i < image->count; i++) {
+		u64 *plain = page_address(image->pages[i]);
+		u64 *mapped = vmap_image_mapped(image, i);
 
 		if (plain[0] != key + i || mapped[VMAP_IMAGE_LAST] != key - i) {
 			pr_err("vmap_image: page %lu has another's content\n", i);
@@ -109,31 +95,85 @@ static bool vmap_image_is_good(u64 key)
 	return true;
 }
 
-static void vmap_image_count_leafs(void)
+static void vmap_image_count_leafs(struct vmap_image *image)
 {
-	unsigned long addr = ALIGN((unsigned long)vmap_image_area, PMD_SIZE);
-	unsigned long end = (unsigned long)vmap_image_mapped(vmap_image_count);
+	unsigned long addr = ALIGN((unsigned long)image->area, PMD_SIZE);
+	unsigned long end = (unsigned long)vmap_image_mapped(image, image->count);
 	unsigned int level;
 
-	vmap_image_leafs = 0;
+	image->leafs = 0;
 	for (; addr + PMD_SIZE <= end; addr += PMD_SIZE) {
 		if (lookup_address(addr, &level) && level == PG_LEVEL_2M)
-			vmap_image_leafs++;
+			image->leafs++;
 	}
+}
+
+static int vmap_image_begin(struct vmap_image *image)
+{
+	vmap_image_count_leafs(image);
+
+	return vmap_image_is_good(image, 0xa5a5000000000000ULL) ? 0 : -EIO;
+}
+
+static int vmap_image_end(struct vmap_image *image)
+{
+	return vmap_image_is_good(image, 0x5a5a000000000000ULL) ? 0 : -EIO;
+}
+
+static void vmap_image_free(void)
+{
+	struct vmap_image *image = &vmap_image_array;
+	unsigned long i;
+
+	for (i = 0; i < image->count; i++) {
+		if (image->pages[i])
+			__free_page(image->pages[i]);
+	}
+	vmap_image_forget(image);
+}
+
+static int vmap_image_alloc(int order, unsigned long count)
+{
+	unsigned int block = order < 0 ? 0 : order;
+	unsigned long i, k;
+	struct page **pages;
+
+	if (vmap_image_room(&vmap_image_array, count))
+		return -ENOMEM;
+	pages = vmap_image_array.pages;
+
+	for (i = 0; i + (1UL << block) <= count; i += 1UL << block) {
+		struct page *page = alloc_pages(GFP_KERNEL, block);
+
+		if (!page)
+			return -ENOMEM;
+		split_page(page, block);
+		for (k = 0; k < 1UL << block; k++)
+			pages[i + k] = page + k;
+	}
+	if (i != count)
+		return -EINVAL;
+
+	/* Descending, however they were allocated. */
+	for (i = 0; order < 0 && i + 1 < count; i++) {
+		for (k = i; k + 1 && pages[k + 1] == pages[k] + 1; k--)
+			swap(pages[k], pages[k + 1]);
+	}
+
+	return 0;
 }
 
 static int vmap_image_unmap(void)
 {
-	bool good = true;
+	int err = 0;
 
-	if (vmap_image_area) {
-		good = vmap_image_is_good(0x5a5a000000000000ULL);
-		vunmap(vmap_image_area);
+	if (vmap_image_array.area) {
+		err = vmap_image_end(&vmap_image_array);
+		vunmap(vmap_image_array.area);
 	}
-	vmap_image_area = NULL;
 	vmap_image_free();
 
-	return good ? 0 : -EIO;
+	return err;
 }
 
 static int vmap_image_set(const char *val, const struct kernel_param *kp)
@@ -152,14 +192,13 @@ static int vmap_image_set(const char *val, const struct kernel_param *kp)
 	if (err)
 		goto free;
 
-	vmap_image_area = vmap(vmap_image_pages, count, VM_MAP, PAGE_KERNEL);
-	if (!vmap_image_area) {
+	vmap_image_array.area = vmap(vmap_image_array.pages, count, VM_MAP, PAGE_KERNEL);
+	if (!vmap_image_array.area) {
 		err = -ENOMEM;
 		goto free;
 	}
-	vmap_image_count_leafs();
 
-	return vmap_image_is_good(0xa5a5000000000000ULL) ? 0 : -EIO;
+	return vmap_image_begin(&vmap_image_array);
 
 free:
 	vmap_image_free();
@@ -168,11 +207,69 @@ free:
 
 static int vmap_image_get(char *buffer, const struct kernel_param *kp)
 {
-	return sysfs_emit(buffer, "%lu %lu\n", vmap_image_count, vmap_image_leafs);
+	const struct vmap_image *image = kp->arg;
+
+	return sysfs_emit(buffer, "%lu %lu\n", image->count, image->leafs);
 }
 
 static const struct kernel_param_ops vmap_image_ops = {
 	.set = vmap_image_set,
+	.get = vmap_image_get,
+};
+
+static int vmap_image_vfree(void)
+{
+	int err = 0;
+
+	if (vmap_image_huge.area) {
+		err = vmap_image_end(&vmap_image_huge);
+		vfree(vmap_image_huge.area);
+	}
+	vmap_image_forget(&vmap_image_huge);
+
+	return err;
+}
+
+/*
+ * The kernel does not tell which pages it took: those that are mapped have to be
+ * in one place each, and nobody else's.
+ */
+static int vmap_image_vmalloc(const char *val, const struct kernel_param *kp)
+{
+	struct vmap_image *image = &vmap_image_huge;
+	unsigned long count, i;
+	int err;
+
+	if (kstrtoul(val, 0, &count))
+		return -EINVAL;
+
+	err = vmap_image_vfree();
+	if (err || !count)
+		return err;
+
+	if (vmap_image_room(image, count))
+		return -ENOMEM;
+	image->area = vmalloc_huge(count << PAGE_SHIFT, GFP_KERNEL);
+	if (!image->area) {
+		vmap_image_forget(image);
+		return -ENOMEM;
+	}
+
+	for (i = 0; i < count; i++) {
+		image->pages[i] = vmalloc_to_page(vmap_image_mapped(image, i));
+		if (!image->pages[i] || page_count(image->pages[i]) != 1) {
+			pr_err("vmap_image: page %lu is not one of ours\n", i);
+			vfree(image->area);
+			vmap_image_forget(image);
+			return -EIO;
+		}
+	}
+
+	return vmap_image_begin(image);
+}
+
+static const struct kernel_param_ops vmap_image_huge_ops = {
+	.set = vmap_image_vmalloc,
 	.get = vmap_image_get,
 };
 
@@ -217,11 +314,14 @@ static const struct kernel_param_ops vmap_image_io_ops = {
 static void __exit vmap_image_exit(void)
 {
 	vmap_image_unmap();
+	vmap_image_vfree();
 }
 
 module_exit(vmap_image_exit);
-module_param_cb(map, &vmap_image_ops, NULL, 0600);
+module_param_cb(map, &vmap_image_ops, &vmap_image_array, 0600);
 MODULE_PARM_DESC(map, "order of the blocks and count of pages to be mapped");
+module_param_cb(huge, &vmap_image_huge_ops, &vmap_image_huge, 0600);
+MODULE_PARM_DESC(huge, "count of pages that vmalloc() allocates");
 module_param_cb(io, &vmap_image_io_ops, NULL, 0200);
 MODULE_PARM_DESC(io, "first PFN and count, mapped by ioremap()");
 MODULE_LICENSE("GPL");

@@ -4,6 +4,7 @@
 
 /* What a speed-up and the module around it know of each other. */
 
+#include <linux/compiler.h>
 #include <linux/ftrace.h>
 #include <linux/livepatch.h>
 #include <linux/stddef.h>
@@ -54,6 +55,22 @@
 	    ".size live_original_" #function				\
 	    ", . - live_original_" #function "\n"			\
 	    ".popsection")
+
+/*
+ * Stands behind the last call of a function that replaces one, unless that is of
+ * live_original_*().
+ *
+ * Livepatching looks for the replacement itself on the stacks of tasks, and for
+ * nothing else of the module. Without this the compiler may jump to what is
+ * called last: a task that sleeps there, with the replacement not on its stack,
+ * does not hold up the transition, and wakes up in a module that is gone. The
+ * build refuses a replacement that jumps away.
+ *
+ * The kernel's own function may be jumped to, since it comes back to the caller
+ * and not to the module. A task that is preempted on the way there is waited for
+ * by ftrace, when it lets go of a function that no other livepatch is on.
+ */
+#define live_stay()	barrier()
 
 /**
  * struct live_place - where the module expects something in a struct

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import mmbatch
-from mmbatch import checkout, cli
+from mmbatch import checkout, cli, livemanifest
 from mmbatch.commands.completion import SHELLS
 from mmbatch.kernels import SERIES
 from mmbatch.manifest import known
@@ -33,9 +33,18 @@ def test_verbs(capsys: pytest.CaptureFixture[str]) -> None:
     assert complete(capsys, "--ver") == ["--version"]
 
 
-@pytest.mark.parametrize("verb", ["apply tree", "bench", "check", "export", "live build"])
+@pytest.mark.parametrize("verb", ["apply tree", "bench", "check", "export"])
 def test_names_of_speedups(capsys: pytest.CaptureFixture[str], verb: str) -> None:
     assert complete(capsys, *verb.split(), "") == known(checkout.SPEEDUPS)
+
+
+@pytest.mark.parametrize("verb", ["build", "load", "status", "unload", "dkms"])
+def test_names_of_what_goes_into_a_running_kernel(
+    capsys: pytest.CaptureFixture[str], verb: str
+) -> None:
+    names = livemanifest.known(checkout.SPEEDUPS)
+    assert complete(capsys, "live", verb, "") == names
+    assert complete(capsys, "live", verb, "zone") == ["zone_device"]
 
 
 @pytest.mark.parametrize("verb", ["bench", "check", "export", "guest test"])

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from mmbatch import guestlog
 
 STORY = """\
@@ -54,6 +56,20 @@ def test_the_marks_of_the_scripts_are_found_behind_what_the_firmware_left() -> N
         "devdax: namespace: namespace -m devdax (no such device)",
         "fsdax wide: 'none' is no number",
     ]
+
+
+@pytest.mark.parametrize("number", ["nan", "-nan", "inf", "1e", "1e999", "", "1 "])
+def test_what_is_no_number_is_no_value(number: str) -> None:
+    heard = guestlog.read([f"@@ value fsdax base {number}"])
+
+    assert bool(heard.values) is (number == "1 ")
+    assert bool(heard.failed) is not bool(heard.values)
+
+
+def test_numbers_may_be_negative_and_have_fractions() -> None:
+    heard = guestlog.read(["@@ value lost -12", "@@ value wall 0.25", "@@ value ms 1.5e+06"])
+
+    assert heard.values == [("lost", -12.0), ("wall", 0.25), ("ms", 1.5e6)]
 
 
 def test_parameters_of_a_kunit_case_stand_for_it() -> None:

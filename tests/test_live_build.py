@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import dataclasses
+import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -99,6 +101,33 @@ def test_headers_that_are_not_those_of_the_kernel(headers: Headers, tmp_path: Pa
 
     assert caught.value.code == 77
     assert "layout of struct page: _refcount" in caught.value.found
+
+
+@pytest.mark.parametrize("speedup", livemanifest.known(checkout.SPEEDUPS))
+def test_a_replacement_that_would_be_missed_on_a_stack(
+    headers: Headers, tmp_path: Path, speedup: str
+) -> None:
+    room = tmp_path / "room"
+    shutil.copytree(checkout.LIVE, room)
+    header = (room / "live.h").read_text()
+    assert "live_stay()\tbarrier()" in header
+    (room / "live.h").write_text(header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)"))
+    live = livemanifest.load(checkout.SPEEDUPS, speedup)
+
+    with pytest.raises(MmbatchError) as caught:
+        livebuild.build(live, room, headers, tmp_path / "made", tmp_path / "log", lambda _: None)
+
+    assert "() leaves by a jump to " in caught.value.found
+    assert not list((tmp_path / "made").glob("*.ko"))
+
+
+def test_vmap_of_the_kernel_sees_its_caller(headers: Headers, tmp_path: Path) -> None:
+    module = built(headers, tmp_path, "vmap")
+    argv = ["objdump", "-d", "--no-show-raw-insn", "--disassemble=live_vmap", str(module.path)]
+    said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+    assert re.search(r"\tj\w+ +\w+ <live_original_vmap>", said)
+    assert not re.search(r"\tcall +\w+ <live_original_vmap>", said)
 
 
 def test_a_signature_is_one_that_tools_see(

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch import livedkms
+from mmbatch import VERSION, livedkms
 from mmbatch.cache import Cache
 
-NAME = f"mmbatch-zone-device-{livedkms.VERSION}"
+NAME = f"mmbatch-zone-device-{VERSION}"
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_it_is_removed_before_its_files_are(unpacked: Path) -> None:
         assert script.stat().st_mode & 0o111
         subprocess.run(["sh", "-n", script], check=True)
     text = (unpacked / "DEBIAN/prerm").read_text()
-    assert f"dkms remove -m mmbatch-zone-device -v {livedkms.VERSION} --all" in text
+    assert f"dkms remove -m mmbatch-zone-device -v {VERSION} --all" in text
 
 
 @pytest.mark.parametrize(("registered", "fails", "code"), [(0, 1, 0), (1, 0, 0), (1, 1, 9)])

@@ -22,11 +22,14 @@ pytestmark = pytest.mark.kernel
 
 _LIMIT_S = 300
 
-_OUTSIDE = """\
+_ROOT = """\
 set -e
 mount -t tmpfs none {room}
 mkdir {room}/upper {room}/work {room}/root
 mount -t overlay none -o lowerdir=/,upperdir={room}/upper,workdir={room}/work {room}/root
+"""
+
+_OUTSIDE = """\
 mount --bind /proc {room}/root/proc
 mount --bind /dev {room}/root/dev
 mkdir {room}/root/packages {room}/root/headers
@@ -67,8 +70,9 @@ echo "@@"
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("a root of its own takes root's rights")
-    if "overlay" not in Path("/proc/filesystems").read_text():
-        pytest.skip("a root of its own takes overlayfs")
+    tried = mounted(_ROOT.format(room=tmp_path_factory.mktemp("trial")))
+    if tried.returncode:
+        pytest.skip(f"a root of its own can't be mounted here: {tried.stdout.strip()}")
     folder = tmp_path_factory.mktemp("packages")
     argv = ["apt-get", "-q", "download", "dkms", "kmod"]
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
@@ -78,22 +82,24 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def installed(cache: Cache, packages: Path, room: Path, fit: str, unfit: str) -> dict[str, str]:
-    """Return what was said in the root, by the words that begin each part."""
-    room.mkdir()
-    script = _OUTSIDE.format(room=room, packages=packages, headers=cache.live)
-    done = subprocess.run(
+def mounted(script: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a mount namespace of its own, which goes away with it."""
+    return subprocess.run(
         ["unshare", "--mount", "sh", "-c", script],
-        env={
-            "INSIDE": _INSIDE.format(fit=fit, unfit=unfit),
-            "PATH": "/usr/sbin:/usr/bin:/sbin:/bin",
-        },
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **env},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
         timeout=_LIMIT_S,
         check=False,
     )
+
+
+def installed(cache: Cache, packages: Path, room: Path, fit: str, unfit: str) -> dict[str, str]:
+    """Return what was said in the root, by the words that begin each part."""
+    room.mkdir()
+    script = (_ROOT + _OUTSIDE).format(room=room, packages=packages, headers=cache.live)
+    done = mounted(script, INSIDE=_INSIDE.format(fit=fit, unfit=unfit))
     assert done.returncode == 0, done.stdout
     return dict(re.findall(r"^@@ (\w+)\n(.*?)^@@$", done.stdout, re.M | re.S))
 

@@ -118,11 +118,11 @@ def test_a_module_that_is_not_packaged(stock: Stock) -> None:
     assert "gone" in caught.value.tried
 
 
-def counted(patched: float, cases: Iterable[str] = LEAST) -> Booted:
+def counted(patched: float, cases: Iterable[str] = LEAST, control: float = 5001.0) -> Booted:
     values = []
     for case in cases:
         values.append((f"{case} items", 100.0))
-        for variant, count in (("base", 5000.0), ("patched", patched), ("control", 5001.0)):
+        for variant, count in (("base", 5000.0), ("patched", patched), ("control", control)):
             values += [(f"{case} {variant}", count)] * 3
     return Booted(Heard(values=values, finished=True), [], 1.0, "")
 
@@ -137,6 +137,24 @@ def test_a_gain_that_is_too_small_fails(patched: float, good: bool) -> None:
 
     assert report_count(counted(patched), said.append) is good
     assert any("FAILED" in line for line in said) is not good
+
+
+@pytest.mark.parametrize(
+    ("control", "good"), [(4951.0, True), (5049.0, True), (4949.0, False), (5051.0, False)]
+)
+def test_an_original_that_does_not_come_back_fails(control: float, good: bool) -> None:
+    said: list[str] = []
+
+    assert report_count(counted(500.0, control=control), said.append) is good
+    assert any("FAILED fsdax: after unload" in line for line in said) is not good
+
+
+@pytest.mark.parametrize("patched", [0.0, -1.0])
+def test_a_count_that_can_not_be_fails(patched: float) -> None:
+    said: list[str] = []
+
+    assert not report_count(counted(patched), said.append)
+    assert "FAILED fsdax was not counted" in said
 
 
 def test_nothing_counted_fails() -> None:

@@ -8,9 +8,11 @@ import shutil
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from fake_btf import kernel as fake_types
 from mmbatch import liverun
+from mmbatch.commands.live import command
 from mmbatch.errors import MmbatchError
 from mmbatch.liverun import Kernel
 from test_live_fit import NO_TERMS, live
@@ -187,6 +189,32 @@ def test_what_is_no_module(module: Path, tmp_path: Path) -> None:
         assert words in caught.value.found
 
 
+def test_a_parameter_that_the_module_lacks(module: Path) -> None:
+    module.write_bytes(b"text it.method\0more")
+    liverun.require_parameters(module, ["it.method=copy"])
+
+    for name in ("it.metod", "it.meth", "it.method2"):
+        with pytest.raises(MmbatchError, match=f"it has no parameter {name};") as caught:
+            liverun.require_parameters(module, ["it.method=copy", f"{name}=copy"])
+        assert caught.value.code == 2
+
+
+@pytest.mark.parametrize(
+    ("speedups", "parameter", "words"),
+    [
+        (["vmap"], "zone_device.method=copy", "'zone_device' is not among what is loaded: vmap"),
+        ([], "zone_devise.method=copy", "'zone_devise' is not among what is loaded: folio_copy, "),
+        ([], "method=copy", "write it as SPEEDUP.PARAMETER=VALUE"),
+        ([], "zone_device.method", "write it as SPEEDUP.PARAMETER=VALUE"),
+    ],
+)
+def test_a_parameter_that_nothing_takes(speedups: list[str], parameter: str, words: str) -> None:
+    done = CliRunner().invoke(command, ["load", *speedups, "--set", parameter])
+
+    assert done.exit_code == 2
+    assert words in done.output
+
+
 def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     patched_by(kernel, "mmbatch_it")
     programs(tmp_path, monkeypatch, rmmod=f"echo $1 >{tmp_path}/removed")
@@ -203,6 +231,35 @@ def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert pauses
     assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
     assert liverun.status(live(), kernel) == {"set_it": "the kernel's own"}
+
+
+def in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel, times: int) -> Path:
+    """Make rmmod say so, so many times; return the file with a line for each try."""
+    (kernel.sys / "module/mmbatch_it").mkdir(parents=True)
+    tries = tmp_path / "tries"
+    script = f"echo >>{tries}; [ $(wc -l <{tries}) -gt {times} ] || {{ echo in use >&2; exit 1; }}"
+    programs(tmp_path, monkeypatch, rmmod=script)
+    return tries
+
+
+def test_a_module_that_is_in_use_for_a_moment(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = in_use(tmp_path, monkeypatch, kernel, 2)
+    monkeypatch.setattr("mmbatch.liverun._RELEASE_S", 30)
+
+    assert liverun.unload("mmbatch_it", kernel, 10)
+    assert len(tries.read_text()) == 3
+
+
+def test_a_module_that_stays_in_use(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_use(tmp_path, monkeypatch, kernel, 1000)
+    monkeypatch.setattr("mmbatch.liverun._RELEASE_S", 0.05)
+
+    with pytest.raises(MmbatchError, match="in use"):
+        liverun.unload("mmbatch_it", kernel, 10)
 
 
 def test_unload_of_what_is_not_there(kernel: Kernel) -> None:

@@ -13,10 +13,11 @@ each() {
 	device=$(bound "$2")
 	again "$2" "$device"
 	digest=$(image "$2" "$device")
+	check "$1: descriptors" test -n "$digest" || return
 	check "$1: base is the same twice" same "$1" "$2" "$device" "$digest" || return
 	check "$1: load" patch_in zone_device || return
 	for method in $METHODS; do
-		echo "$method" >$PARAMETER 2>/dev/null || continue
+		choose "$method" || continue
 		before=$(patched)
 		check "$1: same memmap, $method" same "$1" "$2" "$device" "$digest"
 		case $method in

@@ -2,11 +2,17 @@
 # In and out, again and again, while drivers bind and pages move.
 # Sourced after live_start.sh. Settings: ROUNDS, SPARE_MODULE, SPEEDUPS.
 
-# Free memory once all that is being freed has been.
+# Free memory once it grows no more: lists of each CPU give back slowly.
 settled() {
-	echo 3 >/proc/sys/vm/drop_caches
-	sleep 5
-	awk '/^MemAvailable:/ { print $2 }' /proc/meminfo
+	settled_now=0
+	for try in 1 2 3 4 5 6 7 8; do
+		settled_last=$settled_now
+		echo 3 >/proc/sys/vm/drop_caches
+		sleep 5
+		settled_now=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
+		[ $((settled_now - settled_last)) -ge 512 ] || break
+	done
+	echo "$settled_now"
 }
 
 bind_forever() {
@@ -23,16 +29,19 @@ move_forever() {
 	done
 }
 
-# Arrays of pages, each looked at; and modules, whose memory is mapped likewise.
+# Arrays of pages and large vmalloc()s, each looked at; and modules, whose memory
+# is mapped likewise.
 map_forever() {
 	while [ ! -e /tmp/stop ]; do
 		for order in 0 4 9; do
 			echo "$order 1024" >$MAP || echo "vmap of order $order" >>/tmp/faults
 			sleep 0.1
 		done
+		echo 2048 >$HUGE || echo "vmalloc" >>/tmp/faults
 		insmod /modules/$SPARE_MODULE.ko && rmmod $SPARE_MODULE || echo "$SPARE_MODULE" >>/tmp/faults
 	done
 	echo 0 0 >$MAP || echo "unmapping" >>/tmp/faults
+	echo 0 >$HUGE || echo "vfree" >>/tmp/faults
 }
 
 copy_forever() {
@@ -83,6 +92,7 @@ namespace -m fsdax -M mem
 device=$(bound nd_pmem)
 again nd_pmem "$device"
 digest=$(image nd_pmem "$device")
+check "rounds: descriptors" test -n "$digest"
 
 # The same with few rounds, so that all that is allocated once has been.
 start_load "$device"
@@ -93,11 +103,15 @@ start_load "$device"
 check "rounds: $ROUNDS times in and out under load" rounds "$ROUNDS"
 stop_load
 check "rounds: no fault in what ran beside ($(tail -n 1 /tmp/faults))" test ! -s /tmp/faults
-check "rounds: huge pages moved ($(cat /tmp/moved))" grep -q "^[1-9]" /tmp/moved
+# Now and then one can't be, such as for want of a huge page over there.
+check "rounds: huge pages moved as a whole ($(cat /tmp/moved))" \
+	awk '{ good = $1 > 0 && $1 >= $3 / 2 } END { exit !good }' /tmp/moved
 check "rounds: bound in the end" test -e "$DRIVERS/nd_pmem/$device"
 check "rounds: the original is back" unpatched
 check "rounds: same memmap" test "$(image nd_pmem "$device")" = "$digest"
 after=$(settled)
+# What is free goes up and down by some MB; each round may take no more than a
+# small part of a module.
 value "rounds kib-lost" $((before - after))
 check "rounds: memory is accounted for ($before kB, then $after kB)" \
-	test $((before - after)) -lt 24576
+	test $((before - after)) -lt $((16384 + 16 * ROUNDS))

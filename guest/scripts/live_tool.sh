@@ -29,7 +29,7 @@ check "tool: a module that does not fit" denied "refusing: struct page has" \
 	load zone_device --module /refused/zone_device_size.ko
 check "tool: load" says "$INIT(): $MODULE, in use everywhere" \
 	load zone_device --module $file --set zone_device.method=copy
-check "tool: it has its parameter" grep -q copy $PARAMETER
+check "tool: it has its parameter" grep -q copy $METHOD
 check "tool: load twice" says "loaded already" load zone_device --module $file
 check "tool: status" says "$INIT(): $MODULE, in use everywhere" status
 check "tool: unload" says "$INIT(): the kernel's own" unload

@@ -35,32 +35,61 @@ arrays() {
 	check "$1: blocks of order 9" maps 9 "$2" "$2"
 }
 
-# held ORDER: mapped by one, looked at and unmapped by the other.
-held() { echo "$1 $NR" >$MAP; }
+# held ORDER LEAFS: mapped, in so many, while a module comes or goes; let_go looks
+# at it again, and the kernel's own code unmaps it, since vunmap() is not replaced.
+held() { echo "$1 $NR" >$MAP && has "$MAP" "$2"; }
+let_go() { has "$MAP" "$1" && echo 0 0 >$MAP; }
+
+# has FILE LEAFS: what is mapped there has so many.
+has() { [ "$(cut -d' ' -f2 "$1")" = "$2" ] || { cat "$1"; return 1; }; }
+
+# huge: vmalloc() of as many pages, in leafs with and without us; huge_held and
+# huge_gone likewise.
+huge_held() { echo $NR >$HUGE && has "$HUGE" 4; }
+huge_gone() { has "$HUGE" 4 && echo 0 >$HUGE; }
+huge() { huge_held && huge_gone; }
+
+# probed NAME COMMAND...: how often a function of the module ran meanwhile.
+probed() {
+	probe=$1
+	shift
+	echo "p:$probe mmbatch_vmap:$probe" >>$TRACING/kprobe_events
+	echo 1 >$TRACING/events/kprobes/$probe/enable
+	"$@"
+	hits=$(awk -v name="$probe" '$1 == name { print $2 }' $TRACING/kprobe_profile)
+	echo 0 >$TRACING/events/kprobes/$probe/enable
+	echo "-:$probe" >>$TRACING/kprobe_events
+}
 
 arrays "vmap, before" 0
 ranges "vmap, before"
-check "vmap: held by the kernel's own" held 9
+check "vmap, before: huge vmalloc()" huge
+check "vmap: held, mapped by the kernel's own" held 9 0
+check "vmap: vmalloc() held, mapped by the kernel's own" huge_held
 check "vmap: load" patch_in vmap
-check "vmap: unmapped by ours" eval 'echo 0 0 >$MAP'
+check "vmap: unmapped while ours is in" let_go 0
+check "vmap: vmalloc() freed while ours is in" huge_gone
 arrays "vmap, patched" 4
-echo "p:ranges mmbatch_vmap:vmap_map_range" >>$TRACING/kprobe_events
-echo 1 >$TRACING/events/kprobes/ranges/enable
-ranges "vmap, patched"
-hits=$(awk '$1 == "ranges" { print $2 }' $TRACING/kprobe_profile)
+probed vmap_map_range ranges "vmap, patched"
 check "vmap: ours mapped ranges ($hits tables)" test "$hits" -ge 5
-echo 0 >$TRACING/events/kprobes/ranges/enable
-echo "-:ranges" >>$TRACING/kprobe_events
 for method in base runs pmd detect auto; do
-	leafs=4
+	leafs=4 least=1 most=1000
 	case $method in base | runs) leafs=0 ;; esac
+	case $method in base) least=0 most=0 ;; esac
 	check "vmap: method $method" eval "echo $method >$VMAP_METHOD"
 	arrays "vmap, $method" $leafs
+	probed vmap_map_blocks check "vmap, $method: huge vmalloc()" huge
+	check "vmap, $method: who mapped it (ours $hits times)" \
+		eval "[ $hits -ge $least ] && [ $hits -le $most ]"
 done
 check "vmap: insmod and rmmod, patched" eval \
 	"insmod /modules/$SPARE_MODULE.ko && rmmod $SPARE_MODULE"
-check "vmap: held by ours" held 9
+check "vmap: held, mapped by ours" held 9 4
+probed vmap_map_blocks check "vmap: vmalloc() held" huge_held
+check "vmap: ours mapped that" test "$hits" -ge 1
 check "vmap: unload" patch_out vmap
-check "vmap: unmapped by the kernel's own" eval 'echo 0 0 >$MAP'
+check "vmap: large leafs unmapped after unload" let_go 4
+check "vmap: vmalloc() freed after unload" huge_gone
 arrays "vmap, after unload" 0
 ranges "vmap, after unload"
+check "vmap, after unload: huge vmalloc()" huge

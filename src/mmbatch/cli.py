@@ -16,6 +16,7 @@ from typing import Any, cast
 import click
 from click.shell_completion import CompletionItem
 
+from mmbatch import VERSION
 from mmbatch.cache import error_from_os
 from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.outcome import one_line
@@ -33,8 +34,6 @@ VERBS = {
     "test": "Run this project's own tests.",
 }
 """Every verb and its line of help; each lives in mmbatch.commands.<verb> as `command`."""
-
-VERSION = "0.1.0"
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141

@@ -127,9 +127,9 @@ def _mark(heard: Heard, word: str, rest: str, told: int) -> None:
         heard.stages.append((name, float(uptime or 0)))
     elif word == "value":
         name, _, number = rest.rpartition(" ")
-        try:
+        if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d{1,2})?", number):
             heard.values.append((name, float(number)))
-        except ValueError:
+        else:
             heard.failed.append(f"{name or rest}: '{number}' is no number")
     elif word == "end":
         heard.finished = True

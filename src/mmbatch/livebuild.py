@@ -6,13 +6,13 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch import elf, klp, livefit, livemanifest
-from mmbatch.disk import atomic_write
+from mmbatch import elf, klp, livefit, livejumps, livemanifest
+from mmbatch.cache import Cache
+from mmbatch.disk import atomic_write, temporary_dir
 from mmbatch.errors import MmbatchError
 from mmbatch.livekernel import Headers
 from mmbatch.livemanifest import LiveManifest
@@ -124,10 +124,11 @@ def _make(live: LiveManifest, headers: Headers, folder: Path, log: Path) -> None
     _require_made(done, live.module, headers, log)
 
 
-def plain(source: Path, headers: Headers, log: Path) -> bytes:
+def plain(cache: Cache, source: Path, headers: Headers, log: Path) -> bytes:
     """Return an ordinary module made from one C file.
 
     Args:
+        cache: for what is made on the way.
         source: the file, whose name is the module's.
         headers: those of the kernel.
         log: where the compiler's output goes.
@@ -136,11 +137,11 @@ def plain(source: Path, headers: Headers, log: Path) -> bytes:
         MmbatchError: it does not compile.
     """
     name = source.stem
-    with tempfile.TemporaryDirectory() as folder:
+    with temporary_dir(cache.downloads, name) as folder:
         shutil.copy(source, folder)
-        (Path(folder) / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
-        _require_made(_run_make(headers, Path(folder), log), name, headers, log)
-        made = Path(folder) / f"{name}.ko"
+        (folder / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
+        _require_made(_run_make(headers, folder, log), name, headers, log)
+        made = folder / f"{name}.ko"
         _strip(made, log)
         return made.read_bytes()
 
@@ -167,6 +168,7 @@ def _link(
     made = folder / f"{live.module}.ko"
     _strip(made, log)
     module = elf.read(made)
+    livejumps.require_none(made, module, [function.by for function in live.replaces])
     klp.convert(module, livefit.symbols(live, terms), klp.exported(headers.exports))
     return module.pack()
 

@@ -7,16 +7,14 @@ import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
-from mmbatch import checkout, livemanifest, manifest
+from mmbatch import VERSION, checkout, livemanifest, manifest
 from mmbatch.cache import Cache, atomic_write, temporary_dir
 from mmbatch.livemanifest import LiveManifest, Terms
 from mmbatch.process import run
 
-VERSION = "0.1.0"
-
 _PYTHON = (
     *("__init__", "apt", "apt_sources", "apt_state", "btf", "cache", "checkout", "disk"),
-    *("elf", "errors", "interval", "klp", "livebuild", "livefit", "livekernel"),
+    *("elf", "errors", "interval", "klp", "livebuild", "livefit", "livejumps", "livekernel"),
     *("livemake", "livemanifest", "manifest", "outcome", "process", "programs", "tomltable"),
 )
 """What `livemake` imports of us."""

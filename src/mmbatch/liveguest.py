@@ -32,6 +32,8 @@ LEAST = {
 }
 """How many times fewer instructions each case has to take when it is patched."""
 
+_CONTROL = 0.01  # how far from each other may be before, and after unload
+
 _SCRIPTS = (
     *("live_start", "live", "live_vmap", "live_folio_copy", "live_stacked"),
     *("live_tool", "live_refused", "live_signed"),
@@ -287,12 +289,12 @@ def ratios(heard: Heard) -> Iterator[tuple[str, float, float, float]]:
         counts.setdefault(case, {}).setdefault(variant, []).append(number)
     for case, found in counts.items():
         if {"items", "base", "patched", "control"} <= set(found):
-            items = found["items"][0]
             base, patched, control = (
-                statistics.median(found[variant]) / items
+                statistics.median(found[variant]) / max(found["items"][0], 1)
                 for variant in ("base", "patched", "control")
             )
-            yield case, base, patched, control
+            if min(base, patched, control) > 0:
+                yield case, base, patched, control
 
 
 def report_count(booted: Booted, tell: Callable[[str], None]) -> bool:
@@ -306,6 +308,9 @@ def report_count(booted: Booted, tell: Callable[[str], None]) -> bool:
         )
         if base / patched < LEAST[case]:
             tell(f"FAILED {case}: at least {LEAST[case]} times fewer are asked for")
+            good = False
+        if abs(control / base - 1) > _CONTROL:
+            tell(f"FAILED {case}: after unload it is not what it was, to {_CONTROL:.0%}")
             good = False
     for case in LEAST.keys() - {case for case, *_ in found}:
         tell(f"FAILED {case} was not counted")

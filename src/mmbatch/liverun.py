@@ -19,6 +19,7 @@ from mmbatch.process import run
 
 _SIGNED = b"~Module signature appended~\n"
 _PAUSE_S = 0.2
+_RELEASE_S = 1.0  # the kernel gives up the module after the livepatch's folder is gone
 _SHOWN_TASKS = 5
 
 
@@ -142,6 +143,25 @@ def require_loadable(
     require_types(live, terms, types, kernel.release)
 
 
+def require_parameters(module: Path, parameters: Iterable[str]) -> None:
+    """Raise MmbatchError if a module lacks a parameter, which the kernel would only log.
+
+    Args:
+        module: its file.
+        parameters: "NAME=VALUE" each.
+    """
+    content = module.read_bytes()
+    for one in parameters:
+        name = one.partition("=")[0]
+        if f"{name}\0".encode() not in content:
+            raise MmbatchError(
+                f"load {module.name}",
+                f"it has no parameter {name}",
+                "see the README of the speed-up for those that it has",
+                ExitCode.USAGE,
+            )
+
+
 def load(
     live: LiveManifest, module: Path, parameters: Sequence[str], kernel: Kernel, limit_s: float
 ) -> None:
@@ -202,8 +222,17 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
                 tried, f"after {limit_s:.0f} s {shown} had not left it", "unload it again later"
             )
         time.sleep(_PAUSE_S)
-    run(["rmmod", name], tried=tried, finish=True)
+    _remove(name, tried)
     return True
+
+
+def _remove(name: str, tried: str) -> None:
+    deadline = time.monotonic() + _RELEASE_S
+    while time.monotonic() < deadline:
+        if run(["rmmod", name], tried=tried, check=False, finish=True).rc == 0:
+            return
+        time.sleep(_PAUSE_S)
+    run(["rmmod", name], tried=tried, finish=True)
 
 
 def status(live: LiveManifest, kernel: Kernel) -> dict[str, str]:

@@ -78,7 +78,7 @@ def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> bool:
 
 def _cargo(cache: Cache, headers: Headers, modules: list[Module]) -> Cargo:
     observers = {
-        name: livebuild.plain(guest.ROOM / f"{name}.c", headers, cache.logs / f"{name}.log")
+        name: livebuild.plain(cache, guest.ROOM / f"{name}.c", headers, cache.logs / f"{name}.log")
         for name in liveguest.OBSERVERS
     }
     speedups = {module.speedup: module for module in modules}

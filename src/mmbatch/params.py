@@ -8,12 +8,17 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from mmbatch import checkout, kernels, manifest
+from mmbatch import checkout, kernels, livemanifest, manifest
 
 
 def _of_speedups(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
     """Complete the name of a speed-up."""
     return _starting(manifest.known(checkout.SPEEDUPS), incomplete)
+
+
+def _of_live(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Complete the name of a speed-up that can be loaded into a running kernel."""
+    return _starting(livemanifest.known(checkout.SPEEDUPS), incomplete)
 
 
 def _of_series(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
@@ -26,6 +31,12 @@ def _starting(words: list[str] | tuple[str, ...], incomplete: str) -> list[Compl
 
 
 speedups = click.argument("speedups", nargs=-1, metavar="[SPEEDUP]...", shell_complete=_of_speedups)
+
+live_speedups = click.argument(
+    "speedups", nargs=-1, metavar="[SPEEDUP]...", shell_complete=_of_live
+)
+
+live_speedup = click.argument("speedup", default="zone_device", shell_complete=_of_live)
 
 kernel = click.option(
     "--kernel",

@@ -5,6 +5,7 @@
 #include <linux/jump_label.h>
 
 #include "folio_copy_internal.h"
+#include "live.h"
 
 extern struct static_key_false copy_mc_fragile_key;
 
@@ -32,6 +33,7 @@ void live_folio_copy(struct folio *dst, struct folio *src)
 {
 	copy_highpages(folio_page(dst, 0), folio_page(src, 0),
 		       folio_nr_pages(src));
+	live_stay();
 }
 
 /**
@@ -44,6 +46,11 @@ void live_folio_copy(struct folio *dst, struct folio *src)
  */
 int live_folio_mc_copy(struct folio *dst, struct folio *src)
 {
-	return copy_mc_highpages(folio_page(dst, 0), folio_page(src, 0),
-				 folio_nr_pages(src));
+	int err;
+
+	err = copy_mc_highpages(folio_page(dst, 0), folio_page(src, 0),
+				folio_nr_pages(src));
+	live_stay();
+
+	return err;
 }

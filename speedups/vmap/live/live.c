@@ -7,7 +7,8 @@
  * - What was mapped with large leafs is unmapped by the kernel's own code, which
  *   knows them from ioremap(). So it may outlive this module.
  * - The caller that is noted for an area is that of vmap(): an address in here
- *   would mean nothing after unloading.
+ *   would mean nothing after unloading. The kernel's own vmap() notes where it
+ *   will return to, so it has to be jumped to, as the last thing that is done.
  */
 
 #include "vmap_internal.h"
@@ -29,6 +30,12 @@ bool vmap_huge_allowed(void)
 	return vmap_allow_huge;
 }
 
+/* Free an entry of what smaller mappings have left there, if anything. */
+static bool vmap_live_vacate(pmd_t *pmd, unsigned long addr)
+{
+	return !pmd_present(*pmd) || pmd_free_pte_page(pmd, addr);
+}
+
 /**
  * vmap_try_pmd - map a block by one PMD leaf
  * @pmd: entry for it
@@ -36,7 +43,10 @@ bool vmap_huge_allowed(void)
  * @end: end of the mapping
  * @phys_addr: start of the block
  * @prot: of the mapping
- * @max_page_shift: no leaf may be larger
+ * @max_page_shift: not less than PMD_SHIFT
+ *
+ * Does for the walk what the kernel's own, which has no symbol, does in a
+ * spliced kernel. The walk comes with whole blocks only, one for each entry.
  *
  * Context: process context, may sleep.
  * Return: whether it is mapped; if not, nothing has changed.
@@ -45,15 +55,33 @@ int vmap_try_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
 		 phys_addr_t phys_addr, pgprot_t prot,
 		 unsigned int max_page_shift)
 {
-	if (max_page_shift < PMD_SHIFT || !arch_vmap_pmd_supported(prot) ||
-	    end - addr != PMD_SIZE || !IS_ALIGNED(addr | phys_addr, PMD_SIZE))
+	if (WARN_ON_ONCE(!IS_ALIGNED(addr | end | phys_addr, PMD_SIZE)))
 		return 0;
 
-	/* A table may be left of smaller mappings. */
-	if (pmd_present(*pmd) && !pmd_free_pte_page(pmd, addr))
-		return 0;
+	return arch_vmap_pmd_supported(prot) && vmap_live_vacate(pmd, addr) &&
+	       pmd_set_huge(pmd, phys_addr, prot);
+}
 
-	return pmd_set_huge(pmd, phys_addr, prot);
+/* What is wrong, or not batched, is the kernel's own to deal with. */
+static bool vmap_live_takes(unsigned int count, unsigned long flags)
+{
+	if (flags & (VM_FLUSH_RESET_PERMS | VM_NO_GUARD))
+		return false;
+
+	return count && count <= totalram_pages() && vmap_steps();
+}
+
+/* Map pages into an area of their size; if that fails, the area is gone. */
+static void *vmap_live_fill(struct vm_struct *area, struct page **pages,
+			    unsigned long size, pgprot_t prot)
+{
+	unsigned long start = (unsigned long)area->addr;
+
+	if (!vmap_map_pages(start, start + size, prot, pages))
+		return (void *)start;
+
+	vunmap((void *)start);
+	return NULL;
 }
 
 /**
@@ -69,11 +97,11 @@ int vmap_try_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
 void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 		pgprot_t prot)
 {
-	unsigned long size = (unsigned long)count << PAGE_SHIFT, addr;
+	unsigned long size = count * PAGE_SIZE;
 	struct vm_struct *area;
+	void *start;
 
-	if (!vmap_steps() || flags & (VM_FLUSH_RESET_PERMS | VM_NO_GUARD) ||
-	    !count || count > totalram_pages())
+	if (!vmap_live_takes(count, flags))
 		return live_original_vmap(pages, count, flags, prot);
 
 	might_sleep();
@@ -82,18 +110,15 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 	if (!area)
 		return NULL;
 
-	addr = (unsigned long)area->addr;
-	if (vmap_map_pages(addr, addr + size, prot, pages)) {
-		vunmap(area->addr);
-		return NULL;
-	}
-
+	/* For vfree(); vunmap() leaves the pages to the caller. */
 	if (flags & VM_MAP_PUT_PAGES) {
-		area->nr_pages = count;
 		area->pages = pages;
+		area->nr_pages = count;
 	}
+	start = vmap_live_fill(area, pages, size, prot);
+	live_stay();
 
-	return area->addr;
+	return start;
 }
 
 /**
@@ -110,11 +135,16 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		     struct page **pages, unsigned int page_shift)
 {
+	int err;
+
 	if (!vmap_steps() || page_shift <= PAGE_SHIFT)
 		return live_original___vmap_pages_range_noflush(addr, end, prot,
 								pages, page_shift);
 
-	return vmap_map_blocks(addr, end, prot, pages, page_shift);
+	err = vmap_map_blocks(addr, end, prot, pages, page_shift);
+	live_stay();
+
+	return err;
 }
 
 /* Map what one table holds; false leaves it to the kernel. */

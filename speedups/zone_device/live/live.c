@@ -212,4 +212,5 @@ void live_memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
 
 	pr_debug("memmap_init_zone_device initialised %lu pages in %ums\n",
 		 end_pfn - pfn, jiffies_to_msecs(jiffies - started));
+	live_stay();
 }

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,7 @@ def _build(
 
 
 @command.command("build")
-@params.speedups
+@params.live_speedups
 @_kernel_options
 @output_options
 def build(
@@ -87,8 +88,14 @@ def build(
 
 
 @command.command("load")
-@params.speedups
-@click.option("--set", "parameters", multiple=True, metavar="NAME=VALUE", help="Its parameters.")
+@params.live_speedups
+@click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="SPEEDUP.PARAMETER=VALUE",
+    help="Set a parameter of a module.",
+)
 @click.option(
     "--module",
     "file",
@@ -108,23 +115,26 @@ def load(
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
     if file is not None and len(speedups) != 1:
         raise click.UsageError("--module goes with one speed-up")
+    lives = livetest.lives(speedups)
+    _require_taken(parameters, [live.speedup for live in lives])
     kernel = Kernel(livekernel.running())
     terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
-    for live in livetest.lives(speedups):
+    for live in lives:
+        own = [one for one in parameters if one.startswith(f"{live.speedup}.")]
         if kernel.patch(live.module).exists():
             console.result(f"{live.module} is loaded already")
             continue
         path = file or _build(console, Cache.open(), (live.speedup,), None, None)[0].path
         liverun.require_loadable(live, terms, path, liverun.release_of(path), kernel)
+        liverun.require_parameters(path, own)
         console.say(f"loading {live.module}")
-        own = [one for one in parameters if one.startswith(f"{live.speedup}.")]
         liverun.load(live, path, own, kernel, limit_s)
         _tell(console, live, kernel)
     return ExitCode.GOOD
 
 
 @command.command("status")
-@params.speedups
+@params.live_speedups
 @output_options
 def status(console: Console, /, speedups: tuple[str, ...]) -> int:
     """Say what runs now for each function that a speed-up replaces."""
@@ -135,7 +145,7 @@ def status(console: Console, /, speedups: tuple[str, ...]) -> int:
 
 
 @command.command("unload")
-@params.speedups
+@params.live_speedups
 @_limit
 @output_options
 def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:
@@ -195,7 +205,7 @@ def test(
 
 
 @command.command("dkms")
-@click.argument("speedup", default="zone_device")
+@params.live_speedup
 @click.option(
     "-o",
     "--output",
@@ -208,6 +218,17 @@ def dkms(console: Console, /, speedup: str, output: Path) -> int:
     """Make a Debian package that builds a speed-up's module for each kernel, through DKMS."""
     console.result(str(livedkms.package(Cache.open(), speedup, output)))
     return ExitCode.GOOD
+
+
+def _require_taken(parameters: tuple[str, ...], speedups: list[str]) -> None:
+    """Raise click.UsageError if a parameter belongs to none of some speed-ups."""
+    for one in parameters:
+        match = re.fullmatch(r"(\w+)\.\w+=.*", one)
+        if match is None:
+            raise click.UsageError(f"--set {one}: write it as SPEEDUP.PARAMETER=VALUE")
+        if match[1] not in speedups:
+            found = f"'{match[1]}' is not among what is loaded: {', '.join(speedups)}"
+            raise click.UsageError(f"--set {one}: {found}")
 
 
 def _tell(console: Console, live: LiveManifest, kernel: Kernel) -> None:
