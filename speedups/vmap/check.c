@@ -70,7 +70,7 @@ static unsigned long random(struct matrix *m, unsigned long below)
 /* Runs of all lengths at all alignments, some in another order than in memory. */
 static void make_array(struct matrix *m)
 {
-	unsigned long i = 0, pfn, run, order;
+	unsigned long i = 0, one, other, pfn, run, order;
 	unsigned long most = random(m, 4) ? 1 + random(m, MOST) : 1 + random(m, 20);
 
 	while (i < most) {
@@ -83,13 +83,15 @@ static void make_array(struct matrix *m)
 			m->pages[i++] = pfn_to_page(pfn++);
 	}
 	m->nr = most;
+	one = random(m, most);
+	other = random(m, most);
 
 	switch (random(m, 6)) {
 	case 0:	/* two exchanged */
-		swap(m->pages[random(m, most)], m->pages[random(m, most)]);
+		swap(m->pages[one], m->pages[other]);
 		break;
 	case 1:	/* one twice */
-		m->pages[random(m, most)] = m->pages[random(m, most)];
+		m->pages[one] = m->pages[other];
 		break;
 	case 2:	/* backwards */
 		for (i = 0; i < most / 2; i++)
