@@ -227,6 +227,47 @@ static int check_array(struct matrix *m)
 	return 0;
 }
 
+/*
+ * Pages that the area owns: vrealloc() may shrink it, page by page from its end,
+ * and what is in front of that has to stay.
+ */
+static int check_owned(struct matrix *m)
+{
+	unsigned long i, keep, owned = PMD_PAGES + 1 + random(m, PMD_PAGES), addr, end;
+	unsigned int method;
+
+	m->nr = owned;
+	for (i = 0; i < owned; i++)
+		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
+	memset(m->reference, 0, owned * sizeof(u64));
+
+	for (method = 0; method < ARRAY_SIZE(methods); method++) {
+		if (choose(m, method))
+			return -1;
+		addr = (unsigned long)HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, owned,
+						  VM_MAP | VM_MAP_PUT_PAGES, m->prot);
+		if (!addr)
+			return wrong(m, "result with pages that the area owns", 0, 1, 0);
+		end = addr + owned * PAGE_SIZE;
+		if (check_translation(m, addr, false))
+			return -1;
+		keep = 1 + random(m, owned - 1);
+		HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr + keep * PAGE_SIZE, end);
+		m->nr = keep;
+		if (check_translation(m, addr, false))
+			return -1;
+		m->nr = owned;
+		if (space_mapped() != keep)
+			return wrong(m, "pages mapped after shrinking", 0, keep, space_mapped());
+		HOSTED_CALL(vunmap, HOSTED_PATCHED, (void *)addr);
+		if (space_mapped())
+			return wrong(m, "pages mapped after what was shrunk", 0, 0,
+				     space_mapped());
+		m->check->runs++;
+	}
+	return 0;
+}
+
 /* By every method: it is told, once; nothing is mapped, and nothing is kept. */
 static int check_refused(struct matrix *m, const char *why, unsigned long i)
 {
@@ -475,7 +516,8 @@ int vmap_check(struct hosted_check *check)
 		if (check_array(&m))
 			return -1;
 		if (i / check->stride % 16 == 0 &&
-		    (check_in_use(&m) || check_bad_page(&m) || check_hole(&m)))
+		    (check_in_use(&m) || check_bad_page(&m) || check_hole(&m) ||
+		     check_owned(&m)))
 			return -1;
 		if (i / check->stride % 64 == 0 && check_no_memory(&m))
 			return -1;

@@ -83,7 +83,7 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 		return NULL;
 
 	addr = (unsigned long)area->addr;
-	if (vmap_map_pages(addr, addr + size, prot, pages)) {
+	if (vmap_map_pages(addr, addr + size, prot, pages, flags)) {
 		vunmap(area->addr);
 		return NULL;
 	}

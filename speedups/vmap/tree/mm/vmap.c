@@ -312,11 +312,13 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 
 /*
  * Whether a mapping by vmap() may have leafs above the PTE. set_memory_*() of
- * riscv changes the whole of a leaf when it is asked for a page of it.
+ * riscv changes the whole of a leaf when it is asked for a page of it. Pages that
+ * the area owns may be unmapped and freed from its end, by vrealloc().
  */
-static bool vmap_may_be_huge(unsigned int steps, pgprot_t prot)
+static bool vmap_may_be_huge(unsigned int steps, unsigned long flags, pgprot_t prot)
 {
-	return (steps & VMAP_PMD) && !IS_ENABLED(CONFIG_RISCV) &&
+	return (steps & VMAP_PMD) && !(flags & VM_MAP_PUT_PAGES) &&
+	       !IS_ENABLED(CONFIG_RISCV) &&
 	       vmap_huge_allowed() && arch_vmap_pmd_supported(prot);
 }
 
@@ -369,11 +371,11 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 	unsigned long align = 0;
 	struct vm_struct *area;
 
-	if (size >= PMD_SIZE && vmap_may_be_huge(steps, prot))
+	if (size >= PMD_SIZE && vmap_may_be_huge(steps, flags, prot))
 		align = vmap_area_align(pages, size >> PAGE_SHIFT, VMAP_PMD_PAGES,
 					steps);
 	if (!align && group > 1 && size >= group * PAGE_SIZE &&
-	    vmap_may_be_huge(steps, prot))
+	    vmap_may_be_huge(steps, flags, prot))
 		align = vmap_area_align(pages, size >> PAGE_SHIFT, group, steps);
 	if (align) {
 		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
@@ -392,17 +394,19 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
  * @end: end of the mapping
  * @prot: of the mapping
  * @pages: to be mapped, in this order
+ * @flags: of the area
  *
  * - Every page is mapped at its place, whatever leafs are used for it.
  * - A leaf above the PTE is used for pages that follow each other only. The
  *   mapping must be removed as a whole.
+ * - With VM_MAP_PUT_PAGES there are PTEs only, and parts may be removed.
  *
  * Context: process context, may sleep.
  * Return: 0; -EINVAL for a page that is none, -EBUSY where something is mapped
  * already, -ENOMEM. After an error a part may be mapped.
  */
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		   struct page **pages)
+		   struct page **pages, unsigned long flags)
 {
 	struct vmap_walk walk = {
 		.pages = pages,
@@ -415,7 +419,7 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 	/* Shadow pages are not contiguous where these are. */
 	err = vmap_kmsan_map(addr, end, prot, pages);
 	if (!err && walk.steps) {
-		if (vmap_may_be_huge(walk.steps, prot))
+		if (vmap_may_be_huge(walk.steps, flags, prot))
 			walk.max_shift = PMD_SHIFT;
 		err = vmap_walk(&walk, addr, end);
 	} else if (!err) {

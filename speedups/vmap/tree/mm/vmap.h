@@ -43,7 +43,7 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 				pgprot_t prot, struct page **pages,
 				const void *caller);
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		   struct page **pages);
+		   struct page **pages, unsigned long flags);
 int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		    struct page **pages, unsigned int page_shift);
 bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
