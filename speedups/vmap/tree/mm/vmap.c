@@ -295,6 +295,10 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 	pgd_t *pgd = pgd_offset_k(addr);
 	int err;
 
+	/* The levels below write an entry before they look for the end. */
+	if (addr >= end)
+		return WARN_ON_ONCE(addr > end) ? -EINVAL : 0;
+
 	do {
 		next = pgd_addr_end(addr, end);
 		if (pgd_bad(*pgd))
@@ -439,7 +443,7 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
  * @page_shift: the pages are contiguous, and aligned, in blocks of this size
  *
  * Leafs are as large as @page_shift at most, and the mapping must be removed in
- * whole blocks.
+ * whole blocks. An empty range is none to complain of.
  *
  * Context: process context, may sleep.
  * Return: as vmap_map_pages().
@@ -454,6 +458,8 @@ int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		.known_shift = page_shift,
 		.steps = vmap_steps(),
 	};
+
+	might_sleep();
 
 	return vmap_walk(&walk, addr, end);
 }
