@@ -348,7 +348,7 @@ static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
 	if (pages[lead] != pages[0] + lead)
 		return 0;
 
-	return (leaf + behind) * PAGE_SIZE;
+	return (leaf + behind) * PAGE_SIZE + (behind ? VMAP_BEHIND : 0);
 }
 
 /**
