@@ -10,6 +10,8 @@
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
 
+#define ARCH_VMAP_BATCHES	1
+
 /*
  * Kernels that know groups of entries with the contiguous bit in vmalloc space
  * say so. Others would look at one entry of a group by itself.
