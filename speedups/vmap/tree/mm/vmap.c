@@ -14,14 +14,15 @@
 
 /*
  * Within so many pages, aligned, pfn_valid() has one answer and neighbours in
- * memory are neighbours in the memmap.
+ * memory are neighbours in the memmap. Those that map in batches have sections,
+ * and let pfn_valid() go by them; for others it stays right, and is slow.
  */
-#if defined(CONFIG_SPARSEMEM_VMEMMAP)
-#define VMAP_UNIT	PAGES_PER_SUBSECTION
-#elif defined(CONFIG_SPARSEMEM)
-#define VMAP_UNIT	PAGES_PER_SECTION
-#else
+#if defined(CONFIG_HAVE_ARCH_PFN_VALID) || !defined(CONFIG_SPARSEMEM)
 #define VMAP_UNIT	1UL
+#elif defined(CONFIG_SPARSEMEM_VMEMMAP)
+#define VMAP_UNIT	PAGES_PER_SUBSECTION
+#else
+#define VMAP_UNIT	PAGES_PER_SECTION
 #endif
 
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
