@@ -27,6 +27,9 @@
 
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
 
+/* vmalloc.c keeps areas of less than so many pages, apart from the guard, by size. */
+#define VMAP_KEPT_PAGES	256UL
+
 /**
  * struct vmap_walk - one pass over an array of pages
  * @pages: the next to be mapped
@@ -331,6 +334,10 @@ static bool vmap_may_be_huge(unsigned int steps, unsigned long flags, pgprot_t p
  * With which alignment an area for @nr pages can have leafs of @leaf pages, if
  * they begin with a run that has room for one; else 0. Looks at both ends of the
  * first would-be block only, since the walk will look at all, and may say no.
+ *
+ * Of areas that are kept by size, vmalloc.c looks at one before it goes to what all
+ * CPUs share. Most would be of no use if an offset were asked for; so these ask for
+ * an alignment only, and if half of them looks like one run.
  */
 static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
 				     unsigned long leaf, unsigned int steps)
@@ -342,6 +349,8 @@ static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
 	behind = page_to_pfn(pages[0]) % leaf;
 	lead = behind ? leaf - behind : 0;
 	if (behind && !(steps & VMAP_PHASE))
+		return 0;
+	if (nr < VMAP_KEPT_PAGES && (behind || pages[nr / 2] != pages[0] + nr / 2))
 		return 0;
 	if (nr < lead + leaf || pages[lead] != pages[0] + lead)
 		return 0;
