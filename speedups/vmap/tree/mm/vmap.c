@@ -373,6 +373,12 @@ static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
  * the pages begin with a run that is worth it. Where there is none, any address
  * will do.
  *
+ * - Nothing is reclaimed for the sake of an address in phase. Kernels before 7.0
+ *   give back all lazily freed areas when they find none, whoever asks.
+ * - The search may leave out free space that is larger than the area by less than
+ *   the alignment and the offset together, although less may be enough. That
+ *   matters where address space is about to run out.
+ *
  * Context: process context, may sleep.
  * Return: the area, or NULL if no address space is left.
  */
@@ -394,7 +400,7 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 	if (align) {
 		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
-					  GFP_KERNEL | __GFP_NOWARN, caller);
+					  GFP_NOWAIT, caller);
 		if (area)
 			return area;
 	}
