@@ -98,3 +98,35 @@ void arrays_swapped(struct page **pages, unsigned long nr)
 		swap(pages[i + one], pages[i + other]);
 	}
 }
+
+/* Whether pages from @i on fill a leaf of a PMD, at any address. */
+bool arrays_is_block(struct page *const *pages, unsigned long nr, unsigned long i)
+{
+	unsigned long j;
+
+	if (i + ARRAYS_BLOCK > nr || page_to_pfn(pages[i]) % ARRAYS_BLOCK)
+		return false;
+	for (j = 1; j < ARRAYS_BLOCK; j++) {
+		if (pages[i + j] != pages[i] + j)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether a mapping at @addr has the leaf that the run in front of the array has
+ * room for, if it has; without @phase, only where the array begins with it.
+ */
+bool arrays_in_phase(struct page *const *pages, unsigned long nr, unsigned long addr,
+		     bool phase)
+{
+	unsigned long pfn = page_to_pfn(pages[0]), lead = -pfn % ARRAYS_BLOCK, i;
+
+	if ((lead && !phase) || lead >= nr || !arrays_is_block(pages, nr, lead))
+		return true;
+	for (i = 0; i < lead; i++) {
+		if (pages[i] != pages[0] + i)
+			return true;
+	}
+	return (addr >> PAGE_SHIFT) % ARRAYS_BLOCK == pfn % ARRAYS_BLOCK;
+}

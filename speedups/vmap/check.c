@@ -20,7 +20,6 @@
 #define RANGES		2000UL
 #define MOST		2600UL		/* pages of an array */
 #define MEMORY		(256UL << 20)
-#define PMD_PAGES	512UL
 /* Where no area is, for what has none. */
 #define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
 /* Outside all memory that there can be. */
@@ -102,34 +101,6 @@ static void make_array(struct matrix *m)
 			   cache_bits[random(m, ARRAY_SIZE(cache_bits))]);
 }
 
-/* Whether pages from @i on fill a leaf of a PMD, at any address. */
-static bool is_block(const struct matrix *m, unsigned long i)
-{
-	unsigned long j;
-
-	if (i + PMD_PAGES > m->nr || page_to_pfn(m->pages[i]) % PMD_PAGES)
-		return false;
-	for (j = 1; j < PMD_PAGES; j++) {
-		if (m->pages[i + j] != m->pages[i] + j)
-			return false;
-	}
-	return true;
-}
-
-/* How far behind a place for a PMD leaf an area has to begin, to have one early. */
-static bool is_in_phase(const struct matrix *m, unsigned long addr, bool phase)
-{
-	unsigned long pfn = page_to_pfn(m->pages[0]), lead = -pfn % PMD_PAGES, i;
-
-	if ((lead && !phase) || lead >= m->nr || !is_block(m, lead))
-		return true;
-	for (i = 0; i < lead; i++) {
-		if (m->pages[i] != m->pages[0] + i)
-			return true;
-	}
-	return (addr >> PAGE_SHIFT) % PMD_PAGES == pfn % PMD_PAGES;
-}
-
 static void purge(enum hosted_side side)
 {
 	HOSTED_CALL(vm_unmap_aliases, side);
@@ -145,7 +116,8 @@ static int check_translation(const struct matrix *m, unsigned long addr, bool pm
 	for (i = 0; i < m->nr; i++) {
 		at = addr + i * PAGE_SIZE;
 		if (!(at % PMD_SIZE) || !i)
-			want = pmd && !(at % PMD_SIZE) && is_block(m, i) ? SPACE_PMD : SPACE_PTE;
+			want = pmd && !(at % PMD_SIZE) &&
+			       arrays_is_block(m->pages, m->nr, i) ? SPACE_PMD : SPACE_PTE;
 		pte = space_translate(at, &leaf);
 		if (leaf != want)
 			return wrong(m, "kind of leaf of page", i, want, leaf);
@@ -179,7 +151,7 @@ static int check_area(const struct matrix *m, enum hosted_side side, bool pmd, b
 	if (area->addr != addr)
 		return wrong(m, "start of the area", 0, (unsigned long)addr,
 			     (unsigned long)area->addr);
-	if (pmd && !is_in_phase(m, (unsigned long)addr, phase))
+	if (pmd && !arrays_in_phase(m->pages, m->nr, (unsigned long)addr, phase))
 		return wrong(m, "phase of the area", page_to_pfn(m->pages[0]), 0,
 			     (unsigned long)addr);
 	if (check_translation(m, (unsigned long)addr, pmd))
@@ -233,7 +205,7 @@ static int check_array(struct matrix *m)
  */
 static int check_owned(struct matrix *m)
 {
-	unsigned long i, keep, owned = PMD_PAGES + 1 + random(m, PMD_PAGES), addr, end;
+	unsigned long i, keep, owned = ARRAYS_BLOCK + 1 + random(m, ARRAYS_BLOCK), addr, end;
 	unsigned int method;
 
 	m->nr = owned;
@@ -314,11 +286,11 @@ static int check_bad_page(struct matrix *m)
 /* Pages that follow each other, from memory into a hole: past it nothing is valid. */
 static int check_hole(struct matrix *m)
 {
-	unsigned long i, in = 1 + random(m, 2 * PMD_PAGES);
-	unsigned long hole = ARRAYS_PFN + (2 + random(m, 32)) * PMD_PAGES;
+	unsigned long i, in = 1 + random(m, 2 * ARRAYS_BLOCK);
+	unsigned long hole = ARRAYS_PFN + (2 + random(m, 32)) * ARRAYS_BLOCK;
 	int err;
 
-	m->nr = in + 1 + random(m, PMD_PAGES);
+	m->nr = in + 1 + random(m, ARRAYS_BLOCK);
 	for (i = 0; i < m->nr; i++)
 		m->pages[i] = pfn_to_page(hole - in + i);
 	hosted_hole_at(hole);
@@ -380,7 +352,7 @@ static int check_no_memory(struct matrix *m)
 	void *addr = NULL;
 
 	/* Begins with a block, so that an alignment is asked for. */
-	m->nr = PMD_PAGES + 1 + random(m, PMD_PAGES);
+	m->nr = ARRAYS_BLOCK + 1 + random(m, ARRAYS_BLOCK);
 	for (i = 0; i < m->nr; i++)
 		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
 	memset(m->reference, 0, m->nr * sizeof(u64));
@@ -504,13 +476,13 @@ static int check_range(struct matrix *m)
 	m->prot = __pgprot(pgprot_val(PAGE_KERNEL) |
 			   cache_bits[random(m, ARRAY_SIZE(cache_bits))]);
 	if (random(m, 2)) {
-		m->nr = PMD_PAGES * (1 + random(m, 5));
+		m->nr = ARRAYS_BLOCK * (1 + random(m, 5));
 		for (i = 0; i < m->nr; i++) {
-			if (i % PMD_PAGES)
+			if (i % ARRAYS_BLOCK)
 				m->pages[i] = m->pages[i - 1] + 1;
 			else
 				m->pages[i] = pfn_to_page(ARRAYS_PFN +
-							  random(m, 4096) * PMD_PAGES);
+							  random(m, 4096) * ARRAYS_BLOCK);
 		}
 		return check_bare(m, map_blocks, BARE_ADDRESS);
 	}
