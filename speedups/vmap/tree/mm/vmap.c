@@ -423,7 +423,8 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
  *
  * Context: process context, may sleep.
  * Return: 0; -EINVAL for a page that is none, -EBUSY where something is mapped
- * already, -ENOMEM. After an error a part may be mapped.
+ * already, -ENOMEM. The slow path has -ENOMEM for all of these. After an error a
+ * part may be mapped.
  */
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 		   struct page **pages, unsigned long flags)
