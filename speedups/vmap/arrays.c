@@ -124,7 +124,7 @@ bool arrays_in_phase(struct page *const *pages, unsigned long nr, unsigned long 
 
 	if ((lead && !phase) || lead >= nr || !arrays_is_block(pages, nr, lead))
 		return true;
-	for (i = 0; i < lead; i++) {
+	for (i = 0; i <= lead; i++) {
 		if (pages[i] != pages[0] + i)
 			return true;
 	}
