@@ -29,12 +29,14 @@ static unsigned long put_blocks(struct page **pages, unsigned long i, unsigned l
 
 void arrays_scattered(struct page **pages, unsigned long nr)
 {
-	unsigned long i, pfn = ARRAYS_PFN;
+	unsigned long i, other, pfn = ARRAYS_PFN;
 	u64 state = 1;
 
 	put_blocks(pages, 0, nr, &pfn, 0);
-	for (i = nr - 1; i; i--)
-		swap(pages[i], pages[arrays_random(&state) % (i + 1)]);
+	for (i = nr - 1; i; i--) {
+		other = arrays_random(&state) % (i + 1);
+		swap(pages[i], pages[other]);
+	}
 }
 
 void arrays_order0(struct page **pages, unsigned long nr)
@@ -86,11 +88,45 @@ void arrays_lowalign(struct page **pages, unsigned long nr)
 
 void arrays_swapped(struct page **pages, unsigned long nr)
 {
-	unsigned long i;
+	unsigned long i, one, other;
 	u64 state = 1;
 
 	arrays_order9(pages, nr);
-	for (i = 0; i + 512 <= nr; i += 512)
-		swap(pages[i + arrays_random(&state) % 512],
-		     pages[i + arrays_random(&state) % 512]);
+	for (i = 0; i + 512 <= nr; i += 512) {
+		one = arrays_random(&state) % 512;
+		other = arrays_random(&state) % 512;
+		swap(pages[i + one], pages[i + other]);
+	}
+}
+
+/* Whether pages from @i on fill a leaf of a PMD, at any address. */
+bool arrays_is_block(struct page *const *pages, unsigned long nr, unsigned long i)
+{
+	unsigned long j;
+
+	if (i + ARRAYS_BLOCK > nr || page_to_pfn(pages[i]) % ARRAYS_BLOCK)
+		return false;
+	for (j = 1; j < ARRAYS_BLOCK; j++) {
+		if (pages[i + j] != pages[i] + j)
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Whether a mapping at @addr has the leaf that the run in front of the array has
+ * room for, if it has; without @phase, only where the array begins with it.
+ */
+bool arrays_in_phase(struct page *const *pages, unsigned long nr, unsigned long addr,
+		     bool phase)
+{
+	unsigned long pfn = page_to_pfn(pages[0]), lead = -pfn % ARRAYS_BLOCK, i;
+
+	if ((lead && !phase) || lead >= nr || !arrays_is_block(pages, nr, lead))
+		return true;
+	for (i = 0; i <= lead; i++) {
+		if (pages[i] != pages[0] + i)
+			return true;
+	}
+	return (addr >> PAGE_SHIFT) % ARRAYS_BLOCK == pfn % ARRAYS_BLOCK;
 }

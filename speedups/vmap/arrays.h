@@ -24,6 +24,13 @@ arrays_fn arrays_mixed;		/* orders 8, 4, 0: 60, 30, 10 % of the bytes */
 arrays_fn arrays_lowalign;	/* one run, aligned to 16 pages only */
 arrays_fn arrays_swapped;	/* blocks of order 9, two pages of each exchanged */
 
+/* What is in an array, found the slow way, page by page. */
+#define ARRAYS_BLOCK	512UL		/* pages of a PMD leaf */
+
+bool arrays_is_block(struct page *const *pages, unsigned long nr, unsigned long i);
+bool arrays_in_phase(struct page *const *pages, unsigned long nr, unsigned long addr,
+		     bool phase);
+
 /* splitmix64 */
 static inline u64 arrays_random(u64 *state)
 {

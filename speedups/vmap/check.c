@@ -20,7 +20,6 @@
 #define RANGES		2000UL
 #define MOST		2600UL		/* pages of an array */
 #define MEMORY		(256UL << 20)
-#define PMD_PAGES	512UL
 /* Where no area is, for what has none. */
 #define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
 /* Outside all memory that there can be. */
@@ -70,7 +69,7 @@ static unsigned long random(struct matrix *m, unsigned long below)
 /* Runs of all lengths at all alignments, some in another order than in memory. */
 static void make_array(struct matrix *m)
 {
-	unsigned long i = 0, pfn, run, order;
+	unsigned long i = 0, one, other, pfn, run, order;
 	unsigned long most = random(m, 4) ? 1 + random(m, MOST) : 1 + random(m, 20);
 
 	while (i < most) {
@@ -83,13 +82,15 @@ static void make_array(struct matrix *m)
 			m->pages[i++] = pfn_to_page(pfn++);
 	}
 	m->nr = most;
+	one = random(m, most);
+	other = random(m, most);
 
 	switch (random(m, 6)) {
 	case 0:	/* two exchanged */
-		swap(m->pages[random(m, most)], m->pages[random(m, most)]);
+		swap(m->pages[one], m->pages[other]);
 		break;
 	case 1:	/* one twice */
-		m->pages[random(m, most)] = m->pages[random(m, most)];
+		m->pages[one] = m->pages[other];
 		break;
 	case 2:	/* backwards */
 		for (i = 0; i < most / 2; i++)
@@ -98,34 +99,6 @@ static void make_array(struct matrix *m)
 	}
 	m->prot = __pgprot(pgprot_val(PAGE_KERNEL) |
 			   cache_bits[random(m, ARRAY_SIZE(cache_bits))]);
-}
-
-/* Whether pages from @i on fill a leaf of a PMD, at any address. */
-static bool is_block(const struct matrix *m, unsigned long i)
-{
-	unsigned long j;
-
-	if (i + PMD_PAGES > m->nr || page_to_pfn(m->pages[i]) % PMD_PAGES)
-		return false;
-	for (j = 1; j < PMD_PAGES; j++) {
-		if (m->pages[i + j] != m->pages[i] + j)
-			return false;
-	}
-	return true;
-}
-
-/* How far behind a place for a PMD leaf an area has to begin, to have one early. */
-static bool is_in_phase(const struct matrix *m, unsigned long addr, bool phase)
-{
-	unsigned long pfn = page_to_pfn(m->pages[0]), lead = -pfn % PMD_PAGES, i;
-
-	if ((lead && !phase) || lead >= m->nr || !is_block(m, lead))
-		return true;
-	for (i = 0; i < lead; i++) {
-		if (m->pages[i] != m->pages[0] + i)
-			return true;
-	}
-	return (addr >> PAGE_SHIFT) % PMD_PAGES == pfn % PMD_PAGES;
 }
 
 static void purge(enum hosted_side side)
@@ -143,7 +116,8 @@ static int check_translation(const struct matrix *m, unsigned long addr, bool pm
 	for (i = 0; i < m->nr; i++) {
 		at = addr + i * PAGE_SIZE;
 		if (!(at % PMD_SIZE) || !i)
-			want = pmd && !(at % PMD_SIZE) && is_block(m, i) ? SPACE_PMD : SPACE_PTE;
+			want = pmd && !(at % PMD_SIZE) &&
+			       arrays_is_block(m->pages, m->nr, i) ? SPACE_PMD : SPACE_PTE;
 		pte = space_translate(at, &leaf);
 		if (leaf != want)
 			return wrong(m, "kind of leaf of page", i, want, leaf);
@@ -177,7 +151,7 @@ static int check_area(const struct matrix *m, enum hosted_side side, bool pmd, b
 	if (area->addr != addr)
 		return wrong(m, "start of the area", 0, (unsigned long)addr,
 			     (unsigned long)area->addr);
-	if (pmd && !is_in_phase(m, (unsigned long)addr, phase))
+	if (pmd && !arrays_in_phase(m->pages, m->nr, (unsigned long)addr, phase))
 		return wrong(m, "phase of the area", page_to_pfn(m->pages[0]), 0,
 			     (unsigned long)addr);
 	if (check_translation(m, (unsigned long)addr, pmd))
@@ -222,6 +196,47 @@ static int check_array(struct matrix *m)
 			return -1;
 	}
 	m->check->combinations++;
+	return 0;
+}
+
+/*
+ * Pages that the area owns: vrealloc() may shrink it, page by page from its end,
+ * and what is in front of that has to stay.
+ */
+static int check_owned(struct matrix *m)
+{
+	unsigned long i, keep, owned = ARRAYS_BLOCK + 1 + random(m, ARRAYS_BLOCK), addr, end;
+	unsigned int method;
+
+	m->nr = owned;
+	for (i = 0; i < owned; i++)
+		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
+	memset(m->reference, 0, owned * sizeof(u64));
+
+	for (method = 0; method < ARRAY_SIZE(methods); method++) {
+		if (choose(m, method))
+			return -1;
+		addr = (unsigned long)HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, owned,
+						  VM_MAP | VM_MAP_PUT_PAGES, m->prot);
+		if (!addr)
+			return wrong(m, "result with pages that the area owns", 0, 1, 0);
+		end = addr + owned * PAGE_SIZE;
+		if (check_translation(m, addr, false))
+			return -1;
+		keep = 1 + random(m, owned - 1);
+		HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr + keep * PAGE_SIZE, end);
+		m->nr = keep;
+		if (check_translation(m, addr, false))
+			return -1;
+		m->nr = owned;
+		if (space_mapped() != keep)
+			return wrong(m, "pages mapped after shrinking", 0, keep, space_mapped());
+		HOSTED_CALL(vunmap, HOSTED_PATCHED, (void *)addr);
+		if (space_mapped())
+			return wrong(m, "pages mapped after what was shrunk", 0, 0,
+				     space_mapped());
+		m->check->runs++;
+	}
 	return 0;
 }
 
@@ -271,11 +286,11 @@ static int check_bad_page(struct matrix *m)
 /* Pages that follow each other, from memory into a hole: past it nothing is valid. */
 static int check_hole(struct matrix *m)
 {
-	unsigned long i, in = 1 + random(m, 2 * PMD_PAGES);
-	unsigned long hole = ARRAYS_PFN + (2 + random(m, 32)) * PMD_PAGES;
+	unsigned long i, in = 1 + random(m, 2 * ARRAYS_BLOCK);
+	unsigned long hole = ARRAYS_PFN + (2 + random(m, 32)) * ARRAYS_BLOCK;
 	int err;
 
-	m->nr = in + 1 + random(m, PMD_PAGES);
+	m->nr = in + 1 + random(m, ARRAYS_BLOCK);
 	for (i = 0; i < m->nr; i++)
 		m->pages[i] = pfn_to_page(hole - in + i);
 	hosted_hole_at(hole);
@@ -337,7 +352,7 @@ static int check_no_memory(struct matrix *m)
 	void *addr = NULL;
 
 	/* Begins with a block, so that an alignment is asked for. */
-	m->nr = PMD_PAGES + 1 + random(m, PMD_PAGES);
+	m->nr = ARRAYS_BLOCK + 1 + random(m, ARRAYS_BLOCK);
 	for (i = 0; i < m->nr; i++)
 		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
 	memset(m->reference, 0, m->nr * sizeof(u64));
@@ -432,6 +447,27 @@ static int map_device(const struct matrix *m, enum hosted_side side, unsigned lo
 			   PFN_PHYS(page_to_pfn(m->pages[0])), m->prot);
 }
 
+/* Nothing at all, in blocks: base says that it is done, and does nothing. */
+static int check_empty(struct matrix *m)
+{
+	unsigned int method;
+
+	m->nr = 0;
+	m->pages[0] = pfn_to_page(ARRAYS_PFN);
+	if (map_blocks(m, HOSTED_BASE, BARE_ADDRESS))
+		return wrong(m, "result of the kernel as it is", 0, 0, 1);
+	for (method = 0; method < ARRAY_SIZE(methods); method++) {
+		if (choose(m, method))
+			return -1;
+		if (map_blocks(m, HOSTED_PATCHED, BARE_ADDRESS))
+			return wrong(m, "result of an empty range", 0, 0, 1);
+		if (space_mapped())
+			return wrong(m, "pages mapped by an empty range", 0, 0, space_mapped());
+		m->check->runs++;
+	}
+	return 0;
+}
+
 /* Huge vmalloc() in blocks; devices anywhere, of any size and with any address. */
 static int check_range(struct matrix *m)
 {
@@ -440,13 +476,13 @@ static int check_range(struct matrix *m)
 	m->prot = __pgprot(pgprot_val(PAGE_KERNEL) |
 			   cache_bits[random(m, ARRAY_SIZE(cache_bits))]);
 	if (random(m, 2)) {
-		m->nr = PMD_PAGES * (1 + random(m, 5));
+		m->nr = ARRAYS_BLOCK * (1 + random(m, 5));
 		for (i = 0; i < m->nr; i++) {
-			if (i % PMD_PAGES)
+			if (i % ARRAYS_BLOCK)
 				m->pages[i] = m->pages[i - 1] + 1;
 			else
 				m->pages[i] = pfn_to_page(ARRAYS_PFN +
-							  random(m, 4096) * PMD_PAGES);
+							  random(m, 4096) * ARRAYS_BLOCK);
 		}
 		return check_bare(m, map_blocks, BARE_ADDRESS);
 	}
@@ -473,7 +509,8 @@ int vmap_check(struct hosted_check *check)
 		if (check_array(&m))
 			return -1;
 		if (i / check->stride % 16 == 0 &&
-		    (check_in_use(&m) || check_bad_page(&m) || check_hole(&m)))
+		    (check_in_use(&m) || check_bad_page(&m) || check_hole(&m) ||
+		     check_owned(&m)))
 			return -1;
 		if (i / check->stride % 64 == 0 && check_no_memory(&m))
 			return -1;
@@ -485,5 +522,5 @@ int vmap_check(struct hosted_check *check)
 		if (check_range(&m))
 			return -1;
 	}
-	return 0;
+	return check_empty(&m);
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bytes of a fuzzer, taken for an array of pages: each address that vmap() gives
- * it has to be translated to its page. No other code is the oracle.
+ * Bytes of a fuzzer, taken for an array of pages: each address that vmap(), huge
+ * vmalloc() or ioremap() gives it has to be translated to its page, by leafs as
+ * large as they can be. Afterwards, nothing may be left. No other code is the
+ * oracle.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -15,7 +17,8 @@
 
 #define MOST		2600UL		/* pages of an array */
 #define MEMORY		(256UL << 20)
-#define PMD_PAGES	512UL
+/* Where no area is, for what has none. */
+#define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
 /* Outside all memory that there can be. */
 #define NO_PFN		(1UL << 40)
 
@@ -23,7 +26,9 @@
  * The head says how, and each record behind it what follows in the array, or what
  * is done with what is there.
  */
-enum { HEAD_METHOD, HEAD_CACHE, HEAD_SPACER, HEAD_BYTES };
+enum { HEAD_METHOD, HEAD_CACHE, HEAD_SPACER, HEAD_KIND, HEAD_TROUBLE, HEAD_BYTES };
+/* Who maps, one in eight each but for vmap() itself. */
+enum { KIND_AREA, KIND_BLOCKS, KIND_DEVICE, KIND_OWNED, KINDS = 8 };
 enum { OP_RUN, OP_RUN_TOO, OP_NEXT, OP_BACKWARDS, OP_SWAP, OP_TWICE, OP_NULL, OP_NONE, OPS };
 
 struct record {
@@ -34,13 +39,20 @@ struct record {
 
 static const char *const methods[] = { "auto", "detect", "pmd", "runs", "base" };
 
+/* What comes in between, if any. */
+enum trouble { NO_TROUBLE, NO_MEMORY, IN_USE };
+
 struct fuzz {
 	struct hosted_check *check;
 	struct page **pages;
 	unsigned long nr;
+	unsigned long flags;
 	bool bad;	/* a page is none */
 	bool huge;
+	bool phase;
 	pgprot_t prot;
+	enum trouble trouble;
+	unsigned long where;	/* the trouble is */
 };
 
 static int wrong(const struct fuzz *f, const char *what, unsigned long i,
@@ -79,7 +91,7 @@ static void obey(struct fuzz *f, const struct record *record)
 	unsigned long length = record->length[0] | record->length[1] << 8;
 	unsigned long place = record->place[0] | record->place[1] << 8 | record->place[2] << 16;
 	unsigned long pfn = ARRAYS_PFN + (place << (record->op / OPS % 11)) % (1UL << 22);
-	unsigned long run = 1 + length % (2 * PMD_PAGES + 1);
+	unsigned long run = 1 + length % (2 * ARRAYS_BLOCK + 1);
 
 	if (record->op % OPS >= OP_SWAP && !f->nr)
 		return;
@@ -113,17 +125,21 @@ static void obey(struct fuzz *f, const struct record *record)
 
 static int compare(const struct fuzz *f, unsigned long addr)
 {
-	enum space_leaf leaf;
-	unsigned long i;
+	enum space_leaf leaf, kind = SPACE_PTE;
+	unsigned long i, at;
 	u64 pte, want;
 
 	for (i = 0; i < f->nr; i++) {
-		pte = space_translate(addr + i * PAGE_SIZE, &leaf);
+		at = addr + i * PAGE_SIZE;
+		if (!(at % PMD_SIZE))
+			kind = f->huge && arrays_is_block(f->pages, f->nr, i) ?
+			       SPACE_PMD : SPACE_PTE;
+		pte = space_translate(at, &leaf);
 		want = pte_val(mk_pte(f->pages[i], f->prot));
 		if (pte != want)
 			return wrong(f, "entry of page", i, want, pte);
-		if (leaf == SPACE_PMD && !f->huge)
-			return wrong(f, "leaf of page", i, SPACE_PTE, leaf);
+		if (leaf != kind)
+			return wrong(f, "leaf of page", i, kind, leaf);
 	}
 	if (space_translate(addr - PAGE_SIZE, &leaf))
 		return wrong(f, "entry in front of page", 0, 0, 1);
@@ -132,26 +148,134 @@ static int compare(const struct fuzz *f, unsigned long addr)
 	return 0;
 }
 
+/* Nothing is where a mapping was, and all else is as it was. */
+static int compare_gone(const struct fuzz *f, unsigned long addr, unsigned long mapped)
+{
+	enum space_leaf leaf;
+	unsigned long i;
+
+	for (i = 0; i < f->nr; i++) {
+		if (space_translate(addr + i * PAGE_SIZE, &leaf))
+			return wrong(f, "entry after unmapping page", i, 0, 1);
+	}
+	if (space_mapped() != mapped)
+		return wrong(f, "pages mapped after", f->nr, mapped, space_mapped());
+	return 0;
+}
+
+static void *map_area(const struct fuzz *f)
+{
+	return HOSTED_CALL(vmap, HOSTED_PATCHED, f->pages, f->nr, f->flags, f->prot);
+}
+
+/* Have somebody's entry where the area will put a page; returns the area's address. */
+static unsigned long use_entry(const struct fuzz *f)
+{
+	unsigned long addr = (unsigned long)map_area(f), at = addr + f->where * PAGE_SIZE;
+
+	HOSTED_CALL(vunmap, HOSTED_PATCHED, (void *)addr);
+	HOSTED_CALL(vm_unmap_aliases, HOSTED_PATCHED);
+	if (!addr || HOSTED_CALL(vmap_page_range, HOSTED_BASE, at, at + PAGE_SIZE,
+				 PFN_PHYS(ARRAYS_PFN), PAGE_KERNEL))
+		hosted_die("no entry can be put in the way");
+	return addr;
+}
+
+/* A large leaf takes away the table that the entry in its way is in. */
+static bool is_covered(const struct fuzz *f, unsigned long addr)
+{
+	enum space_leaf leaf;
+
+	space_translate(addr + f->where * PAGE_SIZE, &leaf);
+	return leaf == SPACE_PMD;
+}
+
 static int map_and_compare(struct fuzz *f)
 {
-	unsigned long seen;
-	void *addr;
+	unsigned long mapped = space_mapped(), seen, addr, where = 0;
+	int err = 0;
+
+	if (f->trouble == IN_USE)
+		where = use_entry(f);
+	if (f->trouble == NO_MEMORY)
+		hosted_allocations_fail(f->where % 16, f->where & 16 ? 1 : 1000);
+	hosted_warnings(f->bad || f->trouble != NO_TROUBLE);
+	addr = (unsigned long)map_area(f);
+	seen = hosted_warnings(0);
+	hosted_allocations_fail(0, 0);
+
+	if (addr && (f->bad || (f->trouble == IN_USE &&
+				(addr != where || !is_covered(f, addr)))))
+		return wrong(f, "result", f->bad, 0, addr);
+	if (!addr && !f->bad && f->trouble == NO_TROUBLE)
+		return wrong(f, "result", f->bad, 1, addr);
+	/* Without memory, some kernels warn when they can't split what is free. */
+	if (f->trouble != NO_MEMORY && seen != !addr)
+		return wrong(f, "warnings", f->bad, !addr, seen);
+	if (addr) {
+		if (f->huge && f->trouble != NO_MEMORY &&
+		    !arrays_in_phase(f->pages, f->nr, addr, f->phase))
+			err = wrong(f, "phase of the area", page_to_pfn(f->pages[0]), 0, addr);
+		if (!err)
+			err = compare(f, addr);
+		HOSTED_CALL(vunmap, HOSTED_PATCHED, (void *)addr);
+	}
+	/* vunmap() takes an entry in the way of the area with it. */
+	return err ?: compare_gone(f, addr ?: where ?: BARE_ADDRESS, mapped);
+}
+
+/* Without an area: huge vmalloc() of blocks, or ioremap() from the first page on. */
+static int map_bare(struct fuzz *f, bool device, unsigned long addr)
+{
+	unsigned long mapped = space_mapped(), end, i;
 	int err;
 
-	f->bad = is_bad(f);
-	hosted_warnings(f->bad);
-	addr = HOSTED_CALL(vmap, HOSTED_PATCHED, f->pages, f->nr, VM_MAP, f->prot);
-	seen = hosted_warnings(0);
-	if (!addr != f->bad)
-		return wrong(f, "result", f->bad, !f->bad, (unsigned long)addr);
-	if (seen != f->bad)
-		return wrong(f, "warnings", f->bad, f->bad, seen);
-	if (!addr)
-		return 0;
+	if (!device)
+		f->nr = ALIGN(f->nr, ARRAYS_BLOCK);
+	end = addr + f->nr * PAGE_SIZE;
+	for (i = 0; i < f->nr; i++) {
+		if (!device && i % ARRAYS_BLOCK == 0)
+			f->pages[i] = pfn_to_page(ALIGN_DOWN(page_to_pfn(f->pages[i]),
+							     ARRAYS_BLOCK));
+		else if (i)
+			f->pages[i] = f->pages[i - 1] + 1;
+	}
+	if (device)
+		err = HOSTED_CALL(vmap_page_range, HOSTED_PATCHED, addr, end,
+				  PFN_PHYS(page_to_pfn(f->pages[0])), f->prot);
+	else
+		err = HOSTED_CALL(__vmap_pages_range_noflush, HOSTED_PATCHED, addr, end,
+				  f->prot, f->pages, PMD_SHIFT);
+	if (err)
+		return wrong(f, "result without an area", device, 0, err);
+	err = compare(f, addr);
+	HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr, end);
+	return err ?: compare_gone(f, addr, mapped);
+}
 
-	err = compare(f, (unsigned long)addr);
-	HOSTED_CALL(vunmap, HOSTED_PATCHED, addr);
-	return err;
+/* What the head says besides the method: who maps, and what goes wrong. */
+static int map_as_told(struct fuzz *f, const unsigned char *head)
+{
+	unsigned int kind = head[HEAD_KIND] % KINDS, trouble = head[HEAD_TROUBLE];
+
+	f->bad = is_bad(f);
+	if (!f->bad && (kind == KIND_BLOCKS || kind == KIND_DEVICE)) {
+		f->huge = true;
+		return map_bare(f, kind == KIND_DEVICE, BARE_ADDRESS +
+				(kind == KIND_DEVICE ? head[HEAD_SPACER] * PAGE_SIZE : 0));
+	}
+	if (kind == KIND_OWNED) {
+		f->flags |= VM_MAP_PUT_PAGES;
+		f->huge = false;
+	}
+	if (trouble >= 128 && !f->bad) {
+		f->trouble = IN_USE;
+		f->where = (trouble - 128) * f->nr / 128;
+	} else if (trouble && trouble < 128) {
+		f->trouble = NO_MEMORY;
+		f->where = trouble;
+	}
+	return map_and_compare(f);
 }
 
 int vmap_fuzz(const unsigned char *data, unsigned long size, struct hosted_check *check)
@@ -165,7 +289,7 @@ int vmap_fuzz(const unsigned char *data, unsigned long size, struct hosted_check
 	int err;
 
 	if (!pages) {
-		pages = hosted_arena(MOST * sizeof(*pages));
+		pages = hosted_arena(ALIGN(MOST, ARRAYS_BLOCK) * sizeof(*pages));
 		spacer = hosted_arena(256 * sizeof(*spacer));
 		space_init(MEMORY);
 		for (cache = 0; cache < 256; cache++)
@@ -177,7 +301,9 @@ int vmap_fuzz(const unsigned char *data, unsigned long size, struct hosted_check
 	memcpy(head, data, min(size, sizeof(head)));
 	f.pages = pages;
 	method = methods[head[HEAD_METHOD] % ARRAY_SIZE(methods)];
+	f.flags = VM_MAP;
 	f.huge = strcmp(method, "runs") && strcmp(method, "base");
+	f.phase = !strcmp(method, "auto");
 	if (HOSTED_CALL_EXTRA(vmap_set_method, method) < 0)
 		return wrong(&f, "method refused", 0, 0, 1);
 	cache = head[HEAD_CACHE] % 8;
@@ -191,7 +317,7 @@ int vmap_fuzz(const unsigned char *data, unsigned long size, struct hosted_check
 
 	for (at = HEAD_BYTES; at + sizeof(struct record) <= size; at += sizeof(struct record))
 		obey(&f, (const struct record *)(data + at));
-	err = f.nr ? map_and_compare(&f) : 0;
+	err = f.nr ? map_as_told(&f, head) : 0;
 
 	HOSTED_CALL(vm_unmap_aliases, HOSTED_PATCHED);
 	if (!err && hosted_slabs_used() > slabs)

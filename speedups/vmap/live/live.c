@@ -30,10 +30,22 @@ bool vmap_huge_allowed(void)
 	return vmap_allow_huge;
 }
 
-/* Free an entry of what smaller mappings have left there, if anything. */
+/*
+ * Free an entry of what smaller mappings have left there, if anything. Whoever
+ * prints the page tables keeps them by this lock.
+ */
 static bool vmap_live_vacate(pmd_t *pmd, unsigned long addr)
 {
-	return !pmd_present(*pmd) || pmd_free_pte_page(pmd, addr);
+	bool vacant;
+
+	if (!pmd_present(*pmd))
+		return true;
+	if (!mmap_read_trylock(&init_mm))
+		return false;
+	vacant = pmd_free_pte_page(pmd, addr);
+	mmap_read_unlock(&init_mm);
+
+	return vacant;
 }
 
 /**
@@ -73,11 +85,11 @@ static bool vmap_live_takes(unsigned int count, unsigned long flags)
 
 /* Map pages into an area of their size; if that fails, the area is gone. */
 static void *vmap_live_fill(struct vm_struct *area, struct page **pages,
-			    unsigned long size, pgprot_t prot)
+			    unsigned long size, pgprot_t prot, unsigned long flags)
 {
 	unsigned long start = (unsigned long)area->addr;
 
-	if (!vmap_map_pages(start, start + size, prot, pages))
+	if (!vmap_map_pages(start, start + size, prot, pages, flags))
 		return (void *)start;
 
 	vunmap((void *)start);
@@ -115,7 +127,7 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 		area->pages = pages;
 		area->nr_pages = count;
 	}
-	start = vmap_live_fill(area, pages, size, prot);
+	start = vmap_live_fill(area, pages, size, prot, flags);
 	live_stay();
 
 	return start;

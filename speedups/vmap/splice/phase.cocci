@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // An area may begin at an offset behind its alignment. The search for address
 // space makes and tests addresses in four functions, by macros that take powers
-// of two; wherever these stand in them, ours take their place. Checked by a warning
-// instead of BUG_ON(), as is asked of new code.
+// of two; wherever these stand in them, ours take their place.
 
 @start@
 identifier fn = {is_within_this_va, va_alloc};
@@ -44,7 +43,7 @@ expression addr, align;
  alloc_vmap_area(...)
  {
 	<...
--	BUG_ON(!IS_ALIGNED(addr, align));
-+	WARN_ON_ONCE(!vmap_is_aligned(addr, align));
+-	IS_ALIGNED(addr, align)
++	vmap_is_aligned(addr, align)
 	...>
  }

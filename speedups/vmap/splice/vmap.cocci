@@ -22,6 +22,6 @@ expression addr, end, nx;
  {
 	<...
 -	vmap_pages_range(addr, end, nx, pages, PAGE_SHIFT)
-+	vmap_map_pages(addr, end, nx, pages)
++	vmap_map_pages(addr, end, nx, pages, flags)
 	...>
  }

@@ -14,17 +14,21 @@
 
 /*
  * Within so many pages, aligned, pfn_valid() has one answer and neighbours in
- * memory are neighbours in the memmap.
+ * memory are neighbours in the memmap. Those that map in batches have sections,
+ * and let pfn_valid() go by them; for others it stays right, and is slow.
  */
-#if defined(CONFIG_SPARSEMEM_VMEMMAP)
-#define VMAP_UNIT	PAGES_PER_SUBSECTION
-#elif defined(CONFIG_SPARSEMEM)
-#define VMAP_UNIT	PAGES_PER_SECTION
-#else
+#if defined(CONFIG_HAVE_ARCH_PFN_VALID) || !defined(CONFIG_SPARSEMEM)
 #define VMAP_UNIT	1UL
+#elif defined(CONFIG_SPARSEMEM_VMEMMAP)
+#define VMAP_UNIT	PAGES_PER_SUBSECTION
+#else
+#define VMAP_UNIT	PAGES_PER_SECTION
 #endif
 
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
+
+/* vmalloc.c keeps areas of less than so many pages, apart from the guard, by size. */
+#define VMAP_KEPT_PAGES	256UL
 
 /**
  * struct vmap_walk - one pass over an array of pages
@@ -295,6 +299,10 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 	pgd_t *pgd = pgd_offset_k(addr);
 	int err;
 
+	/* The levels below write an entry before they look for the end. */
+	if (addr >= end)
+		return WARN_ON_ONCE(addr > end) ? -EINVAL : 0;
+
 	do {
 		next = pgd_addr_end(addr, end);
 		if (pgd_bad(*pgd))
@@ -312,11 +320,13 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 
 /*
  * Whether a mapping by vmap() may have leafs above the PTE. set_memory_*() of
- * riscv changes the whole of a leaf when it is asked for a page of it.
+ * riscv changes the whole of a leaf when it is asked for a page of it. Pages that
+ * the area owns may be unmapped and freed from its end, by vrealloc().
  */
-static bool vmap_may_be_huge(unsigned int steps, pgprot_t prot)
+static bool vmap_may_be_huge(unsigned int steps, unsigned long flags, pgprot_t prot)
 {
-	return (steps & VMAP_PMD) && !IS_ENABLED(CONFIG_RISCV) &&
+	return (steps & VMAP_PMD) && !(flags & VM_MAP_PUT_PAGES) &&
+	       !IS_ENABLED(CONFIG_RISCV) &&
 	       vmap_huge_allowed() && arch_vmap_pmd_supported(prot);
 }
 
@@ -324,6 +334,10 @@ static bool vmap_may_be_huge(unsigned int steps, pgprot_t prot)
  * With which alignment an area for @nr pages can have leafs of @leaf pages, if
  * they begin with a run that has room for one; else 0. Looks at both ends of the
  * first would-be block only, since the walk will look at all, and may say no.
+ *
+ * Of areas that are kept by size, vmalloc.c looks at one before it goes to what all
+ * CPUs share. Most would be of no use if an offset were asked for; so these ask for
+ * an alignment only, and if half of them looks like one run.
  */
 static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
 				     unsigned long leaf, unsigned int steps)
@@ -336,13 +350,15 @@ static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
 	lead = behind ? leaf - behind : 0;
 	if (behind && !(steps & VMAP_PHASE))
 		return 0;
+	if (nr < VMAP_KEPT_PAGES && (behind || pages[nr / 2] != pages[0] + nr / 2))
+		return 0;
 	if (nr < lead + leaf || pages[lead] != pages[0] + lead)
 		return 0;
 	lead += leaf - 1;
 	if (pages[lead] != pages[0] + lead)
 		return 0;
 
-	return (leaf + behind) * PAGE_SIZE;
+	return (leaf + behind) * PAGE_SIZE + (behind ? VMAP_BEHIND : 0);
 }
 
 /**
@@ -357,6 +373,12 @@ static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
  * the pages begin with a run that is worth it. Where there is none, any address
  * will do.
  *
+ * - Nothing is reclaimed for the sake of an address in phase. Kernels before 7.0
+ *   give back all lazily freed areas when they find none, whoever asks.
+ * - The search may leave out free space that is larger than the area by less than
+ *   the alignment and the offset together, although less may be enough. That
+ *   matters where address space is about to run out.
+ *
  * Context: process context, may sleep.
  * Return: the area, or NULL if no address space is left.
  */
@@ -369,16 +391,16 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 	unsigned long align = 0;
 	struct vm_struct *area;
 
-	if (size >= PMD_SIZE && vmap_may_be_huge(steps, prot))
+	if (size >= PMD_SIZE && vmap_may_be_huge(steps, flags, prot))
 		align = vmap_area_align(pages, size >> PAGE_SHIFT, VMAP_PMD_PAGES,
 					steps);
 	if (!align && group > 1 && size >= group * PAGE_SIZE &&
-	    vmap_may_be_huge(steps, prot))
+	    vmap_may_be_huge(steps, flags, prot))
 		align = vmap_area_align(pages, size >> PAGE_SHIFT, group, steps);
 	if (align) {
 		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
-					  GFP_KERNEL | __GFP_NOWARN, caller);
+					  GFP_NOWAIT, caller);
 		if (area)
 			return area;
 	}
@@ -392,17 +414,20 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
  * @end: end of the mapping
  * @prot: of the mapping
  * @pages: to be mapped, in this order
+ * @flags: of the area
  *
  * - Every page is mapped at its place, whatever leafs are used for it.
  * - A leaf above the PTE is used for pages that follow each other only. The
  *   mapping must be removed as a whole.
+ * - With VM_MAP_PUT_PAGES there are PTEs only, and parts may be removed.
  *
  * Context: process context, may sleep.
  * Return: 0; -EINVAL for a page that is none, -EBUSY where something is mapped
- * already, -ENOMEM. After an error a part may be mapped.
+ * already, -ENOMEM. The slow path has -ENOMEM for all of these. After an error a
+ * part may be mapped.
  */
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		   struct page **pages)
+		   struct page **pages, unsigned long flags)
 {
 	struct vmap_walk walk = {
 		.pages = pages,
@@ -415,7 +440,7 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 	/* Shadow pages are not contiguous where these are. */
 	err = vmap_kmsan_map(addr, end, prot, pages);
 	if (!err && walk.steps) {
-		if (vmap_may_be_huge(walk.steps, prot))
+		if (vmap_may_be_huge(walk.steps, flags, prot))
 			walk.max_shift = PMD_SHIFT;
 		err = vmap_walk(&walk, addr, end);
 	} else if (!err) {
@@ -435,7 +460,7 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
  * @page_shift: the pages are contiguous, and aligned, in blocks of this size
  *
  * Leafs are as large as @page_shift at most, and the mapping must be removed in
- * whole blocks.
+ * whole blocks. An empty range is none to complain of.
  *
  * Context: process context, may sleep.
  * Return: as vmap_map_pages().
@@ -450,6 +475,8 @@ int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		.known_shift = page_shift,
 		.steps = vmap_steps(),
 	};
+
+	might_sleep();
 
 	return vmap_walk(&walk, addr, end);
 }

@@ -12,12 +12,17 @@
 #include <linux/vmalloc.h>
 
 /*
- * An alignment of address space: a power of two, plus how far behind a multiple
- * of that an area is to begin. The second part is in whole pages, and mostly 0.
+ * An alignment of address space is a power of two. Or, with VMAP_BEHIND, such
+ * plus how far behind a multiple of it an area has to begin, in whole pages: a
+ * value that nobody has by mistake.
  */
+#define VMAP_BEHIND	1UL
+
 static inline bool vmap_is_alignment(unsigned long align)
 {
-	return is_power_of_2(align) || (align && PAGE_ALIGNED(align));
+	return is_power_of_2(align) ||
+	       (offset_in_page(align) == VMAP_BEHIND &&
+		!is_power_of_2(align - VMAP_BEHIND));
 }
 
 /* The next place from @addr on that has @align. */
@@ -28,6 +33,7 @@ static inline unsigned long vmap_align(unsigned long addr, unsigned long align)
 	if (likely(is_power_of_2(align)))
 		return ALIGN(addr, align);
 
+	align -= VMAP_BEHIND;
 	unit = rounddown_pow_of_two(align);
 	behind = align - unit;
 	return ALIGN(addr - behind, unit) + behind;
@@ -43,7 +49,7 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 				pgprot_t prot, struct page **pages,
 				const void *caller);
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		   struct page **pages);
+		   struct page **pages, unsigned long flags);
 int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		    struct page **pages, unsigned int page_shift);
 bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,

@@ -34,7 +34,8 @@ unsigned int vmap_steps(void)
  * vmap_set_method - choose how later calls map
  * @name: "auto", "base" for the slow path, or a step on the way
  *
- * Calls under way finish as they began, and what is mapped stays as it is.
+ * Calls under way may go by either, which does no harm: they look for address
+ * space by one and map by the other at most. What is mapped stays as it is.
  *
  * Return: 0, or -EINVAL for an unknown name.
  */

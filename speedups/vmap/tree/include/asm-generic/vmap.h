@@ -7,13 +7,13 @@
 #include <linux/vmalloc.h>
 
 /*
- * Where one PTE may map more than a page and the architecture does not say here
- * how, mapping in batches would lose that: all is left to the slow path.
+ * Whether to map in batches; an architecture has to ask for it, by 1. All is left
+ * to the slow path of those that have not been looked at: one PTE may map more
+ * than a page there, which batches would lose, or set_ptes() may mind pages that
+ * are of no folio.
  */
-#if defined(arch_vmap_pte_range_map_size) && !defined(arch_vmap_set_ptes)
+#ifndef ARCH_VMAP_BATCHES
 #define ARCH_VMAP_BATCHES	0
-#else
-#define ARCH_VMAP_BATCHES	1
 #endif
 
 /* Size of a group of PTEs that is one leaf to the CPU, where there is such. */
@@ -36,7 +36,8 @@ static __always_inline pte_t arch_vmap_pte(struct page *page, unsigned long pfn,
 /*
  * arch_vmap_set_ptes(addr, ptep, pte, nr, max_shift) maps @nr consecutive pages
  * from that of @pte on into init_mm, with none larger than @max_shift. All
- * entries are empty and in the same table.
+ * entries are empty and in the same table. The pages need be of no folio, or of
+ * several: this will do where set_ptes() does not care, although it may.
  */
 #ifndef arch_vmap_set_ptes
 static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,

@@ -10,6 +10,8 @@
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
 
+#define ARCH_VMAP_BATCHES	1
+
 /*
  * Kernels that know groups of entries with the contiguous bit in vmalloc space
  * say so. Others would look at one entry of a group by itself.
@@ -48,26 +50,33 @@ static __always_inline bool arch_vmap_follow8(struct page **pages, struct page *
 #define arch_vmap_follow8	arch_vmap_follow8
 
 /*
- * Each half of a pair is read, and written, at once. The compiler does not make
- * pairs of accesses that must not be torn.
+ * Entries @at and @at + 1, a constant. Each is read, and written, at once; the
+ * compiler does not make pairs of accesses that must not be torn. The memory
+ * operand only says what is touched: not every compiler can be asked for an
+ * address that is good for a pair.
  */
-static __always_inline u64 arch_vmap_read2(const pte_t *ptep)
+static __always_inline u64 arch_vmap_read2(const pte_t *ptep, const int at)
 {
 	u64 a, b;
 
-	asm volatile("ldp %0, %1, %2" : "=r" (a), "=r" (b) : "Ump" (*(const u64 (*)[2])ptep));
+	asm volatile("ldp %0, %1, [%2, %3]"
+		     : "=r" (a), "=r" (b)
+		     : "r" (ptep), "i" (at * sizeof(*ptep)),
+		       "m" (*(const u64 (*)[2])(ptep + at)));
 	return a | b;
 }
 
-static __always_inline void arch_vmap_write2(pte_t *ptep, u64 a, u64 b)
+static __always_inline void arch_vmap_write2(pte_t *ptep, const int at, u64 a, u64 b)
 {
-	asm volatile("stp %x1, %x2, %0" : "=Ump" (*(u64 (*)[2])ptep) : "rZ" (a), "rZ" (b));
+	asm volatile("stp %x3, %x4, [%1, %2]"
+		     : "=m" (*(u64 (*)[2])(ptep + at))
+		     : "r" (ptep), "i" (at * sizeof(*ptep)), "rZ" (a), "rZ" (b));
 }
 
 static __always_inline bool arch_vmap_none8(const pte_t *ptep)
 {
-	return !(arch_vmap_read2(ptep) | arch_vmap_read2(ptep + 2) |
-		 arch_vmap_read2(ptep + 4) | arch_vmap_read2(ptep + 6));
+	return !(arch_vmap_read2(ptep, 0) | arch_vmap_read2(ptep, 2) |
+		 arch_vmap_read2(ptep, 4) | arch_vmap_read2(ptep, 6));
 }
 
 #define arch_vmap_none8	arch_vmap_none8
@@ -93,10 +102,10 @@ static __always_inline void arch_vmap_write(unsigned long addr, pte_t *ptep,
 	vmap_table_check(addr, ptep, __pte(val), nr);
 
 	for (; nr > 8; nr -= 8, ptep += 8) {
-		arch_vmap_write2(ptep, val, next);
-		arch_vmap_write2(ptep + 2, val + 2 * PAGE_SIZE, next + 2 * PAGE_SIZE);
-		arch_vmap_write2(ptep + 4, val + 4 * PAGE_SIZE, next + 4 * PAGE_SIZE);
-		arch_vmap_write2(ptep + 6, val + 6 * PAGE_SIZE, next + 6 * PAGE_SIZE);
+		arch_vmap_write2(ptep, 0, val, next);
+		arch_vmap_write2(ptep, 2, val + 2 * PAGE_SIZE, next + 2 * PAGE_SIZE);
+		arch_vmap_write2(ptep, 4, val + 4 * PAGE_SIZE, next + 4 * PAGE_SIZE);
+		arch_vmap_write2(ptep, 6, val + 6 * PAGE_SIZE, next + 6 * PAGE_SIZE);
 		val += 8 * PAGE_SIZE;
 		next += 8 * PAGE_SIZE;
 	}

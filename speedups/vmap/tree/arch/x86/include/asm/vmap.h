@@ -5,6 +5,10 @@
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 
+#ifdef CONFIG_X86_64
+#define ARCH_VMAP_BATCHES	1
+#endif
+
 /* pte_none() looks at a set of bits, which may as well be of several entries. */
 static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)
 {
