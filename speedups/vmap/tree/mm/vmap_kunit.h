@@ -66,7 +66,7 @@ struct vmap_param {
 
 /* mm/vmap_kunit_leaf.c */
 struct vmap_leaf vmap_kunit_leaf(unsigned long addr);
-u64 vmap_kunit_attributes(struct page *page, pgprot_t prot);
+u64 vmap_kunit_attributes(unsigned long pfn, pgprot_t prot);
 bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want);
 bool vmap_kunit_is(struct kunit *test, unsigned long addr, unsigned long nr,
 		   enum vmap_kind kind);

@@ -29,6 +29,15 @@ static bool vmap_slow_groups(const struct vmap_param *param)
 	       strcmp(param->name, "base");
 }
 
+static pgprot_t vmap_ioremap_prot(void)
+{
+#ifdef CONFIG_ARM64
+	return pgprot_nx(pgprot_device(__pgprot(PROT_NORMAL)));
+#else
+	return pgprot_nx(pgprot_noncached(PAGE_KERNEL));
+#endif
+}
+
 /* Only mapped, never touched. */
 void vmap_kunit_range(struct kunit *test)
 {
@@ -37,7 +46,7 @@ void vmap_kunit_range(struct kunit *test)
 	};
 	static const unsigned long offsets[] = { 0, SZ_4K, SZ_64K, SZ_1M, SZ_2M + SZ_64K };
 	struct resource hole = { .name = "vmap-kunit", .flags = IORESOURCE_MEM };
-	struct vmap_want want = { .max_shift = PMD_SHIFT };
+	struct vmap_want want = { .max_shift = PMD_SHIFT, .prot = vmap_ioremap_prot() };
 	unsigned int i, k;
 
 	if (!vmap_slow_groups(test->param_value))
@@ -218,7 +227,7 @@ void vmap_kunit_attribute(struct kunit *test)
 		pgprot_writecombine(PAGE_KERNEL), pgprot_noncached(PAGE_KERNEL), PAGE_KERNEL_RO,
 	};
 	struct vmap_room *room = test->priv;
-	u64 usual = vmap_kunit_attributes(room->loose, pgprot_nx(PAGE_KERNEL));
+	u64 usual = vmap_kunit_attributes(page_to_pfn(room->loose), pgprot_nx(PAGE_KERNEL));
 	unsigned int i;
 
 	vmap_fill(room, 0, BLOCK + 40);
