@@ -22,12 +22,14 @@
  * @nr: pages
  * @at: index in the room of a page of it
  * @blocks: PMD leafs that it has to get, where 512 pages are one
+ * @phase: it gets them only at an address in phase with it
  */
 struct vmap_shape {
 	const char *name;
 	unsigned long nr;
 	unsigned long (*at)(unsigned long i);
 	unsigned int blocks;
+	bool phase;
 };
 
 /* The first VMAP_LOOSE pages are those that belong to none, then come the others. */
@@ -84,6 +86,12 @@ static unsigned long odd(unsigned long i)
 static unsigned long low(unsigned long i)
 {
 	return 16 + i;
+}
+
+/* The memory's second half is the one block, at an odd place of the array. */
+static unsigned long phased(unsigned long i)
+{
+	return (16 + i) % VMAP_LOOSE;
 }
 
 static unsigned long descending(unsigned long i)
@@ -145,6 +153,8 @@ static const struct vmap_shape vmap_shapes[] = {
 	{ "adjacent halves", 512, joined },
 	{ "from an odd page", 600, odd },
 	{ "from a low alignment", 900, low },
+	{ "in phase", 1024, phased, 1, true },
+	{ "in phase from an odd page", 1017, odd, 1, true },
 	{ "descending", 820, descending, 1 },
 	{ "ascending", 560, ascending },
 	{ "interrupted", 1000, interrupted, 1 },
@@ -155,7 +165,7 @@ static const struct vmap_shape vmap_shapes[] = {
 };
 
 static const struct vmap_param vmap_params[] = {
-	{ "base" }, { "runs" }, { "pmd", true }, { "detect", true }, { "auto", true },
+	{ "base" }, { "runs" }, { "pmd", true }, { "detect", true }, { "auto", true, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(vmap, vmap_params, name);
@@ -226,7 +236,8 @@ static void vmap_one_array(struct kunit *test, const struct vmap_shape *shape)
 		.prot = pgprot_nx(PAGE_KERNEL),
 		.max_shift = vmap_kunit_shift(param, PAGE_KERNEL),
 	};
-	bool large = want.max_shift >= PMD_SHIFT && PMD_SIZE == BLOCK * PAGE_SIZE;
+	bool large = want.max_shift >= PMD_SHIFT && PMD_SIZE == BLOCK * PAGE_SIZE &&
+		     (param->phase || !shape->phase);
 	struct vm_struct *area;
 	unsigned long i;
 	void *addr;

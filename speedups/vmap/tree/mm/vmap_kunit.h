@@ -62,6 +62,7 @@ struct vmap_room {
 struct vmap_param {
 	const char *name;
 	bool large;		/* uses large leafs in vmap() */
+	bool phase;		/* and finds addresses for them in phase with memory */
 };
 
 /* mm/vmap_kunit_leaf.c */
