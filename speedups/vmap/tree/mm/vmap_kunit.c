@@ -15,6 +15,7 @@
 #include "vmap_kunit.h"
 
 #define BLOCK	512UL
+#define GROUP	16UL
 
 /**
  * struct vmap_shape - an array of pages
@@ -23,6 +24,8 @@
  * @at: index in the room of a page of it
  * @blocks: PMD leafs that it has to get, where 512 pages are one
  * @phase: it gets them only at an address in phase with it
+ * @groups: the same of groups of 16 PTEs, where there are such; told of arrays
+ *	that the pool of small areas does not serve
  */
 struct vmap_shape {
 	const char *name;
@@ -30,6 +33,7 @@ struct vmap_shape {
 	unsigned long (*at)(unsigned long i);
 	unsigned int blocks;
 	bool phase;
+	unsigned int groups;
 };
 
 /* The first VMAP_LOOSE pages are those that belong to none, then come the others. */
@@ -136,7 +140,7 @@ static const struct vmap_shape vmap_shapes[] = {
 	{ "15 in order", 15, in_order },
 	{ "16 in order", 16, in_order },
 	{ "17 in order", 17, in_order },
-	{ "511 in order", 511, in_order },
+	{ "511 in order", 511, in_order, .groups = 31 },
 	{ "512 in order", 512, in_order, 1 },
 	{ "513 in order", 513, in_order, 1 },
 	{ "1024 in order", 1024, in_order, 2 },
@@ -150,17 +154,17 @@ static const struct vmap_shape vmap_shapes[] = {
 	{ "twice", 1024, twice, 2 },
 	{ "two swapped", 1024, swapped },
 	{ "halves exchanged", 512, halves },
-	{ "adjacent halves", 512, joined },
-	{ "from an odd page", 600, odd },
-	{ "from a low alignment", 900, low },
-	{ "in phase", 1024, phased, 1, true },
-	{ "in phase from an odd page", 1017, odd, 1, true },
+	{ "adjacent halves", 512, joined, .groups = 32 },
+	{ "from an odd page", 600, odd, .groups = 36, .phase = true },
+	{ "from a low alignment", 900, low, .groups = 56 },
+	{ "in phase", 1024, phased, 1, true, 32 },
+	{ "in phase from an odd page", 1017, odd, 1, true, 31 },
 	{ "descending", 820, descending, 1 },
 	{ "ascending", 560, ascending },
 	{ "interrupted", 1000, interrupted, 1 },
 	{ "compound", 512, compound, 1 },
-	{ "part of a compound", 300, compound },
-	{ "tails", 511, tails },
+	{ "part of a compound", 300, compound, .groups = 18 },
+	{ "tails", 511, tails, .groups = 31, .phase = true },
 	{ "two kinds", 1024, both, 2 },
 };
 
@@ -253,6 +257,9 @@ static void vmap_one_array(struct kunit *test, const struct vmap_shape *shape)
 	if (vmap_kunit_verify(test, &want)) {
 		if (large && want.blocks < shape->blocks)
 			KUNIT_FAIL(test, "%u PMD leafs, want %u", want.blocks, shape->blocks);
+		if (large && BIT(ARCH_VMAP_GROUP_SHIFT) == GROUP * PAGE_SIZE &&
+		    want.groups < shape->groups)
+			KUNIT_FAIL(test, "%u groups, want %u", want.groups, shape->groups);
 		vmap_kunit_bytes(test, &want);
 	}
 	vunmap(addr);

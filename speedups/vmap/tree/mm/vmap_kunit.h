@@ -37,6 +37,7 @@ struct vmap_leaf {
  * @prot: attributes
  * @max_shift: no leaf should be larger, and the largest that fits be there
  * @blocks: PMD leafs; counted by vmap_kunit_verify()
+ * @groups: of PTEs that are one leaf; counted too
  */
 struct vmap_want {
 	unsigned long addr;
@@ -46,6 +47,7 @@ struct vmap_want {
 	pgprot_t prot;
 	unsigned int max_shift;
 	unsigned int blocks;
+	unsigned int groups;
 };
 
 /* The memory of the tests: a block of order 10, and a compound page of order 9. */

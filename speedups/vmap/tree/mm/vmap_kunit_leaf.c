@@ -118,6 +118,7 @@ bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want)
 	enum vmap_kind kind;
 
 	want->blocks = 0;
+	want->groups = 0;
 	while (i < want->nr) {
 		kind = VMAP_PAGE;
 		nr = 1;
@@ -128,6 +129,7 @@ bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want)
 		} else if (group > PAGE_SHIFT && vmap_want_leaf(want, i, group)) {
 			kind = VMAP_GROUP;
 			nr = BIT(group - PAGE_SHIFT);
+			want->groups++;
 		}
 		for (k = i; k < i + nr; k++) {
 			unsigned long addr = want->addr + k * PAGE_SIZE;
