@@ -291,6 +291,7 @@ static struct kunit_case vmap_test_cases[] = {
 	KUNIT_CASE_PARAM(vmap_kunit_again, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_sparse, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_map_ram, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_parts, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_percpu, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_bad_page, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_no_memory, vmap_gen_params),

@@ -4,6 +4,8 @@
  * never meet a large leaf. And what is done to mappings later.
  */
 
+#include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/ioport.h>
@@ -163,25 +165,91 @@ void vmap_kunit_map_ram(struct kunit *test)
 	vm_unmap_ram(many, VMAP_LOOSE);
 }
 
-/* Enough for chunks of their own, every other of which is given back. */
+/* As percpu memory does: a part goes away, and comes back, next to what stays. */
+void vmap_kunit_parts(struct kunit *test)
+{
+	const unsigned long from = 37 * PAGE_SIZE, to = 300 * PAGE_SIZE;
+	struct vmap_room *room = test->priv;
+	struct vm_struct *area = vmap_area(BLOCK * PAGE_SIZE, VM_MAP);
+	struct vmap_want want = {
+		.nr = BLOCK,
+		.pages = room->pages,
+		.prot = PAGE_KERNEL,
+		.max_shift = PAGE_SHIFT,
+	};
+	unsigned long addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	addr = (unsigned long)area->addr;
+	want.addr = addr;
+	vmap_fill(room, 0, BLOCK);
+	KUNIT_EXPECT_EQ(test, __vmap_pages_range_noflush(addr, addr + BLOCK * PAGE_SIZE,
+							 PAGE_KERNEL, room->pages,
+							 PAGE_SHIFT), 0);
+	if (vmap_kunit_verify(test, &want)) {
+		vunmap_range(addr + from, addr + to);
+		vmap_kunit_is(test, addr, 37, VMAP_PAGE);
+		vmap_kunit_is(test, addr + from, 300 - 37, VMAP_NONE);
+		vmap_kunit_is(test, addr + to, BLOCK - 300, VMAP_PAGE);
+		KUNIT_EXPECT_EQ(test, __vmap_pages_range_noflush(addr + from, addr + to,
+								 PAGE_KERNEL, room->pages + 37,
+								 PAGE_SHIFT), 0);
+		if (vmap_kunit_verify(test, &want))
+			vmap_kunit_bytes(test, &want);
+	}
+	vunmap_range(addr, addr + BLOCK * PAGE_SIZE);
+	free_vm_area(area);
+}
+
+/* Whether any of these pages, that belong to nobody, is unmapped in time. */
+static bool vmap_any_goes(unsigned long *addrs, unsigned int nr)
+{
+	unsigned int i, wait;
+
+	for (wait = 0; wait < 500; wait++) {
+		for (i = 0; i < nr; i++) {
+			if (addrs[i] && vmap_kunit_leaf(addrs[i]).kind == VMAP_NONE)
+				return true;
+		}
+		msleep(20);
+	}
+
+	return false;
+}
+
+/*
+ * Enough for several chunks. Of each four pieces one stays, which is few enough
+ * for its neighbours to be unmapped.
+ */
 void vmap_kunit_percpu(struct kunit *test)
 {
-	void __percpu *some[24] = {};
-	unsigned int i, cpu;
+	const unsigned int nr = max(24U, SZ_8M / (SZ_16K * num_possible_cpus()));
+	void __percpu **some;
+	unsigned long *freed;
+	unsigned int cpu, i;
 
-	for (i = 0; i < ARRAY_SIZE(some); i++) {
-		some[i] = __alloc_percpu(SZ_16K, sizeof(u64));
+	some = kunit_kcalloc(test, nr, sizeof(*some), GFP_KERNEL);
+	freed = kunit_kcalloc(test, nr, sizeof(*freed), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, some);
+	KUNIT_ASSERT_NOT_NULL(test, freed);
+	for (i = 0; i < nr; i++) {
+		some[i] = __alloc_percpu(SZ_16K, PAGE_SIZE);
 		if (!some[i])
 			break;
 		for_each_possible_cpu(cpu)
 			memset(per_cpu_ptr(some[i], cpu), i + 1, SZ_16K);
 	}
-	KUNIT_EXPECT_EQ(test, i, ARRAY_SIZE(some));
-	for (i = 0; i < ARRAY_SIZE(some); i += 2) {
+	KUNIT_EXPECT_EQ(test, i, nr);
+	cpu = cpumask_first(cpu_possible_mask);
+	for (i = 0; i < nr; i++) {
+		if (!some[i] || i % 4 == 1)
+			continue;
+		if (is_vmalloc_addr(per_cpu_ptr(some[i], cpu)))
+			freed[i] = (unsigned long)per_cpu_ptr(some[i], cpu);
 		free_percpu(some[i]);
-		some[i] = NULL;
 	}
-	for (i = 1; i < ARRAY_SIZE(some); i += 2) {
+	KUNIT_EXPECT_TRUE(test, vmap_any_goes(freed, nr));
+	for (i = 1; i < nr; i += 4) {
 		for_each_possible_cpu(cpu) {
 			void *addr = some[i] ? per_cpu_ptr(some[i], cpu) : NULL;
 
