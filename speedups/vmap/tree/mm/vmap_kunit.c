@@ -6,9 +6,11 @@
  */
 
 #include <linux/gfp.h>
+#include <linux/init.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/vmalloc.h>
 
 #include "vmap_internal.h"
@@ -174,9 +176,16 @@ static const struct vmap_param vmap_params[] = {
 
 KUNIT_ARRAY_PARAM_DESC(vmap, vmap_params, name);
 
+/* Whether the kernel was told so; what it made of that is to be tested. */
+bool vmap_kunit_told(const char *option)
+{
+	return strstr(saved_command_line, option);
+}
+
 unsigned int vmap_kunit_shift(const struct vmap_param *param, pgprot_t prot)
 {
-	if (param->large && vmap_huge_allowed() && arch_vmap_pmd_supported(prot))
+	if (param->large && IS_ENABLED(CONFIG_HAVE_ARCH_HUGE_VMALLOC) &&
+	    !vmap_kunit_told("nohugevmalloc") && arch_vmap_pmd_supported(prot))
 		return PMD_SHIFT;
 	return PAGE_SHIFT;
 }

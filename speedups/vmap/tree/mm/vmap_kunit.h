@@ -77,6 +77,7 @@ bool vmap_kunit_bytes(struct kunit *test, const struct vmap_want *want);
 
 /* mm/vmap_kunit.c */
 struct page *vmap_kunit_page(const struct vmap_room *room, unsigned long i);
+bool vmap_kunit_told(const char *option);
 unsigned int vmap_kunit_shift(const struct vmap_param *param, pgprot_t prot);
 
 /* mm/vmap_kunit_users.c */

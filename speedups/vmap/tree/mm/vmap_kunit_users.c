@@ -48,7 +48,10 @@ void vmap_kunit_range(struct kunit *test)
 	};
 	static const unsigned long offsets[] = { 0, SZ_4K, SZ_64K, SZ_1M, SZ_2M + SZ_64K };
 	struct resource hole = { .name = "vmap-kunit", .flags = IORESOURCE_MEM };
-	struct vmap_want want = { .max_shift = PMD_SHIFT, .prot = vmap_ioremap_prot() };
+	struct vmap_want want = {
+		.prot = vmap_ioremap_prot(),
+		.max_shift = vmap_kunit_told("nohugeiomap") ? PAGE_SHIFT : PMD_SHIFT,
+	};
 	unsigned int i, k;
 
 	if (!vmap_slow_groups(test->param_value))
@@ -98,6 +101,8 @@ void vmap_kunit_vmalloc(struct kunit *test)
 #ifdef CONFIG_HAVE_ARCH_HUGE_VMALLOC
 		want.max_shift += area->page_order;
 #endif
+		if (vmap_kunit_told("nohugevmalloc"))
+			KUNIT_EXPECT_EQ(test, want.max_shift, PAGE_SHIFT);
 		if (vmap_kunit_verify(test, &want))
 			vmap_kunit_bytes(test, &want);
 		vfree(addr);
