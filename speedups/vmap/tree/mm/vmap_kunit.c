@@ -11,6 +11,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include "vmap_internal.h"
@@ -42,6 +43,20 @@ struct vmap_shape {
 struct page *vmap_kunit_page(const struct vmap_room *room, unsigned long i)
 {
 	return i < VMAP_LOOSE ? room->loose + i : room->compound + (i - VMAP_LOOSE);
+}
+
+void vmap_kunit_fill(struct vmap_room *room, unsigned long first, unsigned long nr)
+{
+	unsigned long i;
+
+	for (i = 0; i < nr; i++)
+		room->pages[i] = vmap_kunit_page(room, first + i);
+}
+
+struct vm_struct *vmap_kunit_area(unsigned long size, unsigned long flags)
+{
+	return __get_vm_area_node(size, PMD_SIZE, PAGE_SHIFT, flags, VMALLOC_START, VMALLOC_END,
+				  NUMA_NO_NODE, GFP_KERNEL, __builtin_return_address(0));
 }
 
 static unsigned long in_order(unsigned long i)
@@ -254,6 +269,7 @@ static void vmap_one_array(struct kunit *test, const struct vmap_shape *shape)
 	struct vm_struct *area;
 	unsigned long i;
 	void *addr;
+	u8 byte;
 
 	for (i = 0; i < shape->nr; i++)
 		room->pages[i] = vmap_kunit_page(room, shape->at(i));
@@ -263,6 +279,8 @@ static void vmap_one_array(struct kunit *test, const struct vmap_shape *shape)
 	area = find_vm_area(addr);
 	if (!area || get_vm_area_size(area) != shape->nr * PAGE_SIZE)
 		KUNIT_FAIL(test, "the area has another size");
+	if (copy_from_kernel_nofault(&byte, addr + shape->nr * PAGE_SIZE, 1) != -EFAULT)
+		KUNIT_FAIL(test, "the page behind the mapping can be read");
 	if (vmap_kunit_verify(test, &want)) {
 		if (large && want.blocks < shape->blocks)
 			KUNIT_FAIL(test, "%u PMD leafs, want %u", want.blocks, shape->blocks);
@@ -298,6 +316,9 @@ static struct kunit_case vmap_test_cases[] = {
 	KUNIT_CASE_PARAM(vmap_kunit_put_pages, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_read_only, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_again, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_boundary, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_vread, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_visit, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_sparse, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_map_ram, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_parts, vmap_gen_params),

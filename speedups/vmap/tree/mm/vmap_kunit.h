@@ -77,6 +77,8 @@ bool vmap_kunit_bytes(struct kunit *test, const struct vmap_want *want);
 
 /* mm/vmap_kunit.c */
 struct page *vmap_kunit_page(const struct vmap_room *room, unsigned long i);
+void vmap_kunit_fill(struct vmap_room *room, unsigned long first, unsigned long nr);
+struct vm_struct *vmap_kunit_area(unsigned long size, unsigned long flags);
 bool vmap_kunit_told(const char *option);
 unsigned int vmap_kunit_shift(const struct vmap_param *param, pgprot_t prot);
 
@@ -89,8 +91,13 @@ void vmap_kunit_parts(struct kunit *test);
 void vmap_kunit_percpu(struct kunit *test);
 void vmap_kunit_put_pages(struct kunit *test);
 void vmap_kunit_attribute(struct kunit *test);
+
+/* mm/vmap_kunit_later.c */
 void vmap_kunit_read_only(struct kunit *test);
 void vmap_kunit_again(struct kunit *test);
+void vmap_kunit_boundary(struct kunit *test);
+void vmap_kunit_vread(struct kunit *test);
+void vmap_kunit_visit(struct kunit *test);
 
 /* mm/vmap_kunit_fail.c */
 void vmap_kunit_bad_page(struct kunit *test);
