@@ -36,6 +36,7 @@ _METHODS = {"kasan": ("base", "auto")}  # under KASAN all are base
 _SLOWER = {"": 1.0, "debug": 4.0, "kasan": 6.0}
 _ALL = ("x86_64", "arm64")
 _COMPLAINING = {"": (), "debug": ("page_poison=1",), "kasan": ("page_poison=1",)}
+_SMALL = ("nohugevmalloc", "nohugeiomap")
 _USUAL_GIB = 13  # enough for auto to try the methods
 _COUNTED_GIB = 4
 _USUAL_REBINDS = 30
@@ -107,7 +108,7 @@ def stages(
             if kinds:
                 raise click.BadParameter(f"arm64 has no {kinds[0]} kernel here; leave out one")
             every = guestvmalloc.ON
-            slow = (*every, "vmap.method=base", "kunit.filter_glob=vmap")
+            slow = (*every, "vmap.method=base", *_SMALL, "kunit.filter_glob=vmap")
             chosen.append(Stage("arm64", arch, "", 0, 0, cmdline=every))
             chosen.append(Stage("arm64-base", arch, "", 0, 0, cmdline=slow, only="vmap"))
             continue

@@ -6,15 +6,19 @@
  */
 
 #include <linux/gfp.h>
+#include <linux/init.h>
 #include <linux/mm.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include "vmap_internal.h"
 #include "vmap_kunit.h"
 
 #define BLOCK	512UL
+#define GROUP	16UL
 
 /**
  * struct vmap_shape - an array of pages
@@ -22,18 +26,37 @@
  * @nr: pages
  * @at: index in the room of a page of it
  * @blocks: PMD leafs that it has to get, where 512 pages are one
+ * @phase: it gets them only at an address in phase with it
+ * @groups: the same of groups of 16 PTEs, where there are such; told of arrays
+ *	that the pool of small areas does not serve
  */
 struct vmap_shape {
 	const char *name;
 	unsigned long nr;
 	unsigned long (*at)(unsigned long i);
 	unsigned int blocks;
+	bool phase;
+	unsigned int groups;
 };
 
 /* The first VMAP_LOOSE pages are those that belong to none, then come the others. */
 struct page *vmap_kunit_page(const struct vmap_room *room, unsigned long i)
 {
 	return i < VMAP_LOOSE ? room->loose + i : room->compound + (i - VMAP_LOOSE);
+}
+
+void vmap_kunit_fill(struct vmap_room *room, unsigned long first, unsigned long nr)
+{
+	unsigned long i;
+
+	for (i = 0; i < nr; i++)
+		room->pages[i] = vmap_kunit_page(room, first + i);
+}
+
+struct vm_struct *vmap_kunit_area(unsigned long size, unsigned long flags)
+{
+	return __get_vm_area_node(size, PMD_SIZE, PAGE_SHIFT, flags, VMALLOC_START, VMALLOC_END,
+				  NUMA_NO_NODE, GFP_KERNEL, __builtin_return_address(0));
 }
 
 static unsigned long in_order(unsigned long i)
@@ -86,6 +109,12 @@ static unsigned long low(unsigned long i)
 	return 16 + i;
 }
 
+/* The memory's second half is the one block, at an odd place of the array. */
+static unsigned long phased(unsigned long i)
+{
+	return (16 + i) % VMAP_LOOSE;
+}
+
 static unsigned long descending(unsigned long i)
 {
 	if (i < 512)
@@ -128,7 +157,7 @@ static const struct vmap_shape vmap_shapes[] = {
 	{ "15 in order", 15, in_order },
 	{ "16 in order", 16, in_order },
 	{ "17 in order", 17, in_order },
-	{ "511 in order", 511, in_order },
+	{ "511 in order", 511, in_order, .groups = 31 },
 	{ "512 in order", 512, in_order, 1 },
 	{ "513 in order", 513, in_order, 1 },
 	{ "1024 in order", 1024, in_order, 2 },
@@ -142,27 +171,36 @@ static const struct vmap_shape vmap_shapes[] = {
 	{ "twice", 1024, twice, 2 },
 	{ "two swapped", 1024, swapped },
 	{ "halves exchanged", 512, halves },
-	{ "adjacent halves", 512, joined },
-	{ "from an odd page", 600, odd },
-	{ "from a low alignment", 900, low },
+	{ "adjacent halves", 512, joined, .groups = 32 },
+	{ "from an odd page", 600, odd, .groups = 36, .phase = true },
+	{ "from a low alignment", 900, low, .groups = 56 },
+	{ "in phase", 1024, phased, 1, true, 32 },
+	{ "in phase from an odd page", 1017, odd, 1, true, 31 },
 	{ "descending", 820, descending, 1 },
 	{ "ascending", 560, ascending },
 	{ "interrupted", 1000, interrupted, 1 },
 	{ "compound", 512, compound, 1 },
-	{ "part of a compound", 300, compound },
-	{ "tails", 511, tails },
+	{ "part of a compound", 300, compound, .groups = 18 },
+	{ "tails", 511, tails, .groups = 31, .phase = true },
 	{ "two kinds", 1024, both, 2 },
 };
 
 static const struct vmap_param vmap_params[] = {
-	{ "base" }, { "runs" }, { "pmd", true }, { "detect", true }, { "auto", true },
+	{ "base" }, { "runs" }, { "pmd", true }, { "detect", true }, { "auto", true, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(vmap, vmap_params, name);
 
+/* Whether the kernel was told so; what it made of that is to be tested. */
+bool vmap_kunit_told(const char *option)
+{
+	return strstr(saved_command_line, option);
+}
+
 unsigned int vmap_kunit_shift(const struct vmap_param *param, pgprot_t prot)
 {
-	if (param->large && vmap_huge_allowed() && arch_vmap_pmd_supported(prot))
+	if (param->large && IS_ENABLED(CONFIG_HAVE_ARCH_HUGE_VMALLOC) &&
+	    !vmap_kunit_told("nohugevmalloc") && arch_vmap_pmd_supported(prot))
 		return PMD_SHIFT;
 	return PAGE_SHIFT;
 }
@@ -226,10 +264,12 @@ static void vmap_one_array(struct kunit *test, const struct vmap_shape *shape)
 		.prot = pgprot_nx(PAGE_KERNEL),
 		.max_shift = vmap_kunit_shift(param, PAGE_KERNEL),
 	};
-	bool large = want.max_shift >= PMD_SHIFT && PMD_SIZE == BLOCK * PAGE_SIZE;
+	bool large = want.max_shift >= PMD_SHIFT && PMD_SIZE == BLOCK * PAGE_SIZE &&
+		     (param->phase || !shape->phase);
 	struct vm_struct *area;
 	unsigned long i;
 	void *addr;
+	u8 byte;
 
 	for (i = 0; i < shape->nr; i++)
 		room->pages[i] = vmap_kunit_page(room, shape->at(i));
@@ -239,9 +279,14 @@ static void vmap_one_array(struct kunit *test, const struct vmap_shape *shape)
 	area = find_vm_area(addr);
 	if (!area || get_vm_area_size(area) != shape->nr * PAGE_SIZE)
 		KUNIT_FAIL(test, "the area has another size");
+	if (copy_from_kernel_nofault(&byte, addr + shape->nr * PAGE_SIZE, 1) != -EFAULT)
+		KUNIT_FAIL(test, "the page behind the mapping can be read");
 	if (vmap_kunit_verify(test, &want)) {
 		if (large && want.blocks < shape->blocks)
 			KUNIT_FAIL(test, "%u PMD leafs, want %u", want.blocks, shape->blocks);
+		if (large && BIT(ARCH_VMAP_GROUP_SHIFT) == GROUP * PAGE_SIZE &&
+		    want.groups < shape->groups)
+			KUNIT_FAIL(test, "%u groups, want %u", want.groups, shape->groups);
 		vmap_kunit_bytes(test, &want);
 	}
 	vunmap(addr);
@@ -271,8 +316,12 @@ static struct kunit_case vmap_test_cases[] = {
 	KUNIT_CASE_PARAM(vmap_kunit_put_pages, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_read_only, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_again, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_boundary, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_vread, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_visit, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_sparse, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_map_ram, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_parts, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_percpu, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_bad_page, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_no_memory, vmap_gen_params),

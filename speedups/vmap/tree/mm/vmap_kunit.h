@@ -37,6 +37,7 @@ struct vmap_leaf {
  * @prot: attributes
  * @max_shift: no leaf should be larger, and the largest that fits be there
  * @blocks: PMD leafs; counted by vmap_kunit_verify()
+ * @groups: of PTEs that are one leaf; counted too
  */
 struct vmap_want {
 	unsigned long addr;
@@ -46,6 +47,7 @@ struct vmap_want {
 	pgprot_t prot;
 	unsigned int max_shift;
 	unsigned int blocks;
+	unsigned int groups;
 };
 
 /* The memory of the tests: a block of order 10, and a compound page of order 9. */
@@ -62,11 +64,12 @@ struct vmap_room {
 struct vmap_param {
 	const char *name;
 	bool large;		/* uses large leafs in vmap() */
+	bool phase;		/* and finds addresses for them in phase with memory */
 };
 
 /* mm/vmap_kunit_leaf.c */
 struct vmap_leaf vmap_kunit_leaf(unsigned long addr);
-u64 vmap_kunit_attributes(struct page *page, pgprot_t prot);
+u64 vmap_kunit_attributes(unsigned long pfn, pgprot_t prot);
 bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want);
 bool vmap_kunit_is(struct kunit *test, unsigned long addr, unsigned long nr,
 		   enum vmap_kind kind);
@@ -74,6 +77,9 @@ bool vmap_kunit_bytes(struct kunit *test, const struct vmap_want *want);
 
 /* mm/vmap_kunit.c */
 struct page *vmap_kunit_page(const struct vmap_room *room, unsigned long i);
+void vmap_kunit_fill(struct vmap_room *room, unsigned long first, unsigned long nr);
+struct vm_struct *vmap_kunit_area(unsigned long size, unsigned long flags);
+bool vmap_kunit_told(const char *option);
 unsigned int vmap_kunit_shift(const struct vmap_param *param, pgprot_t prot);
 
 /* mm/vmap_kunit_users.c */
@@ -81,11 +87,17 @@ void vmap_kunit_range(struct kunit *test);
 void vmap_kunit_vmalloc(struct kunit *test);
 void vmap_kunit_sparse(struct kunit *test);
 void vmap_kunit_map_ram(struct kunit *test);
+void vmap_kunit_parts(struct kunit *test);
 void vmap_kunit_percpu(struct kunit *test);
 void vmap_kunit_put_pages(struct kunit *test);
 void vmap_kunit_attribute(struct kunit *test);
+
+/* mm/vmap_kunit_later.c */
 void vmap_kunit_read_only(struct kunit *test);
 void vmap_kunit_again(struct kunit *test);
+void vmap_kunit_boundary(struct kunit *test);
+void vmap_kunit_vread(struct kunit *test);
+void vmap_kunit_visit(struct kunit *test);
 
 /* mm/vmap_kunit_fail.c */
 void vmap_kunit_bad_page(struct kunit *test);

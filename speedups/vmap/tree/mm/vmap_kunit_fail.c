@@ -15,6 +15,8 @@
 #define PAGES		900UL	/* in two tables of PTEs */
 #define MOST_AREAS	1000
 #define MOST_SIZE	BIT(46)
+#define MOST_MAPPINGS	512
+#define FAILURES	4
 
 static void __maybe_unused vmap_fill_low(struct vmap_room *room)
 {
@@ -48,7 +50,7 @@ static void vmap_bad_page_at(struct kunit *test, unsigned long i, struct page *p
 	addr = (unsigned long)area->addr;
 	end = addr + PAGES * PAGE_SIZE;
 	kunit_warning_suppress(test) {
-		err = vmap_map_pages(addr, end, PAGE_KERNEL, room->pages);
+		err = vmap_map_pages(addr, end, PAGE_KERNEL, room->pages, VM_MAP);
 		KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
 	}
 	if (strcmp(param->name, "base"))
@@ -125,7 +127,10 @@ static void vmap_probe_place(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, kunit_add_action_or_reset(test, vmap_probe_remove, NULL), 0);
 }
 
-/* vmap() with the nth allocation of a page failing: no mapping, or all of it. */
+/*
+ * vmap() with one of its allocations of pages failing: no mapping, or all of it.
+ * What it has mapped stays, so that it gets to addresses that have no tables.
+ */
 void vmap_kunit_no_memory(struct kunit *test)
 {
 	struct vmap_room *room = test->priv;
@@ -135,23 +140,31 @@ void vmap_kunit_no_memory(struct kunit *test)
 		.prot = pgprot_nx(PAGE_KERNEL),
 		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
 	};
-	unsigned int nth;
-	void *addr;
+	unsigned int nr, failed = 0;
+	void **mapped;
 
+	mapped = kunit_kcalloc(test, MOST_MAPPINGS, sizeof(*mapped), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, mapped);
 	vmap_probe_place(test);
 	vmap_fill_low(room);
-	for (nth = 1; nth <= 8; nth++) {
-		vmap_countdown = nth;
-		addr = vmap(room->pages, PAGES, VM_MAP, PAGE_KERNEL);
-		vmap_countdown = 0;
-		if (!addr)
-			addr = vmap(room->pages, PAGES, VM_MAP, PAGE_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, addr);
-		want.addr = (unsigned long)addr;
-		if (vmap_kunit_verify(test, &want))
+	for (nr = 0; nr < MOST_MAPPINGS && failed < FAILURES; nr++) {
+		vmap_countdown = nr % 2 + 1;
+		mapped[nr] = vmap(room->pages, PAGES, VM_MAP, PAGE_KERNEL);
+		if (vmap_countdown)
+			continue;
+		if (!mapped[nr]) {
+			failed++;
+			mapped[nr] = vmap(room->pages, PAGES, VM_MAP, PAGE_KERNEL);
+		}
+		KUNIT_EXPECT_NOT_NULL(test, mapped[nr]);
+		want.addr = (unsigned long)mapped[nr];
+		if (mapped[nr] && vmap_kunit_verify(test, &want))
 			vmap_kunit_bytes(test, &want);
-		vunmap(addr);
 	}
+	vmap_countdown = 0;
+	KUNIT_EXPECT_EQ(test, failed, FAILURES);
+	while (nr--)
+		vunmap(mapped[nr]);
 }
 
 /* Each table of a place where there was none fails once. */
@@ -182,13 +195,13 @@ void vmap_kunit_no_table(struct kunit *test)
 		want.addr = (unsigned long)area->addr;
 		end = want.addr + PAGES * PAGE_SIZE;
 		vmap_countdown = nth;
-		err = vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages);
+		err = vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages, VM_MAP);
 		if (!vmap_countdown) {
 			failed++;
 			KUNIT_EXPECT_EQ(test, err, -ENOMEM);
 			vunmap_range(want.addr, end);
 			vmap_kunit_is(test, want.addr, PAGES, VMAP_NONE);
-			err = vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages);
+			err = vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages, VM_MAP);
 		} else {
 			nth = 8;
 		}

@@ -26,16 +26,15 @@ static u64 vmap_pmd_attributes(pmd_t pmd)
 	return pgprot_val(pgprot_large_2_4k(__pgprot(pmd_flags(pmd) & ~_PAGE_PSE)));
 }
 #elif defined(CONFIG_ARM64)
-#define VMAP_ATTRIBUTES	(PTE_ATTRINDX_MASK | PTE_SHARED | PTE_AF | PTE_RDONLY | PTE_PXN | PTE_UXN)
-
+/* All but the address and the size, which are looked at by themselves. */
 static u64 vmap_pte_attributes(pte_t pte)
 {
-	return pte_val(pte) & VMAP_ATTRIBUTES;
+	return pgprot_val(pte_pgprot(pte)) & ~(PTE_CONT | (PTE_TYPE_PAGE ^ PMD_TYPE_SECT));
 }
 
 static u64 vmap_pmd_attributes(pmd_t pmd)
 {
-	return pmd_val(pmd) & VMAP_ATTRIBUTES;
+	return vmap_pte_attributes(__pte(pmd_val(pmd)));
 }
 #else
 static u64 vmap_pte_attributes(pte_t pte)
@@ -85,9 +84,9 @@ struct vmap_leaf vmap_kunit_leaf(unsigned long addr)
 	return leaf;
 }
 
-u64 vmap_kunit_attributes(struct page *page, pgprot_t prot)
+u64 vmap_kunit_attributes(unsigned long pfn, pgprot_t prot)
 {
-	return vmap_pte_attributes(mk_pte(page, prot));
+	return vmap_pte_attributes(pfn_pte(pfn, prot));
 }
 
 static unsigned long vmap_want_pfn(const struct vmap_want *want, unsigned long i)
@@ -119,6 +118,7 @@ bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want)
 	enum vmap_kind kind;
 
 	want->blocks = 0;
+	want->groups = 0;
 	while (i < want->nr) {
 		kind = VMAP_PAGE;
 		nr = 1;
@@ -129,15 +129,14 @@ bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want)
 		} else if (group > PAGE_SHIFT && vmap_want_leaf(want, i, group)) {
 			kind = VMAP_GROUP;
 			nr = BIT(group - PAGE_SHIFT);
+			want->groups++;
 		}
 		for (k = i; k < i + nr; k++) {
 			unsigned long addr = want->addr + k * PAGE_SIZE;
 			struct vmap_leaf leaf = vmap_kunit_leaf(addr);
 			unsigned long pfn = vmap_want_pfn(want, k);
-			u64 attributes = leaf.attributes;
+			u64 attributes = vmap_kunit_attributes(pfn, want->prot);
 
-			if (want->pages)
-				attributes = vmap_kunit_attributes(want->pages[k], want->prot);
 			if (leaf.kind == kind && leaf.pfn == pfn &&
 			    leaf.attributes == attributes &&
 			    vmalloc_to_pfn((void *)addr) == pfn)

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Who else maps: ioremap(), vmalloc(), and users that unmap parts and so must
- * never meet a large leaf. And what is done to mappings later.
+ * never meet a large leaf.
  */
 
+#include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/percpu.h>
-#include <linux/set_memory.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -18,7 +19,6 @@
 #include "vmap_kunit.h"
 
 #define BLOCK	512UL
-#define ROUNDS	48
 
 /* Without HugeTLB, the slow path does not group where others may. */
 static bool vmap_slow_groups(const struct vmap_param *param)
@@ -29,6 +29,15 @@ static bool vmap_slow_groups(const struct vmap_param *param)
 	       strcmp(param->name, "base");
 }
 
+static pgprot_t vmap_ioremap_prot(void)
+{
+#ifdef CONFIG_ARM64
+	return pgprot_nx(pgprot_device(__pgprot(PROT_NORMAL)));
+#else
+	return pgprot_nx(pgprot_noncached(PAGE_KERNEL));
+#endif
+}
+
 /* Only mapped, never touched. */
 void vmap_kunit_range(struct kunit *test)
 {
@@ -37,7 +46,10 @@ void vmap_kunit_range(struct kunit *test)
 	};
 	static const unsigned long offsets[] = { 0, SZ_4K, SZ_64K, SZ_1M, SZ_2M + SZ_64K };
 	struct resource hole = { .name = "vmap-kunit", .flags = IORESOURCE_MEM };
-	struct vmap_want want = { .max_shift = PMD_SHIFT };
+	struct vmap_want want = {
+		.prot = vmap_ioremap_prot(),
+		.max_shift = vmap_kunit_told("nohugeiomap") ? PAGE_SHIFT : PMD_SHIFT,
+	};
 	unsigned int i, k;
 
 	if (!vmap_slow_groups(test->param_value))
@@ -87,38 +99,26 @@ void vmap_kunit_vmalloc(struct kunit *test)
 #ifdef CONFIG_HAVE_ARCH_HUGE_VMALLOC
 		want.max_shift += area->page_order;
 #endif
+		if (vmap_kunit_told("nohugevmalloc"))
+			KUNIT_EXPECT_EQ(test, want.max_shift, PAGE_SHIFT);
 		if (vmap_kunit_verify(test, &want))
 			vmap_kunit_bytes(test, &want);
 		vfree(addr);
 	}
 }
 
-static void vmap_fill(struct vmap_room *room, unsigned long first, unsigned long nr)
-{
-	unsigned long i;
-
-	for (i = 0; i < nr; i++)
-		room->pages[i] = vmap_kunit_page(room, first + i);
-}
-
-static struct vm_struct *vmap_area(unsigned long size, unsigned long flags)
-{
-	return __get_vm_area_node(size, PMD_SIZE, PAGE_SHIFT, flags, VMALLOC_START, VMALLOC_END,
-				  NUMA_NO_NODE, GFP_KERNEL, __builtin_return_address(0));
-}
-
 /* As an arena of BPF: a part goes away, and what is next to it stays. */
 void vmap_kunit_sparse(struct kunit *test)
 {
 	struct vmap_room *room = test->priv;
-	struct vm_struct *area = vmap_area(VMAP_LOOSE * PAGE_SIZE, VM_SPARSE);
+	struct vm_struct *area = vmap_kunit_area(VMAP_LOOSE * PAGE_SIZE, VM_SPARSE);
 	struct vmap_want rest = { .pages = room->pages + 300, .nr = VMAP_LOOSE - 300 };
 	unsigned long addr;
 
 	KUNIT_ASSERT_NOT_NULL(test, area);
 	addr = (unsigned long)area->addr;
 	rest.addr = addr + 300 * PAGE_SIZE;
-	vmap_fill(room, 0, VMAP_LOOSE);
+	vmap_kunit_fill(room, 0, VMAP_LOOSE);
 	KUNIT_EXPECT_EQ(test, vm_area_map_pages(area, addr, addr + VMAP_LOOSE * PAGE_SIZE,
 						room->pages), 0);
 	vmap_kunit_is(test, addr, VMAP_LOOSE, VMAP_PAGE);
@@ -136,7 +136,7 @@ void vmap_kunit_map_ram(struct kunit *test)
 	struct vmap_want want = { .pages = room->pages };
 	void *few, *many;
 
-	vmap_fill(room, 0, VMAP_LOOSE);
+	vmap_kunit_fill(room, 0, VMAP_LOOSE);
 	few = vm_map_ram(room->pages, 32, NUMA_NO_NODE);
 	many = vm_map_ram(room->pages, VMAP_LOOSE, NUMA_NO_NODE);
 	KUNIT_EXPECT_NOT_NULL(test, few);
@@ -154,25 +154,91 @@ void vmap_kunit_map_ram(struct kunit *test)
 	vm_unmap_ram(many, VMAP_LOOSE);
 }
 
-/* Enough for chunks of their own, every other of which is given back. */
+/* As percpu memory does: a part goes away, and comes back, next to what stays. */
+void vmap_kunit_parts(struct kunit *test)
+{
+	const unsigned long from = 37 * PAGE_SIZE, to = 300 * PAGE_SIZE;
+	struct vmap_room *room = test->priv;
+	struct vm_struct *area = vmap_kunit_area(BLOCK * PAGE_SIZE, VM_MAP);
+	struct vmap_want want = {
+		.nr = BLOCK,
+		.pages = room->pages,
+		.prot = PAGE_KERNEL,
+		.max_shift = PAGE_SHIFT,
+	};
+	unsigned long addr;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	addr = (unsigned long)area->addr;
+	want.addr = addr;
+	vmap_kunit_fill(room, 0, BLOCK);
+	KUNIT_EXPECT_EQ(test, __vmap_pages_range_noflush(addr, addr + BLOCK * PAGE_SIZE,
+							 PAGE_KERNEL, room->pages,
+							 PAGE_SHIFT), 0);
+	if (vmap_kunit_verify(test, &want)) {
+		vunmap_range(addr + from, addr + to);
+		vmap_kunit_is(test, addr, 37, VMAP_PAGE);
+		vmap_kunit_is(test, addr + from, 300 - 37, VMAP_NONE);
+		vmap_kunit_is(test, addr + to, BLOCK - 300, VMAP_PAGE);
+		KUNIT_EXPECT_EQ(test, __vmap_pages_range_noflush(addr + from, addr + to,
+								 PAGE_KERNEL, room->pages + 37,
+								 PAGE_SHIFT), 0);
+		if (vmap_kunit_verify(test, &want))
+			vmap_kunit_bytes(test, &want);
+	}
+	vunmap_range(addr, addr + BLOCK * PAGE_SIZE);
+	free_vm_area(area);
+}
+
+/* Whether any of these pages, that belong to nobody, is unmapped in time. */
+static bool vmap_any_goes(unsigned long *addrs, unsigned int nr)
+{
+	unsigned int i, wait;
+
+	for (wait = 0; wait < 500; wait++) {
+		for (i = 0; i < nr; i++) {
+			if (addrs[i] && vmap_kunit_leaf(addrs[i]).kind == VMAP_NONE)
+				return true;
+		}
+		msleep(20);
+	}
+
+	return false;
+}
+
+/*
+ * Enough for several chunks. Of each four pieces one stays, which is few enough
+ * for its neighbours to be unmapped.
+ */
 void vmap_kunit_percpu(struct kunit *test)
 {
-	void __percpu *some[24] = {};
-	unsigned int i, cpu;
+	const unsigned int nr = max(24U, SZ_8M / (SZ_16K * num_possible_cpus()));
+	void __percpu **some;
+	unsigned long *freed;
+	unsigned int cpu, i;
 
-	for (i = 0; i < ARRAY_SIZE(some); i++) {
-		some[i] = __alloc_percpu(SZ_16K, sizeof(u64));
+	some = kunit_kcalloc(test, nr, sizeof(*some), GFP_KERNEL);
+	freed = kunit_kcalloc(test, nr, sizeof(*freed), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, some);
+	KUNIT_ASSERT_NOT_NULL(test, freed);
+	for (i = 0; i < nr; i++) {
+		some[i] = __alloc_percpu(SZ_16K, PAGE_SIZE);
 		if (!some[i])
 			break;
 		for_each_possible_cpu(cpu)
 			memset(per_cpu_ptr(some[i], cpu), i + 1, SZ_16K);
 	}
-	KUNIT_EXPECT_EQ(test, i, ARRAY_SIZE(some));
-	for (i = 0; i < ARRAY_SIZE(some); i += 2) {
+	KUNIT_EXPECT_EQ(test, i, nr);
+	cpu = cpumask_first(cpu_possible_mask);
+	for (i = 0; i < nr; i++) {
+		if (!some[i] || i % 4 == 1)
+			continue;
+		if (is_vmalloc_addr(per_cpu_ptr(some[i], cpu)))
+			freed[i] = (unsigned long)per_cpu_ptr(some[i], cpu);
 		free_percpu(some[i]);
-		some[i] = NULL;
 	}
-	for (i = 1; i < ARRAY_SIZE(some); i += 2) {
+	KUNIT_EXPECT_TRUE(test, vmap_any_goes(freed, nr));
+	for (i = 1; i < nr; i += 4) {
 		for_each_possible_cpu(cpu) {
 			void *addr = some[i] ? per_cpu_ptr(some[i], cpu) : NULL;
 
@@ -218,10 +284,10 @@ void vmap_kunit_attribute(struct kunit *test)
 		pgprot_writecombine(PAGE_KERNEL), pgprot_noncached(PAGE_KERNEL), PAGE_KERNEL_RO,
 	};
 	struct vmap_room *room = test->priv;
-	u64 usual = vmap_kunit_attributes(room->loose, pgprot_nx(PAGE_KERNEL));
+	u64 usual = vmap_kunit_attributes(page_to_pfn(room->loose), pgprot_nx(PAGE_KERNEL));
 	unsigned int i;
 
-	vmap_fill(room, 0, BLOCK + 40);
+	vmap_kunit_fill(room, 0, BLOCK + 40);
 	for (i = 0; i < ARRAY_SIZE(prots); i++) {
 		struct vmap_want want = {
 			.nr = BLOCK + 40,
@@ -238,81 +304,4 @@ void vmap_kunit_attribute(struct kunit *test)
 			KUNIT_EXPECT_NE(test, vmap_kunit_leaf(want.addr).attributes, usual);
 		vunmap(addr);
 	}
-}
-
-/* x86 splits the leaf, and arm64 refuses. */
-void vmap_kunit_read_only(struct kunit *test)
-{
-	struct vmap_room *room = test->priv;
-	struct vmap_want want = {
-		.nr = BLOCK,
-		.pages = room->pages,
-		.prot = pgprot_nx(PAGE_KERNEL),
-		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
-	};
-	unsigned long one, i;
-	u64 usual;
-	void *addr;
-
-	if (!IS_ENABLED(CONFIG_X86) && !IS_ENABLED(CONFIG_ARM64))
-		kunit_skip(test, "not known what this architecture does");
-	vmap_fill(room, 0, BLOCK);
-	addr = vmap(room->pages, BLOCK, VM_MAP, PAGE_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, addr);
-	want.addr = (unsigned long)addr;
-	one = want.addr + 5 * PAGE_SIZE;
-	usual = vmap_kunit_leaf(one).attributes;
-	if (IS_ENABLED(CONFIG_ARM64)) {
-		KUNIT_EXPECT_EQ(test, set_memory_ro(one, 1), -EINVAL);
-		vmap_kunit_verify(test, &want);
-		vunmap(addr);
-		return;
-	}
-	KUNIT_EXPECT_EQ(test, set_memory_ro(one, 1), 0);
-	for (i = 0; i < BLOCK; i++) {
-		struct vmap_leaf leaf = vmap_kunit_leaf(want.addr + i * PAGE_SIZE);
-
-		KUNIT_EXPECT_EQ(test, leaf.pfn, page_to_pfn(room->pages[i]));
-		if (i == 5)
-			KUNIT_EXPECT_NE(test, leaf.attributes, usual);
-		else
-			KUNIT_EXPECT_EQ(test, leaf.attributes, usual);
-	}
-	KUNIT_EXPECT_EQ(test, set_memory_rw(one, 1), 0);
-	vmap_kunit_bytes(test, &want);
-	vunmap(addr);
-}
-
-/* The same addresses, with leafs of other sizes each time. */
-void vmap_kunit_again(struct kunit *test)
-{
-	struct vmap_room *room = test->priv;
-	struct vm_struct *area = vmap_area(BLOCK * PAGE_SIZE, VM_MAP);
-	struct vmap_want want = {
-		.nr = BLOCK,
-		.pages = room->pages,
-		.prot = PAGE_KERNEL,
-		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
-	};
-	unsigned long round, i, end;
-
-	KUNIT_ASSERT_NOT_NULL(test, area);
-	want.addr = (unsigned long)area->addr;
-	end = want.addr + BLOCK * PAGE_SIZE;
-	for (round = 0; round < ROUNDS; round++) {
-		for (i = 0; i < BLOCK; i++) {
-			unsigned long at[] = { i, i * 5 + 1, (i ^ 256) + BLOCK };
-
-			room->pages[i] = vmap_kunit_page(room, at[round % 3] % VMAP_LOOSE);
-		}
-		KUNIT_EXPECT_EQ(test, vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages), 0);
-		if (vmap_kunit_verify(test, &want))
-			vmap_kunit_bytes(test, &want);
-		vunmap_range(want.addr, end);
-		vmap_kunit_is(test, want.addr, BLOCK, VMAP_NONE);
-		if (READ_ONCE(test->status) == KUNIT_FAILURE)
-			break;
-		cond_resched();
-	}
-	free_vm_area(area);
 }
