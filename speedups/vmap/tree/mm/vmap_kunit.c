@@ -313,6 +313,7 @@ static struct kunit_case vmap_test_cases[] = {
 	KUNIT_CASE_PARAM(vmap_kunit_range, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_vmalloc, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_attribute, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_owned, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_put_pages, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_read_only, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_again, vmap_gen_params),

@@ -89,6 +89,7 @@ void vmap_kunit_sparse(struct kunit *test);
 void vmap_kunit_map_ram(struct kunit *test);
 void vmap_kunit_parts(struct kunit *test);
 void vmap_kunit_percpu(struct kunit *test);
+void vmap_kunit_owned(struct kunit *test);
 void vmap_kunit_put_pages(struct kunit *test);
 void vmap_kunit_attribute(struct kunit *test);
 

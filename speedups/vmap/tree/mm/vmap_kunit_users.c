@@ -253,6 +253,24 @@ void vmap_kunit_percpu(struct kunit *test)
 	}
 }
 
+/* Where large leafs would fit: vrealloc() may take a part of such an area away. */
+void vmap_kunit_owned(struct kunit *test)
+{
+	struct vmap_room *room = test->priv;
+	struct vm_struct *area = vmap_kunit_area(BLOCK * PAGE_SIZE, VM_MAP);
+	unsigned long addr, end;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	addr = (unsigned long)area->addr;
+	end = addr + BLOCK * PAGE_SIZE;
+	vmap_kunit_fill(room, 0, BLOCK);
+	KUNIT_EXPECT_EQ(test, vmap_map_pages(addr, end, PAGE_KERNEL, room->pages,
+					     VM_MAP | VM_MAP_PUT_PAGES), 0);
+	vmap_kunit_is(test, addr, BLOCK, VMAP_PAGE);
+	vunmap_range(addr, end);
+	free_vm_area(area);
+}
+
 /* vfree() puts each page once, and the array. */
 void vmap_kunit_put_pages(struct kunit *test)
 {
