@@ -272,6 +272,12 @@ def test_plot_puts_things_where_they_belong(runs: list[Stored]) -> None:
     assert "1" in [text for _, text in first.ticks]
 
 
+def test_a_tick_is_whole_on_the_axis() -> None:
+    assert plot.Scale(0.5, 2.1).ticks()[0] == 0.75  # a part of "0.5" would be cut off
+    assert plot.Scale(0.45, 2.1).ticks()[0] == 0.5
+    assert plot.Scale(1, 2.1).ticks()[0] == 1  # one character has room at the end
+
+
 def test_unproven_rows_have_no_mark() -> None:
     run = Stored("A", Path(), record_of(broken()), Raw.ABSENT)
     (section,) = compare.sections([run])

@@ -24,6 +24,7 @@ AXIS_PX = 26
 _MARGIN = 0.06
 _EDGE = 3.0  # per cent on each side, so that a mark at the end is whole
 _APART = 13.0
+_DIGIT = 1.1  # per cent: half of a character of the axis, on the narrowest page
 _NICE = (1, 2, 0.5, 4, 0.25, 1.5, 3, 0.75, 1.25, 8, 0.125, 6, 1.1, 0.9, 1.75, 2.5, 16, 32, 64, 1.05)
 
 
@@ -40,10 +41,11 @@ class Scale:
         return _EDGE + (100 - 2 * _EDGE) * min(1.0, max(0.0, part))
 
     def ticks(self) -> list[float]:
-        """Return round numbers on the axis, far enough from each other to be read."""
+        """Return round numbers that are whole on the axis, and can be read beside each other."""
         chosen: list[float] = []
         for ratio in _NICE:
-            inside = self.low <= ratio <= self.high
+            half = _DIGIT * len(f"{ratio:g}")
+            inside = self.low <= ratio <= self.high and half <= self.x(ratio) <= 100 - half
             if inside and all(abs(self.x(ratio) - self.x(one)) >= _APART for one in chosen):
                 chosen.append(ratio)
         return sorted(chosen)
