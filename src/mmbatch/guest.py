@@ -162,7 +162,7 @@ def drivers(
     boot = Boot(
         name,
         kernel,
-        filesystem(workshop.cache, kernel, ["drivers", "hmm", "vmalloc"], settings),
+        filesystem(workshop.cache, kernel, ["drivers", "hmm", "vmalloc", "ptdump"], settings),
         limit_s=slow * (300 + 2 * (rebinds + others * len(methods)) * (0.5 + size_gib * 0.15)),
         cmdline=(*SUITES_ON, f"zone_device.method={methods[-1]}", *cmdline),
         memory_gib=4 if size_gib > 8 else 2,

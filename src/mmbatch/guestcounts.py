@@ -42,6 +42,9 @@ _MAPPED = {
     "vmap-100M-order8": "vmap(), 100 MB in blocks of order 8, none next to the one before",
     "vmap-100M-order0": "vmap(), 100 MB of scattered pages",
     "vmap-1-page": "vmap() of 1 page, 64 times",
+    "vmap-64K-order0": "vmap() of 16 scattered pages, 64 times",
+    "vmap-64K-order4": "vmap() of 16 pages that follow each other, 64 times",
+    "vmap-1M-order8": "vmap() of 256 pages that follow each other, 64 times",
     "vmalloc-1M": "huge vmalloc() of 1 MB, mapping only, 16 times",
     "ioremap-1M": "ioremap() of 1 MB, 16 times",
 }
@@ -49,6 +52,9 @@ _NEVER_WORSE = {
     **{f"{name}-unmap": 0.98 for name in _MAPPED},
     "vmap-100M-order0": 0.98,
     "vmap-1-page": 0.98,
+    "vmap-64K-order0": 0.98,
+    "vmap-64K-order4": 0.98,
+    "vmap-1M-order8": 0.98,
 }
 
 
@@ -64,7 +70,6 @@ VMAP = {
         {
             **_NEVER_WORSE,
             "vmap-100M-order8": 8.3,
-            "vmap-100M-order8-unmap": 0.75,  # groups are cleared by what HugeTLB has
             "ioremap-1M": 1.35,
             "vmalloc-1M": 1.42,
         },

@@ -517,3 +517,21 @@ bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 
 	return true;
 }
+
+/**
+ * vmap_clear_group - unmap PTEs that are one leaf to the CPU
+ * @ptep: the first of them
+ * @size: of what they map
+ * @first: what the first of them was
+ *
+ * - Nobody is told whether the memory was written to or read: of a mapping by the
+ *   kernel, nobody asks.
+ * - The TLB is not flushed.
+ *
+ * Context: any.
+ * Return: whether they are unmapped. If not, nothing is, and the slow path has to.
+ */
+bool vmap_clear_group(pte_t *ptep, unsigned long size, pte_t *first)
+{
+	return vmap_steps() && arch_vmap_clear_group(ptep, size >> PAGE_SHIFT, first);
+}

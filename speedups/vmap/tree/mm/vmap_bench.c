@@ -29,6 +29,7 @@
 #define BLOCK_ORDER	8U
 #define BLOCK_PAGES	BIT(BLOCK_ORDER)
 #define SINGLES		64U
+#define SMALL		16U
 #define RANGE		SZ_1M
 #define RANGES		16U
 
@@ -98,6 +99,22 @@ static int vmap_bench_single(const struct vmap_bench *bench, struct vmap_times *
 	return vmap_bench_array(bench->scattered, 1, SINGLES, took);
 }
 
+/* Sizes of which vmalloc.c keeps areas, so that looking for one is a good part of it. */
+static int vmap_bench_small_order0(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	return vmap_bench_array(bench->scattered, SMALL, SINGLES, took);
+}
+
+static int vmap_bench_small_order4(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	return vmap_bench_array(bench->ordered, SMALL, SINGLES, took);
+}
+
+static int vmap_bench_block(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	return vmap_bench_array(bench->ordered, BLOCK_PAGES, SINGLES, took);
+}
+
 /* Only mapped, never touched. */
 static int vmap_bench_ioremap(const struct vmap_bench *bench, struct vmap_times *took)
 {
@@ -157,6 +174,9 @@ static const struct vmap_case {
 	{ "vmap-100M-order8", vmap_bench_order8 },
 	{ "vmap-100M-order0", vmap_bench_order0 },
 	{ "vmap-1-page", vmap_bench_single, SINGLES },
+	{ "vmap-64K-order0", vmap_bench_small_order0, SINGLES * SMALL },
+	{ "vmap-64K-order4", vmap_bench_small_order4, SINGLES * SMALL },
+	{ "vmap-1M-order8", vmap_bench_block, SINGLES * BLOCK_PAGES },
 	{ "vmalloc-1M", vmap_bench_vmalloc, RANGES * (RANGE / PAGE_SIZE) },
 	{ "ioremap-1M", vmap_bench_ioremap, RANGES * (RANGE / PAGE_SIZE) },
 };

@@ -265,7 +265,7 @@ static void vmap_one_array(struct kunit *test, const struct vmap_shape *shape)
 		.max_shift = vmap_kunit_shift(param, PAGE_KERNEL),
 	};
 	bool large = want.max_shift >= PMD_SHIFT && PMD_SIZE == BLOCK * PAGE_SIZE &&
-		     (param->phase || !shape->phase);
+		     (param->phase || !shape->phase) && !vmap_kunit_beside_readers;
 	struct vm_struct *area;
 	unsigned long i;
 	void *addr;
@@ -318,6 +318,8 @@ static struct kunit_case vmap_test_cases[] = {
 	KUNIT_CASE_PARAM(vmap_kunit_read_only, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_again, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_boundary, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_border, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_remap, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_vread, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_visit, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_sparse, vmap_gen_params),

@@ -68,6 +68,8 @@ struct vmap_param {
 };
 
 /* mm/vmap_kunit_leaf.c */
+extern bool vmap_kunit_beside_readers;
+
 struct vmap_leaf vmap_kunit_leaf(unsigned long addr);
 u64 vmap_kunit_attributes(unsigned long pfn, pgprot_t prot);
 bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want);
@@ -96,9 +98,15 @@ void vmap_kunit_attribute(struct kunit *test);
 /* mm/vmap_kunit_later.c */
 void vmap_kunit_read_only(struct kunit *test);
 void vmap_kunit_again(struct kunit *test);
-void vmap_kunit_boundary(struct kunit *test);
 void vmap_kunit_vread(struct kunit *test);
 void vmap_kunit_visit(struct kunit *test);
+
+/* mm/vmap_kunit_edge.c */
+void vmap_kunit_boundary(struct kunit *test);
+void vmap_kunit_border(struct kunit *test);
+
+/* mm/vmap_kunit_remap.c */
+void vmap_kunit_remap(struct kunit *test);
 
 /* mm/vmap_kunit_fail.c */
 void vmap_kunit_bad_page(struct kunit *test);

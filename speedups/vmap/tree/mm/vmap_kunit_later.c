@@ -12,7 +12,6 @@
 
 #define BLOCK	512UL
 #define ROUNDS	48
-#define PLACES	8
 
 /* x86 splits the leaf, and arm64 refuses. */
 void vmap_kunit_read_only(struct kunit *test)
@@ -90,58 +89,6 @@ void vmap_kunit_again(struct kunit *test)
 		cond_resched();
 	}
 	free_vm_area(area);
-}
-
-/* On both sides of a boundary of the page table, mapped from page @from of the area on. */
-static void vmap_map_across(struct kunit *test, struct vm_struct *area, unsigned long from,
-			    unsigned long nr)
-{
-	struct vmap_room *room = test->priv;
-	struct vmap_want want = {
-		.addr = (unsigned long)area->addr + from * PAGE_SIZE,
-		.nr = nr,
-		.pages = room->pages,
-		.prot = PAGE_KERNEL,
-		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
-	};
-	unsigned long end = want.addr + nr * PAGE_SIZE;
-
-	KUNIT_EXPECT_EQ(test, vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages, VM_MAP), 0);
-	if (vmap_kunit_verify(test, &want))
-		vmap_kunit_bytes(test, &want);
-	vunmap_range(want.addr, end);
-	vmap_kunit_is(test, want.addr, nr, VMAP_NONE);
-}
-
-static void vmap_cross(struct kunit *test, unsigned long size)
-{
-	/* The middle may well be a boundary of more than this table. */
-	unsigned long at = ALIGN_DOWN(VMALLOC_START / 2 + VMALLOC_END / 2, size) + size;
-	struct vm_struct *area = NULL;
-	unsigned int i;
-
-	if (at <= VMALLOC_START || at >= VMALLOC_END - PLACES * size)
-		kunit_skip(test, "no such boundary among the addresses of vmalloc()");
-	for (i = 0; i < PLACES && !area; i++, at += size)
-		area = __get_vm_area_node(2 * PMD_SIZE, PMD_SIZE, PAGE_SHIFT,
-					  VM_MAP | VM_NO_GUARD, at - PMD_SIZE, at + PMD_SIZE,
-					  NUMA_NO_NODE, GFP_KERNEL | __GFP_NOWARN,
-					  __builtin_return_address(0));
-	KUNIT_ASSERT_NOT_NULL(test, area);
-	vmap_map_across(test, area, 0, 2 * BLOCK);
-	vmap_map_across(test, area, 3, 2 * BLOCK - 3);
-	vmap_map_across(test, area, BLOCK - 16, 40);
-	free_vm_area(area);
-}
-
-/* Tables of all levels end within the mapping. */
-void vmap_kunit_boundary(struct kunit *test)
-{
-	if (BLOCK * PAGE_SIZE != PMD_SIZE)
-		kunit_skip(test, "the test's memory is smaller than a PMD leaf");
-	vmap_kunit_fill(test->priv, 0, 2 * BLOCK);
-	vmap_cross(test, PUD_SIZE);
-	vmap_cross(test, P4D_SIZE);
 }
 
 /* Whoever reads /proc/kcore gets the bytes that are there. */

@@ -48,6 +48,18 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 }
 #endif
 
+/*
+ * arch_vmap_clear_group(ptep, nr, first) empties the @nr entries of a group, and
+ * tells what the first of them was; or says that it can't, and leaves them.
+ */
+#ifndef arch_vmap_clear_group
+static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr,
+						  pte_t *first)
+{
+	return false;
+}
+#endif
+
 /* arch_vmap_none4() tells whether none of four entries is in use. */
 #ifndef arch_vmap_none4
 static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)

@@ -156,6 +156,25 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 
 #define arch_vmap_set_ptes	arch_vmap_set_ptes
 
+/* The CPU may set bits of an entry meanwhile, but not make a valid one of an empty one. */
+static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr,
+						  pte_t *first)
+{
+	*first = __ptep_get(ptep);
+	for (; nr >= 8; nr -= 8, ptep += 8) {
+		arch_vmap_write2(ptep, 0, 0, 0);
+		arch_vmap_write2(ptep, 2, 0, 0);
+		arch_vmap_write2(ptep, 4, 0, 0);
+		arch_vmap_write2(ptep, 6, 0, 0);
+	}
+	for (; nr; nr--, ptep++)
+		WRITE_ONCE(*ptep, __pte(0));
+
+	return true;
+}
+
+#define arch_vmap_clear_group	arch_vmap_clear_group
+
 #include <asm-generic/vmap.h>
 
 #endif /* _ASM_ARM64_VMAP_H */
