@@ -226,13 +226,17 @@ void vmap_kunit_no_table(struct kunit *test)
 }
 #endif
 
-/* Take all address space in which a PMD leaf could be. */
+/*
+ * Take all address space in which a PMD leaf could be. In pages, vmalloc.c counts
+ * large sizes by 32 bits, and warns where what is left of them looks small: so
+ * none is a power of two.
+ */
 static unsigned int vmap_exhaust(struct vm_struct **areas, unsigned int nr, unsigned long size)
 {
 	for (; size >= PMD_SIZE; size /= 2) {
 		while (nr < MOST_AREAS) {
-			areas[nr] = vmap_area_within(size, PMD_SIZE, VM_MAP,
-						     VMALLOC_START, VMALLOC_END);
+			areas[nr] = vmap_area_within(max(size - PMD_SIZE, PMD_SIZE), PMD_SIZE,
+						     VM_MAP, VMALLOC_START, VMALLOC_END);
 			if (!areas[nr])
 				break;
 			nr++;
