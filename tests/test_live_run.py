@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from pathlib import Path
@@ -197,6 +198,24 @@ def test_a_parameter_that_the_module_lacks(module: Path) -> None:
         with pytest.raises(MmbatchError, match=f"it has no parameter {name};") as caught:
             liverun.require_parameters(module, ["it.method=copy", f"{name}=copy"])
         assert caught.value.code == 2
+
+
+def test_a_parameter_of_what_is_loaded(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    parameters = kernel.sys / "module/mmbatch_it/parameters"
+    put(parameters / "it.method", "auto")
+    liverun.set_parameters(live(), ["it.method=copy"], kernel)
+    assert (parameters / "it.method").read_text() == "copy"
+
+    with pytest.raises(MmbatchError, match="no such parameter") as caught:
+        liverun.set_parameters(live(), ["it.metod=copy"], kernel)
+    assert caught.value.code == 2
+
+    def refuse(path: Path, _: str) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+
+    monkeypatch.setattr("mmbatch.liverun.Path.write_text", refuse)
+    with pytest.raises(MmbatchError, match="does not take 'cpoy': Invalid argument"):
+        liverun.set_parameters(live(), ["it.method=cpoy"], kernel)
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,11 @@ check "tool: load" says "$INIT(): $MODULE, in use everywhere" \
 	load zone_device --module $file --set zone_device.method=copy
 check "tool: it has its parameter" grep -q copy $METHOD
 check "tool: load twice" says "loaded already" load zone_device --module $file
+check "tool: another value for what is loaded" says "it has zone_device.method=base now" \
+	load zone_device --module $file --set zone_device.method=base
+check "tool: it has that too" grep -q base $METHOD
+check "tool: a value that it does not take" denied "does not take 'bsae'" \
+	load zone_device --module $file --set zone_device.method=bsae
 check "tool: status" says "$INIT(): $MODULE, in use everywhere" status
 check "tool: unload" says "$INIT(): the kernel's own" unload
 check "tool: the module is gone" test ! -e /sys/module/$MODULE

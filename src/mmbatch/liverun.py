@@ -162,6 +162,40 @@ def require_parameters(module: Path, parameters: Iterable[str]) -> None:
             )
 
 
+def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel) -> None:
+    """Set parameters of a module that is loaded.
+
+    Args:
+        live: the speed-up.
+        parameters: "NAME=VALUE" each.
+        kernel: the one that runs.
+
+    Raises:
+        MmbatchError: the module has no such parameter, or does not take the value.
+    """
+    for one in parameters:
+        name, _, value = one.partition("=")
+        tried = f"set {name} of {live.module}"
+        path = kernel.sys / "module" / live.module / "parameters" / name
+        if not path.exists():
+            raise MmbatchError(
+                tried,
+                "the module that is loaded has no such parameter",
+                "see the README of the speed-up for those that it has",
+                ExitCode.USAGE,
+            )
+        _require_root(tried)
+        try:
+            path.write_text(value)
+        except OSError as error:
+            raise MmbatchError(
+                tried,
+                f"it does not take '{value}': {error.strerror}",
+                "see the README of the speed-up for what it takes",
+                ExitCode.USAGE,
+            ) from error
+
+
 def load(
     live: LiveManifest, module: Path, parameters: Sequence[str], kernel: Kernel, limit_s: float
 ) -> None:

@@ -122,7 +122,9 @@ def load(
     for live in lives:
         own = [one for one in parameters if one.startswith(f"{live.speedup}.")]
         if kernel.patch(live.module).exists():
-            console.result(f"{live.module} is loaded already")
+            liverun.set_parameters(live, own, kernel)
+            said = f"; it has {' and '.join(own)} now" if own else ""
+            console.result(f"{live.module} is loaded already{said}")
             continue
         path = file or _build(console, Cache.open(), (live.speedup,), None, None)[0].path
         liverun.require_loadable(live, terms, path, liverun.release_of(path), kernel)
