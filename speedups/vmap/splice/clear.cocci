@@ -8,7 +8,9 @@ identifier pte, addr, size, ptent;
  {
 	<...
 -	ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
-+	if (!vmap_clear_group(pte, size, &ptent))
++	if (vmap_clear_group(pte, size))
++		ptent = __pte(0);
++	else
 +		ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
 	...>
  }

@@ -522,7 +522,6 @@ bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
  * vmap_clear_group - unmap PTEs that are one leaf to the CPU
  * @ptep: the first of them
  * @size: of what they map
- * @first: what the first of them was
  *
  * - Nobody is told whether the memory was written to or read: of a mapping by the
  *   kernel, nobody asks.
@@ -531,7 +530,7 @@ bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
  * Context: any.
  * Return: whether they are unmapped. If not, nothing is, and the slow path has to.
  */
-bool vmap_clear_group(pte_t *ptep, unsigned long size, pte_t *first)
+bool vmap_clear_group(pte_t *ptep, unsigned long size)
 {
-	return vmap_steps() && arch_vmap_clear_group(ptep, size >> PAGE_SHIFT, first);
+	return vmap_steps() && arch_vmap_clear_group(ptep, size >> PAGE_SHIFT);
 }

@@ -55,7 +55,7 @@ int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 		    phys_addr_t phys_addr, pgprot_t prot,
 		    unsigned int max_page_shift, pgtbl_mod_mask *mask);
-bool vmap_clear_group(pte_t *ptep, unsigned long size, pte_t *first);
+bool vmap_clear_group(pte_t *ptep, unsigned long size);
 
 /* mm/vmap_method.c */
 unsigned int vmap_steps(void);

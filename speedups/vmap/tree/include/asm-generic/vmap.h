@@ -49,12 +49,11 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 #endif
 
 /*
- * arch_vmap_clear_group(ptep, nr, first) empties the @nr entries of a group, and
- * tells what the first of them was; or says that it can't, and leaves them.
+ * arch_vmap_clear_group(ptep, nr) empties the @nr entries of a group, or says
+ * that it can't, and leaves them.
  */
 #ifndef arch_vmap_clear_group
-static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr,
-						  pte_t *first)
+static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr)
 {
 	return false;
 }

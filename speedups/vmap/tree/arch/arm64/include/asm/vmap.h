@@ -157,10 +157,8 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 #define arch_vmap_set_ptes	arch_vmap_set_ptes
 
 /* The CPU may set bits of an entry meanwhile, but not make a valid one of an empty one. */
-static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr,
-						  pte_t *first)
+static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr)
 {
-	*first = __ptep_get(ptep);
 	for (; nr >= 8; nr -= 8, ptep += 8) {
 		arch_vmap_write2(ptep, 0, 0, 0);
 		arch_vmap_write2(ptep, 2, 0, 0);
