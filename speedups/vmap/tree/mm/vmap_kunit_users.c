@@ -11,6 +11,7 @@
 #include <linux/ioport.h>
 #include <linux/mm.h>
 #include <linux/percpu.h>
+#include <linux/pfn.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -59,15 +60,16 @@ void vmap_kunit_range(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		for (k = 0; k < ARRAY_SIZE(offsets); k++) {
-			void __iomem *addr = ioremap(hole.start + offsets[k], sizes[i]);
+			resource_size_t phys = hole.start + offsets[k];
+			void __iomem *addr = ioremap(phys, sizes[i]);
 
 			if (!addr) {
 				KUNIT_FAIL(test, "no mapping");
 				break;
 			}
-			want.addr = (unsigned long)addr;
-			want.nr = PAGE_ALIGN(sizes[i]) / PAGE_SIZE;
-			want.pfn = PHYS_PFN(hole.start + offsets[k]);
+			want.addr = (unsigned long)addr & PAGE_MASK;
+			want.nr = PFN_UP(offset_in_page(phys) + sizes[i]);
+			want.pfn = PHYS_PFN(phys);
 			if (!vmap_kunit_verify(test, &want))
 				KUNIT_FAIL(test, "%#lx bytes, %#lx on", sizes[i], offsets[k]);
 			iounmap(addr);
