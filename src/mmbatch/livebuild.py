@@ -65,7 +65,7 @@ def build(
         MmbatchError: no module can be made for this kernel; says what about it is unfit.
     """
     terms = livemanifest.load_terms(room / "live.toml")
-    livefit.require_series(live, headers.series, headers.release)
+    live = livefit.of_series(live, headers.series, headers.release)
     livefit.require_config(live, terms, headers.config, headers.release)
     headers.require_compiler()
     types = headers.types()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -143,15 +144,8 @@ def _words(live: LiveManifest) -> dict[str, str]:
 def _conf(live: LiveManifest, words: dict[str, str]) -> str:
     terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
     options = " ".join(_options((terms, live.terms)))
-    kernels = "|".join(rf"{low}\.{high}" for low, high in _series(live))
+    kernels = "|".join(re.escape(one) for one in live.series)
     return _CONF.format_map({**words, "options": options, "kernels": rf"^({kernels})\."})
-
-
-def _series(live: LiveManifest) -> list[tuple[int, int]]:
-    """Return the series of a speed-up; between the ends of its interval there are few."""
-    low, high = live.kernels.low, live.kernels.high
-    majors = range(low[0], high[0] + 1)
-    return [(a, b) for a in majors for b in range(100) if low <= (a, b) < high]
 
 
 def _options(all_terms: Iterable[Terms]) -> Iterable[str]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import platform
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from mmbatch.apt import Apt
 from mmbatch.btf import Btf
 from mmbatch.cache import Cache, atomic_dir, require_space, temporary_dir
 from mmbatch.errors import ExitCode, MmbatchError
-from mmbatch.interval import Interval
 from mmbatch.process import run
 
 FLAVOUR = "cloud-amd64"
@@ -118,10 +117,10 @@ def series_of(release: str) -> str:
     return match[1]
 
 
-def is_of(release: str, kernels: Interval) -> bool:
+def is_of(release: str, series: Collection[str]) -> bool:
     """Tell whether a release is of some series; what is no release is of none."""
     match = _RELEASE.fullmatch(release)
-    return match is not None and match[1] in kernels
+    return match is not None and match[1] in series
 
 
 def find(cache: Cache, release: str, say: Say) -> Headers:

@@ -37,7 +37,7 @@ Say = Callable[[str], None]
 def build(cache: Cache, lives: list[LiveManifest], release: str, say: Say) -> list[Module]:
     """Return the modules of some speed-ups for one kernel."""
     for live in lives:
-        livefit.require_series(live, livekernel.series_of(release), release)
+        livefit.of_series(live, livekernel.series_of(release), release)
     headers = livekernel.find(cache, release, say)
     modules = []
     for live in lives:
