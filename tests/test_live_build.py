@@ -50,6 +50,7 @@ def test_the_module_says_what_it_is(module: Module) -> None:
         assert f".klp.sym.vmlinux.{function.name},0" in said
         assert f" UND {function.name}\n" not in said
     assert ".debug" not in said
+    assert ".cold" not in said  # where nobody would look for it on a stack
     content = module.path.read_bytes()
     assert b"\0livepatch=Y\0" in content
     assert f"vermagic={module.release} ".encode() in content

@@ -96,11 +96,13 @@ def build(
 def _kbuild(live: LiveManifest) -> str:
     """Return the makefile of the module."""
     objects = [*live.objects, "live/module.o", "live/fit.o"]
+    # Livepatching does not look on stacks for the part of a function that is put elsewhere.
+    flags = "-fno-reorder-blocks-and-partition"
     return (
         "# SPDX-License-Identifier: GPL-2.0-only\n"
         f"obj-m := {live.module}.o\n"
         f"{live.module}-y := {' '.join(objects)}\n"
-        "ccflags-y := -I$(src)/include -I$(src)/arch/x86/include -I$(src)/live\n"
+        f"ccflags-y := {flags} -I$(src)/include -I$(src)/arch/x86/include -I$(src)/live\n"
     )
 
 
