@@ -15,7 +15,18 @@ from mmbatch.process import run
 
 _PYTHON = (
     *("__init__", "apt", "apt_sources", "apt_state", "btf", "cache", "checkout", "disk"),
-    *("elf", "errors", "interval", "klp", "livebuild", "livefit", "livejumps", "livekernel"),
+    *(
+        "elf",
+        "errors",
+        "foreign",
+        "interval",
+        "klp",
+        "livebuild",
+        "livecompiler",
+        "livefit",
+        "livejumps",
+        "livekernel",
+    ),
     *("livemake", "livemanifest", "manifest", "outcome", "process", "programs", "tomltable"),
 )
 """What `livemake` imports of us."""
