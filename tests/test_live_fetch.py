@@ -49,6 +49,11 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
         | {f"{folder}/Makefile": makefile},
         f"gcc-14-for-host, {KBUILD}",
     )
+    library = f"usr/lib/modules/{RELEASE}"
+    for part, name in (("base", "config"), ("binary", "vmlinuz"), ("modules", "modules.builtin")):
+        made.add(SUITE, f"linux-{part}-{RELEASE}", VERSION, {f"{library}/{name}": config})
+    parts = [f"linux-{part}-{RELEASE} (= {VERSION})" for part in ("base", "binary", "modules")]
+    made.add(SUITE, f"linux-image-{RELEASE}", VERSION, {}, "kmod | busybox", *parts)
     listed = tmp_path / "debian.sources"
     listed.write_text(made.sources)
     monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
@@ -72,6 +77,15 @@ def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive, tmp_p
     said.clear()
     assert livekernel.fetch(cache, RELEASE, said.append) == headers
     assert said == []
+
+
+def test_a_kernel_that_comes_in_parts(archive: FakeArchive, tmp_path: Path) -> None:
+    assert archive.root.is_dir()
+
+    folder = livekernel.fetch_image(Cache(tmp_path / "cache"), RELEASE, lambda _: None)
+
+    found = {path.name for path in (folder / f"usr/lib/modules/{RELEASE}").iterdir()}
+    assert found == {"config", "vmlinuz", "modules.builtin"}
 
 
 @pytest.mark.parametrize("fetch", [livekernel.fetch, livekernel.fetch_image])

@@ -118,6 +118,19 @@ def test_modules_come_with_all_that_they_need_in_order(stock: Stock) -> None:
     assert b"name=nd-pmem" in modules["nd_pmem"]
 
 
+@pytest.mark.parametrize("newer", [True, False])
+def test_where_the_kernel_is(stock: Stock, newer: bool) -> None:
+    library = stock.folder / "usr/lib/modules" / RELEASE
+    if newer:
+        library.mkdir(parents=True)
+    for name in ("config", "vmlinuz"):
+        path = library / name if newer else stock.folder / f"boot/{name}-{RELEASE}"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+
+    assert stock.kernel().image.is_file()
+
+
 def test_a_module_that_is_not_packaged(stock: Stock) -> None:
     with pytest.raises(MmbatchError) as caught:
         stock.modules(["gone"])

@@ -221,9 +221,13 @@ def fetch_image(cache: Cache, release: str, say: Say) -> Path:
             if not found:
                 raise _not_packaged(release)
             require_space(cache.live, _HEADERS_BYTES, f"unpack Linux {release}")
-            say(f"fetching {package} {found[0][0]}")
+            version = found[0][0]
+            # Newer ones come in parts: the kernel, its modules, its configuration.
+            parts = [one for one in apt.depends(package, version) if one.endswith(f"-{release}")]
+            say(f"fetching {package} {version}")
             with atomic_dir(place) as unpacked:
-                foreign.unpack(cache, apt, package, found[0][0], unpacked)
+                for name in (package, *parts):
+                    foreign.unpack(cache, apt, name, version, unpacked)
     return place
 
 
