@@ -23,6 +23,7 @@ from mmbatch import (
 )
 from mmbatch.cache import Cache
 from mmbatch.errors import MmbatchError
+from mmbatch.interval import SERIES
 from mmbatch.livebuild import Module
 from mmbatch.livecompiler import Compiler
 from mmbatch.livekernel import Headers
@@ -30,7 +31,7 @@ from mmbatch.livekernel import Headers
 pytestmark = pytest.mark.kernel
 
 
-@pytest.fixture(scope="module", params=["6.12"])
+@pytest.fixture(scope="module", params=SERIES)
 def headers(request: pytest.FixtureRequest) -> Headers:
     cache = Cache.open()
     release = livekernel.choose(cache, None, request.param, lambda _: None)
