@@ -56,6 +56,15 @@ CLEAN="rm -rf made-{speedup} {module}.ko"
 BUILD_EXCLUSIVE_KERNEL="{kernels}"
 BUILD_EXCLUSIVE_ARCH="x86_64"
 BUILD_EXCLUSIVE_CONFIG="{options}"
+# Also one whose compiler is not here.
+config=$kernel_source_dir/.config
+compiler=$([[ ! -e $config ]] || sed -n 's/^CONFIG_CC_VERSION_TEXT="*//p' "$config")
+compiler=${{compiler%% *}}
+if [[ -n $compiler && $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]] &&
+	! command -v "$compiler" "${{compiler#x86_64-linux-gnu-}}" >/dev/null; then
+	echo "{name}: no module for $kernelver: it was built with $compiler, and that is not here" >&2
+	BUILD_EXCLUSIVE_KERNEL="^$"
+fi
 """
 _CONTROL = """\
 Package: {name}-dkms
