@@ -15,7 +15,8 @@
 #include <linux/sysfs.h>
 
 #define MEMMAP_IMAGE_WORDS	(sizeof(struct page) / sizeof(u64))
-#define MEMMAP_IMAGE_PGMAP	(offsetof(struct page, pgmap) / sizeof(u64))
+/* In the place of a list, whichever struct says so. */
+#define MEMMAP_IMAGE_PGMAP	(offsetof(struct page, lru) / sizeof(u64))
 #define MEMMAP_IMAGE_PRIME	0x100000001b3ULL
 
 static u64 memmap_image_digest;

@@ -4,6 +4,7 @@
 import hashlib
 import shutil
 import subprocess
+from collections.abc import Mapping
 from email.utils import formatdate
 from pathlib import Path
 
@@ -30,7 +31,7 @@ def make_kernel(tree: Path, release: str = "7.3.4", extra: str = "") -> Path:
 
 
 class FakeArchive:
-    """Holds suites of packages named linux-source-*."""
+    """Holds suites of packages."""
 
     def __init__(self, root: Path, gpg_home: Path) -> None:
         self.root = root
@@ -55,23 +56,32 @@ class FakeArchive:
     def add_kernel(self, suite: str, series: str, version: str) -> Path:
         """Put a package with a fake kernel tree into a suite; return its .deb."""
         name = f"linux-source-{series}"
-        build = self.root.parent / "build"
-        shutil.rmtree(build, ignore_errors=True)
-        make_kernel(build / "tree" / name, version.partition("-")[0])
-        package = build / "package"
+        tree = self.root.parent / "tree"
+        shutil.rmtree(tree, ignore_errors=True)
+        make_kernel(tree / name, version.partition("-")[0])
+        tarball = self.root.parent / f"{name}.tar.xz"
+        subprocess.run(["tar", "-C", tree, "-cJf", tarball, name], check=True)
+        return self.add(suite, name, version, {f"usr/src/{name}.tar.xz": tarball})
+
+    def add(
+        self, suite: str, name: str, version: str, files: Mapping[str, Path], *needs: str
+    ) -> Path:
+        """Put a package with copies of some files into a suite; return its .deb."""
+        package = self.root.parent / "package"
+        shutil.rmtree(package, ignore_errors=True)
         (package / "DEBIAN").mkdir(parents=True)
-        (package / "usr" / "src").mkdir(parents=True)
         control = (
             f"Package: {name}\nVersion: {version}\nArchitecture: all\n"
-            "Maintainer: Nobody <nobody@mirror.example>\nDescription: made by a test\n"
+            + (f"Depends: {', '.join(needs)}\n" if needs else "")
+            + "Maintainer: Nobody <nobody@mirror.example>\nDescription: made by a test\n"
         )
         (package / "DEBIAN" / "control").write_text(control)
-        tarball = package / "usr" / "src" / f"{name}.tar.xz"
-        run = subprocess.run
-        run(["tar", "-C", build / "tree", "-cJf", tarball, name], check=True)
+        for place, source in files.items():
+            (package / place).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(source, package / place)
         deb = self.root / "pool" / f"{name}_{version}_all.deb"
         deb.parent.mkdir(parents=True, exist_ok=True)
-        run(["dpkg-deb", "--build", package, deb], check=True, capture_output=True)
+        subprocess.run(["dpkg-deb", "--build", package, deb], check=True, capture_output=True)
         data = deb.read_bytes()
         self._packages.setdefault(suite, []).append(
             f"{control}Filename: pool/{deb.name}\nSize: {len(data)}\n"

@@ -84,6 +84,8 @@ def test_what_is_declared_has_to_be_used(module: Path) -> None:
 
 def test_symvers() -> None:
     text = "0x1\tknown\tvmlinux\tEXPORT_SYMBOL\t\n0x2\tother\tdrivers/x\tEXPORT_SYMBOL_GPL\t\n\n"
+    for one in ("module:kvm,kvm-intel", "A_NAMESPACE"):
+        text += f"0x3\tnot_for_us\tvmlinux\tEXPORT_SYMBOL_GPL\t{one}\n"
     assert klp.exported(text) == {"known", "other"}
 
 

@@ -11,20 +11,35 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch import btf, checkout, livebuild, livekernel, livemanifest, liverefused, livesign
+from mmbatch import (
+    btf,
+    checkout,
+    livebuild,
+    livecompiler,
+    livekernel,
+    livemanifest,
+    liverefused,
+    livesign,
+)
 from mmbatch.cache import Cache
 from mmbatch.errors import MmbatchError
+from mmbatch.interval import SERIES
 from mmbatch.livebuild import Module
+from mmbatch.livecompiler import Compiler
 from mmbatch.livekernel import Headers
 
 pytestmark = pytest.mark.kernel
 
 
-@pytest.fixture(scope="module")
-def headers() -> Headers:
+@pytest.fixture(scope="module", params=SERIES)
+def headers(request: pytest.FixtureRequest) -> Headers:
     cache = Cache.open()
-    release = livekernel.choose(cache, None, "6.12", lambda _: None)
+    release = livekernel.choose(cache, None, request.param, lambda _: None)
     return livekernel.find(cache, release, lambda _: None)
+
+
+def compilers(chosen: Headers) -> Compiler:
+    return livecompiler.find(Cache.open(), chosen, lambda _: None)
 
 
 @pytest.fixture(scope="module", params=livemanifest.known(checkout.SPEEDUPS))
@@ -37,7 +52,7 @@ def module(
 def built(headers: Headers, folder: Path, speedup: str = "zone_device") -> Module:
     live = livemanifest.load(checkout.SPEEDUPS, speedup)
     place, log = folder / "module", folder / "log"
-    return livebuild.build(live, checkout.LIVE, headers, place, log, lambda _: None)
+    return livebuild.build(live, checkout.LIVE, headers, compilers, place, log, lambda _: None)
 
 
 def test_the_module_says_what_it_is(module: Module) -> None:
@@ -50,6 +65,7 @@ def test_the_module_says_what_it_is(module: Module) -> None:
         assert f".klp.sym.vmlinux.{function.name},0" in said
         assert f" UND {function.name}\n" not in said
     assert ".debug" not in said
+    assert ".cold" not in said  # where nobody would look for it on a stack
     content = module.path.read_bytes()
     assert b"\0livepatch=Y\0" in content
     assert f"vermagic={module.release} ".encode() in content
@@ -113,9 +129,10 @@ def test_a_replacement_that_would_be_missed_on_a_stack(
     assert "live_stay()\tbarrier()" in header
     (room / "live.h").write_text(header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)"))
     live = livemanifest.load(checkout.SPEEDUPS, speedup)
+    made, log = tmp_path / "made", tmp_path / "log"
 
     with pytest.raises(MmbatchError) as caught:
-        livebuild.build(live, room, headers, tmp_path / "made", tmp_path / "log", lambda _: None)
+        livebuild.build(live, room, headers, compilers, made, log, lambda _: None)
 
     assert "() leaves by a jump to " in caught.value.found
     assert not list((tmp_path / "made").glob("*.ko"))

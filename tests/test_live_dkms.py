@@ -40,8 +40,42 @@ def test_what_dkms_is_told(unpacked: Path) -> None:
     assert said[0] == "mmbatch-zone-device"
     assert re.search(said[1], "6.12.95+deb12-cloud-amd64")
     assert not re.search(said[1], "6.1.0-37-amd64")
-    assert not re.search(said[1], "7.2.12+deb13-amd64")
+    assert re.search(said[1], "7.2.12+deb13-amd64")
+    assert re.search(said[1], "7.3.4+deb13-cloud-amd64")
+    assert not re.search(said[1], "6.18.3-amd64")
+    assert not re.search(said[1], "7.20.1-amd64")
     assert {"CONFIG_LIVEPATCH", "!CONFIG_KASAN"} <= set(said[2].split())
+
+
+@pytest.mark.parametrize(
+    ("release", "compiler", "words"),
+    [
+        ("7.3.4-amd64", "x86_64-linux-gnu-gcc-99", "no module for 7.3.4-amd64: it was built with"),
+        ("7.3.4-amd64", "x86_64-linux-gnu-sh", ""),
+        ("7.3.4-amd64", "sh", ""),
+        ("7.3.4-amd64", "", ""),
+        ("6.18.1-amd64", "x86_64-linux-gnu-gcc-99", ""),
+    ],
+)
+def test_a_kernel_whose_compiler_is_not_here(
+    unpacked: Path, tmp_path: Path, release: str, compiler: str, words: str
+) -> None:
+    conf = unpacked / "usr/src" / NAME / "dkms.conf"
+    if compiler:
+        text = f'CONFIG_A=y\nCONFIG_CC_VERSION_TEXT="{compiler} (Debian 1-1) 1.2.0"\n'
+        (tmp_path / ".config").write_text(text)
+    said = subprocess.run(
+        ["bash", "-e", "-c", f'. {conf}; echo "$BUILD_EXCLUSIVE_KERNEL"'],
+        env={"PATH": "/usr/bin:/bin", "kernelver": release, "kernel_source_dir": str(tmp_path)},
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+
+    pattern = said.stdout.strip()
+    assert words in said.stderr
+    assert bool(said.stderr) is bool(words)
+    assert bool(re.search(pattern, release)) is (release.startswith("7.3") and not words)
 
 
 def test_its_python_needs_nothing_else(unpacked: Path) -> None:

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch import livedkms, livekernel
+from mmbatch import livecompiler, livedkms, livekernel
 from mmbatch.cache import Cache
+from mmbatch.livekernel import Headers
 
 pytestmark = pytest.mark.kernel
 
@@ -40,23 +41,35 @@ exec chroot {room}/root sh -e -c "$INSIDE"
 
 _INSIDE = """\
 export DEBIAN_FRONTEND=noninteractive
+# comes RELEASE HEADERS: a kernel is installed, with the headers of one.
 comes() {{
 	mkdir -p /lib/modules/$1
-	ln -s /headers/headers-$1/usr/src/linux-headers-$1 /lib/modules/$1/build
+	ln -s /headers/headers-$2/usr/src/linux-headers-$2 /lib/modules/$1/build
 	touch /lib/modules/$1/modules.order /lib/modules/$1/modules.builtin
 }}
 
 dpkg -i /packages/dkms_*.deb /packages/kmod_*.deb
-comes {unfit}
-dpkg -i /packages/mmbatch-*.deb
+comes {unfit} {fit}
+comes {newer} {newer}
+mkdir /aside
+for program in {programs}; do
+	[ ! -e /usr/bin/$program ] || mv /usr/bin/$program /aside
+done
 echo "@@ unfit"
+dpkg -i /packages/mmbatch-*.deb
 find /lib/modules -name 'mmbatch*'
 echo "@@"
 
-comes {fit}
+comes {fit} {fit}
 /etc/kernel/header_postinst.d/dkms {fit}
 echo "@@ fit"
 modinfo /lib/modules/{fit}/updates/dkms/mmbatch*
+echo "@@"
+
+{compiler}
+/etc/kernel/header_postinst.d/dkms {newer}
+echo "@@ newer"
+modinfo /lib/modules/{newer}/updates/dkms/mmbatch*
 echo "@@"
 
 dpkg -r mmbatch-zone-device-dkms
@@ -64,6 +77,8 @@ echo "@@ removed"
 find /lib/modules /var/lib/dkms /usr/src -name '*mmbatch*'
 echo "@@"
 """
+
+_UNFIT = "6.18.1-amd64"
 
 
 @pytest.fixture(scope="module")
@@ -95,31 +110,58 @@ def mounted(script: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def installed(cache: Cache, packages: Path, room: Path, fit: str, unfit: str) -> dict[str, str]:
+def installed(cache: Cache, packages: Path, room: Path, **words: str) -> dict[str, str]:
     """Return what was said in the root, by the words that begin each part."""
     room.mkdir()
     script = (_ROOT + _OUTSIDE).format(room=room, packages=packages, headers=cache.live)
-    done = mounted(script, INSIDE=_INSIDE.format(fit=fit, unfit=unfit))
+    done = mounted(script, INSIDE=_INSIDE.format_map(words))
     assert done.returncode == 0, done.stdout
     return dict(re.findall(r"^@@ (\w+)\n(.*?)^@@$", done.stdout, re.M | re.S))
+
+
+def appears(cache: Cache, headers: Headers) -> str:
+    """Return what makes the compiler of a kernel appear in the root."""
+    compiler = livecompiler.find(cache, headers, _quiet)
+    if not compiler.told:
+        return "mv /aside/* /usr/bin"
+    program = Path(compiler.program).relative_to(cache.live)
+    want = livecompiler.wanted(headers)
+    assert want is not None
+    path = f"/usr/bin/{want.program}"
+    return f"""echo '#!/bin/sh\nexec /headers/{program} "$@"' >{path}; chmod 755 {path}"""
 
 
 def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
     packages: Path, tmp_path: Path
 ) -> None:
     cache = Cache.open()
-    fit, unfit = (livekernel.newest(cache, series, _quiet) for series in ("6.12", "7.2"))
-    for release in (fit, unfit):
-        livekernel.fetch(cache, release, _quiet)
-
+    fit, newer = (
+        livekernel.fetch(cache, livekernel.newest(cache, series, _quiet), _quiet)
+        for series in ("6.12", "7.3")
+    )
+    want = livecompiler.wanted(newer)
+    assert want is not None
     before = sources()
 
-    said = installed(cache, packages, tmp_path / "room", fit, unfit)
+    said = installed(
+        cache,
+        packages,
+        tmp_path / "room",
+        fit=fit.release,
+        newer=newer.release,
+        unfit=_UNFIT,
+        programs=f"{want.program} {want.package}",
+        compiler=appears(cache, newer),
+    )
 
-    assert said["unfit"] == ""
-    assert f"/lib/modules/{fit}/updates/dkms/mmbatch_zone_device.ko" in said["fit"]
-    assert re.search(r"^livepatch: +Y$", said["fit"], re.M)
-    assert re.search(r"^signer: +DKMS", said["fit"], re.M)
+    assert f"no module for {newer.release}: it was built with {want.program}" in said["unfit"]
+    assert f"no module for {_UNFIT}" in said["unfit"]
+    assert ".ko" not in said["unfit"]
+    for part, release in (("fit", fit.release), ("newer", newer.release)):
+        assert f"/lib/modules/{release}/updates/dkms/mmbatch_zone_device.ko" in said[part]
+        assert re.search(rf"^vermagic: +{re.escape(release)} ", said[part], re.M)
+        assert re.search(r"^livepatch: +Y$", said[part], re.M)
+        assert re.search(r"^signer: +DKMS", said[part], re.M)
     assert said["removed"] == ""
     assert sources() == before
 

@@ -13,8 +13,8 @@ from fake_btf import kernel
 from mmbatch import checkout, livefit, livemanifest
 from mmbatch.btf import Btf
 from mmbatch.errors import MmbatchError
-from mmbatch.interval import Interval
-from mmbatch.livemanifest import Function, LiveManifest, Terms
+from mmbatch.interval import SERIES, Interval
+from mmbatch.livemanifest import Function, Layout, LiveManifest, Terms
 
 NO_TERMS = Terms({}, {}, ())
 GET = Function("get_it", ("4", "8"))
@@ -31,7 +31,7 @@ def live(**changes: Any) -> LiveManifest:
         "includes": ("linux/mm.h",),
         "terms": Terms({"CONFIG_A": "no A"}, {"CONFIG_B": "too much B"}, (GET,)),
         "replaces": (SET,),
-        "structs": {"page": ("flags", "_refcount")},
+        "layouts": (Layout(Interval(), {"page": ("flags", "_refcount")}),),
         **changes,
     }
     return LiveManifest(**fields)
@@ -46,13 +46,48 @@ def refused(call: Any, *arguments: Any) -> str:
 
 
 def test_a_kernel_that_fits() -> None:
-    livefit.require_series(live(), "6.12", "6.12.1")
+    assert livefit.of_series(live(), "6.12", "6.12.1") == live()
     livefit.require_config(live(), NO_TERMS, {"CONFIG_A": "y"}, "6.12.1")
     livefit.require_types(live(), NO_TERMS, Btf(kernel()), "6.12.1")
 
 
 def test_another_series() -> None:
-    assert "made for Linux >=6.12,<6.13" in refused(livefit.require_series, live(), "6.1", "6.12.1")
+    assert "'it' is made for Linux 6.12 so far" in refused(
+        livefit.of_series, live(), "6.1", "6.12.1"
+    )
+
+
+@pytest.mark.parametrize("series", ["6.11", "6.13", "7.1", "7.4"])
+def test_series_between_those_that_are_supported(series: str) -> None:
+    both = live(kernels=Interval.parse(">=6.11,<7.4"))
+
+    assert both.series == ("6.12", "7.2", "7.3")
+    assert "made for Linux 6.12, 7.2, 7.3 so far" in refused(
+        livefit.of_series, both, series, "6.12.1"
+    )
+
+
+def test_what_is_another_in_each_series() -> None:
+    old, new = Interval.parse("<7.0"), Interval.parse(">=7.0")
+    put = dataclasses.replace(SET, name="put_it", kernels=old)
+    have = dataclasses.replace(GET, name="have_it", kernels=new)
+    both = live(
+        kernels=Interval.parse(">=6.12,<7.4"),
+        terms=Terms({}, {}, (GET, have)),
+        replaces=(SET, put),
+        layouts=(
+            Layout(Interval(), {"page": ("flags",)}),
+            Layout(old, {"page": ("pgmap",), "zone": ("node",)}),
+            Layout(new, {"folio": ("pgmap",)}),
+        ),
+    )
+
+    then, now = (livefit.of_series(both, one, "6.12.1") for one in ("6.12", "7.3"))
+
+    assert livefit.symbols(then, NO_TERMS) == ["set_it", "put_it", "get_it"]
+    assert livefit.symbols(now, NO_TERMS) == ["set_it", "get_it", "have_it"]
+    assert then.structs == {"page": ("flags", "pgmap"), "zone": ("node",)}
+    assert now.structs == {"page": ("flags",), "folio": ("pgmap",)}
 
 
 @pytest.mark.parametrize(
@@ -94,6 +129,7 @@ def test_options_that_the_real_module_needs(speedup: str, option: str) -> None:
     [
         ("zone_device", "CONFIG_KASAN"),
         ("zone_device", "CONFIG_KMSAN"),
+        ("zone_device", "CONFIG_CFI"),
         ("zone_device", "CONFIG_CFI_CLANG"),
         ("folio_copy", "CONFIG_KMSAN"),
         ("vmap", "CONFIG_KMSAN"),
@@ -114,7 +150,7 @@ def test_options_that_the_real_module_refuses(speedup: str, option: str) -> None
         ({"twice": True}, {}, "get_it() more than once"),
         ({"params": 1}, {}, "set_it() is void(struct page *) there, not void(struct page *, 8)"),
         ({"member": "_count"}, {}, "struct page has no member _refcount"),
-        ({}, {"structs": {"folio": ("flags",)}}, "no struct folio"),
+        ({}, {"layouts": (Layout(Interval(), {"folio": ("flags",)}),)}, "no struct folio"),
     ],
 )
 def test_other_types(types: dict[str, Any], changes: dict[str, Any], words: str) -> None:
@@ -153,22 +189,26 @@ def test_assembly_is_taken_where_it_belongs_to_the_module() -> None:
     assert staged["mm/folio_copy_internal.h"].parts[-2] == "live"
 
 
+@pytest.mark.parametrize("series", SERIES)
 @pytest.mark.parametrize("speedup", livemanifest.known(checkout.SPEEDUPS))
-def test_all_sources_of_a_real_module_are_there(speedup: str) -> None:
+def test_all_sources_of_a_real_module_are_there(speedup: str, series: str) -> None:
     real = livemanifest.load(checkout.SPEEDUPS, speedup)
-    staged = livemanifest.staged(real, "6.12")
+    staged = livemanifest.staged(real, series)
 
+    assert series in real.series
     for name in real.objects:
         assert {name.removesuffix("o") + "c", name.removesuffix("o") + "S"} & set(staged)
 
 
-def test_the_real_manifest_names_files_that_are_there() -> None:
+@pytest.mark.parametrize(("series", "compat"), [("6.12", "6.12"), ("7.2", "7.x"), ("7.3", "7.x")])
+def test_the_real_manifest_names_files_that_are_there(series: str, compat: str) -> None:
     real = livemanifest.load(checkout.SPEEDUPS, "zone_device")
-    staged = livemanifest.staged(real, "6.12")
+    staged = livemanifest.staged(real, series)
 
     assert staged["mm/zone_device.c"] == checkout.SPEEDUPS / "zone_device/tree/mm/zone_device.c"
     assert staged["mm/internal.h"] == checkout.SPEEDUPS / "zone_device/live/internal.h"
-    assert staged["mm/zone_device_compat.h"].parts[-3] == "6.12"
+    assert staged["mm/zone_device_compat.h"].parts[-3] == compat
+    assert staged["mm/zone_device_live_compat.h"].parts[-3] == compat
     assert "mm/zone_device_kunit.c" not in staged
     assert all(isinstance(path, Path) and path.is_file() for path in staged.values())
     assert {name.removesuffix(".o") + ".c" for name in real.objects} <= set(staged)

@@ -118,10 +118,30 @@ class Apt:
                 return found
         return []
 
+    def in_suite(self, package: str, suite: str) -> str | None:
+        """Return the newest version of a package in one suite, None where it has none.
+
+        Raises:
+            MmbatchError: nothing is known of that suite, and the mirror can't be reached.
+        """
+        with self._lock():
+            for stage in self._stages:
+                if suite in stage.suites:
+                    if stage.age_s() >= _MAX_AGE_S:
+                        self._update(stage)
+                    if not stage.has_indexes() and self._complaint:
+                        raise self._unreachable(package)
+                    found = (one for one, where in stage.madison(package) if where == suite)
+                    return next(found, None)
+        return None
+
     def names(self, prefix: str) -> list[str]:
-        """Return the packages whose names begin so, in the suites that were asked before."""
-        stages = [stage for stage in self._stages if stage.has_indexes()]
-        return sorted({name for stage in stages for name in stage.names(prefix)})
+        """Return the packages whose names begin so, in the first suites that have any.
+
+        Only suites that were asked before.
+        """
+        stages = (stage for stage in self._stages if stage.has_indexes())
+        return next((names for stage in stages if (names := sorted(stage.names(prefix)))), [])
 
     def _lock(self) -> contextlib.AbstractContextManager[object]:
         return self._cache.lock("apt", "fetches packages of Debian", self._say)
@@ -131,21 +151,28 @@ class Apt:
         for stage in self._stages:
             found = stage.madison(package) if stage.age_s() < _MAX_AGE_S else []
             if not found and stage.root not in self._updated:
-                self._say(f"fetching Debian's package lists ({', '.join(stage.suites)})")
-                self._complaint = stage.update() or self._complaint
-                self._updated.add(stage.root)
+                self._update(stage)
                 found = stage.madison(package)
             if found:
                 return stage, found
             if self._complaint and not stage.has_indexes():
                 break  # no use in waiting for the next stages' time-outs
         if self._complaint:
-            raise MmbatchError(
-                f"fetch {package} from the Debian mirror",
-                self._complaint,
-                "check the network, or give an unpacked kernel with --tree DIR",
-            )
+            raise self._unreachable(package)
         return None, []
+
+    def _update(self, stage: State) -> None:
+        if stage.root not in self._updated:
+            self._say(f"fetching Debian's package lists ({', '.join(stage.suites)})")
+            self._complaint = stage.update() or self._complaint
+            self._updated.add(stage.root)
+
+    def _unreachable(self, package: str) -> MmbatchError:
+        return MmbatchError(
+            f"fetch {package} from the Debian mirror",
+            self._complaint,
+            "check the network, or give an unpacked kernel with --tree DIR",
+        )
 
     @staticmethod
     def _fetch(stage: State, package: str, version: str, dest: Path) -> Path:

@@ -232,7 +232,7 @@ def _live() -> Check:
     fit = [
         name
         for name in livemanifest.known(checkout.SPEEDUPS)
-        if livekernel.is_of(release, livemanifest.load(checkout.SPEEDUPS, name).kernels)
+        if livekernel.is_of(release, livemanifest.load(checkout.SPEEDUPS, name).series)
     ]
     if not fit:
         found = f"no livepatch is made for {release}"

@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 Version = tuple[int, int]
 
+SERIES = ("7.3", "7.2", "6.12")
+"""The kernel series that the speed-ups are made for, newest first."""
+
 _TERM = re.compile(r"(>=|<)(\d+)\.(\d+)")
 
 

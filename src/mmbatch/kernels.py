@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch import snapshot
+from mmbatch import interval, snapshot
 from mmbatch.apt import Apt, not_there
 from mmbatch.cache import Cache
 from mmbatch.console import Progressing, spoken
@@ -20,8 +20,8 @@ from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.process import pipeline, run
 from mmbatch.watch import growth
 
-SERIES = ("7.3", "7.2", "6.12")
-"""The kernel series that the speed-ups are made for, newest first."""
+SERIES = interval.SERIES
+"""Those whose sources can be had, newest first."""
 
 _SUPPORTED = "supported are " + ", ".join(SERIES)
 _TREE_BYTES = 2_500_000_000

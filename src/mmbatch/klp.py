@@ -27,8 +27,10 @@ SHF_RELA_LIVEPATCH = 0x00100000
 
 
 def exported(symvers: str) -> set[str]:
-    """Return the symbols in a kernel's Module.symvers."""
-    return {columns[1] for line in symvers.splitlines() if len(columns := line.split("\t")) > 2}
+    """Return the symbols in a kernel's Module.symvers that are for all modules."""
+    rows = [line.split("\t") for line in symvers.splitlines()]
+    # Those with a namespace are for modules that ask for it, or that it names.
+    return {row[1] for row in rows if len(row) > 2 and not any(row[4:])}
 
 
 def convert(module: Elf, symbols: Collection[str], others: Collection[str]) -> None:

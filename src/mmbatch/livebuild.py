@@ -14,6 +14,7 @@ from mmbatch import elf, klp, livefit, livejumps, livemanifest
 from mmbatch.cache import Cache
 from mmbatch.disk import atomic_write, temporary_dir
 from mmbatch.errors import MmbatchError
+from mmbatch.livecompiler import Compiler, Finder
 from mmbatch.livekernel import Headers
 from mmbatch.livemanifest import LiveManifest
 from mmbatch.process import Result, run
@@ -47,6 +48,7 @@ def build(
     live: LiveManifest,
     room: Path,
     headers: Headers,
+    compilers: Finder,
     place: Path,
     log: Path,
     say: Callable[[str], None],
@@ -57,6 +59,7 @@ def build(
         live: the speed-up.
         room: the folder of the code around all modules.
         headers: those of the kernel.
+        compilers: where its compiler comes from.
         place: a folder for it, which nobody else writes to.
         log: where the compiler's output goes.
         say: told of each phase.
@@ -65,11 +68,11 @@ def build(
         MmbatchError: no module can be made for this kernel; says what about it is unfit.
     """
     terms = livemanifest.load_terms(room / "live.toml")
-    livefit.require_series(live, headers.series, headers.release)
+    live = livefit.of_series(live, headers.series, headers.release)
     livefit.require_config(live, terms, headers.config, headers.release)
-    headers.require_compiler()
     types = headers.types()
     livefit.require_types(live, terms, types, headers.release)
+    compiler = compilers(headers)
     content = {
         target: source.read_bytes()
         for target, source in livemanifest.staged(live, headers.series).items()
@@ -77,7 +80,7 @@ def build(
     content |= {f"live/{name}": (room / name).read_bytes() for name in _ENGINE}
     content["live/live_tables.h"] = livefit.tables(live, terms, types).encode()
     content["Kbuild"] = _kbuild(live).encode()
-    key = _key(content, headers)
+    key = _key(content, headers, compiler)
     module, stamp = place / f"{live.module}.ko", place / _STAMP
     fresh = stamp.exists() and stamp.read_text(encoding="utf-8") == key and module.exists()
     if not fresh:
@@ -86,7 +89,7 @@ def build(
         for target, data in content.items():
             (place / "build" / target).parent.mkdir(parents=True, exist_ok=True)
             (place / "build" / target).write_bytes(data)
-        _make(live, headers, place / "build", log)
+        _make(live, headers, compiler, place / "build", log)
         linked = _link(live, terms, headers, place / "build", log)
         atomic_write(module, linked)
         stamp.write_text(key, encoding="utf-8")
@@ -96,18 +99,20 @@ def build(
 def _kbuild(live: LiveManifest) -> str:
     """Return the makefile of the module."""
     objects = [*live.objects, "live/module.o", "live/fit.o"]
+    # Livepatching does not look on stacks for the part of a function that is put elsewhere.
+    flags = "-fno-reorder-blocks-and-partition"
     return (
         "# SPDX-License-Identifier: GPL-2.0-only\n"
         f"obj-m := {live.module}.o\n"
         f"{live.module}-y := {' '.join(objects)}\n"
-        "ccflags-y := -I$(src)/include -I$(src)/arch/x86/include -I$(src)/live\n"
+        f"ccflags-y := {flags} -I$(src)/include -I$(src)/arch/x86/include -I$(src)/live\n"
     )
 
 
-def _key(content: dict[str, bytes], headers: Headers) -> str:
+def _key(content: dict[str, bytes], headers: Headers, compiler: Compiler) -> str:
     """Return a digest that is another when the module would be."""
-    version = run(["gcc", "--version"], tried="ask the compiler").stdout
-    digest = hashlib.sha256(f"{headers.release} {headers.path} {version}".encode())
+    told = f"{headers.release} {headers.path} {compiler.version()}"
+    digest = hashlib.sha256(told.encode())
     for name in ("Module.symvers", ".config"):
         digest.update((headers.path / name).read_bytes())
     for target, data in sorted(content.items()):
@@ -115,8 +120,10 @@ def _key(content: dict[str, bytes], headers: Headers) -> str:
     return digest.hexdigest()
 
 
-def _make(live: LiveManifest, headers: Headers, folder: Path, log: Path) -> None:
-    done = _run_make(headers, folder, log)
+def _make(
+    live: LiveManifest, headers: Headers, compiler: Compiler, folder: Path, log: Path
+) -> None:
+    done = _run_make(headers, compiler, folder, log)
     layouts = re.findall(r'static assertion failed: "(layout of [^"]*)"', done.stdout)
     if layouts:
         found = f"the {layouts[0]} is not what the kernel's own description of it says"
@@ -124,13 +131,14 @@ def _make(live: LiveManifest, headers: Headers, folder: Path, log: Path) -> None
     _require_made(done, live.module, headers, log)
 
 
-def plain(cache: Cache, source: Path, headers: Headers, log: Path) -> bytes:
+def plain(cache: Cache, source: Path, headers: Headers, compiler: Compiler, log: Path) -> bytes:
     """Return an ordinary module made from one C file.
 
     Args:
         cache: for what is made on the way.
         source: the file, whose name is the module's.
         headers: those of the kernel.
+        compiler: its.
         log: where the compiler's output goes.
 
     Raises:
@@ -140,16 +148,16 @@ def plain(cache: Cache, source: Path, headers: Headers, log: Path) -> bytes:
     with temporary_dir(cache.downloads, name) as folder:
         shutil.copy(source, folder)
         (folder / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
-        _require_made(_run_make(headers, folder, log), name, headers, log)
+        _require_made(_run_make(headers, compiler, folder, log), name, headers, log)
         made = folder / f"{name}.ko"
         _strip(made, log)
         return made.read_bytes()
 
 
-def _run_make(headers: Headers, folder: Path, log: Path) -> Result:
+def _run_make(headers: Headers, compiler: Compiler, folder: Path, log: Path) -> Result:
     # BTF of the module itself would take pahole, and nobody reads it.
     argv = ["make", "-s", "-C", str(headers.path), f"M={folder}"]
-    argv += ["CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
+    argv += [*compiler.told, "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
     log.unlink(missing_ok=True)
     tried = f"compile a module for Linux {headers.release}"
     return run(argv, tried=tried, env=_QUIET, log=log, timeout_s=_TIMEOUT_S, check=False)

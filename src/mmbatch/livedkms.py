@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
@@ -14,7 +15,18 @@ from mmbatch.process import run
 
 _PYTHON = (
     *("__init__", "apt", "apt_sources", "apt_state", "btf", "cache", "checkout", "disk"),
-    *("elf", "errors", "interval", "klp", "livebuild", "livefit", "livejumps", "livekernel"),
+    *(
+        "elf",
+        "errors",
+        "foreign",
+        "interval",
+        "klp",
+        "livebuild",
+        "livecompiler",
+        "livefit",
+        "livejumps",
+        "livekernel",
+    ),
     *("livemake", "livemanifest", "manifest", "outcome", "process", "programs", "tomltable"),
 )
 """What `livemake` imports of us."""
@@ -44,6 +56,15 @@ CLEAN="rm -rf made-{speedup} {module}.ko"
 BUILD_EXCLUSIVE_KERNEL="{kernels}"
 BUILD_EXCLUSIVE_ARCH="x86_64"
 BUILD_EXCLUSIVE_CONFIG="{options}"
+# Also one whose compiler is not here.
+config=$kernel_source_dir/.config
+compiler=$([[ ! -e $config ]] || sed -n 's/^CONFIG_CC_VERSION_TEXT="*//p' "$config")
+compiler=${{compiler%% *}}
+if [[ -n $compiler && $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]] &&
+	! command -v "$compiler" "${{compiler#x86_64-linux-gnu-}}" >/dev/null; then
+	echo "{name}: no module for $kernelver: it was built with $compiler, and that is not here" >&2
+	BUILD_EXCLUSIVE_KERNEL="^$"
+fi
 """
 _CONTROL = """\
 Package: {name}-dkms
@@ -143,15 +164,8 @@ def _words(live: LiveManifest) -> dict[str, str]:
 def _conf(live: LiveManifest, words: dict[str, str]) -> str:
     terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
     options = " ".join(_options((terms, live.terms)))
-    kernels = "|".join(rf"{low}\.{high}" for low, high in _series(live))
+    kernels = "|".join(re.escape(one) for one in live.series)
     return _CONF.format_map({**words, "options": options, "kernels": rf"^({kernels})\."})
-
-
-def _series(live: LiveManifest) -> list[tuple[int, int]]:
-    """Return the series of a speed-up; between the ends of its interval there are few."""
-    low, high = live.kernels.low, live.kernels.high
-    majors = range(low[0], high[0] + 1)
-    return [(a, b) for a in majors for b in range(100) if low <= (a, b) < high]
 
 
 def _options(all_terms: Iterable[Terms]) -> Iterable[str]:

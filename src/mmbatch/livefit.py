@@ -10,10 +10,16 @@ from mmbatch.errors import ExitCode, MmbatchError
 from mmbatch.livemanifest import Function, LiveManifest, Terms
 
 
-def require_series(live: LiveManifest, series: str, release: str) -> None:
-    """Raise MmbatchError unless a speed-up's module is made for kernels of a series."""
-    if series not in live.kernels:
-        raise unfit(live, release, f"'{live.speedup}' is made for Linux {live.kernels} so far")
+def of_series(live: LiveManifest, series: str, release: str) -> LiveManifest:
+    """Return what a speed-up's module is in kernels of a series.
+
+    Raises:
+        MmbatchError: it is not made for them.
+    """
+    if series not in live.series:
+        made = ", ".join(live.series)
+        raise unfit(live, release, f"'{live.speedup}' is made for Linux {made} so far")
+    return live.of(series)
 
 
 def require_config(live: LiveManifest, terms: Terms, config: Mapping[str, str], rel: str) -> None:

@@ -86,15 +86,20 @@ class Stock:
 
     def kernel(self) -> GuestKernel:
         """Return it as what QEMU boots."""
-        config = (self.folder / f"boot/config-{self.release}").read_bytes()
+        config = self._part("config").read_bytes()
         return GuestKernel(
             self.release,
             f"Debian's {self.release}",
             ARCHES["x86_64"],
-            self.folder / f"boot/vmlinuz-{self.release}",
+            self._part("vmlinuz"),
             (),
             hashlib.sha256(config).hexdigest(),
         )
+
+    def _part(self, name: str) -> Path:
+        """Return a file that is in boot/, or beside the modules in newer packages."""
+        boot = self.folder / f"boot/{name}-{self.release}"
+        return boot if boot.exists() else self._library / name
 
     def _built_in(self) -> set[str]:
         text = (self._library / "modules.builtin").read_text(encoding="utf-8")

@@ -5,18 +5,15 @@ from __future__ import annotations
 
 import platform
 import re
-import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch import btf
+from mmbatch import btf, foreign
 from mmbatch.apt import Apt
 from mmbatch.btf import Btf
-from mmbatch.cache import Cache, atomic_dir, require_space, temporary_dir
+from mmbatch.cache import Cache, atomic_dir, atomic_write, require_space
 from mmbatch.errors import ExitCode, MmbatchError
-from mmbatch.interval import Interval
-from mmbatch.process import run
 
 FLAVOUR = "cloud-amd64"
 """Which of Debian's kernels a series is taken from when no release is named."""
@@ -55,22 +52,6 @@ class Headers:
         if not vmlinux.exists() and self.release == running() and _RUNNING_TYPES.exists():
             return Btf(_RUNNING_TYPES.read_bytes())
         return btf.of_kernel(vmlinux)
-
-    def require_compiler(self) -> None:
-        """Raise MmbatchError unless the compiler that built the kernel is here."""
-        text = self.config.get("CONFIG_CC_VERSION_TEXT", "").strip('"')
-        words = text.split()
-        found = re.search(r"(\d+)\.\d+\.\d+$", text)
-        if not words or found is None:
-            return
-        short = re.sub(r"-\d+$", "", words[0].removeprefix("x86_64-linux-gnu-"))
-        package = f"{short}-{found[1]}"
-        if shutil.which(words[0]) is None and shutil.which(package) is None:
-            raise MmbatchError(
-                f"make a module for Linux {self.release}",
-                f"it was built with {package}, and that is not here",
-                f"install it: apt-get install {package}",
-            )
 
 
 def running() -> str:
@@ -118,10 +99,10 @@ def series_of(release: str) -> str:
     return match[1]
 
 
-def is_of(release: str, kernels: Interval) -> bool:
+def is_of(release: str, series: Collection[str]) -> bool:
     """Tell whether a release is of some series; what is no release is of none."""
     match = _RELEASE.fullmatch(release)
-    return match is not None and match[1] in kernels
+    return match is not None and match[1] in series
 
 
 def find(cache: Cache, release: str, say: Say) -> Headers:
@@ -219,8 +200,9 @@ def fetch(cache: Cache, release: str, say: Say) -> Headers:
             say(f"fetching {package} {version} and what it needs")
             with atomic_dir(place) as unpacked:
                 for name in names:
-                    unpack(cache, apt, name, version, unpacked)
-                _find_each_other(unpacked / "usr/src")
+                    foreign.unpack(cache, apt, name, version, unpacked)
+        _find_each_other(place / "usr/src")
+        _make_run(cache, release, place, say)
     return at(folder, release)
 
 
@@ -239,17 +221,14 @@ def fetch_image(cache: Cache, release: str, say: Say) -> Path:
             if not found:
                 raise _not_packaged(release)
             require_space(cache.live, _HEADERS_BYTES, f"unpack Linux {release}")
-            say(f"fetching {package} {found[0][0]}")
+            version = found[0][0]
+            # Newer ones come in parts: the kernel, its modules, its configuration.
+            parts = [one for one in apt.depends(package, version) if one.endswith(f"-{release}")]
+            say(f"fetching {package} {version}")
             with atomic_dir(place) as unpacked:
-                unpack(cache, apt, package, found[0][0], unpacked)
+                for name in (package, *parts):
+                    foreign.unpack(cache, apt, name, version, unpacked)
     return place
-
-
-def unpack(cache: Cache, apt: Apt, package: str, version: str, folder: Path) -> None:
-    """Fetch a package and unpack its files into a folder."""
-    with temporary_dir(cache.downloads, package) as downloads:
-        archive = apt.download(package, version, downloads)
-        run(["dpkg-deb", "--extract", archive, folder], tried=f"unpack {package}")
 
 
 def _belongs(package: str) -> bool:
@@ -258,10 +237,32 @@ def _belongs(package: str) -> bool:
 
 def _find_each_other(sources: Path) -> None:
     """Let the makefiles in a folder find the others beside it, and not where apt installs them."""
+    beside = "$(dir $(abspath $(lastword $(MAKEFILE_LIST))))../"
     for makefile in sources.glob("*/Makefile"):
         text = makefile.read_text(encoding="utf-8")
-        beside = "include $(dir $(lastword $(MAKEFILE_LIST)))../"
-        makefile.write_text(text.replace("include /usr/src/", beside), encoding="utf-8")
+        found = text.replace("include /usr/src/", f"include {beside}")
+        # It is used in a makefile that this one includes.
+        found = found.replace("KBUILD_OUTPUT=/usr/src/", f"KBUILD_OUTPUT := {beside}")
+        if found != text:
+            atomic_write(makefile, found)
+
+
+def _make_run(cache: Cache, release: str, place: Path, say: Say) -> None:
+    """Let programs among the headers in a folder run that were built for a newer release."""
+    folders = list(place.glob("usr/lib/linux-kbuild-*"))
+    programs = foreign.strangers(folders[0]) if folders else []
+    if not programs:
+        return
+    apt = Apt(cache, say)
+    package = folders[0].name
+    found = apt.madison(package)
+    if not found:
+        raise _not_packaged(release)
+    say(f"fetching what programs of {package} need to run here")
+    for name, version in foreign.closure(apt, package, *found[0]).items():
+        if name != package:
+            foreign.unpack(cache, apt, name, version, place)
+    foreign.adopt(place, programs)
 
 
 def _not_packaged(release: str) -> MmbatchError:

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from mmbatch import checkout, livebuild, livekernel, livemanifest
+from mmbatch import checkout, livebuild, livecompiler, livekernel, livemanifest
 from mmbatch.errors import ExitCode, MmbatchError
 
 
@@ -26,7 +26,9 @@ def main(argv: Sequence[str]) -> int:
     try:
         live = livemanifest.load(checkout.SPEEDUPS, speedup)
         headers = livekernel.at(Path(folder), release)
-        module = livebuild.build(live, checkout.LIVE, headers, place, log, print)
+        module = livebuild.build(
+            live, checkout.LIVE, headers, livecompiler.installed, place, log, print
+        )
     except MmbatchError as error:
         sys.stderr.write(f"mmbatch: {error}\n")
         return int(error.code)

@@ -4,16 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mmbatch import manifest
 from mmbatch.errors import ExitCode, MmbatchError
-from mmbatch.interval import Interval
+from mmbatch.interval import SERIES, Interval
 from mmbatch.manifest import Manifest, NewFile
 from mmbatch.tomltable import Table
 
 _NAME = "live/live.toml"
+_EVERY = Interval()
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,27 @@ class Function:
             bytes of anything else.
         by: what replaces it; empty for one that is only called.
         local: whether it is one that only its own file calls.
+        kernels: series that have it.
     """
 
     name: str
     signature: tuple[str, ...]
     by: str = ""
     local: bool = False
+    kernels: Interval = _EVERY
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What structs of the kernel hold, in some series.
+
+    Attributes:
+        kernels: the series.
+        structs: members whose place is taken for granted.
+    """
+
+    kernels: Interval
+    structs: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True)
@@ -58,13 +74,13 @@ class LiveManifest:
     Attributes:
         speedup: its name.
         title: what it is, for people.
-        kernels: series for which it is made.
+        kernels: series for which it is made, as far as they are supported at all.
         objects: what is linked into the module, as paths in a kernel tree.
         files: what is compiled and included, at those paths.
         includes: the kernel's headers that declare all that is named here.
         terms: what the kernel must be like.
         replaces: the functions that it replaces.
-        structs: members whose place in the kernel's structs is taken for granted.
+        layouts: members whose place in the kernel's structs is taken for granted.
     """
 
     speedup: str
@@ -75,12 +91,39 @@ class LiveManifest:
     includes: tuple[str, ...]
     terms: Terms
     replaces: tuple[Function, ...]
-    structs: Mapping[str, tuple[str, ...]]
+    layouts: tuple[Layout, ...]
 
     @property
     def module(self) -> str:
         """Name of the module."""
         return f"mmbatch_{self.speedup}"
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The series for which it is made, oldest first."""
+        return tuple(one for one in reversed(SERIES) if one in self.kernels)
+
+    @property
+    def structs(self) -> dict[str, tuple[str, ...]]:
+        """Members by struct, of all layouts together."""
+        found: dict[str, tuple[str, ...]] = {}
+        for layout in self.layouts:
+            for struct, members in layout.structs.items():
+                found[struct] = found.get(struct, ()) + members
+        return found
+
+    def of(self, series: str) -> LiveManifest:
+        """Return what is left of it in one series."""
+        return replace(
+            self,
+            terms=replace(self.terms, calls=_of(series, self.terms.calls)),
+            replaces=_of(series, self.replaces),
+            layouts=tuple(one for one in self.layouts if series in one.kernels),
+        )
+
+
+def _of(series: str, functions: tuple[Function, ...]) -> tuple[Function, ...]:
+    return tuple(one for one in functions if series in one.kernels)
 
 
 def known(rooms: Path) -> list[str]:
@@ -105,7 +148,6 @@ def load(rooms: Path, speedup: str) -> LiveManifest:
             ExitCode.USAGE,
         ) from None
     every = manifest.load_with_needs(rooms, speedup)
-    structs = table.table("structs")
     live = LiveManifest(
         speedup=speedup,
         title=every[-1].title,
@@ -115,7 +157,7 @@ def load(rooms: Path, speedup: str) -> LiveManifest:
         includes=table.texts("includes"),
         terms=_terms(table),
         replaces=tuple(_function(one, "by") for one in table.tables("replace")),
-        structs={} if structs is None else structs.lists(),
+        layouts=tuple(Layout(one.interval(), one.lists()) for one in table.tables("structs")),
     )
     table.finish()
     return live
@@ -177,6 +219,7 @@ def _function(table: Table, by: str = "") -> Function:
         table.texts("signature"),
         table.text(by) if by else "",
         local=table.has("local") and table.get("local", bool),
+        kernels=table.interval(),
     )
     table.finish()
     return function

@@ -14,6 +14,8 @@ from mmbatch.livebuild import Module
 
 _PLACE = struct.Struct("<QQII")
 _VERSION = struct.Struct("<Q56s")
+_VERSIONS = "__versions"
+_MAGIC = b" SMP preempt"
 
 
 _Changes = Mapping[str, tuple[Callable[[Elf], None], str]]
@@ -40,6 +42,8 @@ def variants(speedup: str, path: Path) -> dict[str, tuple[bytes, str]]:
     made = {}
     for name, (change, words) in _changes()[speedup].items():
         content = elf.read(path)
+        if change is _other_version and content.find(_VERSIONS) is None:
+            continue  # a kernel that does not number its interfaces
         change(content)
         made[name] = (content.pack(), words)
     return made
@@ -70,6 +74,7 @@ def _changes() -> Mapping[str, _Changes]:
             "doesn't begin with a place for the tracer",
         ),
         "version": (_other_version, "disagrees about version of symbol module_layout"),
+        "magic": (_other_magic, "version magic '"),
     }
     vmap: _Changes = {
         "variable": (
@@ -89,8 +94,8 @@ def _changes() -> Mapping[str, _Changes]:
             "symbol 'copy_mc_fragile_keX' not found",
         ),
         "member": (
-            _text("_folio_nr_pages", "_folio_nr_pageX"),
-            "struct folio has no member _folio_nr_pageX here",
+            _text("_flags_1", "_flags_X"),
+            "struct folio has no member _flags_X here",
         ),
         "signature": (_text("struct folio *", "struct foliX *"), "is called in another way here"),
     }
@@ -146,9 +151,16 @@ def _change_place(module: Elf, number: int, offset: int, size: int) -> None:
     section.content = bytes(content)
 
 
+def _other_magic(module: Elf) -> None:
+    section = module.find(".modinfo")
+    _require(section is not None and section.content.count(_MAGIC) == 1, "vermagic")
+    assert section is not None
+    section.content = section.content.replace(_MAGIC, _MAGIC.lower())
+
+
 def _other_version(module: Elf) -> None:
-    section = module.find("__versions")
-    _require(section is not None, "__versions")
+    section = module.find(_VERSIONS)
+    _require(section is not None, _VERSIONS)
     assert section is not None
     content = bytearray(section.content)
     for at in range(0, len(content), _VERSION.size):

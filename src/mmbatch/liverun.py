@@ -13,7 +13,8 @@ from pathlib import Path
 
 from mmbatch.btf import Btf
 from mmbatch.errors import ExitCode, MmbatchError
-from mmbatch.livefit import require_types, symbols
+from mmbatch.livefit import of_series, require_types, symbols
+from mmbatch.livekernel import series_of
 from mmbatch.livemanifest import LiveManifest, Terms
 from mmbatch.process import run
 
@@ -120,6 +121,7 @@ def require_loadable(
             ExitCode.NOT_APPLICABLE,
         )
     _require_trust(tried, module, kernel)
+    live = of_series(live, series_of(release), release)
     for function in live.replaces:
         others = [name for name in kernel.patchers(function.name) if name != live.module]
         if others:

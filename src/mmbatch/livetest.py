@@ -10,6 +10,7 @@ from mmbatch import (
     checkout,
     guest,
     livebuild,
+    livecompiler,
     livefit,
     liveguest,
     livekernel,
@@ -19,6 +20,7 @@ from mmbatch import (
 from mmbatch.cache import Cache
 from mmbatch.console import Console
 from mmbatch.livebuild import Module
+from mmbatch.livecompiler import Compiler
 from mmbatch.liveguest import Cargo, Plan, Stock
 from mmbatch.livekernel import Headers
 from mmbatch.livemanifest import LiveManifest
@@ -37,14 +39,20 @@ Say = Callable[[str], None]
 def build(cache: Cache, lives: list[LiveManifest], release: str, say: Say) -> list[Module]:
     """Return the modules of some speed-ups for one kernel."""
     for live in lives:
-        livefit.require_series(live, livekernel.series_of(release), release)
+        livefit.of_series(live, livekernel.series_of(release), release)
     headers = livekernel.find(cache, release, say)
+
+    def compilers(chosen: Headers) -> Compiler:
+        return livecompiler.find(cache, chosen, say)
+
     modules = []
     for live in lives:
         name = f"{live.module}-{headers.release}"
         with cache.lock(name, f"builds {live.module}", say):
             place, log = cache.live / name, cache.logs / f"{name}.log"
-            modules.append(livebuild.build(live, checkout.LIVE, headers, place, log, say))
+            modules.append(
+                livebuild.build(live, checkout.LIVE, headers, compilers, place, log, say)
+            )
     return modules
 
 
@@ -77,8 +85,11 @@ def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> bool:
 
 
 def _cargo(cache: Cache, headers: Headers, modules: list[Module]) -> Cargo:
+    compiler = livecompiler.find(cache, headers, lambda _: None)
     observers = {
-        name: livebuild.plain(cache, guest.ROOM / f"{name}.c", headers, cache.logs / f"{name}.log")
+        name: livebuild.plain(
+            cache, guest.ROOM / f"{name}.c", headers, compiler, cache.logs / f"{name}.log"
+        )
         for name in liveguest.OBSERVERS
     }
     speedups = {module.speedup: module for module in modules}

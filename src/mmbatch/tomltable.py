@@ -106,8 +106,9 @@ class Table:
         return {name: self.text(name) for name in self._content}
 
     def lists(self) -> Mapping[str, tuple[str, ...]]:
-        """Return this table, all of whose values are lists of strings."""
-        return {name: tuple(self._items(name, str)) for name in self._content}
+        """Return what else is in this table, all of whose values are lists of strings."""
+        rest = [name for name in self._content if name not in self._asked]
+        return {name: tuple(self._items(name, str)) for name in rest}
 
     def interval(self) -> Interval:
         """Return the value of "kernels", all of them where it is not there."""

@@ -202,6 +202,11 @@ int live_vmap_range(unsigned long addr, unsigned long end, phys_addr_t phys_addr
 
 	might_sleep();
 
+	/* What is no whole number of pages is reported by the kernel's own. */
+	if (!PAGE_ALIGNED(end - addr))
+		return live_original_vmap_range_noflush(addr, end, phys_addr, prot,
+							max_page_shift);
+
 	for (; vmap_steps() && addr < end; phys_addr += next - addr, addr = next) {
 		next = pmd_addr_end(addr, end);
 		if (max_page_shift >= PMD_SHIFT && next - addr == PMD_SIZE &&

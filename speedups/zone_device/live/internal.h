@@ -10,10 +10,10 @@
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
-#include <linux/page-flags.h>
-#include <linux/poison.h>
 #include <linux/string.h>
 #include <asm/movnti.h>
+
+#include "zone_device_live_compat.h"
 
 /* ZONE_DEVICE needs SPARSEMEM_VMEMMAP, which keeps sections out of the flags. */
 #ifdef SECTION_IN_PAGE_FLAGS
@@ -35,12 +35,6 @@ static __always_inline void zone_device_flushcache(void *dst, const void *src,
 }
 
 #define memcpy_flushcache	zone_device_flushcache
-
-static inline void prep_compound_tail(struct page *head, int i)
-{
-	set_compound_head(&head[i], head);
-	head[i].mapping = TAIL_MAPPING;
-}
 
 /* The kernel's own, whether or not it is replaced, and what replaces it. */
 extern typeof(memmap_init_zone_device) live_original_memmap_init_zone_device;

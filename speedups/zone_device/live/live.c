@@ -7,12 +7,13 @@
  *
  * - Seeds: the running kernel writes the first descriptor of each kind itself,
  *   so that reference counts and flags are those of this very release.
- * - What it stores in the first tail of a compound isn't known here, and not
+ * - What it stores in the first tails of a compound isn't known here, and not
  *   assumed: it is what the kernel's own compound has there and a plain tail
  *   has not.
  * - Proof: before the first use for a type of memory and an order of compounds,
- *   the beginning of the range is written by the kernel, then by the speed-up,
- *   and compared. Where they differ, that kind is left to the kernel for good.
+ *   the beginning of the range, two compounds of it where there are any, is
+ *   written by the kernel, then by the speed-up, and compared. Where they
+ *   differ, that kind is left to the kernel for good.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -25,8 +26,9 @@
 
 LIVE_ORIGINAL(memmap_init_zone_device);
 
-/* How many descriptors of a range are compared. */
+/* How many descriptors of a range are compared, and in how many places. */
 #define ZONE_DEVICE_PROOF	16UL
+#define ZONE_DEVICE_PROOFS	2
 
 #define ZONE_DEVICE_TYPES	8
 #define ZONE_DEVICE_ORDERS	32
@@ -40,33 +42,76 @@ enum zone_device_verdict {
 
 static DEFINE_MUTEX(zone_device_proof_lock);
 static u8 zone_device_verdicts[ZONE_DEVICE_TYPES][ZONE_DEVICE_ORDERS];
-static struct page zone_device_proof[ZONE_DEVICE_PROOF];
+static struct page zone_device_proof[ZONE_DEVICE_PROOFS][ZONE_DEVICE_PROOF];
 
-/* By order: the bits in which the first tail differs from a plain one. */
-static u64 zone_device_meta[ZONE_DEVICE_ORDERS][ZONE_DEVICE_WORDS];
+/* Words of the tails that hold state of their folio. */
+#define ZONE_DEVICE_META	(ZONE_DEVICE_META_TAILS * ZONE_DEVICE_WORDS)
 
 /**
- * prep_compound_head - make the first tail hold the state of its folio
- * @head: its first tail is written as a plain one
+ * struct zone_device_state - what the kernel stores in those tails
+ * @words: the bits in which a word differs from that of a plain tail; where it
+ *	   points into its own compound, how far behind the head
+ * @moving: words that do so, and the last bit once anything is known
+ */
+struct zone_device_state {
+	u64 words[ZONE_DEVICE_META];
+	u64 moving;
+};
+
+#define ZONE_DEVICE_KNOWN	BIT_ULL(63)
+
+static struct zone_device_state zone_device_states[ZONE_DEVICE_ORDERS];
+
+/**
+ * prep_compound_head - make the first tails hold the state of their folio
+ * @head: its first tails are written as plain ones
  * @order: one for which zone_device_live_prove() has seen the kernel's own
  */
 void prep_compound_head(struct page *head, unsigned int order)
 {
-	u64 *tail = (u64 *)(head + 1);
+	const struct zone_device_state *state = &zone_device_states[order];
+	u64 *tails = (u64 *)(head + 1);
 	unsigned int i;
 
-	for (i = 0; i < ZONE_DEVICE_WORDS; i++)
-		tail[i] ^= zone_device_meta[order][i];
+	for (i = 0; i < ZONE_DEVICE_META; i++) {
+		if (state->moving & BIT_ULL(i))
+			tails[i] = (unsigned long)head + state->words[i];
+		else
+			tails[i] ^= state->words[i];
+	}
 }
 
-static void zone_device_learn(const struct page *head, unsigned int order)
+/*
+ * From two compounds of the kernel's own: one alone doesn't tell what moves.
+ * Returns whether memory of all types has the same state, since others may be
+ * written by it right now.
+ */
+static bool zone_device_learn(const struct page *head, const struct page *other,
+			      unsigned int order)
 {
-	const u64 *first = (const u64 *)(head + 1);
-	const u64 *plain = (const u64 *)(head + 2);
+	struct zone_device_state *known = &zone_device_states[order];
+	struct zone_device_state state = { .moving = ZONE_DEVICE_KNOWN };
+	const u64 *tails = (const u64 *)(head + 1);
+	const u64 *others = (const u64 *)(other + 1);
+	u64 distance = (unsigned long)other - (unsigned long)head;
 	unsigned int i;
 
-	for (i = 0; i < ZONE_DEVICE_WORDS; i++)
-		zone_device_meta[order][i] = first[i] ^ plain[i];
+	BUILD_BUG_ON(ZONE_DEVICE_META > 63);
+
+	for (i = 0; i < ZONE_DEVICE_META; i++) {
+		unsigned int plain = ZONE_DEVICE_META + i % ZONE_DEVICE_WORDS;
+
+		state.words[i] = tails[i] ^ tails[plain];
+		if (state.words[i] != (others[i] ^ others[plain]) &&
+		    others[i] - tails[i] == distance) {
+			state.words[i] = tails[i] - (unsigned long)head;
+			state.moving |= BIT_ULL(i);
+		}
+	}
+	if (!known->moving)
+		*known = state;
+
+	return !memcmp(known, &state, sizeof(state));
 }
 
 /**
@@ -87,7 +132,7 @@ void __init_zone_device_page(struct page *page, unsigned long pfn,
 	single.vmemmap_shift = 0;
 	live_original_memmap_init_zone_device(&NODE_DATA(nid)->node_zones[zone_idx],
 					      pfn, 1, &single);
-	page->pgmap = pgmap;
+	zone_device_live_set_pgmap(page, pgmap);
 }
 
 /**
@@ -122,27 +167,32 @@ static bool zone_device_touches_early(unsigned long pfn, unsigned long end_pfn)
 static u8 zone_device_compare(struct zone *zone, unsigned long pfn,
 			      unsigned long nr, struct dev_pagemap *pgmap)
 {
-	unsigned long bytes = min(nr, ZONE_DEVICE_PROOF) * sizeof(struct page);
 	unsigned int order = pgmap->vmemmap_shift;
 	struct page *head = pfn_to_page(pfn);
+	struct page *other = pfn_to_page(pfn + nr / ZONE_DEVICE_PROOFS);
+	unsigned long each = min(nr / ZONE_DEVICE_PROOFS, ZONE_DEVICE_PROOF);
+	unsigned long bytes = each * sizeof(struct page);
 	struct dev_pagemap apart = *pgmap;
 
 	/* An altmap would move the beginning. */
 	apart.flags &= ~PGMAP_ALTMAP_VALID;
 
 	live_original_memmap_init_zone_device(zone, pfn, nr, &apart);
-	memcpy(zone_device_proof, head, bytes);
-	if (order)
-		zone_device_learn(head, order);
+	memcpy(zone_device_proof[0], head, bytes);
+	memcpy(zone_device_proof[1], other, bytes);
+	if (order && !zone_device_learn(head, other, order))
+		goto differs;
 
 	/* Not done while another method than the kernel's is not wanted. */
 	if (zone_device_memmap_init(pfn, pfn + nr, zone_idx(zone),
 				    zone_to_nid(zone), &apart) != pfn + nr)
 		return ZONE_DEVICE_UNKNOWN;
 
-	if (!memcmp(zone_device_proof, head, bytes))
+	if (!memcmp(zone_device_proof[0], head, bytes) &&
+	    !memcmp(zone_device_proof[1], other, bytes))
 		return ZONE_DEVICE_EQUAL;
 
+differs:
 	pr_err("memory of type %d with compounds of order %u is left to the kernel, whose descriptors differ\n",
 	       pgmap->type, order);
 	return ZONE_DEVICE_DIFFERS;
@@ -159,11 +209,14 @@ static bool zone_device_live_prove(struct zone *zone, unsigned long pfn,
 				   struct dev_pagemap *pgmap)
 {
 	unsigned int order = pgmap->vmemmap_shift;
-	unsigned long nr = order ? 1UL << order : min(end_pfn - pfn, ZONE_DEVICE_PROOF);
+	unsigned long nr = ZONE_DEVICE_PROOFS * (order ? 1UL << order : ZONE_DEVICE_PROOF);
 	u8 *verdict;
 	bool equal;
 
-	/* A compound of two has no plain tail to learn from. */
+	/*
+	 * A compound of two has no plain tail to learn from, and one compound
+	 * nothing to be compared with.
+	 */
 	if (pgmap->type >= ZONE_DEVICE_TYPES || order >= ZONE_DEVICE_ORDERS ||
 	    order == 1 || end_pfn - pfn < nr)
 		return false;
@@ -210,6 +263,7 @@ void live_memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
 		return;
 	}
 
+	zone_device_live_mark(pfn, end_pfn);
 	pr_debug("memmap_init_zone_device initialised %lu pages in %ums\n",
 		 end_pfn - pfn, jiffies_to_msecs(jiffies - started));
 	live_stay();

@@ -38,7 +38,7 @@ def command() -> None:
 
 def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
     @click.option("--kernel-release", "release", metavar="R", help="As uname -r tells it.")
-    @click.option("--kernel", "series", metavar="SERIES", help="Debian's newest of it: 6.12.")
+    @click.option("--kernel", "series", metavar="SERIES", help="Debian's newest of it.")
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> int:
         return function(*args, **kwargs)

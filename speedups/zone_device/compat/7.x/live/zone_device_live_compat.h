@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _ZONE_DEVICE_LIVE_COMPAT_H
+#define _ZONE_DEVICE_LIVE_COMPAT_H
+
+#include <linux/align.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/page-flags.h>
+#include <linux/page-isolation.h>
+#include <linux/poison.h>
+#include <linux/sched.h>
+
+static inline void prep_compound_tail(struct page *tail,
+				      const struct page *head,
+				      unsigned int order)
+{
+	set_compound_head(tail, head, order);
+	tail->mapping = TAIL_MAPPING;
+}
+
+/* @page is no tail yet: the word that would say so is the one that is set. */
+static inline void zone_device_live_set_pgmap(struct page *page,
+					      struct dev_pagemap *pgmap)
+{
+	((struct folio *)page)->pgmap = pgmap;
+}
+
+/*
+ * What memmap_init_zone_device() does behind its loop, for all of the range,
+ * those pages included whose descriptors are shared.
+ */
+static inline void zone_device_live_mark(unsigned long pfn,
+					 unsigned long end_pfn)
+{
+	unsigned long at = ALIGN(pfn, pageblock_nr_pages);
+
+	for (; at < end_pfn; at += pageblock_nr_pages) {
+		init_pageblock_migratetype(pfn_to_page(at), MIGRATE_MOVABLE,
+					   false);
+		if (IS_ALIGNED(at, PAGES_PER_SECTION))
+			cond_resched();
+	}
+}
+
+#endif /* _ZONE_DEVICE_LIVE_COMPAT_H */
