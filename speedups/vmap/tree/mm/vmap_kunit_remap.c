@@ -83,7 +83,7 @@ void vmap_kunit_remap(struct kunit *test)
 	addr = vmap(room->pages, VMAP_COMPOUND, VM_MAP | VM_USERMAP, PAGE_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, addr);
 	if (vmap_kunit_shift(test->param_value, PAGE_KERNEL) == PMD_SHIFT &&
-	    PMD_SIZE == VMAP_COMPOUND * PAGE_SIZE && !vmap_kunit_beside_readers)
+	    VMAP_COMPOUND * PAGE_SIZE == PMD_SIZE && !vmap_kunit_beside_readers)
 		KUNIT_EXPECT_EQ(test, vmap_kunit_leaf((unsigned long)addr).kind, VMAP_BLOCK);
 	vmap_remap_all(test, addr);
 	vunmap(addr);
