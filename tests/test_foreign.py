@@ -88,6 +88,22 @@ def test_a_program_is_wrapped_in_its_place(root: Path) -> None:
     assert foreign.strangers(root / "usr/bin") == []
 
 
+def test_a_program_that_could_not_be_wrapped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = wanting(root / "usr/bin/prog", root / "usr/bin/wants")
+
+    def full(*_: object) -> None:
+        raise MmbatchError("write it", "no room", "make some")
+
+    with monkeypatch.context() as patched, pytest.raises(MmbatchError, match="no room"):
+        patched.setattr(foreign, "atomic_write", full)
+        foreign.adopt(root, [program])
+    assert foreign.strangers(root / "usr/bin") == [program]
+
+    foreign.adopt(root, [program])
+    assert program.read_text().startswith("#!/bin/sh\n")
+    assert program.stat().st_mode & 0o777 == 0o755
+
+
 @pytest.fixture
 def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
     made = FakeArchive(tmp_path / "archive", gpg_home)
@@ -97,6 +113,8 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     made.add("trixie", "libit1", "1-1", {}, "libc6 (>= 2.38)", "libgone2")
     made.add("forky", "libit1", "2-1", {}, "libc6 (>= 2.43)")
     made.add("trixie-backports", "it", "3-1~bpo", {}, "libit1 (>= 1), libit-dev | pahole")
+    made.add("experimental", "next", "4-1", {}, "libc6")
+    made.add("sid", "libc6", "2.44-1", {})
     listed = tmp_path / "debian.sources"
     listed.write_text(made.sources)
     monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
@@ -116,7 +134,8 @@ def test_all_that_a_program_needs_is_of_one_release(archive: FakeArchive, tmp_pa
         "libc6": "2.41-12",
     }
     assert apt.in_suite("libc6", "forky") == "2.43-7"
-    assert apt.in_suite("libc6", "sid") is None
+    assert apt.in_suite("libit1", "sid") is None
+    assert foreign.closure(apt, "next", "4-1", "experimental") == {"next": "4-1", "libc6": "2.44-1"}
     assert apt.in_suite("libc6", "potato") is None
 
 

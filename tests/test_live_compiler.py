@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import subprocess
 from pathlib import Path
@@ -45,19 +46,31 @@ def test_what_a_kernel_says_of_its_compiler(text: str, wanted: Wanted | None) ->
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [(f"{foreign.TUPLE}-gcc-99", ()), ("gcc-99", ("CC=gcc-99",))]
+    ("name", "named", "told"),
+    [
+        (f"{foreign.TUPLE}-gcc-99", True, ()),
+        (f"{foreign.TUPLE}-gcc-99", False, (f"CC={foreign.TUPLE}-gcc-99",)),
+        ("gcc-99", True, ("CC=gcc-99",)),
+    ],
 )
 def test_one_that_is_installed_is_used_as_it_is(
-    name: str, told: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str,
+    named: bool,
+    told: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    theirs = dataclasses.replace(headers(), path=tmp_path)
+    if named:
+        (tmp_path / ".kernelvariables").write_text("CC = gcc-99\n")
     program = tmp_path / name
     program.write_text("#!/bin/sh\necho this is it\n")
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
-    found = livecompiler.find(Cache(tmp_path / "cache"), headers(), print)
+    found = livecompiler.find(Cache(tmp_path / "cache"), theirs, print)
 
-    assert found == livecompiler.installed(headers()) == Compiler(name, told)
+    assert found == livecompiler.installed(theirs) == Compiler(name, told)
     assert found.version() == "this is it\n"
     assert not list((tmp_path / "cache").rglob("compiler*"))
 
@@ -128,8 +141,22 @@ def test_another_version_where_that_one_is_gone(archive: FakeArchive, tmp_path: 
 
     # That of forky, which lacks the rest of it here.
     assert any(one.startswith("fetching gcc-99 99.4.0-1") for one in said)
-    assert "that is neither here nor to be had from Debian: " in caught.value.found
+    assert "that is not here, and fetching it failed: " in caught.value.found
     assert not list((tmp_path / "cache/live").glob("compiler*"))
+
+
+@needs_archive
+def test_a_disk_that_is_full(
+    archive: FakeArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert archive.root.is_dir()
+    monkeypatch.setattr("mmbatch.livecompiler._BYTES", 10**18)
+
+    with pytest.raises(MmbatchError) as caught:
+        livecompiler.find(Cache(tmp_path / "cache"), headers(), lambda _: None)
+
+    assert caught.value.tried == "unpack gcc-99"
+    assert "XDG_CACHE_HOME" in caught.value.todo
 
 
 @needs_archive
@@ -141,7 +168,7 @@ def test_one_that_nobody_has(archive: FakeArchive, tmp_path: Path) -> None:
         livecompiler.find(Cache(tmp_path / "cache"), headers(text), lambda _: None)
 
     assert caught.value.found == (
-        "it was built with gcc-98, and that is neither here nor to be had from Debian: "
+        "it was built with gcc-98, and that is not here, and fetching it failed: "
         "no suite there carries it"
     )
     assert caught.value.todo == "install it: apt-get install gcc-98"

@@ -77,12 +77,13 @@ def _size(count: int) -> str:
     return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.0f} MB"
 
 
-def atomic_write(path: Path, content: bytes | str) -> None:
+def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
     """Write a whole file or nothing: readers see the old content or the new.
 
     Args:
         path: the file; its folder is made when missing.
         content: what goes in; text is written as UTF-8.
+        mode: its permissions.
 
     Raises:
         MmbatchError: no room or no permission.
@@ -97,7 +98,7 @@ def atomic_write(path: Path, content: bytes | str) -> None:
         handle, temporary = tempfile.mkstemp(prefix=temporary_prefix(path.name), dir=path.parent)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-            os.fchmod(file.fileno(), 0o644)
+            os.fchmod(file.fileno(), mode)
         Path(temporary).replace(path)
         temporary = None
     except OSError as error:

@@ -24,6 +24,7 @@ TUPLE = "x86_64-linux-gnu"
 Say = Callable[[str], None]
 
 _BACKPORTS = "-backports"
+_BASES = {"experimental": "sid"}  # a suite that holds a part of a release, and that release
 _LIBRARIES = tuple(f"{top}lib/{TUPLE}" for top in ("usr/", ""))
 _LOADER = "ld-linux-x86-64.so.2"
 # What a program needs to run: parts of it, and libraries that are no plug-ins nor for linking.
@@ -53,7 +54,7 @@ def closure(apt: Apt, package: str, version: str, suite: str) -> dict[str, str]:
         version: as `madison` tells it.
         suite: in which it is, likewise.
     """
-    suites = dict.fromkeys((suite, suite.removesuffix(_BACKPORTS)))
+    suites = dict.fromkeys((suite, _BASES.get(suite, suite.removesuffix(_BACKPORTS))))
     versions = {package: version}
     waiting = [package]
     while waiting:
@@ -96,8 +97,7 @@ def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> 
         program=shlex.quote(program),
         first="".join(f"{one} " for one in first),
     )
-    atomic_write(wrapper, text)
-    wrapper.chmod(0o755)
+    atomic_write(wrapper, text, 0o755)
 
 
 def adopt(root: Path, programs: Sequence[Path]) -> None:
@@ -109,7 +109,8 @@ def adopt(root: Path, programs: Sequence[Path]) -> None:
     """
     for path in programs:
         hidden = path.with_name(f".{path.name}")
-        path.rename(hidden)
+        hidden.unlink(missing_ok=True)  # of a run that was ended here
+        hidden.hardlink_to(path)
         wrap(root, str(hidden.relative_to(root)), path)
 
 

@@ -20,6 +20,9 @@ from mmbatch.livekernel import Headers, Say
 from mmbatch.process import run
 
 _BYTES = 300_000_000
+_INSTALL = "install it"
+_NAMES_IT = ".kernelvariables"
+"""Where Debian's headers tell make of the compiler."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,7 @@ def installed(headers: Headers) -> Compiler:
         MmbatchError: it is not.
     """
     want = wanted(headers)
-    found = _look(want)
+    found = _look(headers, want)
     if found is None:
         assert want is not None
         raise _lacking(headers, want, "that is not here")
@@ -96,28 +99,31 @@ def find(cache: Cache, headers: Headers, say: Say) -> Compiler:
         MmbatchError: it can't be had.
     """
     want = wanted(headers)
-    found = _look(want)
+    found = _look(headers, want)
     if found is not None:
         return found
     assert want is not None
     place = cache.live / f"compiler-{want.package}-{want.version or 'newest'}"
     with cache.lock(place.name, f"fetches {want.package}", say):
         if not place.exists():
+            require_space(cache.live, _BYTES, f"unpack {want.package}")
             try:
                 _fetch(cache, want, place, say)
             except MmbatchError as error:
-                found_there = f"that is neither here nor to be had from Debian: {error.found}"
-                raise _lacking(headers, want, found_there) from error
+                found_there = f"that is not here, and fetching it failed: {error.found}"
+                other = "" if error.todo == _INSTALL else f"; or {error.todo}"
+                raise _lacking(headers, want, found_there, other) from error
     program = str(place / "bin" / want.package)
     return Compiler(program, (f"CC={program}",))
 
 
-def _look(want: Wanted | None) -> Compiler | None:
+def _look(headers: Headers, want: Wanted | None) -> Compiler | None:
     """Return what is installed of what is wanted, None where it is not."""
     if want is None:
         return Compiler("gcc")
     if shutil.which(want.program):
-        return Compiler(want.program)
+        named = (headers.path / _NAMES_IT).exists()
+        return Compiler(want.program, () if named else (f"CC={want.program}",))
     if shutil.which(want.package):
         return Compiler(want.package, (f"CC={want.package}",))
     return None
@@ -127,10 +133,9 @@ def _fetch(cache: Cache, want: Wanted, place: Path, say: Say) -> None:
     apt = Apt(cache, say)
     found = apt.madison(want.package)
     if not found:
-        raise MmbatchError(f"fetch {want.package}", "no suite there carries it", "install it")
+        raise MmbatchError(f"fetch {want.package}", "no suite there carries it", _INSTALL)
     versions = dict(reversed(found))
     version = want.version if want.version in versions else found[0][0]
-    require_space(cache.live, _BYTES, f"unpack {want.package}")
     say(f"fetching {want.package} {version}, which is not installed, and what it needs")
     with atomic_dir(place) as root:
         needed = foreign.closure(apt, want.package, version, versions[version])
@@ -164,12 +169,12 @@ def _one(root: Path, want: Wanted, names: list[str]) -> str:
     for name in names:
         if (root / name).is_file():
             return name
-    raise MmbatchError(f"unpack {want.package}", f"it has no {names[0]}", "install it")
+    raise MmbatchError(f"unpack {want.package}", f"it has no {names[0]}", _INSTALL)
 
 
-def _lacking(headers: Headers, want: Wanted, found: str) -> MmbatchError:
+def _lacking(headers: Headers, want: Wanted, found: str, other: str = "") -> MmbatchError:
     return MmbatchError(
         f"make a module for Linux {headers.release}",
         f"it was built with {want.package}, and {found}",
-        f"install it: apt-get install {want.package}",
+        f"install it: apt-get install {want.package}{other}",
     )

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -15,6 +16,7 @@ from mmbatch.livebuild import Module
 _PLACE = struct.Struct("<QQII")
 _VERSION = struct.Struct("<Q56s")
 _VERSIONS = "__versions"
+_NUMBERED = re.compile(rb"vermagic=[^\0]*\bmodversions\b")
 _MAGIC = b" SMP preempt"
 
 
@@ -42,7 +44,7 @@ def variants(speedup: str, path: Path) -> dict[str, tuple[bytes, str]]:
     made = {}
     for name, (change, words) in _changes()[speedup].items():
         content = elf.read(path)
-        if change is _other_version and content.find(_VERSIONS) is None:
+        if change is _other_version and not _NUMBERED.search(path.read_bytes()):
             continue  # a kernel that does not number its interfaces
         change(content)
         made[name] = (content.pack(), words)

@@ -175,20 +175,21 @@ def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel
     Raises:
         MmbatchError: the module has no such parameter, or does not take the value.
     """
-    for one in parameters:
-        name, _, value = one.partition("=")
-        tried = f"set {name} of {live.module}"
-        path = kernel.sys / "module" / live.module / "parameters" / name
-        if not path.exists():
+    folder = kernel.sys / "module" / live.module / "parameters"
+    pairs = [(one.partition("=")[0], one.partition("=")[2]) for one in parameters]
+    for name, _ in pairs:
+        if not (folder / name).exists():
             raise MmbatchError(
-                tried,
+                f"set {name} of {live.module}",
                 "the module that is loaded has no such parameter",
                 "see the README of the speed-up for those that it has",
                 ExitCode.USAGE,
             )
+    for name, value in pairs:
+        tried = f"set {name} of {live.module}"
         _require_root(tried)
         try:
-            path.write_text(value)
+            (folder / name).write_text(value)
         except OSError as error:
             raise MmbatchError(
                 tried,

@@ -162,7 +162,8 @@ void vmap_kunit_no_memory(struct kunit *test)
 			vmap_kunit_bytes(test, &want);
 	}
 	vmap_countdown = 0;
-	KUNIT_EXPECT_GT(test, failed, 0);
+	/* Larger pages have most of their tables from whoever mapped before. */
+	KUNIT_EXPECT_GE(test, failed, PAGE_SIZE == SZ_4K ? FAILURES : 1);
 	while (nr--)
 		vunmap(mapped[nr]);
 }
@@ -191,8 +192,9 @@ void vmap_kunit_no_table(struct kunit *test)
 		fresh += PUD_SIZE;
 		area = vmap_area_within(PAGES * PAGE_SIZE, PUD_SIZE, VM_MAP, fresh,
 					fresh + PUD_SIZE);
-		if (!area)
-			kunit_skip(test, "no place is left where nothing was mapped before");
+		if (!area && PAGE_SIZE != SZ_4K)
+			kunit_skip(test, "the entries of the highest table are few and large");
+		KUNIT_ASSERT_NOT_NULL(test, area);
 		want.addr = (unsigned long)area->addr;
 		end = want.addr + PAGES * PAGE_SIZE;
 		vmap_countdown = nth;
