@@ -5,6 +5,16 @@
 #include "internal.h"
 #include "pgalloc-track.h"
 
+static void vunmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end)
+{
+	unsigned long size = end - addr;
+	pte_t *pte = toy_first(pmd);
+	pte_t ptent;
+
+	ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
+	toy_look(ptent);
+}
+
 static int vmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 			  phys_addr_t phys_addr, pgprot_t prot,
 			  unsigned int shift, pgtbl_mod_mask *mask)
