@@ -119,8 +119,15 @@ static void vmap_probe_remove(void *unused)
 	vmap_probe.flags = 0;
 }
 
+/*
+ * Not beside readers, who allocate all the time: a CPU that called the function
+ * while the probe was placed or removed has been seen to go on at address 0.
+ */
 static void vmap_probe_place(struct kunit *test)
 {
+	if (vmap_kunit_beside_readers)
+		kunit_skip(test, "others are in the function that would be probed");
+
 	vmap_countdown = 0;
 	vmap_victim = current;
 	KUNIT_ASSERT_EQ(test, register_kprobe(&vmap_probe), 0);
