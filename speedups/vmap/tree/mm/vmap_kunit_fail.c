@@ -256,7 +256,11 @@ static unsigned int vmap_exhaust(struct vm_struct **areas, unsigned int nr, unsi
 	return nr;
 }
 
-/* What is left is large enough, and aligned for no PMD leaf. */
+/*
+ * What is left is large enough, and aligned for no PMD leaf. Where others give
+ * space back meanwhile, it is taken too and vmap() asked again. Not beside readers:
+ * their large buffers come and go, and would find no space.
+ */
 void vmap_kunit_no_space(struct kunit *test)
 {
 	struct vmap_room *room = test->priv;
@@ -268,11 +272,13 @@ void vmap_kunit_no_space(struct kunit *test)
 	};
 	struct vm_struct *hole, *plugs[2], **areas;
 	unsigned long start, end;
-	unsigned int nr, i;
-	void *addr;
+	unsigned int nr, i, tries = 5;
+	void *addr = NULL;
 
 	if (IS_ENABLED(CONFIG_KASAN_VMALLOC))
 		kunit_skip(test, "all of the address space would need shadow memory");
+	if (vmap_kunit_beside_readers)
+		kunit_skip(test, "others need address space, and give it back");
 	if (want.nr * PAGE_SIZE != PMD_SIZE)
 		kunit_skip(test, "the test's memory is smaller than a PMD leaf");
 	areas = kunit_kcalloc(test, MOST_AREAS, sizeof(*areas), GFP_KERNEL);
@@ -292,9 +298,11 @@ void vmap_kunit_no_space(struct kunit *test)
 				    start, start + PAGE_SIZE);
 	plugs[1] = vmap_area_within(PAGE_SIZE, PAGE_SIZE, VM_MAP | VM_NO_GUARD,
 				    end - PAGE_SIZE, end);
-	/* What was freed lately may have come back. */
-	nr = vmap_exhaust(areas, nr, PMD_SIZE);
-	addr = vmap(room->pages, want.nr, VM_MAP, PAGE_KERNEL);
+	do {
+		nr = vmap_exhaust(areas, nr, PMD_SIZE);
+		vunmap(addr);
+		addr = vmap(room->pages, want.nr, VM_MAP, PAGE_KERNEL);
+	} while (IS_ALIGNED((unsigned long)addr, PMD_SIZE) && addr && --tries);
 
 	/* Others want address space too. */
 	while (nr--)
