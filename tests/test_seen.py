@@ -43,7 +43,7 @@ def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"schema": 2}, {"stages": 1}, {"more": 1}, {"booted": [{"speedup": "toys"}]}]
+    "change", [{"schema": 1}, {"stages": 1}, {"more": 1}, {"booted": [{"speedup": "toys"}]}]
 )
 def test_a_wrong_file_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
     path = tmp_path / "ci.json"

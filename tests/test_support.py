@@ -66,6 +66,10 @@ def test_what_a_run_saw_stands_beside_what_it_did_not_try(tmp_path: Path) -> Non
         seen.Boot("toy", "7.3.4", "x86_64", "kasan", False, ("toy",), 7, 1),
         seen.Boot("toy", "7.3.4", "arm64", "plain", True, (), 0, 0),
     ]
+    log.lives = [
+        seen.Live("6.12.95-amd64", ("toy", "other"), True, 31, 3),
+        seen.Live("7.3.4-amd64", ("toy",), False, 30, 3),
+    ]
     log.write(tmp_path / "ci.json")
     page = support.page(tmp_path, tmp_path / "ci.json")
     assert [line for line in page.splitlines() if line.startswith("| toy | ")][1:] == [
@@ -78,6 +82,15 @@ def test_what_a_run_saw_stands_beside_what_it_did_not_try(tmp_path: Path) -> Non
         "| toy | 7.3.4 | arm64 | not tried | plain: no suite |",
     ]
     assert "Of its stages these failed: guests." in page
+    assert "- toy, other into 6.12.95-amd64: 31 checks passed, loaded and unloaded 3 " in page
+    assert "- toy into 7.3.4-amd64: **failed**\n" in page
+
+
+def test_a_run_without_livepatches_says_so(tmp_path: Path) -> None:
+    make_room(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
+    seen.Log().write(tmp_path / "ci.json")
+    page = support.page(tmp_path, tmp_path / "ci.json")
+    assert "while it ran ([live.md](live.md)):\n\n- not tried\n" in page
 
 
 def test_without_a_kept_run_the_page_says_so(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from mmbatch import (
     livekernel,
     livemanifest,
     livesign,
+    seen,
 )
 from mmbatch.cache import Cache
 from mmbatch.console import Console
@@ -62,7 +63,9 @@ def lives(names: tuple[str, ...]) -> list[LiveManifest]:
     return [livemanifest.load(rooms, name) for name in names or livemanifest.known(rooms)]
 
 
-def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> bool:
+def run_all(
+    console: Console, cache: Cache, release: str, plan: Plan, log: seen.Log | None = None
+) -> bool:
     """Boot a distribution's kernel three times, and tell whether all was good.
 
     Args:
@@ -70,18 +73,25 @@ def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> bool:
         cache: for packages, builds and consoles.
         release: which kernel.
         plan: what is asked.
+        log: told what the kernel showed.
     """
     modules = build(cache, lives(()), release, console.say)
     stock = Stock(release, livekernel.fetch_image(cache, release, console.say))
     cargo = _cargo(cache, livekernel.find(cache, release, console.say), modules)
     console.say(f"booting Debian's {release}, to count instructions")
-    good = liveguest.report_count(liveguest.count(cache, stock, cargo, plan), console.result)
+    counted = liveguest.count(cache, stock, cargo, plan)
+    good = liveguest.report_count(counted, console.result)
     console.say(f"booting Debian's {release}, to compare what both leave behind")
-    good = (
-        liveguest.report(liveguest.functional(cache, stock, cargo, plan), console.result) and good
-    )
+    compared = liveguest.functional(cache, stock, cargo, plan)
+    good = liveguest.report(compared, console.result) and good
     console.say(f"booting Debian's {release}, to load and unload {plan.rounds} times")
-    return liveguest.report(liveguest.rounds(cache, stock, cargo, plan), console.result) and good
+    loaded = liveguest.rounds(cache, stock, cargo, plan)
+    good = liveguest.report(loaded, console.result) and good
+    if log is not None:
+        passed = [len(one.heard.verdicts(())[0]) for one in (counted, compared, loaded)]
+        names = tuple(cargo.modules)
+        log.lives.append(seen.Live(release, names, good, sum(passed), plan.rounds))
+    return good
 
 
 def _cargo(cache: Cache, headers: Headers, modules: list[Module]) -> Cargo:

@@ -18,7 +18,7 @@ from mmbatch.guestlog import Heard
 from mmbatch.manifest import Manifest, suites_of
 from mmbatch.schema import SchemaError, load
 
-SCHEMA = 1
+SCHEMA = 2
 KEPT = checkout.ROOT / "docs" / "support-matrix.json"
 """The run that the support matrix shows."""
 
@@ -82,6 +82,25 @@ class Boot:
 
 
 @dataclass(frozen=True)
+class Live:
+    """What a distribution's kernel showed that loaded speed-ups while it ran.
+
+    Attributes:
+        kernel: the release, as the distribution names it.
+        speedups: that it loaded.
+        good: whether nothing at all failed.
+        passed: checks that passed, of all boots.
+        rounds: how often all were loaded and unloaded under load, at most.
+    """
+
+    kernel: str
+    speedups: tuple[str, ...]
+    good: bool
+    passed: int
+    rounds: int
+
+
+@dataclass(frozen=True)
 class Seen:
     """All of it.
 
@@ -92,6 +111,7 @@ class Seen:
         stages: of `mmbatch test`.
         checked: what checks saw.
         booted: what guests saw.
+        lived: what distributions' kernels saw.
     """
 
     schema: int
@@ -100,6 +120,7 @@ class Seen:
     stages: tuple[Stage, ...]
     checked: tuple[Checked, ...]
     booted: tuple[Boot, ...]
+    lived: tuple[Live, ...]
 
 
 @dataclass
@@ -109,6 +130,7 @@ class Log:
     stages: list[Stage] = field(default_factory=list)
     checks: list[Checked] = field(default_factory=list)
     boots: list[Boot] = field(default_factory=list)
+    lives: list[Live] = field(default_factory=list)
 
     def checked(self, speedup: str, release: str, tally: Tally) -> None:
         """Keep how the checks of a speed-up on a kernel ended."""
@@ -142,6 +164,7 @@ class Log:
             tuple(self.stages),
             tuple(self.checks),
             tuple(self.boots),
+            tuple(self.lives),
         )
         atomic_write(path, json.dumps(asdict(seen), indent=1) + "\n")
 

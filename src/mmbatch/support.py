@@ -11,7 +11,7 @@ from mmbatch import seen
 from mmbatch.interval import Interval
 from mmbatch.kernels import SERIES
 from mmbatch.manifest import Manifest, Step, known, load_with_needs
-from mmbatch.seen import Boot, Checked, Seen
+from mmbatch.seen import Boot, Checked, Live, Seen
 
 _HEAD = """\
 <!-- SPDX-License-Identifier: GPL-2.0-only -->
@@ -106,6 +106,8 @@ def _seen(manifests: Sequence[Manifest], run: Seen | None) -> Iterator[str]:
             if series in manifest.kernels:
                 for arch in _ARCHES:
                     yield _seen_row(run, manifest.speedup, series, arch)
+    yield "\nLoaded into a distribution's kernel while it ran ([live.md](live.md)):\n"
+    yield from map(_lived, run.lived) if run.lived else ["- not tried"]
 
 
 def _seen_row(run: Seen, speedup: str, series: str, arch: str) -> str:
@@ -135,6 +137,13 @@ def _booted(one: Boot) -> str:
     if one.skipped:
         word += f", {one.skipped} skipped"
     return f"{one.kind}: {word}" if one.good else f"{one.kind}: **failed**"
+
+
+def _lived(one: Live) -> str:
+    where = f"- {', '.join(one.speedups)} into {one.kernel}: "
+    if not one.good:
+        return where + "**failed**"
+    return where + f"{one.passed} checks passed, loaded and unloaded {one.rounds} times under load"
 
 
 def _step_rows(step: Step, kernels: Interval) -> Iterator[Row]:

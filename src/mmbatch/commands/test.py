@@ -91,7 +91,7 @@ def command(
             stages.append(("equality", lambda: check_verb.run_all(console, cache, log=log)))
             guests = functools.partial(guesttest.run_all, console, cache, install=install, log=log)
             stages.append(("guests", guests))
-            stages.append(("livepatches", lambda: _live(cache, console)))
+            stages.append(("livepatches", lambda: _live(cache, console, log)))
     log.stages = [seen.Stage(name, _passes(name, stage, console)) for name, stage in stages]
     failed = [stage.name for stage in log.stages if not stage.passed]
     skipped = len(_STAGES) - len(stages)
@@ -169,9 +169,9 @@ def _fetch(cache: Cache, console: Console) -> int:
     return ExitCode.GOOD
 
 
-def _live(cache: Cache, console: Console) -> int:
+def _live(cache: Cache, console: Console, log: seen.Log) -> int:
     release = livekernel.newest(cache, livetest.SERIES, console.say)
-    good = livetest.run_all(console, cache, release, livetest.QUICK)
+    good = livetest.run_all(console, cache, release, livetest.QUICK, log)
     return ExitCode.GOOD if good else ExitCode.FAILED
 
 
