@@ -6,9 +6,11 @@ import re
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from mmbatch import checkout, guestlog, seen
+from mmbatch import checkout, guestlog, guesttest, seen
 from mmbatch.check import Tally
+from mmbatch.commands import guest
 from mmbatch.errors import MmbatchError
 from mmbatch.manifest import load_with_needs
 
@@ -42,6 +44,33 @@ def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
     assert re.fullmatch(r"[0-9a-f]{12}(-dirty)?|unknown", run.commit)
 
 
+@pytest.mark.parametrize("code", [0, 1])
+def test_guests_alone_are_kept_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    boot = seen.Boot("toy", "7.2.12", "x86_64", "plain", code == 0, ("toy",), 7, 1)
+
+    def run(_: object, __: object, ___: object, log: seen.Log) -> int:
+        log.boots.append(boot)
+        return code
+
+    monkeypatch.setattr(guest, "_workshop", lambda *_, **__: None)
+    monkeypatch.setattr(guesttest, "run_stages", run)
+    CliRunner().invoke(guest.test, ["--json", str(tmp_path / "guests.json")])
+    kept = seen.read(tmp_path / "guests.json")
+    assert kept.booted == (boot,)
+    assert kept.stages == (seen.Stage("guests", code == 0),)
+
+
+def test_guests_are_not_booted_for_a_file_that_nothing_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest, "_workshop", lambda *_, **__: pytest.fail("something was done"))
+    result = CliRunner().invoke(guest.test, ["--json", str(tmp_path / "nowhere" / "guests.json")])
+    assert isinstance(result.exception, MmbatchError)
+    assert result.exception.todo == "choose another place with --json"
+
+
 @pytest.mark.parametrize(
     "change", [{"schema": 1}, {"stages": 1}, {"more": 1}, {"booted": [{"speedup": "toys"}]}]
 )
@@ -53,10 +82,13 @@ def test_a_wrong_file_is_refused(tmp_path: Path, change: dict[str, object]) -> N
         seen.read(path)
 
 
-def test_the_kept_run_can_be_read_and_has_no_failure() -> None:
-    if not seen.KEPT.exists():
+def test_the_kept_runs_can_be_read_and_have_no_failure() -> None:
+    every, *guests = seen.kept()
+    if not every.exists():
         pytest.skip("no run is kept yet")
-    run = seen.read(seen.KEPT)
-    assert run.checked and run.booted
-    assert all(stage.passed for stage in run.stages)
-    assert not run.commit.endswith("-dirty")
+    runs = [seen.read(path) for path in (every, *guests)]
+    assert runs[0].checked
+    for run in runs:
+        assert run.booted
+        assert all(stage.passed for stage in run.stages)
+        assert not run.commit.endswith("-dirty")

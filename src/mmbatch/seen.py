@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What one run of all tests saw of each speed-up: on which kernel, how often, and how it ended."""
+"""What a run of the tests saw of each speed-up: on which kernel, how often, and how it ended."""
 
 from __future__ import annotations
 
@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from mmbatch import checkout, process
+from mmbatch import checkout, disk, process
 from mmbatch.check import Tally
-from mmbatch.disk import atomic_write
 from mmbatch.errors import MmbatchError
 from mmbatch.guestlog import Heard
 from mmbatch.manifest import Manifest, suites_of
@@ -20,12 +19,14 @@ from mmbatch.schema import SchemaError, load
 
 SCHEMA = 2
 KEPT = checkout.ROOT / "docs" / "support-matrix.json"
-"""The run that the support matrix shows."""
+"""The run of all tests that the support matrix shows."""
+
+_GUESTS = "support-matrix-*.json"  # beside it: of guests with other kernels
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One stage of `mmbatch test`, and whether it passed."""
+    """One stage of `mmbatch test`, or its guests alone, and whether it passed."""
 
     name: str
     passed: bool
@@ -108,7 +109,7 @@ class Seen:
         schema: of the file.
         commit: the project's, short; with "-dirty" when the checkout had more in it.
         date: when it ended, in UTC.
-        stages: of `mmbatch test`.
+        stages: those that ran.
         checked: what checks saw.
         booted: what guests saw.
         lived: what distributions' kernels saw.
@@ -166,7 +167,22 @@ class Log:
             tuple(self.boots),
             tuple(self.lives),
         )
-        atomic_write(path, json.dumps(asdict(seen), indent=1) + "\n")
+        disk.atomic_write(path, json.dumps(asdict(seen), indent=1) + "\n")
+
+
+def kept() -> tuple[Path, ...]:
+    """Return the runs that the support matrix shows, that of all tests first."""
+    return (KEPT, *sorted(KEPT.parent.glob(_GUESTS)))
+
+
+def check_place(path: Path) -> None:
+    """Raise unless a run that takes long can be kept there when it ends.
+
+    Raises:
+        MmbatchError: its folder takes no file.
+    """
+    if not disk.is_special(path):
+        disk.require_place(path.parent, "--json")
 
 
 def read(path: Path) -> Seen:
@@ -180,7 +196,7 @@ def read(path: Path) -> Seen:
         if seen.schema != SCHEMA:
             raise SchemaError(f"schema is {seen.schema}, and {SCHEMA} is known")
     except (OSError, ValueError) as error:
-        todo = "give a file that `mmbatch test --json` wrote"
+        todo = "give a file that --json of `mmbatch test` or `mmbatch guest test` wrote"
         raise MmbatchError(f"read {path}", str(error), todo) from None
     return seen
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The page that tells what suits which kernel, from the manifests, and what a run of all saw."""
+"""The page that tells what suits which kernel, from the manifests, and what runs of tests saw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mmbatch.seen import Boot, Checked, Live, Seen
 
 _HEAD = """\
 <!-- SPDX-License-Identifier: GPL-2.0-only -->
-<!-- Made from speedups/*/splice/splice.toml and docs/support-matrix.json:
+<!-- Made from speedups/*/splice/splice.toml and docs/support-matrix*.json:
      ./mmbatch apply --matrix > docs/support-matrix.md -->
 # Support matrix
 
@@ -54,12 +54,12 @@ def rows(manifest: Manifest) -> Iterator[Row]:
         yield from _step_rows(step, manifest.kernels & step.kernels)
 
 
-def page(rooms: Path, ci: Path) -> str:
+def page(rooms: Path, runs: Sequence[Path]) -> str:
     """Return the whole page, in Markdown.
 
     Args:
         rooms: where the speed-ups are.
-        ci: what a run of all tests saw; it may be missing.
+        runs: what a run of all tests saw, which may be missing, and then runs of guests.
     """
     manifests = load_with_needs(rooms, *known(rooms))
     lines = [_HEAD]
@@ -69,7 +69,7 @@ def page(rooms: Path, ci: Path) -> str:
         marks = ["yes" if series in manifest.kernels else "no" for series in reversed(SERIES)]
         needs = ", ".join(manifest.needs)
         lines.append(_line(manifest.speedup, *marks, _code(str(manifest.kernels)), needs))
-    lines += _seen(manifests, seen.read(ci) if ci.exists() else None)
+    lines += _seen(manifests, [seen.read(run) for run in runs] if runs[0].exists() else [])
     for manifest in manifests:
         lines.append(f"\n## {manifest.speedup}: {manifest.title}\n")
         lines.append(_line("step", "hook", "file", "function", "matches", "kernels"))
@@ -82,46 +82,53 @@ def page(rooms: Path, ci: Path) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _seen(manifests: Sequence[Manifest], run: Seen | None) -> Iterator[str]:
-    """Yield what a run of all tests saw, and what it did not try."""
+def _seen(manifests: Sequence[Manifest], runs: Sequence[Seen]) -> Iterator[str]:
+    """Yield what runs of the tests saw, and what none tried."""
     yield "\n## What was built, checked and booted\n"
-    if run is None:
+    if not runs:
         yield "No run of all tests is kept: `docs/support-matrix.json` is missing."
         return
     yield (
-        f"By `make test` of commit {run.commit}, which ended on {run.date}. *Checked*: base and "
+        f"By `make test` of {_when(runs[0])}. *Checked*: base and "
         "patched objects were built and left the same memory, in how many inputs, and how many "
         "deliberate mistakes were caught ([check.md](check.md)). *Booted*: the KUnit cases of the "
         "speed-up that passed, in each kind of kernel ([guest.md](guest.md)). *Skipped*: mistakes "
         "in code that the release does not have, fuzzing without clang, and cases for which the "
         "guest's CPU lacks the instruction."
     )
-    failed = [stage.name for stage in run.stages if not stage.passed]
+    for run in runs[1:]:
+        releases = ", ".join(sorted({boot.kernel for boot in run.booted}))
+        yield f"Guests of {releases} by `mmbatch guest test` of {_when(run)}."
+    failed = [stage.name for run in runs for stage in run.stages if not stage.passed]
     if failed:
-        yield f"\nOf its stages these failed: {', '.join(failed)}."
+        yield f"\nOf the stages these failed: {', '.join(failed)}."
     yield "\n" + _line("speed-up", "kernel", "arch", "checked", "booted")
     yield _line(*["---"] * 5)
     for manifest in manifests:
         for series in reversed(SERIES):
             if series in manifest.kernels:
                 for arch in _ARCHES:
-                    yield _seen_row(run, manifest.speedup, series, arch)
+                    yield _seen_row(runs, manifest.speedup, series, arch)
     yield "\nLoaded into a distribution's kernel while it ran ([live.md](live.md)):\n"
-    yield from map(_lived, run.lived) if run.lived else ["- not tried"]
+    lived = [one for run in runs for one in run.lived]
+    yield from map(_lived, lived) if lived else ["- not tried"]
 
 
-def _seen_row(run: Seen, speedup: str, series: str, arch: str) -> str:
+def _when(run: Seen) -> str:
+    return f"commit {run.commit}, which ended on {run.date}"
+
+
+def _seen_row(runs: Sequence[Seen], speedup: str, series: str, arch: str) -> str:
     def here(one: Checked | Boot) -> bool:
         release = (one.kernel + ".").startswith(f"{series}.")
         return release and (one.speedup, one.arch) == (speedup, arch)
 
-    checks = [one for one in run.checked if here(one)]
-    boots = [one for one in run.booted if here(one)]
-    releases = [one.kernel for one in checks] + [one.kernel for one in boots]
-    release = releases[0] if releases else series
+    checks = [one for run in runs for one in run.checked if here(one)]
+    boots = [one for run in runs for one in run.booted if here(one)]
+    releases = dict.fromkeys([one.kernel for one in checks] + [one.kernel for one in boots])
     checked = "; ".join(map(_checked, checks)) or "not tried"
     booted = "; ".join(map(_booted, boots)) or "not tried"
-    return _line(speedup, release, arch, checked, booted)
+    return _line(speedup, ", ".join(releases) or series, arch, checked, booted)
 
 
 def _checked(one: Checked) -> str:

@@ -17,7 +17,7 @@ from mmbatch.kernels import check_tree
 
 def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        click.echo(support.page(checkout.SPEEDUPS, seen.KEPT), nl=False)
+        click.echo(support.page(checkout.SPEEDUPS, seen.kept()), nl=False)
         context.exit()
 
 

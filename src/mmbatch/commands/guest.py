@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from mmbatch import doctor, guest, guestbench, guestneeds, guesttest, kernels, params
+from mmbatch import doctor, guest, guestbench, guestneeds, guesttest, kernels, params, seen
 from mmbatch.cache import Cache
 from mmbatch.console import Console, output_options
 from mmbatch.errors import ExitCode
@@ -87,6 +87,12 @@ def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
     show_default=True,
     help="How often each driver binds.",
 )
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write what was seen of each speed-up to this file, for the support matrix.",
+)
 @_kernel_options
 @output_options
 def test(
@@ -97,13 +103,21 @@ def test(
     names: tuple[str, ...],
     size: str,
     rebinds: int,
+    json_file: Path | None,
     **where: Any,
 ) -> int:
     """Boot kernels; run the KUnit suites, use an emulated NVDIMM, move folios."""
     chosen = arches or (("x86_64",) if kinds else ("x86_64", "arm64"))
     stages = guesttest.stages(chosen, kinds, guesttest.size_gib(size), rebinds, names)
+    if json_file is not None:
+        seen.check_place(json_file)
     workshop = _workshop(console, sorted({stage.arch for stage in stages}), **where)
-    return guesttest.run_stages(console, workshop, stages)
+    log = seen.Log()
+    ended = guesttest.run_stages(console, workshop, stages, log)
+    if json_file is not None:
+        log.stages.append(seen.Stage("guests", ended == ExitCode.GOOD))
+        log.write(json_file)
+    return ended
 
 
 @command.command("bench")

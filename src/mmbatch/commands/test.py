@@ -109,8 +109,7 @@ def _check_place(json_file: Path, *, partial: bool) -> None:
     """Raise unless a run that takes an hour can be kept, and has all that is to be kept."""
     if partial:
         raise click.UsageError("--json keeps a run of all tests, and this is of some of them.")
-    if not disk.is_special(json_file):
-        disk.require_place(json_file.parent, "--json")
+    seen.check_place(json_file)
 
 
 def _require_environment() -> None:
