@@ -299,8 +299,8 @@ void vmap_kunit_no_space(struct kunit *test)
 	plugs[1] = vmap_area_within(PAGE_SIZE, PAGE_SIZE, VM_MAP | VM_NO_GUARD,
 				    end - PAGE_SIZE, end);
 	do {
-		nr = vmap_exhaust(areas, nr, PMD_SIZE);
 		vunmap(addr);
+		nr = vmap_exhaust(areas, nr, PMD_SIZE);
 		addr = vmap(room->pages, want.nr, VM_MAP, PAGE_KERNEL);
 	} while (IS_ALIGNED((unsigned long)addr, PMD_SIZE) && addr && --tries);
 
