@@ -170,6 +170,25 @@ static void zone_device_names(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, zone_device_set_method("copy"), 0);
 }
 
+/*
+ * With more virtual than physical bits (arm64, ARM64_VA_BITS_52 and
+ * ARM64_PA_BITS_48), the kernel offers addresses for which there is no section,
+ * and dereferences NULL when they are used: have the last that has one.
+ */
+static struct resource *zone_device_addresses(resource_size_t size)
+{
+	const resource_size_t end = 1ULL << MAX_PHYSMEM_BITS;
+	struct resource *found;
+
+	found = request_free_mem_region(&iomem_resource, size, "zone_device_kunit");
+	if (IS_ERR(found) || found->end < end)
+		return found;
+	release_mem_region(found->start, size);
+	found = request_mem_region(end - size, size, "zone_device_kunit");
+
+	return found ?: ERR_PTR(-EBUSY);
+}
+
 static int zone_device_suite_init(struct kunit_suite *suite)
 {
 	void *map;
@@ -179,9 +198,7 @@ static int zone_device_suite_init(struct kunit_suite *suite)
 	if (!zone_device_want)
 		return -ENOMEM;
 
-	zone_device_resource = request_free_mem_region(&iomem_resource,
-						       SECTIONS * PAGES_PER_SECTION * PAGE_SIZE,
-						       "zone_device_kunit");
+	zone_device_resource = zone_device_addresses(SECTIONS * PAGES_PER_SECTION * PAGE_SIZE);
 	if (IS_ERR(zone_device_resource)) {
 		vfree(zone_device_want);
 		return PTR_ERR(zone_device_resource);
