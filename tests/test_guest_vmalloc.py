@@ -42,6 +42,19 @@ def test_each_test_that_the_kernel_has_is_asked_for(tree: Path) -> None:
         guestvmalloc.chosen(tree)
 
 
+def shop(tree: Path, monkeypatch: pytest.MonkeyPatch, heard: Heard) -> Any:
+    """A workshop whose guests say what was heard."""
+    booted = SimpleNamespace(heard=heard, trouble="", wall_s=1.0)
+    for boot in ("suites", "drivers"):
+        monkeypatch.setattr(guest, boot, lambda *_, **__: booted)
+    return SimpleNamespace(
+        kernel=lambda *_: SimpleNamespace(release="7.3.4"),
+        source=SimpleNamespace(path=tree),
+        suites=["vmap"],
+        cache=Cache(tree / "cache"),
+    )
+
+
 @pytest.mark.parametrize("lacking", [0, 1, 10])
 @pytest.mark.parametrize("name", ["arm64", "arm64-base", "x86_64"])
 def test_one_test_of_many_is_not_enough(
@@ -51,16 +64,33 @@ def test_one_test_of_many_is_not_enough(
     passed = [f"test_vmalloc.{one}" for one in TOLD[lacking:]]
     heard = Heard(passed=passed, suites={"vmap": True}, finished=True)
     heard.cases = [guestlog.Case("vmap.toys", "ok", "")]
-    booted = SimpleNamespace(heard=heard, trouble="", wall_s=1.0)
-    for boot in ("suites", "drivers"):
-        monkeypatch.setattr(guest, boot, lambda *_, **__: booted)
-    shop: Any = SimpleNamespace(
-        kernel=lambda *_: SimpleNamespace(release="7.3.4"),
-        source=SimpleNamespace(path=tree),
-        suites=["vmap"],
-        cache=Cache(tree / "cache"),
+    ended = guesttest.run_stages(Console(-1), shop(tree, monkeypatch, heard), [stage])
+    assert ended == (1 if lacking else 0)
+
+
+@pytest.mark.parametrize(("name", "code"), [("arm64", 0), ("arm64-base", 0), ("x86_64", 1)])
+def test_what_is_only_a_module_is_asked_for_where_it_is_loaded(
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    code: int,
+) -> None:
+    (stage,) = guesttest.stages(("x86_64", "arm64"), (), 13, 30, (name,))
+    kconfig = "config TEST_{}\n\ttristate\n\tdepends on {}\n\n\thelp\n\t  toys\n"
+    (tree / "lib/Kconfig.debug").write_text(
+        kconfig.format("VMALLOC", "m") + kconfig.format("OTHER", "y")
     )
-    assert guesttest.run_stages(Console(-1), shop, [stage]) == (1 if lacking else 0)
+    heard = Heard(suites={"vmap": True}, finished=True)
+    heard.cases = [guestlog.Case("vmap.toys", "ok", "")]
+    assert guesttest.run_stages(Console(0), shop(tree, monkeypatch, heard), [stage]) == code
+    assert ("1 passed, 0 failed, 1 skipped" in capsys.readouterr().out) is (code == 0)
+
+
+@pytest.mark.parametrize("kconfig", ["", "config TEST_VMALLOC\n\tdepends on MMU\n"])
+def test_a_module_of_another_name_says_nothing(tree: Path, kconfig: str) -> None:
+    (tree / "lib/Kconfig.debug").write_text(f"{kconfig}config TEST_OTHER\n\tdepends on m\n")
+    assert not guestvmalloc.only_a_module(tree)
 
 
 def script(folder: Path, summaries: int) -> list[str]:

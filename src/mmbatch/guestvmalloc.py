@@ -19,6 +19,9 @@ _PARAMETERS = {
     "nr_pcpu_objects": 500,
 }
 _FILE = "lib/test_vmalloc.c"
+_KCONFIG = "lib/Kconfig.debug"
+_ENTRY = re.compile(r"^config TEST_VMALLOC\n((?:[ \t].*\n|\n)*)", re.MULTILINE)
+_ONLY_A_MODULE = re.compile(r"^\s+depends on m$", re.MULTILINE)
 _NAME = re.compile(r'^\s*\{ "(\w+)", \w+', re.MULTILINE)
 
 ON = tuple(f"test_vmalloc.{name}={value}" for name, value in _PARAMETERS.items())
@@ -52,6 +55,13 @@ def chosen(tree: Path) -> list[str]:
         )
     mask = _PARAMETERS["run_test_mask"]
     return [name for bit, name in enumerate(names) if mask >> bit & 1]
+
+
+def only_a_module(tree: Path) -> bool:
+    """Tell whether a kernel's source has it as a module only, so that a program has to load it."""
+    path = tree / _KCONFIG
+    entry = _ENTRY.search(path.read_text(encoding="utf-8")) if path.exists() else None
+    return entry is not None and _ONLY_A_MODULE.search(entry[1]) is not None
 
 
 def absent(tree: Path, passed: Iterable[str]) -> list[str]:

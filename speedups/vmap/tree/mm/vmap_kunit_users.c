@@ -49,7 +49,7 @@ void vmap_kunit_range(struct kunit *test)
 	struct resource hole = { .name = "vmap-kunit", .flags = IORESOURCE_MEM };
 	struct vmap_want want = {
 		.prot = vmap_ioremap_prot(),
-		.max_shift = vmap_kunit_told("nohugeiomap") ? PAGE_SHIFT : PMD_SHIFT,
+		.max_shift = PAGE_SHIFT,
 	};
 	unsigned int i, k;
 
@@ -57,6 +57,8 @@ void vmap_kunit_range(struct kunit *test)
 		kunit_skip(test, "the slow path leaves larger leafs out without HugeTLB");
 	if (allocate_resource(&iomem_resource, &hole, SZ_8M, SZ_16M, SZ_4G - 1, SZ_4M, NULL, NULL))
 		kunit_skip(test, "no physical addresses are left below 4 GB");
+	if (!vmap_kunit_told("nohugeiomap") && arch_vmap_pmd_supported(want.prot))
+		want.max_shift = PMD_SHIFT;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		for (k = 0; k < ARRAY_SIZE(offsets); k++) {
