@@ -49,6 +49,20 @@ def test_a_run_is_kept(run: Run, tmp_path: Path) -> None:
     assert kept.stages == tuple(seen.Stage(name, True) for name in STAGES)
 
 
+def test_what_livepatches_showed_is_kept(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived = seen.Live("6.12.95-amd64", ("toy",), True, 31, 3)
+
+    def live(_: object, __: object, log: seen.Log) -> int:
+        log.lives.append(lived)
+        return 0
+
+    monkeypatch.setattr(test, "_live", live)
+    run("--json", tmp_path / "seen.json")
+    assert seen.read(tmp_path / "seen.json").lived == (lived,)
+
+
 def test_a_full_disk_fails_its_stage_and_the_run_is_kept(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

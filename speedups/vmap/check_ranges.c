@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The blocks of huge vmalloc(), and ioremap(): leafs have to be those of base. */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "hosted.h"
+#include "arrays.h"
+#include "matrix.h"
+#include "space.h"
+
+#define RANGES		2000UL
+/* Where no area is, for what has none. */
+#define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
+
+/* Map without an area, by base and by every method; leafs have to be the same. */
+static int check_bare(struct matrix *m, int (*map)(const struct matrix *m,
+						   enum hosted_side side,
+						   unsigned long addr),
+		      unsigned long addr)
+{
+	enum space_leaf leaf;
+	unsigned int method;
+	unsigned long i;
+	u64 pte;
+
+	if (map(m, HOSTED_BASE, addr))
+		return check_wrong(m, "result of the kernel as it is", 0, 0, 1);
+	for (i = 0; i < m->nr; i++) {
+		m->reference[i] = space_translate(addr + i * PAGE_SIZE, &leaf);
+		m->reference[i] |= (u64)leaf << 60;
+	}
+	HOSTED_CALL(vunmap_range, HOSTED_BASE, addr, addr + m->nr * PAGE_SIZE);
+
+	for (method = 0; method < CHECK_METHODS; method++) {
+		if (check_choose(m, method))
+			return -1;
+		if (map(m, HOSTED_PATCHED, addr))
+			return check_wrong(m, "result", 0, 0, 1);
+		for (i = 0; i < m->nr; i++) {
+			pte = space_translate(addr + i * PAGE_SIZE, &leaf);
+			pte |= (u64)leaf << 60;
+			if (pte != m->reference[i])
+				return check_wrong(m, "entry of bare page", i, m->reference[i],
+						   pte);
+		}
+		if (space_mapped() != m->nr)
+			return check_wrong(m, "bare pages mapped in all", 0, m->nr, space_mapped());
+		HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr, addr + m->nr * PAGE_SIZE);
+		if (space_mapped())
+			return check_wrong(m, "bare pages mapped after", 0, 0, space_mapped());
+		m->check->runs++;
+		m->check->bytes += m->nr * sizeof(u64);
+	}
+	m->check->combinations++;
+	return 0;
+}
+
+static int map_blocks(const struct matrix *m, enum hosted_side side, unsigned long addr)
+{
+	return HOSTED_CALL(__vmap_pages_range_noflush, side, addr, addr + m->nr * PAGE_SIZE,
+			   m->prot, m->pages, PMD_SHIFT);
+}
+
+static int map_device(const struct matrix *m, enum hosted_side side, unsigned long addr)
+{
+	return HOSTED_CALL(vmap_page_range, side, addr, addr + m->nr * PAGE_SIZE,
+			   PFN_PHYS(page_to_pfn(m->pages[0])), m->prot);
+}
+
+/* Nothing at all, in blocks: base says that it is done, and does nothing. */
+static int check_empty(struct matrix *m)
+{
+	unsigned int method;
+
+	m->nr = 0;
+	m->pages[0] = pfn_to_page(ARRAYS_PFN);
+	if (map_blocks(m, HOSTED_BASE, BARE_ADDRESS))
+		return check_wrong(m, "result of the kernel as it is", 0, 0, 1);
+	for (method = 0; method < CHECK_METHODS; method++) {
+		if (check_choose(m, method))
+			return -1;
+		if (map_blocks(m, HOSTED_PATCHED, BARE_ADDRESS))
+			return check_wrong(m, "result of an empty range", 0, 0, 1);
+		if (space_mapped())
+			return check_wrong(m, "pages mapped by an empty range", 0, 0,
+					   space_mapped());
+		m->check->runs++;
+	}
+	return 0;
+}
+
+/* Huge vmalloc() in blocks; devices anywhere, of any size and with any address. */
+static int check_range(struct matrix *m)
+{
+	unsigned long i, addr;
+
+	m->prot = check_random_prot(m);
+	if (check_random(m, 2)) {
+		m->nr = ARRAYS_BLOCK * (1 + check_random(m, 5));
+		for (i = 0; i < m->nr; i++) {
+			if (i % ARRAYS_BLOCK)
+				m->pages[i] = m->pages[i - 1] + 1;
+			else
+				m->pages[i] = pfn_to_page(ARRAYS_PFN +
+							  check_random(m, 4096) * ARRAYS_BLOCK);
+		}
+		return check_bare(m, map_blocks, BARE_ADDRESS);
+	}
+	m->nr = 1 + check_random(m, MATRIX_MOST);
+	m->pages[0] = pfn_to_page(ARRAYS_PFN + (check_random(m, 1UL << 20) << check_random(m, 11)));
+	addr = BARE_ADDRESS + (check_random(m, 1024) << check_random(m, 10)) * PAGE_SIZE;
+	return check_bare(m, map_device, addr);
+}
+
+int check_ranges(struct matrix *m)
+{
+	unsigned long i;
+
+	for (i = 0; i < RANGES; i += m->check->stride) {
+		m->number = i;
+		m->random = ~i;
+		hosted_layout = i % HOSTED_LAYOUTS;
+		if (check_range(m))
+			return -1;
+	}
+	return check_empty(m);
+}

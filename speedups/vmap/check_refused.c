@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What vmap() has to refuse, and what is left behind then: nothing. */
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/vmalloc.h>
+
+#include "hosted.h"
+#include "arrays.h"
+#include "matrix.h"
+#include "space.h"
+
+/* Outside all memory that there can be. */
+#define NO_PFN		(1UL << 40)
+
+/* By every method: it is told, once; nothing is mapped, and nothing is kept. */
+static int check_refused(struct matrix *m, const char *why, unsigned long i)
+{
+	unsigned long slabs, seen;
+	unsigned int method;
+	void *addr;
+
+	for (method = 0; method < CHECK_METHODS; method++) {
+		if (check_choose(m, method))
+			return -1;
+		check_purge(HOSTED_PATCHED);
+		slabs = hosted_slabs_used();
+		hosted_warnings(1);
+		addr = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP, m->prot);
+		seen = hosted_warnings(0);
+		if (addr)
+			return check_wrong(m, why, i, 0, (unsigned long)addr);
+		if (seen != 1)
+			return check_wrong(m, "warnings for a bad page", i, 1, seen);
+		if (space_mapped())
+			return check_wrong(m, "pages mapped after a bad page", i, 0,
+					   space_mapped());
+		check_purge(HOSTED_PATCHED);
+		if (hosted_slabs_used() > slabs)
+			return check_wrong(m, "objects after a bad page", i, slabs,
+					   hosted_slabs_used());
+		m->check->runs++;
+	}
+	return 0;
+}
+
+/* A page that is none. */
+static int check_bad_page(struct matrix *m)
+{
+	unsigned long i = check_random(m, m->nr);
+	struct page *kept = m->pages[i];
+	int err;
+
+	m->pages[i] = check_random(m, 2) ? NULL : pfn_to_page(NO_PFN);
+	err = check_refused(m, "result with the bad page", i);
+	m->pages[i] = kept;
+	return err;
+}
+
+/* Pages that follow each other, from memory into a hole: past it nothing is valid. */
+static int check_hole(struct matrix *m)
+{
+	unsigned long i, in = 1 + check_random(m, 2 * ARRAYS_BLOCK);
+	unsigned long hole = ARRAYS_PFN + (2 + check_random(m, 32)) * ARRAYS_BLOCK;
+	int err;
+
+	m->nr = in + 1 + check_random(m, ARRAYS_BLOCK);
+	for (i = 0; i < m->nr; i++)
+		m->pages[i] = pfn_to_page(hole - in + i);
+	hosted_hole_at(hole);
+	err = check_refused(m, "result with the hole at page", in);
+	hosted_early_sections(1);
+	return err;
+}
+
+/*
+ * An entry that somebody else has made, or left behind, where vmap() will put the
+ * page @at: an error. vunmap() of the area takes it away with the rest.
+ */
+static int check_in_use(struct matrix *m)
+{
+	unsigned long at = check_random(m, m->nr), seen;
+	unsigned int method;
+	void *addr, *was;
+
+	for (method = 0; method < CHECK_METHODS; method++) {
+		if (check_choose(m, method))
+			return -1;
+		check_purge(HOSTED_PATCHED);
+		was = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP, m->prot);
+		HOSTED_CALL(vunmap, HOSTED_PATCHED, was);
+		check_purge(HOSTED_PATCHED);
+		if (HOSTED_CALL(vmap_page_range, HOSTED_BASE,
+				(unsigned long)was + at * PAGE_SIZE,
+				(unsigned long)was + (at + 1) * PAGE_SIZE,
+				PFN_PHYS(ARRAYS_PFN), PAGE_KERNEL))
+			return check_wrong(m, "result of the entry in use", at, 0, 1);
+		hosted_warnings(1);
+		addr = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP, m->prot);
+		seen = hosted_warnings(0);
+		/* A large leaf takes the table away that the entry is in. */
+		if (addr && (!check_methods[method].pmd || addr != was ||
+			     check_translation(m, (unsigned long)addr, true)))
+			return check_wrong(m, "result with the entry in use", at, 0,
+					   (unsigned long)addr);
+		if (seen != !addr)
+			return check_wrong(m, "warnings for the entry in use", at, !addr, seen);
+		if (addr)
+			HOSTED_CALL(vunmap, HOSTED_PATCHED, addr);
+		if (space_mapped())
+			return check_wrong(m, "pages mapped after the entry in use", at, 0,
+					   space_mapped());
+		m->check->runs++;
+	}
+	return 0;
+}
+
+int check_refusals(struct matrix *m)
+{
+	return check_in_use(m) || check_bad_page(m) || check_hole(m) ? -1 : 0;
+}
+
+/*
+ * No memory, at each allocation in turn: for the area, for each level of the page
+ * table. Then one allocation that fails alone, which an area with an alignment
+ * is given up for.
+ */
+int check_no_memory(struct matrix *m)
+{
+	unsigned long after, slabs, alone, i;
+	void *addr = NULL;
+
+	/* Begins with a block, so that an alignment is asked for. */
+	m->nr = ARRAYS_BLOCK + 1 + check_random(m, ARRAYS_BLOCK);
+	for (i = 0; i < m->nr; i++)
+		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
+	memset(m->reference, 0, m->nr * sizeof(u64));
+
+	if (check_choose(m, CHECK_METHODS - 2))
+		return -1;
+	check_purge(HOSTED_PATCHED);
+	for (alone = 0; alone < 2; alone++) {
+		for (after = 0; after < 16; after++) {
+			slabs = hosted_slabs_used();
+			space_forget_tables();
+			hosted_allocations_fail(after, alone ? 1 : 1000);
+			/* Some kernels warn when they can't split what is free. */
+			hosted_warnings(1);
+			addr = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP,
+					   m->prot);
+			hosted_warnings(0);
+			hosted_allocations_fail(0, 0);
+			if (alone && !after && !addr)
+				return check_wrong(m, "result without an aligned area", 0, 1, 0);
+			if (addr && check_translation(m, (unsigned long)addr,
+						      !((unsigned long)addr % PMD_SIZE)))
+				return -1;
+			if (addr)
+				HOSTED_CALL(vunmap, HOSTED_PATCHED, addr);
+			if (space_mapped())
+				return check_wrong(m, "pages mapped without memory, allocation",
+						   after, 0, space_mapped());
+			check_purge(HOSTED_PATCHED);
+			if (hosted_slabs_used() > slabs + 1)
+				return check_wrong(m, "objects without memory, allocation", after,
+						   slabs, hosted_slabs_used());
+			m->check->runs++;
+		}
+	}
+	if (!addr)
+		return check_wrong(m, "result with memory again", 0, 1, 0);
+	return 0;
+}

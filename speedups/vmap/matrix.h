@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef MATRIX_H
+#define MATRIX_H
+
+#include <linux/mm.h>
+#include <linux/types.h>
+
+#include "hosted.h"
+
+#define MATRIX_MOST	2600UL	/* pages of an array */
+#define CHECK_METHODS	5
+
+/* The array at hand, and what is known of it. */
+struct matrix {
+	struct hosted_check *check;
+	struct page **pages;
+	u64 *reference;
+	unsigned long number, nr;
+	pgprot_t prot;
+	const char *method;
+	u64 random;
+};
+
+extern const struct matrix_method {
+	const char *name;
+	bool pmd;
+	bool phase;
+} check_methods[CHECK_METHODS];
+
+/* Says what is wrong with the array at hand; always -1. */
+int check_wrong(const struct matrix *m, const char *what, unsigned long i,
+		unsigned long want, unsigned long got);
+
+unsigned long check_random(struct matrix *m, unsigned long below);
+pgprot_t check_random_prot(struct matrix *m);
+
+/* Go on with a method. */
+int check_choose(struct matrix *m, unsigned int method);
+
+/* Have lazily freed areas given back. */
+void check_purge(enum hosted_side side);
+
+/* Look at every address of a mapping, and at the one behind it. */
+int check_translation(const struct matrix *m, unsigned long addr, bool pmd);
+
+/* What has to be refused: an entry in use, a page that is none, a hole in memory. */
+int check_refusals(struct matrix *m);
+int check_no_memory(struct matrix *m);
+
+int check_ranges(struct matrix *m);
+
+#endif /* MATRIX_H */
