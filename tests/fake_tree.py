@@ -81,4 +81,4 @@ def branches(tree: Path) -> list[str]:
 
 def left_over(folder: Path) -> list[Path]:
     """Return what was to be temporary and is still there."""
-    return [path for path in folder.rglob(".tmp-*") if path.exists()]
+    return [path for path in folder.rglob(".mmbatch-tmp-*") if path.exists()]

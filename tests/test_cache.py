@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -162,34 +163,68 @@ def test_free_bytes_of_a_path_that_is_not_there_yet(tmp_path: Path) -> None:
     assert disk.free_bytes(tmp_path / "a" / "b") > 0
 
 
-def dead_pid() -> int:
-    process = subprocess.Popen(["true"])
-    process.wait()
-    return process.pid
-
-
 def test_sweep_takes_only_what_the_dead_left(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    space = disk.process_space()
-    dead = cache.trees / f".tmp-{dead_pid()}-{space}-x"
-    elsewhere = cache.trees / f".tmp-{dead_pid()}-{space + 1}-x"
-    old = cache.trees / f".tmp-{os.getpid()}-{space + 1}-old"
-    alive = cache.builds / f".tmp-{os.getpid()}-{space}-x"
-    for place in (dead, elsewhere, old, alive):
-        (place / "sub").mkdir(parents=True)
-    week_ago = time.time() - 7 * 24 * 3600
-    os.utime(old, (week_ago, week_ago))
-    file = cache.root / f".tmp-{dead_pid()}-{space}-f"
-    file.touch()
     kept = cache.trees / "linux"
     kept.mkdir()
+    dead = cache.trees / disk.temporary_prefix("x")
+    (dead / "sub").mkdir(parents=True)
+    file = cache.root / disk.temporary_prefix("f")
+    file.touch()
+    nowhere = cache.trees / disk.temporary_prefix("link")
+    nowhere.symlink_to(kept)
     Cache(tmp_path)
     assert not dead.exists()
-    assert not old.exists()
     assert not file.exists()
-    assert elsewhere.exists()
-    assert alive.exists()
+    assert nowhere.is_symlink()
     assert kept.exists()
+
+
+def year_old(place: Path) -> Path:
+    year_ago = time.time() - 365 * 24 * 3600
+    os.utime(place, (year_ago, year_ago))
+    return place
+
+
+def test_what_a_living_process_makes_is_kept_however_old_it_looks(tmp_path: Path) -> None:
+    """`cp -al` gives a copy the time of its source; every other start of mmbatch sweeps."""
+    open_it = "import sys; from pathlib import Path; from mmbatch.cache import Cache; "
+    sweep = [sys.executable, "-c", open_it + "Cache(Path(sys.argv[1]))", os.fspath(tmp_path)]
+    cache = Cache(tmp_path)
+    with (
+        atomic_dir(cache.trees / "final") as place,
+        temporary_dir(cache.builds, "work") as work,
+    ):
+        for folder in (place, work):
+            (folder / "file").touch()
+            year_old(folder)
+        for _ in range(2):
+            subprocess.run(sweep, check=True, env=dict(os.environ, PYTHONPATH=SOURCES))
+            Cache(tmp_path)
+        assert (place / "file").exists()
+        assert (work / "file").exists()
+    assert (cache.trees / "final/file").exists()
+    assert not list(cache.builds.iterdir())
+
+
+def test_a_temporary_that_a_sweep_took_too_early_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between making a folder and locking it another process may sweep."""
+    make = tempfile.mkdtemp
+    made: list[str] = []
+
+    def make_and_sweep(prefix: str, dir: Path) -> str:
+        made.append(make(prefix=prefix, dir=dir))
+        if len(made) < 3:
+            disk.sweep(tmp_path)
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make_and_sweep)
+    with temporary_dir(tmp_path, "name") as place:
+        assert place == Path(made[2])
+        assert place.is_dir()
+    assert not list(tmp_path.iterdir())
 
 
 SOURCES = str(Path(mmbatch.__file__).parents[1])

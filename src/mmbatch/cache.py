@@ -8,8 +8,6 @@ import errno
 import fcntl
 import os
 import re
-import shutil
-import time
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 
@@ -18,8 +16,8 @@ from mmbatch.disk import (
     atomic_write,
     error_from_os,
     free_bytes,
-    process_space,
     require_space,
+    sweep,
     temporary_dir,
     temporary_prefix,
 )
@@ -37,9 +35,6 @@ __all__ = [
     "temporary_dir",
     "temporary_prefix",
 ]
-
-_TEMPORARY = re.compile(r"^\.tmp-(\d+)-(\d+)-")
-_ABANDONED_S = 2 * 24 * 3600
 
 
 class Cache:
@@ -155,25 +150,6 @@ class Cache:
             sweep(folder)
 
 
-def sweep(folder: Path, name: str = "") -> None:
-    """Remove temporary files and folders of processes that are no more.
-
-    Args:
-        folder: where they are.
-        name: what they should have become; all of them when it is empty.
-    """
-    for entry in os.scandir(folder):
-        match = _TEMPORARY.match(entry.name)
-        if match is None or _in_use(entry, int(match[1]), int(match[2])):
-            continue
-        if not entry.name[match.end() :].startswith(name[:40]):
-            continue
-        if entry.is_dir(follow_symlinks=False):
-            shutil.rmtree(entry.path, ignore_errors=True)
-        else:
-            Path(entry.path).unlink(missing_ok=True)
-
-
 def default_root(env: Mapping[str, str]) -> Path:
     """Return where the cache lies: MMBATCH_CACHE, else mmbatch in XDG_CACHE_HOME or ~/.cache.
 
@@ -197,22 +173,3 @@ def default_root(env: Mapping[str, str]) -> Path:
             )
         base = os.fspath(Path(home) / ".cache")
     return Path(base) / "mmbatch"
-
-
-def _in_use(entry: os.DirEntry[str], pid: int, space: int) -> bool:
-    """Tell whether a temporary's maker may live; in other containers we only see its age."""
-    try:
-        age_s = time.time() - entry.stat(follow_symlinks=False).st_mtime
-    except FileNotFoundError:
-        return True
-    return age_s < _ABANDONED_S and (space != process_space() or _alive(pid))
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import itertools
 import os
 import shutil
@@ -13,6 +14,9 @@ from collections.abc import Generator
 from pathlib import Path
 
 from mmbatch.errors import MmbatchError
+
+_TEMPORARY = ".mmbatch-tmp-"
+"""How the name of every temporary starts."""
 
 _REASONS = {
     errno.ENOSPC: "the disk is full",
@@ -95,11 +99,12 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
             path.write_bytes(data)
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=temporary_prefix(path.name), dir=path.parent)
+        handle, temporary = _locked_file(path.parent, path.name)
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-            os.fchmod(file.fileno(), mode)
-        Path(temporary).replace(path)
+            os.fchmod(handle, mode)
+            file.flush()
+            Path(temporary).replace(path)  # while it is locked, or a sweep could take it
         temporary = None
     except OSError as error:
         if error.filename is None:
@@ -148,30 +153,32 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
         MmbatchError: no room or no permission.
     """
     tried = f"write {final.name}"
-    try:
-        final.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=temporary_prefix(final.name), dir=final.parent))
-        temporary.chmod(0o755)
-    except OSError as error:
-        raise error_from_os(error, tried) from error
-    old: Path | None = None
-    try:
-        yield temporary
-        if final.exists():
-            old = temporary.with_name(temporary.name + "-old")
-            final.rename(old)
-        temporary.rename(final)
-    except OSError as error:
-        if error.errno in _REASONS:
+    with contextlib.ExitStack() as locks:
+        try:
+            final.parent.mkdir(parents=True, exist_ok=True)
+            temporary = locks.enter_context(_locked_dir(final.parent, final.name))
+            temporary.chmod(0o755)
+        except OSError as error:
             raise error_from_os(error, tried) from error
-        raise
-    finally:
-        if temporary.exists():
-            shutil.rmtree(temporary, ignore_errors=True)
-        if old is not None:
-            if not final.exists():
-                old.rename(final)
-            shutil.rmtree(old, ignore_errors=True)
+        old: Path | None = None
+        try:
+            yield temporary
+            if final.exists():
+                locks.enter_context(_locked(final))
+                old = temporary.with_name(temporary.name + "-old")
+                final.rename(old)
+            temporary.rename(final)
+        except OSError as error:
+            if error.errno in _REASONS:
+                raise error_from_os(error, tried) from error
+            raise
+        finally:
+            if temporary.exists():
+                shutil.rmtree(temporary, ignore_errors=True)
+            if old is not None:
+                if not final.exists():
+                    old.rename(final)
+                shutil.rmtree(old, ignore_errors=True)
 
 
 def temporary_prefix(name: str) -> str:
@@ -180,15 +187,80 @@ def temporary_prefix(name: str) -> str:
     Args:
         name: what it will become.
     """
-    return f".tmp-{os.getpid()}-{process_space()}-{name[:40]}-"
+    return f"{_TEMPORARY}{name[:40]}-"
 
 
-def process_space() -> int:
-    """Return a number that is another in a container with other process numbers."""
+def sweep(folder: Path, name: str = "") -> None:
+    """Remove the temporary files and folders whose maker has ended, however it ended.
+
+    A maker holds a lock on each of its temporaries, and the system releases that lock when
+    the maker ends. Neither age nor process number decides: `cp -al` and `dpkg-deb` give new
+    folders old times, and containers that share a cache number their processes alike.
+
+    Args:
+        folder: where they are.
+        name: what they should have become; all of them when it is empty.
+    """
+    start = _TEMPORARY + name[:40]
+    for entry in os.scandir(folder):
+        if entry.name.startswith(start) and not entry.is_symlink():
+            with contextlib.suppress(OSError), _locked(Path(entry.path), wait=False):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    Path(entry.path).unlink(missing_ok=True)
+
+
+def _locked_file(parent: Path, name: str) -> tuple[int, str]:
+    """Make and open a temporary file that no sweep takes until it is closed."""
+    while True:
+        handle, place = tempfile.mkstemp(prefix=temporary_prefix(name), dir=parent)
+        _lock(handle)
+        if Path(place).exists():
+            return handle, place
+        os.close(handle)  # a sweep came between making and locking it
+
+
+@contextlib.contextmanager
+def _locked_dir(parent: Path, name: str) -> Generator[Path, None, None]:
+    """Make a temporary folder that no sweep takes while the block runs."""
+    while True:
+        place = Path(tempfile.mkdtemp(prefix=temporary_prefix(name), dir=parent))
+        with contextlib.ExitStack() as lock:
+            try:
+                lock.enter_context(_locked(place))
+                still_there = place.exists()
+            except FileNotFoundError:
+                still_there = False
+            if still_there:  # else a sweep came between making and locking it
+                yield place
+                return
+
+
+@contextlib.contextmanager
+def _locked(path: Path, *, wait: bool = True) -> Generator[None, None, None]:
+    """Hold the lock of a file or folder; it stays with it through a rename."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
-        return Path("/proc/self/ns/pid").stat().st_ino
+        _lock(handle, wait=wait)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool = True) -> None:
+    """Lock an open file against `sweep()`.
+
+    Raises:
+        OSError: somebody else holds it and `wait` is False, or it can't be told. Who would
+            wait goes on without a lock where the file system has none for folders: sweeps
+            there can't lock either, and remove nothing.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except OSError:
-        return 0
+        if not wait:
+            raise
 
 
 @contextlib.contextmanager
@@ -202,14 +274,15 @@ def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
     Raises:
         MmbatchError: no room or no permission.
     """
-    try:
-        place = Path(tempfile.mkdtemp(prefix=temporary_prefix(name), dir=folder))
-    except OSError as error:
-        raise error_from_os(error, f"make a folder for {name}") from error
-    try:
-        yield place
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+    with contextlib.ExitStack() as lock:
+        try:
+            place = lock.enter_context(_locked_dir(folder, name))
+        except OSError as error:
+            raise error_from_os(error, f"make a folder for {name}") from error
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
 
 
 def new_dir(parent: Path, name: str) -> Path:
