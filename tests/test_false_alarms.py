@@ -103,8 +103,8 @@ def _power(effect: float, size: float, pairs: int, runs: int) -> float:
 
 
 def _documented() -> list[tuple[float, int, float, float]]:
-    """(noise, pairs, power at 5 %, power at 10 %) in docs/bench.md."""
-    text = (checkout.ROOT / "docs/bench.md").read_text(encoding="utf-8")
+    """(noise, pairs, power at 5 %, power at 10 %) in docs/bench-internals.md."""
+    text = (checkout.ROOT / "docs/bench-internals.md").read_text(encoding="utf-8")
     found = re.findall(r"^\| (\d) % \| (\d+) \| (\d+) % \| (\d+) % \|$", text, re.M)
     return [(int(a) / 100, int(b), int(c) / 100, int(d) / 100) for a, b, c, d in found]
 

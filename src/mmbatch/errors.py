@@ -7,7 +7,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every verb; the same list stands in docs/exit-codes.md."""
+    """Exit codes of every verb; docs/reference.md explains them."""
 
     GOOD = 0
     FAILED = 1
