@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The README shows what the files in results/ hold, and its commands exist."""
+"""results/README.md shows what the records beside it hold; links and commands lead somewhere."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _record(small: dict[str, float] | None = None) -> Record:
 def root(tmp_path: Path) -> Path:
     (tmp_path / "results").mkdir()
     text = f"# mmbatch\n\n{readme.BEGIN}\nold\n{readme.END}\n\nThe rest.\n"
-    (tmp_path / "README.md").write_text(text)
+    (tmp_path / "results/README.md").write_text(text)
     record.write(tmp_path / "results/zone_device.json", _record())
     return tmp_path
 
@@ -54,18 +54,18 @@ def test_every_page_of_results_has_its_record() -> None:
 
 
 def test_table_takes_the_place_of_what_was_there(root: Path) -> None:
-    assert readme.write(root) == [root / "results/zone_device.md", root / "README.md"]
-    text = (root / "README.md").read_text()
+    assert readme.write(root) == [root / "results/zone_device.md", root / "results/README.md"]
+    text = (root / "results/README.md").read_text()
     assert text.startswith("# mmbatch\n") and text.endswith(f"{readme.END}\n\nThe rest.\n")
     assert "\nold\n" not in text
     assert "| fsdax-100G (cold, altmap) | 8.39 ns |" in text
-    assert "(results/zone_device.md)" in text
+    assert "(zone_device.md)" in text
     assert readme.write(root) == []
 
 
 def test_losses_are_named(root: Path) -> None:
     readme.write(root)
-    text = (root / "README.md").read_text()
+    text = (root / "results/README.md").read_text()
     assert "**0.91 slower**" in text
     assert "Slower than `copy`, by the medians: wide in small-hot (1.10 times its time)." in text
 
@@ -75,18 +75,18 @@ def test_older_kernels_get_a_line(root: Path) -> None:
     kernel = dataclasses.replace(older.kernel, release="6.12.95")
     record.write(root / "results/old.json", dataclasses.replace(older, kernel=kernel))
     readme.write(root)
-    text = (root / "README.md").read_text()
+    text = (root / "results/README.md").read_text()
     assert text.count("| case | base") == 1
-    assert "[all rows](results/zone_device.md))\n\n| case" in text
+    assert "[all rows](zone_device.md))\n\n| case" in text
     (line,) = (line for line in text.splitlines() if line.startswith("- Linux 6.12.95 "))
-    assert "(results/old.md)" in line
+    assert "(old.md)" in line
     assert re.search(r"\*\*slower: .*auto in small-hot \(0\.\d\d\)\*\*$", line)
 
 
 def test_auto_that_loses_is_marked(root: Path) -> None:
     record.write(root / "results/zone_device.json", _record({**SMALL, "auto": 480e3}))
     readme.write(root)
-    assert "**auto** in small-hot (1.20 times its time)" in (root / "README.md").read_text()
+    assert "**auto** in small-hot (1.20 times its time)" in (root / "results/README.md").read_text()
 
 
 def test_counts_are_not_shown_as_time_on_a_machine(root: Path) -> None:
@@ -94,7 +94,7 @@ def test_counts_are_not_shown_as_time_on_a_machine(root: Path) -> None:
     rows = tuple(dataclasses.replace(row, unit="instructions") for row in one.rows)
     record.write(root / "results/zone_device.json", dataclasses.replace(one, rows=rows))
     readme.write(root)
-    text = (root / "README.md").read_text()
+    text = (root / "results/README.md").read_text()
     assert "Linux 7.3.1: instructions, counted by QEMU; no time" in text
     assert "times its time" not in text
 
@@ -120,7 +120,7 @@ def _many(more: dict[str, float]) -> Record:
 def test_of_many_cases_those_are_shown_that_matter(root: Path) -> None:
     record.write(root / "results/zone_device.json", _many({**SMALL, "auto": 500e3}))
     readme.write(root)
-    text = (root / "README.md").read_text()
+    text = (root / "results/README.md").read_text()
     shown = re.findall(r"^\| (\d\S*) \(", text, re.M)
     every = [f"{size}M{suffix}" for size in range(1, 8) for suffix in ("", "-read")]
     assert sorted(shown) == sorted([*every, "3M-old"])  # which auto loses
@@ -134,7 +134,7 @@ def test_of_few_cases_all_are_shown(root: Path) -> None:
     few = dataclasses.replace(_many(SMALL), rows=_many(SMALL).rows[: 4 * 20])
     record.write(root / "results/zone_device.json", few)
     readme.write(root)
-    text = (root / "README.md").read_text()
+    text = (root / "results/README.md").read_text()
     assert len(re.findall(r"^\| \d\S* \(", text, re.M)) == 20
     assert "more cases" not in text
 
@@ -146,7 +146,7 @@ def test_an_older_kernel_with_many_losses_counts_them(root: Path) -> None:
     readme.write(root)
     assert re.search(
         r"^- Linux 6.12.95 .*; \*\*slower: wide in 28 cases \(0.9\d to 0.9\d\)\*\*$",
-        (root / "README.md").read_text(),
+        (root / "results/README.md").read_text(),
         re.M,
     )
 
@@ -165,7 +165,7 @@ def test_counts_of_two_architectures_are_two_tables(root: Path) -> None:
         made = dataclasses.replace(one, rows=rows, limits=(), command=command)
         record.write(root / f"results/{arch}.json", made)
     readme.write(root)
-    text = (root / "README.md").read_text()
+    text = (root / "results/README.md").read_text()
     for arch in ("x86_64", "arm64"):
         assert f"Linux 7.3.1, {arch}: instructions, counted by QEMU; no time" in text
     assert "The same on other kernels" not in text
@@ -174,7 +174,7 @@ def test_counts_of_two_architectures_are_two_tables(root: Path) -> None:
 
 
 def test_readme_without_a_place_for_results(root: Path) -> None:
-    (root / "README.md").write_text("# mmbatch\n")
+    (root / "results/README.md").write_text("# mmbatch\n")
     with pytest.raises(MmbatchError, match="no <!-- results -->") as caught:
         readme.pages(root)
     assert caught.value.code == ExitCode.USAGE

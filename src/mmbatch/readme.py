@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Keep the results in README.md and results/*.md the same as results/*.json.
+"""Keep the tables in results/*.md the same as results/*.json.
 
 Run `PYTHONPATH=src python3 -m mmbatch.readme` in a checkout after a file of results was put
-there or taken away. Each record gets a page with all of its rows beside it; the README gets a
-short table of the newest kernel of each speed-up and machine, and a line of each older one.
+there or taken away. Each record gets a page with all of its rows beside it; results/README.md
+gets a short table of the newest kernel of each speed-up and machine, and a line of each older one.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ def pages(root: Path) -> dict[Path, str]:
         root: top of a checkout.
 
     Returns:
-        Path to content: the README, and a page for each record.
+        Path to content: results/README.md, and a page for each record.
 
     Raises:
-        MmbatchError: a record is wrong, or the README has no place for results.
+        MmbatchError: a record is wrong, or results/README.md has no place for them.
     """
     records = {path: read(path) for path in sorted((root / "results").glob("*.json"))}
     made = {path.with_suffix(".md"): _page(record) for path, record in records.items()}
-    readme = root / "README.md"
+    readme = root / "results/README.md"
     made[readme] = _between(readme, "\n".join(_tables(records)))
     return made
 
@@ -70,9 +70,9 @@ def _between(readme: Path, text: str) -> str:
     _, end, tail = rest.partition(END)
     if not begin or not end:
         raise MmbatchError(
-            "put the results into README.md",
+            "put the tables into results/README.md",
             f"it has no {BEGIN} followed by {END}",
-            "write both where the results belong",
+            "write both where the tables belong",
             ExitCode.USAGE,
         )
     return f"{head}{BEGIN}\n{text}\n{END}{tail}"
@@ -114,12 +114,12 @@ def _tables(records: Mapping[Path, Record]) -> Iterator[str]:
         groups.setdefault(key, []).append((path, record))
     for key in sorted(groups):
         (path, record), *others = sorted(groups[key], key=lambda one: _release(one[1]))[::-1]
-        yield f"\n**{_title(record)}** ([all rows](results/{path.stem}.md))\n"
+        yield f"\n**{_title(record)}** ([all rows]({path.stem}.md))\n"
         yield from resulttable.table(record)
         if others:
             yield "\nThe same on other kernels:\n"
         for path, record in others:
-            yield f"- Linux {record.kernel.release} ([all rows](results/{path.stem}.md)): " + (
+            yield f"- Linux {record.kernel.release} ([all rows]({path.stem}.md)): " + (
                 resulttable.in_short(record)
             )
 
