@@ -1,56 +1,247 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Arrays of pages are mapped as they are, by every method, with the leafs that
- * their order allows. All is read back from the page table, and through both
- * mappings.
+ * The suite "vmap": its cases, its fixture, and the helpers that read a mapping
+ * back from the page table and compare it with what was asked for.
  */
 
 #include <linux/gfp.h>
 #include <linux/init.h>
 #include <linux/mm.h>
-#include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 
 #include "vmap_internal.h"
 #include "vmap_kunit.h"
 
-#define BLOCK	512UL
-#define GROUP	16UL
+#undef MODULE_PARAM_PREFIX
+#define MODULE_PARAM_PREFIX	"vmap_kunit."
 
-/**
- * struct vmap_shape - an array of pages
- * @name: of the test
- * @nr: pages
- * @at: index in the room of a page of it
- * @blocks: PMD leafs that it has to get, where 512 pages are one
- * @phase: it gets them only at an address in phase with it
- * @groups: the same of groups of 16 PTEs, where there are such; told of arrays
- *	that the pool of small areas does not serve
- */
-struct vmap_shape {
-	const char *name;
-	unsigned long nr;
-	unsigned long (*at)(unsigned long i);
-	unsigned int blocks;
-	bool phase;
-	unsigned int groups;
-};
+bool vmap_kunit_beside_readers;
+module_param_named(beside_readers, vmap_kunit_beside_readers, bool, 0644);
+MODULE_PARM_DESC(beside_readers,
+		 "Another process reads page tables meanwhile, so vmap() may fall back to PTEs (default N)");
 
-/* The first VMAP_LOOSE pages are those that belong to none, then come the others. */
-struct page *vmap_kunit_page(const struct vmap_room *room, unsigned long i)
+static bool vmap_grouped(pte_t pte)
 {
-	return i < VMAP_LOOSE ? room->loose + i : room->compound + (i - VMAP_LOOSE);
+#ifdef pte_cont
+	return pte_cont(pte);
+#else
+	return false;
+#endif
 }
 
-void vmap_kunit_fill(struct vmap_room *room, unsigned long first, unsigned long nr)
+#if defined(CONFIG_X86)
+static u64 vmap_pte_attributes(pte_t pte)
+{
+	return pte_flags(pte);
+}
+
+static u64 vmap_pmd_attributes(pmd_t pmd)
+{
+	return pgprot_val(pgprot_large_2_4k(__pgprot(pmd_flags(pmd) & ~_PAGE_PSE)));
+}
+#elif defined(CONFIG_ARM64)
+/* All bits but the address and the size, which the tests compare on their own. */
+static u64 vmap_pte_attributes(pte_t pte)
+{
+	return pgprot_val(pte_pgprot(pte)) & ~(PTE_CONT | (PTE_TYPE_PAGE ^ PMD_TYPE_SECT));
+}
+
+static u64 vmap_pmd_attributes(pmd_t pmd)
+{
+	return vmap_pte_attributes(__pte(pmd_val(pmd)));
+}
+#else
+static u64 vmap_pte_attributes(pte_t pte)
+{
+	return 0;
+}
+
+static u64 vmap_pmd_attributes(pmd_t pmd)
+{
+	return 0;
+}
+#endif
+
+struct vmap_leaf vmap_kunit_leaf(unsigned long addr)
+{
+	struct vmap_leaf leaf = { .kind = VMAP_NONE };
+	pgd_t *pgd = pgd_offset_k(addr);
+	p4d_t *p4d;
+	pud_t *pud;
+	pmd_t pmd;
+	pte_t pte;
+
+	if (pgd_none(*pgd))
+		return leaf;
+	p4d = p4d_offset(pgd, addr);
+	if (p4d_none(*p4d))
+		return leaf;
+	pud = pud_offset(p4d, addr);
+	if (pud_none(*pud) || pud_leaf(*pud))
+		return leaf;
+	pmd = pmdp_get(pmd_offset(pud, addr));
+	if (pmd_none(pmd))
+		return leaf;
+	if (pmd_leaf(pmd)) {
+		leaf.kind = VMAP_BLOCK;
+		leaf.pfn = pmd_pfn(pmd) + (addr & ~PMD_MASK) / PAGE_SIZE;
+		leaf.attributes = vmap_pmd_attributes(pmd);
+		return leaf;
+	}
+	pte = ptep_get(pte_offset_kernel(&pmd, addr));
+	if (pte_none(pte))
+		return leaf;
+	leaf.kind = vmap_grouped(pte) ? VMAP_GROUP : VMAP_PAGE;
+	leaf.pfn = pte_pfn(pte);
+	leaf.attributes = vmap_pte_attributes(pte);
+
+	return leaf;
+}
+
+u64 vmap_kunit_attributes(unsigned long pfn, pgprot_t prot)
+{
+	return vmap_pte_attributes(pfn_pte(pfn, prot));
+}
+
+static unsigned long vmap_want_pfn(const struct vmap_want *want, unsigned long i)
+{
+	return want->pages ? page_to_pfn(want->pages[i]) : want->pfn + i;
+}
+
+/* Whether one leaf entry of this size could map the pages from @i on. */
+static bool vmap_want_leaf(const struct vmap_want *want, unsigned long i, unsigned int shift)
+{
+	unsigned long nr = BIT(shift - PAGE_SHIFT), first = vmap_want_pfn(want, i), k;
+
+	if (shift > want->max_shift || i + nr > want->nr ||
+	    !IS_ALIGNED(want->addr + i * PAGE_SIZE, BIT(shift)) || !IS_ALIGNED(first, nr))
+		return false;
+	for (k = 1; k < nr; k++) {
+		if (vmap_want_pfn(want, i + k) != first + k)
+			return false;
+	}
+
+	return true;
+}
+
+/* A table of PTEs that others are reading is not freed for a huge PMD mapping. */
+static bool vmap_table_is_kept(unsigned long addr)
+{
+	return READ_ONCE(vmap_kunit_beside_readers) && vmap_kunit_leaf(addr).kind != VMAP_BLOCK;
+}
+
+/*
+ * Compare every page of a mapping, and the guard page after it, with @want. In the
+ * message of a failure, expected values are in parentheses.
+ */
+bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want)
+{
+	const unsigned int group = ARCH_VMAP_GROUP_SHIFT;
+	unsigned long i = 0, k, nr;
+	enum vmap_kind kind;
+
+	want->blocks = 0;
+	want->groups = 0;
+	while (i < want->nr) {
+		kind = VMAP_PAGE;
+		nr = 1;
+		if (vmap_want_leaf(want, i, PMD_SHIFT) &&
+		    !vmap_table_is_kept(want->addr + i * PAGE_SIZE)) {
+			kind = VMAP_BLOCK;
+			nr = BIT(PMD_SHIFT - PAGE_SHIFT);
+			want->blocks++;
+		} else if (group > PAGE_SHIFT && vmap_want_leaf(want, i, group)) {
+			kind = VMAP_GROUP;
+			nr = BIT(group - PAGE_SHIFT);
+			want->groups++;
+		}
+		for (k = i; k < i + nr; k++) {
+			unsigned long addr = want->addr + k * PAGE_SIZE;
+			struct vmap_leaf leaf = vmap_kunit_leaf(addr);
+			unsigned long pfn = vmap_want_pfn(want, k);
+			u64 attributes = vmap_kunit_attributes(pfn, want->prot);
+
+			if (leaf.kind == kind && leaf.pfn == pfn &&
+			    leaf.attributes == attributes &&
+			    vmalloc_to_pfn((void *)addr) == pfn)
+				continue;
+			KUNIT_FAIL(test, "%lu of %lu: kind %d (%d), pfn %#lx (%#lx), %#llx (%#llx)",
+				   k, want->nr, leaf.kind, kind, leaf.pfn, pfn,
+				   leaf.attributes, attributes);
+			return false;
+		}
+		i += nr;
+	}
+
+	return vmap_kunit_expect_kind(test, want->addr + want->nr * PAGE_SIZE, 1, VMAP_NONE);
+}
+
+/* Fails the test unless @nr pages from @addr on are all mapped by @kind. */
+bool vmap_kunit_expect_kind(struct kunit *test, unsigned long addr, unsigned long nr,
+			    enum vmap_kind kind)
+{
+	unsigned long i;
+
+	for (i = 0; i < nr; i++) {
+		enum vmap_kind found = vmap_kunit_leaf(addr + i * PAGE_SIZE).kind;
+
+		if (found == kind)
+			continue;
+		KUNIT_FAIL(test, "page %lu of %lu: kind %d, expected %d", i, nr, found, kind);
+		return false;
+	}
+
+	return true;
+}
+
+/* Derived from the PFN, because an array may hold the same page more than once. */
+static u64 vmap_tag(struct page *page, u64 which)
+{
+	return (page_to_pfn(page) * 2 + which) * 0x9e3779b97f4a7c15ULL;
+}
+
+/* Write through the linear map and read through the mapping, then the other way round. */
+bool vmap_kunit_bytes(struct kunit *test, const struct vmap_want *want)
+{
+	unsigned long i, at = PAGE_SIZE - sizeof(u64);
+
+	for (i = 0; i < want->nr; i++)
+		*(u64 *)page_address(want->pages[i]) = vmap_tag(want->pages[i], 0);
+	for (i = 0; i < want->nr; i++) {
+		void *here = (void *)(want->addr + i * PAGE_SIZE);
+
+		if (READ_ONCE(*(u64 *)here) != vmap_tag(want->pages[i], 0)) {
+			KUNIT_FAIL(test, "page %lu of %lu: has the contents of another page",
+				   i, want->nr);
+			return false;
+		}
+		WRITE_ONCE(*(u64 *)(here + at), vmap_tag(want->pages[i], 1));
+	}
+	for (i = 0; i < want->nr; i++) {
+		if (READ_ONCE(*(u64 *)(page_address(want->pages[i]) + at)) ==
+		    vmap_tag(want->pages[i], 1))
+			continue;
+		KUNIT_FAIL(test, "page %lu of %lu: the write went to another page", i, want->nr);
+		return false;
+	}
+
+	return true;
+}
+
+/* Pages 0 to VMAP_LOOSE - 1 are not compound; those of the compound page follow. */
+struct page *vmap_kunit_page(const struct vmap_memory *memory, unsigned long i)
+{
+	return i < VMAP_LOOSE ? memory->loose + i : memory->compound + (i - VMAP_LOOSE);
+}
+
+void vmap_kunit_fill(struct vmap_memory *memory, unsigned long first, unsigned long nr)
 {
 	unsigned long i;
 
 	for (i = 0; i < nr; i++)
-		room->pages[i] = vmap_kunit_page(room, first + i);
+		memory->pages[i] = vmap_kunit_page(memory, first + i);
 }
 
 struct vm_struct *vmap_kunit_area(unsigned long size, unsigned long flags)
@@ -59,140 +250,17 @@ struct vm_struct *vmap_kunit_area(unsigned long size, unsigned long flags)
 				  NUMA_NO_NODE, GFP_KERNEL, __builtin_return_address(0));
 }
 
-static unsigned long in_order(unsigned long i)
-{
-	return i;
-}
-
-static unsigned long scattered(unsigned long i)
-{
-	return i * 389 % VMAP_LOOSE;
-}
-
-static unsigned long reversed(unsigned long i)
-{
-	return BLOCK - 1 - i % BLOCK;
-}
-
-static unsigned long doubled(unsigned long i)
-{
-	return i / 2;
-}
-
-static unsigned long twice(unsigned long i)
-{
-	return i % BLOCK;
-}
-
-static unsigned long swapped(unsigned long i)
-{
-	return i == 100 ? 200 : i == 200 ? 100 : i;
-}
-
-static unsigned long halves(unsigned long i)
-{
-	return i ^ (BLOCK / 2);
-}
-
-static unsigned long joined(unsigned long i)
-{
-	return BLOCK / 2 + i;
-}
-
-static unsigned long odd(unsigned long i)
-{
-	return 7 + i;
-}
-
-static unsigned long low(unsigned long i)
-{
-	return 16 + i;
-}
-
-/* The memory's second half is the one block, at an odd place of the array. */
-static unsigned long phased(unsigned long i)
-{
-	return (16 + i) % VMAP_LOOSE;
-}
-
-static unsigned long descending(unsigned long i)
-{
-	if (i < 512)
-		return 512 + i;
-	if (i < 768)
-		return i - 512;
-	return i < 800 ? 256 + (i - 768) : 300 + 2 * (i - 800);
-}
-
-static unsigned long ascending(unsigned long i)
-{
-	if (i < 16)
-		return 700 + 2 * i;
-	return i < 48 ? 512 + 16 + (i - 16) : i - 48;
-}
-
-static unsigned long interrupted(unsigned long i)
-{
-	return i < 512 ? i : i == 512 ? VMAP_LOOSE + 9 : i - 1;
-}
-
-static unsigned long compound(unsigned long i)
-{
-	return VMAP_LOOSE + i;
-}
-
-static unsigned long tails(unsigned long i)
-{
-	return VMAP_LOOSE + 1 + i;
-}
-
-static unsigned long both(unsigned long i)
-{
-	return VMAP_LOOSE - BLOCK + i;
-}
-
-static const struct vmap_shape vmap_shapes[] = {
-	{ "one", 1, odd },
-	{ "two", 2, odd },
-	{ "15 in order", 15, in_order },
-	{ "16 in order", 16, in_order },
-	{ "17 in order", 17, in_order },
-	{ "511 in order", 511, in_order, .groups = 31 },
-	{ "512 in order", 512, in_order, 1 },
-	{ "513 in order", 513, in_order, 1 },
-	{ "1024 in order", 1024, in_order, 2 },
-	{ "two scattered", 2, scattered },
-	{ "17 scattered", 17, scattered },
-	{ "511 scattered", 511, scattered },
-	{ "512 scattered", 512, scattered },
-	{ "513 scattered", 513, scattered },
-	{ "reversed", 1024, reversed },
-	{ "each doubled", 1024, doubled },
-	{ "twice", 1024, twice, 2 },
-	{ "two swapped", 1024, swapped },
-	{ "halves exchanged", 512, halves },
-	{ "adjacent halves", 512, joined, .groups = 32 },
-	{ "from an odd page", 600, odd, .groups = 36, .phase = true },
-	{ "from a low alignment", 900, low, .groups = 56 },
-	{ "in phase", 1024, phased, 1, true, 32 },
-	{ "in phase from an odd page", 1017, odd, 1, true, 31 },
-	{ "descending", 820, descending, 1 },
-	{ "ascending", 560, ascending },
-	{ "interrupted", 1000, interrupted, 1 },
-	{ "compound", 512, compound, 1 },
-	{ "part of a compound", 300, compound, .groups = 18 },
-	{ "tails", 511, tails, .groups = 31, .phase = true },
-	{ "two kinds", 1024, both, 2 },
-};
-
 static const struct vmap_param vmap_params[] = {
 	{ "base" }, { "runs" }, { "pmd", true }, { "detect", true }, { "auto", true, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(vmap, vmap_params, name);
 
-/* Whether the kernel was told so; what it made of that is to be tested. */
-bool vmap_kunit_told(const char *option)
+/*
+ * Whether an option is on the command line. The variable that the kernel sets for
+ * it is what the tests check, so they cannot rely on it.
+ */
+bool vmap_kunit_booted_with(const char *option)
 {
 	return strstr(saved_command_line, option);
 }
@@ -200,25 +268,25 @@ bool vmap_kunit_told(const char *option)
 unsigned int vmap_kunit_shift(const struct vmap_param *param, pgprot_t prot)
 {
 	if (param->large && IS_ENABLED(CONFIG_HAVE_ARCH_HUGE_VMALLOC) &&
-	    !vmap_kunit_told("nohugevmalloc") && arch_vmap_pmd_supported(prot))
+	    !vmap_kunit_booted_with("nohugevmalloc") && arch_vmap_pmd_supported(prot))
 		return PMD_SHIFT;
 	return PAGE_SHIFT;
 }
 
 static int vmap_test_init(struct kunit *test)
 {
-	struct vmap_room *room;
+	struct vmap_memory *memory;
 
-	room = kunit_kzalloc(test, sizeof(*room), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, room);
-	room->found = vmap_method();
-	test->priv = room;
-	room->pages = kunit_kcalloc(test, VMAP_LOOSE, sizeof(*room->pages), GFP_KERNEL);
-	room->loose = alloc_pages(GFP_KERNEL, ilog2(VMAP_LOOSE));
-	room->compound = alloc_pages(GFP_KERNEL | __GFP_COMP, ilog2(VMAP_COMPOUND));
-	KUNIT_ASSERT_NOT_NULL(test, room->pages);
-	KUNIT_ASSERT_NOT_NULL(test, room->loose);
-	KUNIT_ASSERT_NOT_NULL(test, room->compound);
+	memory = kunit_kzalloc(test, sizeof(*memory), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, memory);
+	memory->method_before = vmap_method();
+	test->priv = memory;
+	memory->pages = kunit_kcalloc(test, VMAP_LOOSE, sizeof(*memory->pages), GFP_KERNEL);
+	memory->loose = alloc_pages(GFP_KERNEL, ilog2(VMAP_LOOSE));
+	memory->compound = alloc_pages(GFP_KERNEL | __GFP_COMP, ilog2(VMAP_COMPOUND));
+	KUNIT_ASSERT_NOT_NULL(test, memory->pages);
+	KUNIT_ASSERT_NOT_NULL(test, memory->loose);
+	KUNIT_ASSERT_NOT_NULL(test, memory->compound);
 	if (test->param_value) {
 		const struct vmap_param *param = test->param_value;
 
@@ -230,15 +298,15 @@ static int vmap_test_init(struct kunit *test)
 
 static void vmap_test_exit(struct kunit *test)
 {
-	struct vmap_room *room = test->priv;
+	struct vmap_memory *memory = test->priv;
 
-	if (!room)
+	if (!memory)
 		return;
-	vmap_set_method(room->found);
-	if (room->loose)
-		__free_pages(room->loose, ilog2(VMAP_LOOSE));
-	if (room->compound)
-		__free_pages(room->compound, ilog2(VMAP_COMPOUND));
+	vmap_set_method(memory->method_before);
+	if (memory->loose)
+		__free_pages(memory->loose, ilog2(VMAP_LOOSE));
+	if (memory->compound)
+		__free_pages(memory->compound, ilog2(VMAP_COMPOUND));
 }
 
 static void vmap_names(struct kunit *test)
@@ -254,59 +322,6 @@ static void vmap_names(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, vmap_method(), "auto");
 }
 
-static void vmap_one_array(struct kunit *test, const struct vmap_shape *shape)
-{
-	const struct vmap_param *param = test->param_value;
-	struct vmap_room *room = test->priv;
-	struct vmap_want want = {
-		.nr = shape->nr,
-		.pages = room->pages,
-		.prot = pgprot_nx(PAGE_KERNEL),
-		.max_shift = vmap_kunit_shift(param, PAGE_KERNEL),
-	};
-	bool large = want.max_shift >= PMD_SHIFT && PMD_SIZE == BLOCK * PAGE_SIZE &&
-		     (param->phase || !shape->phase) && !vmap_kunit_beside_readers;
-	struct vm_struct *area;
-	unsigned long i;
-	void *addr;
-	u8 byte;
-
-	for (i = 0; i < shape->nr; i++)
-		room->pages[i] = vmap_kunit_page(room, shape->at(i));
-	addr = vmap(room->pages, shape->nr, VM_MAP, PAGE_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, addr);
-	want.addr = (unsigned long)addr;
-	area = find_vm_area(addr);
-	if (!area || get_vm_area_size(area) != shape->nr * PAGE_SIZE)
-		KUNIT_FAIL(test, "the area has another size");
-	if (copy_from_kernel_nofault(&byte, addr + shape->nr * PAGE_SIZE, 1) != -EFAULT)
-		KUNIT_FAIL(test, "the page behind the mapping can be read");
-	if (vmap_kunit_verify(test, &want)) {
-		if (large && want.blocks < shape->blocks)
-			KUNIT_FAIL(test, "%u PMD leafs, want %u", want.blocks, shape->blocks);
-		if (large && BIT(ARCH_VMAP_GROUP_SHIFT) == GROUP * PAGE_SIZE &&
-		    want.groups < shape->groups)
-			KUNIT_FAIL(test, "%u groups, want %u", want.groups, shape->groups);
-		vmap_kunit_bytes(test, &want);
-	}
-	vunmap(addr);
-	vmap_kunit_is(test, want.addr, shape->nr, VMAP_NONE);
-}
-
-static void vmap_arrays(struct kunit *test)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(vmap_shapes); i++) {
-		vmap_one_array(test, &vmap_shapes[i]);
-		if (READ_ONCE(test->status) == KUNIT_FAILURE) {
-			KUNIT_FAIL(test, "array \"%s\"", vmap_shapes[i].name);
-			return;
-		}
-		cond_resched();
-	}
-}
-
 static struct kunit_case vmap_test_cases[] = {
 	KUNIT_CASE(vmap_names),
 	KUNIT_CASE_PARAM(vmap_arrays, vmap_gen_params),
@@ -316,7 +331,7 @@ static struct kunit_case vmap_test_cases[] = {
 	KUNIT_CASE_PARAM(vmap_kunit_owned, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_put_pages, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_read_only, vmap_gen_params),
-	KUNIT_CASE_PARAM(vmap_kunit_again, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_reuse, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_boundary, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_border, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_remap, vmap_gen_params),

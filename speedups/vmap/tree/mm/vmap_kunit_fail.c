@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pages that are none, memory and address space that are not there. */
+/* Error paths: invalid pages, failed allocations, exhausted vmalloc space. */
 
 #include <linux/error-injection.h>
 #include <linux/gfp.h>
@@ -12,18 +12,18 @@
 #include "vmap_internal.h"
 #include "vmap_kunit.h"
 
-#define PAGES		900UL	/* in two tables of PTEs */
+#define PAGES		900UL	/* need two tables of PTEs */
 #define MOST_AREAS	1000
 #define MOST_SIZE	BIT(46)
 #define MOST_MAPPINGS	4096
 #define FAILURES	4
 
-static void __maybe_unused vmap_fill_low(struct vmap_room *room)
+static void __maybe_unused vmap_fill_low(struct vmap_memory *memory)
 {
 	unsigned long i;
 
 	for (i = 0; i < PAGES; i++)
-		room->pages[i] = vmap_kunit_page(room, 16 + i);
+		memory->pages[i] = vmap_kunit_page(memory, 16 + i);
 }
 
 static struct vm_struct *vmap_area_within(unsigned long size, unsigned long align,
@@ -38,19 +38,19 @@ static struct vm_struct *vmap_area_within(unsigned long size, unsigned long alig
 static void vmap_bad_page_at(struct kunit *test, unsigned long i, struct page *page)
 {
 	const struct vmap_param *param = test->param_value;
-	struct vmap_room *room = test->priv;
+	struct vmap_memory *memory = test->priv;
 	struct vm_struct *area;
 	unsigned long addr, end;
 	int err;
 
-	vmap_fill_low(room);
-	room->pages[i] = page;
+	vmap_fill_low(memory);
+	memory->pages[i] = page;
 	area = vmap_area_within(PAGES * PAGE_SIZE, PMD_SIZE, VM_MAP, VMALLOC_START, VMALLOC_END);
 	KUNIT_ASSERT_NOT_NULL(test, area);
 	addr = (unsigned long)area->addr;
 	end = addr + PAGES * PAGE_SIZE;
 	kunit_warning_suppress(test) {
-		err = vmap_map_pages(addr, end, PAGE_KERNEL, room->pages, VM_MAP);
+		err = vmap_map_pages(addr, end, PAGE_KERNEL, memory->pages, VM_MAP);
 		KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
 	}
 	if (strcmp(param->name, "base"))
@@ -58,11 +58,11 @@ static void vmap_bad_page_at(struct kunit *test, unsigned long i, struct page *p
 	else
 		KUNIT_EXPECT_LT(test, err, 0);
 	vunmap_range(addr, end);
-	vmap_kunit_is(test, addr, PAGES, VMAP_NONE);
+	vmap_kunit_expect_kind(test, addr, PAGES, VMAP_NONE);
 	free_vm_area(area);
 
 	kunit_warning_suppress(test) {
-		KUNIT_EXPECT_NULL(test, vmap(room->pages, PAGES, VM_MAP, PAGE_KERNEL));
+		KUNIT_EXPECT_NULL(test, vmap(memory->pages, PAGES, VM_MAP, PAGE_KERNEL));
 		KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
 	}
 }
@@ -81,7 +81,7 @@ void vmap_kunit_bad_page(struct kunit *test)
 #else
 void vmap_kunit_bad_page(struct kunit *test)
 {
-	kunit_skip(test, "warnings can't be kept out of this kernel's log");
+	kunit_skip(test, "this kernel can't suppress warnings");
 }
 #endif
 
@@ -90,7 +90,7 @@ void vmap_kunit_bad_page(struct kunit *test)
 static struct task_struct *vmap_victim;
 static unsigned int vmap_countdown;
 
-/* The allocator asks this function whether it should fail. */
+/* Runs when the page allocator calls should_fail_alloc_page(), and may make it fail. */
 static int vmap_should_fail(struct kprobe *probe, struct pt_regs *regs)
 {
 	if (current != vmap_victim || !vmap_countdown || --vmap_countdown)
@@ -101,7 +101,10 @@ static int vmap_should_fail(struct kprobe *probe, struct pt_regs *regs)
 	return 1;
 }
 
-/* Keeps the probe from being optimised, after which it could not override. */
+/*
+ * A probe with a post handler is not optimised into a jump, and only a probe that is
+ * not optimised can override the return value.
+ */
 static void vmap_after(struct kprobe *probe, struct pt_regs *regs, unsigned long flags)
 {
 }
@@ -120,13 +123,14 @@ static void vmap_probe_remove(void *unused)
 }
 
 /*
- * Not beside readers, who allocate all the time: a CPU that called the function
- * while the probe was placed or removed has been seen to go on at address 0.
+ * Other processes must not allocate pages meanwhile, as readers of the page table
+ * do: a CPU that was in the function while the probe was placed or removed has been
+ * observed to jump to address 0.
  */
 static void vmap_probe_place(struct kunit *test)
 {
 	if (vmap_kunit_beside_readers)
-		kunit_skip(test, "others are in the function that would be probed");
+		kunit_skip(test, "other processes are calling the function to probe");
 
 	vmap_countdown = 0;
 	vmap_victim = current;
@@ -135,15 +139,15 @@ static void vmap_probe_place(struct kunit *test)
 }
 
 /*
- * vmap() with one of its allocations of pages failing: no mapping, or all of it.
- * What it has mapped stays, so that it gets to addresses that have no tables.
+ * vmap() with one failing page allocation must map everything or nothing. Earlier
+ * mappings are kept meanwhile, so that later calls get addresses without page tables.
  */
 void vmap_kunit_no_memory(struct kunit *test)
 {
-	struct vmap_room *room = test->priv;
+	struct vmap_memory *memory = test->priv;
 	struct vmap_want want = {
 		.nr = PAGES,
-		.pages = room->pages,
+		.pages = memory->pages,
 		.prot = pgprot_nx(PAGE_KERNEL),
 		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
 	};
@@ -153,15 +157,15 @@ void vmap_kunit_no_memory(struct kunit *test)
 	mapped = kunit_kcalloc(test, MOST_MAPPINGS, sizeof(*mapped), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, mapped);
 	vmap_probe_place(test);
-	vmap_fill_low(room);
+	vmap_fill_low(memory);
 	for (nr = 0; nr < MOST_MAPPINGS && failed < FAILURES; nr++) {
 		vmap_countdown = nr % 2 + 1;
-		mapped[nr] = vmap(room->pages, PAGES, VM_MAP, PAGE_KERNEL);
+		mapped[nr] = vmap(memory->pages, PAGES, VM_MAP, PAGE_KERNEL);
 		if (vmap_countdown)
 			continue;
 		if (!mapped[nr]) {
 			failed++;
-			mapped[nr] = vmap(room->pages, PAGES, VM_MAP, PAGE_KERNEL);
+			mapped[nr] = vmap(memory->pages, PAGES, VM_MAP, PAGE_KERNEL);
 		}
 		KUNIT_EXPECT_NOT_NULL(test, mapped[nr]);
 		want.addr = (unsigned long)mapped[nr];
@@ -169,20 +173,20 @@ void vmap_kunit_no_memory(struct kunit *test)
 			vmap_kunit_bytes(test, &want);
 	}
 	vmap_countdown = 0;
-	/* Larger pages have most of their tables from whoever mapped before. */
+	/* With larger pages, most tables exist already, because one table maps more. */
 	KUNIT_EXPECT_GE(test, failed, PAGE_SIZE == SZ_4K ? FAILURES : 1);
 	while (nr--)
 		vunmap(mapped[nr]);
 }
 
-/* Each table of a place where there was none fails once. */
+/* Fail the allocation of each page table in turn, at addresses that have none yet. */
 void vmap_kunit_no_table(struct kunit *test)
 {
 	static unsigned long fresh;
-	struct vmap_room *room = test->priv;
+	struct vmap_memory *memory = test->priv;
 	struct vmap_want want = {
 		.nr = PAGES,
-		.pages = room->pages,
+		.pages = memory->pages,
 		.prot = PAGE_KERNEL,
 		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
 	};
@@ -192,7 +196,7 @@ void vmap_kunit_no_table(struct kunit *test)
 	int err;
 
 	vmap_probe_place(test);
-	vmap_fill_low(room);
+	vmap_fill_low(memory);
 	for (nth = 1; nth <= 8; nth++) {
 		if (!fresh)
 			fresh = ALIGN(VMALLOC_START / 2 + VMALLOC_END / 2, PUD_SIZE);
@@ -200,18 +204,18 @@ void vmap_kunit_no_table(struct kunit *test)
 		area = vmap_area_within(PAGES * PAGE_SIZE, PUD_SIZE, VM_MAP, fresh,
 					fresh + PUD_SIZE);
 		if (!area && PAGE_SIZE != SZ_4K)
-			kunit_skip(test, "the entries of the highest table are few and large");
+			kunit_skip(test, "no address range without page tables is left");
 		KUNIT_ASSERT_NOT_NULL(test, area);
 		want.addr = (unsigned long)area->addr;
 		end = want.addr + PAGES * PAGE_SIZE;
 		vmap_countdown = nth;
-		err = vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages, VM_MAP);
+		err = vmap_map_pages(want.addr, end, PAGE_KERNEL, memory->pages, VM_MAP);
 		if (!vmap_countdown) {
 			failed++;
 			KUNIT_EXPECT_EQ(test, err, -ENOMEM);
 			vunmap_range(want.addr, end);
-			vmap_kunit_is(test, want.addr, PAGES, VMAP_NONE);
-			err = vmap_map_pages(want.addr, end, PAGE_KERNEL, room->pages, VM_MAP);
+			vmap_kunit_expect_kind(test, want.addr, PAGES, VMAP_NONE);
+			err = vmap_map_pages(want.addr, end, PAGE_KERNEL, memory->pages, VM_MAP);
 		} else {
 			nth = 8;
 		}
@@ -221,25 +225,27 @@ void vmap_kunit_no_table(struct kunit *test)
 			vmap_kunit_bytes(test, &want);
 		free_vm_area(area);
 	}
-	/* One PMD table at least, and those of PTEs. */
+	/* At least one table of PMDs, and the tables of PTEs. */
 	KUNIT_EXPECT_GE(test, failed, 1 + DIV_ROUND_UP(PAGES, PTRS_PER_PTE));
 }
 #else
 void vmap_kunit_no_memory(struct kunit *test)
 {
-	kunit_skip(test, "allocations don't fail on demand without FAIL_PAGE_ALLOC");
+	kunit_skip(test, "needs FAIL_PAGE_ALLOC to make allocations fail");
 }
 
 void vmap_kunit_no_table(struct kunit *test)
 {
-	kunit_skip(test, "allocations don't fail on demand without FAIL_PAGE_ALLOC");
+	kunit_skip(test, "needs FAIL_PAGE_ALLOC to make allocations fail");
 }
 #endif
 
 /*
- * Take all address space in which a PMD leaf could be. In pages, vmalloc.c counts
- * large sizes by 32 bits, and warns where what is left of them looks small: so
- * none is a power of two.
+ * Allocate all address space in which a huge PMD mapping could be. vmalloc.c keeps
+ * freed areas in pools by their number of pages, which it truncates to 32 bits. With
+ * its guard page, an area of 2^46 bytes has 2^34 + 1 pages, would be looked up in the
+ * pool of single pages, and would trigger a warning there. So no size is a power of
+ * two: 2^46 bytes less PMD_SIZE are truncated to 2^32 - 511 pages, which have no pool.
  */
 static unsigned int vmap_exhaust(struct vm_struct **areas, unsigned int nr, unsigned long size)
 {
@@ -257,16 +263,17 @@ static unsigned int vmap_exhaust(struct vm_struct **areas, unsigned int nr, unsi
 }
 
 /*
- * What is left is large enough, and aligned for no PMD leaf. Where others give
- * space back meanwhile, it is taken too and vmap() asked again. Not beside readers:
- * their large buffers come and go, and would find no space.
+ * vmap() when the only free range is large enough, but is not aligned for a huge PMD
+ * mapping. If others free address space meanwhile, allocate it too and try again.
+ * Readers of the page table must not run meanwhile, because they allocate large
+ * buffers, and would find no space.
  */
 void vmap_kunit_no_space(struct kunit *test)
 {
-	struct vmap_room *room = test->priv;
+	struct vmap_memory *memory = test->priv;
 	struct vmap_want want = {
 		.nr = VMAP_COMPOUND,
-		.pages = room->pages,
+		.pages = memory->pages,
 		.prot = pgprot_nx(PAGE_KERNEL),
 		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
 	};
@@ -276,15 +283,15 @@ void vmap_kunit_no_space(struct kunit *test)
 	void *addr = NULL;
 
 	if (IS_ENABLED(CONFIG_KASAN_VMALLOC))
-		kunit_skip(test, "all of the address space would need shadow memory");
+		kunit_skip(test, "KASAN would allocate shadow memory for all vmalloc space");
 	if (vmap_kunit_beside_readers)
-		kunit_skip(test, "others need address space, and give it back");
+		kunit_skip(test, "other processes allocate and free vmalloc space");
 	if (want.nr * PAGE_SIZE != PMD_SIZE)
-		kunit_skip(test, "the test's memory is smaller than a PMD leaf");
+		kunit_skip(test, "the test's memory is smaller than a huge PMD mapping");
 	areas = kunit_kcalloc(test, MOST_AREAS, sizeof(*areas), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, areas);
 	for (i = 0; i < want.nr; i++)
-		room->pages[i] = vmap_kunit_page(room, i);
+		memory->pages[i] = vmap_kunit_page(memory, i);
 
 	hole = vmap_area_within(2 * PMD_SIZE, PMD_SIZE, VM_MAP | VM_NO_GUARD,
 				VMALLOC_START, VMALLOC_END);
@@ -301,10 +308,10 @@ void vmap_kunit_no_space(struct kunit *test)
 	do {
 		vunmap(addr);
 		nr = vmap_exhaust(areas, nr, PMD_SIZE);
-		addr = vmap(room->pages, want.nr, VM_MAP, PAGE_KERNEL);
+		addr = vmap(memory->pages, want.nr, VM_MAP, PAGE_KERNEL);
 	} while (IS_ALIGNED((unsigned long)addr, PMD_SIZE) && addr && --tries);
 
-	/* Others want address space too. */
+	/* Free the address space before anything else can fail. */
 	while (nr--)
 		free_vm_area(areas[nr]);
 	for (i = 0; i < ARRAY_SIZE(plugs); i++) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who else maps: ioremap(), vmalloc(), and users that unmap parts and so must
- * never meet a large leaf.
+ * The other ways to map: ioremap(), vmalloc(), and users that unmap a part of what
+ * they have mapped and so must never get a huge PMD mapping.
  */
 
 #include <linux/cpumask.h>
@@ -21,8 +21,8 @@
 
 #define BLOCK	512UL
 
-/* Without HugeTLB, the slow path does not group where others may. */
-static bool vmap_slow_groups(const struct vmap_param *param)
+/* Without HugeTLB, base does not write contiguous PTE blocks, and the other methods do. */
+static bool vmap_groups_expected(const struct vmap_param *param)
 {
 	const unsigned int shift = ARCH_VMAP_GROUP_SHIFT;
 
@@ -39,7 +39,7 @@ static pgprot_t vmap_ioremap_prot(void)
 #endif
 }
 
-/* Only mapped, never touched. */
+/* ioremap() of physical addresses that no device has: they are mapped, never accessed. */
 void vmap_kunit_range(struct kunit *test)
 {
 	static const unsigned long sizes[] = {
@@ -53,11 +53,11 @@ void vmap_kunit_range(struct kunit *test)
 	};
 	unsigned int i, k;
 
-	if (!vmap_slow_groups(test->param_value))
-		kunit_skip(test, "the slow path leaves larger leafs out without HugeTLB");
+	if (!vmap_groups_expected(test->param_value))
+		kunit_skip(test, "base writes no contiguous PTE blocks without HugeTLB");
 	if (allocate_resource(&iomem_resource, &hole, SZ_8M, SZ_16M, SZ_4G - 1, SZ_4M, NULL, NULL))
-		kunit_skip(test, "no physical addresses are left below 4 GB");
-	if (!vmap_kunit_told("nohugeiomap") && arch_vmap_pmd_supported(want.prot))
+		kunit_skip(test, "no physical address space is free below 4 GB");
+	if (!vmap_kunit_booted_with("nohugeiomap") && arch_vmap_pmd_supported(want.prot))
 		want.max_shift = PMD_SHIFT;
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
@@ -66,16 +66,16 @@ void vmap_kunit_range(struct kunit *test)
 			void __iomem *addr = ioremap(phys, sizes[i]);
 
 			if (!addr) {
-				KUNIT_FAIL(test, "no mapping");
+				KUNIT_FAIL(test, "ioremap() failed");
 				break;
 			}
 			want.addr = (unsigned long)addr & PAGE_MASK;
 			want.nr = PFN_UP(offset_in_page(phys) + sizes[i]);
 			want.pfn = PHYS_PFN(phys);
 			if (!vmap_kunit_verify(test, &want))
-				KUNIT_FAIL(test, "%#lx bytes, %#lx on", sizes[i], offsets[k]);
+				KUNIT_FAIL(test, "%#lx bytes at offset %#lx", sizes[i], offsets[k]);
 			iounmap(addr);
-			vmap_kunit_is(test, want.addr, want.nr, VMAP_NONE);
+			vmap_kunit_expect_kind(test, want.addr, want.nr, VMAP_NONE);
 		}
 	}
 	release_resource(&hole);
@@ -87,8 +87,8 @@ void vmap_kunit_vmalloc(struct kunit *test)
 	struct vmap_want want = { .prot = PAGE_KERNEL };
 	unsigned int i;
 
-	if (!vmap_slow_groups(test->param_value))
-		kunit_skip(test, "the slow path leaves larger leafs out without HugeTLB");
+	if (!vmap_groups_expected(test->param_value))
+		kunit_skip(test, "base writes no contiguous PTE blocks without HugeTLB");
 
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		void *addr = vmalloc_huge(sizes[i], GFP_KERNEL);
@@ -103,10 +103,10 @@ void vmap_kunit_vmalloc(struct kunit *test)
 #ifdef CONFIG_HAVE_ARCH_HUGE_VMALLOC
 		want.max_shift += area->page_order;
 #endif
-		if (vmap_kunit_told("nohugevmalloc"))
+		if (vmap_kunit_booted_with("nohugevmalloc"))
 			KUNIT_EXPECT_EQ(test, want.max_shift, PAGE_SHIFT);
 		if (vmap_kunit_verify(test, &want)) {
-			/* What a block has behind it is not for use; KASAN sees that. */
+			/* KASAN reports accesses to pages past the end of the requested size. */
 			want.nr = sizes[i] / PAGE_SIZE;
 			vmap_kunit_bytes(test, &want);
 		}
@@ -114,62 +114,62 @@ void vmap_kunit_vmalloc(struct kunit *test)
 	}
 }
 
-/* As an arena of BPF: a part goes away, and what is next to it stays. */
+/* A BPF arena unmaps some of its pages, and their neighbours must stay mapped. */
 void vmap_kunit_sparse(struct kunit *test)
 {
-	struct vmap_room *room = test->priv;
+	struct vmap_memory *memory = test->priv;
 	struct vm_struct *area = vmap_kunit_area(VMAP_LOOSE * PAGE_SIZE, VM_SPARSE);
-	struct vmap_want rest = { .pages = room->pages + 300, .nr = VMAP_LOOSE - 300 };
+	struct vmap_want rest = { .pages = memory->pages + 300, .nr = VMAP_LOOSE - 300 };
 	unsigned long addr;
 
 	KUNIT_ASSERT_NOT_NULL(test, area);
 	addr = (unsigned long)area->addr;
 	rest.addr = addr + 300 * PAGE_SIZE;
-	vmap_kunit_fill(room, 0, VMAP_LOOSE);
+	vmap_kunit_fill(memory, 0, VMAP_LOOSE);
 	KUNIT_EXPECT_EQ(test, vm_area_map_pages(area, addr, addr + VMAP_LOOSE * PAGE_SIZE,
-						room->pages), 0);
-	vmap_kunit_is(test, addr, VMAP_LOOSE, VMAP_PAGE);
+						memory->pages), 0);
+	vmap_kunit_expect_kind(test, addr, VMAP_LOOSE, VMAP_PAGE);
 	vm_area_unmap_pages(area, addr + 100 * PAGE_SIZE, addr + 300 * PAGE_SIZE);
-	vmap_kunit_is(test, addr + 100 * PAGE_SIZE, 200, VMAP_NONE);
-	if (vmap_kunit_is(test, addr, 100, VMAP_PAGE) &&
-	    vmap_kunit_is(test, rest.addr, rest.nr, VMAP_PAGE))
+	vmap_kunit_expect_kind(test, addr + 100 * PAGE_SIZE, 200, VMAP_NONE);
+	if (vmap_kunit_expect_kind(test, addr, 100, VMAP_PAGE) &&
+	    vmap_kunit_expect_kind(test, rest.addr, rest.nr, VMAP_PAGE))
 		vmap_kunit_bytes(test, &rest);
 	free_vm_area(area);
 }
 
 void vmap_kunit_map_ram(struct kunit *test)
 {
-	struct vmap_room *room = test->priv;
-	struct vmap_want want = { .pages = room->pages };
+	struct vmap_memory *memory = test->priv;
+	struct vmap_want want = { .pages = memory->pages };
 	void *few, *many;
 
-	vmap_kunit_fill(room, 0, VMAP_LOOSE);
-	few = vm_map_ram(room->pages, 32, NUMA_NO_NODE);
-	many = vm_map_ram(room->pages, VMAP_LOOSE, NUMA_NO_NODE);
+	vmap_kunit_fill(memory, 0, VMAP_LOOSE);
+	few = vm_map_ram(memory->pages, 32, NUMA_NO_NODE);
+	many = vm_map_ram(memory->pages, VMAP_LOOSE, NUMA_NO_NODE);
 	KUNIT_EXPECT_NOT_NULL(test, few);
 	KUNIT_EXPECT_NOT_NULL(test, many);
 	if (few) {
-		vmap_kunit_is(test, (unsigned long)few, 32, VMAP_PAGE);
+		vmap_kunit_expect_kind(test, (unsigned long)few, 32, VMAP_PAGE);
 		vm_unmap_ram(few, 32);
 	}
 	if (!many)
 		return;
 	want.addr = (unsigned long)many;
 	want.nr = VMAP_LOOSE;
-	if (vmap_kunit_is(test, want.addr, want.nr, VMAP_PAGE))
+	if (vmap_kunit_expect_kind(test, want.addr, want.nr, VMAP_PAGE))
 		vmap_kunit_bytes(test, &want);
 	vm_unmap_ram(many, VMAP_LOOSE);
 }
 
-/* As percpu memory does: a part goes away, and comes back, next to what stays. */
+/* The percpu allocator unmaps pages and maps them again, next to pages that stay mapped. */
 void vmap_kunit_parts(struct kunit *test)
 {
 	const unsigned long from = 37 * PAGE_SIZE, to = 300 * PAGE_SIZE;
-	struct vmap_room *room = test->priv;
+	struct vmap_memory *memory = test->priv;
 	struct vm_struct *area = vmap_kunit_area(BLOCK * PAGE_SIZE, VM_MAP);
 	struct vmap_want want = {
 		.nr = BLOCK,
-		.pages = room->pages,
+		.pages = memory->pages,
 		.prot = PAGE_KERNEL,
 		.max_shift = PAGE_SHIFT,
 	};
@@ -178,17 +178,17 @@ void vmap_kunit_parts(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, area);
 	addr = (unsigned long)area->addr;
 	want.addr = addr;
-	vmap_kunit_fill(room, 0, BLOCK);
+	vmap_kunit_fill(memory, 0, BLOCK);
 	KUNIT_EXPECT_EQ(test, __vmap_pages_range_noflush(addr, addr + BLOCK * PAGE_SIZE,
-							 PAGE_KERNEL, room->pages,
+							 PAGE_KERNEL, memory->pages,
 							 PAGE_SHIFT), 0);
 	if (vmap_kunit_verify(test, &want)) {
 		vunmap_range(addr + from, addr + to);
-		vmap_kunit_is(test, addr, 37, VMAP_PAGE);
-		vmap_kunit_is(test, addr + from, 300 - 37, VMAP_NONE);
-		vmap_kunit_is(test, addr + to, BLOCK - 300, VMAP_PAGE);
+		vmap_kunit_expect_kind(test, addr, 37, VMAP_PAGE);
+		vmap_kunit_expect_kind(test, addr + from, 300 - 37, VMAP_NONE);
+		vmap_kunit_expect_kind(test, addr + to, BLOCK - 300, VMAP_PAGE);
 		KUNIT_EXPECT_EQ(test, __vmap_pages_range_noflush(addr + from, addr + to,
-								 PAGE_KERNEL, room->pages + 37,
+								 PAGE_KERNEL, memory->pages + 37,
 								 PAGE_SHIFT), 0);
 		if (vmap_kunit_verify(test, &want))
 			vmap_kunit_bytes(test, &want);
@@ -197,8 +197,8 @@ void vmap_kunit_parts(struct kunit *test)
 	free_vm_area(area);
 }
 
-/* Whether any of these pages, that belong to nobody, is unmapped in time. */
-static bool vmap_any_goes(unsigned long *addrs, unsigned int nr)
+/* Wait until one of these freed addresses is unmapped; false if that takes too long. */
+static bool vmap_wait_for_unmap(unsigned long *addrs, unsigned int nr)
 {
 	unsigned int i, wait;
 
@@ -214,8 +214,8 @@ static bool vmap_any_goes(unsigned long *addrs, unsigned int nr)
 }
 
 /*
- * Enough for several chunks. Of each four pieces one stays, which is few enough
- * for its neighbours to be unmapped.
+ * Allocate enough for several percpu chunks, and free three of four allocations. The
+ * chunks are then empty enough for the percpu allocator to unmap their free pages.
  */
 void vmap_kunit_percpu(struct kunit *test)
 {
@@ -244,7 +244,7 @@ void vmap_kunit_percpu(struct kunit *test)
 			freed[i] = (unsigned long)per_cpu_ptr(some[i], cpu);
 		free_percpu(some[i]);
 	}
-	KUNIT_EXPECT_TRUE(test, vmap_any_goes(freed, nr));
+	KUNIT_EXPECT_TRUE(test, vmap_wait_for_unmap(freed, nr));
 	for (i = 1; i < nr; i += 4) {
 		for_each_possible_cpu(cpu) {
 			void *addr = some[i] ? per_cpu_ptr(some[i], cpu) : NULL;
@@ -253,32 +253,35 @@ void vmap_kunit_percpu(struct kunit *test)
 				continue;
 			KUNIT_EXPECT_NULL(test, memchr_inv(addr, i + 1, SZ_16K));
 			if (is_vmalloc_addr(addr))
-				vmap_kunit_is(test, (unsigned long)addr, SZ_16K / PAGE_SIZE,
-					      VMAP_PAGE);
+				vmap_kunit_expect_kind(test, (unsigned long)addr,
+						       SZ_16K / PAGE_SIZE, VMAP_PAGE);
 		}
 		free_percpu(some[i]);
 	}
 }
 
-/* Where large leafs would fit: vrealloc() may take a part of such an area away. */
+/*
+ * An area that owns its pages gets PTEs only, even where a huge PMD mapping would fit,
+ * because vrealloc() may unmap and free its end.
+ */
 void vmap_kunit_owned(struct kunit *test)
 {
-	struct vmap_room *room = test->priv;
+	struct vmap_memory *memory = test->priv;
 	struct vm_struct *area = vmap_kunit_area(BLOCK * PAGE_SIZE, VM_MAP);
 	unsigned long addr, end;
 
 	KUNIT_ASSERT_NOT_NULL(test, area);
 	addr = (unsigned long)area->addr;
 	end = addr + BLOCK * PAGE_SIZE;
-	vmap_kunit_fill(room, 0, BLOCK);
-	KUNIT_EXPECT_EQ(test, vmap_map_pages(addr, end, PAGE_KERNEL, room->pages,
+	vmap_kunit_fill(memory, 0, BLOCK);
+	KUNIT_EXPECT_EQ(test, vmap_map_pages(addr, end, PAGE_KERNEL, memory->pages,
 					     VM_MAP | VM_MAP_PUT_PAGES), 0);
-	vmap_kunit_is(test, addr, BLOCK, VMAP_PAGE);
+	vmap_kunit_expect_kind(test, addr, BLOCK, VMAP_PAGE);
 	vunmap_range(addr, end);
 	free_vm_area(area);
 }
 
-/* vfree() puts each page once, and the array. */
+/* vfree() drops one reference to each page, and frees the array. */
 void vmap_kunit_put_pages(struct kunit *test)
 {
 	struct page *block = alloc_pages(GFP_KERNEL, ilog2(BLOCK));
@@ -299,34 +302,5 @@ void vmap_kunit_put_pages(struct kunit *test)
 	for (i = 0; i < BLOCK; i++) {
 		KUNIT_EXPECT_EQ(test, page_count(block + i), 1);
 		__free_page(block + i);
-	}
-}
-
-/* Not touched: the linear map has other attributes. */
-void vmap_kunit_attribute(struct kunit *test)
-{
-	const pgprot_t prots[] = {
-		pgprot_writecombine(PAGE_KERNEL), pgprot_noncached(PAGE_KERNEL), PAGE_KERNEL_RO,
-	};
-	struct vmap_room *room = test->priv;
-	u64 usual = vmap_kunit_attributes(page_to_pfn(room->loose), pgprot_nx(PAGE_KERNEL));
-	unsigned int i;
-
-	vmap_kunit_fill(room, 0, BLOCK + 40);
-	for (i = 0; i < ARRAY_SIZE(prots); i++) {
-		struct vmap_want want = {
-			.nr = BLOCK + 40,
-			.pages = room->pages,
-			.prot = pgprot_nx(prots[i]),
-			.max_shift = vmap_kunit_shift(test->param_value, prots[i]),
-		};
-		void *addr = vmap(room->pages, want.nr, VM_MAP, prots[i]);
-
-		KUNIT_ASSERT_NOT_NULL(test, addr);
-		want.addr = (unsigned long)addr;
-		vmap_kunit_verify(test, &want);
-		if (IS_ENABLED(CONFIG_X86) || IS_ENABLED(CONFIG_ARM64))
-			KUNIT_EXPECT_NE(test, vmap_kunit_leaf(want.addr).attributes, usual);
-		vunmap(addr);
 	}
 }
