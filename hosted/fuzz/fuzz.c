@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libFuzzer's side of a hosted program. It makes inputs, the bench's fuzz() does
- * what they say with patched code and compares. What that code reached is told by
- * the compiler's calls, as for KCOV, and counted where libFuzzer looks.
+ * main.c's counterpart for libFuzzer. libFuzzer makes inputs; the bench's fuzz()
+ * runs patched code as they say, and compares. The compiler adds a call to each
+ * basic block, as for KCOV, and these calls count where libFuzzer looks.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,13 +18,13 @@ int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 void hosted_reached(void);
 
-/* libFuzzer keeps the input of whoever aborts. */
+/* libFuzzer saves the input when the program aborts. */
 static void keep_input(void)
 {
 	abort();
 }
 
-/* Called from each basic block, under this name after linking. */
+/* The linker gives the function that each basic block calls this name. */
 FROM_KERNEL void hosted_reached(void)
 {
 	uint64_t pc = (uint64_t)__builtin_return_address(0);
@@ -36,7 +36,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	hosted_cpu_from_cpuid();
 	engine_start(arena_llc_bytes());
-	faults_end_by(keep_input);
+	die_by(keep_input);
 	hosted_layout = 0;
 	return 0;
 }

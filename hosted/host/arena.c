@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory that kernel code writes: huge pages, touched, walls on both sides. */
+/* Memory that kernel code writes: in huge pages, touched, between inaccessible pages. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static unsigned long round_up(unsigned long n, unsigned long to)
 	return (n + to - 1) & -to;
 }
 
-/* Inline assembly is not seen by sanitizers; a wall of PROT_NONE is. */
+/* Sanitizers miss stores by inline assembly, but PROT_NONE around the arena stops them. */
 void *arena_map(unsigned long bytes)
 {
 	unsigned long room = round_up(bytes, HUGE) + 3 * HUGE;
@@ -35,7 +35,7 @@ void *arena_map(unsigned long bytes)
 	return image;
 }
 
-/* An image with parts as large behind it, each from the next 2 MiB on. */
+/* Map an image, and after it @beside more parts of its size, each at a multiple of 2 MiB. */
 void *arena_map_with(unsigned long bytes, unsigned int beside)
 {
 	return arena_map(beside ? (1 + beside) * round_up(bytes, HUGE) : bytes);
@@ -46,9 +46,19 @@ FROM_KERNEL void *hosted_arena(unsigned long bytes)
 	return arena_map(bytes);
 }
 
+/* For checks that replace entries in a table of functions. */
+FROM_KERNEL void hosted_make_writable(const void *constant, unsigned long bytes)
+{
+	unsigned long from = (unsigned long)constant & -4096UL;
+	unsigned long to = (unsigned long)constant + bytes;
+
+	if (mprotect((void *)from, to - from, PROT_READ | PROT_WRITE))
+		hosted_die("can't make a constant writable");
+}
+
 /*
- * The largest cache of this CPU, as the kernel's cacheinfo tells it. sysconf()
- * counts all caches of the package on some machines.
+ * The size of the largest cache of this CPU, from the kernel's cacheinfo. On
+ * some machines sysconf() adds up all caches of the package.
  */
 unsigned long arena_llc_bytes(void)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The bench's own comparison, over many small inputs. */
+/* Run the bench's own comparison over many small inputs. */
 #include "host.h"
 
 bool check_run(unsigned long stride)

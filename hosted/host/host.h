@@ -2,7 +2,7 @@
 #ifndef HOSTED_HOST_H
 #define HOSTED_HOST_H
 
-/* The libc half: who owns memory, time and output. */
+/* The libc half of a hosted program, which owns memory, time and output. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #define EFFECTS_SHARE	4096
 
-/* Kernel code aligns its stack to 8 bytes only; libc wants 16. */
+/* Kernel code aligns its stack to 8 bytes only, but libc needs 16. */
 #define FROM_KERNEL	__attribute__((force_align_arg_pointer))
 
 /* What the command line asked for. */
@@ -31,13 +31,13 @@ struct plan {
 	bool list_only;
 };
 
-/* A case with its size settled. */
+/* A case whose size is known. */
 struct workload {
 	const struct hosted_case *c;
 	char name[64];
 	unsigned long items;
 	unsigned long bytes;
-	unsigned long memory;		/* with what the bench needs beside it */
+	unsigned long memory;		/* the image and what the bench needs besides */
 	void *image;
 	unsigned char *effects;		/* one byte for 4 KiB of image */
 	unsigned int pairs;
@@ -58,28 +58,36 @@ unsigned long arena_llc_bytes(void);
 /* check.c */
 bool check_run(unsigned long stride);
 
+/* die.c */
+void die_by(void (*end)(void));
+void die_in_signal(const char *text, size_t len);
+
+/* emulate.c */
+bool emulate(int signal, void *context);
+bool emulate_has(const char *setting);
+
 /* faults.c */
 void faults_catch(void);
-void faults_end_by(void (*end)(void));
-bool faults_emulates(const char *setting);
-
-/* start.c */
-void engine_start(unsigned long llc_bytes);
 
 /* image.c */
 void image_poison(const struct workload *w);
 void image_warm(const struct workload *w);
 bool image_check(const struct workload *w, const struct row *rows, unsigned int nr);
 
+/* measure.c */
+void measure(const struct plan *plan, const struct workload *w,
+	     const struct row *rows, unsigned int nr, uint64_t seed);
+
 /* poison.c */
 bool poison_met(void *context, const char *at);
 
-/* measure.c */
+/* row.c */
 void row_select(const struct row *row);
 void row_prepare(const struct workload *w, const struct row *row);
 void row_run(const struct workload *w, const struct row *row);
-void measure(const struct plan *plan, const struct workload *w,
-	     const struct row *rows, unsigned int nr, uint64_t seed);
+
+/* start.c */
+void engine_start(unsigned long llc_bytes);
 
 /* events.c: one JSON object a line on standard output. */
 void event_engine(void);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Is the image that a variant leaves the one that the base leaves? Both are
- * made at the same address, because descriptors hold pointers to each other;
- * so the base's is kept as a hash of each chunk, and where one differs, that
- * chunk is made again and compared byte by byte.
+ * Compare the image that each variant produces with that of base. All images
+ * are made at the same address, because descriptors hold pointers to each
+ * other. So only a hash of each chunk is kept of the base's image, and where a
+ * hash differs, both images are made again and the chunk is compared byte by
+ * byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,7 +58,7 @@ void image_poison(const struct workload *w)
 	memset(w->effects, 0, w->bytes / EFFECTS_SHARE);
 }
 
-/* Own every line of the image, modified, as after ordinary stores. */
+/* Leave every line of the image modified in the cache, as ordinary stores do. */
 void image_warm(const struct workload *w)
 {
 	for (unsigned int pass = 0; pass < 2; pass++) {
@@ -69,7 +70,7 @@ void image_warm(const struct workload *w)
 	}
 }
 
-/* Each row has its turn in another layout: all of them are timed later. */
+/* Each row uses another layout, since all layouts are timed later. */
 static void render(const struct workload *w, const struct row *row, unsigned int nr)
 {
 	hosted_layout = nr % HOSTED_LAYOUTS;
@@ -141,7 +142,7 @@ bool image_check(const struct workload *w, const struct row *rows, unsigned int 
 		}
 		if (!text[0] && effects_hash(w) != effects)
 			snprintf(text, sizeof(text),
-				 "same image, but not the same calls into the rest of the kernel");
+				 "same image, but different calls into the rest of the kernel");
 		event_equal(w, &rows[r], !text[0], text);
 		all = all && !text[0];
 	}

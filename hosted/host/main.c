@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A hosted program: check that all sides leave the same image, then time them. */
+/* A hosted program: check that all sides produce the same image, then time them. */
 #define _GNU_SOURCE
 #include <getopt.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 
 enum { STATUS_UNEQUAL = 1, STATUS_USAGE = 2, MAX_ROWS = 32, MAX_ONLY = 64 };
 
-/* Samples under a millisecond are many, and cheap. */
+/* Small images take less than a millisecond, so more samples are affordable. */
 #define SHORT_IMAGE	(64UL << 20)
 #define SHORT_FACTOR	5
 
@@ -110,7 +110,7 @@ static const char *missing(const struct plan *plan, const struct hosted_variant 
 		return NULL;
 	if (hosted_bench.select(v->setting) < 0)
 		return "not on this CPU";
-	if (faults_emulates(v->setting) && !plan->check_only)
+	if (emulate_has(v->setting) && !plan->check_only)
 		return "emulated here, so not timed";
 	return NULL;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Time the rows of a case against each other. A block runs all rows once in a
- * random order and once more in the reverse of it, which is A B B A for every
- * pair: what drifts steadily over a block cancels out. Each block uses the next
+ * random order and once more in the reverse order, which is A B B A for every
+ * pair: a steady drift over the block cancels out. Each block uses the next
  * layout of the code, so that no row wins by where it happened to be linked.
  */
 #define _GNU_SOURCE
@@ -10,8 +10,6 @@
 #include <time.h>
 
 #include "host.h"
-
-unsigned int hosted_layout;
 
 FROM_KERNEL unsigned long hosted_now_ns(void)
 {
@@ -41,32 +39,6 @@ static void shuffle(unsigned int *order, unsigned int nr, uint64_t *state)
 	}
 }
 
-void row_select(const struct row *row)
-{
-	const char *setting = row->limit ? NULL : row->variant->setting;
-
-	if (setting && hosted_bench.select(setting) < 0)
-		hosted_die("a setting was refused that had been accepted before");
-}
-
-void row_prepare(const struct workload *w, const struct row *row)
-{
-	if (hosted_bench.prepare && !row->limit)
-		hosted_bench.prepare(w->c, row->variant->side, w->items);
-}
-
-void row_run(const struct workload *w, const struct row *row)
-{
-	if (row->limit) {
-		row->limit->run(w->image, w->bytes);
-		return;
-	}
-
-	hosted_enter();
-	hosted_bench.run(w->c, row->variant->side, w->items);
-	hosted_exit();
-}
-
 static unsigned long read_back(const struct workload *w)
 {
 	const char *item = w->image;
@@ -93,14 +65,15 @@ static uint64_t time_row(const struct workload *w, const struct row *row)
 	row_run(w, row);
 	if (w->c->flags & HOSTED_READBACK)
 		sum = read_back(w);
-	/* The compiler must believe that somebody reads it. */
+	/* Keep the compiler from dropping the reads. */
 	asm volatile("" : : "r"(sum));
 	return hosted_now_ns() - start;
 }
 
 /*
- * Settle the number of blocks before any is run, from one untimed round: a
- * slow machine gets fewer, whole rounds of all layouts, and never less than two.
+ * Choose the number of blocks before any is timed, from the time of one warm-up
+ * round. A slow machine gets fewer: a multiple of the number of layouts, and at
+ * least two blocks of each.
  */
 static unsigned int settle_blocks(const struct plan *plan, const struct workload *w,
 				  uint64_t round_ns)
@@ -144,15 +117,4 @@ void measure(const struct plan *plan, const struct workload *w,
 			event_sample(w, row, block, half, pos, ns);
 		}
 	}
-}
-
-void hosted_fill_words(void *image, unsigned long bytes)
-{
-	unsigned long words = bytes / 8;
-
-	/* Some CPUs write zeroes at twice the speed; no descriptor is all zero. */
-	asm volatile("rep stosq"
-		     : "+D"(image), "+c"(words)
-		     : "a"(0x0300000000002000UL)
-		     : "memory");
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Machine checks. A page with a poisoned line is taken away, so that the first
- * read of it faults. From there kernel code is followed, instruction by
- * instruction, until one is about to read the line; then what the kernel's
- * machine check handler would do is done: the exception tables of the linked
- * objects say where to go on, or that there is no going on.
+ * Machine checks. A page with a poisoned line is made inaccessible, so that the
+ * first read of it faults. From there kernel code is followed instruction by
+ * instruction until one is about to read the line. Then this does what the
+ * kernel's machine check handler would do: it continues where the exception
+ * tables of the linked objects say, or gives up where they say nothing.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -31,7 +31,7 @@ extern const struct ex_entry hosted_ex_start[], hosted_ex_end[];
 static struct hosted_poison *poison;
 static sigjmp_buf give_up;
 
-/* Where the string instruction ends that read the page before a poisoned one. */
+/* The end of the string instruction that read the page before a poisoned one. */
 static const char *announced;
 
 static char *page_of(const void *at)
@@ -39,7 +39,10 @@ static char *page_of(const void *at)
 	return (char *)((unsigned long)at & -PAGE);
 }
 
-/* The page before a poisoned one tells which copies come from there. */
+/*
+ * The page before a poisoned one is made inaccessible too if registers may lag
+ * into it: the fault there shows which copies come from that page.
+ */
 static char *page_before(const void *at)
 {
 	char *page = page_of(at);
@@ -58,11 +61,11 @@ static void protect(int how)
 		char *from = poison->at[i] ? page_before(poison->at[i]) : NULL;
 
 		if (from && mprotect(from, page_of(poison->at[i]) + PAGE - from, how))
-			hosted_die("can't take a page away, or give it back");
+			hosted_die("can't change the protection of a poisoned page");
 	}
 }
 
-/* The poisoned line that [from, from + bytes) touches first; NULL for none. */
+/* The first poisoned line that [from, from + bytes) touches, or NULL. */
 static const char *line_in(const char *from, unsigned long bytes)
 {
 	const char *first = NULL;
@@ -114,8 +117,8 @@ static unsigned long movs_unit(const unsigned char *code)
 }
 
 /*
- * A string instruction at once: to the line, and back by what is asked for, but
- * not to before where the instruction began.
+ * Do a string instruction in one go: up to the poisoned line, then back by
+ * poison->early bytes, but never before the first byte of the instruction.
  */
 static void move_string(greg_t *regs, unsigned long unit)
 {
@@ -132,7 +135,10 @@ static void move_string(greg_t *regs, unsigned long unit)
 	take(regs);
 }
 
-/* movq disp8(%rsi), %reg, and movb (%rsi), %al: what the loops load with. */
+/*
+ * Bytes that a load reads, and where from; 0 for other instructions. The loops
+ * of the kernel's copies use movq disp8(%rsi), %reg and movb (%rsi), %al.
+ */
 static unsigned long load_bytes(const unsigned char *code, const greg_t *regs, const char **from)
 {
 	bool wide = (code[0] & 0xf0) == 0x40;
@@ -165,11 +171,11 @@ static void on_step(int signal, siginfo_t *info, void *context)
 }
 
 /**
- * poison_met - a page was touched that may have been taken away
+ * poison_met - handle a fault that poison may have caused
  * @context: of the signal
- * @at: the address
+ * @at: the address that was touched
  *
- * Return: whether it was, and kernel code may go on.
+ * Return: whether poison caused it, so that kernel code may go on.
  */
 bool poison_met(void *context, const char *at)
 {
@@ -192,7 +198,7 @@ bool poison_met(void *context, const char *at)
 	if (!ours) {
 		announced = unit ? (char *)(regs[REG_RSI] + regs[REG_RCX] * unit) : NULL;
 		if (mprotect(page_of(at), PAGE, PROT_READ | PROT_WRITE))
-			hosted_die("can't give a page back");
+			hosted_die("can't make a page accessible again");
 		return true;
 	}
 
@@ -203,7 +209,7 @@ bool poison_met(void *context, const char *at)
 	else if (bytes && line_in(from, bytes))
 		take(regs);
 	else if (unit)
-		hosted_die("a string instruction ends in front of the poison in its page");
+		hosted_die("a string instruction ends before the poison in its page");
 	else
 		regs[REG_EFL] |= TRAP_FLAG;
 	return true;

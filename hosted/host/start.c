@@ -2,10 +2,13 @@
 /* From a process to a machine that kernel code can run on. */
 #define _GNU_SOURCE
 #include <sched.h>
+#include <sys/mman.h>
 
 #include "host.h"
 
-/* A migration would have the next sample find nothing in the cache. */
+extern char __executable_start[], etext[];
+
+/* After a migration the next sample would find nothing in the cache. */
 static void stay_on_this_cpu(void)
 {
 	cpu_set_t set;
@@ -15,11 +18,22 @@ static void stay_on_this_cpu(void)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* The features of the CPU have to be known by now. */
+/* Alternatives and static keys are patched into the text. */
+static void make_text_writable(void)
+{
+	unsigned long text = (unsigned long)__executable_start & -4096UL;
+
+	if (mprotect((void *)text, (unsigned long)etext - text,
+		     PROT_READ | PROT_WRITE | PROT_EXEC))
+		hosted_die("can't make the text writable");
+}
+
+/* hosted_cpu_from_cpuid() must have been called, and features forced, before. */
 void engine_start(unsigned long llc_bytes)
 {
 	stay_on_this_cpu();
 	faults_catch();
+	make_text_writable();
 	hosted_alternatives_apply();
 	hosted_branches_apply();
 	hosted_machine_init(llc_bytes);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Follow kernel code instruction by instruction, for what its result does not
- * show: a streaming store that is not drained is in memory all the same when
- * this CPU looks.
+ * Follow kernel code instruction by instruction, to find what its result does
+ * not show: a streaming store that was not drained looks complete to the CPU
+ * that made it.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -14,7 +14,7 @@
 
 static struct hosted_trace *tracing;
 
-/* movnti, movntdq and movdir64b, behind the prefixes that they may have. */
+/* movnti, movntdq and movdir64b, after the prefixes that they may have. */
 static bool is_streaming(const unsigned char *code)
 {
 	bool wide = code[0] == 0x66;
@@ -36,7 +36,7 @@ static bool is_flush(const unsigned char *code)
 	bool wide = code[0] == 0x66;
 	unsigned int mod, op;
 
-	/* clflushopt pads itself with one, where it takes the place of clflush. */
+	/* clflushopt has a padding prefix where it is the alternative of clflush. */
 	if (wide || code[0] == 0x3e)
 		code++;
 	if ((code[0] & 0xf0) == 0x40)
@@ -49,7 +49,7 @@ static bool is_flush(const unsigned char *code)
 	return mod != 3 && (op == 7 || (wide && op == 6));
 }
 
-/* movsb, or movsq when it is wide, with the rep that may stand before it. */
+/* movsb, or movsq if @wide, with or without a rep prefix. */
 static bool is_movs(const unsigned char *code, bool wide)
 {
 	if (code[0] == 0xf3)

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Instructions of kernel code that fault in a process, and what is done in
+ * their place.
+ */
+#define _GNU_SOURCE
+#include <signal.h>
+#include <string.h>
+#include <ucontext.h>
+
+#include "host.h"
+
+/*
+ * movdir64b (%rdx), %rax: the one encoding that the kernel has of it. On a CPU
+ * without the instruction, its users can still be shown to write the right
+ * bytes.
+ */
+static bool emulate_movdir64b(greg_t *regs)
+{
+	static const unsigned char movdir64b[] = { 0x66, 0x0f, 0x38, 0xf8, 0x02 };
+
+	if (memcmp((void *)regs[REG_RIP], movdir64b, sizeof(movdir64b)))
+		return false;
+
+	memcpy((void *)regs[REG_RAX], (void *)regs[REG_RDX], 64);
+	regs[REG_RIP] += sizeof(movdir64b);
+	return true;
+}
+
+bool emulate_has(const char *setting)
+{
+	unsigned int a = 7, b, c = 0, d;
+
+	asm("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+	return setting && !strcmp(setting, "movdir64b") && !(c & (1u << 28));
+}
+
+/*
+ * Nothing interrupts kernel code here, so cli and sti are skipped. Each costs a
+ * signal; no timed code has them.
+ */
+static bool skip_irq_flag(greg_t *regs)
+{
+	unsigned char code = *(unsigned char *)regs[REG_RIP];
+
+	if (code != 0xfa && code != 0xfb)	/* cli, sti */
+		return false;
+
+	regs[REG_RIP]++;
+	return true;
+}
+
+static bool warnings_expected;
+static unsigned long warnings_seen;
+
+/*
+ * WARN() and BUG() are the same instruction: a check that expects the one must
+ * make sure that it does not run into the other.
+ */
+static bool skip_warning(greg_t *regs)
+{
+	static const unsigned char ud2[] = { 0x0f, 0x0b };
+
+	if (!warnings_expected || memcmp((void *)regs[REG_RIP], ud2, sizeof(ud2)))
+		return false;
+
+	warnings_seen++;
+	regs[REG_RIP] += sizeof(ud2);
+	return true;
+}
+
+/* Choose whether WARN() is skipped from now on. Returns how many were, and resets the count. */
+FROM_KERNEL unsigned long hosted_warnings(int expected)
+{
+	unsigned long seen = warnings_seen;
+
+	warnings_expected = expected;
+	warnings_seen = 0;
+	return seen;
+}
+
+/**
+ * emulate - act for an instruction that faulted
+ * @signal: SIGILL, or SIGSEGV without an address
+ * @context: of the signal; gets the registers that the instruction would leave
+ *
+ * Return: whether kernel code may go on after it.
+ */
+bool emulate(int signal, void *context)
+{
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+
+	if (signal == SIGILL)
+		return emulate_movdir64b(regs) || skip_warning(regs);
+
+	return skip_irq_flag(regs);
+}

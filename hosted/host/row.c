@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One row of a case's table, run once: a variant of the work, or a limit. */
+#include "host.h"
+
+unsigned int hosted_layout;
+
+void row_select(const struct row *row)
+{
+	const char *setting = row->limit ? NULL : row->variant->setting;
+
+	if (setting && hosted_bench.select(setting) < 0)
+		hosted_die("a setting was refused that had been accepted before");
+}
+
+void row_prepare(const struct workload *w, const struct row *row)
+{
+	if (hosted_bench.prepare && !row->limit)
+		hosted_bench.prepare(w->c, row->variant->side, w->items);
+}
+
+void row_run(const struct workload *w, const struct row *row)
+{
+	if (row->limit) {
+		row->limit->run(w->image, w->bytes);
+		return;
+	}
+
+	hosted_enter();
+	hosted_bench.run(w->c, row->variant->side, w->items);
+	hosted_exit();
+}
+
+void hosted_fill_words(void *image, unsigned long bytes)
+{
+	unsigned long words = bytes / 8;
+
+	/* Some CPUs write zeroes at twice the speed, but no descriptor is all zero. */
+	asm volatile("rep stosq"
+		     : "+D"(image), "+c"(words)
+		     : "a"(0x0300000000002000UL)
+		     : "memory");
+}
