@@ -3,41 +3,42 @@
 #define HOSTED_H
 
 /*
- * The seam between the two halves of a hosted program: kernel objects, with
- * the shim and the bench that are compiled like them, and the libc half that
- * owns memory, time and output. Plain C types only, so that both can read it.
+ * The interface between the two halves of a hosted program. One half is kernel
+ * objects, with the shim and the bench, which are compiled like them. The other
+ * half uses libc and owns memory, time and output. This header has plain C
+ * types only, so that both can include it.
  */
 
 /* The builds of a speed-up's objects that one program holds. */
 enum hosted_side {
 	HOSTED_BASE,		/* the tree's own objects */
-	HOSTED_CONTROL,		/* the same again: what differs is noise */
+	HOSTED_CONTROL,		/* the same again: any difference is noise */
 	HOSTED_PATCHED,		/* built from the spliced tree */
 	HOSTED_SIDES
 };
 
 /*
- * Each side is there HOSTED_LAYOUTS times, with its code at another place
- * within a cache line. All rows of a block use the same layout.
+ * Each side is linked HOSTED_LAYOUTS times, with its code at different offsets
+ * in a cache line. All rows of a block use the same layout.
  */
 #define HOSTED_LAYOUTS	4
 
 extern unsigned int hosted_layout;
 
-/* What the image holds before a timed run. */
-#define HOSTED_HOT	1u	/* all of it in the cache, just written */
-#define HOSTED_READBACK	2u	/* one walk over all items is timed too */
-/* The size is part of the case's name, and not the user's to choose. */
+/* State of the image before a timed run, and what is timed. */
+#define HOSTED_HOT	1u	/* the image is in the cache, just written */
+#define HOSTED_READBACK	2u	/* reading all items once is timed too */
+/* The size is part of the case's name, and the user cannot change it. */
 #define HOSTED_FIXED	4u
 
 /**
  * struct hosted_case - one workload
- * @name: row of the table; the size takes the place of an '@' in it, or
- *	  its end unless it is fixed
- * @regime: what is cold or warm, how the memory is backed
- * @items: size, which can be overridden and is part of the row's name;
+ * @name: row of the table; the size replaces an '@' in it, or else is appended
+ *	  unless it is fixed
+ * @regime: what is cold or warm, and how the memory is backed
+ * @items: size, which the user can override and which is part of the row's name;
  *	   0 takes it from @llc_part
- * @llc_part: the image is this part of the last-level cache
+ * @llc_part: the image has the size of the last-level cache divided by this
  * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED
  * @data: the bench's own
  */
@@ -54,7 +55,7 @@ struct hosted_case {
  * struct hosted_variant - one way to do the work
  * @name: row of the table
  * @side: whose code runs
- * @setting: handed to hosted_bench.select() before each run; may be NULL
+ * @setting: passed to hosted_bench.select() before each run; may be NULL
  */
 struct hosted_variant {
 	const char *name;
@@ -64,9 +65,9 @@ struct hosted_variant {
 
 /**
  * struct hosted_limit - work that no variant can do less of
- * @name: row of the table, behind "limit:"
+ * @name: row of the table, after "limit:"
  * @run: do it over the image
- * @bounds: whether it bounds a case; NULL when it bounds all
+ * @bounds: whether it bounds a case; NULL if it bounds all
  */
 struct hosted_limit {
 	const char *name;
@@ -75,14 +76,14 @@ struct hosted_limit {
 };
 
 /**
- * struct hosted_check - what a bench's check counts and says
- * @stride: try one combination in so many; 1 for all
+ * struct hosted_check - what a bench's check counts and reports
+ * @stride: try every @stride-th combination; 1 for all
  * @combinations: different inputs that were tried
  * @runs: runs of patched code that were compared
  * @bytes: bytes that were compared
  * @stepped: runs that were followed instruction by instruction
- * @streamed: streaming stores seen in them
- * @text: the first thing that was wrong
+ * @streamed: streaming stores in those runs
+ * @text: the first difference
  */
 struct hosted_check {
 	unsigned long stride;
@@ -98,14 +99,14 @@ struct hosted_check {
 
 /**
  * struct hosted_trace - what a run did, instruction by instruction
- * @watch: addresses of functions to look out for; NULL for none
+ * @watch: addresses of functions to look for; NULL for none
  * @visited: a bit for each of them that was reached
- * @movsb: turns of rep movsb
- * @movsq: turns of rep movsq
- * @instructions: how many it took
+ * @movsb: iterations of rep movsb
+ * @movsq: iterations of rep movsq
+ * @instructions: all instructions of the run
  * @streamed: non-temporal stores among them
- * @undrained: those that no sfence followed
- * @flushed: cache lines written back or thrown out by their address
+ * @undrained: non-temporal stores that no sfence followed
+ * @flushed: cache lines that were written back or evicted by address
  */
 struct hosted_trace {
 	const void *watch[HOSTED_WATCHES];
@@ -123,12 +124,12 @@ struct hosted_trace {
 /**
  * struct hosted_poison - memory that raises a machine check when it is read
  * @at: addresses, each of which poisons its line of 64 bytes; NULL for none
- * @from: where what is read begins; poison lies in whole pages behind it
- * @early: let the registers of a string instruction lag by so many bytes
- * @gone_after: machine checks after which all of it has gone; 0 for never
+ * @from: start of the memory that is read; poison lies in pages after this one
+ * @early: bytes by which the registers of a string instruction lag
+ * @gone_after: machine checks after which all poison is gone; 0 for never
  * @taken: machine checks that kernel code took and survived
- * @fatal: one met an instruction that the exception tables say nothing of, at
- *	   which a kernel panics; the run was given up there
+ * @fatal: a machine check hit an instruction without an exception table entry.
+ *	   A kernel panics there; the run was given up
  */
 struct hosted_poison {
 	const void *at[HOSTED_POISONS];
@@ -145,34 +146,37 @@ struct hosted_poison {
  * @item: what is counted ("descriptor")
  * @item_bytes: size of an item in the image
  * @item_memory: bytes of memory that an item stands for, in the row's name
- * @cases: workloads, @nr_cases of them
+ * @cases: workloads
+ * @nr_cases: how many
  * @variants: rows in the order of the table; the first two are base and control
- * @limits: rows that bound them
- * @beside: memory that the work needs besides the image, in parts of the image's
- *	    size; it lies behind it, from the next 2 MiB on
- * @setup: called once the image is mapped, before anything runs over it
- * @begin: a case begins: be the CPU that it is about. May be NULL.
- * @arrange: put the caches into the state that a run of the case begins with; not
- *	     timed. May be NULL.
- * @select: choose a variant's setting; negative when this CPU cannot do it
- * @prepare: what @run finds, with the same side's code; not timed. May be NULL.
+ * @nr_variants: how many
+ * @limits: rows that bound the variants
+ * @nr_limits: how many
+ * @beside: memory that the work needs besides the image, in multiples of the
+ *	    image's size; it starts at the first multiple of 2 MiB after the image
+ * @setup: called when the image is mapped, before anything runs on it
+ * @begin: called before a case, to choose the CPU features of the case. May be NULL.
+ * @arrange: bring the caches into the state that a run starts with; not timed. May
+ *	     be NULL.
+ * @select: choose a variant's setting; negative if this CPU does not support it
+ * @prepare: make what @run needs, with the same side's code; not timed. May be NULL.
  * @run: do the work of a case with one side's code; this is what is timed
- * @collect: write what @run left elsewhere into the image; not timed. May be NULL.
- * @touch: read an item as its next user would; the sum keeps it from vanishing
+ * @collect: copy into the image what @run wrote elsewhere; not timed. May be NULL.
+ * @touch: read an item as its next user would; the caller adds up the results
  * @check: compare patched code with its oracle over many small inputs, for
- *	   --check; negative, with a text, at the first that differs. May be NULL.
- * @fuzz: do with patched code what some bytes say, any bytes, and compare with what
- *	  had to come of it; negative, with a text, when it differs. The same bytes
- *	  have to do the same whenever they come. May be NULL.
+ *	   --check; negative, with a text, at the first difference. May be NULL.
+ * @fuzz: interpret any bytes as a sequence of calls, make them with patched code
+ *	  and verify the outcome; negative, with a text, if it is wrong. The same
+ *	  bytes must always do the same. May be NULL.
  * @check_first: @check is short, so no case is run before it has passed
- * @slow: make a setting take @percent more time from now on, as if this machine
- *	  were bad at it; negative when there is none of that name. May be NULL.
- * @outcome: say in a few words what the patched side decided by itself in the
- *	     last run of a case; an empty text when nothing. May be NULL.
+ * @slow: make a setting take @percent more time from now on, as on a machine that
+ *	  is bad at it; negative if there is no such setting. May be NULL.
+ * @outcome: report in a few words what the patched side chose by itself in the
+ *	     last run of a case; an empty text for nothing. May be NULL.
  *
  * The image is the memory that the work writes. It is compared byte for byte
- * between the sides before anything is timed, so @run must leave the same
- * bytes behind whenever it is called.
+ * between the sides before anything is timed, so @run must produce an identical
+ * image whenever it is called.
  */
 struct hosted_bench {
 	const char *speedup;
@@ -234,11 +238,11 @@ extern const struct hosted_bench hosted_bench;
 		fn##__patched2, fn##__patched3,				\
 	}
 
-/* Call the current layout's. */
+/* Call the function of the current layout. */
 #define HOSTED_CALL(fn, side, ...)	fn##_of[hosted_layout][side](__VA_ARGS__)
 #define HOSTED_CALL_EXTRA(fn, ...)	fn##_of[hosted_layout](__VA_ARGS__)
 
-/* kernel/machine.c: what a booted kernel would have set up. */
+/* kernel/machine.c: what a booted kernel sets up. */
 void hosted_machine_init(unsigned long llc_bytes);
 void hosted_llc_is(unsigned long bytes);
 void hosted_memmap_at(void *memmap, unsigned long pfn);
@@ -249,21 +253,21 @@ int hosted_sizeof_page(void);
 unsigned long hosted_reschedules(void);
 const char *hosted_release(void);
 
-/* kernel/memory.c: memory that kernel code may allocate. */
+/* kernel/memory.c: memory for kernel code to allocate. */
 void hosted_memory_init(unsigned long bytes);
 void hosted_allocations_fail(unsigned long after, unsigned long nr);
 unsigned long hosted_pages_used(void);
 unsigned long hosted_slabs_used(void);
 
 /*
- * kernel/stubs.c: what kernel code asks of the functions that stand for the rest
- * of the kernel, kept in bytes that are compared like the image. One byte per
- * pageblock that begins in the memmap, for its type.
+ * kernel/machine.c: the calls of kernel code into the rest of the kernel. They are
+ * recorded in bytes, which are compared like the image: one byte for the type of
+ * each pageblock of the memmap.
  */
 void hosted_effects_at(unsigned char *effects, unsigned long bytes);
 void hosted_pageblock(const void *page, int type);
 
-/* kernel/fpu.c: the way into the kernel from a process that uses the FPU. */
+/* kernel/fpu.c: enter the kernel from a process that uses the FPU, and leave it. */
 void hosted_fpu_init(void);
 void hosted_enter(void);
 void hosted_exit(void);
@@ -279,7 +283,7 @@ void hosted_alternatives_restore(void);
 void hosted_branches_apply(void);
 void hosted_keys_restore(void);
 
-/* host/: usable from both halves. */
+/* host/: for both halves. */
 void hosted_die(const char *what);
 unsigned long hosted_now_ns(void);
 int hosted_format(char *text, unsigned long room, const char *format, ...)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CPU features and the code that depends on them, as the kernel patches it at
- * boot. The original bytes are kept, so that one process can measure what
- * another CPU would have been given.
+ * CPU features and the code that depends on them, patched as the kernel does at
+ * boot. The original bytes are kept, so that a process can also measure the
+ * code that the kernel would choose on another CPU.
  */
 #include <linux/bitops.h>
 #include <linux/string.h>
@@ -71,7 +71,7 @@ void hosted_cpu_from_cpuid(void)
 	/* Instructions that only a kernel may use. */
 	clear_bit(X86_FEATURE_SMAP, hosted_caps());
 	clear_bit(X86_FEATURE_XSAVES, hosted_caps());
-	/* The arenas lie where four levels of page tables reach. */
+	/* Four levels of page tables reach the arenas. */
 	clear_bit(X86_FEATURE_LA57, hosted_caps());
 }
 
@@ -126,8 +126,8 @@ static void hosted_alt_save(bool restore)
 }
 
 /*
- * A replacement may begin with one relative branch, which was assembled for
- * another place. Where it begins with anything else it is position independent.
+ * A replacement that begins with a relative branch was assembled for another
+ * address, so its distance is adjusted. All others are position independent.
  */
 static void hosted_alt_relocate(u8 *text, const u8 *from, unsigned int len)
 {

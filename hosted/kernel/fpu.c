@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * kernel_fpu_begin() and kernel_fpu_end() are the kernel's own, from
- * arch/x86/kernel/fpu/core.o and kernel/softirq.o. Here is what they work on:
- * a task with live user registers, as a process has that binds a driver through
- * sysfs. Each timed call starts with the registers in the CPU, so that the
- * first kernel_fpu_begin() of it has to save them, and pays for loading them
- * back before it ends.
+ * arch/x86/kernel/fpu/core.o and kernel/softirq.o. This file provides what they
+ * work on: a task with live user registers, like a process that binds a driver
+ * through sysfs. Each timed call starts with the user's registers in the CPU.
+ * So its first kernel_fpu_begin() must save them, and they are loaded back
+ * before the time ends.
  */
 #include <linux/sched.h>
 #include <linux/thread_info.h>
@@ -33,9 +33,9 @@ void hosted_fpu_init(void)
 	struct fpu *fpu = x86_task_fpu(current);
 	u64 mask = boot_cpu_has(X86_FEATURE_OSXSAVE) ? xgetbv(0) : XFEATURE_MASK_FPSSE;
 
-	/* Without AMX tiles, for which a task has to ask, and which need room. */
+	/* Without AMX tiles: they need more space, and a task must request them. */
 	mask &= ~XFEATURE_MASK_XTILE;
-	/* A process may not change its protection keys this way. */
+	/* XRSTOR must not change the protection keys of this process. */
 	mask &= ~XFEATURE_MASK_PKRU;
 
 	fpu->fpstate = &fpu->__fpstate;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Static keys. An object that objtool did not see has a jump at each of its
- * branches, whatever the key says; so all are set once at the start, as at boot,
- * and again where kernel code changes a key.
+ * Static keys. Objects that objtool did not process have a jump at each branch,
+ * whatever the key says. So all branches are set at the start, as at boot, and
+ * again when kernel code changes a key.
  */
 #include <linux/atomic.h>
 #include <linux/jump_label.h>
@@ -38,7 +38,7 @@ static void hosted_branch_set(const struct jump_entry *entry, bool jump)
 	}
 }
 
-/* A key that no object here defines has nobody to turn it on. */
+/* A key that no linked object defines is never enabled. */
 static bool hosted_key_enabled(struct static_key *key)
 {
 	if ((char *)key >= hosted_stub_start && (char *)key < hosted_stub_end)

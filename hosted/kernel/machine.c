@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The machine that kernel objects find themselves on: one CPU, one node, a
- * device zone, and a memmap that lies in an arena of the process.
+ * The machine that kernel objects run on: one CPU, two nodes, a device zone,
+ * and a memmap in an arena of the process.
  *
  * A user process has a GS base of 0, so %gs:variable is the variable's initial
- * copy itself, which serves as CPU 0's. WANTED_x stands for "an object refers
- * to x and none defines it" (the build takes that from nm), which is how one
- * source serves kernels that differ in what they need.
+ * copy, which serves as CPU 0's. WANTED_x is defined if an object refers to x
+ * and none defines it; the build learns that from nm. So one source serves
+ * kernels that need different symbols.
  */
 #include <linux/cacheinfo.h>
 #include <linux/jiffies.h>
@@ -22,7 +22,7 @@
 
 enum {
 	HOSTED_NODES = 2,
-	/* Sections of 128 MiB: all that a machine of 1 TiB has. */
+	/* For the sections of 1 TiB, of 128 MiB each. */
 	HOSTED_SECTION_ROOTS = (1 << 13) / SECTIONS_PER_ROOT,
 };
 
@@ -39,8 +39,8 @@ unsigned long __per_cpu_offset[NR_CPUS];
 unsigned long volatile jiffies = INITIAL_JIFFIES;
 
 /*
- * Sections are looked up for one bit only: whether the memmap of this part of
- * memory was made at boot. All lookups meet the same section.
+ * Kernel code looks up sections for one bit only: whether the memmap of this
+ * memory was made at boot. All lookups find the same section.
  */
 #ifdef CONFIG_SPARSEMEM_EXTREME
 static struct mem_section hosted_section[SECTIONS_PER_ROOT];
@@ -71,7 +71,7 @@ DEFINE_PER_CPU_CACHE_HOT(u16, __softirq_pending);
 DEFINE_STATIC_KEY_FALSE(hugetlb_optimize_vmemmap_key);
 #endif
 
-/* How often kernel code offered the CPU, where it does that by itself. */
+/* How often kernel code called cond_resched(), if that is a function. */
 static unsigned long hosted_offers;
 
 #ifdef WANTED___cond_resched
@@ -90,7 +90,7 @@ unsigned long hosted_reschedules(void)
 static struct pglist_data hosted_nodes[HOSTED_NODES];
 struct pglist_data *node_data[MAX_NUMNODES];
 
-/* Behind the task comes its FPU, where the kernel keeps it there. */
+/* Some kernels keep the FPU state right after the task. */
 static struct {
 	struct task_struct task;
 	struct fpu fpu;
@@ -182,18 +182,18 @@ void hosted_early_sections(int early)
 }
 
 #ifdef CONFIG_SPARSEMEM_VMEMMAP
-/* What is there of the one section that has a hole; what is behind it, nobody reads. */
+/* The subsections of the section with a hole; nothing reads past the end. */
 static struct {
 	struct mem_section_usage usage;
-	unsigned long behind;
+	unsigned long padding;
 } hosted_usage;
 
 /**
- * hosted_hole_at - let a subsection have no memory
+ * hosted_hole_at - make a hole of the size of a subsection
  * @pfn: a page in it
  *
- * The section around it is taken for one that was plugged in. Sections that share
- * its place in the table have the same hole. hosted_early_sections(1) fills it.
+ * Its section then looks hot-plugged. Sections that share its entry in the table
+ * have the same hole. hosted_early_sections(1) fills it.
  */
 void hosted_hole_at(unsigned long pfn)
 {

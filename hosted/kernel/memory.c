@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Memory for kernel code that allocates: slab objects, and pages for the page
- * tables of init_mm. All of it comes from one arena, which is the direct map;
- * page tables therefore hold addresses of the arena, and a walk in C reads
- * them. The hardware never does.
+ * tables of init_mm. All of it comes from one arena, which serves as the direct
+ * map. So page tables hold addresses of the arena. Code that walks them reads
+ * them there; the hardware never does.
  *
- * Functions are given their names by the linker, since their arguments differ
- * from kernel to kernel behind those that are used here.
+ * asm() gives these functions their names, because kernels declare them with
+ * different arguments after those that are used here.
  */
 #include <linux/cpumask.h>
 #include <linux/gfp.h>
@@ -44,10 +44,10 @@ static unsigned long hosted_allocations_good, hosted_allocations_bad;
 
 /**
  * hosted_memory_init - give kernel code memory to allocate
- * @bytes: how much
+ * @bytes: size of that memory
  *
- * PFN 0 is its first page; the memmap has descriptors for these pages only. That
- * of any other page is an address, and must not be read or written.
+ * Its first page is PFN 0. The memmap has descriptors for these pages only: the
+ * descriptor of any other page has an address, but must not be read or written.
  */
 void hosted_memory_init(unsigned long bytes)
 {
@@ -69,7 +69,7 @@ void hosted_memory_init(unsigned long bytes)
 /**
  * hosted_allocations_fail - let kernel code run out of memory
  * @after: allocations that still succeed
- * @nr: how many fail behind them; 0 lets all succeed
+ * @nr: allocations that fail after those; 0 lets all succeed
  */
 void hosted_allocations_fail(unsigned long after, unsigned long nr)
 {
@@ -77,7 +77,7 @@ void hosted_allocations_fail(unsigned long after, unsigned long nr)
 	hosted_allocations_bad = nr;
 }
 
-/* Pages and slab objects in use, to see what was not given back. */
+/* Pages and slab objects in use, to find leaks. */
 unsigned long hosted_pages_used(void)
 {
 	return hosted_pages_in_use;
@@ -116,7 +116,7 @@ void *hosted_alloc_pages(gfp_t gfp, unsigned int order)
 	struct page *page = hosted_free_pages;
 
 	if (order)
-		hosted_die("kernel code wants more than one page at a time");
+		hosted_die("kernel code allocates more than one page at a time");
 	if (!hosted_may_allocate())
 		return NULL;
 	if (page)
@@ -153,7 +153,7 @@ static void *hosted_slab_get(unsigned long bytes, gfp_t gfp)
 	char *object;
 
 	if (class >= HOSTED_SLAB_CLASSES)
-		hosted_die("kernel code wants an object of more than 128 KiB");
+		hosted_die("kernel code allocates an object of more than 128 KiB");
 	if (!hosted_may_allocate())
 		return NULL;
 	object = hosted_free_slabs[class];
@@ -182,7 +182,7 @@ static void hosted_slab_put(char *object)
 	hosted_slabs_in_use--;
 }
 
-/* A cache is the size of its objects, and kmalloc() says it each time. */
+/* A cache is only the size of its objects; kmalloc() passes the size each time. */
 struct kmem_cache *hosted_cache_create(const char *name, unsigned int size)
 	asm("__kmem_cache_create_args");
 struct kmem_cache *hosted_cache_create(const char *name, unsigned int size)
@@ -231,7 +231,7 @@ void hosted_kfree(void *object)
 	hosted_slab_put(object);
 }
 
-/* Nobody asks for memory back. */
+/* No shrinker is ever called. */
 static struct {
 	long words[32];
 } hosted_shrinker;
@@ -242,7 +242,7 @@ void *hosted_shrinker_alloc(void)
 	return &hosted_shrinker;
 }
 
-/* Work that is left for later stays there: the bench asks for it when it wants it. */
+/* Queued work never runs; a bench calls the function when it needs its effect. */
 #ifdef WANTED_system_percpu_wq
 struct workqueue_struct *system_percpu_wq;
 #endif
@@ -253,7 +253,7 @@ asm(".globl queue_work_on\n"
     "queue_work_on: mov $1, %eax\n"
     "ret\n");
 
-/* Locks are there, and nobody else wants them. */
+/* Locks are always free, because there is one thread. */
 asm(".globl down_read_trylock\n"
     "down_read_trylock: mov $1, %eax\n"
     "ret\n"
@@ -265,13 +265,13 @@ asm(".globl down_read_trylock\n"
     "mutex_lock:\n"
     "mutex_unlock: ret\n");
 
-/* Nobody has memory or addresses to give back, and nobody reads what is printed. */
+/* Nothing can be reclaimed, and nothing may be printed. */
 #define HOSTED_ZERO(fn)		asm(".globl " #fn "\n" #fn ": xor %eax, %eax\nret\n")
 
 HOSTED_ZERO(blocking_notifier_call_chain);
 HOSTED_ZERO(__printk_ratelimit);
 
-/* No TLB, no other page table, no statistics, nobody who wants memory back. */
+/* There is no TLB, no other page table, no statistics and no reclaim. */
 #define HOSTED_NOTHING(fn)	asm(".globl " #fn "\n" #fn ": ret\n")
 
 HOSTED_NOTHING(flush_tlb_kernel_range);

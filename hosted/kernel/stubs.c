@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Stand-ins for the rest of the kernel. No kernel header is included: they are
- * given their names by the linker, since what follows their first arguments
- * differs from kernel to kernel. What is not here and not in an object faults by
- * name when it is touched.
+ * Stand-ins for the rest of the kernel. They include no kernel header; asm()
+ * gives them their names, because kernels declare them with different arguments
+ * after the first ones. A symbol that is neither here nor in an object is
+ * reported by name when it is touched.
  */
 #include "hosted.h"
 #include "wanted.h"
@@ -51,7 +51,7 @@ asm(".globl scnprintf\n"
     "scnprintf: jmp hosted_format\n");
 #endif
 
-/* Nobody else wants this CPU. */
+/* No other task ever runs on this CPU. */
 asm(".globl preempt_schedule_thunk\n"
     "preempt_schedule_thunk: ret\n"
     ".globl __SCT__cond_resched\n"
