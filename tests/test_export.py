@@ -16,8 +16,8 @@ import pytest
 from fake_run import mixed, record_of
 from fake_tree import fingerprint, git, lacks_for_apply, left_over
 from mmbatch import checkout, cli, narrow, record
+from mmbatch.benefits import who_benefits
 from mmbatch.errors import ExitCode
-from mmbatch.feels import who_feels
 from mmbatch.manifest import load_with_needs
 
 pytestmark = [
@@ -93,7 +93,7 @@ def test_the_cover_says_that_nothing_was_measured(
     assert "Not measured by the sender." in cover
     assert "$ ./mmbatch bench zone_device --kernel 7.3\n" in cover
     assert "The first patches are streaming_copy, which it needs." in cover
-    for words in who_feels(checkout.SPEEDUPS / "zone_device"):
+    for words in who_benefits(checkout.SPEEDUPS / "zone_device"):
         assert words in " ".join(cover.split())
     own = cover.split("\n---\n")[0].split("Some User (")[0]
     assert max(map(len, own.splitlines())) <= narrow.WIDTH

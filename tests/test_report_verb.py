@@ -13,8 +13,8 @@ import pytest
 
 from fake_run import FSDAX, SMALL, broken, case_events, few, mixed, noisy, record_of, run_events
 from mmbatch import checkout, cli, compare, narrow, page, plot, record, stored
+from mmbatch.benefits import who_benefits
 from mmbatch.errors import MmbatchError
-from mmbatch.feels import who_feels
 from mmbatch.samples import Event, digest, write_events
 from mmbatch.statistics import Verdict
 from mmbatch.stored import Raw, Stored
@@ -208,7 +208,7 @@ def test_page_holds_every_fact(runs: list[Stored]) -> None:
             if row.ratio:
                 assert f"{row.ratio.median:.3f} {row.verdict}" in words
     assert "auto is SLOWER: it takes 1.25 times as long as base" in words
-    for paragraph in who_feels(checkout.SPEEDUPS / "zone_device"):
+    for paragraph in who_benefits(checkout.SPEEDUPS / "zone_device"):
         assert paragraph in words
 
 
@@ -295,18 +295,18 @@ def test_cases_without_control_or_limit() -> None:
     assert "control" not in narrow.cover(run.record)
 
 
-def test_who_feels_it(tmp_path: Path) -> None:
-    assert who_feels(tmp_path) == []
-    text = "# x\n\n## Why, and who feels it\n\nThose with [a `pmem`](b.md)\ndisk.\n\n**All**.\n\n"
+def test_who_benefits(tmp_path: Path) -> None:
+    assert who_benefits(tmp_path) == []
+    text = "# x\n\n## Why, and who benefits\n\nThose with [a `pmem`](b.md)\ndisk.\n\n**All**.\n\n"
     (tmp_path / "README.md").write_text(f"{text}## How\n\nNo.\n")
-    assert who_feels(tmp_path) == ["Those with a pmem disk.", "All."]
+    assert who_benefits(tmp_path) == ["Those with a pmem disk.", "All."]
     (tmp_path / "README.md").write_text("# x\n\n## How\n\nNo.\n")
-    assert who_feels(tmp_path) == []
+    assert who_benefits(tmp_path) == []
 
 
 @pytest.mark.parametrize("room", [path.parent.name for path in checkout.SPEEDUPS.glob("*/bench.c")])
-def test_every_room_says_who_feels_it(room: str) -> None:
-    assert who_feels(checkout.SPEEDUPS / room)
+def test_every_speedup_says_who_benefits(room: str) -> None:
+    assert who_benefits(checkout.SPEEDUPS / room)
 
 
 def test_verb(two: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mmbatch import narrow
-from mmbatch.feels import who_feels
+from mmbatch.benefits import who_benefits
 from mmbatch.kernels import Source
 from mmbatch.manifest import Manifest
 from mmbatch.record import Record
@@ -39,7 +39,7 @@ def _lines(
     explained: Sequence[str],
 ) -> Iterator[str]:
     manifest = manifests[-1]
-    for paragraph in who_feels(manifest.room):
+    for paragraph in who_benefits(manifest.room):
         yield from narrow.paragraph(paragraph, "")
         yield ""
     others = [other.speedup for other in manifests[:-1]]

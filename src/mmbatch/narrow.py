@@ -9,8 +9,8 @@ from pathlib import Path
 
 from mmbatch import ascii, compare
 from mmbatch.ascii import ascii_only
+from mmbatch.benefits import who_benefits
 from mmbatch.compare import CaseGroup, Entry, Losses
-from mmbatch.feels import who_feels
 from mmbatch.lines import COLUMNS, caveats, closing, duration, head, sentence
 from mmbatch.record import Control, Limit, Record, Row
 from mmbatch.statistics import Verdict
@@ -55,7 +55,7 @@ def report(runs: Sequence[Stored], rooms: Path) -> str:
 
     Args:
         runs: what was measured.
-        rooms: where the speed-ups are, whose READMEs say who feels them.
+        rooms: where the speed-ups are, whose READMEs say who benefits.
 
     Returns:
         What each run was, who loses, and a table for each case with the runs beneath each other.
@@ -69,7 +69,7 @@ def report(runs: Sequence[Stored], rooms: Path) -> str:
     lines += [line for one in losses for line in _losses(one)] or ["None is shown to."]
     for section in groups:
         lines += ["", section.speedup, "-" * len(section.speedup)]
-        for words in who_feels(rooms / section.speedup):
+        for words in who_benefits(rooms / section.speedup):
             lines += ["", *paragraph(words, "")]
         for case in section.cases:
             lines += ["", *_case(section.speedup, case)]

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch import compare, lines, plot
+from mmbatch.benefits import who_benefits
 from mmbatch.compare import CaseGroup, Entry, Section
-from mmbatch.feels import who_feels
 from mmbatch.lines import Line
 from mmbatch.machine import machine_line
 from mmbatch.plot import Plot, Scale
@@ -71,7 +71,7 @@ def render(runs: Sequence[Stored], rooms: Path) -> str:
 
     Args:
         runs: what was measured.
-        rooms: where the speed-ups are, whose READMEs say who feels them.
+        rooms: where the speed-ups are, whose READMEs say who benefits.
 
     Returns:
         HTML with its style and pictures in it; it loads nothing and runs no script.
@@ -109,7 +109,7 @@ def _section(group: Section, rooms: Path) -> _Section:
     cases = tuple(_case(case) for case in group.cases)
     runs = {id(one.run): one.run for case in group.cases for one in case.entries}
     return _Section(
-        group.speedup, tuple(who_feels(rooms / group.speedup)), cases, tuple(runs.values())
+        group.speedup, tuple(who_benefits(rooms / group.speedup)), cases, tuple(runs.values())
     )
 
 

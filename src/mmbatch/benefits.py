@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Who feels a speed-up: what its README says under the heading that asks so, as plain words."""
+"""Who benefits from a speed-up: what its README says under that heading, as plain words."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-_HEADING = re.compile(r"^##+ .*who feels it.*$", re.IGNORECASE | re.MULTILINE)
+_HEADING = re.compile(r"^##+ .*who benefits.*$", re.IGNORECASE | re.MULTILINE)
 _NEXT = re.compile(r"^(#|\||- |```|    |<!--)", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
-def who_feels(room: Path) -> list[str]:
+def who_benefits(room: Path) -> list[str]:
     """Return the paragraphs of that section, without Markdown; none where there is none.
 
     Args:
