@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Huge vmalloc() maps its blocks by one walk, instead of by one walk for each
-// block: a return in front of the loop, which has had one shape since 5.13.
+// Map the blocks of huge vmalloc() in one walk, instead of in a walk for each
+// block. The rule adds a return before the loop, whose shape has been the same
+// since 5.13.
 
 @blocks@
 typedef pgprot_t;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Groups of PTEs are cleared by mm/vmap.c where it can, and else as before.
+// Let mm/vmap.c clear a contiguous PTE block. If it can't, clear it as before.
 
 @clear@
 identifier pte, addr, size, ptent;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What mm/vmap.c and vmalloc.c are to each other.
+// Include the interfaces between mm/vmap.c and mm/vmalloc.c.
 
 @include@
 @@

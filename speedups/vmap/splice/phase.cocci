@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An area may begin at an offset behind its alignment. The search for address
-// space makes and tests addresses in four functions, by macros that take powers
-// of two; wherever these stand in them, ours take their place.
+// Let an area begin at an offset from its alignment. Four functions of the search
+// for address space compute and test addresses with macros that take powers of
+// two. Replace these macros by ours wherever the functions use them.
 
 @start@
 identifier fn = {is_within_this_va, va_alloc};

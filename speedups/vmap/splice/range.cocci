@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The PTEs of a physical range are offered to mm/vmap.c, behind the check that
-// newer kernels begin with and before a page table is looked for.
+// Let mm/vmap.c map the PTEs of a physical range. The call comes after the check
+// with which newer kernels begin, and before a page table is allocated.
 
 @range@
 typedef pmd_t, phys_addr_t, pgprot_t, pgtbl_mod_mask;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// vmap() gets its address space and its mapping from mm/vmap.c, with the
-// arguments that it has.
+// Let mm/vmap.c find the address space of vmap() and map its pages, with the
+// arguments that vmap() already passes on.
 
 @area@
 identifier pages, count, flags, prot;

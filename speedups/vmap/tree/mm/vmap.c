@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Mapping of contiguous memory in batches: by vmap(), whose pages may follow
- * each other by luck or because they were allocated so; by vmalloc() with huge
- * pages; by ioremap().
+ * Map contiguous memory in batches, for vmap(), huge vmalloc() and ioremap().
  *
- * One pass over the pages and one over the page table. At each place the walk
- * looks at the pages themselves, which costs a scattered array one comparison a
- * page and finds every run, wherever it begins. Compound pages are not trusted:
- * the array may hold their parts in any order.
+ * The pages of a vmap() array may be contiguous by chance, or because they were
+ * allocated together. One walk goes through the array and the page table at the
+ * same time. For each page it compares the pointer with the next one, which costs a
+ * scattered array one comparison a page, and finds every run of contiguous pages
+ * wherever it begins. The walk does not rely on compound pages, because an array may
+ * hold the pages of a compound page in any order.
  */
 
 #include "vmap_internal.h"
 
 /*
- * Within so many pages, aligned, pfn_valid() has one answer and neighbours in
- * memory are neighbours in the memmap. Those that map in batches have sections,
- * and let pfn_valid() go by them; for others it stays right, and is slow.
+ * In an aligned block of VMAP_UNIT pages, pfn_valid() is the same for all pages, and
+ * pages that are adjacent in memory are adjacent in the memmap. The architectures
+ * that map in batches use sparsemem and its pfn_valid(), so their units are large.
+ * For all others a unit of one page is correct, if slow.
  */
 #if defined(CONFIG_HAVE_ARCH_PFN_VALID) || !defined(CONFIG_SPARSEMEM)
 #define VMAP_UNIT	1UL
@@ -27,19 +28,19 @@
 
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
 
-/* vmalloc.c keeps areas of less than so many pages, apart from the guard, by size. */
-#define VMAP_KEPT_PAGES	256UL
+/* vmalloc.c keeps freed areas of fewer pages, not counting the guard page, in pools by size. */
+#define VMAP_POOL_PAGES	256UL
 
 /**
- * struct vmap_walk - one pass over an array of pages
- * @pages: the next to be mapped
- * @run: how many of them follow each other, 0 before anyone has looked
- * @prot: of the mapping
- * @max_shift: no leaf may be larger
- * @known_shift: the caller knows that aligned blocks of the array, of this
- *	size, are aligned and contiguous in memory
- * @steps: what may be done in batches
- * @mask: levels of the page table that were changed
+ * struct vmap_walk - state of a walk over an array of pages
+ * @pages: the next page to map
+ * @run: number of contiguous pages from @pages on, or 0 if not counted yet
+ * @prot: protection bits of the mapping
+ * @max_shift: log2 of the size of the largest leaf entry allowed
+ * @known_shift: the caller guarantees that aligned blocks of the array of this size
+ *	(as log2) are contiguous and aligned in memory
+ * @steps: what is done in batches
+ * @mask: page table levels that were changed
  */
 struct vmap_walk {
 	struct page **pages;
@@ -51,7 +52,7 @@ struct vmap_walk {
 	pgtbl_mod_mask mask;
 };
 
-/* How many of the next @max pages, the first included, follow each other. */
+/* Count the contiguous pages at the start of @pages, at most @max. */
 static __always_inline unsigned long vmap_run(struct page **pages, unsigned long max)
 {
 	struct page *page = pages[0];
@@ -60,7 +61,7 @@ static __always_inline unsigned long vmap_run(struct page **pages, unsigned long
 	for (; nr + 8 <= max && arch_vmap_follow8(pages, page); nr += 8, pages += 8)
 		page += 8;
 
-	/* Straight-line, since the loop costs more than what it looks at. */
+	/* Unrolled, because a loop costs more than the comparison in it. */
 	for (; nr + 8 <= max; nr += 8, pages += 8, page += 8) {
 		if (pages[0] != page + 0)
 			return nr;
@@ -111,7 +112,7 @@ static void vmap_advance(struct vmap_walk *walk, unsigned long nr)
 	walk->run = 0;
 }
 
-/* Whether the next @nr pages can be mapped by one leaf. */
+/* Whether one leaf entry can map the next @nr pages. */
 static bool vmap_is_block(struct vmap_walk *walk, unsigned long nr)
 {
 	struct page **pages = walk->pages;
@@ -125,7 +126,7 @@ static bool vmap_is_block(struct vmap_walk *walk, unsigned long nr)
 	pfn = page_to_pfn(pages[0]);
 	if (!IS_ALIGNED(pfn, nr))
 		return false;
-	/* Tells blocks from pages that only begin like one, at no cost. */
+	/* A cheap test that most arrays which only begin like a block fail. */
 	if ((walk->steps & VMAP_DETECT) && pages[nr - 1] != pages[0] + (nr - 1))
 		return false;
 	for (i = 0; i < nr; i += VMAP_UNIT) {
@@ -138,9 +139,9 @@ static bool vmap_is_block(struct vmap_walk *walk, unsigned long nr)
 }
 
 /*
- * Map the pages that follow each other, from *@pages on and at most @max.
+ * Map the contiguous pages from *@pages on, at most @max.
  *
- * Return: how many, or 0 where something is mapped already.
+ * Return: the number of pages, or 0 if one of the PTEs is in use.
  */
 static noinline unsigned long vmap_map_run(const struct vmap_walk *walk,
 					   struct page **pages, unsigned long addr,
@@ -149,7 +150,7 @@ static noinline unsigned long vmap_map_run(const struct vmap_walk *walk,
 	unsigned long unit = VMAP_UNIT - page_to_pfn(*pages) % VMAP_UNIT;
 	unsigned long nr = min(max, unit);
 
-	/* Whoever looked for a block here has counted. */
+	/* vmap_is_block() may have counted them already. */
 	if (pages == walk->pages && walk->run)
 		nr = min(nr, walk->run);
 	else
@@ -299,7 +300,7 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 	pgd_t *pgd = pgd_offset_k(addr);
 	int err;
 
-	/* The levels below write an entry before they look for the end. */
+	/* The levels below write an entry before they compare with the end. */
 	if (addr >= end)
 		return WARN_ON_ONCE(addr > end) ? -EINVAL : 0;
 
@@ -319,9 +320,9 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 }
 
 /*
- * Whether a mapping by vmap() may have leafs above the PTE. set_memory_*() of
- * riscv changes the whole of a leaf when it is asked for a page of it. Pages that
- * the area owns may be unmapped and freed from its end, by vrealloc().
+ * Whether a mapping of vmap() may have leaf entries above the PTE level. Not on
+ * riscv, where set_memory_*() of one page changes all of a leaf entry. Not if the
+ * area owns its pages, because vrealloc() may unmap and free its last pages.
  */
 static bool vmap_may_be_huge(unsigned int steps, unsigned long flags, pgprot_t prot)
 {
@@ -331,26 +332,34 @@ static bool vmap_may_be_huge(unsigned int steps, unsigned long flags, pgprot_t p
 }
 
 /*
- * With which alignment an area for @nr pages can have leafs of @leaf pages, if
- * they begin with a run that has room for one; else 0. Looks at both ends of the
- * first would-be block only, since the walk will look at all, and may say no.
+ * Find the alignment with which an area for @nr pages can have leaf entries of @leaf
+ * pages. This is worthwhile if the pages begin with a run that covers a whole
+ * aligned block of @leaf pages. For example, with @leaf 512 and a first PFN of
+ * 512 * n + 7, the area should begin 7 pages after a multiple of PMD_SIZE. Then the
+ * pages from index 505 on get a huge PMD mapping, if 505 + 512 pages are contiguous.
  *
- * Of areas that are kept by size, vmalloc.c looks at one before it goes to what all
- * CPUs share. Most would be of no use if an offset were asked for; so these ask for
- * an alignment only, and if half of them looks like one run.
+ * Only both ends of the first block are compared. The walk compares all pages later,
+ * and falls back to PTEs if they are not contiguous.
+ *
+ * For a small size, vmalloc.c tries one area of its per-node pool before it takes
+ * the lock of the shared address space. Few of these areas would be at the right
+ * offset. So small arrays only ask for an alignment, and only if their first half
+ * looks contiguous.
+ *
+ * Return: the alignment, or 0 if it does not matter.
  */
 static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
 				     unsigned long leaf, unsigned int steps)
 {
-	unsigned long behind, lead;
+	unsigned long offset, lead;
 
 	if (!pages[0])
 		return 0;
-	behind = page_to_pfn(pages[0]) % leaf;
-	lead = behind ? leaf - behind : 0;
-	if (behind && !(steps & VMAP_PHASE))
+	offset = page_to_pfn(pages[0]) % leaf;
+	lead = offset ? leaf - offset : 0;
+	if (offset && !(steps & VMAP_PHASE))
 		return 0;
-	if (nr < VMAP_KEPT_PAGES && (behind || pages[nr / 2] != pages[0] + nr / 2))
+	if (nr < VMAP_POOL_PAGES && (offset || pages[nr / 2] != pages[0] + nr / 2))
 		return 0;
 	if (nr < lead + leaf || pages[lead] != pages[0] + lead)
 		return 0;
@@ -358,26 +367,27 @@ static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
 	if (pages[lead] != pages[0] + lead)
 		return 0;
 
-	return (leaf + behind) * PAGE_SIZE + (behind ? VMAP_BEHIND : 0);
+	return (leaf + offset) * PAGE_SIZE + (offset ? VMAP_AT_OFFSET : 0);
 }
 
 /**
  * vmap_get_area - find address space for vmap()
- * @size: of the mapping
- * @flags: VM_MAP and the like
- * @prot: of the mapping
- * @pages: what will be mapped, @size of it
- * @caller: of vmap()
+ * @size: size of the mapping
+ * @flags: VM_MAP and other flags of the area
+ * @prot: protection bits of the mapping
+ * @pages: the pages that will be mapped, @size bytes of them
+ * @caller: caller of vmap()
  *
- * Asks for address space in phase with the memory, so that large leafs fit, if
- * the pages begin with a run that is worth it. Where there is none, any address
- * will do.
+ * If the pages begin with a run that is long enough, the area is placed in phase
+ * with the memory: its address has the same offset from a multiple of the leaf size
+ * as the physical address. Without such an address, any address is used.
  *
- * - Nothing is reclaimed for the sake of an address in phase. Kernels before 7.0
- *   give back all lazily freed areas when they find none, whoever asks.
- * - The search may leave out free space that is larger than the area by less than
- *   the alignment and the offset together, although less may be enough. That
- *   matters where address space is about to run out.
+ * - Memory is not reclaimed for the sake of an address in phase. However, kernels
+ *   before 7.0 purge all lazily freed areas when they find no address, whatever the
+ *   flags are.
+ * - The search skips free ranges that are larger than the area by less than the
+ *   alignment plus the offset, although some of them would fit. This matters only
+ *   when vmalloc space is nearly exhausted.
  *
  * Context: process context, may sleep.
  * Return: the area, or NULL if no address space is left.
@@ -412,19 +422,20 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
  * vmap_map_pages - map the pages of vmap()
  * @addr: start of the area
  * @end: end of the mapping
- * @prot: of the mapping
- * @pages: to be mapped, in this order
- * @flags: of the area
+ * @prot: protection bits of the mapping
+ * @pages: pages to map, in this order
+ * @flags: flags of the area
  *
- * - Every page is mapped at its place, whatever leafs are used for it.
- * - A leaf above the PTE is used for pages that follow each other only. The
- *   mapping must be removed as a whole.
- * - With VM_MAP_PUT_PAGES there are PTEs only, and parts may be removed.
+ * - Page i of the array is mapped at @addr + i * PAGE_SIZE, however large the leaf
+ *   entries are.
+ * - Leaf entries above the PTE level are used for contiguous pages only. The caller
+ *   must unmap the whole mapping at once.
+ * - With VM_MAP_PUT_PAGES, PTEs only are used, and a part may be unmapped.
  *
  * Context: process context, may sleep.
- * Return: 0; -EINVAL for a page that is none, -EBUSY where something is mapped
- * already, -ENOMEM. The slow path has -ENOMEM for all of these. After an error a
- * part may be mapped.
+ * Return: 0; -EINVAL for an invalid page; -EBUSY if a PTE is in use; -ENOMEM. The
+ * slow path returns -ENOMEM in all these cases. After an error, a part of the pages
+ * may be mapped.
  */
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 		   struct page **pages, unsigned long flags)
@@ -437,7 +448,7 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 	};
 	int err;
 
-	/* Shadow pages are not contiguous where these are. */
+	/* KMSAN maps the shadow pages, which need not be contiguous. */
 	err = vmap_kmsan_map(addr, end, prot, pages);
 	if (!err && walk.steps) {
 		if (vmap_may_be_huge(walk.steps, flags, prot))
@@ -455,12 +466,13 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
  * vmap_map_blocks - map the pages of a huge vmalloc()
  * @addr: start of the mapping
  * @end: end of the mapping
- * @prot: of the mapping
- * @pages: to be mapped, in this order
- * @page_shift: the pages are contiguous, and aligned, in blocks of this size
+ * @prot: protection bits of the mapping
+ * @pages: pages to map, in this order
+ * @page_shift: log2 of the size of the blocks in which the pages are contiguous and
+ *	aligned
  *
- * Leafs are as large as @page_shift at most, and the mapping must be removed in
- * whole blocks. An empty range is none to complain of.
+ * Leaf entries are at most as large as a block, and the caller must unmap whole
+ * blocks. An empty range is not an error.
  *
  * Context: process context, may sleep.
  * Return: as vmap_map_pages().
@@ -483,17 +495,17 @@ int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 
 /**
  * vmap_map_range - map contiguous physical addresses with one table of PTEs
- * @pmd: entry that the table hangs on, or will hang on
+ * @pmd: entry of the table, which is allocated if there is none
  * @addr: start of the mapping
  * @end: end of the mapping, in the same table
- * @phys_addr: start of what is mapped, with or without a memmap
- * @prot: of the mapping
- * @max_page_shift: no leaf may be larger
- * @mask: levels of the page table that were changed
+ * @phys_addr: first physical address, with or without a struct page
+ * @prot: protection bits of the mapping
+ * @max_page_shift: log2 of the size of the largest leaf entry allowed
+ * @mask: page table levels that were changed
  *
  * Context: process context, may sleep.
- * Return: whether all is mapped. If not, nothing is, and the slow path will find
- * out why.
+ * Return: true if all pages are mapped. If false, no page is mapped, and the slow
+ * path reports the reason.
  */
 bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 		    phys_addr_t phys_addr, pgprot_t prot,
@@ -519,16 +531,17 @@ bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 }
 
 /**
- * vmap_clear_group - unmap PTEs that are one leaf to the CPU
- * @ptep: the first of them
- * @size: of what they map
+ * vmap_clear_group - clear the PTEs of a contiguous PTE block
+ * @ptep: the first PTE
+ * @size: size of the memory that the block maps
  *
- * - Nobody is told whether the memory was written to or read: of a mapping by the
- *   kernel, nobody asks.
+ * - The accessed and dirty bits are not collected, because they mean nothing for
+ *   mappings of the kernel.
  * - The TLB is not flushed.
  *
  * Context: any.
- * Return: whether they are unmapped. If not, nothing is, and the slow path has to.
+ * Return: true if the PTEs are cleared. If false, they are unchanged, and the slow
+ * path must clear them.
  */
 bool vmap_clear_group(pte_t *ptep, unsigned long size)
 {

@@ -2,7 +2,7 @@
 #ifndef _MM_VMAP_H
 #define _MM_VMAP_H
 
-/* What mm/vmalloc.c and mm/vmap.c are to each other. */
+/* Interfaces between mm/vmalloc.c and mm/vmap.c. */
 
 #include <linux/align.h>
 #include <linux/log2.h>
@@ -12,31 +12,33 @@
 #include <linux/vmalloc.h>
 
 /*
- * An alignment of address space is a power of two. Or, with VMAP_BEHIND, such
- * plus how far behind a multiple of it an area has to begin, in whole pages: a
- * value that nobody has by mistake.
+ * The alignment of an area is a power of two. With VMAP_AT_OFFSET added, it is the
+ * sum of a power of two and a smaller offset in whole pages, and the area begins at
+ * that offset from a multiple of the power of two. For example, 2 MB + 28 KB +
+ * VMAP_AT_OFFSET asks for an area that begins 28 KB after a multiple of 2 MB. No
+ * caller passes such a value by mistake, because the flag makes it odd.
  */
-#define VMAP_BEHIND	1UL
+#define VMAP_AT_OFFSET	1UL
 
 static inline bool vmap_is_alignment(unsigned long align)
 {
 	return is_power_of_2(align) ||
-	       (offset_in_page(align) == VMAP_BEHIND &&
-		!is_power_of_2(align - VMAP_BEHIND));
+	       (offset_in_page(align) == VMAP_AT_OFFSET &&
+		!is_power_of_2(align - VMAP_AT_OFFSET));
 }
 
-/* The next place from @addr on that has @align. */
+/* Returns the lowest address from @addr on that has the alignment @align. */
 static inline unsigned long vmap_align(unsigned long addr, unsigned long align)
 {
-	unsigned long unit, behind;
+	unsigned long unit, offset;
 
 	if (likely(is_power_of_2(align)))
 		return ALIGN(addr, align);
 
-	align -= VMAP_BEHIND;
+	align -= VMAP_AT_OFFSET;
 	unit = rounddown_pow_of_two(align);
-	behind = align - unit;
-	return ALIGN(addr - behind, unit) + behind;
+	offset = align - unit;
+	return ALIGN(addr - offset, unit) + offset;
 }
 
 static inline bool vmap_is_aligned(unsigned long addr, unsigned long align)

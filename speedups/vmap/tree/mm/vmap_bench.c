@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long it takes to map: vmap_bench.rounds=N on the kernel's command line
- * measures at the end of boot, by each method in turn, and prints lines of
- * KEY=value. Under an emulator whose clock counts instructions, those are what
- * is printed.
+ * Measure at the end of boot how long mapping and unmapping take. With
+ * vmap_bench.rounds=N on the command line, each method is measured in turn N times,
+ * and the results are printed as lines of KEY=value. Under an emulator whose clock
+ * counts instructions, the results are numbers of instructions.
  */
 
 #include <linux/delay.h>
@@ -35,19 +35,19 @@
 
 static unsigned int vmap_bench_rounds;
 module_param_named(rounds, vmap_bench_rounds, uint, 0444);
-MODULE_PARM_DESC(rounds, "How often each method is measured at boot (default 0)");
+MODULE_PARM_DESC(rounds, "Number of times that each method is measured at boot (default 0)");
 
 static unsigned int vmap_bench_mb = 100;
 module_param_named(mb, vmap_bench_mb, uint, 0444);
-MODULE_PARM_DESC(mb, "Size of the large arrays (default 100)");
+MODULE_PARM_DESC(mb, "Size in MB of the memory that large arrays map (default 100)");
 
 /**
- * struct vmap_bench - what is mapped
- * @blocks: blocks of BLOCK_ORDER, none of which follows the one before it
- * @nr_blocks: how many
+ * struct vmap_bench - the memory to map
+ * @blocks: blocks of BLOCK_ORDER in descending order of addresses
+ * @nr_blocks: number of blocks
  * @ordered: all pages, block by block
- * @scattered: all pages, no two of which follow each other
- * @hole: physical addresses that nobody has
+ * @scattered: all pages, in an order in which no page follows its predecessor
+ * @hole: a range of physical addresses without a device
  */
 struct vmap_bench {
 	struct page **blocks;
@@ -57,7 +57,7 @@ struct vmap_bench {
 	struct resource hole;
 };
 
-/* Time to map and to unmap; 0 where that was not measured. */
+/* Time in ns to map and to unmap. */
 struct vmap_times {
 	u64 map;
 	u64 unmap;
@@ -99,7 +99,7 @@ static int vmap_bench_single(const struct vmap_bench *bench, struct vmap_times *
 	return vmap_bench_array(bench->scattered, 1, SINGLES, took);
 }
 
-/* Sizes of which vmalloc.c keeps areas, so that looking for one is a good part of it. */
+/* Areas of this size come from a pool, and finding one is a large part of the time. */
 static int vmap_bench_small_order0(const struct vmap_bench *bench, struct vmap_times *took)
 {
 	return vmap_bench_array(bench->scattered, SMALL, SINGLES, took);
@@ -115,7 +115,7 @@ static int vmap_bench_block(const struct vmap_bench *bench, struct vmap_times *t
 	return vmap_bench_array(bench->ordered, BLOCK_PAGES, SINGLES, took);
 }
 
-/* Only mapped, never touched. */
+/* The range is mapped, but never accessed. */
 static int vmap_bench_ioremap(const struct vmap_bench *bench, struct vmap_times *took)
 {
 	void __iomem *addrs[RANGES];
@@ -136,7 +136,7 @@ static int vmap_bench_ioremap(const struct vmap_bench *bench, struct vmap_times 
 	return done == RANGES ? 0 : -ENOMEM;
 }
 
-/* What vmalloc() does with the pages of 1 MB that may be huge, once it has them. */
+/* The mapping part of a huge vmalloc() of 1 MB, without the allocation of pages. */
 static int vmap_bench_vmalloc(const struct vmap_bench *bench, struct vmap_times *took)
 {
 	unsigned int shift = arch_vmap_pte_supported_shift(RANGE), i;
@@ -169,7 +169,7 @@ static int vmap_bench_vmalloc(const struct vmap_bench *bench, struct vmap_times 
 static const struct vmap_case {
 	const char *name;
 	int (*measure)(const struct vmap_bench *bench, struct vmap_times *took);
-	unsigned long pages;	/* all of the large arrays when 0 */
+	unsigned long pages;	/* 0 means all pages of the large arrays */
 } vmap_cases[] = {
 	{ "vmap-100M-order8", vmap_bench_order8 },
 	{ "vmap-100M-order0", vmap_bench_order0 },
@@ -181,12 +181,12 @@ static const struct vmap_case {
 	{ "ioremap-1M", vmap_bench_ioremap, RANGES * (RANGE / PAGE_SIZE) },
 };
 
-/* Base a second time shows what the measure is worth. */
+/* "control" is base again: its difference from base is noise. */
 static const char *const vmap_variants[][2] = {
 	{ "base", "base" }, { "control", "base" }, { "runs", "runs" }, { "auto", "auto" },
 };
 
-/* Begin just behind a tick, so that no measurement has one more than others. */
+/* Begin right after a tick, so that all measurements include the same number of ticks. */
 static void vmap_bench_settle(void)
 {
 	unsigned long tick = jiffies;
@@ -197,26 +197,26 @@ static void vmap_bench_settle(void)
 		cpu_relax();
 }
 
-static int vmap_bench_case(const struct vmap_bench *bench, const struct vmap_case *one)
+static int vmap_bench_case(const struct vmap_bench *bench, const struct vmap_case *work)
 {
-	unsigned long items = one->pages ?: bench->nr_blocks * BLOCK_PAGES;
+	unsigned long items = work->pages ?: bench->nr_blocks * BLOCK_PAGES;
 	struct vmap_times took;
 	unsigned int round, i;
 	int err;
 
-	/* The first round makes the page tables, and is not shown. */
+	/* The first round allocates page tables and is not printed. */
 	for (round = 0; round <= vmap_bench_rounds; round++) {
 		for (i = 0; i < ARRAY_SIZE(vmap_variants); i++) {
 			vmap_set_method(vmap_variants[i][1]);
 			vmap_bench_settle();
-			err = one->measure(bench, &took);
+			err = work->measure(bench, &took);
 			if (err)
 				return err;
 			if (!round)
 				continue;
-			pr_info("case=%s method=%s ns=%llu items=%lu\n", one->name,
+			pr_info("case=%s method=%s ns=%llu items=%lu\n", work->name,
 				vmap_variants[i][0], took.map, items);
-			pr_info("case=%s-unmap method=%s ns=%llu items=%lu\n", one->name,
+			pr_info("case=%s-unmap method=%s ns=%llu items=%lu\n", work->name,
 				vmap_variants[i][0], took.unmap, items);
 		}
 	}
@@ -250,7 +250,7 @@ static int vmap_bench_fill(struct vmap_bench *bench)
 			return -ENOMEM;
 		bench->nr_blocks++;
 	}
-	/* Downwards, so that no two of them make a larger block. */
+	/* In descending order, so that no two blocks are one run. */
 	sort(bench->blocks, nr, sizeof(*bench->blocks), vmap_bench_down, NULL);
 	for (i = 0; i < pages; i++) {
 		bench->ordered[i] = bench->blocks[i / BLOCK_PAGES] + i % BLOCK_PAGES;
@@ -284,7 +284,7 @@ static int __init vmap_bench_init(void)
 	if (!vmap_bench_rounds || !vmap_bench_mb)
 		return 0;
 	err = vmap_bench_fill(&bench);
-	/* Boot leaves work to others, which should not be measured. */
+	/* Let work that boot has queued finish before the measurements. */
 	msleep(500);
 	for (i = 0; i < ARRAY_SIZE(vmap_cases) && !err; i++)
 		err = vmap_bench_case(&bench, &vmap_cases[i]);

@@ -2,7 +2,7 @@
 #ifndef _MM_VMAP_INTERNAL_H
 #define _MM_VMAP_INTERNAL_H
 
-/* What vmap.c and vmap_method.c share, and need around them. */
+/* Shared by vmap.c, its method switch, its KUnit tests and its benchmark. */
 
 #include <linux/align.h>
 #include <linux/bits.h>
@@ -28,12 +28,19 @@
 
 #include <asm/vmap.h>
 
-/* What may be done in batches; a method is a set of these. */
-#define VMAP_RUNS	BIT(0)	/* PTEs of contiguous pages are written together */
-#define VMAP_PMD	BIT(1)	/* vmap() may use PMD leafs, and aligns for them */
-#define VMAP_DETECT	BIT(2)	/* the last page of a would-be block is asked first */
+/*
+ * What is done in batches; a method is a set of these.
+ *
+ * VMAP_RUNS	write the PTEs of contiguous pages together
+ * VMAP_PMD	let vmap() use huge PMD mappings, and align areas for them
+ * VMAP_DETECT	look at the last page of a possible PMD block before all others
+ * VMAP_PHASE	let vmap() place an area at the offset from PMD_SIZE that its memory has
+ */
+#define VMAP_RUNS	BIT(0)
+#define VMAP_PMD	BIT(1)
+#define VMAP_DETECT	BIT(2)
 #ifndef VMAP_PHASE
-#define VMAP_PHASE	BIT(3)	/* vmap() finds addresses in phase with memory */
+#define VMAP_PHASE	BIT(3)
 #endif
 
 #endif /* _MM_VMAP_INTERNAL_H */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How much vmap() and its relatives batch, and who says. */
+/* Methods for mapping contiguous memory, and the parameter that chooses one. */
 
 #include "vmap_internal.h"
 
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX	"vmap."
 
-/* Each method but the first has all that the one before has. */
+/* From "base" on, each method adds a step to the one before; "auto" has them all. */
 static const struct vmap_method {
 	const char *name;
 	unsigned int steps;
@@ -21,9 +21,10 @@ static const struct vmap_method {
 static const struct vmap_method *vmap_chosen = &vmap_methods[0];
 
 /**
- * vmap_steps - what may be done in batches
+ * vmap_steps - get what is done in batches
  *
- * Return: a set of VMAP_RUNS and its neighbours; 0 leaves all to the slow path.
+ * Return: a set of VMAP_RUNS, VMAP_PMD, VMAP_DETECT and VMAP_PHASE; 0 if the slow
+ * path does everything.
  */
 unsigned int vmap_steps(void)
 {
@@ -32,10 +33,10 @@ unsigned int vmap_steps(void)
 
 /**
  * vmap_set_method - choose how later calls map
- * @name: "auto", "base" for the slow path, or a step on the way
+ * @name: "auto", "base" for the slow path, or one of the methods in between
  *
- * Calls under way may go by either, which does no harm: they look for address
- * space by one and map by the other at most. What is mapped stays as it is.
+ * A call that is running may use the old method to find address space and the new
+ * one to map, which is harmless. Existing mappings stay as they are.
  *
  * Return: 0, or -EINVAL for an unknown name.
  */
@@ -54,9 +55,9 @@ int vmap_set_method(const char *name)
 }
 
 /**
- * vmap_method - tell what vmap_set_method() was given last
+ * vmap_method - get the name of the chosen method
  *
- * Return: a name that lives as long as the kernel.
+ * Return: a name that is never freed.
  */
 const char *vmap_method(void)
 {

@@ -2,7 +2,7 @@
 #ifndef _MM_VMAP_COMPAT_H
 #define _MM_VMAP_COMPAT_H
 
-/* vmalloc.c does not use it here. */
+/* vmalloc.c of these kernels does not use lazy MMU mode. */
 static inline void vmap_lazy_mmu_enable(void)
 {
 }

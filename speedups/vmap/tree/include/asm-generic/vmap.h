@@ -7,23 +7,25 @@
 #include <linux/vmalloc.h>
 
 /*
- * Whether to map in batches; an architecture has to ask for it, by 1. All is left
- * to the slow path of those that have not been looked at: one PTE may map more
- * than a page there, which batches would lose, or set_ptes() may mind pages that
- * are of no folio.
+ * 1 if this architecture maps in batches. By default it is 0, and the slow path does
+ * everything: on an architecture that nobody has reviewed for this, a PTE may map
+ * more than a page, or set_ptes() may need the folio of a page.
  */
 #ifndef ARCH_VMAP_BATCHES
 #define ARCH_VMAP_BATCHES	0
 #endif
 
-/* Size of a group of PTEs that is one leaf to the CPU, where there is such. */
+/*
+ * log2 of the size of a contiguous PTE block, called a group here: aligned PTEs that
+ * take one TLB entry. PAGE_SHIFT if this architecture has no such blocks.
+ */
 #ifndef ARCH_VMAP_GROUP_SHIFT
 #define ARCH_VMAP_GROUP_SHIFT	PAGE_SHIFT
 #endif
 
 /*
- * arch_vmap_pte(page, pfn, prot, zero) is mk_pte(page, prot), for whoever has
- * the PFN, and has made the entry of PFN 0 before.
+ * arch_vmap_pte(page, pfn, prot, zero) returns mk_pte(page, prot). It may be faster,
+ * because the caller passes the PFN of @page, and the PTE of PFN 0 with @prot.
  */
 #ifndef arch_vmap_pte
 static __always_inline pte_t arch_vmap_pte(struct page *page, unsigned long pfn,
@@ -34,10 +36,11 @@ static __always_inline pte_t arch_vmap_pte(struct page *page, unsigned long pfn,
 #endif
 
 /*
- * arch_vmap_set_ptes(addr, ptep, pte, nr, max_shift) maps @nr consecutive pages
- * from that of @pte on into init_mm, with none larger than @max_shift. All
- * entries are empty and in the same table. The pages need be of no folio, or of
- * several: this will do where set_ptes() does not care, although it may.
+ * arch_vmap_set_ptes(addr, ptep, pte, nr, max_shift) maps @nr contiguous pages from
+ * the page of @pte on into init_mm, with leaf entries of at most 1 << @max_shift
+ * bytes. All PTEs are in the same table, and none is in use. The pages may belong to
+ * several folios or to none. set_ptes() does not allow that in general, so each
+ * architecture that maps in batches must be checked for it.
  */
 #ifndef arch_vmap_set_ptes
 static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
@@ -49,8 +52,8 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 #endif
 
 /*
- * arch_vmap_clear_group(ptep, nr) empties the @nr entries of a group, or says
- * that it can't, and leaves them.
+ * arch_vmap_clear_group(ptep, nr) clears the @nr PTEs of a group and returns true, or
+ * returns false and changes nothing.
  */
 #ifndef arch_vmap_clear_group
 static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr)
@@ -59,7 +62,7 @@ static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr)
 }
 #endif
 
-/* arch_vmap_none4() tells whether none of four entries is in use. */
+/* Whether pte_none() is true for all four PTEs. */
 #ifndef arch_vmap_none4
 static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)
 {
@@ -67,7 +70,7 @@ static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)
 }
 #endif
 
-/* The same for eight in memory, where that is faster; else it never says so. */
+/* The same for eight PTEs of a table, if that is faster. It may always return false. */
 #ifndef arch_vmap_none8
 static __always_inline bool arch_vmap_none8(const pte_t *ptep)
 {
@@ -75,7 +78,7 @@ static __always_inline bool arch_vmap_none8(const pte_t *ptep)
 }
 #endif
 
-/* Whether eight pages follow each other, from @page on; it may never say so. */
+/* Whether pages[i] == page + i for eight pages. It may always return false. */
 #ifndef arch_vmap_follow8
 static __always_inline bool arch_vmap_follow8(struct page **pages, struct page *page)
 {

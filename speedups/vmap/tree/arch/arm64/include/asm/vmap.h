@@ -13,8 +13,9 @@
 #define ARCH_VMAP_BATCHES	1
 
 /*
- * Kernels that know groups of entries with the contiguous bit in vmalloc space
- * say so. Others would look at one entry of a group by itself.
+ * A group is a contiguous PTE block: CONT_PTES aligned PTEs with the contiguous bit.
+ * Kernels that define arch_vmap_pte_range_unmap_size() know groups in vmalloc space
+ * and unmap them as a whole. Other kernels would change single PTEs of a group.
  */
 #ifdef arch_vmap_pte_range_unmap_size
 #define ARCH_VMAP_GROUP_SHIFT	CONT_PTE_SHIFT
@@ -22,7 +23,7 @@
 #define ARCH_VMAP_GROUP_SHIFT	PAGE_SHIFT
 #endif
 
-/* Whether eight pages follow each other; the compiler would branch, or count, in between. */
+/* Compare eight pages with one branch, which a compiler does not make of the C code. */
 static __always_inline bool arch_vmap_follow8(struct page **pages, struct page *page)
 {
 	struct page *a = pages[0], *b = pages[1], *c = pages[2], *d = pages[3];
@@ -50,10 +51,11 @@ static __always_inline bool arch_vmap_follow8(struct page **pages, struct page *
 #define arch_vmap_follow8	arch_vmap_follow8
 
 /*
- * Entries @at and @at + 1, a constant. Each is read, and written, at once; the
- * compiler does not make pairs of accesses that must not be torn. The memory
- * operand only says what is touched: not every compiler can be asked for an
- * address that is good for a pair.
+ * Access the PTEs @at and @at + 1 by one instruction; @at is a constant. LDP and STP
+ * access each PTE of the pair atomically, but a compiler does not combine accesses
+ * by READ_ONCE() and WRITE_ONCE(). The memory operand only tells the compiler what
+ * is accessed; the address has operands of its own, because not all compilers have
+ * a constraint for the addresses that LDP and STP can encode.
  */
 static __always_inline u64 arch_vmap_read2(const pte_t *ptep, const int at)
 {
@@ -82,8 +84,9 @@ static __always_inline bool arch_vmap_none8(const pte_t *ptep)
 #define arch_vmap_none8	arch_vmap_none8
 
 /*
- * Whether the next page's entry is one page further: the highest bits of large
- * physical addresses are elsewhere. User entries bring caches and tags with them.
+ * Whether the PTE of the next page is this one plus PAGE_SIZE, for all @nr pages.
+ * Bits 48 and up of a physical address are stored elsewhere in the PTE, so they must
+ * not change. set_ptes() handles user PTEs, which need cache and tag maintenance.
  */
 static __always_inline bool arch_vmap_plain(pte_t pte, unsigned long nr)
 {
@@ -93,7 +96,7 @@ static __always_inline bool arch_vmap_plain(pte_t pte, unsigned long nr)
 	       !((pfn ^ (pfn + nr - 1)) >> (48 - PAGE_SHIFT));
 }
 
-/* The entries are plain, and at least one. */
+/* Write @nr PTEs, at least one, for which arch_vmap_plain() is true. */
 static __always_inline void arch_vmap_write(unsigned long addr, pte_t *ptep,
 					    u64 val, unsigned long nr)
 {
@@ -113,13 +116,17 @@ static __always_inline void arch_vmap_write(unsigned long addr, pte_t *ptep,
 		__set_pte_nosync(ptep, __pte(val));
 		val += PAGE_SIZE;
 	}
-	/* One barrier for all of them. */
+	/* The last one is written with the barrier, which is enough for all. */
 	__set_pte(ptep, __pte(val));
 }
 
 /*
- * Whole groups whose address and memory are aligned get the contiguous bit, any
- * number of them at once. None of the entries was valid before.
+ * Set the contiguous bit in all groups whose virtual and physical address are
+ * aligned. No break-before-make is needed, because none of the PTEs was valid.
+ *
+ * For example, with 4K pages and CONT_PTES 16, 40 pages at an address 3 pages after
+ * a multiple of 64 KB have a head of 13 PTEs, a body of 16 PTEs with the contiguous
+ * bit, and a tail of 11 PTEs, if the physical address has the same offset.
  */
 static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 					       pte_t pte, unsigned long nr,
@@ -156,7 +163,7 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 
 #define arch_vmap_set_ptes	arch_vmap_set_ptes
 
-/* The CPU may set bits of an entry meanwhile, but not make a valid one of an empty one. */
+/* Plain stores will do: the CPU may update a valid PTE, but never makes a cleared one valid. */
 static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr)
 {
 	for (; nr >= 8; nr -= 8, ptep += 8) {

@@ -9,7 +9,7 @@
 #define ARCH_VMAP_BATCHES	1
 #endif
 
-/* pte_none() looks at a set of bits, which may as well be of several entries. */
+/* pte_none() tests a mask of bits, so it can test the bits of four PTEs at once. */
 static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)
 {
 	a.pte |= b.pte | c.pte | d.pte;
@@ -19,8 +19,8 @@ static __always_inline bool arch_vmap_none4(pte_t a, pte_t b, pte_t c, pte_t d)
 #define arch_vmap_none4	arch_vmap_none4
 
 /*
- * Of an entry that is present, the PFN and the rest can be added; that of one
- * that is not may be stored inverted.
+ * The PFN of a present PTE can be added to its other bits. The PFN of a PTE that is
+ * not present may be stored inverted.
  */
 static __always_inline pte_t arch_vmap_pte(struct page *page, unsigned long pfn,
 					   pgprot_t prot, pte_t zero)
@@ -32,7 +32,7 @@ static __always_inline pte_t arch_vmap_pte(struct page *page, unsigned long pfn,
 
 #define arch_vmap_pte	arch_vmap_pte
 
-/* set_ptes() asks each entry whether its PFN is inverted. */
+/* Faster than set_ptes(), which tests each PTE for an inverted PFN. */
 static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 					       pte_t pte, unsigned long nr,
 					       unsigned int max_shift)
