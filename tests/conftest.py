@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from fake_tree import commit, make_tree
-from mmbatch import cli
+from mmbatch.cli import main as cli
 
 Call = Callable[..., tuple[int, str, str]]
 

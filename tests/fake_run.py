@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from mmbatch.machine import Machine
-from mmbatch.record import KernelInfo, Record
-from mmbatch.results import build_record
-from mmbatch.runs import collect
-from mmbatch.samples import Case, Done, Engine, Equal, Event, Note, Sample, is_limit
+from mmbatch.bench.machine import Machine
+from mmbatch.bench.record import KernelInfo, Record
+from mmbatch.bench.results import build_record
+from mmbatch.bench.runs import collect
+from mmbatch.hosted.events import Case, Done, Engine, Equal, Event, Note, Sample, is_limit
 
 ENGINE = Engine("zone_device", ("base", "control", "patched"), 64, {"erms": True, "fsrm": False})
 FSDAX = {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the other end reads: src/mmbatch/samples.py knows these lines. */
+/* What the other end reads: src/mmbatch/hosted/events.py knows these lines. */
 #include <stdarg.h>
 #include <stdio.h>
 

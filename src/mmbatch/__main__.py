@@ -3,7 +3,7 @@
 
 import sys
 
-from mmbatch.cli import main
+from mmbatch.cli.main import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,0 +1,286 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The JSON that `--json` writes, schema 1, and a strict check of it.
+
+The dataclasses below are the schema: the check walks their annotations, so what is written and
+what is accepted can't drift apart. Times are in `unit` (ns), ratios are base time divided by
+variant time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from mmbatch.bench.machine import Machine
+from mmbatch.bench.statistics import Verdict
+from mmbatch.core.disk import is_special
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.schema import SchemaError, load
+
+SCHEMA = 1
+
+EngineName = Literal["hosted", "guest-icount", "guest"]
+
+
+@dataclass(frozen=True)
+class KernelInfo:
+    """The measured kernel: release, where its source came from, SHA-256 of its config (hex)."""
+
+    release: str
+    source: str
+    config_sha256: str
+
+
+@dataclass(frozen=True)
+class RowRatio:
+    """Median of paired ratios against `vs`, with its 95 % interval [lo, hi].
+
+    With fewer than 6 pairs no interval is honest, and `ci95` is None.
+    """
+
+    vs: str
+    median: float
+    ci95: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Detail:
+    """What the table leaves out.
+
+    Attributes:
+        pairs: pairs behind the ratio.
+        minimum: fastest sample.
+        mad: median absolute deviation of the samples, not scaled.
+        p: Wilcoxon signed-rank, two-sided; None for base.
+        p_holm: the same, corrected across the whole record.
+    """
+
+    pairs: int
+    minimum: float
+    mad: float
+    p: float | None
+    p_holm: float | None
+
+
+@dataclass(frozen=True)
+class Row:
+    """One variant of one case; without a passed equality check it has no samples, no numbers.
+
+    Attributes:
+        speedup: name of the speed-up.
+        case: name of the case.
+        regime: what is cold or warm, in words.
+        variant: base, a method or ablation step, or auto.
+        unit: of samples and median.
+        samples: by block and half.
+        median: of the samples.
+        item: what `items` counts.
+        items: things done per sample.
+        per_item: median divided by items.
+        ratio: against base; None for base and where there are no pairs.
+        of_limit: the same against the case's limit, as time of the variant by time of the limit:
+            1.00 is at the limit.
+        verdict: in words.
+        image_equal: whether the equality check passed; None where there was none.
+        detail: see `Detail`.
+    """
+
+    speedup: str
+    case: str
+    regime: str
+    variant: str
+    unit: str
+    samples: tuple[int, ...]
+    median: float | None
+    item: str
+    items: int
+    per_item: float | None
+    ratio: RowRatio | None
+    of_limit: RowRatio | None
+    verdict: Verdict
+    image_equal: bool | None
+    detail: Detail | None
+
+
+@dataclass(frozen=True)
+class Limit:
+    """The same number of bytes written by the fastest plain loop: what the machine allows."""
+
+    speedup: str
+    case: str
+    name: str
+    unit: str
+    samples: tuple[int, ...]
+    median: float
+    per_item: float
+
+
+@dataclass(frozen=True)
+class Control:
+    """Base against its own second copy: its band is what noise alone does.
+
+    Attributes:
+        speedup: name of the speed-up.
+        case: name of the case.
+        unit: of samples and median.
+        samples: of the second copy.
+        median: of the samples; None without a passed equality check.
+        per_item: median divided by items.
+        ratio: median of paired ratios; None where there are no pairs.
+        ci95: its 95 % interval; None with fewer than 6 pairs.
+        band: half-width of the interval widened to be symmetric around 1; None without one.
+        too_noisy: whether it voids the run.
+        image_equal: see `Row`.
+    """
+
+    speedup: str
+    case: str
+    unit: str
+    samples: tuple[int, ...]
+    median: float | None
+    per_item: float | None
+    ratio: float | None
+    ci95: tuple[float, float] | None
+    band: float | None
+    too_noisy: bool
+    image_equal: bool | None
+
+
+@dataclass(frozen=True)
+class Record:
+    """Everything that one `bench` says; `started` is ISO 8601 with an offset."""
+
+    schema: int
+    command: str
+    started: str
+    machine: Machine
+    kernel: KernelInfo
+    engine: EngineName
+    rows: tuple[Row, ...]
+    limits: tuple[Limit, ...]
+    controls: tuple[Control, ...]
+    notes: tuple[str, ...]
+    samples_sha256: str
+
+
+def _require(fits: bool, what: str) -> None:
+    if not fits:
+        raise SchemaError(what)
+
+
+def _check_numbers(record: Record) -> None:
+    for row in record.rows:
+        where = f"row {row.variant} of {row.case}"
+        numbers = (row.median, row.per_item, row.detail)
+        shown = all(one is not None for one in numbers)
+        _require(shown or not any(one is not None for one in numbers), f"{where} is half empty")
+        _require(shown == bool(row.samples), f"{where} has numbers without samples or the reverse")
+        proven = row.image_equal is True or row.variant == "base"
+        _require(proven or not shown, f"{where} has numbers but no passed equality check")
+        _require(row.items > 0, f"{where} has no items")
+    intervals = [one.ci95 for row in record.rows for one in (row.ratio, row.of_limit) if one]
+    intervals += [control.ci95 for control in record.controls]
+    for interval in intervals:
+        _require(not interval or 0 < interval[0] <= interval[1], "an interval is not 0 < lo <= hi")
+
+
+def from_dict(data: Any) -> Record:
+    """Check JSON data strictly and make a record of it.
+
+    Args:
+        data: what `json.loads` returned.
+
+    Returns:
+        The record.
+
+    Raises:
+        MmbatchError: naming the first place that breaks the schema.
+    """
+    try:
+        record = load(Record, data, "record")
+        _require(record.schema == SCHEMA, f"schema {record.schema} is not {SCHEMA}")
+        _require(
+            bool(re.fullmatch(r"[0-9a-f]{64}", record.samples_sha256)),
+            "samples_sha256 is no SHA-256",
+        )
+        try:
+            aware = datetime.fromisoformat(record.started).tzinfo is not None
+        except ValueError:
+            aware = False
+        _require(aware, f"started is no time with an offset: {record.started!r}")
+        _check_numbers(record)
+    except SchemaError as error:
+        raise MmbatchError(
+            "check the result against schema 1", str(error), "make it again with `bench --json`"
+        ) from None
+    return record
+
+
+def to_dict(record: Record) -> dict[str, Any]:
+    """The record as JSON data, keys in the order of the dataclasses."""
+    data: dict[str, Any] = json.loads(json.dumps(asdict(record), allow_nan=False))
+    return data
+
+
+def validate(data: Any) -> None:
+    """Check JSON data strictly; MmbatchError as `from_dict`."""
+    from_dict(data)
+
+
+def write(path: Path, record: Record) -> None:
+    """Write a record so that readers see the old file or the whole new one.
+
+    Args:
+        path: where; a file beside it is written first and renamed.
+        record: what.
+
+    Raises:
+        MmbatchError: the record breaks the schema, or the file can't be written.
+    """
+    data = to_dict(record)
+    validate(data)
+    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
+    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if is_special(path):
+            path.write_text(text, encoding="utf-8")
+            return
+        with beside.open("w", encoding="utf-8") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        beside.replace(path)
+    except OSError as error:
+        raise MmbatchError(
+            f"write {path}", error.strerror or str(error), "choose another place for --json"
+        ) from None
+    finally:
+        with contextlib.suppress(OSError):
+            beside.unlink()
+
+
+def read(path: Path) -> Record:
+    """Read a record.
+
+    Args:
+        path: a file that `write` made.
+
+    Returns:
+        The record.
+
+    Raises:
+        MmbatchError: it can't be read, is no JSON, or breaks the schema.
+    """
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise MmbatchError(
+            f"read {path}", str(error), "give a file that `bench --json` wrote"
+        ) from None
+    return from_dict(data)

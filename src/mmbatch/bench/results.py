@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From a run to the record: which numbers there are, and what they show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from mmbatch.bench import statistics
+from mmbatch.bench.machine import Machine
+from mmbatch.bench.record import (
+    SCHEMA,
+    Control,
+    Detail,
+    EngineName,
+    KernelInfo,
+    Limit,
+    Record,
+    Row,
+    RowRatio,
+)
+from mmbatch.bench.runs import CaseRun, Run
+from mmbatch.bench.statistics import Ratio, Verdict
+from mmbatch.core.errors import ExitCode
+from mmbatch.hosted.events import AUTO, BASE, CONTROL, LIMIT_PREFIX, is_limit
+
+
+@dataclass(frozen=True)
+class _CaseParts:
+    rows: list[Row]
+    limits: list[Limit]
+    control: Control | None
+
+
+def _ratio(case: CaseRun, first: str, second: str) -> Ratio | None:
+    pairs = case.pairs(first, second)
+    if not pairs.blocks:
+        return None
+    return statistics.paired_ratio(pairs.first, pairs.second, pairs.blocks)
+
+
+def _interval(ratio: Ratio | None) -> tuple[float, float] | None:
+    return (ratio.lo, ratio.hi) if ratio and ratio.pairs >= statistics.MIN_PAIRS else None
+
+
+def _row_ratio(vs: str, ratio: Ratio | None) -> RowRatio | None:
+    return RowRatio(vs, ratio.median, _interval(ratio)) if ratio else None
+
+
+def _limits(case: CaseRun, speedup: str) -> list[Limit]:
+    limits = []
+    for variant in filter(is_limit, case.case.variants):
+        if times := case.times(variant):
+            median = statistics.summary(times).median
+            limits.append(
+                Limit(
+                    speedup,
+                    case.case.case,
+                    variant.removeprefix(LIMIT_PREFIX),
+                    case.case.unit,
+                    tuple(times),
+                    median,
+                    median / case.case.items,
+                )
+            )
+    return limits
+
+
+def _control(case: CaseRun, speedup: str, ratio: Ratio | None) -> Control | None:
+    if CONTROL not in case.case.variants:
+        return None
+    times = case.times(CONTROL)
+    median = statistics.summary(times).median if times else None
+    return Control(
+        speedup,
+        case.case.case,
+        case.case.unit,
+        tuple(times),
+        median,
+        None if median is None else median / case.case.items,
+        ratio.median if ratio else None,
+        _interval(ratio),
+        statistics.control_band(ratio) if ratio and _interval(ratio) else None,
+        bool(ratio and statistics.too_noisy(ratio)),
+        case.equality(CONTROL),
+    )
+
+
+def _verdict(case: CaseRun, variant: str, ratio: Ratio | None, control: Ratio | None) -> Verdict:
+    if case.equality(variant) is False or case.equality(BASE) is False:
+        return Verdict.NOT_EQUAL
+    if variant == BASE:
+        return Verdict.BASE
+    if case.equality(variant) is None:
+        return Verdict.NOT_CHECKED
+    return statistics.verdict(ratio, control)
+
+
+def _row(
+    case: CaseRun, speedup: str, variant: str, control: Ratio | None, limit: Limit | None
+) -> Row:
+    times = case.times(variant)
+    numbers = statistics.summary(times) if times else None
+    ratio = _ratio(case, BASE, variant) if variant != BASE else None
+    limit_name = LIMIT_PREFIX + limit.name if limit else ""
+    of_limit = _ratio(case, variant, limit_name) if limit else None
+    pairs = case.pairs(BASE, variant)
+    p = statistics.wilcoxon_p(pairs.first, pairs.second) if ratio else None
+    return Row(
+        speedup=speedup,
+        case=case.case.case,
+        regime=case.case.regime,
+        variant=variant,
+        unit=case.case.unit,
+        samples=tuple(times),
+        median=numbers.median if numbers else None,
+        item=case.case.item,
+        items=case.case.items,
+        per_item=numbers.median / case.case.items if numbers else None,
+        ratio=_row_ratio(BASE, ratio),
+        of_limit=_row_ratio(limit_name, of_limit),
+        verdict=_verdict(case, variant, ratio, control),
+        image_equal=True if variant == BASE and numbers else case.equality(variant),
+        detail=(
+            Detail(len(pairs.blocks), numbers.minimum, numbers.mad, p, None) if numbers else None
+        ),
+    )
+
+
+def _case_parts(case: CaseRun, speedup: str) -> _CaseParts:
+    control = _ratio(case, BASE, CONTROL) if CONTROL in case.case.variants else None
+    limits = _limits(case, speedup)
+    fastest = min(limits, key=lambda limit: limit.median, default=None)
+    rows = [
+        _row(case, speedup, variant, control, fastest)
+        for variant in case.case.variants
+        if variant != CONTROL and not is_limit(variant)
+    ]
+    return _CaseParts(rows, limits, _control(case, speedup, control))
+
+
+def _with_holm(rows: Sequence[Row]) -> Iterable[Row]:
+    ps = [row.detail.p for row in rows if row.detail and row.detail.p is not None]
+    adjusted = iter(statistics.holm(ps))
+    for row in rows:
+        if row.detail and row.detail.p is not None:
+            yield replace(row, detail=replace(row.detail, p_holm=next(adjusted)))
+        else:
+            yield row
+
+
+def _notes(run: Run) -> Iterable[str]:
+    for note in run.notes:
+        yield f"{note.case}: {note.text}" if note.case else note.text
+    for name, case in run.cases.items():
+        for variant, checks in case.checks.items():
+            for check in checks:
+                if not check.equal:
+                    detail = f": {check.detail}" if check.detail else ""
+                    yield f"{name}: {variant} left other bytes than base{detail}"
+
+
+def build_record(
+    run: Run,
+    machine: Machine,
+    kernel_info: KernelInfo,
+    command: str,
+    started: str,
+    *,
+    engine: EngineName = "hosted",
+) -> Record:
+    """Make the record of a run.
+
+    Args:
+        run: the engine's output in order.
+        machine: where it ran.
+        kernel_info: the kernel it measured.
+        command: what to type to reproduce it, quoted for a shell.
+        started: ISO 8601 time with an offset.
+        engine: which engine.
+
+    Returns:
+        The record; a variant without a passed equality check has no number in it.
+    """
+    speedup = run.engine.speedup
+    parts = [_case_parts(case, speedup) for case in run.cases.values()]
+    return Record(
+        schema=SCHEMA,
+        command=command,
+        started=started,
+        machine=machine,
+        kernel=kernel_info,
+        engine=engine,
+        rows=tuple(_with_holm([row for part in parts for row in part.rows])),
+        limits=tuple(limit for part in parts for limit in part.limits),
+        controls=tuple(part.control for part in parts if part.control),
+        notes=tuple(_notes(run)),
+        samples_sha256=run.sha256,
+    )
+
+
+def exit_code(record: Record) -> ExitCode:
+    """The exit code that a record stands for.
+
+    Args:
+        record: what was measured.
+
+    Returns:
+        FAILED if a variant or the control lacks a passed equality check or `auto` is slower than
+        base in any case; INCONCLUSIVE if a control's band voids its case; else GOOD.
+    """
+    checks = [row.image_equal for row in record.rows]
+    checks += [control.image_equal for control in record.controls]
+    slower = any(row.variant == AUTO and row.verdict == Verdict.SLOWER for row in record.rows)
+    if slower or not all(checks):
+        return ExitCode.FAILED
+    if any(control.too_noisy for control in record.controls):
+        return ExitCode.INCONCLUSIVE
+    return ExitCode.GOOD

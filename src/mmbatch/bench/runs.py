@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A run: an engine's events put in order, with untrusted times kept out of reach.
+
+A number may only be printed for a build whose equality check passed in the same run. That rule
+is kept here, once: `CaseRun.times` and `CaseRun.pairs` are empty for a variant that isn't proven.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mmbatch.core.errors import MmbatchError
+from mmbatch.hosted import events as samples
+from mmbatch.hosted.events import (
+    BASE,
+    Case,
+    Check,
+    Done,
+    Engine,
+    Equal,
+    Event,
+    Note,
+    Sample,
+    is_limit,
+)
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Paired times in ns: `first[i]` and `second[i]` are of one half of block `blocks[i]`."""
+
+    first: tuple[int, ...]
+    second: tuple[int, ...]
+    blocks: tuple[int, ...]
+
+
+@dataclass
+class CaseRun:
+    """What one run says about one case.
+
+    Attributes:
+        case: the workload.
+        samples: all samples by variant and (block, half), in the case's order of variants;
+            raw, whether proven or not: for numbers use `times` and `pairs`.
+        checks: the equality checks by variant.
+        void: whether the bench's own check failed, so that nothing here counts.
+    """
+
+    case: Case
+    samples: dict[str, dict[tuple[int, int], Sample]] = field(default_factory=dict)
+    checks: dict[str, list[Equal]] = field(default_factory=dict)
+    void: bool = False
+
+    def __post_init__(self) -> None:
+        """Give every variant of the case its place."""
+        for variant in self.case.variants:
+            self.samples.setdefault(variant, {})
+            self.checks.setdefault(variant, [])
+
+    def equality(self, variant: str) -> bool | None:
+        """Whether every check of a variant passed; None where there was none."""
+        if self.void:
+            return False
+        checks = self.checks[variant]
+        return all(check.equal for check in checks) if checks else None
+
+    def trusted(self, variant: str) -> bool:
+        """Whether numbers of a variant may be printed.
+
+        Base is the oracle and limits do other work, so neither needs a check; everything else,
+        the control too, needs one that passed. If base failed against itself, nothing counts.
+        """
+        if self.equality(BASE) is False:
+            return False
+        return is_limit(variant) or variant == BASE or self.equality(variant) is True
+
+    def times(self, variant: str) -> list[int]:
+        """Times of a trusted variant in ns, by block and half; empty for any other."""
+        if not self.trusted(variant):
+            return []
+        return [sample.ns for _, sample in sorted(self.samples[variant].items())]
+
+    def pairs(self, first: str, second: str) -> Pairs:
+        """Times of two trusted variants in the same block and half; empty for any other."""
+        if not (self.trusted(first) and self.trusted(second)):
+            return Pairs((), (), ())
+        mine, other = self.samples[first], self.samples[second]
+        places = sorted(mine.keys() & other.keys())
+        return Pairs(
+            tuple(mine[place].ns for place in places),
+            tuple(other[place].ns for place in places),
+            tuple(block for block, _ in places),
+        )
+
+
+@dataclass(frozen=True)
+class Run:
+    """An engine's whole output.
+
+    Attributes:
+        engine: the engine's first event.
+        cases: the cases in the order of the run.
+        notes: sentences for the reader.
+        complete: whether the engine ran to its end.
+        sha256: of the bytes of `samples.jsonl`, hex.
+    """
+
+    engine: Engine
+    cases: dict[str, CaseRun]
+    notes: tuple[Note, ...]
+    complete: bool
+    sha256: str
+
+
+def _inconsistent(found: str) -> MmbatchError:
+    return MmbatchError(
+        "put the engine's events in order", found, "run `bench` again; keep the samples for a bug"
+    )
+
+
+def _place(cases: dict[str, CaseRun], event: Equal | Sample) -> None:
+    case = cases.get(event.case)
+    if case is None or event.variant not in case.samples:
+        raise _inconsistent(f"{event.event} of {event.variant!r} in unknown case {event.case!r}")
+    if isinstance(event, Equal):
+        case.checks[event.variant].append(event)
+        return
+    place = (event.block, event.half)
+    if place in case.samples[event.variant]:
+        raise _inconsistent(f"{event.variant!r} in {event.case!r} has two samples at {place}")
+    case.samples[event.variant][place] = event
+
+
+def _note(check: Check) -> Note:
+    if not check.good:
+        return Note("", f"CHECK FAILED, so nothing was timed: {check.text}")
+    return Note(
+        "",
+        f"checked first: {check.runs:,} runs over {check.combinations:,} combinations of inputs, "
+        f"{check.stepped:,} of them instruction by instruction",
+    )
+
+
+def collect(events: Iterable[Event]) -> Run:
+    """Put events in order.
+
+    Args:
+        events: what the engine said, in its order. The engine event may come again (an engine
+            that runs one process a case), if it says the same.
+
+    Returns:
+        The run; `sha256` is that of the file that `samples.write_events` makes of the events.
+
+    Raises:
+        MmbatchError: no engine event or two different ones, a case twice, or a sample or check
+            of a case or variant that was not announced.
+    """
+    events = list(events)
+    engine: Engine | None = None
+    cases: dict[str, CaseRun] = {}
+    notes: list[Note] = []
+    failed = False
+    for event in events:
+        if isinstance(event, Engine):
+            if engine not in (None, event):
+                raise _inconsistent("two different engines in one run")
+            engine = event
+        elif isinstance(event, Case):
+            if event.case in cases:
+                raise _inconsistent(f"case {event.case!r} comes twice")
+            cases[event.case] = CaseRun(event)
+        elif isinstance(event, Note):
+            notes.append(event)
+        elif isinstance(event, Check):
+            failed = failed or not event.good
+            notes.append(_note(event))
+        elif not isinstance(event, Done):
+            _place(cases, event)
+    if engine is None:
+        raise _inconsistent("no engine event")
+    for case in cases.values():
+        case.void = failed
+    complete = isinstance(events[-1], Done)
+    if not complete:
+        notes.append(Note("", "the engine did not run to its end"))
+    return Run(engine, cases, tuple(notes), complete, samples.digest(events))
+
+
+def read(path: Path) -> Run:
+    """Read `samples.jsonl` as a run.
+
+    Args:
+        path: the file.
+
+    Returns:
+        The run; `sha256` is that of the file's bytes.
+
+    Raises:
+        MmbatchError: see `samples.read_events` and `collect`.
+    """
+    events, notes = samples.read_events(path)
+    run = collect(events)
+    sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
+    return Run(run.engine, run.cases, (*run.notes, *notes), run.complete and not notes, sha256)

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A session of `bench`: one or several speed-ups prepared, measured and kept."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from mmbatch.bench import machine, record, results, rounds, runs
+from mmbatch.bench import store as stored
+from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache
+from mmbatch.core.console import Console
+from mmbatch.core.disk import new_dir
+from mmbatch.hosted import build as hostedbuild
+from mmbatch.hosted import events as samples
+from mmbatch.hosted import run as hosted
+from mmbatch.hosted.build import Program
+from mmbatch.hosted.events import Case, Event
+from mmbatch.hosted.run import Request
+from mmbatch.kernel.sources import Source
+from mmbatch.splice import manifest
+from mmbatch.splice import trees as splice
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A speed-up that only has to be run.
+
+    Attributes:
+        speedup: its name.
+        source: the kernel.
+        program: the hosted program.
+        request: what to run.
+        cases: what the program says that it will do.
+    """
+
+    speedup: str
+    source: Source
+    program: Program
+    request: Request
+    cases: Sequence[Case]
+
+
+@dataclass(frozen=True)
+class Session:
+    """What all speed-ups of a session share.
+
+    Attributes:
+        console: where progress is shown.
+        cache: where all is built and kept.
+        tree: the user's own tree, as named on the command line.
+        options: configuration, "CONFIG_X=y" each.
+        jobs: how many compilers at a time.
+    """
+
+    console: Console
+    cache: Cache
+    tree: Path | None
+    options: tuple[str, ...]
+    jobs: int
+
+    def all_of(self, source: Source) -> tuple[str, ...]:
+        """Return the names of the speed-ups that can be measured on a kernel."""
+        rooms = [manifest.load(checkout.SPEEDUPS / n) for n in manifest.known(checkout.SPEEDUPS)]
+        return tuple(m.speedup for m in rooms if m.hosted and source.series in m.kernels)
+
+    def prepare(self, source: Source, speedup: str, request: Request, part: int) -> Prepared:
+        """Build a speed-up's program and see that there is room to run it.
+
+        Args:
+            source: the kernel.
+            speedup: its name.
+            request: what to run.
+            part: divide the size of the large cases by this.
+        """
+        manifests = manifest.load_with_needs(checkout.SPEEDUPS, speedup)
+        say = self.console.say
+        spliced = splice.splice(self.cache, source, manifests, checkout.MACROS, say)
+        program = hostedbuild.build(
+            self.cache,
+            source,
+            spliced,
+            manifests[-1],
+            checkout.HOSTED,
+            self.options,
+            self.jobs,
+            say,
+        )
+        cases = hosted.plan(program.path, request)
+        sizes = [case.items for case in cases if not case.fixed]
+        if part > 1 and sizes:
+            request = replace(request, items=max(sizes) // part)
+            cases = hosted.plan(program.path, request)
+        return Prepared(speedup, source, program, request, cases)
+
+    def measure(
+        self, prepared: Sequence[Prepared], places: Mapping[str, Path], *, interleave: bool
+    ) -> list[Path]:
+        """Measure speed-ups, and keep samples and record of each.
+
+        Args:
+            prepared: the speed-ups.
+            places: speed-up to the folder that the user wants; others get one in the cache.
+            interleave: take turns, so that what changes during the session is in all alike.
+
+        Returns:
+            The folders, in the same order.
+        """
+        started = datetime.now().astimezone().isoformat(timespec="seconds")
+        here = machine.describe()
+        for one in prepared:
+            hosted.require_memory(one.cases, hosted.available_memory(here.available_bytes))
+        folders = [places.get(one.speedup) or self._folder(one, started) for one in prepared]
+        for folder in folders:
+            folder.mkdir(parents=True, exist_ok=True)
+        if interleave:
+            said = self._in_turns(prepared, folders)
+        else:
+            said = [
+                self._run(one, one.request, folder / "hosted.log")
+                for one, folder in zip(prepared, folders, strict=True)
+            ]
+        for one, folder, events in zip(prepared, folders, said, strict=True):
+            samples.write_events(folder / stored.SAMPLES, events)
+            result = results.build_record(
+                runs.collect(events),
+                here,
+                record.KernelInfo(one.source.release, one.source.origin, one.program.config_sha256),
+                self._reproducer(prepared if interleave else [one], interleave=interleave),
+                started,
+            )
+            record.write(folder / stored.RECORD, result)
+        return folders
+
+    def _in_turns(self, prepared: Sequence[Prepared], folders: Sequence[Path]) -> list[list[Event]]:
+        said: dict[str, list[list[Event]]] = {one.speedup: [] for one in prepared}
+        logs = {one.speedup: place for one, place in zip(prepared, folders, strict=True)}
+        for number in range(rounds.ROUNDS):
+            turn = prepared if number % 2 == 0 else prepared[::-1]
+            for one in turn:
+                pairs = rounds.share(one.request.pairs, number)
+                if pairs:
+                    self.console.say(f"round {number + 1} of {rounds.ROUNDS}: {one.speedup}")
+                    seed = rounds.seed(one.request.seed, number)
+                    budget_s = one.request.budget_s and -(-one.request.budget_s // rounds.ROUNDS)
+                    request = replace(one.request, pairs=pairs, seed=seed, budget_s=budget_s)
+                    log = logs[one.speedup] / f"hosted-{number + 1}.log"
+                    said[one.speedup].append(self._run(one, request, log))
+        return [rounds.join(said[one.speedup]) for one in prepared]
+
+    def _run(self, one: Prepared, request: Request, log: Path) -> list[Event]:
+        return hosted.run(one.program.path, request, one.cases, self.console, log)
+
+    def _folder(self, one: Prepared, started: str) -> Path:
+        name = f"{started[:19].replace(':', '')}-{one.speedup}-{one.source.release}"
+        return new_dir(self.cache.runs, name)
+
+    def _reproducer(self, prepared: Sequence[Prepared], *, interleave: bool) -> str:
+        """Return the command that repeats a run, with nothing left to defaults that move."""
+        request = prepared[0].request
+        words = ["./mmbatch", "bench", *(one.speedup for one in prepared)]
+        words += ["--interleave"] if interleave else []
+        if self.tree is None:
+            words += ["--kernel", prepared[0].source.series]
+        else:
+            words += ["--tree", os.fspath(self.tree)]
+        words += [word for option in self.options for word in ("-K", option)]
+        words += [word for case in request.cases for word in ("--case", case)]
+        words += [word for feature in request.features for word in ("--cpu", feature)]
+        if request.items is not None:
+            words += ["--pfns", str(request.items)]
+        words += ["--repeats", str(request.pairs), "--seed", str(request.seed)]
+        return shlex.join(words)

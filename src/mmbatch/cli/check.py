@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch check`: compare patched kernel code with its oracle, byte for byte."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import click
+
+from mmbatch.cli import options as params
+from mmbatch.cli import requirements as doctor
+from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache
+from mmbatch.core.console import Console, output_options
+from mmbatch.core.errors import ExitCode
+from mmbatch.hosted import check, fuzz
+from mmbatch.kernel import sources as kernels
+from mmbatch.report import seen
+from mmbatch.splice import manifest
+
+_FUZZ_S = 20
+_UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
+
+
+def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Read a duration: seconds, or "10m" and the like."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"([1-9]\d*)([smh]?)", value)
+    if match is None:
+        raise click.BadParameter(f"{value!r} is no duration: 90s, 10m or 2h", ctx, param)
+    return int(match[1]) * _UNITS[match[2]]
+
+
+@click.command("check", short_help="Compare patched kernel code with its oracle, byte for byte.")
+@params.speedups
+@params.several_kernels
+@click.option("--no-mutations", is_flag=True, help="Leave out the deliberate mistakes.")
+@click.option(
+    "--fuzz",
+    "fuzz_s",
+    callback=_seconds,
+    metavar="DURATION",
+    help="Only fuzz, for so long on each kernel (90s, 10m).",
+)
+@click.option(
+    "--fuzz-runs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Only fuzz, with so many inputs on each kernel; with --fuzz, whichever is over first.",
+)
+@click.option(
+    "--fuzz-input",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Only give the fuzzer's program this input again.",
+)
+@params.jobs
+@params.install
+@output_options
+def command(
+    console: Console,
+    speedups: tuple[str, ...],
+    series: tuple[str, ...],
+    no_mutations: bool,
+    fuzz_s: int | None,
+    fuzz_runs: int | None,
+    fuzz_input: Path | None,
+    jobs: int | None,
+    install: bool,
+) -> int:
+    """Compare patched kernel code with the kernel's own, over many inputs, byte for byte.
+
+    Runs on each kernel, in each configuration that matters, and with ASan and UBSan; then, on
+    the newest and the oldest kernel, against deliberate mistakes, all of which must be caught.
+    A speed-up that has a fuzzer is fuzzed for 20 seconds.
+    """
+    length = None
+    if fuzz_s or fuzz_runs:
+        length = fuzz.Length(fuzz_s or 0, fuzz_runs or 0)
+    if length or fuzz_input:
+        for name in speedups:
+            fuzz.require(manifest.load_with_needs(checkout.SPEEDUPS, name)[-1])
+    cache = Cache.open()
+    doctor.ensure(console.say, install=install)
+    log = cache.logs / "apt-install.log"
+    if length or fuzz_input:
+        fuzz.ensure(console.say, install=install, log=log)
+        return _fuzz_only(
+            console, cache, speedups, series or kernels.SERIES, length or fuzz_input, jobs
+        )
+    if install:
+        fuzz.try_to_install(console.say, log)
+    return run_all(
+        console, cache, speedups, series or kernels.SERIES, mutants=not no_mutations, jobs=jobs
+    )
+
+
+def _fuzz_only(
+    console: Console,
+    cache: Cache,
+    speedups: tuple[str, ...],
+    series: tuple[str, ...],
+    what: fuzz.Length | Path | None,
+    jobs: int | None,
+) -> int:
+    """Fuzz for some time, or give a fuzzer one input; with exit code as `run_all`."""
+    tally = check.Tally()
+    most = jobs or os.cpu_count() or 1
+    for one in series:
+        source = kernels.resolve(cache, one, None, console.say)
+        for speedup in speedups or _fuzzed():
+            manifests = manifest.load_with_needs(checkout.SPEEDUPS, speedup)
+            if isinstance(what, Path):
+                fuzz.again(cache, source, manifests, most, console.say, tally, what)
+            elif what is not None:
+                fuzz.run(*(cache, source, manifests, most, console.say, tally, what), mutants=False)
+    return _end(console, tally)
+
+
+def _fuzzed() -> list[str]:
+    """Return the speed-ups that have a fuzzer."""
+    return [
+        name
+        for name in manifest.known(checkout.SPEEDUPS)
+        if fuzz.fuzzes(manifest.load_with_needs(checkout.SPEEDUPS, name)[-1])
+    ]
+
+
+def run_all(
+    console: Console,
+    cache: Cache,
+    speedups: tuple[str, ...] = (),
+    series: tuple[str, ...] = kernels.SERIES,
+    *,
+    mutants: bool = True,
+    jobs: int | None = None,
+    log: seen.Log | None = None,
+) -> int:
+    """Check speed-ups on kernels, print the tally, and return the exit code.
+
+    Args:
+        console: where stages and the tally are shown.
+        cache: where kernels and programs are kept.
+        speedups: their names; none means all.
+        series: of the kernels; the mistakes are tried on the first and on the last.
+        mutants: try them at all.
+        jobs: how many compilers at a time; None for one per CPU.
+        log: told how each speed-up fared on each kernel.
+    """
+    tally = check.Tally()
+    for one in series:
+        source = kernels.resolve(cache, one, None, console.say)
+        for speedup in speedups or manifest.known(checkout.SPEEDUPS):
+            manifests = manifest.load_with_needs(checkout.SPEEDUPS, speedup)
+            most = jobs or os.cpu_count() or 1
+            wrong = mutants and one in (series[0], series[-1])
+            part = check.Tally()
+            check.run(cache, source, manifests, most, console.say, part, mutants=wrong)
+            fuzz.run(
+                *(cache, source, manifests, most, console.say, part, fuzz.Length(_FUZZ_S)),
+                mutants=wrong,
+            )
+            tally.add(part)
+            if log is not None:
+                log.checked(speedup, source.release, part)
+    return _end(console, tally)
+
+
+def _end(console: Console, tally: check.Tally) -> int:
+    """Print the tally and return the exit code."""
+    for line in (*tally.failed, *tally.skipped):
+        console.result(line)
+    if tally.caught:
+        console.result(f"{len(tally.caught)} deliberate mistakes were caught.")
+    if tally.combinations:
+        console.result(f"{tally.combinations} combinations compared in full runs.")
+    console.result(
+        f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped"
+    )
+    return ExitCode.FAILED if tally.failed else ExitCode.GOOD

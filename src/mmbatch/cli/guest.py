@@ -1,0 +1,165 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch guest`: real kernels with the speed-ups, booted under QEMU."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mmbatch.cli import options as params
+from mmbatch.cli import requirements as doctor
+from mmbatch.core.cache import Cache
+from mmbatch.core.console import Console, output_options
+from mmbatch.core.errors import ExitCode
+from mmbatch.debian import guestneeds
+from mmbatch.guest import bench as guestbench
+from mmbatch.guest import boot as guest
+from mmbatch.guest import suites as guesttest
+from mmbatch.kernel import sources as kernels
+from mmbatch.report import seen
+
+_ARCHES = click.Choice(("x86_64", "arm64"))
+_COUNTED = "4G"
+_KINDS = click.Choice(tuple(guesttest.KINDS))
+
+
+@click.group("guest", short_help="Boot real kernels with the speed-ups under QEMU.")
+def command() -> None:
+    """Boot real kernels with the speed-ups under QEMU."""
+
+
+def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
+    @params.kernel
+    @params.tree
+    @params.config
+    @params.jobs
+    @params.install
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> int:
+        return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _workshop(
+    console: Console,
+    arches: Iterable[str],
+    kernel: str | None,
+    tree: Path | None,
+    options: tuple[str, ...],
+    jobs: int | None,
+    install: bool,
+) -> guest.Workshop:
+    guest.check_words(options)
+    cache = Cache.open()
+    doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
+    guestneeds.ensure(arches, console.say, install=install, log=cache.logs / "apt-install.log")
+    source = kernels.resolve(cache, kernel, tree, console.say, console.progress)
+    manifests = guest.choose_speedups(source)
+    return guest.Workshop(cache, source, manifests, options, jobs or guest.cpus(), console.say)
+
+
+@command.command("build")
+@click.option("--arch", type=_ARCHES, default="x86_64", show_default=True, help="Of the guest.")
+@click.option("--kind", type=_KINDS, default="plain", help="debug and kasan: with what complains.")
+@_kernel_options
+@output_options
+def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
+    """Build a kernel that boots, once for each state of what it is made from."""
+    built = _workshop(console, (arch,), **where).kernel(arch, guesttest.KINDS[kind])
+    console.result(str(built.image))
+    return ExitCode.GOOD
+
+
+@command.command("test")
+@click.option("--arch", "arches", type=_ARCHES, multiple=True, help="By default both.")
+@click.option("--kind", "kinds", type=_KINDS, multiple=True, help="Of x86-64; by default all.")
+@click.option(
+    "--only",
+    "names",
+    multiple=True,
+    metavar="BOOT",
+    help="Of them only this, as x86_64-debug-moves.",
+)
+@click.option("--size", default="13G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
+@click.option(
+    "--rebinds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=30,
+    show_default=True,
+    help="How often each driver binds.",
+)
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write what was seen of each speed-up to this file, for the support matrix.",
+)
+@_kernel_options
+@output_options
+def test(
+    console: Console,
+    /,
+    arches: tuple[str, ...],
+    kinds: tuple[str, ...],
+    names: tuple[str, ...],
+    size: str,
+    rebinds: int,
+    json_file: Path | None,
+    **where: Any,
+) -> int:
+    """Boot kernels; run the KUnit suites, use an emulated NVDIMM, move folios."""
+    chosen = arches or (("x86_64",) if kinds else ("x86_64", "arm64"))
+    stages = guesttest.stages(chosen, kinds, guesttest.size_gib(size), rebinds, names)
+    if json_file is not None:
+        seen.check_place(json_file)
+    workshop = _workshop(console, sorted({stage.arch for stage in stages}), **where)
+    log = seen.Log()
+    ended = guesttest.run_stages(console, workshop, stages, log)
+    if json_file is not None:
+        log.stages.append(seen.Stage("guests", ended == ExitCode.GOOD))
+        log.write(json_file)
+    return ended
+
+
+@command.command("bench")
+@click.argument("speedup", type=click.Choice(guestbench.SPEEDUPS), default=guestbench.SPEEDUPS[0])
+@click.option("--arch", type=_ARCHES, default="x86_64", help="Of vmap; by default x86_64.")
+@click.option("--size", metavar="SIZE", help=f"Of zone_device's NVDIMM; by default {_COUNTED}.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=5),
+    metavar="N",
+    default=6,
+    show_default=True,
+    help="How often each method is counted.",
+)
+@click.option("--twice", is_flag=True, help="Boot twice, and see that both count the same.")
+@params.json_file
+@_kernel_options
+@output_options
+def bench(
+    console: Console,
+    /,
+    speedup: str,
+    arch: str,
+    size: str | None,
+    rounds: int,
+    twice: bool,
+    json_file: Path | None,
+    **where: Any,
+) -> int:
+    """Count instructions, base against patched, in one boot that is the same every time."""
+    if speedup != "vmap" and arch != "x86_64":
+        raise click.BadParameter(f"{speedup} is counted on x86-64 only")
+    if speedup != "zone_device" and size is not None:
+        raise click.BadParameter(f"{speedup} needs no NVDIMM; leave out --size")
+    gib = guesttest.size_gib(size or _COUNTED)
+    workshop = _workshop(console, (arch,), **where)
+    request = guestbench.Request(gib, rounds, where["kernel"], where["tree"], twice, speedup, arch)
+    return guestbench.run(console, workshop, request, json_file)

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run mmbatch from a checkout, in a virtual environment that is made on first use.
+
+Runs on the system's Python, so only the standard library is used here and in what this
+imports. Knobs, all environment variables: MMBATCH_DEV=1 adds what the tests need,
+MMBATCH_INSTALL=1 allows apt to install python3-venv (as --install does), MMBATCH_NO_VENV=1
+takes this Python where it has all that is needed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import re
+import shutil
+import sys
+import time
+import tomllib
+from pathlib import Path
+
+from mmbatch.core import process
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_write, error_from_os, require_space
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.outcome import one_line
+from mmbatch.debian import packages
+
+_ROOT = Path(__file__).resolve().parents[3]
+_SOURCES = _ROOT / "src"
+_STAMP = "complete"
+_VENV_BYTES = 400_000_000
+_LIMIT_S = 900
+_COMPLETING = ["completion", "--of"]
+"""How a shell asks while someone types: not the time to install anything."""
+_START = time.monotonic()
+
+
+def say(text: str) -> None:
+    """Print one phase line, unless told to be quiet."""
+    if not {"-q", "--quiet"} & set(sys.argv[1:]):
+        print(f"[{time.monotonic() - _START:3.0f} s] {text}", file=sys.stderr, flush=True)
+
+
+def requirements() -> list[str]:
+    """Return the project's dependencies, with those of its tests when MMBATCH_DEV is set."""
+    project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    names: list[str] = list(project["dependencies"])
+    if os.environ.get("MMBATCH_DEV") == "1":
+        names += project["optional-dependencies"]["dev"]
+    return names
+
+
+def importable(names: list[str]) -> bool:
+    """Tell whether this Python has all requirements, whatever their versions."""
+    modules = [re.split(r"[^A-Za-z0-9_-]", name)[0].replace("-", "_") for name in names]
+    return all(importlib.util.find_spec(module) is not None for module in modules)
+
+
+def make_sure_of_venv(cache: Cache) -> None:
+    """Install Debian's python3-venv when this Python can't make environments, if allowed to.
+
+    Raises:
+        MmbatchError: it can't be had, or we may not install it.
+    """
+    if importlib.util.find_spec("ensurepip") and importlib.util.find_spec("venv"):
+        return
+    tried = "make a Python environment"
+    system = Path(sys.base_prefix) == Path("/usr")
+    name = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv" if system else "python3-venv"
+    if os.environ.get("MMBATCH_INSTALL") != "1" and "--install" not in sys.argv[1:]:
+        raise MmbatchError(
+            tried,
+            "this Python has no venv module",
+            f"give --install, or run: {packages.install_command([name])}",
+        )
+    packages.install([name], say, cache.logs / "apt-install.log")
+    importlib.invalidate_caches()
+    if importlib.util.find_spec("ensurepip") is None:
+        raise MmbatchError(
+            tried, f"{sys.executable} has no venv module even so", "use Debian's /usr/bin/python3"
+        )
+
+
+def build(cache: Cache, venv: Path, names: list[str]) -> None:
+    """Make an environment with some packages; its stamp is written last.
+
+    Raises:
+        MmbatchError: it can't be made.
+    """
+    make_sure_of_venv(cache)
+    require_space(cache.root, _VENV_BYTES, "make a Python environment")
+    say("setting up a Python environment (only the first time)")
+    log = cache.logs / f"{venv.name}.log"
+    log.unlink(missing_ok=True)
+    shutil.rmtree(venv, ignore_errors=True)
+    try:
+        process.run(
+            [sys.executable, "-m", "venv", venv], tried="make a Python environment", log=log
+        )
+        if names:
+            _install(venv, names, log)
+        atomic_write(venv / _STAMP, "\n".join(names) + "\n")
+    except BaseException:
+        shutil.rmtree(venv, ignore_errors=True)
+        raise
+
+
+def _install(venv: Path, names: list[str], log: Path) -> None:
+    """Install packages into an environment with its own pip."""
+    pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
+    done = process.run(
+        [venv / "bin" / "python", *pip, *names],
+        tried="install Python packages",
+        log=log,
+        timeout_s=_LIMIT_S,
+        check=False,
+    )
+    if done.rc:
+        errors = [line for line in done.stdout.splitlines() if line.startswith("ERROR")]
+        found = errors[0].removeprefix("ERROR: ") if errors else f"pip ended with {done.rc}"
+        raise MmbatchError(
+            f"install {' '.join(names)} with pip",
+            found,
+            f"check the network; pip's whole output is in {log}",
+        )
+
+
+def find_python(cache: Cache) -> Path:
+    """Return the Python to run mmbatch with, made ready."""
+    names = requirements()
+    if os.environ.get("MMBATCH_NO_VENV") == "1" and importable(names):
+        return Path(sys.executable)
+    parts = [sys.version, sys.base_prefix, os.environ.get("MMBATCH_DEV", "")]
+    parts.append((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    venv = cache.root / f"venv-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
+    python = venv / "bin" / "python"
+    if not ((venv / _STAMP).exists() and os.access(python, os.X_OK)):
+        if sys.argv[1:3] == _COMPLETING:
+            raise MmbatchError("complete a word", "no environment yet", "run mmbatch once")
+        with cache.lock(venv.name, "sets up a Python environment", say):
+            if not ((venv / _STAMP).exists() and os.access(python, os.X_OK)):
+                build(cache, venv, names)
+    return python
+
+
+def main() -> int:
+    """Become `python -m mmbatch` in the environment; returns only when that can't be."""
+    try:
+        cache = Cache.open()
+        python = os.fspath(find_python(cache))
+        os.environ["PYTHONPATH"] = os.fspath(_SOURCES)
+        os.environ["PYTHONPYCACHEPREFIX"] = os.fspath(cache.root / "pycache")
+        os.environ.pop("PYTHONHOME", None)
+        os.execv(python, [python, "-P", "-m", "mmbatch", *sys.argv[1:]])
+    except OSError as error:
+        failure = error_from_os(error, "start")
+    except MmbatchError as error:
+        failure = error
+    except KeyboardInterrupt:
+        print("mmbatch: interrupted; nothing was left half-written", file=sys.stderr)
+        return 130
+    print(one_line(failure), file=sys.stderr)
+    return int(failure.code)

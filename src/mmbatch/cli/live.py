@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch live`: the speed-ups in a distribution's kernel, while it runs."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from mmbatch.cli import options as params
+from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache
+from mmbatch.core.console import Console, output_options
+from mmbatch.core.errors import ExitCode
+from mmbatch.debian import guestneeds
+from mmbatch.guest import suites as guesttest
+from mmbatch.live import dkms as livedkms
+from mmbatch.live import guest as liveguest
+from mmbatch.live import kernel as livekernel
+from mmbatch.live import load as liverun
+from mmbatch.live import manifest as livemanifest
+from mmbatch.live import test as livetest
+from mmbatch.live.build import Module
+from mmbatch.live.load import Kernel
+from mmbatch.live.manifest import LiveManifest
+
+
+@click.group("live", short_help="Put the speed-ups into a distribution's running kernel.")
+def command() -> None:
+    """Put the speed-ups into a distribution's kernel as livepatches, while it runs."""
+
+
+def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
+    @click.option("--kernel-release", "release", metavar="R", help="As uname -r tells it.")
+    @click.option("--kernel", "series", metavar="SERIES", help="Debian's newest of it.")
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> int:
+        return function(*args, **kwargs)
+
+    return wrapped
+
+
+_limit = click.option(
+    "--limit",
+    "limit_s",
+    type=click.FloatRange(min=1),
+    metavar="SECONDS",
+    default=60,
+    show_default=True,
+    help="How long to wait for it.",
+)
+
+
+def _build(
+    console: Console,
+    cache: Cache,
+    speedups: tuple[str, ...],
+    release: str | None,
+    series: str | None,
+) -> list[Module]:
+    """Return the modules of some speed-ups, by default of all, for one kernel."""
+    lives = livetest.lives(speedups)
+    chosen = livekernel.choose(cache, release, series, console.say)
+    return livetest.build(cache, lives, chosen, console.say)
+
+
+@command.command("build")
+@params.live_speedups
+@_kernel_options
+@output_options
+def build(
+    console: Console, /, speedups: tuple[str, ...], release: str | None, series: str | None
+) -> int:
+    """Build livepatch modules, for the kernel that runs here or for another one.
+
+    The kernel's headers are those that are installed, or Debian's packages of them, unpacked
+    into the cache.
+    """
+    for module in _build(console, Cache.open(), speedups, release, series):
+        console.result(str(module.path))
+    return ExitCode.GOOD
+
+
+@command.command("load")
+@params.live_speedups
+@click.option(
+    "--set",
+    "parameters",
+    multiple=True,
+    metavar="SPEEDUP.PARAMETER=VALUE",
+    help="Set a parameter of a module.",
+)
+@click.option(
+    "--module",
+    "file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Load this file, such as one that you have signed, instead of building one.",
+)
+@_limit
+@output_options
+def load(
+    console: Console,
+    /,
+    speedups: tuple[str, ...],
+    parameters: tuple[str, ...],
+    file: Path | None,
+    limit_s: float,
+) -> int:
+    """Build and load modules into the kernel that runs here, and wait until they are in use."""
+    if file is not None and len(speedups) != 1:
+        raise click.UsageError("--module goes with one speed-up")
+    lives = livetest.lives(speedups)
+    _require_taken(parameters, [live.speedup for live in lives])
+    kernel = Kernel(livekernel.running())
+    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    for live in lives:
+        own = [one for one in parameters if one.startswith(f"{live.speedup}.")]
+        if kernel.patch(live.module).exists():
+            liverun.set_parameters(live, own, kernel)
+            said = f"; it has {' and '.join(own)} now" if own else ""
+            console.result(f"{live.module} is loaded already{said}")
+            continue
+        path = file or _build(console, Cache.open(), (live.speedup,), None, None)[0].path
+        liverun.require_loadable(live, terms, path, liverun.release_of(path), kernel)
+        liverun.require_parameters(path, own)
+        console.say(f"loading {live.module}")
+        liverun.load(live, path, own, kernel, limit_s)
+        _tell(console, live, kernel)
+    return ExitCode.GOOD
+
+
+@command.command("status")
+@params.live_speedups
+@output_options
+def status(console: Console, /, speedups: tuple[str, ...]) -> int:
+    """Say what runs now for each function that a speed-up replaces."""
+    kernel = Kernel(livekernel.running())
+    for live in livetest.lives(speedups):
+        _tell(console, live, kernel)
+    return ExitCode.GOOD
+
+
+@command.command("unload")
+@params.live_speedups
+@_limit
+@output_options
+def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:
+    """Give the kernel its own functions back, and remove the modules."""
+    kernel = Kernel(livekernel.running())
+    for live in livetest.lives(speedups):
+        if not liverun.unload(live.module, kernel, limit_s):
+            console.result(f"{live.module} is not loaded")
+            continue
+        _tell(console, live, kernel)
+    return ExitCode.GOOD
+
+
+@command.command("test")
+@_kernel_options
+@click.option("--size", default="4G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
+@click.option(
+    "--rounds",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=20,
+    show_default=True,
+    help="How often it is loaded and unloaded.",
+)
+@click.option(
+    "--samples",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=5,
+    show_default=True,
+    help="How often each side is counted.",
+)
+@click.option("--install", is_flag=True, help="Install what guests need, with apt.")
+@output_options
+def test(
+    console: Console,
+    /,
+    release: str | None,
+    series: str | None,
+    size: str,
+    rounds: int,
+    samples: int,
+    install: bool,
+) -> int:
+    """Boot Debian's kernel as it is, under QEMU, and patch it there while it works.
+
+    By default the newest 6.12. Nothing is loaded into the kernel that runs here.
+    """
+    cache = Cache.open()
+    guestneeds.ensure(("x86_64",), console.say, install=install, log=cache.logs / "apt-install.log")
+    if release is None:
+        series = series or livetest.SERIES
+    chosen = livekernel.choose(cache, release, series, console.say)
+    plan = liveguest.Plan(guesttest.size_gib(size), rounds, samples)
+    good = livetest.run_all(console, cache, chosen, plan)
+    return ExitCode.GOOD if good else ExitCode.FAILED
+
+
+@command.command("dkms")
+@params.live_speedup
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=".",
+    help="Folder for the package.",
+)
+@output_options
+def dkms(console: Console, /, speedup: str, output: Path) -> int:
+    """Make a Debian package that builds a speed-up's module for each kernel, through DKMS."""
+    console.result(str(livedkms.package(Cache.open(), speedup, output)))
+    return ExitCode.GOOD
+
+
+def _require_taken(parameters: tuple[str, ...], speedups: list[str]) -> None:
+    """Raise click.UsageError if a parameter belongs to none of some speed-ups."""
+    for one in parameters:
+        match = re.fullmatch(r"(\w+)\.\w+=.*", one)
+        if match is None:
+            raise click.UsageError(f"--set {one}: write it as SPEEDUP.PARAMETER=VALUE")
+        if match[1] not in speedups:
+            found = f"'{match[1]}' is not among what is loaded: {', '.join(speedups)}"
+            raise click.UsageError(f"--set {one}: {found}")
+
+
+def _tell(console: Console, live: LiveManifest, kernel: Kernel) -> None:
+    for function, runs in liverun.status(live, kernel).items():
+        console.result(f"{live.speedup}: {function}(): {runs}")

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch test`: all that has to be good before a change lands, stage by stage."""
+
+from __future__ import annotations
+
+import errno
+import functools
+import importlib.util
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+
+from mmbatch.cli import check as check_verb
+from mmbatch.cli import options as params
+from mmbatch.cli import requirements as doctor
+from mmbatch.core import disk
+from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache
+from mmbatch.core.console import Console, output_options
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.process import run
+from mmbatch.debian import packages
+from mmbatch.guest import suites as guesttest
+from mmbatch.hosted import fuzz
+from mmbatch.kernel import sources as kernels
+from mmbatch.live import kernel as livekernel
+from mmbatch.live import test as livetest
+from mmbatch.report import seen
+
+_STAGES = ("style and types", "kernels", "the tool", "equality", "guests", "livepatches")
+_BROWSER = ("chromium", "fonts-dejavu-core")
+_LINTERS = (
+    ("ruff", "check", "--no-cache", ".", "mmbatch"),
+    ("ruff", "format", "--check", "--no-cache", ".", "mmbatch"),
+)
+
+
+@click.command(
+    "test",
+    short_help="Run this project's own tests.",
+    context_settings={"ignore_unknown_options": True},
+)
+@params.install
+@click.option("--lint", is_flag=True, help="Check style and types only.")
+@click.option("--tool", is_flag=True, help="Run the tool's tests only, without kernels.")
+@click.option(
+    "--json",
+    "json_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write what was seen of each speed-up to this file, for the support matrix; "
+    "for runs of all tests.",
+)
+@click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
+@output_options
+def command(
+    console: Console,
+    install: bool,
+    lint: bool,
+    tool: bool,
+    json_file: Path | None,
+    pytest_args: tuple[str, ...],
+) -> int:
+    """Run this project's own tests; what follows is given to pytest.
+
+    Stages: style and types; the tool's tests, those on real kernels among them; then what
+    `mmbatch check` does: equality on three kernels, sanitizers, deliberate mistakes; then what
+    `mmbatch guest test` and `guest bench` do: kernels that boot; then what `mmbatch live test`
+    does, with less of each.
+    """
+    if json_file is not None:
+        _check_place(json_file, partial=lint or tool or bool(pytest_args))
+    _require_environment()
+    cache = Cache.open()
+    doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
+    if install and not lint:
+        _install_browser(console, cache)
+        fuzz.try_to_install(console.say, cache.logs / "apt-install.log")
+    log = seen.Log()
+    stages: list[tuple[str, Callable[[], int]]] = [("style and types", lambda: _lint(cache))]
+    if not lint:
+        chosen = [*pytest_args, *(("-m", "not kernel") if tool else ())]
+        if not tool:
+            stages.append(("kernels", lambda: _fetch(cache, console)))
+        stages.append(("the tool", lambda: _pytest(cache, chosen)))
+        if not tool and not pytest_args:
+            stages.append(("equality", lambda: check_verb.run_all(console, cache, log=log)))
+            guests = functools.partial(guesttest.run_all, console, cache, install=install, log=log)
+            stages.append(("guests", guests))
+            stages.append(("livepatches", lambda: _live(cache, console, log)))
+    log.stages = [seen.Stage(name, _passes(name, stage, console)) for name, stage in stages]
+    failed = [stage.name for stage in log.stages if not stage.passed]
+    skipped = len(_STAGES) - len(stages)
+    console.result(
+        f"stages: {len(stages) - len(failed)} passed, {len(failed)} failed, {skipped} skipped"
+    )
+    for name in failed:
+        console.result(f"failed: {name}")
+    if json_file is not None:
+        log.write(json_file)
+    return ExitCode.FAILED if failed else ExitCode.GOOD
+
+
+def _check_place(json_file: Path, *, partial: bool) -> None:
+    """Raise unless a run that takes an hour can be kept, and has all that is to be kept."""
+    if partial:
+        raise click.UsageError("--json keeps a run of all tests, and this is of some of them.")
+    seen.check_place(json_file)
+
+
+def _require_environment() -> None:
+    if not (checkout.ROOT / "tests").is_dir():
+        raise MmbatchError(
+            "run mmbatch's own tests",
+            "this is not a checkout of its repository",
+            "clone the repository and run ./mmbatch test there",
+            ExitCode.USAGE,
+        )
+    needed = ("ruff", "mypy", "pytest", "hypothesis")
+    if any(importlib.util.find_spec(name) is None for name in needed):
+        raise MmbatchError(
+            "run mmbatch's own tests",
+            f"this Python environment lacks one of {', '.join(needed)}",
+            "use make test, or set MMBATCH_DEV=1",
+            ExitCode.USAGE,
+        )
+
+
+def _install_browser(console: Console, cache: Cache) -> None:
+    """Install what the test of the report's page needs; without it that test is skipped."""
+    try:
+        packages.install(_BROWSER, console.say, cache.logs / "apt-install.log")
+    except MmbatchError as error:
+        console.say(f"no browser, so the report's page is not tested in one: {error.found}")
+
+
+def _passes(name: str, stage: Callable[[], int], console: Console) -> bool:
+    """Run a stage and say how it ended and how long it took."""
+    console.say(f"stage: {name}")
+    start = time.monotonic()
+    try:
+        good = stage() == ExitCode.GOOD
+    except MmbatchError as error:
+        console.result(str(error))
+        good = False
+    except OSError as error:
+        if error.errno == errno.EPIPE:  # nobody reads what we say
+            raise
+        console.result(str(disk.error_from_os(error, f"run the stage {name}")))
+        good = False
+    word = "passed" if good else "FAILED"
+    console.say(f"stage: {name} {word} ({time.monotonic() - start:.0f} s)")
+    return good
+
+
+def _lint(cache: Cache) -> int:
+    commands = (*_LINTERS, ("mypy", "--cache-dir", f"{cache.root}/mypy"))
+    return max([_python(["-m", *words]) for words in commands])
+
+
+def _fetch(cache: Cache, console: Console) -> int:
+    for series in kernels.SERIES:
+        kernels.resolve(cache, series, None, console.say)
+    return ExitCode.GOOD
+
+
+def _live(cache: Cache, console: Console, log: seen.Log) -> int:
+    release = livekernel.newest(cache, livetest.SERIES, console.say)
+    good = livetest.run_all(console, cache, release, livetest.QUICK, log)
+    return ExitCode.GOOD if good else ExitCode.FAILED
+
+
+def _pytest(cache: Cache, arguments: list[str]) -> int:
+    return _python(["-m", "pytest", "-o", f"cache_dir={cache.root}/pytest", *arguments])
+
+
+def _python(arguments: list[str]) -> int:
+    """Run this Python in the repository, on our terminal; return its exit status."""
+    tried = f"run {arguments[1]}"
+    done = run(
+        [sys.executable, *arguments], tried=tried, cwd=checkout.ROOT, check=False, foreground=True
+    )
+    return done.rc

@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The one folder that holds everything we fetch and build, and its locks."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import re
+from collections.abc import Callable, Generator, Mapping
+from pathlib import Path
+
+from mmbatch.core.disk import (
+    atomic_dir,
+    atomic_write,
+    error_from_os,
+    free_bytes,
+    require_space,
+    sweep,
+    temporary_dir,
+    temporary_prefix,
+)
+from mmbatch.core.errors import ExitCode, MmbatchError
+
+__all__ = [
+    "Cache",
+    "atomic_dir",
+    "atomic_write",
+    "default_root",
+    "error_from_os",
+    "free_bytes",
+    "require_space",
+    "sweep",
+    "temporary_dir",
+    "temporary_prefix",
+]
+
+
+class Cache:
+    """The cache folder, swept of what dead processes left when it is opened.
+
+    Args:
+        root: the folder; made when missing.
+
+    Raises:
+        MmbatchError: it can't be written, or its path has a space or a colon, which the
+            kernel's makefiles refuse.
+    """
+
+    def __init__(self, root: Path) -> None:
+        """Make what is missing of the folder and sweep it."""
+        self.root = root = root.resolve()
+        # The kernel's build names files by their real paths, and so must we.
+        self.trees = (root / "trees").resolve()
+        self.builds = (root / "builds").resolve()
+        self.splices = (root / "splices").resolve()
+        self.apt = root / "apt"
+        self.downloads = root / "downloads"
+        self.logs = root / "logs"
+        self.runs = root / "runs"
+        self.live = root / "live"
+        self._locks = root / "locks"
+        self._held: set[str] = set()
+        tried = "open the cache folder"
+        if re.search(r"[\s:]", os.fspath(root)):
+            raise MmbatchError(
+                tried,
+                f"its path '{root}' has a space or a colon, which the kernel's build refuses",
+                "set XDG_CACHE_HOME to a folder without them",
+                ExitCode.USAGE,
+            )
+        try:
+            for folder in self._folders():
+                folder.mkdir(parents=True, exist_ok=True)
+            if not os.access(root, os.W_OK | os.X_OK):
+                read_only = os.statvfs(root).f_flag & os.ST_RDONLY
+                code = errno.EROFS if read_only else errno.EACCES
+                raise OSError(code, os.strerror(code), os.fspath(root))
+            self._sweep()
+        except OSError as error:
+            raise error_from_os(error, tried) from error
+
+    @classmethod
+    def open(cls, env: Mapping[str, str] | None = None) -> Cache:
+        """Open the user's cache folder.
+
+        Args:
+            env: the environment to read it from; by default our own.
+
+        Raises:
+            MmbatchError: no folder can be told, or it can't be written.
+        """
+        return cls(default_root(os.environ if env is None else env))
+
+    def _folders(self) -> tuple[Path, ...]:
+        return (
+            self.trees,
+            self.builds,
+            self.splices,
+            self.apt,
+            self.downloads,
+            self.logs,
+            self.runs,
+            self.live,
+            self._locks,
+        )
+
+    @contextlib.contextmanager
+    def lock(
+        self, name: str, doing: str = "", say: Callable[[str], None] | None = None
+    ) -> Generator[int, None, None]:
+        """Hold a lock against all other mmbatch processes on this cache; yield its open file.
+
+        The system lets go of it when the holder ends, however it ends, and all programs that
+        were given the file (`process.run(keep=...)`).
+
+        Args:
+            name: what is locked; safe as a file name.
+            doing: what the holder does, told to those who wait ("fetches linux 7.3").
+            say: called with one line when we have to wait.
+        """
+        if name in self._held:
+            raise RuntimeError(f"lock {name} is held by this process already")
+        path = self._locks / f"{name}.lock"
+        try:
+            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        except OSError as error:
+            raise error_from_os(error, f"lock {name}") from error
+        try:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if say is not None:
+                    pid, _, what = os.pread(handle, 4096, 0).decode(errors="replace").partition(" ")
+                    who = f"another mmbatch (pid {pid})" if pid else "another mmbatch"
+                    say(f"waiting for {who} that {what or 'works here'}")
+                fcntl.flock(handle, fcntl.LOCK_EX)
+            with contextlib.suppress(OSError):
+                os.ftruncate(handle, 0)
+                os.pwrite(handle, f"{os.getpid()} {doing}".encode(), 0)
+            self._held.add(name)
+            yield handle
+        finally:
+            self._held.discard(name)
+            os.close(handle)
+
+    def _sweep(self) -> None:
+        for folder in (self.root, *self._folders()):
+            sweep(folder)
+
+
+def default_root(env: Mapping[str, str]) -> Path:
+    """Return where the cache lies: MMBATCH_CACHE, else mmbatch in XDG_CACHE_HOME or ~/.cache.
+
+    Args:
+        env: the environment that tells.
+
+    Raises:
+        MmbatchError: none of these is set.
+    """
+    if chosen := env.get("MMBATCH_CACHE"):
+        return Path(chosen).absolute()
+    home = env.get("HOME", "")
+    base = env.get("XDG_CACHE_HOME", "")
+    if not Path(base).is_absolute():  # the XDG specification: a relative one is ignored
+        if not Path(home).is_absolute():
+            raise MmbatchError(
+                "find the cache folder",
+                "neither HOME nor XDG_CACHE_HOME is set",
+                "set XDG_CACHE_HOME to a folder that can be written",
+                ExitCode.USAGE,
+            )
+        base = os.fspath(Path(home) / ".cache")
+    return Path(base) / "mmbatch"

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Write whole files and folders or none, and say it well when the disk won't have them."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+from mmbatch.core.errors import MmbatchError
+
+_TEMPORARY = ".mmbatch-tmp-"
+"""How the name of every temporary starts."""
+
+_REASONS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "there is no permission to write",
+    errno.EPERM: "there is no permission to write",
+    errno.ENOTDIR: "a part of the path is not a folder",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def error_from_os(error: OSError, tried: str) -> MmbatchError:
+    """Turn an operating system's error into one sentence.
+
+    Args:
+        error: what the system said.
+        tried: what was being done, as a phrase.
+
+    Returns:
+        An error which names the file, the reason, the room left, and what to do.
+    """
+    found = _REASONS.get(error.errno or 0, error.strerror or str(error))
+    place = Path(os.fsdecode(error.filename)) if error.filename is not None else None
+    if place is not None:
+        found = f"{place}: {found}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        if place is not None:
+            with contextlib.suppress(OSError):
+                found += f", {free_bytes(place) / 1e6:.0f} MB are free"
+        todo = "free some space, or set XDG_CACHE_HOME to a folder on another disk"
+    else:
+        todo = "make it writable, or set XDG_CACHE_HOME to a folder that is"
+    return MmbatchError(tried, found, todo)
+
+
+def free_bytes(path: Path) -> int:
+    """Return the bytes free for us on the file system of a path, which need not exist yet."""
+    while not path.exists() and path != path.parent:
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def require_space(path: Path, needed_bytes: int, what: str) -> None:
+    """Raise MmbatchError unless a path's file system has that many bytes free.
+
+    Args:
+        path: where it will be written; need not exist yet.
+        needed_bytes: room needed, in bytes.
+        what: what needs it, as a phrase ("unpack linux 7.3").
+    """
+    free = free_bytes(path)
+    if free < needed_bytes:
+        raise MmbatchError(
+            what,
+            f"it needs {_size(needed_bytes)} in {path} and {_size(free)} are free",
+            "free some space, or set XDG_CACHE_HOME to a folder on another disk",
+        )
+
+
+def _size(count: int) -> str:
+    return f"{count / 1e9:.1f} GB" if count >= 1e8 else f"{count / 1e6:.0f} MB"
+
+
+def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
+    """Write a whole file or nothing: readers see the old content or the new.
+
+    Args:
+        path: the file; its folder is made when missing.
+        content: what goes in; text is written as UTF-8.
+        mode: its permissions.
+
+    Raises:
+        MmbatchError: no room or no permission.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    temporary: str | None = None
+    try:
+        if is_special(path):
+            path.write_bytes(data)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = _locked_file(path.parent, path.name)
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            os.fchmod(handle, mode)
+            file.flush()
+            Path(temporary).replace(path)  # while it is locked, or a sweep could take it
+        temporary = None
+    except OSError as error:
+        if error.filename is None:
+            error.filename = os.fspath(path)
+        raise error_from_os(error, f"write {path.name}") from error
+    finally:
+        if temporary is not None:
+            Path(temporary).unlink(missing_ok=True)
+
+
+def require_place(folder: Path, option: str) -> None:
+    """Raise MmbatchError if no file can be made in a folder: now, not when results are there.
+
+    Args:
+        folder: where it will be.
+        option: by which the user chose that.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        reason = error_from_os(OSError(error.errno, error.strerror), "").found
+        if error.errno == errno.ENOENT:
+            reason = "there is no such folder, or none that takes files"
+        raise MmbatchError(
+            f"write results into {folder}", reason, f"choose another place with {option}"
+        ) from error
+
+
+def is_special(path: Path) -> bool:
+    """Tell whether a path is a device, a pipe or a link: to be written into, not replaced."""
+    return path.is_symlink() or (path.exists() and not path.is_file())
+
+
+@contextlib.contextmanager
+def atomic_dir(final: Path) -> Generator[Path, None, None]:
+    """Yield a folder beside `final` which takes its place when the block ends well.
+
+    When the block raises, the folder is removed and `final` is as it was. When it succeeds
+    and `final` was there already, the new one replaces it.
+
+    Args:
+        final: the folder to make.
+
+    Raises:
+        MmbatchError: no room or no permission.
+    """
+    tried = f"write {final.name}"
+    with contextlib.ExitStack() as locks:
+        try:
+            final.parent.mkdir(parents=True, exist_ok=True)
+            temporary = locks.enter_context(_locked_dir(final.parent, final.name))
+            temporary.chmod(0o755)
+        except OSError as error:
+            raise error_from_os(error, tried) from error
+        old: Path | None = None
+        try:
+            yield temporary
+            if final.exists():
+                locks.enter_context(_locked(final))
+                old = temporary.with_name(temporary.name + "-old")
+                final.rename(old)
+            temporary.rename(final)
+        except OSError as error:
+            if error.errno in _REASONS:
+                raise error_from_os(error, tried) from error
+            raise
+        finally:
+            if temporary.exists():
+                shutil.rmtree(temporary, ignore_errors=True)
+            if old is not None:
+                if not final.exists():
+                    old.rename(final)
+                shutil.rmtree(old, ignore_errors=True)
+
+
+def temporary_prefix(name: str) -> str:
+    """Return how a temporary's name starts, by which it is swept when we die.
+
+    Args:
+        name: what it will become.
+    """
+    return f"{_TEMPORARY}{name[:40]}-"
+
+
+def sweep(folder: Path, name: str = "") -> None:
+    """Remove the temporary files and folders whose maker has ended, however it ended.
+
+    A maker holds a lock on each of its temporaries, and the system releases that lock when
+    the maker ends. Neither age nor process number decides: `cp -al` and `dpkg-deb` give new
+    folders old times, and containers that share a cache number their processes alike.
+
+    Args:
+        folder: where they are.
+        name: what they should have become; all of them when it is empty.
+    """
+    start = _TEMPORARY + name[:40]
+    for entry in os.scandir(folder):
+        if entry.name.startswith(start) and not entry.is_symlink():
+            with contextlib.suppress(OSError), _locked(Path(entry.path), wait=False):
+                if entry.is_dir(follow_symlinks=False):
+                    shutil.rmtree(entry.path, ignore_errors=True)
+                else:
+                    Path(entry.path).unlink(missing_ok=True)
+
+
+def _locked_file(parent: Path, name: str) -> tuple[int, str]:
+    """Make and open a temporary file that no sweep takes until it is closed."""
+    while True:
+        handle, place = tempfile.mkstemp(prefix=temporary_prefix(name), dir=parent)
+        _lock(handle)
+        if Path(place).exists():
+            return handle, place
+        os.close(handle)  # a sweep came between making and locking it
+
+
+@contextlib.contextmanager
+def _locked_dir(parent: Path, name: str) -> Generator[Path, None, None]:
+    """Make a temporary folder that no sweep takes while the block runs."""
+    while True:
+        place = Path(tempfile.mkdtemp(prefix=temporary_prefix(name), dir=parent))
+        with contextlib.ExitStack() as lock:
+            try:
+                lock.enter_context(_locked(place))
+                still_there = place.exists()
+            except FileNotFoundError:
+                still_there = False
+            if still_there:  # else a sweep came between making and locking it
+                yield place
+                return
+
+
+@contextlib.contextmanager
+def _locked(path: Path, *, wait: bool = True) -> Generator[None, None, None]:
+    """Hold the lock of a file or folder; it stays with it through a rename."""
+    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    try:
+        _lock(handle, wait=wait)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int, *, wait: bool = True) -> None:
+    """Lock an open file against `sweep()`.
+
+    Raises:
+        OSError: somebody else holds it and `wait` is False, or it can't be told. Who would
+            wait goes on without a lock where the file system has none for folders: sweeps
+            there can't lock either, and remove nothing.
+    """
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+    except OSError:
+        if not wait:
+            raise
+
+
+@contextlib.contextmanager
+def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
+    """Yield a folder that is gone after the block, or when the cache is opened after kill -9.
+
+    Args:
+        folder: a folder of the cache, to make it in.
+        name: what it is for; a part of its name.
+
+    Raises:
+        MmbatchError: no room or no permission.
+    """
+    with contextlib.ExitStack() as lock:
+        try:
+            place = lock.enter_context(_locked_dir(folder, name))
+        except OSError as error:
+            raise error_from_os(error, f"make a folder for {name}") from error
+        try:
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def new_dir(parent: Path, name: str) -> Path:
+    """Make a folder that nobody else has, though they started in the same second."""
+    for more in itertools.chain([""], (f"-{number}" for number in itertools.count(2))):
+        with contextlib.suppress(FileExistsError):
+            (parent / f"{name}{more}").mkdir(parents=True)
+            return parent / f"{name}{more}"
+    raise AssertionError

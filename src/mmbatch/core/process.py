@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run other programs: killed whole when we stop, explained in one sentence when they fail."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import shlex
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Generator, Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.outcome import Result, raise_unless_good, too_slow
+from mmbatch.core.programs import child_env, guarded
+
+__all__ = ["Result", "pipeline", "run", "stream"]
+
+_TERM_GRACE_S = 3.0
+_ORPHAN_GRACE_S = 0.3  # for its children, once the program itself has ended
+_KEPT_BYTES = 64 * 1024
+
+
+def run(
+    argv: Sequence[str | Path],
+    *,
+    tried: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    timeout_s: float | None = None,
+    check: bool = True,
+    stdin: str | None = None,
+    errors: str = "replace",
+    foreground: bool = False,
+    finish: bool = False,
+    keep: int | None = None,
+) -> Result:
+    """Run a program to its end; it and all its children are gone when this returns or raises.
+
+    Args:
+        argv: program and arguments.
+        tried: what this is for, as a phrase for error messages.
+        cwd: its working directory.
+        env: variables to add to its environment.
+        log: file to append both of its streams to, with the command line before them.
+        timeout_s: seconds after which it is stopped.
+        check: raise when it ends with anything but 0.
+        stdin: text for its standard input; none means an empty one.
+        errors: how to decode output that is not UTF-8, as `bytes.decode` takes it.
+        foreground: leave it in our process group, on our terminal; for sudo and the like.
+        finish: let it come to its end when we are interrupted, as dpkg must, and only then stop.
+        keep: a file that it and its children keep open: a lock that outlives our kill -9.
+
+    Returns:
+        Its exit status and output.
+
+    Raises:
+        MmbatchError: there is no such program, it took too long, or (with check) it failed.
+    """
+    if foreground:
+        return _run_in_foreground(argv, tried, cwd, env, check=check, finish=finish)
+    with contextlib.ExitStack() as stack:
+        if log is None:
+            out: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())
+            err: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())
+        else:
+            out = err = stack.enter_context(_open_log(log, argv))
+        given = stack.enter_context(tempfile.TemporaryFile())
+        given.write((stdin or "").encode())
+        given.seek(0)
+        start = out.tell()
+        pipes = {"stdin": given, "stdout": out, "stderr": err}
+        fds = () if keep is None else (keep,)
+        guard = not finish
+        with _started(argv, tried, cwd=cwd, env=env, **pipes, guard=guard, fds=fds) as process:
+            try:
+                _wait(process, timeout_s, finish)
+            except subprocess.TimeoutExpired:
+                raise too_slow(argv, tried, timeout_s) from None
+        if log is None:
+            result = Result(process.returncode, _read(out, 0, errors), _read(err, 0))
+        else:
+            size = os.fstat(out.fileno()).st_size
+            result = Result(process.returncode, _read(out, max(start, size - _KEPT_BYTES)), "")
+    if check:
+        raise_unless_good(result, argv, tried, log)
+    return result
+
+
+def stream(
+    argv: Sequence[str | Path],
+    *,
+    tried: str,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    log: Path | None = None,
+    timeout_s: float | None = None,
+    check: bool = True,
+) -> Generator[str, None, None]:
+    """Yield a program's standard output line by line, as it comes, without line ends.
+
+    Leaving the loop early, by break or by an exception, stops the program and its children
+    (use `contextlib.closing` where the moment matters).
+
+    Args:
+        argv: program and arguments.
+        tried: what this is for, as a phrase for error messages.
+        cwd: its working directory.
+        env: variables to add to its environment.
+        log: file to append its standard error to, with the command line before it.
+        timeout_s: seconds after which it is stopped, counted from its start.
+        check: raise after the last line when it ended with anything but 0.
+
+    Raises:
+        MmbatchError: there is no such program, it took too long, or (with check) it failed.
+    """
+    with contextlib.ExitStack() as stack:
+        err = stack.enter_context(_open_log(log, argv))
+        start = err.tell()
+        with _started(
+            argv,
+            tried,
+            cwd=cwd,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=err,
+        ) as process:
+            deadline = None if timeout_s is None else time.monotonic() + timeout_s
+            try:
+                assert process.stdout is not None
+                yield from _lines(process.stdout, deadline)
+                left = None if deadline is None else max(0.0, deadline - time.monotonic())
+                process.wait(timeout=left)
+            except (TimeoutError, subprocess.TimeoutExpired):
+                raise too_slow(argv, tried, timeout_s) from None
+        result = Result(process.returncode, "", _read(err, start))
+    if check:
+        raise_unless_good(result, argv, tried, log)
+
+
+def pipeline(
+    stages: Sequence[Sequence[str | Path]],
+    *,
+    tried: str,
+    cwd: Path | None = None,
+    timeout_s: float | None = None,
+) -> Result:
+    """Run programs joined by pipes; the first failing one fails the whole.
+
+    Args:
+        stages: programs with their arguments, first to last.
+        tried: what this is for, as a phrase for error messages.
+        cwd: their working directory.
+        timeout_s: seconds after which all are stopped.
+
+    Returns:
+        The last stage's standard output and everyone's standard error.
+
+    Raises:
+        MmbatchError: a program is missing, failed, or the whole took too long.
+    """
+    joined = " | ".join(shlex.join(guarded(stage, tried)) for stage in stages)
+    return run(
+        ["bash", "-c", f"set -o pipefail; {joined}"], tried=tried, cwd=cwd, timeout_s=timeout_s
+    )
+
+
+@contextlib.contextmanager
+def _started(
+    argv: Sequence[str | Path],
+    tried: str,
+    *,
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    stdin: IO[bytes] | int,
+    stdout: IO[bytes] | int,
+    stderr: IO[bytes] | int,
+    guard: bool = True,
+    fds: tuple[int, ...] = (),
+) -> Generator[subprocess.Popen[bytes], None, None]:
+    """Start a program in a process group of its own, and stop the group on the way out."""
+    try:
+        process = subprocess.Popen(
+            guarded(argv, tried, die_with_us=guard),
+            cwd=cwd,
+            env=child_env(env),
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            pass_fds=fds,
+        )
+    except OSError as error:
+        raise MmbatchError(
+            tried, f"{argv[0]} could not be started ({error.strerror})", "check it by hand"
+        ) from error
+    try:
+        yield process
+    except BaseException:
+        _stop_group(process)
+        raise
+    finally:
+        if process.stdout is not None:
+            process.stdout.close()
+
+
+def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, finish: bool) -> None:
+    try:
+        process.wait(timeout=timeout_s)
+    except KeyboardInterrupt:
+        if finish:  # a second Ctrl-C stops it all the same
+            process.wait(timeout=timeout_s)
+        raise
+
+
+def _stop_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all of its group: TERM first, KILL for who is still there."""
+    try:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGTERM)
+            deadline = time.monotonic() + _TERM_GRACE_S
+            ended = False
+            while time.monotonic() < deadline:
+                if process.poll() is not None and not ended:
+                    ended = True
+                    deadline = min(deadline, time.monotonic() + _ORPHAN_GRACE_S)
+                os.killpg(process.pid, 0)
+                time.sleep(0.02)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+
+
+def _lines(pipe: IO[bytes], deadline: float | None) -> Generator[str, None, None]:
+    """Yield decoded lines from a pipe; TimeoutError when the deadline passes first."""
+    rest = b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(pipe, selectors.EVENT_READ)
+        while True:
+            left = None if deadline is None else deadline - time.monotonic()
+            if (left is not None and left <= 0) or not selector.select(left):
+                raise TimeoutError
+            chunk = os.read(pipe.fileno(), 1 << 16)
+            *whole, rest = (rest + chunk).split(b"\n")
+            for line in whole:
+                yield line.decode(errors="replace")
+            if not chunk:
+                break
+    if rest:
+        yield rest.decode(errors="replace")
+
+
+def _run_in_foreground(
+    argv: Sequence[str | Path],
+    tried: str,
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+    *,
+    check: bool,
+    finish: bool,
+) -> Result:
+    sys.stdout.flush()
+    process = subprocess.Popen(
+        guarded(argv, tried, die_with_us=not finish), cwd=cwd, env=child_env(env)
+    )
+    try:
+        _wait(process, None, finish)
+    except BaseException:
+        process.terminate()
+        process.wait()
+        raise
+    result = Result(process.returncode, "", "")
+    if check:
+        raise_unless_good(result, argv, tried, None)
+    return result
+
+
+def _open_log(log: Path | None, argv: Sequence[str | Path]) -> IO[bytes]:
+    if log is None:
+        return tempfile.TemporaryFile()
+    log.parent.mkdir(parents=True, exist_ok=True)
+    handle = log.open("a+b")
+    handle.write(f"$ {shlex.join([os.fspath(word) for word in argv])}\n".encode(errors="replace"))
+    handle.flush()
+    return handle
+
+
+def _read(handle: IO[bytes], start: int, errors: str = "replace") -> str:
+    handle.seek(start)
+    return handle.read().decode(errors=errors)

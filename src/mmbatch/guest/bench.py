@@ -1,0 +1,250 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch guest bench`: instructions of base and patched code, counted in one boot.
+
+Counted, not timed: caches, bandwidth and streaming stores do not show in it, and each round of a
+`rep` instruction counts as one. It is the same on every machine, which makes it a gate.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from mmbatch.bench import machine, record, results, runs
+from mmbatch.bench.statistics import Verdict
+from mmbatch.core.console import Console
+from mmbatch.core.disk import new_dir
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.guest import boot as guest
+from mmbatch.guest import counts as guestcounts
+from mmbatch.guest import qemu
+from mmbatch.guest.boot import CONTROL, Workshop
+from mmbatch.guest.build import GuestKernel
+from mmbatch.guest.counts import Counts
+from mmbatch.guest.log import Heard
+from mmbatch.guest.qemu import Booted
+from mmbatch.hosted import events as samples
+
+UNIT = "instructions"
+SPEEDUPS = ("zone_device", "vmap")
+"""Those of which instructions are counted."""
+
+_ALIKE = 0.001  # how far the medians of two boots may be apart
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be counted.
+
+    Attributes:
+        size_gib: of the NVDIMM.
+        rounds: how often each method is counted.
+        kernel: as the user named it.
+        tree: as the user named it.
+        twice: boot twice, and compare.
+        speedup: whose instructions.
+        arch: of the guest; zone_device is counted on x86-64 only.
+    """
+
+    size_gib: int
+    rounds: int
+    kernel: str | None
+    tree: Path | None
+    twice: bool = False
+    speedup: str = SPEEDUPS[0]
+    arch: str = "x86_64"
+
+    @property
+    def counts(self) -> Counts:
+        """What is counted."""
+        return guestcounts.VMAP[self.arch] if self.speedup == "vmap" else guestcounts.ZONE_DEVICE
+
+
+def run(console: Console, workshop: Workshop, request: Request, json_file: Path | None) -> int:
+    """Build, boot, count, print, and write the result.
+
+    Raises:
+        MmbatchError: the guest did not come to its end, or counted nothing.
+    """
+    kernel = workshop.kernel(request.arch)
+    judged, said = _count(console, workshop, request, kernel)
+    result = counted(judged)
+    name = f"{result.started[:19].replace(':', '')}-guest-{kernel.release}"
+    folder = new_dir(workshop.cache.runs, name)
+    samples.write_events(folder / "samples.jsonl", said)
+    for path in (folder / "bench.json", json_file):
+        if path is not None:
+            record.write(path, result)
+    for line in table(result):
+        console.result(line)
+    console.say(f"samples.jsonl and bench.json are in {folder}")
+    found = [*absent(result, request.counts), *too_many(result, request.counts)]
+    if request.twice:
+        again, _ = _count(console, workshop, request, kernel)
+        found += unlike(result, again)
+        console.result(f"two boots: counts at most {100 * _distance(result, again):.4f} % apart")
+    for sentence in found:
+        console.result(f"FAILED {sentence}")
+    return ExitCode.FAILED if found else results.exit_code(judged)
+
+
+def _count(
+    console: Console, workshop: Workshop, request: Request, kernel: GuestKernel
+) -> tuple[record.Record, list[samples.Event]]:
+    """Boot once; return the record, and the events that it is made from."""
+    started = datetime.now().astimezone().isoformat(timespec="seconds")
+    console.say(f"booting Linux {kernel.release} to count instructions of {request.speedup}")
+    if request.speedup == "vmap":
+        booted = guest.bench_at_boot(workshop, kernel, request.speedup, request.rounds)
+        suites = [request.speedup]
+    else:
+        booted = guest.bench(workshop, kernel, request.size_gib, request.rounds)
+        suites = workshop.suites
+    _require_result(workshop, booted, suites, request.counts)
+    said = list(events(booted.heard, request.counts))
+    judged = results.build_record(
+        runs.collect(said),
+        machine.describe(),
+        record.KernelInfo(kernel.release, kernel.origin, kernel.config_sha256),
+        _reproducer(workshop, request),
+        started,
+        engine="guest-icount",
+    )
+    return judged, said
+
+
+def events(heard: Heard, counts: Counts = guestcounts.ZONE_DEVICE) -> Iterator[samples.Event]:
+    """Yield what a guest counted as the events of an engine."""
+    yield samples.Engine(counts.speedup, ("base", CONTROL, "patched"), counts.item_bytes, {})
+    proofs = {
+        case.name.removeprefix(counts.proof): case
+        for case in heard.cases
+        if case.name.startswith(counts.proof) and case.state != "skipped"
+    }
+    for name, regime in counts.regimes.items():
+        numbers: dict[str, list[int]] = {}
+        items = 0
+        for key, number in heard.values:
+            case, _, variant = key.partition(" ")
+            if case == name and variant == "items":
+                items = int(number)
+            elif case == name:
+                numbers.setdefault(variant, []).append(int(number))
+        if not items or not numbers:
+            continue
+        rounds = min(map(len, numbers.values()))
+        yield samples.Case(
+            name, regime, UNIT, "page", items, items * counts.item_bytes, tuple(numbers), rounds
+        )
+        for variant in numbers:
+            proof = proofs.get("base" if variant == CONTROL else variant)
+            if proof is not None:
+                equal = proof.state == "ok"
+                yield samples.Equal(name, variant, equal, items * counts.item_bytes, proof.detail)
+        for position, (variant, counted_ones) in enumerate(numbers.items()):
+            for block, count in enumerate(counted_ones):
+                yield samples.Sample(name, variant, block, 0, position, count)
+    yield samples.Done()
+
+
+def counted(result: record.Record) -> record.Record:
+    """Return a record whose verdicts speak of instructions and not of time."""
+    words = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
+    rows = (replace(row, verdict=words.get(row.verdict, row.verdict)) for row in result.rows)
+    return replace(result, rows=tuple(rows))
+
+
+def table(result: record.Record) -> Iterator[str]:
+    """Yield the lines of the result for people."""
+    yield f"$ {result.command}"
+    yield f"Linux {result.kernel.release}; instructions, counted by QEMU: no time, no speed"
+    case = ""
+    for row in result.rows:
+        if row.case != case:
+            case = row.case
+            yield ""
+            yield f"{case}: {row.regime}, {row.items} {row.item}s"
+        if row.per_item is None:
+            yield f"  {row.variant:10} not shown: {row.verdict}"
+        elif row.ratio is None:
+            yield f"  {row.variant:10} {row.per_item:8.2f} instructions a {row.item}"
+        else:
+            fewer = f"{row.ratio.median:.2f} times fewer"
+            yield f"  {row.variant:10} {row.per_item:8.2f} instructions a {row.item}, {fewer}"
+    for control in result.controls:
+        if control.ratio is not None:
+            yield f"control, {control.case}: base / base = {control.ratio:.5f}"
+
+
+def _require_result(
+    workshop: Workshop, booted: Booted, suites: Sequence[str], counts: Counts
+) -> None:
+    _, failed, _ = booted.heard.verdicts(suites)
+    # A method whose image differs has no numbers, which its rows tell.
+    found = booted.trouble or "; ".join(one for one in failed if not one.startswith(counts.proof))
+    if found or not booted.heard.values:
+        raise MmbatchError(
+            "count instructions in a guest",
+            (found or "it counted nothing") + "; the last lines of its console:\n"
+            f"{qemu.last_lines(booted)}\n",
+            f"see {workshop.cache.logs / 'guest-bench*.console'}",
+        )
+
+
+def _reproducer(workshop: Workshop, request: Request) -> str:
+    words: list[str] = ["./mmbatch", "guest", "bench"]
+    if request.speedup != SPEEDUPS[0]:
+        words += [request.speedup, "--arch", request.arch]
+    if request.tree is None:
+        words += ["--kernel", workshop.source.series]
+    else:
+        words += ["--tree", str(request.tree)]
+    words += [word for option in workshop.options for word in ("-K", option)]
+    if request.speedup == SPEEDUPS[0]:
+        words += ["--size", f"{request.size_gib}G"]
+    words += ["--rounds", str(request.rounds)]
+    return shlex.join(words)
+
+
+def absent(result: record.Record, counts: Counts = guestcounts.ZONE_DEVICE) -> Iterator[str]:
+    """Yield a sentence for each case that lacks base, its control or `auto`."""
+    there = {(row.case, row.variant) for row in result.rows if row.per_item is not None}
+    there |= {(one.case, CONTROL) for one in result.controls if one.per_item is not None}
+    for case in counts.regimes:
+        lacking = [name for name in ("base", CONTROL, samples.AUTO) if (case, name) not in there]
+        if lacking:
+            yield f"{case}: no count of {' and '.join(lacking)}"
+
+
+def too_many(result: record.Record, counts: Counts = guestcounts.ZONE_DEVICE) -> Iterator[str]:
+    """Yield a sentence for each case in which `auto` saves less than it has to."""
+    for row in result.rows:
+        least = counts.least.get(row.case)
+        if row.variant != samples.AUTO or least is None or row.ratio is None:
+            continue
+        if row.ratio.median < least:
+            shown = f"{row.ratio.median:.2f} times fewer"
+            yield f"{row.case}: auto takes {shown}, and {least:g} times fewer is asked for"
+
+
+def unlike(one: record.Record, other: record.Record) -> Iterator[str]:
+    """Yield a sentence for each row whose count is another one in another boot."""
+    for name, first, second in _pairs(one, other):
+        if abs(second / first - 1) > _ALIKE:
+            yield f"{name}: {first:.0f} instructions, and {second:.0f} in another boot"
+
+
+def _distance(one: record.Record, other: record.Record) -> float:
+    """Return the largest distance of two boots in any row, as a part of its count."""
+    return max(abs(second / first - 1) for _, first, second in _pairs(one, other))
+
+
+def _pairs(one: record.Record, other: record.Record) -> Iterator[tuple[str, float, float]]:
+    medians = {(row.case, row.variant): row.median for row in other.rows}
+    for row in one.rows:
+        median = medians.get((row.case, row.variant))
+        if row.median is not None and median is not None:
+            yield f"{row.case}, {row.variant}", row.median, median

@@ -1,0 +1,267 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Build bootable kernels with the speed-ups in them, once for each state of their inputs."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core import process
+from mmbatch.core.cache import Cache, atomic_dir, require_space
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.guest import tree as guesttree
+from mmbatch.kernel.kbuild import check_options
+from mmbatch.kernel.sources import Source
+from mmbatch.splice.trees import Spliced
+
+_CONFIGURE_S = 300
+_BUILD_S = 2400
+_KEPT = 3
+_BUILD_BYTES = 3_000_000_000
+_STAMP = ".mmbatch-guest"
+_OPTIONAL = "optional"  # the fragment of what some kernels don't have
+_KINDS: dict[str, tuple[str, ...]] = {"": (), "debug": ("debug",), "kasan": ("debug", "kasan")}
+_SAME_ANYWHERE = {
+    "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
+    "KBUILD_BUILD_USER": "mmbatch",
+    "KBUILD_BUILD_HOST": "mmbatch",
+}
+
+
+@dataclass(frozen=True)
+class Arch:
+    """How a kernel is built for an architecture.
+
+    Attributes:
+        name: what users call it.
+        kernel: what the kernel's makefiles call it.
+        machine: what uname calls it.
+        cross: prefix of the cross compiler's programs.
+        image: what QEMU boots, as a path in the output folder.
+    """
+
+    name: str
+    kernel: str
+    machine: str
+    cross: str
+    image: str
+
+    def words(self) -> list[str]:
+        """Return what make has to be told."""
+        native = platform.machine() == self.machine
+        return [f"ARCH={self.kernel}", *([] if native else [f"CROSS_COMPILE={self.cross}"])]
+
+
+ARCHES = {
+    "x86_64": Arch("x86_64", "x86_64", "x86_64", "x86_64-linux-gnu-", "arch/x86/boot/bzImage"),
+    "arm64": Arch("arm64", "arm64", "aarch64", "aarch64-linux-gnu-", "arch/arm64/boot/Image"),
+}
+
+
+@dataclass(frozen=True)
+class GuestKernel:
+    """A kernel that boots.
+
+    Attributes:
+        release: of its source.
+        origin: where the source comes from, for people.
+        arch: what it runs on.
+        image: the file that QEMU boots.
+        modules: the modules that were built with it.
+        config_sha256: digest of its .config.
+    """
+
+    release: str
+    origin: str
+    arch: Arch
+    image: Path
+    modules: tuple[Path, ...]
+    config_sha256: str
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is to be built.
+
+    Attributes:
+        arch: for which machine.
+        kind: "" for a plain one, "debug" with what complains, "kasan" with that and KASAN.
+        options: more of the configuration, "CONFIG_X=y" each.
+        fragments: the folder of the configuration's fragments.
+    """
+
+    arch: Arch
+    kind: str
+    options: tuple[str, ...]
+    fragments: Path
+
+    @property
+    def flavour(self) -> str:
+        """Name of the output folder: one for each kind, so that a change builds little."""
+        parts = [self.arch.name, *([self.kind] if self.kind else [])]
+        if self.options:
+            parts.append(hashlib.sha256("\n".join(self.options).encode()).hexdigest()[:6])
+        return "-".join(parts)
+
+    def config(self) -> str:
+        """Return the configuration over allnoconfig."""
+        texts = [self._fragment(_OPTIONAL), *self._fragments()]
+        return "".join([*texts, *(f"{option}\n" for option in self.options)])
+
+    def needed(self) -> list[str]:
+        """Return the options that a kernel must not lose: "CONFIG_X=y"."""
+        lines = "".join(self._fragments()).splitlines()
+        ours = dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_"))
+        for option in self.options:
+            ours.pop(option.partition("=")[0], None)
+        return [f"{name}={value}" for name, value in ours.items()]
+
+    def _fragments(self) -> list[str]:
+        return [self._fragment(name) for name in ("common", self.arch.name, *_KINDS[self.kind])]
+
+    def _fragment(self, name: str) -> str:
+        return (self.fragments / f"{name}.config").read_text(encoding="utf-8")
+
+
+def build(
+    cache: Cache,
+    source: Source,
+    spliced: Spliced,
+    wanted: Wanted,
+    jobs: int,
+    say: Callable[[str], None],
+) -> GuestKernel:
+    """Return a kernel, built when anything that it is made from has changed.
+
+    It is built from a tree of its own at a place that stays, so that a changed file costs
+    its objects and not all of them.
+
+    Args:
+        cache: where it is kept.
+        source: the kernel without speed-ups.
+        spliced: the kernel with them.
+        wanted: what is to be built.
+        jobs: how many compilers at a time.
+        say: told of each phase.
+
+    Raises:
+        MmbatchError: it can't be built here, or its configuration refused an option.
+    """
+    place = cache.builds / f"guest-{source.ident}"
+    output = place / wanted.flavour
+    text = wanted.config()
+    compiler = "" if wanted.arch.machine == platform.machine() else wanted.arch.cross
+    version = process.run([f"{compiler}gcc", "--version"], tried="ask the compiler").stdout
+    key = hashlib.sha256("\n".join([spliced.ident, source.state, text, version]).encode())
+    log = cache.logs / f"guest-{source.ident}-{wanted.flavour}.log"
+    with cache.lock(f"guest-{source.ident}", f"builds Linux {source.release}", say) as held:
+        stamp = output / _STAMP
+        if not stamp.exists() or stamp.read_text(encoding="utf-8") != key.hexdigest():
+            say(f"building Linux {source.release} for {wanted.flavour} (the first takes minutes)")
+            require_space(place, _BUILD_BYTES, f"build Linux {source.release}")
+            _forget_orphans(cache)
+            stamp.unlink(missing_ok=True)
+            tree = guesttree.prepare(place, source, spliced)
+            _make(tree, output, wanted, text, jobs, log, held, source.release)
+            stamp.write_text(key.hexdigest(), encoding="utf-8")
+        image, modules = keep(place, output, wanted, key.hexdigest())
+    config = (image.parent / ".config").read_bytes()
+    return GuestKernel(
+        source.release,
+        source.origin,
+        wanted.arch,
+        image,
+        tuple(modules),
+        hashlib.sha256(config).hexdigest(),
+    )
+
+
+def _forget_orphans(cache: Cache) -> None:
+    """Remove what was built from trees that are no longer in the cache."""
+    for path in cache.builds.glob("guest-*"):
+        if not (cache.trees / path.name.removeprefix("guest-")).exists():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _make(
+    tree: Path,
+    output: Path,
+    wanted: Wanted,
+    text: str,
+    jobs: int,
+    log: Path,
+    held: int,
+    release: str,
+) -> None:
+    """Configure a kernel and build it.
+
+    When we are killed, make's children live on for a while: they keep the lock that is `held`.
+    """
+    output.mkdir(parents=True, exist_ok=True)
+    allconfig = output / "mmbatch.config"
+    allconfig.write_text(text, encoding="utf-8")
+    make = ["make", "-s", "-C", str(tree), f"O={output}", f"-j{jobs}", *wanted.arch.words()]
+    process.run(
+        [*make, "allnoconfig"],
+        tried=f"configure Linux {release}",
+        env={"KCONFIG_ALLCONFIG": str(allconfig)},
+        log=log,
+        timeout_s=_CONFIGURE_S,
+        keep=held,
+    )
+    check_options(output / ".config", wanted.options, release)
+    check_fragments(output / ".config", wanted, release)
+    process.run(
+        [*make, Path(wanted.arch.image).name, "modules"],
+        tried=f"build Linux {release} for {wanted.flavour}",
+        env=_SAME_ANYWHERE,
+        log=log,
+        timeout_s=_BUILD_S,
+        keep=held,
+    )
+    if not (output / wanted.arch.image).exists():
+        raise MmbatchError(
+            f"build Linux {release} for {wanted.flavour}",
+            f"no {wanted.arch.image} came out",
+            f"see {log}",
+            ExitCode.FAILED,
+        )
+
+
+def check_fragments(config: Path, wanted: Wanted, release: str) -> None:
+    """Raise MmbatchError when a test would run without what it is there for."""
+    lacking = []
+    for option in wanted.needed():
+        try:
+            check_options(config, [option], release)
+        except MmbatchError:
+            lacking.append(option)
+    if lacking:
+        raise MmbatchError(
+            f"configure Linux {release} for {wanted.flavour}",
+            f"it has no {' and no '.join(lacking)}, which the fragments in guest/ ask for",
+            "see what it depends on there, or leave it out with -K",
+            ExitCode.FAILED,
+        )
+
+
+def keep(place: Path, output: Path, wanted: Wanted, key: str) -> tuple[Path, list[Path]]:
+    """Return the image and the modules in a folder that the next build leaves alone.
+
+    Those of the last few builds stay: others may be booting them.
+    """
+    kept = place / f"{wanted.flavour}.{key[:12]}"
+    modules = sorted(output.glob("lib/*.ko"))
+    names = [output / wanted.arch.image, output / ".config", *modules]
+    if not kept.exists():
+        with atomic_dir(kept) as folder:
+            for path in names:
+                shutil.copy2(path, folder / path.name)
+        older = sorted(place.glob(f"{wanted.flavour}.*"), key=lambda path: path.stat().st_mtime)
+        for path in older[:-_KEPT]:
+            shutil.rmtree(path, ignore_errors=True)
+    return kept / Path(wanted.arch.image).name, [kept / path.name for path in modules]

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boot a kernel under QEMU, within a time limit, and listen to its console."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mmbatch.core.cache import Cache, atomic_write, temporary_dir
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.process import stream
+from mmbatch.guest import log as guestlog
+from mmbatch.guest.build import GuestKernel
+
+PROBE_LIMIT_S = 20
+_LAST_LINES = 12
+_ESCAPES = re.compile(r"\x1b(?:\[[0-9;?=]*[A-Za-z]|c)")  # the firmware clears the screen
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_FAST, _SLOW = (10, "10G"), (100, "1G")  # ns, and bytes a second, as firmware tells them
+_LABEL_MIB = 2  # cut from the memory behind an NVDIMM, which has to stay aligned
+
+
+@dataclass(frozen=True)
+class Boot:
+    """A guest that is to be booted.
+
+    Attributes:
+        name: of its files in the cache.
+        kernel: what boots.
+        initramfs: its filesystem; none for a kernel that only runs its KUnit suites.
+        limit_s: it has to have ended after this time.
+        cmdline: more of the kernel's command line.
+        memory_gib: its memory.
+        pmem_gib: size of its NVDIMM; none when 0.
+        cpus: how many.
+        nodes: over how many NUMA nodes its memory is spread.
+        slow_mib: memory of one more node, which has no CPU and is of a lower tier; none when 0.
+        one_thread: emulate its CPUs in turns.
+        without: features that its CPUs lack, as QEMU calls them.
+        counted: run under -icount, where a nanosecond of its time is one instruction.
+        kvm: use it; only after `kvm_works` said so.
+    """
+
+    name: str
+    kernel: GuestKernel
+    initramfs: bytes | None
+    limit_s: float
+    cmdline: tuple[str, ...] = ()
+    memory_gib: int = 2
+    pmem_gib: int = 0
+    cpus: int = 2
+    nodes: int = 1
+    slow_mib: int = 0
+    one_thread: bool = False
+    without: tuple[str, ...] = ()
+    counted: bool = False
+    kvm: bool = False
+
+
+@dataclass(frozen=True)
+class Booted:
+    """A guest that has ended.
+
+    Attributes:
+        heard: what it said.
+        lines: all of its console.
+        wall_s: how long it took.
+        trouble: why it ended otherwise than it should have; empty when it did not.
+    """
+
+    heard: guestlog.Heard
+    lines: list[str]
+    wall_s: float
+    trouble: str
+
+
+def command(boot: Boot, initramfs: Path | None) -> list[str]:
+    """Return QEMU's command line."""
+    arm = boot.kernel.arch.name == "arm64"
+    program = "qemu-system-aarch64" if arm else "qemu-system-x86_64"
+    machine = "virt" if arm else "q35"
+    machine += ",nvdimm=on" if boot.pmem_gib else ""
+    machine += ",hmat=on" if boot.slow_mib else ""
+    cpu = "host" if boot.kvm else "max,pauth-impdef=on" if arm else "max"
+    memory = f"{boot.memory_gib * 1024 + boot.slow_mib}M"
+    cpu += "".join(f",-{feature}" for feature in boot.without)
+    accel = "kvm" if boot.kvm else "tcg,thread=single" if boot.one_thread else "tcg"
+    words = [program, "-accel", accel, "-cpu", cpu]
+    if boot.pmem_gib:
+        size = boot.pmem_gib * 1024 + _LABEL_MIB
+        memory += f",slots=4,maxmem={boot.memory_gib + 2 * boot.pmem_gib + 64}G"
+        words += ["-object", f"memory-backend-ram,id=pm0,size={size}M,share=on,reserve=off"]
+        words += ["-device", f"nvdimm,memdev=pm0,id=nv0,label-size={_LABEL_MIB}M"]
+    apart = f",sockets={boot.cpus}" if boot.slow_mib else ""  # no socket is on two nodes
+    words += ["-machine", machine, "-m", memory, "-smp", f"{boot.cpus}{apart}"]
+    words += _nodes(boot)
+    words += ["-kernel", str(boot.kernel.image)]
+    if initramfs is not None:
+        words += ["-initrd", str(initramfs)]
+    console = "ttyAMA0" if arm else "ttyS0"
+    line = [f"console={console}", "panic=-1", "oops=panic", "log_buf_len=8M", *boot.cmdline]
+    if initramfs is None:
+        line += ["kunit_shutdown=poweroff"]
+    else:
+        line += ["quiet"]
+    if boot.counted:
+        words += ["-icount", "shift=0,align=off,sleep=off", "-seed", "42"]
+        words += ["-rtc", "base=2026-01-01,clock=vm"]
+        line += ["nokaslr", "tsc_early_khz=1000000", "tsc=reliable"]
+    words += ["-append", " ".join(line)]
+    return [*words, "-nographic", "-no-reboot", "-nodefaults", "-serial", "stdio"]
+
+
+def _nodes(boot: Boot) -> list[str]:
+    """Return what QEMU is told of NUMA nodes; nothing when there is one."""
+    if boot.nodes < 2 and not boot.slow_mib:
+        return []
+    words = []
+    share = boot.memory_gib * 1024 // boot.nodes
+    sizes = [share] * boot.nodes + ([boot.slow_mib] if boot.slow_mib else [])
+    for node, size in enumerate(sizes):
+        words += ["-object", f"memory-backend-ram,id=ram{node},size={size}M"]
+        words += ["-numa", f"node,nodeid={node},memdev=ram{node}"]
+    if not boot.slow_mib:
+        return words
+
+    words[-1] += ",initiator=0"
+    for cpu in range(boot.cpus):
+        words += ["-numa", f"cpu,node-id={cpu % boot.nodes},socket-id={cpu}"]
+    for initiator in range(boot.nodes):
+        for target in range(len(sizes)):
+            kind = _SLOW if target == boot.nodes else _FAST
+            pair = f"hmat-lb,initiator={initiator},target={target},hierarchy=memory"
+            words += ["-numa", f"{pair},data-type=access-latency,latency={kind[0]}"]
+            words += ["-numa", f"{pair},data-type=access-bandwidth,bandwidth={kind[1]}"]
+    return words
+
+
+def run(cache: Cache, boot: Boot) -> Booted:
+    """Boot a guest and wait for its end; nothing of it is left when this returns.
+
+    Args:
+        cache: its console is kept in the logs there, line by line as it comes.
+        boot: what to boot.
+    """
+    lines: list[str] = []
+    trouble = ""
+    kept = cache.logs / f"guest-{boot.name}.console"
+    start = time.monotonic()
+    with temporary_dir(cache.downloads, f"guest-{boot.name}") as folder:
+        initramfs = None
+        if boot.initramfs is not None:
+            initramfs = folder / "initramfs.gz"
+            initramfs.write_bytes(boot.initramfs)
+        argv = command(boot, initramfs)
+        try:
+            with contextlib.closing(
+                stream(
+                    argv,
+                    tried=f"boot {boot.name}",
+                    timeout_s=boot.limit_s,
+                    log=cache.logs / f"guest-{boot.name}.qemu.log",
+                )
+            ) as console:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                with kept.open("w", buffering=1, encoding="utf-8") as copy:
+                    for line in console:
+                        lines.append(_ESCAPES.sub("", line.rstrip("\r")))
+                        copy.write(f"{lines[-1]}\n")
+        except MmbatchError as error:
+            trouble = error.found
+    wall_s = time.monotonic() - start
+    heard = guestlog.read(lines)
+    if boot.initramfs is not None and not heard.finished and not trouble:
+        trouble = "the guest ended without a result"
+    return Booted(heard, lines, wall_s, trouble)
+
+
+def last_lines(booted: Booted) -> str:
+    """Return the end of a guest's console, for people."""
+    kept = [line for line in booted.lines if line.strip()][-_LAST_LINES:]
+    return "\n".join(f"    {line}" for line in kept)
+
+
+def with_kvm(boot: Boot) -> Boot:
+    """Return the same guest under KVM."""
+    return replace(boot, kvm=True)
+
+
+def kvm_works(cache: Cache, boot: Boot, say: Callable[[str], None]) -> bool:
+    """Tell whether KVM really runs a guest here; a device file that opens is no proof.
+
+    The answer is remembered until this machine boots again.
+
+    Args:
+        cache: where it is remembered.
+        boot: a guest that only starts and ends.
+        say: told when a probe is made.
+    """
+    if boot.kernel.arch.machine != platform.machine() or not os.access("/dev/kvm", os.W_OK):
+        return False
+    known = cache.root / "kvm.json"
+    boot_id = _BOOT_ID.read_text(encoding="utf-8").strip()
+    with contextlib.suppress(OSError, ValueError):
+        answers = json.loads(known.read_text(encoding="utf-8"))
+        if answers.get("boot_id") == boot_id:
+            return bool(answers.get("works"))
+    say(f"seeing whether KVM runs a guest here (at most {PROBE_LIMIT_S} s)")
+    booted = run(cache, replace(boot, name="kvm-probe", kvm=True, limit_s=PROBE_LIMIT_S))
+    works = not booted.trouble
+    atomic_write(known, json.dumps({"boot_id": boot_id, "works": works}) + "\n")
+    say("KVM works" if works else "KVM does not run guests here; using emulation")
+    return works

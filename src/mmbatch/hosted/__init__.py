@@ -1,0 +1,6 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The hosted engine: kernel objects, base and patched, in one user process.
+
+`build` makes the program, `run` runs it and `events` reads what it prints. `check` and `fuzz`
+compare patched code with its oracle, and `mutants` breaks it on purpose.
+"""

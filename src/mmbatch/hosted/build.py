@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Get a speed-up's hosted program for a kernel: from the cache, or built and kept there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core.cache import Cache, atomic_dir
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.hosted import link as hostedlink
+from mmbatch.hosted.link import ENGINE_OBJECTS, PROGRAM, Linker
+from mmbatch.kernel import kbuild
+from mmbatch.kernel.sources import Source
+from mmbatch.splice.manifest import Hosted, Manifest
+from mmbatch.splice.trees import Spliced
+
+
+@dataclass(frozen=True)
+class Program:
+    """A hosted program, ready to run.
+
+    Attributes:
+        path: the program.
+        config_sha256: digest of the .config that its objects were built with.
+    """
+
+    path: Path
+    config_sha256: str
+
+
+def build(
+    cache: Cache,
+    source: Source,
+    spliced: Spliced,
+    manifest: Manifest,
+    engine: Path,
+    options: tuple[str, ...],
+    jobs: int,
+    say: Callable[[str], None],
+    *,
+    sanitize: bool = False,
+    fuzz: bool = False,
+) -> Program:
+    """Return a speed-up's hosted program for a kernel, from the cache when nothing changed.
+
+    Args:
+        cache: where all is kept.
+        source: the kernel as it is.
+        spliced: the same with the speed-up in it.
+        manifest: the speed-up.
+        engine: the folder hosted/ of the checkout.
+        options: configuration, "CONFIG_X=y" each, over that of the engine.
+        jobs: how many compilers at a time.
+        say: told of each phase.
+        sanitize: with ASan and UBSan in our code and in the patched side.
+        fuzz: with libFuzzer, instead of the engine's own main().
+
+    Raises:
+        MmbatchError: something could not be built; the log is named.
+    """
+    tree = objects(cache, source, manifest, engine, options, jobs, say)
+    inputs = [
+        *sorted(p for p in engine.rglob("*") if p.suffix in (".c", ".h", ".lds")),
+        *manifest.room.glob("*.[ch]"),
+    ]
+    digest = hashlib.sha256(f"{tree.path.name} {spliced.ident}".encode())
+    for path in (*inputs, Path(__file__), Path(hostedlink.__file__)):
+        digest.update(path.read_bytes())
+    kind = "sanitized" if sanitize else "fuzzed" if fuzz else "hosted"
+    prefix = f"{kind}-{manifest.speedup}-{source.ident}"
+    final = cache.builds / f"{prefix}-{digest.hexdigest()[:12]}"
+    log = cache.logs / f"{final.name}.log"
+    with cache.lock(prefix, f"builds the hosted program of {manifest.speedup}", say):
+        if not (final / PROGRAM).exists():
+            say(f"linking base and patched {manifest.speedup} into one process")
+            kbuild.forget_oldest(cache.builds.glob(f"{prefix}-*"))
+            with atomic_dir(final) as work:
+                link(
+                    *(work, tree, spliced.path, manifest, engine, jobs, log),
+                    sanitize=sanitize,
+                    fuzz=fuzz,
+                )
+        os.utime(final)  # it is in use, and the last to be forgotten
+    return Program(final / PROGRAM, tree.config_sha256)
+
+
+def objects(
+    cache: Cache,
+    source: Source,
+    manifest: Manifest,
+    engine: Path,
+    options: tuple[str, ...],
+    jobs: int,
+    say: Callable[[str], None],
+) -> kbuild.ObjectTree:
+    """Return the kernel's own objects that a speed-up's program links; see `build`."""
+    hosted = _hosted(manifest)
+    names = (*hosted.objects, *hosted.shared, *ENGINE_OBJECTS)
+    return kbuild.configure(cache, source, engine / "kernel.config", options, names, jobs, say)
+
+
+def link(
+    work: Path,
+    tree: kbuild.ObjectTree,
+    patched: Path,
+    manifest: Manifest,
+    engine: Path,
+    jobs: int,
+    log: Path,
+    *,
+    sanitize: bool = False,
+    fuzz: bool = False,
+) -> Path:
+    """Link a program into a folder and return its path.
+
+    Args:
+        work: the folder.
+        tree: the kernel's own objects.
+        patched: the source tree with the speed-up in it.
+        manifest: the speed-up.
+        engine: the folder hosted/ of the checkout.
+        jobs: how many compilers at a time.
+        log: where the tools' words go.
+        sanitize: with ASan and UBSan in our code and in the patched side.
+        fuzz: with libFuzzer, instead of the engine's own main().
+    """
+    hosted = _hosted(manifest)
+    linker = Linker(
+        *(work, tree, patched, manifest.room, hosted, engine, log, jobs),
+        sanitize=sanitize,
+        fuzz=fuzz,
+    )
+    return linker.build()
+
+
+def _hosted(manifest: Manifest) -> Hosted:
+    if manifest.hosted is None:
+        raise MmbatchError(
+            f"build a hosted program for {manifest.speedup}",
+            "its manifest has no [hosted] table",
+            "choose another speed-up",
+            ExitCode.NOT_APPLICABLE,
+        )
+    return manifest.hosted

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Link kernel objects, base and patched, into one process.
+
+The objects of each side are joined, keep only the functions that the bench calls, and get
+names of their own ("memmap_init_zone_device__patched0"), so that all sides live side by side.
+Where a loop lies within a cache line of code can change its speed by more than a patch does,
+and in a real kernel it is chance; so each side is there once for each place that the kernel's
+16-byte alignment of functions allows, and the engine goes from one to the next.
+Every kernel symbol that is left undefined gets a page that must not be touched.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from mmbatch.core import process
+from mmbatch.core.errors import MmbatchError
+from mmbatch.kernel import kbuild
+from mmbatch.splice.manifest import Hosted
+
+COPIES = (
+    "arch/x86/lib/memcpy_64.o",
+    "arch/x86/lib/memmove_64.o",
+    "arch/x86/lib/memset_64.o",
+)
+ENGINE_OBJECTS = (
+    "arch/x86/kernel/fpu/core.o",
+    "kernel/softirq.o",
+    *COPIES,
+    "arch/x86/lib/usercopy_64.o",
+    "lib/string.o",
+    "lib/string_helpers.o",
+)
+"""What every hosted program links: copies, and what kernel_fpu_begin() and _end() cost."""
+
+PROGRAM = "hosted"
+
+_ASSEMBLED = COPIES[0]
+"""An object that the kernel makes from an assembly file."""
+
+FUZZ_PROGRAMS = {"clang": "clang"}
+"""What linking a fuzzer takes besides, and its Debian package; libclang-rt-dev has libFuzzer."""
+
+_SIDES = ("base", "control", "patched")
+_LAYOUTS = 4
+_LAYOUT_STEP = 16
+_CODE_SECTIONS = (".text", ".ref.text")
+_OURS = re.compile(r"^(hosted_|__asan_|__ubsan_|__sanitizer_cov_)")
+_LIBASAN = re.compile(r"^mem(cpy|set|move)$")
+_QUIET = ("-Wno-missing-prototypes", "-Wno-missing-declarations", "-Wno-unused-function")
+_SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+# The kernel allows unaligned words on x86, and has no UBSAN_ALIGNMENT there.
+_SANITIZE_KERNEL = (
+    *(*_SANITIZE, "-fno-sanitize=alignment"),
+    *("--param", "asan-globals=0", "-mpreferred-stack-boundary=4"),
+)
+_COVER_KERNEL = ("-fsanitize-coverage=trace-pc",)  # as for KCOV
+
+
+class Linker:
+    """The steps from objects to a program, in a folder of their own.
+
+    Args:
+        work: the folder; must exist.
+        tree: where the tree's own objects are.
+        patched: the source tree with the speed-up in it.
+        room: the speed-up's room.
+        hosted: what to link.
+        engine: the folder hosted/ of the checkout.
+        log: where the tools' words go.
+        jobs: how many compilers at a time.
+        sanitize: instrument our code and the patched side with ASan and UBSan.
+        fuzz: let libFuzzer have the program, and see what the patched side reaches.
+    """
+
+    def __init__(
+        self,
+        work: Path,
+        tree: kbuild.ObjectTree,
+        patched: Path,
+        room: Path,
+        hosted: Hosted,
+        engine: Path,
+        log: Path,
+        jobs: int,
+        *,
+        sanitize: bool = False,
+        fuzz: bool = False,
+    ) -> None:
+        self.work = work
+        self.tree = tree
+        self.patched = patched
+        self.room = room
+        self.hosted = hosted
+        self.engine = engine
+        self.log = log
+        self.jobs = jobs
+        self.sanitize = sanitize
+        self.fuzz = fuzz
+
+    def build(self) -> Path:
+        """Make the program and return its path."""
+        kernel_options = _SANITIZE_KERNEL if self.sanitize else ()
+        own = [self.room / name for name in self.hosted.own]
+        theirs = [self._source(name) for name in (*self.hosted.objects, *self.hosted.added)]
+        base = [self.tree.path / name for name in self.hosted.objects]
+        base += self._compile("base", own)
+        patched = self._compile(
+            "patched",
+            [*theirs, *own],
+            other_source=self.patched,
+            options=(*kernel_options, *(_COVER_KERNEL if self.fuzz else ())),
+        )
+        sides = [
+            self._side(side, layout, patched if side == "patched" else base)
+            for layout in range(_LAYOUTS)
+            for side in _SIDES
+        ]
+        shared = [
+            self.tree.path / name
+            for name in (*self.hosted.shared, *ENGINE_OBJECTS)
+            if not (self.sanitize and name in COPIES)
+        ]
+        self._write_wanted([*sides, *shared])
+        shim = self._compile(
+            "shim",
+            [
+                *sorted((self.engine / "kernel").glob("*.c")),
+                *(path for path in sorted(self.room.glob("*.c")) if path not in own),
+            ],
+            options=(*kernel_options, *_QUIET, f"-I{self.engine / 'include'}", f"-I{self.work}"),
+        )
+        self._run(["ld", "-r", "-z", "noexecstack", "-o", "all.o", *shim, *sides, *shared])
+        self._write_stubs(self.work / "all.o")
+        self._run(["as", "-o", "stubs.o", "stubs.S"])
+        script = self.engine / "hosted.lds"
+        self._run(
+            ["ld", "-r", "-z", "noexecstack", "-T", script, "-o", "kernel.o", "all.o", "stubs.o"]
+        )
+        # libFuzzer has a function of this name, which does nothing.
+        reached = "--redefine-sym=__sanitizer_cov_trace_pc=hosted_reached"
+        self._run(["objcopy", reached, "kernel.o"])
+        self._run(["objcopy", "--wildcard", "--keep-global-symbol=hosted_*", "kernel.o"])
+        self._link_host()
+        return self.work / PROGRAM
+
+    def _link_host(self) -> None:
+        """Compile the host half and link both, by clang if libFuzzer is to have main()."""
+        host = self.engine / "host"
+        options = (
+            *("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"),
+            *("-no-pie", f"-I{self.engine / 'include'}", f"-I{host}"),
+        )
+        linking = ("-Wl,-z,noexecstack", "-Wl,--no-warn-rwx-segments", "-o", PROGRAM)
+        files = sorted(host.glob("*.c"))
+        if self.fuzz:
+            files = [path for path in files if path.name != "main.c"]
+            files += sorted((self.engine / "fuzz").glob("*.c"))
+            objects = [f"host-{path.stem}.o" for path in files]
+            for path, output in zip(files, objects, strict=True):
+                self._run(["gcc", *options, "-c", path, "-o", output])
+            self._run(["clang", "-fsanitize=fuzzer", "-no-pie", *linking, *objects, "kernel.o"])
+        else:
+            instrument = _SANITIZE if self.sanitize else ("-static",)
+            self._run(["gcc", *options, *instrument, *linking, *files, "kernel.o"])
+
+    def _source(self, name: str) -> Path:
+        """Return the file in the spliced tree that an object is made from."""
+        assembly = (self.patched / name).with_suffix(".S")
+        return assembly if assembly.exists() else assembly.with_suffix(".c")
+
+    def _run(self, argv: list[str | Path]) -> None:
+        process.run(argv, tried="link the hosted program", cwd=self.work, log=self.log)
+
+    def _compile(
+        self,
+        side: str,
+        files: Iterable[Path],
+        *,
+        other_source: Path | None = None,
+        options: tuple[str, ...] = (),
+    ) -> list[Path]:
+        """Compile files like an object of the tree; with headers of a copy of it, if told so."""
+
+        def one(file: Path) -> Path:
+            output = self.work / f"{side}-{file.stem}.o"
+            kbuild.compile_like(
+                self.tree,
+                _ASSEMBLED if file.suffix == ".S" else self.hosted.like,
+                file,
+                output,
+                other_source=other_source,
+                options=options,
+                log=self.log,
+            )
+            return output
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            return list(pool.map(one, files))
+
+    def _side(self, side: str, layout: int, objects: list[Path]) -> Path:
+        """Join a side's objects, shift their code, and give its entries names of their own."""
+        output = self.work / f"side-{side}{layout}.o"
+        pad = self.work / f"pad{layout}.o"
+        if not pad.exists():
+            lines = (
+                f'.section {section},"ax"\n.balign 64\n.fill {layout * _LAYOUT_STEP}, 1, 0x90\n'
+                for section in _CODE_SECTIONS
+            )
+            pad.with_suffix(".S").write_text("".join(lines), encoding="utf-8")
+            self._run(["as", "-o", pad, pad.with_suffix(".S")])
+        self._run(["ld", "-r", "-z", "noexecstack", "-o", output, pad, *objects])
+        entries = list(self.hosted.entries)
+        if side == "patched":
+            entries += self.hosted.extras
+        missing = set(entries) - _symbols(output, defined=True)
+        if missing:
+            raise MmbatchError(
+                f"link the {side} side of the hosted program",
+                f"its objects do not define {', '.join(sorted(missing))}",
+                "correct [hosted] in splice.toml",
+            )
+        aligned = (f"--set-section-alignment={section}=4096" for section in _CODE_SECTIONS)
+        keep = (f"--keep-global-symbol={name}" for name in entries)
+        self._run(["objcopy", *aligned, *keep, output])
+        renames = (f"--redefine-sym={name}={name}__{side}{layout}" for name in entries)
+        self._run(["objcopy", *renames, output])
+        return output
+
+    def _write_wanted(self, objects: list[Path]) -> None:
+        """Tell the shim which symbols the objects want and which they have."""
+        defined = set().union(*(_symbols(path, defined=True) for path in objects))
+        wanted = set().union(*(_symbols(path, defined=False) for path in objects)) - defined
+        lines = [f"#define WANTED_{name} 1\n" for name in sorted(wanted) if name.isidentifier()]
+        lines += [f"#define DEFINED_{name} 1\n" for name in sorted(defined) if name.isidentifier()]
+        (self.work / "wanted.h").write_text("".join(lines), encoding="utf-8")
+
+    def _write_stubs(self, joined: Path) -> None:
+        """Give each undefined kernel symbol a page of its own, and a list of their names."""
+        names = sorted(
+            name
+            for name in _symbols(joined, defined=False)
+            if not _OURS.match(name) and not (self.sanitize and _LIBASAN.match(name))
+        )
+        lines = [
+            '.section .hosted_stubs,"aw",@nobits',
+            ".balign 4096",
+            ".globl hosted_stub_start, hosted_stub_end, hosted_stub_names",
+            "hosted_stub_start:",
+            *(f".globl {name}\n{name}: .skip 4096" for name in names),
+            "hosted_stub_end: .skip 4096",
+            ".section .rodata",
+            ".balign 8",
+            "hosted_stub_names:",
+            *(f".quad .Lname{i}" for i in range(len(names))),
+            *(f'.Lname{i}: .asciz "{name}"' for i, name in enumerate(names)),
+            '.section .note.GNU-stack,"",@progbits',
+        ]
+        (self.work / "stubs.S").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _symbols(path: Path, *, defined: bool) -> set[str]:
+    """Return the global symbols that an object defines, or those that it leaves undefined."""
+    which = "--defined-only" if defined else "--undefined-only"
+    tried = f"read the symbols of {path.name}"
+    output = process.run(["nm", "-g", "-j", which, path], tried=tried).stdout
+    return set(output.split())

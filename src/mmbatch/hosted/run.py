@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Run a hosted program: see that it fits, then collect what it says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core import process
+from mmbatch.core.console import Console
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.outcome import raise_unless_good
+from mmbatch.hosted import events as samples
+from mmbatch.hosted.events import Case, Equal, Event, Sample
+
+_SLACK_BYTES = 96 << 20
+_HUGE = 2 << 20
+
+
+@dataclass(frozen=True)
+class Request:
+    """What to run.
+
+    Attributes:
+        cases: names of cases; none means all.
+        items: size of the large cases, in items; None for their own.
+        pairs: pairs of each comparison.
+        seed: of the order of runs.
+        budget_s: seconds that the pairs of a case may take, for fewer pairs on slow machines.
+        features: CPU features to switch, "fsrm=0" each.
+    """
+
+    cases: tuple[str, ...]
+    items: int | None
+    pairs: int
+    seed: int
+    budget_s: int | None
+    features: tuple[str, ...]
+
+    def arguments(self) -> list[str]:
+        """Return it as arguments of the program."""
+        words = ["--pairs", str(self.pairs), "--seed", str(self.seed)]
+        words += [word for case in self.cases for word in ("--case", case)]
+        words += [word for feature in self.features for word in ("--cpu", feature)]
+        if self.items is not None:
+            words += ["--items", str(self.items)]
+        if self.budget_s is not None:
+            words += ["--budget", str(self.budget_s)]
+        return words
+
+
+def plan(program: Path, request: Request) -> list[Case]:
+    """Return the cases that a request would run, without running any.
+
+    Raises:
+        MmbatchError: it names a case or a CPU feature that there is none of.
+    """
+    listed = process.run(
+        [program, *request.arguments(), "--list"],
+        tried="ask the hosted program for its cases",
+        check=False,
+    )
+    if listed.rc == ExitCode.USAGE:
+        raise MmbatchError(
+            "plan the run",
+            f"the hosted program does not know all of: {', '.join(request.cases) or 'its cases'}"
+            + (f"; {', '.join(request.features)}" if request.features else ""),
+            "look at --list for the cases; features are rep_good, erms, fsrm, movdir64b, clzero",
+            ExitCode.USAGE,
+        )
+    raise_unless_good(listed, [program], "ask the hosted program for its cases", None)
+    events = [samples.parse(line, i) for i, line in enumerate(listed.stdout.splitlines(), 1)]
+    return [event for event in events if isinstance(event, Case)]
+
+
+def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
+    """Raise MmbatchError, with the largest size that fits, unless the arena has room.
+
+    Args:
+        cases: what will be run; one arena is as large as the largest.
+        available_bytes: memory that can be had without swapping; None when nobody knows.
+    """
+    largest = max(cases, key=_memory)
+    needed = _memory(largest) + _SLACK_BYTES
+    if available_bytes is None or needed <= available_bytes:
+        return
+    item_bytes = _memory(largest) // largest.items
+    fits = max(0, available_bytes - _SLACK_BYTES) // _HUGE * _HUGE // item_bytes
+    if largest.fixed:
+        todo = "free some memory, or name smaller cases with --case"
+    else:
+        todo = f"the largest size that fits is --pfns {fits}" if fits else "free some memory"
+    raise MmbatchError(
+        f"make room for {largest.case}",
+        f"its memory takes {needed / 2**30:.1f} GiB and {available_bytes / 2**30:.1f} GiB are free",
+        todo,
+        ExitCode.NOT_APPLICABLE,
+    )
+
+
+def _memory(case: Case) -> int:
+    return max(case.memory, case.bytes)
+
+
+def available_memory(
+    machine_bytes: int | None, cgroup: Path = Path("/sys/fs/cgroup")
+) -> int | None:
+    """Return the bytes that we may use: the machine's, or less where a cgroup says so.
+
+    Args:
+        machine_bytes: what the machine has available.
+        cgroup: the folder of our own control group.
+    """
+    try:
+        limit = int((cgroup / "memory.max").read_text())
+        used = int((cgroup / "memory.current").read_text())
+    except (OSError, ValueError):
+        return machine_bytes
+    room = max(0, limit - used)
+    return room if machine_bytes is None else min(room, machine_bytes)
+
+
+def run(
+    program: Path, request: Request, cases: Sequence[Case], console: Console, log: Path
+) -> list[Event]:
+    """Run the program to its end and return all that it said.
+
+    Args:
+        program: the hosted program.
+        request: what to run.
+        cases: what `plan` said of it, for the progress.
+        console: where progress is shown.
+        log: where its complaints go.
+
+    Raises:
+        MmbatchError: it ended early; with the kernel symbol that it touched, where that is why.
+    """
+    events: list[Event] = []
+    total = sum(case.pairs * len(case.variants) for case in cases)
+    sizes = {case.case: case.pairs * len(case.variants) for case in cases}
+    begun: list[str] = []
+    log.unlink(missing_ok=True)
+    lines = process.stream([program, *request.arguments()], tried="run the hosted program", log=log)
+    try:
+        with closing(lines), console.progress("measuring", total, "runs") as progress:
+            for event in _events(lines):
+                events.append(event)
+                if isinstance(event, Case):
+                    done = sum(sizes.get(name, 0) for name in begun)
+                    progress.update(done, f"{event.case}: equal?")
+                    begun.append(event.case)
+                elif isinstance(event, Sample):
+                    progress.advance()
+                elif isinstance(event, Equal) and event.variant == samples.AUTO:
+                    progress.update(sum(sizes.get(name, 0) for name in begun[:-1]), event.case)
+    except _EndedError as error:  # an unequal image is for the report to tell
+        if not events or not isinstance(events[-1], samples.Done):
+            raise _ended_early(log, error.found) from error
+    if not events or not isinstance(events[-1], samples.Done):
+        raise _ended_early(log, "it ended before its last line")
+    return events
+
+
+class _EndedError(MmbatchError):
+    """The program ended badly, and this is what the system says of it."""
+
+
+def _events(lines: Iterator[str]) -> Iterator[Event]:
+    """Read events; a last line that was cut short is none."""
+
+    def following() -> str | None:
+        try:
+            return next(lines, None)
+        except MmbatchError as error:
+            found = error.found.partition(":")[0]
+            raise _EndedError(error.tried, found, error.todo) from error
+
+    line, number = following(), 1
+    while line is not None:
+        try:
+            event = samples.parse(line, number)
+        except MmbatchError:
+            if following() is None:
+                return
+            raise
+        yield event
+        line, number = following(), number + 1
+
+
+def _ended_early(log: Path, ended: str) -> MmbatchError:
+    """Say why the program did not come to its end, from its last words or from how it ended."""
+    try:
+        words = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        words = []
+    last = next((line for line in reversed(words) if line.startswith("hosted: ")), None)
+    found = last.removeprefix("hosted: ") if last else ended
+    symbol = re.search(r"touched '(\w+)'", found)
+    if symbol:
+        todo = f"give hosted/kernel/ a definition of {symbol[1]}, or link the object that has one"
+    elif "SIGKILL" in found:
+        todo = "the system ends what takes too much memory: give a smaller --pfns"
+    else:
+        todo = f"its output is in {log}"
+    return MmbatchError("run the hosted program", found, todo)

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Read and write commits of the user's git repository without its index or working tree."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core import process
+from mmbatch.core.errors import ExitCode, MmbatchError
+
+_REGULAR = ("100644", "100755")
+# These would let git write beside the index that it is told to use, or start a daemon.
+_SETTINGS = (
+    "core.splitIndex=false",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "log.showSignature=false",
+)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What one commit does.
+
+    Attributes:
+        subject: the first line of its message.
+        body: the rest.
+        contents: path to content of each file that it adds or replaces.
+    """
+
+    subject: str
+    body: str
+    contents: Mapping[str, bytes]
+
+
+class GitTree:
+    """A git repository of the user's.
+
+    Args:
+        path: the top of its working tree.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Do nothing yet."""
+        self.path = path
+
+    def head(self) -> str:
+        """Return the commit that is checked out."""
+        done = self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}", tried="find HEAD")
+        if done.rc != 0:
+            if done.stderr.strip():
+                raise self._failed(done, "find HEAD")
+            raise MmbatchError(
+                f"find what is checked out in {self.path}",
+                "there is no commit yet",
+                "commit the kernel first",
+                ExitCode.USAGE,
+            )
+        return done.stdout.strip()
+
+    def describe(self, commit: str) -> str:
+        """Return a commit as people write it: short name and subject."""
+        return self._git("log", "-1", '--format=%h ("%s")', commit).strip()
+
+    def short(self, commit: str) -> str:
+        """Return a commit's short name."""
+        return self._git("rev-parse", "--short", commit).strip()
+
+    def dirty_files(self) -> list[str]:
+        """Return the tracked files that differ from HEAD, in the index or the working tree."""
+        said = self._git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
+        return [entry[3:] for entry in said.split("\0") if entry]
+
+    def identity(self) -> str:
+        """Return the user as git would sign a commit: "Name <mail>".
+
+        Raises:
+            MmbatchError: git does not know who that is.
+        """
+        for role in ("AUTHOR", "COMMITTER"):
+            done = self._try("var", f"GIT_{role}_IDENT", tried="find the committer's name")
+            if done.rc != 0:
+                raise MmbatchError(
+                    "find whose name the commits get",
+                    "git knows no name and address",
+                    "set them: git config --global user.name NAME, and user.email likewise",
+                    ExitCode.USAGE,
+                )
+        return done.stdout.strip().rpartition(">")[0] + ">"
+
+    def check_branch_name(self, branch: str) -> None:
+        """Raise MmbatchError unless git takes a name for a branch."""
+        tried = f"name a branch '{branch}'"
+        if self._try("check-ref-format", "--branch", branch, tried=tried).rc != 0:
+            raise MmbatchError(
+                tried, "git takes no such name", "choose another with --branch", ExitCode.USAGE
+            )
+
+    def tip(self, branch: str) -> str | None:
+        """Return the last commit of a branch, None when there is no such branch."""
+        done = self._try("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}^{{commit}}")
+        return done.stdout.strip() if done.rc == 0 else None
+
+    def checked_out_at(self, branch: str) -> str | None:
+        """Return the working tree that a branch is checked out in, None when in none."""
+        said = self._git("for-each-ref", "--format=%(worktreepath)", f"refs/heads/{branch}")
+        return said.strip() or None
+
+    def read(self, commit: str, names: Iterable[str]) -> dict[str, bytes]:
+        """Return the contents of those of the files that a commit has.
+
+        Raises:
+            MmbatchError: exit code 3; one is no regular file there.
+        """
+        entries = self._entries(commit, names)
+        if not entries:
+            return {}
+        request = "".join(f"{blob}\n" for _, blob in entries.values())
+        said = self._git("cat-file", "--batch", stdin=request, errors="surrogateescape")
+        data = said.encode(errors="surrogateescape")
+        contents = {}
+        for name in entries:
+            header, _, data = data.partition(b"\n")
+            if b" blob " not in header:
+                raise MmbatchError(
+                    f"read {name} of {self.path}",
+                    f"git says '{header.decode(errors='replace')}'",
+                    "check the repository with git fsck",
+                )
+            size = int(header.split()[2])
+            contents[name], data = data[:size], data[size + 1 :]
+        return contents
+
+    def holds(self, base: str, tip: str, changes: Sequence[Change]) -> bool:
+        """Tell whether a branch consists of exactly these commits on a base."""
+        said = self._git("rev-list", "--reverse", "--parents", f"{base}..{tip}", "--")
+        rows = [line.split() for line in said.splitlines()]
+        if len(rows) != len(changes):
+            return False
+        parent = base
+        for (commit, *parents), change in zip(rows, changes, strict=True):
+            names = self._git(
+                "diff-tree", "-r", "-z", "--no-renames", "--name-only", parent, commit
+            )
+            if (
+                parents != [parent]
+                or self._git("log", "-1", "--format=%s", commit).strip() != change.subject
+                or set(names.split("\0")) - {""} != set(change.contents)
+                or self.read(commit, change.contents) != change.contents
+            ):
+                return False
+            parent = commit
+        return True
+
+    def write(self, base: str, changes: Sequence[Change], work: Path) -> str:
+        """Write commits on a base; no branch has them yet.
+
+        Args:
+            base: the first one's parent.
+            changes: what they do, in order.
+            work: an empty folder of ours, for the index and the files.
+
+        Returns:
+            The last commit.
+        """
+        index = {"GIT_INDEX_FILE": os.fspath(work / "index")}
+        self._git("read-tree", base, env=index)
+        parent = base
+        for number, change in enumerate(changes):
+            blobs = self._write_blobs(change.contents, work / str(number))
+            old = self._entries(parent, change.contents)
+            lines = [
+                f"{old[name][0] if name in old else _REGULAR[0]} {blob}\t{name}\0"
+                for name, blob in blobs.items()
+            ]
+            self._git("update-index", "-z", "--index-info", stdin="".join(lines), env=index)
+            tree = self._git("write-tree", env=index).strip()
+            message = f"{change.subject}\n\n{change.body}\n"
+            parent = self._git("commit-tree", tree, "-p", parent, stdin=message).strip()
+        return parent
+
+    def create_branch(self, branch: str, tip: str, reason: str) -> None:
+        """Make a branch that must not be there yet, noting in its log why."""
+        arguments = ("update-ref", "--create-reflog", "-m", reason, f"refs/heads/{branch}")
+        done = self._try(*arguments, tip, "0" * len(tip))
+        if done.rc != 0:
+            raise MmbatchError(
+                f"make the branch {branch}",
+                _reason(done),
+                "choose another name with --branch",
+                ExitCode.USAGE,
+            )
+
+    def made_as(self, branch: str, tip: str) -> list[str]:
+        """Return the reasons for which a branch was set to a commit, as its log has them."""
+        said = self._git("log", "-g", "--format=%H%x00%gs", f"refs/heads/{branch}", "--")
+        rows = (line.partition("\0") for line in said.splitlines())
+        return [reason for commit, _, reason in rows if commit == tip]
+
+    def delete_branch(self, branch: str, tip: str) -> None:
+        """Delete a branch if it still ends at a commit."""
+        self._git("update-ref", "-d", f"refs/heads/{branch}", tip)
+
+    def _entries(self, commit: str, names: Iterable[str]) -> dict[str, tuple[str, str]]:
+        """Return (mode, blob) of those of the files that a commit has."""
+        said = self._git("ls-tree", "-z", "--full-tree", commit, "--", *sorted(names))
+        entries = {}
+        for line in filter(None, said.split("\0")):
+            meta, _, name = line.partition("\t")
+            mode, _, blob = meta.split()
+            if mode not in _REGULAR:
+                raise MmbatchError(
+                    f"read {name} of {self.path}",
+                    "it is no regular file there",
+                    "the tree differs from the kernels this was made for",
+                    ExitCode.SPLICE,
+                )
+            entries[name] = (mode, blob)
+        return entries
+
+    def _write_blobs(self, contents: Mapping[str, bytes], folder: Path) -> dict[str, str]:
+        folder.mkdir()
+        paths = []
+        for number, content in enumerate(contents.values()):
+            paths.append(folder / str(number))
+            paths[-1].write_bytes(content)
+        request = "".join(f"{path}\n" for path in paths)
+        said = self._git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=request)
+        return dict(zip(contents, said.split(), strict=True))
+
+    def _git(
+        self,
+        *arguments: str,
+        stdin: str | None = None,
+        env: Mapping[str, str] | None = None,
+        errors: str = "replace",
+    ) -> str:
+        done = self._try(*arguments, stdin=stdin, env=env, errors=errors)
+        if done.rc != 0:
+            raise self._failed(done, f"run git {arguments[0]} in {self.path}")
+        return done.stdout
+
+    def _try(
+        self,
+        *arguments: str,
+        tried: str = "use git",
+        stdin: str | None = None,
+        env: Mapping[str, str] | None = None,
+        errors: str = "replace",
+    ) -> process.Result:
+        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
+        return process.run(
+            ["git", "--no-optional-locks", *settings, "-C", self.path, *arguments],
+            tried=tried,
+            stdin=stdin,
+            env=env,
+            errors=errors,
+            check=False,
+        )
+
+    def _failed(self, done: process.Result, tried: str) -> MmbatchError:
+        status = f"git -C {shlex.quote(os.fspath(self.path))} status"
+        return MmbatchError(tried, _reason(done), f"see what this says: {status}")
+
+
+def _reason(done: process.Result) -> str:
+    """Return git's own word on why it failed."""
+    lines = [line for line in done.stderr.splitlines() if line.strip()]
+    chosen = [line for line in lines if line.startswith(("fatal: ", "error: "))] or lines
+    return re.sub(r"^(fatal|error): ", "", chosen[0]) if chosen else f"git ended with {done.rc}"

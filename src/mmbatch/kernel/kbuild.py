@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Let a kernel's own build system make objects, and reuse the command lines that it used."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shlex
+import shutil
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core import process
+from mmbatch.core.cache import Cache, error_from_os, require_space
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.kernel.sources import Source
+
+_KEPT = 4
+_STAMP = ".mmbatch-complete"
+_TIMEOUT_S = 1800
+_OBJECT_BYTES = 200_000_000
+_ROOM_BYTES = 4_000_000
+
+
+@dataclass(frozen=True)
+class ObjectTree:
+    """A kernel's output folder in which objects can be made.
+
+    Attributes:
+        source: the tree that it is made from.
+        path: the folder.
+        config_sha256: digest of the final .config.
+    """
+
+    source: Source
+    path: Path
+    config_sha256: str
+
+
+def configure(
+    cache: Cache,
+    source: Source,
+    fragment: Path,
+    options: Sequence[str],
+    objects: Sequence[str],
+    jobs: int,
+    say: Callable[[str], None],
+) -> ObjectTree:
+    """Return an output folder with the given objects in it, from the cache when it is there.
+
+    Args:
+        cache: where it is kept.
+        source: the kernel.
+        fragment: configuration over allnoconfig.
+        options: more of it, "CONFIG_X=y" each, which win over the fragment.
+        objects: what to make, as paths in the tree; missing ones are an error.
+        jobs: how many compilers at a time.
+        say: told of each phase.
+
+    Raises:
+        MmbatchError: the kernel can't be built here, or its configuration refused an option.
+    """
+    text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
+    # Its makefiles name the source by its full path, so a cache that was moved builds anew.
+    parts = [source.state, str(source.path), text, *objects]
+    wanted = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
+    path = cache.builds / f"{source.ident}-{wanted}"
+    log = cache.logs / f"build-{path.name}.log"
+    with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say) as held:
+        if not (path / _STAMP).exists():
+            for half in cache.builds.glob(f"{source.ident}-*"):
+                if not (half / _STAMP).exists():
+                    shutil.rmtree(half)
+            forget_oldest(cache.builds.glob(f"{source.ident}-*"))
+            say(f"building the objects of Linux {source.release} that matter")
+            require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
+            with _half_built(path):
+                _make(source, path, text, options, objects, jobs, log, held)
+        os.utime(path)
+    return ObjectTree(source, path, hashlib.sha256((path / ".config").read_bytes()).hexdigest())
+
+
+@contextlib.contextmanager
+def _half_built(path: Path) -> Generator[None, None, None]:
+    """Make a folder, fill it in the block, and take it away when that fails."""
+    try:
+        path.mkdir(parents=True)
+        yield
+        (path / _STAMP).touch()
+    except OSError as error:
+        raise error_from_os(error, f"write {path.name}") from error
+    except MmbatchError:
+        require_space(path, _ROOM_BYTES, f"write {path.name}")  # few programs say it clearly
+        raise
+    finally:
+        if not (path / _STAMP).exists():
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _make(
+    source: Source,
+    path: Path,
+    config: str,
+    options: Sequence[str],
+    objects: Sequence[str],
+    jobs: int,
+    log: Path,
+    held: int,
+) -> None:
+    """Configure a kernel in a folder and make objects there; see `configure`.
+
+    When we are killed, make's children live on for a while: they keep the lock that is `held`.
+    """
+    allconfig = path / "mmbatch.config"
+    allconfig.write_text(config, encoding="utf-8")
+    make = ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
+    environment = {"KCONFIG_ALLCONFIG": str(allconfig)}
+    tried = f"configure Linux {source.release}"
+    process.run([*make, "allnoconfig"], tried=tried, env=environment, log=log, keep=held)
+    check_options(path / ".config", options, source.release)
+    for goals in (["prepare"], *groups(objects)):
+        process.run(
+            [*make, *goals],
+            tried=f"build {' '.join(goals)} of Linux {source.release}",
+            log=log,
+            timeout_s=_TIMEOUT_S,
+            keep=held,
+        )
+
+
+def forget_oldest(builds: Iterable[Path]) -> None:
+    """Keep a few folders of one kind, one of which is about to be made.
+
+    Others may be in use by another process, which touches them before; so more than one stay.
+
+    Args:
+        builds: the folders; those that were touched last stay.
+    """
+    for path in sorted(builds, key=lambda path: path.stat().st_mtime)[: -(_KEPT - 1)]:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> list[str]:
+    """Return the compiler command that made an object, without input, output and dependencies.
+
+    Args:
+        tree: where it was made; the command has to run in this folder.
+        like: the object, as a path in the tree.
+        other_source: take headers from this copy of the source tree instead.
+    """
+    folder, _, name = like.rpartition("/")
+    record = tree.path / folder / f".{name}.cmd"
+    line = record.read_text(encoding="utf-8").splitlines()[0]
+    words = shlex.split(line.split(":=", 1)[1].split(";")[0])
+    kept: list[str] = []
+    skip_next = False
+    for word in words:
+        if skip_next:
+            skip_next = False
+        elif word == "-o":
+            skip_next = True
+        elif word == "-c" or word.startswith("-Wp,-MMD") or word.endswith((".c", ".S")):
+            continue
+        else:
+            kept.append(word)
+    if other_source is None:
+        return kept
+    moved = [word.replace(str(tree.source.path), str(other_source)) for word in kept]
+    if not any(str(tree.source.path) in word for word in kept):
+        raise MmbatchError(
+            f"compile with the headers of {other_source}",
+            f"the command of {like} does not name {tree.source.path}, which they replace",
+            "see whether a folder of the cache is a link, and give its real path",
+        )
+    return moved
+
+
+def compile_like(
+    tree: ObjectTree,
+    like: str,
+    source: Path,
+    output: Path,
+    *,
+    other_source: Path | None = None,
+    options: Sequence[str] = (),
+    log: Path,
+) -> None:
+    """Compile a C file exactly as the kernel compiles one of its own.
+
+    Args:
+        tree: whose headers and options are used.
+        like: the object whose command is used.
+        source: the C file.
+        output: the object to make.
+        other_source: take headers from this copy of the source tree.
+        options: more options, at the end.
+        log: where the compiler's words go.
+    """
+    name = source.stem
+    words = command(tree, like, other_source)
+    old = like.rpartition("/")[2].removesuffix(".o")
+    words = [
+        word.replace(f'"{old}"', f'"{name}"').replace(f"={old}", f"={name}")
+        if word.startswith(("-DKBUILD_", "-D__KBUILD_"))
+        else word
+        for word in words
+    ]
+    process.run(
+        [*words, *options, "-c", "-o", output, source],
+        tried=f"compile {source.name} for Linux {tree.source.release}",
+        cwd=tree.path,
+        log=log,
+    )
+
+
+def groups(objects: Sequence[str]) -> list[list[str]]:
+    """Group goals: those of a lib/ folder are made one by one, which kbuild needs.
+
+    It enters such a folder once for each goal, and two makes at the same object fail.
+    """
+    libraries = [name for name in objects if "/lib/" in name]
+    others = [name for name in objects if name not in libraries]
+    return [group for group in (others, ["-j1", *libraries] if libraries else []) if group]
+
+
+def check_options(config: Path, options: Sequence[str], release: str) -> None:
+    """Raise MmbatchError unless a finished .config has every one of some options."""
+    lines = set(config.read_text(encoding="utf-8").splitlines())
+    for option in options:
+        name, _, value = option.partition("=")
+        line = f"# {name} is not set" if value == "n" else option
+        absent = value == "n" and not any(other.startswith(f"{name}=") for other in lines)
+        if line not in lines and not absent:
+            raise MmbatchError(
+                f"configure Linux {release} with {option}",
+                "its dependencies do not allow it",
+                "give the options that it depends on with -K too",
+                ExitCode.USAGE,
+            )

@@ -1,0 +1,239 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Get a kernel's source: one of Debian's packages, or a snapshot of a tree of the user's."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core import interval
+from mmbatch.core.cache import Cache
+from mmbatch.core.console import Progressing, spoken
+from mmbatch.core.disk import atomic_dir, require_space, temporary_dir
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.process import pipeline, run
+from mmbatch.core.watch import growth
+from mmbatch.debian.apt import Apt, not_there
+from mmbatch.kernel import snapshot
+
+SERIES = interval.SERIES
+"""Those whose sources can be had, newest first."""
+
+_SUPPORTED = "supported are " + ", ".join(SERIES)
+_TREE_BYTES = 2_500_000_000
+_UNPACK_LIMIT_S = 1800
+_SIGNS = ("Makefile", "Kbuild", "Kconfig", "mm/mm_init.c", "scripts/config")
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Source:
+    """A kernel source tree in our cache, which nobody else writes.
+
+    Attributes:
+        series: "7.3".
+        release: "7.3.4", with an extra version where the tree has one.
+        path: the top of the tree.
+        origin: where it comes from, for people.
+        ident: short name of its place in the cache, safe as a file name.
+    state: digest that is another whenever a file of the tree is; the ident for Debian's.
+    """
+
+    series: str
+    release: str
+    path: Path
+    origin: str
+    ident: str
+    state: str
+
+
+def resolve(
+    cache: Cache,
+    kernel: str | None,
+    tree: Path | None,
+    say: Say,
+    progress: Progressing | None = None,
+) -> Source:
+    """Return the kernel source that the user asked for, fetching it when it must be.
+
+    Args:
+        cache: where it is kept.
+        kernel: a series; None for the newest that is here or can be had.
+        tree: an unpacked tree to take instead; it is only read.
+        say: told what is going on, one line each time.
+        progress: shows long work, as `Console.progress` does; by default `say` tells of it.
+
+    Raises:
+        MmbatchError: it can't be had, is no kernel, or is of an unsupported series.
+    """
+    progress = progress or spoken(say)
+    if tree is not None:
+        if kernel is not None:
+            raise MmbatchError(
+                "choose a kernel",
+                "both --kernel and --tree",
+                "give one of them",
+                ExitCode.USAGE,
+            )
+        return _of_tree(cache, tree, say, progress)
+    get_apt = functools.cache(lambda: Apt(cache, say))  # so that a dead network is met once
+
+    def fetch(series: str) -> Source:
+        return _fetch(cache, series, say, progress, get_apt)
+
+    if kernel is not None:
+        series = kernel.removeprefix("v")
+        if series not in SERIES:
+            raise _unsupported(f"choose kernel {kernel}", f"no supported series {kernel!r}")
+        return find_cached(cache, series) or fetch(series)
+    failure: MmbatchError | None = None
+    for series in SERIES:
+        cached = find_cached(cache, series)
+        if cached is not None:
+            return cached
+        try:
+            return fetch(series)
+        except MmbatchError as error:
+            say(f"linux {series} can't be had: {error.found}")
+            failure = failure or error
+    assert failure is not None
+    raise failure
+
+
+def find_cached(cache: Cache, series: str) -> Source | None:
+    """Return the newest of Debian's trees of a series in the cache, or None."""
+    package = f"linux-source-{series}"
+    found: list[tuple[list[tuple[int, str]], Source]] = []
+    for place in cache.trees.glob(f"{package}_*"):
+        path = place / "linux"
+        if not (path / "Makefile").is_file():
+            continue
+        version = (place / "version").read_text().strip()
+        source = Source(
+            series=series,
+            release=read_release(path),
+            path=path,
+            origin=f"{package} {version} (Debian)",
+            ident=place.name,
+            state=place.name,
+        )
+        found.append((_version_key(version), source))
+    return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def read_release(tree: Path) -> str:
+    """Return a tree's release ("7.3.4") from its top Makefile.
+
+    Raises:
+        MmbatchError: it has none, so it is no kernel.
+    """
+    try:
+        text = (tree / "Makefile").read_text(errors="replace")
+    except OSError as error:
+        raise _no_kernel(tree, f"its Makefile can't be read ({error.strerror})") from error
+    values: dict[str, str] = dict(
+        re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(\S*)", text, re.M)
+    )
+    if not (values.get("VERSION", "").isdigit() and values.get("PATCHLEVEL", "").isdigit()):
+        raise _no_kernel(tree, "its Makefile tells no VERSION and PATCHLEVEL")
+    numbers = [values[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if values.get(name)]
+    return ".".join(numbers) + values.get("EXTRAVERSION", "")
+
+
+def check_tree(tree: Path) -> tuple[str, str]:
+    """Return (series, release) of a tree that is a kernel we support.
+
+    Raises:
+        MmbatchError: it is no kernel (USAGE) or an unsupported one (NOT_APPLICABLE).
+    """
+    if not tree.is_dir():
+        raise _no_kernel(tree, "there is no such folder")
+    missing = [name for name in _SIGNS if not (tree / name).exists()]
+    if missing:
+        raise _no_kernel(tree, f"it has no {missing[0]}")
+    release = read_release(tree)
+    match = re.match(r"\d+\.\d+", release)
+    series = match[0] if match else release
+    if series not in SERIES:
+        raise _unsupported(f"use the tree {tree}", f"linux {release}")
+    return series, release
+
+
+def _of_tree(cache: Cache, tree: Path, say: Say, progress: Progressing) -> Source:
+    tree = tree.absolute().resolve()
+    series, release = check_tree(tree)
+    digest = hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]
+    ident = f"tree-{digest}"
+    with cache.lock(ident, f"copies {tree}", say):
+        state = snapshot.refresh(tree, cache.trees / ident, progress)
+    return Source(
+        series, release, cache.trees / ident / "linux", f"tree {tree}", ident=ident, state=state
+    )
+
+
+def _fetch(
+    cache: Cache, series: str, say: Say, progress: Progressing, get_apt: Callable[[], Apt]
+) -> Source:
+    package = f"linux-source-{series}"
+    with cache.lock(package, f"fetches linux {series}", say):
+        cached = find_cached(cache, series)  # by whom we waited for
+        if cached is not None:
+            return cached
+        require_space(cache.trees, _TREE_BYTES, f"unpack linux {series}")
+        apt = get_apt()
+        versions = apt.madison(package)
+        if not versions:
+            raise not_there(package)
+        version, suite = versions[0]
+        size = apt.size(package, version)
+        with temporary_dir(cache.downloads, package) as folder:
+            title = f"fetching {package} {version} from Debian {suite}"
+            with progress(title, size and size / 1e6, "MB") as bar, growth(folder, bar):
+                deb = apt.download(package, version, folder)
+            _unpack(cache, package, deb, say)
+    fetched = find_cached(cache, series)
+    assert fetched is not None
+    return fetched
+
+
+def _unpack(cache: Cache, package: str, deb: Path, say: Say) -> None:
+    tried = f"unpack {package}"
+    version = run(["dpkg-deb", "--field", deb, "Version"], tried=tried).stdout.strip()
+    say(f"unpacking {package} {version}")
+    name = re.sub(r"[^A-Za-z0-9.+_-]", "-", f"{package}_{version}")
+    with atomic_dir(cache.trees / name) as place:
+        (place / "linux").mkdir()
+        pipeline(
+            [
+                ["dpkg-deb", "--fsys-tarfile", deb],
+                ["tar", "-xO", f"./usr/src/{package}.tar.xz"],
+                ["xz", "-dc", "-T0"],
+                ["tar", "-x", "--strip-components=1", "--no-same-owner", "-C", place / "linux"],
+            ],
+            tried=tried,
+            timeout_s=_UNPACK_LIMIT_S,
+        )
+        (place / "version").write_text(version + "\n")
+        check_tree(place / "linux")
+
+
+def _version_key(version: str) -> list[tuple[int, str]]:
+    """Return a key which sorts Debian versions of one package well enough."""
+    parts = re.findall(r"\d+|~|[^\d~]+", version)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def _no_kernel(tree: Path, found: str) -> MmbatchError:
+    return MmbatchError(
+        f"use {tree} as a kernel tree", found, "give the top of a kernel tree", ExitCode.USAGE
+    )
+
+
+def _unsupported(tried: str, found: str) -> MmbatchError:
+    return MmbatchError(tried, found, _SUPPORTED, ExitCode.NOT_APPLICABLE)

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Read BTF, a kernel's own description of its types and functions."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.live import elf
+
+_MAGIC = 0xEB9F
+_HEADER = struct.Struct("<HBBIIIII")
+_TYPE = struct.Struct("<III")
+_MEMBER = struct.Struct("<III")
+_PARAM = struct.Struct("<II")
+_ARRAY = struct.Struct("<III")
+
+_INT, _PTR, _ARRAY_KIND, _STRUCT, _UNION, _ENUM = 1, 2, 3, 4, 5, 6
+_TYPEDEF, _VOLATILE, _CONST, _RESTRICT = 8, 9, 10, 11
+_FUNC, _PROTO, _VAR, _DATASEC, _FLOAT, _DECL_TAG, _TYPE_TAG, _ENUM64 = (
+    *(12, 13, 14, 15, 16),
+    *(17, 18, 19),
+)
+_MODIFIERS = (_TYPEDEF, _VOLATILE, _CONST, _RESTRICT, _TYPE_TAG)
+_SIZED = (_INT, _STRUCT, _UNION, _ENUM, _ENUM64, _FLOAT)
+_POINTER_BYTES = 8
+# Bytes behind a type's three words: a fixed count, or one for each of its elements.
+_FIXED = {_INT: 4, _ARRAY_KIND: 12, _VAR: 4, _DECL_TAG: 4}
+_EACH = {_STRUCT: 12, _UNION: 12, _ENUM: 8, _PROTO: 8, _DATASEC: 12, _ENUM64: 12}
+
+
+@dataclass(frozen=True)
+class _Type:
+    name: str
+    kind: int
+    flag: bool
+    count: int
+    size: int
+    more: int
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a member is in its struct, in bytes."""
+
+    offset: int
+    size: int
+
+
+class Btf:
+    """A kernel's types.
+
+    Args:
+        data: BTF as in the section .BTF and in /sys/kernel/btf.
+
+    Raises:
+        ValueError: it is none.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        try:
+            magic, _, _, length, types, types_len, names, names_len = _HEADER.unpack_from(data)
+            if magic != _MAGIC:
+                raise ValueError("its magic number is another")
+            self._data = data
+            self._names = data[length + names : length + names + names_len]
+            self._types = list(self._read(length + types, length + types + types_len))
+        except (struct.error, IndexError, ValueError) as error:
+            raise ValueError(f"this is no BTF: {error}") from error
+        self._structs = {one.name: one for one in self._types if one.kind == _STRUCT and one.name}
+        self._functions: dict[str, list[_Type]] = {}
+        for one in self._types:
+            if one.kind == _FUNC:
+                self._functions.setdefault(one.name, []).append(one)
+
+    def size_of(self, struct_name: str) -> int | None:
+        """Return the bytes of a struct, or None when there is no such."""
+        found = self._structs.get(struct_name)
+        return None if found is None else found.size
+
+    def place(self, struct_name: str, member: str) -> Place | None:
+        """Return where a member of a struct is, also one in nameless structs; or None."""
+        found = self._structs.get(struct_name)
+        return None if found is None else self._find(found, member)
+
+    def has_function(self, name: str) -> bool:
+        """Tell whether there is a function of this name that is not inlined away."""
+        return name in self._functions
+
+    def signature(self, name: str) -> tuple[str, ...] | None:
+        """Return how a function is called, its result first, as a manifest writes types.
+
+        None when there is no such function, or more than one.
+        """
+        found = self._functions.get(name, [])
+        if len(found) != 1:
+            return None
+        proto = self._types[found[0].size]
+        params = _PARAM.iter_unpack(self._data[proto.more : proto.more + 8 * proto.count])
+        return (self._spelled(proto.size), *(self._spelled(kind) for _, kind in params))
+
+    def _read(self, at: int, end: int) -> Iterator[_Type]:
+        yield _Type("", 0, False, 0, 0, 0)
+        while at < end:
+            name, info, size = _TYPE.unpack_from(self._data, at)
+            at += _TYPE.size
+            kind, count = info >> 24 & 0x1F, info & 0xFFFF
+            yield _Type(self._string(name), kind, bool(info >> 31), count, size, at)
+            at += _FIXED.get(kind, 0) + _EACH.get(kind, 0) * count
+
+    def _string(self, at: int) -> str:
+        return self._names[at : self._names.index(b"\0", at)].decode()
+
+    def _plain(self, number: int) -> _Type:
+        found = self._types[number]
+        while found.kind in _MODIFIERS:
+            found = self._types[found.size]
+        return found
+
+    def _size(self, number: int) -> int:
+        found = self._plain(number)
+        if found.kind == _PTR:
+            return _POINTER_BYTES
+        if found.kind == _ARRAY_KIND:
+            element, _, count = _ARRAY.unpack_from(self._data, found.more)
+            return int(count) * self._size(element)
+        return found.size if found.kind in _SIZED else 0
+
+    def _find(self, found: _Type, member: str) -> Place | None:
+        content = self._data[found.more : found.more + 12 * found.count]
+        for name, number, bits in _MEMBER.iter_unpack(content):
+            offset = (bits & 0xFFFFFF if found.flag else bits) // 8
+            called = self._string(name)
+            if called == member:
+                return Place(offset, self._size(number))
+            inner = self._plain(number)
+            if not called and inner.kind in (_STRUCT, _UNION):
+                place = self._find(inner, member)
+                if place is not None:
+                    return Place(offset + place.offset, place.size)
+        return None
+
+    def _spelled(self, number: int) -> str:
+        if number == 0:
+            return "void"
+        found = self._plain(number)
+        if found.kind != _PTR:
+            return str(self._size(number))
+        target = self._plain(found.size)
+        return f"struct {target.name} *" if target.kind == _STRUCT else "8"
+
+
+def of_kernel(vmlinux: Path) -> Btf:
+    """Read the types of a kernel from the vmlinux that its header package brings.
+
+    Raises:
+        MmbatchError: it does not tell them.
+    """
+    section = elf.read(vmlinux).find(".BTF") if vmlinux.exists() else None
+    found = "there is no vmlinux among its headers"
+    if section is not None:
+        try:
+            return Btf(section.content)
+        except ValueError as error:
+            found = str(error)
+    elif vmlinux.exists():
+        found = "its vmlinux describes no types (CONFIG_DEBUG_INFO_BTF)"
+    raise MmbatchError(
+        "read how this kernel lays out its types",
+        found,
+        "use a kernel that has BTF, as Debian's have",
+        ExitCode.NOT_APPLICABLE,
+    )

@@ -1,0 +1,180 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The compiler that built a kernel: the one that is here, or Debian's packages of it, unpacked.
+
+An unpacked compiler runs as `foreign` describes, and so do the programs that it starts itself.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core.cache import Cache, atomic_dir, require_space
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.process import run
+from mmbatch.debian import foreign
+from mmbatch.debian.apt import Apt
+from mmbatch.live.kernel import Headers, Say
+
+_BYTES = 300_000_000
+_INSTALL = "install it"
+_NAMES_IT = ".kernelvariables"
+"""Where Debian's headers tell make of the compiler."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler for a kernel's modules.
+
+    Attributes:
+        program: what starts it.
+        told: what make has to be told of it; nothing where the headers name it themselves.
+    """
+
+    program: str
+    told: tuple[str, ...] = ()
+
+    def version(self) -> str:
+        """Return what it says of itself."""
+        return run([self.program, "--version"], tried="ask the compiler").stdout
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a kernel says of its compiler.
+
+    Attributes:
+        program: its name, "x86_64-linux-gnu-gcc-14".
+        package: where Debian has it, "gcc-14".
+        version: of that package; empty where it isn't told.
+    """
+
+    program: str
+    package: str
+    version: str
+
+
+Finder = Callable[[Headers], Compiler]
+"""How a build comes by its compiler."""
+
+
+def wanted(headers: Headers) -> Wanted | None:
+    """Return the compiler that built a kernel, None where its configuration does not say."""
+    text = headers.config.get("CONFIG_CC_VERSION_TEXT", "").strip('"')
+    number = re.search(r"(\d+)\.\d+\.\d+$", text)
+    if number is None or len(text.split()) < 2:
+        return None
+    program = text.split()[0]
+    short = re.sub(r"-\d+$", "", program.removeprefix(f"{foreign.TUPLE}-"))
+    version = re.search(r"\(Debian ([^()\s]+)\)", text)
+    return Wanted(program, f"{short}-{number[1]}", version[1] if version else "")
+
+
+def installed(headers: Headers) -> Compiler:
+    """Return the compiler of a kernel that is installed here.
+
+    Raises:
+        MmbatchError: it is not.
+    """
+    want = wanted(headers)
+    found = _look(headers, want)
+    if found is None:
+        assert want is not None
+        raise _lacking(headers, want, "that is not here")
+    return found
+
+
+def find(cache: Cache, headers: Headers, say: Say) -> Compiler:
+    """Return the compiler of a kernel, fetched as Debian's packages where it is not installed.
+
+    Args:
+        cache: where a fetched one is kept; nothing is installed.
+        headers: of the kernel.
+        say: told of each phase.
+
+    Raises:
+        MmbatchError: it can't be had.
+    """
+    want = wanted(headers)
+    found = _look(headers, want)
+    if found is not None:
+        return found
+    assert want is not None
+    place = cache.live / f"compiler-{want.package}-{want.version or 'newest'}"
+    with cache.lock(place.name, f"fetches {want.package}", say):
+        if not place.exists():
+            require_space(cache.live, _BYTES, f"unpack {want.package}")
+            try:
+                _fetch(cache, want, place, say)
+            except MmbatchError as error:
+                found_there = f"that is not here, and fetching it failed: {error.found}"
+                other = "" if error.todo == _INSTALL else f"; or {error.todo}"
+                raise _lacking(headers, want, found_there, other) from error
+    program = str(place / "bin" / want.package)
+    return Compiler(program, (f"CC={program}",))
+
+
+def _look(headers: Headers, want: Wanted | None) -> Compiler | None:
+    """Return what is installed of what is wanted, None where it is not."""
+    if want is None:
+        return Compiler("gcc")
+    if shutil.which(want.program):
+        named = (headers.path / _NAMES_IT).exists()
+        return Compiler(want.program, () if named else (f"CC={want.program}",))
+    if shutil.which(want.package):
+        return Compiler(want.package, (f"CC={want.package}",))
+    return None
+
+
+def _fetch(cache: Cache, want: Wanted, place: Path, say: Say) -> None:
+    apt = Apt(cache, say)
+    found = apt.madison(want.package)
+    if not found:
+        raise MmbatchError(f"fetch {want.package}", "no suite there carries it", _INSTALL)
+    versions = dict(reversed(found))
+    version = want.version if want.version in versions else found[0][0]
+    say(f"fetching {want.package} {version}, which is not installed, and what it needs")
+    with atomic_dir(place) as root:
+        needed = foreign.closure(apt, want.package, version, versions[version])
+        for name, one in needed.items():
+            foreign.unpack(cache, apt, name, one, root)
+        wrap(root, want)
+
+
+def wrap(root: Path, want: Wanted) -> None:
+    """Write bin/ into a folder of unpacked packages: a compiler that runs on this machine.
+
+    Args:
+        root: the folder, which may go elsewhere later.
+        want: the compiler in it.
+
+    Raises:
+        MmbatchError: the packages lack a part of it.
+    """
+    number = want.package.rpartition("-")[2]
+    (root / "bin").mkdir()
+    for name, places, first in (
+        # It looks there for what it starts.
+        (want.package, [f"usr/bin/{foreign.TUPLE}-{want.package}"], ['-B"${0%/*}/"']),
+        ("cc1", [f"usr/{one}/gcc/{foreign.TUPLE}/{number}/cc1" for one in ("libexec", "lib")], []),
+        ("as", [f"usr/bin/{foreign.TUPLE}-as"], []),
+    ):
+        foreign.wrap(root, _one(root, want, places), root / "bin" / name, first)
+
+
+def _one(root: Path, want: Wanted, names: list[str]) -> str:
+    for name in names:
+        if (root / name).is_file():
+            return name
+    raise MmbatchError(f"unpack {want.package}", f"it has no {names[0]}", _INSTALL)
+
+
+def _lacking(headers: Headers, want: Wanted, found: str, other: str = "") -> MmbatchError:
+    return MmbatchError(
+        f"make a module for Linux {headers.release}",
+        f"it was built with {want.package}, and {found}",
+        f"install it: apt-get install {want.package}{other}",
+    )

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Make a DKMS package of a speed-up, which builds its module for every kernel installed."""
+
+from __future__ import annotations
+
+import modulefinder
+import os
+import re
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from mmbatch import VERSION
+from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache, atomic_write, temporary_dir
+from mmbatch.core.process import run
+from mmbatch.live import manifest as livemanifest
+from mmbatch.live.manifest import LiveManifest, Terms
+from mmbatch.splice import manifest
+
+_MAKE = "mmbatch.live.make"
+"""What DKMS runs."""
+
+_PARTS = ("compat", "live", "splice", "tree")
+"""What of a speed-up's room it reads."""
+
+_BUILD = """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# build RELEASE HEADERS: called by DKMS in a copy of this folder.
+PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 exec python3 -m {make} {speedup} "$1" "$2" .
+"""
+_CONF = """\
+# SPDX-License-Identifier: GPL-2.0-only
+PACKAGE_NAME="{name}"
+PACKAGE_VERSION="{version}"
+AUTOINSTALL="yes"
+BUILT_MODULE_NAME[0]="{module}"
+BUILT_MODULE_LOCATION[0]="."
+DEST_MODULE_LOCATION[0]="/updates/dkms"
+# Symbols are found by what a strip would remove.
+STRIP[0]="no"
+MAKE[0]="./build $kernelver $kernel_source_dir"
+CLEAN="rm -rf made-{speedup} {module}.ko"
+# Others are skipped.
+BUILD_EXCLUSIVE_KERNEL="{kernels}"
+BUILD_EXCLUSIVE_ARCH="x86_64"
+BUILD_EXCLUSIVE_CONFIG="{options}"
+# Also one whose compiler is not here.
+config=$kernel_source_dir/.config
+compiler=$([[ ! -e $config ]] || sed -n 's/^CONFIG_CC_VERSION_TEXT="*//p' "$config")
+compiler=${{compiler%% *}}
+if [[ -n $compiler && $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]] &&
+	! command -v "$compiler" "${{compiler#x86_64-linux-gnu-}}" >/dev/null; then
+	echo "{name}: no module for $kernelver: it was built with $compiler, and that is not here" >&2
+	BUILD_EXCLUSIVE_KERNEL="^$"
+fi
+"""
+_CONTROL = """\
+Package: {name}-dkms
+Version: {version}
+Architecture: all
+Maintainer: mmbatch <mmbatch@localhost>
+Depends: dkms (>= 3), python3 (>= 3.11), make, binutils
+Section: kernel
+Priority: optional
+Description: livepatch of the kernel's memory management (DKMS)
+ Builds {module}.ko for every kernel that is installed and supported:
+ {title}.
+ It is not loaded by itself.
+"""
+_POSTINST = """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+set -e
+if [ "$1" = configure ]; then
+	dkms status -m {name} -v {version} | grep -q . || dkms add -m {name} -v {version}
+	for headers in /lib/modules/*/build; do
+		[ -e "$headers" ] || continue
+		release=$(basename "$(dirname "$headers")")
+		dkms autoinstall -k "$release" || echo "{name}: no module for $release"
+	done
+fi
+"""
+_PRERM = """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+set -e
+if [ "$1" = remove ] || [ "$1" = upgrade ] || [ "$1" = deconfigure ]; then
+	if dkms status -m {name} -v {version} | grep -q .; then
+		dkms remove -m {name} -v {version} --all
+	fi
+fi
+"""
+
+
+def package(cache: Cache, speedup: str, folder: Path) -> Path:
+    """Write a Debian package into a folder and return its path.
+
+    Args:
+        cache: for what is made on the way.
+        speedup: which.
+        folder: where the package goes.
+    """
+    live = livemanifest.load(checkout.SPEEDUPS, speedup)
+    words = _words(live)
+    target = folder / f"{words['name']}-dkms_{VERSION}_all.deb"
+    with temporary_dir(cache.downloads, "dkms") as root:
+        write_source(live, root / "usr/src" / f"{words['name']}-{VERSION}")
+        for name, text, mode in (
+            ("control", _CONTROL, 0o644),
+            ("postinst", _POSTINST, 0o755),
+            ("prerm", _PRERM, 0o755),
+        ):
+            _write(root / "DEBIAN" / name, text.format_map(words), mode)
+        made = root.with_suffix(".deb")
+        argv = ["dpkg-deb", "--root-owner-group", "--build", str(root), str(made)]
+        run(argv, tried="make the DKMS package")
+        try:
+            atomic_write(target, made.read_bytes())
+        finally:
+            made.unlink()
+    return target
+
+
+def write_source(live: LiveManifest, folder: Path) -> None:
+    """Write what DKMS builds a speed-up's module from.
+
+    Args:
+        live: the speed-up.
+        folder: a new one.
+    """
+    words = _words(live)
+    _write(folder / "dkms.conf", _conf(live, words), 0o644)
+    _write(folder / "build", _BUILD.format_map(words), 0o755)
+    for name in _imported():
+        _copy(checkout.ROOT, name, folder)
+    _copy(checkout.ROOT, "live", folder)
+    for one in manifest.load_with_needs(checkout.SPEEDUPS, live.speedup):
+        for part in _PARTS:
+            _copy(checkout.ROOT, f"speedups/{one.speedup}/{part}", folder)
+
+
+def _words(live: LiveManifest) -> dict[str, str]:
+    return {
+        "name": f"mmbatch-{live.speedup.replace('_', '-')}",
+        "version": VERSION,
+        "make": _MAKE,
+        "speedup": live.speedup,
+        "module": live.module,
+        "title": live.title,
+    }
+
+
+def _imported() -> list[str]:
+    """Return the files of ours that `_MAKE` imports, as paths in the repository."""
+    finder = modulefinder.ModuleFinder(path=[os.fspath(checkout.ROOT / "src")])
+    finder.import_hook(_MAKE)
+    files = [vars(module)["__file__"] for module in finder.modules.values()]
+    return sorted(os.path.relpath(file, checkout.ROOT) for file in files if file)
+
+
+def _conf(live: LiveManifest, words: dict[str, str]) -> str:
+    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    options = " ".join(_options((terms, live.terms)))
+    kernels = "|".join(re.escape(one) for one in live.series)
+    return _CONF.format_map({**words, "options": options, "kernels": rf"^({kernels})\."})
+
+
+def _options(all_terms: Iterable[Terms]) -> Iterable[str]:
+    for terms in all_terms:
+        yield from terms.needs
+        yield from (f"!{option}" for option in terms.refuses)
+
+
+def _copy(root: Path, name: str, folder: Path) -> None:
+    source, target = root / name, folder / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if source.is_dir():
+        shutil.copytree(source, target)
+    elif source.exists():
+        shutil.copyfile(source, target)
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+    path.chmod(mode)

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Read and rewrite relocatable ELF files of x86-64, as far as kernel modules need it."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from mmbatch.core.errors import MmbatchError
+
+SHT_SYMTAB = 2
+SHT_RELA = 4
+SHT_NOBITS = 8
+SHF_ALLOC = 0x2
+SHF_INFO_LINK = 0x40
+SHN_UNDEF = 0
+
+_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
+_SECTION = struct.Struct("<IIQQQQIIQQ")
+_SYMBOL = struct.Struct("<IBBHQQ")
+_RELA = struct.Struct("<QQq")
+
+
+@dataclass
+class Section:
+    """A section; `size` tells of those without content, such as .bss."""
+
+    name: str
+    kind: int
+    flags: int
+    address: int
+    link: int
+    info: int
+    align: int
+    entry: int
+    content: bytes
+    size: int
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A symbol; `section` is an index, or a special value such as SHN_UNDEF."""
+
+    name: str
+    info: int
+    other: int
+    section: int
+    value: int
+    size: int
+
+    @property
+    def undefined(self) -> bool:
+        """Whether another file has to bring it."""
+        return self.section == SHN_UNDEF and self.name != ""
+
+
+@dataclass(frozen=True)
+class Rela:
+    """A relocation: where, of which kind, with which symbol."""
+
+    offset: int
+    kind: int
+    symbol: int
+    addend: int
+
+
+@dataclass
+class Elf:
+    """A file in memory; section indexes are those of the file."""
+
+    head: bytes
+    sections: list[Section]
+    symbols: list[Symbol] = field(default_factory=list)
+
+    @property
+    def symbol_table(self) -> int:
+        """Index of the symbol table."""
+        for index, section in enumerate(self.sections):
+            if section.kind == SHT_SYMTAB:
+                return index
+        raise ValueError("no symbol table")
+
+    def find(self, name: str) -> Section | None:
+        """Return a section by its name, or None."""
+        return next((one for one in self.sections if one.name == name), None)
+
+    def undefined(self) -> set[str]:
+        """Return the names of symbols that other files have to bring."""
+        return {symbol.name for symbol in self.symbols if symbol.undefined}
+
+    def relocations(self, section: Section) -> list[Rela]:
+        """Return the relocations in a section that holds some."""
+        return [
+            Rela(offset, info & 0xFFFFFFFF, info >> 32, addend)
+            for offset, info, addend in _RELA.iter_unpack(section.content)
+        ]
+
+    def pack(self) -> bytes:
+        """Return the file's bytes; the tables of symbols and names are written anew."""
+        names, at = _strings(section.name for section in self.sections)
+        self._write_symbols()
+        fields = list(_HEADER.unpack(self.head))
+        self.sections[fields[13]].content = names
+        out = bytearray(self.head)
+        heads = bytearray()
+        for section in self.sections:
+            if section.kind:
+                out += bytes(-len(out) % max(section.align, 1))
+            size = section.size if section.kind == SHT_NOBITS else len(section.content)
+            heads += _SECTION.pack(
+                at[section.name],
+                section.kind,
+                section.flags,
+                section.address,
+                len(out) if section.kind else 0,
+                size,
+                section.link,
+                section.info,
+                section.align,
+                section.entry,
+            )
+            out += section.content
+        out += bytes(-len(out) % 8)
+        fields[6], fields[12] = len(out), len(self.sections)
+        out[: _HEADER.size] = _HEADER.pack(*fields)
+        return bytes(out + heads)
+
+    def _write_symbols(self) -> None:
+        table = self.sections[self.symbol_table]
+        names, at = _strings(symbol.name for symbol in self.symbols)
+        table.content = b"".join(
+            _SYMBOL.pack(at[one.name], one.info, one.other, one.section, one.value, one.size)
+            for one in self.symbols
+        )
+        self.sections[table.link].content = names
+
+
+def read(path: Path) -> Elf:
+    """Read a file.
+
+    Raises:
+        MmbatchError: it is no ELF file of x86-64, or a broken one.
+    """
+    data = path.read_bytes()
+    try:
+        return _parse(data)
+    except (struct.error, ValueError, IndexError) as error:
+        raise MmbatchError(
+            f"read {path.name}", f"it is no ELF file that we know ({error})", "build it anew"
+        ) from error
+
+
+def pack_relocations(relocations: list[Rela]) -> bytes:
+    """Return the content of a section of relocations."""
+    return b"".join(
+        _RELA.pack(one.offset, one.symbol << 32 | one.kind, one.addend) for one in relocations
+    )
+
+
+def _parse(data: bytes) -> Elf:
+    head = data[: _HEADER.size]
+    fields = _HEADER.unpack(head)
+    if fields[0][:6] != b"\x7fELF\x02\x01":
+        raise ValueError("not 64 bits, little endian")
+    start, step, count, names_at = fields[6], fields[11], fields[12], fields[13]
+    raw = [_SECTION.unpack_from(data, start + i * step) for i in range(count)]
+
+    def content(one: tuple[int, ...]) -> bytes:
+        return b"" if one[1] in (0, SHT_NOBITS) else data[one[4] : one[4] + one[5]]
+
+    names = content(raw[names_at])
+    sections = []
+    for one in raw:
+        name, kind, flags, address, _, size, link, info, align, entry = one
+        section = Section(
+            _string(names, name), kind, flags, address, link, info, align, entry, content(one), size
+        )
+        sections.append(section)
+    elf = Elf(head, sections)
+    if any(section.kind == SHT_SYMTAB for section in sections):
+        table = sections[elf.symbol_table]
+        strings = sections[table.link].content
+        elf.symbols = list(_symbols(table.content, strings))
+    return elf
+
+
+def _symbols(content: bytes, strings: bytes) -> Iterator[Symbol]:
+    for name, info, other, section, value, size in _SYMBOL.iter_unpack(content):
+        yield Symbol(_string(strings, name), info, other, section, value, size)
+
+
+def _string(table: bytes, at: int) -> str:
+    return table[at : table.index(b"\0", at)].decode()
+
+
+def _strings(names: Iterator[str]) -> tuple[bytes, dict[str, int]]:
+    """Return a table of strings, and where each of them is in it."""
+    table = bytearray(b"\0")
+    at = {"": 0}
+    for name in names:
+        if name not in at:
+            at[name] = len(table)
+            table += name.encode() + b"\0"
+    return bytes(table), at
+
+
+def renamed(symbol: Symbol, name: str, section: int) -> Symbol:
+    """Return a symbol under another name and in another section."""
+    return replace(symbol, name=name, section=section)

@@ -1,0 +1,350 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Load a livepatch module into the kernel that runs here, watch it, and take it out again."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.process import run
+from mmbatch.live.btf import Btf
+from mmbatch.live.fit import of_series, require_types, symbols
+from mmbatch.live.kernel import series_of
+from mmbatch.live.manifest import LiveManifest, Terms
+
+_SIGNED = b"~Module signature appended~\n"
+_PAUSE_S = 0.2
+_RELEASE_S = 1.0  # the kernel gives up the module after the livepatch's folder is gone
+_SHOWN_TASKS = 5
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The kernel that runs here, as it shows itself.
+
+    Attributes:
+        release: of it.
+        sys: where sysfs is mounted.
+        proc: where procfs is mounted.
+    """
+
+    release: str
+    sys: Path = Path("/sys")
+    proc: Path = Path("/proc")
+
+    @property
+    def patches(self) -> Path:
+        """The folder with one folder for each livepatch."""
+        return self.sys / "kernel/livepatch"
+
+    def patch(self, name: str) -> Path:
+        """The folder of a livepatch, there while it is loaded and not yet taken back."""
+        return self.patches / name
+
+    def in_transition(self, name: str) -> bool:
+        """Tell whether some tasks still have to be moved to or from a livepatch."""
+        return _read(self.patch(name) / "transition") == "1"
+
+    def patchers(self, function: str) -> list[str]:
+        """Return the livepatches on a function."""
+        found = self.patches.glob(f"*/vmlinux/{function},*")
+        return sorted(path.parent.parent.name for path in found)
+
+    def types(self) -> Btf:
+        """Return the kernel's types.
+
+        Raises:
+            ValueError: it does not describe them.
+        """
+        try:
+            return Btf((self.sys / "kernel/btf/vmlinux").read_bytes())
+        except OSError as error:
+            raise ValueError("it does not describe its types (CONFIG_DEBUG_INFO_BTF)") from error
+
+    def waiting_tasks(self, wanted: str) -> list[str]:
+        """Return names of tasks that are not in the wanted state of a transition."""
+        names = []
+        for path in self.proc.glob("[0-9]*/patch_state"):
+            if _read(path) not in ("-1", wanted, ""):
+                names.append(f"{_read(path.with_name('comm'))} ({path.parent.name})")
+        return names
+
+
+def release_of(module: Path) -> str:
+    """Return the release of the kernel that a module was built for.
+
+    Raises:
+        MmbatchError: it is no module.
+    """
+    match = re.search(rb"\0vermagic=(\S+) ", module.read_bytes() if module.is_file() else b"")
+    if match is None:
+        raise MmbatchError(
+            f"load {module.name}",
+            "it is no kernel module" if module.is_file() else f"there is no {module}",
+            "give one that `live build` made",
+            ExitCode.USAGE,
+        )
+    return match[1].decode()
+
+
+def require_loadable(
+    live: LiveManifest, terms: Terms, module: Path, release: str, kernel: Kernel
+) -> None:
+    """Raise MmbatchError unless the running kernel will take a module; nothing is changed.
+
+    Args:
+        live: the speed-up.
+        terms: what every module needs.
+        module: the file.
+        release: the kernel that the module was built for.
+        kernel: the one that runs.
+    """
+    tried = f"load {live.module}"
+    _require_root(tried)
+    if release != kernel.release:
+        raise MmbatchError(
+            tried,
+            f"it was built for Linux {release}, and {kernel.release} runs here",
+            "build it anew: mmbatch live build",
+        )
+    if not kernel.patches.is_dir():
+        raise MmbatchError(
+            tried,
+            "the running kernel can't be patched (CONFIG_LIVEPATCH)",
+            "boot a kernel that can, as Debian's",
+            ExitCode.NOT_APPLICABLE,
+        )
+    _require_trust(tried, module, kernel)
+    live = of_series(live, series_of(release), release)
+    for function in live.replaces:
+        others = [name for name in kernel.patchers(function.name) if name != live.module]
+        if others:
+            raise MmbatchError(
+                tried,
+                f"{function.name}() is replaced already, by the livepatch {', '.join(others)}",
+                "take that out first, or do without this one",
+            )
+    for path in kernel.patches.glob("*/transition"):
+        if _read(path) == "1":
+            raise MmbatchError(
+                tried,
+                f"the livepatch {path.parent.name} is on its way in or out",
+                "try again when it is done",
+            )
+    _require_symbols(tried, symbols(live, terms), kernel)
+    try:
+        types = kernel.types()
+    except ValueError as error:
+        raise MmbatchError(tried, str(error), "use a kernel that has it, as Debian's") from error
+    require_types(live, terms, types, kernel.release)
+
+
+def require_parameters(module: Path, parameters: Iterable[str]) -> None:
+    """Raise MmbatchError if a module lacks a parameter, which the kernel would only log.
+
+    Args:
+        module: its file.
+        parameters: "NAME=VALUE" each.
+    """
+    content = module.read_bytes()
+    for one in parameters:
+        name = one.partition("=")[0]
+        if f"{name}\0".encode() not in content:
+            raise MmbatchError(
+                f"load {module.name}",
+                f"it has no parameter {name}",
+                "see the README of the speed-up for those that it has",
+                ExitCode.USAGE,
+            )
+
+
+def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel) -> None:
+    """Set parameters of a module that is loaded.
+
+    Args:
+        live: the speed-up.
+        parameters: "NAME=VALUE" each.
+        kernel: the one that runs.
+
+    Raises:
+        MmbatchError: the module has no such parameter, or does not take the value.
+    """
+    folder = kernel.sys / "module" / live.module / "parameters"
+    pairs = [(one.partition("=")[0], one.partition("=")[2]) for one in parameters]
+    for name, _ in pairs:
+        if not (folder / name).exists():
+            raise MmbatchError(
+                f"set {name} of {live.module}",
+                "the module that is loaded has no such parameter",
+                "see the README of the speed-up for those that it has",
+                ExitCode.USAGE,
+            )
+    for name, value in pairs:
+        tried = f"set {name} of {live.module}"
+        _require_root(tried)
+        try:
+            (folder / name).write_text(value)
+        except OSError as error:
+            raise MmbatchError(
+                tried,
+                f"it does not take '{value}': {error.strerror}",
+                "see the README of the speed-up for what it takes",
+                ExitCode.USAGE,
+            ) from error
+
+
+def load(
+    live: LiveManifest, module: Path, parameters: Sequence[str], kernel: Kernel, limit_s: float
+) -> None:
+    """Load a module and wait until it is in use everywhere.
+
+    Args:
+        live: the speed-up.
+        module: its file, which `require_loadable` has nothing against.
+        parameters: "NAME=VALUE" each.
+        kernel: the one that runs.
+        limit_s: how long tasks may take to come to it; then it is taken back.
+
+    Raises:
+        MmbatchError: the kernel refused it, or a task did not get there in time.
+    """
+    tried = f"load {live.module}"
+    done = run(["insmod", module, *parameters], tried=tried, check=False, finish=True)
+    if done.rc:
+        said = _last_words(live.module)
+        raise MmbatchError(tried, said or done.stderr.strip() or "insmod failed", "see dmesg")
+    if not _comes_to_rest(live.module, kernel, limit_s):
+        tasks = kernel.waiting_tasks("1")
+        (kernel.patch(live.module) / "enabled").write_text("0")
+        shown = ", ".join(tasks[:_SHOWN_TASKS]) or "some task"
+        raise MmbatchError(
+            tried,
+            f"after {limit_s:.0f} s {shown} had not left the old function; it is being taken back",
+            "try again, or give it longer with --limit",
+        )
+
+
+def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
+    """Take a livepatch out and remove its module.
+
+    Args:
+        name: of the module.
+        kernel: the one that runs.
+        limit_s: how long tasks may take to leave it.
+
+    Returns:
+        Whether it was loaded.
+
+    Raises:
+        MmbatchError: a task did not leave it in time, or the module is in use.
+    """
+    tried = f"unload {name}"
+    if not (kernel.sys / "module" / name).exists():
+        return False
+    _require_root(tried)
+    folder = kernel.patch(name)
+    if folder.exists() and _read(folder / "enabled") == "1":
+        (folder / "enabled").write_text("0")
+    deadline = time.monotonic() + limit_s
+    while folder.exists():
+        if time.monotonic() > deadline:
+            shown = ", ".join(kernel.waiting_tasks("0")[:_SHOWN_TASKS]) or "some task"
+            raise MmbatchError(
+                tried, f"after {limit_s:.0f} s {shown} had not left it", "unload it again later"
+            )
+        time.sleep(_PAUSE_S)
+    _remove(name, tried)
+    return True
+
+
+def _remove(name: str, tried: str) -> None:
+    deadline = time.monotonic() + _RELEASE_S
+    while time.monotonic() < deadline:
+        if run(["rmmod", name], tried=tried, check=False, finish=True).rc == 0:
+            return
+        time.sleep(_PAUSE_S)
+    run(["rmmod", name], tried=tried, finish=True)
+
+
+def status(live: LiveManifest, kernel: Kernel) -> dict[str, str]:
+    """Return what runs now for each function that a speed-up replaces."""
+    found = {}
+    for function in live.replaces:
+        names = kernel.patchers(function.name)
+        if not names:
+            found[function.name] = "the kernel's own"
+            continue
+        moving = [name for name in names if kernel.in_transition(name)]
+        state = "some tasks are not there yet" if moving else "in use everywhere"
+        found[function.name] = f"{' over '.join(reversed(names))}, {state}"
+    return found
+
+
+def _require_root(tried: str) -> None:
+    if os.geteuid() != 0:
+        raise MmbatchError(
+            tried, "only root may change the running kernel", "run it as root", ExitCode.USAGE
+        )
+
+
+def _require_trust(tried: str, module: Path, kernel: Kernel) -> None:
+    """Raise MmbatchError when only signed modules are taken and this is none."""
+    if module.read_bytes().endswith(_SIGNED):
+        return  # whether the kernel knows the key, it will say itself
+    enforced = _read(kernel.sys / "module/module/parameters/sig_enforce") == "Y"
+    lockdown = re.search(r"\[(\w+)\]", _read(kernel.sys / "kernel/security/lockdown"))
+    if lockdown is not None and lockdown[1] != "none":
+        found = f"the kernel is locked down ({lockdown[1]}) and takes only signed modules"
+    elif enforced:
+        found = "the kernel takes only signed modules (module.sig_enforce)"
+    else:
+        return
+    raise MmbatchError(tried, found, "sign it, as docs/live.md says")
+
+
+def _require_symbols(tried: str, names: Iterable[str], kernel: Kernel) -> None:
+    wanted = set(names)
+    found: Counter[str] = Counter()
+    with (kernel.proc / "kallsyms").open(encoding="utf-8") as lines:
+        for line in lines:
+            words = line.split()
+            if len(words) == 3 and words[2] in wanted:  # a module's has a fourth
+                found[words[2]] += 1
+    for name in sorted(wanted):
+        if found[name] != 1:
+            count = f"{found[name]} symbols" if found[name] else "no symbol"
+            raise MmbatchError(
+                tried,
+                f"the running kernel has {count} {name}",
+                "use another kernel",
+                ExitCode.NOT_APPLICABLE,
+            )
+
+
+def _comes_to_rest(name: str, kernel: Kernel, limit_s: float) -> bool:
+    deadline = time.monotonic() + limit_s
+    while kernel.in_transition(name):
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_PAUSE_S)
+    return True
+
+
+def _last_words(name: str) -> str:
+    """Return what the kernel's log says last of a module or of livepatching."""
+    lines = run(["dmesg"], tried="read the kernel's log", check=False).stdout.splitlines()
+    said = [line for line in lines[-20:] if f"{name}: " in line or "livepatch: " in line]
+    return re.sub(r"^\[[^]]*\] ", "", said[-1]) if said else ""
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except OSError:
+        return ""

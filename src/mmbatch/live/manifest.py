@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""live.toml: what becomes of a speed-up in a kernel that is running."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.interval import SERIES, Interval
+from mmbatch.core.toml import Table
+from mmbatch.splice import manifest
+from mmbatch.splice.manifest import Manifest, NewFile
+
+_NAME = "live/live.toml"
+_EVERY = Interval()
+
+
+@dataclass(frozen=True)
+class Function:
+    """A function of the kernel that is called or replaced.
+
+    Attributes:
+        name: its name.
+        signature: the types of its result and its parameters: "void", "struct NAME *", or the
+            bytes of anything else.
+        by: what replaces it; empty for one that is only called.
+        local: whether it is one that only its own file calls.
+        kernels: series that have it.
+    """
+
+    name: str
+    signature: tuple[str, ...]
+    by: str = ""
+    local: bool = False
+    kernels: Interval = _EVERY
+
+
+@dataclass(frozen=True)
+class Layout:
+    """What structs of the kernel hold, in some series.
+
+    Attributes:
+        kernels: the series.
+        structs: members whose place is taken for granted.
+    """
+
+    kernels: Interval
+    structs: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What a kernel must be like.
+
+    Attributes:
+        needs: options that have to be on, each with what is wrong when it is not.
+        refuses: options that must not be, likewise.
+        calls: functions that it does not export and that have to be in it.
+        variables: its own variables, likewise.
+    """
+
+    needs: Mapping[str, str]
+    refuses: Mapping[str, str]
+    calls: tuple[Function, ...]
+    variables: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class LiveManifest:
+    """A speed-up as a livepatch.
+
+    Attributes:
+        speedup: its name.
+        title: what it is, for people.
+        kernels: series for which it is made, as far as they are supported at all.
+        objects: what is linked into the module, as paths in a kernel tree.
+        files: what is compiled and included, at those paths.
+        includes: the kernel's headers that declare all that is named here.
+        terms: what the kernel must be like.
+        replaces: the functions that it replaces.
+        layouts: members whose place in the kernel's structs is taken for granted.
+    """
+
+    speedup: str
+    title: str
+    kernels: Interval
+    objects: tuple[str, ...]
+    files: tuple[NewFile, ...]
+    includes: tuple[str, ...]
+    terms: Terms
+    replaces: tuple[Function, ...]
+    layouts: tuple[Layout, ...]
+
+    @property
+    def module(self) -> str:
+        """Name of the module."""
+        return f"mmbatch_{self.speedup}"
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The series for which it is made, oldest first."""
+        return tuple(one for one in reversed(SERIES) if one in self.kernels)
+
+    @property
+    def structs(self) -> dict[str, tuple[str, ...]]:
+        """Members by struct, of all layouts together."""
+        found: dict[str, tuple[str, ...]] = {}
+        for layout in self.layouts:
+            for struct, members in layout.structs.items():
+                found[struct] = found.get(struct, ()) + members
+        return found
+
+    def of(self, series: str) -> LiveManifest:
+        """Return what is left of it in one series."""
+        return replace(
+            self,
+            terms=replace(self.terms, calls=_of(series, self.terms.calls)),
+            replaces=_of(series, self.replaces),
+            layouts=tuple(one for one in self.layouts if series in one.kernels),
+        )
+
+
+def _of(series: str, functions: tuple[Function, ...]) -> tuple[Function, ...]:
+    return tuple(one for one in functions if series in one.kernels)
+
+
+def known(rooms: Path) -> list[str]:
+    """Return the names of the speed-ups that can be loaded into a running kernel."""
+    return sorted(path.parent.parent.name for path in rooms.glob(f"*/{_NAME}"))
+
+
+def load(rooms: Path, speedup: str) -> LiveManifest:
+    """Read the manifest of a speed-up.
+
+    Raises:
+        MmbatchError: there is none, or it is wrong.
+    """
+    room = rooms / speedup
+    try:
+        table = Table.load(room / _NAME)
+    except (FileNotFoundError, NotADirectoryError):
+        raise MmbatchError(
+            f"load '{speedup}' into a running kernel",
+            "it is not made for that",
+            f"those that are: {', '.join(known(rooms)) or 'none'}",
+            ExitCode.USAGE,
+        ) from None
+    every = manifest.load_with_needs(rooms, speedup)
+    live = LiveManifest(
+        speedup=speedup,
+        title=every[-1].title,
+        kernels=table.interval(),
+        objects=table.texts("objects"),
+        files=(*_own_files(table, room), *_files_of_trees(every)),
+        includes=table.texts("includes"),
+        terms=_terms(table),
+        replaces=tuple(_function(one, "by") for one in table.tables("replace")),
+        layouts=tuple(Layout(one.interval(), one.lists()) for one in table.tables("structs")),
+    )
+    table.finish()
+    return live
+
+
+def load_terms(path: Path) -> Terms:
+    """Read what the module around every speed-up needs."""
+    table = Table.load(path)
+    terms = _terms(table)
+    table.finish()
+    return terms
+
+
+def staged(live: LiveManifest, series: str) -> dict[str, Path]:
+    """Return the files that a module for a series is made from, by their place in a tree.
+
+    Sources that are not linked into the module, such as tests, are left out, and the
+    speed-up's own files win over those of a tree.
+    """
+    sources = {name.removesuffix("o") + kind for name in live.objects for kind in "cS"}
+    files: dict[str, Path] = {}
+    for file in live.files:
+        wanted = file.target.endswith(".h") or file.target in sources
+        if wanted and series in file.kernels:
+            files.setdefault(file.target, file.source)
+    return files
+
+
+def _own_files(table: Table, room: Path) -> list[NewFile]:
+    files = []
+    for one in table.tables("file"):
+        files.append(NewFile(room / one.text("from"), one.text("to"), one.interval()))
+        one.finish()
+        if not files[-1].source.is_file():
+            raise table.wrong(f"{files[-1].source.name} is not there")
+    return files
+
+
+def _files_of_trees(every: list[Manifest]) -> list[NewFile]:
+    """Return what splicing adds to a tree; what depends on the tree's looks is not among it."""
+    return [
+        file for one in every for step in one.steps for file in step.files if file.sight is None
+    ]
+
+
+def _terms(table: Table) -> Terms:
+    needs, refuses = table.table("needs"), table.table("refuses")
+    return Terms(
+        {} if needs is None else needs.sentences(),
+        {} if refuses is None else refuses.sentences(),
+        tuple(_function(one) for one in table.tables("call")),
+        table.texts("variables"),
+    )
+
+
+def _function(table: Table, by: str = "") -> Function:
+    function = Function(
+        table.text("function"),
+        table.texts("signature"),
+        table.text(by) if by else "",
+        local=table.has("local") and table.get("local", bool),
+        kernels=table.interval(),
+    )
+    table.finish()
+    return function

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The words and cells of a report, in no particular markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from mmbatch.bench.machine import machine_line
+from mmbatch.bench.record import Control, Limit, Record, Row, RowRatio
+from mmbatch.bench.statistics import MAX_BAND, Verdict
+from mmbatch.hosted.events import AUTO
+
+COLUMNS = (
+    "ratio: base time / variant time, median of pairs (above 1: faster); "
+    "x limit: time / limit's time"
+)
+"""What the columns mean."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """One row: seven cells, its verdict, and whether it is no build of ours (control, limit)."""
+
+    cells: tuple[str, str, str, str, str, str, str]
+    verdict: str
+    aside: bool = False
+
+
+@dataclass(frozen=True)
+class CaseTable:
+    """The rows of one case under its title and the headings of the seven columns."""
+
+    title: str
+    headings: tuple[str, str, str, str, str, str, str]
+    lines: tuple[Line, ...]
+
+
+def duration(median: float | None, unit: str) -> str:
+    """A median as text.
+
+    Args:
+        median: in `unit`; None gives "-".
+        unit: "ns" is written as us, ms or s, so that it has eight characters at most; others as
+            they are.
+
+    Returns:
+        Number and unit, four digits or so.
+    """
+    if median is None:
+        return "-"
+    if unit != "ns":
+        return f"{median:.4g} {unit}"
+    steps = ((1e3, "us"), (1e6, "ms"), (1e9, "s"))
+    scale, name = next(((one, text) for one, text in steps if median < 999.95 * one), steps[-1])
+    scaled = median / scale
+    return f"{scaled:.{1 if scaled >= 99.995 else 2}f} {name}"
+
+
+def _each(per_item: float | None, unit: str) -> str:
+    if per_item is None:
+        return "-"
+    return f"{per_item:.{1 if per_item >= 100 else 2}f} {unit}"
+
+
+def _interval(ci95: tuple[float, float] | None) -> str:
+    return f"{ci95[0]:.3f} .. {ci95[1]:.3f}" if ci95 else "-"
+
+
+def _row_line(row: Row) -> Line:
+    return Line(
+        (
+            row.variant,
+            duration(row.median, row.unit),
+            _each(row.per_item, row.unit),
+            f"{row.ratio.median:.3f}" if row.ratio else "-",
+            _interval(row.ratio.ci95) if row.ratio else "-",
+            row.verdict,
+            f"{row.of_limit.median:.2f}" if row.of_limit else "-",
+        ),
+        row.verdict,
+    )
+
+
+def _control_word(control: Control) -> str:
+    if control.image_equal is not True:
+        return Verdict.NOT_EQUAL if control.image_equal is False else Verdict.NOT_CHECKED
+    if control.band is None:
+        return Verdict.TOO_FEW
+    return f"noise band +-{control.band:.1%}".replace("%", " %")
+
+
+def _control_line(control: Control) -> Line:
+    return Line(
+        (
+            "control (= base)",
+            duration(control.median, control.unit),
+            _each(control.per_item, control.unit),
+            "-" if control.ratio is None else f"{control.ratio:.3f}",
+            _interval(control.ci95),
+            _control_word(control),
+            "",
+        ),
+        "",
+        aside=True,
+    )
+
+
+def _limit_line(limit: Limit) -> Line:
+    median = duration(limit.median, limit.unit)
+    each = _each(limit.per_item, limit.unit)
+    return Line((f"limit: {limit.name}", median, each, "", "", "", "1.00"), "", aside=True)
+
+
+def _cases(record: Record) -> dict[tuple[str, str], list[Row]]:
+    cases: dict[tuple[str, str], list[Row]] = {}
+    for row in record.rows:
+        cases.setdefault((row.speedup, row.case), []).append(row)
+    return cases
+
+
+def case_tables(record: Record) -> Iterator[CaseTable]:
+    """The tables of a record, one for each case, in the order of the run.
+
+    Args:
+        record: what was measured.
+
+    Yields:
+        Base, control, the variants, the limits.
+    """
+    for key, rows in _cases(record).items():
+        controls = [one for one in record.controls if (one.speedup, one.case) == key]
+        limits = [one for one in record.limits if (one.speedup, one.case) == key]
+        first = rows[0]
+        pairs = max((row.detail.pairs for row in rows if row.detail), default=0)
+        title = (
+            f"{first.speedup} {first.case} ({first.regime}): "
+            f"{first.items:,} {first.item}s, {pairs} pairs"
+        )
+        each = f"per {first.item}"
+        headings = ("variant", "median", each, "ratio", "95 % interval", "verdict", "x limit")
+        yield CaseTable(title, headings, case_lines(rows, controls, limits))
+
+
+def case_lines(
+    rows: Sequence[Row], controls: Sequence[Control], limits: Sequence[Limit]
+) -> tuple[Line, ...]:
+    """Return the lines of one case: base, control, the variants, the limits."""
+    base, *others = map(_row_line, rows)
+    aside = [_control_line(control) for control in controls]
+    return (base, *aside, *others, *map(_limit_line, limits))
+
+
+def head(record: Record) -> Iterator[str]:
+    """The lines between the command and the tables: machine, kernel, run, what columns mean."""
+    yield f"machine: {machine_line(record.machine)}"
+    kernel = record.kernel
+    yield f"kernel: {kernel.release} ({kernel.source}, config {kernel.config_sha256[:12]})"
+    yield (
+        f"run: {record.engine} engine, {record.started}, "
+        f"samples.jsonl sha256 {record.samples_sha256[:12]}"
+    )
+    yield COLUMNS
+
+
+def _change(ratio: RowRatio) -> str:
+    words = f"ratio {ratio.median:.3f}"
+    if ratio.ci95:
+        words += f", 95 % interval {ratio.ci95[0]:.3f} to {ratio.ci95[1]:.3f}"
+    return words
+
+
+def sentence(row: Row) -> str:
+    """Say what a row shows against base, with its numbers, without a full stop."""
+    if row.ratio is None:
+        return f"{row.case}: {row.verdict}"
+    limit = f"; {row.of_limit.median:.2f} x the limit" if row.of_limit else ""
+    if row.verdict == Verdict.FASTER:
+        words = f"{row.variant} is {row.ratio.median:.2f} times as fast as base"
+    elif row.verdict == Verdict.SLOWER:
+        words = (
+            f"{row.variant} is SLOWER: it takes {1 / row.ratio.median:.2f} times as long as base"
+        )
+    else:
+        words = f"{row.variant} against base: {row.verdict}"
+    return f"{row.case}: {words} ({_change(row.ratio)}{limit})"
+
+
+def _named(rows: Iterable[Row]) -> str:
+    return ", ".join(
+        f"{row.variant} in {row.case}" + (f" ({row.ratio.median:.3f})" if row.ratio else "")
+        for row in rows
+    )
+
+
+def _losing(record: Record) -> Iterator[str]:
+    slower = [row for row in record.rows if row.verdict == Verdict.SLOWER]
+    shown = (Verdict.BASE, Verdict.FASTER, Verdict.NO_DIFFERENCE)
+    if slower:
+        yield f"Slower than base: {_named(slower)}."
+    elif all(row.verdict in shown for row in record.rows):
+        yield "No row is slower than base."
+    else:
+        yield "No row is shown to be slower than base, but not every row could be judged."
+    slightly = [
+        row
+        for row in record.rows
+        if row.verdict == Verdict.NO_DIFFERENCE
+        and row.ratio
+        and row.ratio.ci95
+        and row.ratio.ci95[1] < 1
+    ]
+    if slightly:
+        yield f"Below 1, though by no more than noise or code layout can do: {_named(slightly)}."
+
+
+def caveats(record: Record) -> Iterator[str]:
+    """Yield notes, failed checks, noise and losing rows of a record, in sentences."""
+    for note in record.notes:
+        yield f"note: {note}"
+    unproven = [row for row in record.rows if row.image_equal is not True]
+    if unproven:
+        yield (
+            "Equality with base failed or was not checked, so no number is shown: "
+            f"{_named(unproven)}."
+        )
+    for control in record.controls:
+        if control.too_noisy and control.band is not None:
+            yield (
+                f"TOO NOISY: in {control.case} base differs from its own copy by up to "
+                f"{100 * control.band:.0f} % (allowed: {100 * MAX_BAND:.0f} %), so nothing is "
+                "claimed there; run again with nothing else running."
+            )
+    yield from _losing(record)
+
+
+def closing(record: Record) -> Iterator[str]:
+    """What the tables say, in sentences.
+
+    Args:
+        record: what was measured.
+
+    Yields:
+        Its caveats, and at last a verdict on `auto` for each case.
+    """
+    yield from caveats(record)
+    for row in record.rows:
+        if row.variant == AUTO:
+            yield sentence(row) + "."

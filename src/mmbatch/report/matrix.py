@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The page that tells what suits which kernel, from the manifests, and what runs of tests saw."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core.interval import Interval
+from mmbatch.kernel.sources import SERIES
+from mmbatch.report import seen
+from mmbatch.report.seen import Boot, Checked, Live, Seen
+from mmbatch.splice.manifest import Manifest, Step, known, load_with_needs
+
+_HEAD = """\
+<!-- SPDX-License-Identifier: GPL-2.0-only -->
+<!-- Made from speedups/*/splice/splice.toml and docs/support-matrix*.json:
+     ./mmbatch apply --matrix > docs/support-matrix.md -->
+# Support matrix
+
+Where each speed-up meets a kernel, on which kernels, and how often each hook has to match.
+`mmbatch apply` and `mmbatch bench` count the matches in the tree at hand, and stop with exit
+code 3 where one differs. A file that only releases with a certain look get says which.
+"""
+
+_ARCHES = ("x86_64", "arm64")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One place where a speed-up meets the tree.
+
+    Attributes:
+        step: the commit that it belongs to.
+        hook: what is done there.
+        file: path in the tree.
+        function: the function it is in; empty where it is in none.
+        matches: how often it has to match; None for a new file.
+        kernels: on which kernels.
+    """
+
+    step: str
+    hook: str
+    file: str
+    function: str
+    matches: int | None
+    kernels: Interval
+
+
+def rows(manifest: Manifest) -> Iterator[Row]:
+    """Yield the rows of a speed-up, step by step."""
+    for step in manifest.steps:
+        yield from _step_rows(step, manifest.kernels & step.kernels)
+
+
+def page(rooms: Path, runs: Sequence[Path]) -> str:
+    """Return the whole page, in Markdown.
+
+    Args:
+        rooms: where the speed-ups are.
+        runs: what a run of all tests saw, which may be missing, and then runs of guests.
+    """
+    manifests = load_with_needs(rooms, *known(rooms))
+    lines = [_HEAD]
+    lines.append(_line("speed-up", *reversed(SERIES), "kernels", "needs"))
+    lines.append(_line(*["---"] * (len(SERIES) + 3)))
+    for manifest in manifests:
+        marks = ["yes" if series in manifest.kernels else "no" for series in reversed(SERIES)]
+        needs = ", ".join(manifest.needs)
+        lines.append(_line(manifest.speedup, *marks, _code(str(manifest.kernels)), needs))
+    lines += _seen(manifests, [seen.read(run) for run in runs] if runs[0].exists() else [])
+    for manifest in manifests:
+        lines.append(f"\n## {manifest.speedup}: {manifest.title}\n")
+        lines.append(_line("step", "hook", "file", "function", "matches", "kernels"))
+        lines.append(_line(*["---"] * 6))
+        for row in rows(manifest):
+            count = "" if row.matches is None else str(row.matches)
+            function = f"{row.function}()" if row.function else ""
+            cells = (row.hook, _code(row.file), _code(function), count, _code(str(row.kernels)))
+            lines.append(_line(row.step, *cells))
+    return "\n".join(lines) + "\n"
+
+
+def _seen(manifests: Sequence[Manifest], runs: Sequence[Seen]) -> Iterator[str]:
+    """Yield what runs of the tests saw, and what none tried."""
+    yield "\n## What was built, checked and booted\n"
+    if not runs:
+        yield "No run of all tests is kept: `docs/support-matrix.json` is missing."
+        return
+    yield (
+        f"By `make test` of {_when(runs[0])}. *Checked*: base and "
+        "patched objects were built and left the same memory, in how many inputs, and how many "
+        "deliberate mistakes were caught ([check.md](check.md)). *Booted*: the KUnit cases of the "
+        "speed-up that passed, in each kind of kernel ([guest.md](guest.md)). *Skipped*: mistakes "
+        "in code that the release does not have, fuzzing without clang, and cases for which the "
+        "guest's CPU lacks the instruction."
+    )
+    for run in runs[1:]:
+        releases = ", ".join(sorted({boot.kernel for boot in run.booted}))
+        yield f"Guests of {releases} by `mmbatch guest test` of {_when(run)}."
+    failed = [stage.name for run in runs for stage in run.stages if not stage.passed]
+    if failed:
+        yield f"\nOf the stages these failed: {', '.join(failed)}."
+    yield "\n" + _line("speed-up", "kernel", "arch", "checked", "booted")
+    yield _line(*["---"] * 5)
+    for manifest in manifests:
+        for series in reversed(SERIES):
+            if series in manifest.kernels:
+                for arch in _ARCHES:
+                    yield _seen_row(runs, manifest.speedup, series, arch)
+    yield "\nLoaded into a distribution's kernel while it ran ([live.md](live.md)):\n"
+    lived = [one for run in runs for one in run.lived]
+    yield from map(_lived, lived) if lived else ["- not tried"]
+
+
+def _when(run: Seen) -> str:
+    return f"commit {run.commit}, which ended on {run.date}"
+
+
+def _seen_row(runs: Sequence[Seen], speedup: str, series: str, arch: str) -> str:
+    def here(one: Checked | Boot) -> bool:
+        release = (one.kernel + ".").startswith(f"{series}.")
+        return release and (one.speedup, one.arch) == (speedup, arch)
+
+    checks = [one for run in runs for one in run.checked if here(one)]
+    boots = [one for run in runs for one in run.booted if here(one)]
+    releases = dict.fromkeys([one.kernel for one in checks] + [one.kernel for one in boots])
+    checked = "; ".join(map(_checked, checks)) or "not tried"
+    booted = "; ".join(map(_booted, boots)) or "not tried"
+    return _line(speedup, ", ".join(releases) or series, arch, checked, booted)
+
+
+def _checked(one: Checked) -> str:
+    if one.failed:
+        return f"**{one.failed} failed**"
+    mistakes = f", {one.mistakes} mistakes" if one.mistakes else ""
+    skipped = f", {one.skipped} skipped" if one.skipped else ""
+    return f"{one.combinations:,} inputs{mistakes}{skipped}"
+
+
+def _booted(one: Boot) -> str:
+    word = f"{one.passed} cases" if one.suites else "no suite"
+    if one.skipped:
+        word += f", {one.skipped} skipped"
+    return f"{one.kind}: {word}" if one.good else f"{one.kind}: **failed**"
+
+
+def _lived(one: Live) -> str:
+    where = f"- {', '.join(one.speedups)} into {one.kernel}: "
+    if not one.good:
+        return where + "**failed**"
+    return where + f"{one.passed} checks passed, loaded and unloaded {one.rounds} times under load"
+
+
+def _step_rows(step: Step, kernels: Interval) -> Iterator[Row]:
+    for file in step.files:
+        hook = "new file"
+        if file.sight is not None:
+            word = "has" if file.sight.wanted else "lacks"
+            hook += f", if {file.sight.function}() {word} {file.sight.line}"
+        yield Row(step.name, hook, file.target, "", None, kernels & file.kernels)
+    for rule in step.rules:
+        for hook, count in rule.matches.items():
+            name = f"{rule.cocci.name}: {hook}"
+            yield Row(step.name, name, rule.file, rule.function, count, kernels & rule.kernels)
+    for edit in step.edits:
+        name = "lines replaced" if edit.op == "replace" else f"edit: {edit.op}"
+        function = edit.function or ""
+        yield Row(step.name, name, edit.file, function, edit.matches, kernels & edit.kernels)
+
+
+def _code(text: str) -> str:
+    return f"`{text}`" if text else ""
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"

@@ -1,0 +1,5 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The speed-ups as patch series for a mailing list.
+
+`export` writes the mails with a cover letter, and `verify` applies and builds them again.
+"""

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the cover letter of an exported series says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from mmbatch.bench.record import Record
+from mmbatch.kernel.sources import Source
+from mmbatch.report import narrow
+from mmbatch.report.benefits import who_benefits
+from mmbatch.splice.manifest import Manifest
+
+
+def text(
+    manifests: Sequence[Manifest],
+    source: Source,
+    measured: Record | None,
+    explained: Sequence[str] = (),
+) -> str:
+    """Write the body of the cover letter.
+
+    Args:
+        manifests: the speed-ups of the series, the one that it is about last.
+        source: the kernel that it is made for.
+        measured: a run of that one on this kernel; None where there is none.
+        explained: what checkpatch says and why it stays.
+
+    Returns:
+        ASCII of at most 72 columns, but for words that are longer.
+    """
+    return "\n".join(_lines(manifests, source, measured, explained)) + "\n"
+
+
+def _lines(
+    manifests: Sequence[Manifest],
+    source: Source,
+    measured: Record | None,
+    explained: Sequence[str],
+) -> Iterator[str]:
+    manifest = manifests[-1]
+    for paragraph in who_benefits(manifest.room):
+        yield from narrow.paragraph(paragraph, "")
+        yield ""
+    others = [other.speedup for other in manifests[:-1]]
+    if others:
+        yield from narrow.paragraph(
+            f"The first patches are {', '.join(others)}, which it needs.", ""
+        )
+        yield ""
+    yield from narrow.paragraph(f"Made for Linux {source.release} ({source.origin}).", "")
+    yield ""
+    if measured is None:
+        yield from narrow.paragraph("Not measured by the sender. To measure it:", "")
+        yield ""
+        yield from narrow.command(f"./mmbatch bench {manifest.speedup} --kernel {source.series}")
+    else:
+        yield from narrow.paragraph(
+            "Measured with the kernel's own objects, base and patched, linked into one process, "
+            "after both were seen to leave the same bytes. The first line repeats it.",
+            "",
+        )
+        yield ""
+        yield from narrow.cover(measured).rstrip("\n").split("\n")
+    if explained:
+        yield ""
+        yield from narrow.paragraph("What checkpatch.pl --strict says of the series:", "")
+        for one in explained:
+            yield from narrow.paragraph(f"- {one}")

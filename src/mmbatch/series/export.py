@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Make a series that `git am` takes: the steps of `apply` as mails, with a cover letter."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from mmbatch.core import process
+from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.kernel.git import Change, GitTree
+from mmbatch.splice import apply
+from mmbatch.splice.plan import Planned, Say, Target, plan
+from mmbatch.splice.steps import named_files
+
+_OWN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_SUBJECT = "*** SUBJECT HERE ***"
+_BLURB = "*** BLURB HERE ***"
+_COVER = re.compile(r"(v\d+-)?0000-cover-letter\.patch")
+
+
+@dataclass(frozen=True)
+class Letter:
+    """How the mails look.
+
+    Attributes:
+        prefix: what stands in the subject's brackets before the number.
+        reroll: the version of the series; None for the first.
+        sign_off: add the sender's Signed-off-by.
+    """
+
+    prefix: str
+    reroll: int | None
+    sign_off: bool
+
+
+@dataclass(frozen=True)
+class Series:
+    """What a series is made of.
+
+    Attributes:
+        base: path to content of those of the named files that the tree has.
+        steps: what its patches do.
+    """
+
+    base: Mapping[str, bytes]
+    steps: Sequence[Planned]
+
+
+def plan_series(cache: Cache, target: Target, say: Say) -> Series:
+    """Find out what the patches for a tree without the speed-ups are; it is only read.
+
+    Raises:
+        MmbatchError: exit code 3; a hook does not match exactly. 2; the tree has it already.
+    """
+    names = sorted(named_files(target.series, target.manifests))
+    base = {n: (target.tree / n).read_bytes() for n in names if (target.tree / n).is_file()}
+    steps = plan(cache, target, base, say)
+    if sum(step.applied.speedup == target.manifests[-1].speedup for step in steps) == 0:
+        raise MmbatchError(
+            f"make a series for {target.tree}",
+            f"it has {target.manifests[-1].speedup} in it already",
+            "give a tree without it",
+            ExitCode.USAGE,
+        )
+    return Series(base, steps)
+
+
+def write(cache: Cache, series: Series, letter: Letter, folder: Path) -> list[Path]:
+    """Write the mails into a folder, which must exist.
+
+    The commits are made in a repository of our own with nothing but the named files: the
+    patches are the same as those of a branch on the whole tree.
+
+    Returns:
+        Their paths in order, the cover letter first, which `fill_cover` has to complete.
+
+    Raises:
+        MmbatchError: git knows no name to send them in, or failed.
+    """
+    signer = GitTree(Path.cwd()).identity()
+    trailer = f"\n\nSigned-off-by: {signer}" if letter.sign_off else ""
+    changes = [apply.change(step, trailer) for step in series.steps]
+    with temporary_dir(cache.splices, "export") as work:
+        git, base = repository(work / "git", series.base, signer)
+        (work / "index").mkdir()
+        tip = git.write(base, changes, work / "index")
+        words = ["format-patch", "--quiet", "--numbered", "--cover-letter", "--zero-commit"]
+        words += ["--signature=mmbatch", "--no-renames", f"--subject-prefix={letter.prefix}"]
+        words += [f"--reroll-count={letter.reroll}"] if letter.reroll is not None else []
+        words += ["--output-directory", os.path.relpath(folder, git.path), f"{base}..{tip}"]
+        run_git(git.path, "-c", "core.abbrev=12", *words)
+    paths = sorted(folder.glob("*.patch"))
+    cover = next(path for path in paths if _COVER.fullmatch(path.name))
+    return [cover, *(path for path in paths if path != cover)]
+
+
+def fill_cover(cover: Path, subject: str, text: str) -> None:
+    """Put subject and text into a cover letter that `write` left without."""
+    old = cover.read_text(encoding="utf-8")
+    assert old.count(_SUBJECT) == old.count(_BLURB) == 1
+    new = old.replace(_SUBJECT, subject).replace(_BLURB, text.strip())
+    cover.write_text(new, encoding="utf-8")
+
+
+def repository(place: Path, contents: Mapping[str, bytes], signer: str) -> tuple[GitTree, str]:
+    """Make a git repository with one commit that has some files; return it and the commit."""
+    place.mkdir()
+    run_git(place, "init", "--quiet", "--initial-branch=base")
+    name, _, mail = signer.rstrip(">").partition(" <")
+    run_git(place, "config", "user.name", name)
+    run_git(place, "config", "user.email", mail)
+    empty = run_git(place, "hash-object", "-t", "tree", "-w", "--stdin")
+    root = run_git(place, "commit-tree", empty, "-m", "empty")
+    git = GitTree(place)
+    work = place / ".git" / "mmbatch"
+    work.mkdir()
+    base = git.write(root, [Change("base", "the files that the series touches", contents)], work)
+    return git, base
+
+
+def run_git(place: Path, *words: str) -> str:
+    """Run git in a repository of ours, whatever the user's settings are; return what it said."""
+    done = process.run(
+        ["git", "-C", place, *words], tried=f"run git {words[0]} in a copy of ours", env=_OWN
+    )
+    return done.stdout.strip()

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""See that a series is fit to be posted: it applies, builds patch by patch, passes its checks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mmbatch.core import paths as checkout
+from mmbatch.core import process
+from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.errors import MmbatchError
+from mmbatch.hosted import check
+from mmbatch.kernel import kbuild
+from mmbatch.kernel.git import GitTree
+from mmbatch.kernel.sources import Source
+from mmbatch.series import export
+from mmbatch.series.export import Series
+from mmbatch.splice.copy import replace
+from mmbatch.splice.manifest import Manifest
+from mmbatch.splice.plan import Planned
+from mmbatch.splice.trees import Spliced
+
+_TIMEOUT_S = 1800
+_PLACE = re.compile(r"^(?:\S*?/)?((?:arch|include|init|kernel|lib|mm)/[^\s:]+):[\d:]* ")
+_SOURCES = (".c", ".S")
+_LOOKED_FOR = re.compile(r'__has_include\("([^"]+)"\)')
+_ALWAYS = ("kernel/softirq.o",)
+_KUNIT = "CONFIG_KUNIT=y\n"
+# sparse 0.6.4 does not know a word that kernels from 7.2 on use, whose build goes without it then,
+# nor that the length of a literal is constant, which each module of theirs asserts.
+_SPARSE = "CHECK=sparse -D__typeof_unqual__=__typeof__ '-D__builtin_strlen(x)=(sizeof(x) - 1)'"
+_NO_SPARSE = "specified, but sparse is not available"
+
+
+@dataclass
+class Report:
+    """How the checks went: one line for each that failed, and how many were good."""
+
+    passed: int = 0
+    failed: list[str] = field(default_factory=list)
+
+    def judge(self, title: str, problems: Sequence[str], say: Callable[[str], None]) -> None:
+        """Count a check, and say how it ended."""
+        if problems:
+            self.failed += [f"{title}: {problem}" for problem in problems]
+            say(f"FAIL  {title}: {problems[0]}")
+        else:
+            self.passed += 1
+            say(f"ok    {title}")
+
+
+def applies(cache: Cache, series: Series, mails: Sequence[Path]) -> list[str]:
+    """Apply the mails with git am to the files that they touch; return what is wrong after that.
+
+    The rest of the tree can't differ: a mail that touches another file does not apply.
+    """
+    with temporary_dir(cache.splices, "am") as work:
+        signer = GitTree(Path.cwd()).identity()
+        git, base = export.repository(work / "git", series.base, signer)
+        export.run_git(git.path, "reset", "--quiet", "--hard", base)
+        try:
+            paths = [os.fspath(mail.absolute()) for mail in mails]
+            export.run_git(git.path, "am", "--quiet", "--empty=drop", *paths)
+        except MmbatchError as error:
+            return [error.found.strip().splitlines()[0]]
+        wanted = dict(series.base)
+        for step in series.steps:
+            wanted |= step.contents
+        found = {
+            os.fspath(path.relative_to(git.path)): path.read_bytes()
+            for path in git.path.rglob("*")
+            if path.is_file() and ".git" not in path.relative_to(git.path).parts
+        }
+        names = sorted(wanted.keys() | found.keys())
+        return [
+            f"{name} is not what apply makes of it"
+            for name in names
+            if wanted.get(name) != found.get(name)
+        ]
+
+
+@dataclass(frozen=True)
+class Built:
+    """What one patch brought, on top of those before it.
+
+    Attributes:
+        step: the patch.
+        complaints: what compiler (W=1) and sparse say that they did not say before it.
+        checks: what the plain checks of its speed-up found wrong; None where these have nothing
+            to run yet, since a later patch adds the objects.
+    """
+
+    step: Planned
+    complaints: list[str]
+    checks: list[str] | None
+
+
+class Bisection:
+    """Builds and checks every patch of some series, each on top of those before it.
+
+    Args:
+        cache: where the folders are made, to be gone afterwards.
+        source: the kernel.
+        jobs: how many compilers at a time.
+    """
+
+    def __init__(self, cache: Cache, source: Source, jobs: int) -> None:
+        """Know of nothing that was built."""
+        self._cache = cache
+        self._source = source
+        self._jobs = jobs
+        self._known: dict[tuple[str, ...], Built] = {}
+
+    def steps(self, series: Series, manifests: Sequence[Manifest]) -> Iterator[Built]:
+        """Yield what each patch brought.
+
+        Patches that begin another series, and were built for that, are not built again.
+        """
+        diffs = tuple(step.applied.diff for step in series.steps)
+        if all(diffs[: n + 1] in self._known for n in range(len(diffs))):
+            yield from (self._known[diffs[: n + 1]] for n in range(len(diffs)))
+            return
+        with temporary_dir(self._cache.builds, "bisect") as work:
+            tree = work / "tree"
+            process.run(["cp", "-al", self._source.path, tree], tried="copy the tree")
+            build = _Build(self._cache, self._source, work, self._jobs)
+            goals = _first_goals(series, manifests)
+            seen = set(build.complaints(sorted(goals)))
+            for number, step in enumerate(series.steps):
+                for name, content in step.contents.items():
+                    replace(tree / name, content)
+                    goals |= {_object(name)} if name.endswith(".c") else set()
+                at = diffs[: number + 1]
+                if at not in self._known:
+                    try:
+                        said = build.complaints(sorted(goals))
+                        new = [line for line in said if line not in seen]
+                        seen |= set(said)
+                    except MmbatchError as error:
+                        new = [" ".join(error.found.split())]
+                    checks = self._checks(tree, at, step, manifests)
+                    self._known[at] = Built(step, new, checks)
+                yield self._known[at]
+
+    def _checks(
+        self, tree: Path, diffs: tuple[str, ...], step: Planned, manifests: Sequence[Manifest]
+    ) -> list[str] | None:
+        """Run the plain checks of a patch's speed-up in a tree, where there is what they need."""
+        own = [one for one in manifests if one.speedup == step.applied.speedup]
+        if not own or not is_checkable(tree, own[0]):
+            return None
+        digest = hashlib.sha256("".join(diffs).encode(errors="surrogateescape")).hexdigest()[:12]
+        spliced = Spliced(tree, f"{self._source.ident}-{digest}", ())
+        return check.plain(self._cache, self._source, spliced, own[0], self._jobs)
+
+
+def is_checkable(tree: Path, manifest: Manifest) -> bool:
+    """Tell whether a tree has what a speed-up's checks run, on x86.
+
+    These are the objects that it adds, the headers that its C files in the room look for, and its
+    headers of the architecture: the checks ask for each method there by its name.
+    """
+    if manifest.hosted is None:
+        return False
+    sources = [tree / name for name in manifest.hosted.added]
+    rooms = [(manifest.room / name).read_text(encoding="utf-8") for name in manifest.hosted.own]
+    headers = [tree / "include" / name for text in rooms for name in _LOOKED_FOR.findall(text)]
+    targets = [file.target for step in manifest.steps for file in step.files]
+    headers += [tree / name for name in targets if name.startswith("arch/x86/include/")]
+    return all(path.exists() for path in headers) and all(
+        any(path.with_suffix(end).exists() for end in _SOURCES) for path in sources
+    )
+
+
+def _first_goals(series: Series, manifests: Sequence[Manifest]) -> set[str]:
+    """Return the objects that are built before the first patch: those of all files it touches."""
+    hosted = {one for m in manifests if m.hosted for one in m.hosted.objects}
+    later = {name for step in series.steps for name in step.contents}
+    touched = {_object(name) for name in later if name.endswith(".c") and name in series.base}
+    return {*_ALWAYS, *hosted, *touched}
+
+
+class _Build:
+    """An output folder in which one tree is built again and again."""
+
+    def __init__(self, cache: Cache, source: Source, work: Path, jobs: int) -> None:
+        self._source = source
+        self._work = work
+        self._jobs = jobs
+        self._log = cache.logs / f"bisect-{source.ident}.log"
+        (work / "out").mkdir()
+
+    def complaints(self, goals: Sequence[str]) -> list[str]:
+        """Build objects with W=1 and sparse; return what was said, without line numbers.
+
+        Objects that nothing has changed for are not built again: what was said of them is known.
+        """
+        tree, out = self._work / "tree", self._work / "out"
+        config = (checkout.HOSTED / "kernel.config").read_text(encoding="utf-8") + _KUNIT
+        for path in sorted((*tree.glob("mm/*.kunitconfig"), *tree.glob("lib/*.kunitconfig"))):
+            if not (self._source.path / path.relative_to(tree)).exists():
+                config += path.read_text(encoding="utf-8")
+        (out / "mmbatch.config").write_text(config, encoding="utf-8")
+        make: list[str | Path] = ["make", "-s", "-C", tree, f"O={out}", f"-j{self._jobs}"]
+        allconfig = {"KCONFIG_ALLCONFIG": os.fspath(out / "mmbatch.config")}
+        tried = f"configure Linux {self._source.release}"
+        process.run([*make, "allnoconfig"], tried=tried, env=allconfig, log=self._log)
+        tried = f"build Linux {self._source.release}"
+        run = process.run([*make, "prepare"], tried=tried, log=self._log, timeout_s=_TIMEOUT_S)
+        said = ""
+        for group in kbuild.groups(goals):
+            run = process.run(
+                [*make, "-k", "W=1", "C=1", _SPARSE, *group],
+                tried=tried,
+                check=False,
+                timeout_s=_TIMEOUT_S,
+            )
+            said += run.stdout + run.stderr
+            if run.rc != 0 and "error:" not in said:
+                found = [f"make ended with {run.rc}", *said.strip().splitlines()[-1:]]
+                raise MmbatchError(tried, ": ".join(found), "build it by hand")
+        if _NO_SPARSE in said:
+            raise MmbatchError(tried, "the kernel's build refuses this sparse", "get another")
+        lines = (_PLACE.sub(r"\1: ", line.strip()) for line in said.splitlines())
+        return [line for line in lines if "warning:" in line or "error:" in line]
+
+
+def _object(name: str) -> str:
+    return name.removesuffix(".c") + ".o"

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Tell whether a tree has a speed-up in it already."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from mmbatch.splice.manifest import Manifest, Step
+from mmbatch.splice.steps import read_text, wanted_files
+
+
+def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
+    """Tell whether all that a speed-up brings is in a folder with a kernel's files.
+
+    A new file only has to be there: one that was changed since, or that another version of
+    the speed-up brought, is no reason to bring it a second time. Hooks are known by the
+    marks that count them in a diff, seen on the file as if all of it were added.
+    """
+    steps = [step for step in manifest.steps if series in step.kernels]
+    return all(
+        (work / file.target).exists()
+        for step in steps
+        for file in step.files
+        if series in file.kernels and file.sight is None
+    ) and all(_has(work, series, step) for step in steps)
+
+
+def _has(work: Path, series: str, step: Step) -> bool:
+    return (
+        all((work / file.target).exists() for file in wanted_files(work, step, series))
+        and all(
+            _count(work / rule.file, mark) >= rule.matches[hook]
+            for rule in step.rules
+            if series in rule.kernels
+            for hook, mark in rule.marks.items()
+        )
+        and all(
+            edit.text in _content(work / edit.file) for edit in step.edits if series in edit.kernels
+        )
+    )
+
+
+def _count(path: Path, mark: str) -> int:
+    return sum(re.search(mark, f"+{line}") is not None for line in _content(path).split("\n"))
+
+
+def _content(path: Path) -> str:
+    return read_text(path) if path.exists() else ""

@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import shlex
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from fake_run import case_events, run_events
+from mmbatch.bench import record
+from mmbatch.bench import store as stored
+from mmbatch.bench.store import Raw
+from mmbatch.cli import main as cli
+from mmbatch.cli import requirements as doctor
+from mmbatch.core import paths as checkout
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.hosted import build as hostedbuild
+from mmbatch.hosted import run as hosted
+from mmbatch.hosted.events import Case, Engine
+from mmbatch.hosted.run import Request
+from mmbatch.kernel import sources as kernels
+from mmbatch.kernel.sources import Source
+from mmbatch.report import narrow, page
+from mmbatch.report import text as report
+from mmbatch.splice import manifest
+from mmbatch.splice import trees as splice
+
+CASES = [
+    Case("toys-100G", "cold", "ns", "toy", 8000, 512_000, ("base", "auto"), 24),
+    Case("toys-hot", "hot", "ns", "toy", 100, 6400, ("base", "auto"), 120),
+]
+
+
+class Asked:
+    """What reaches the engine, which is none."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, place: Path) -> None:
+        self.requests: list[Request] = []
+        self.ran: list[Request] = []
+        self.options: tuple[str, ...] | None = None
+        self.kernel: tuple[str | None, Path | None] | None = None
+        self.source = Source("7.3", "7.3.4", place, "toys 7.3.4", "toys", "1")
+        self.events = run_events(list(case_events()))
+        monkeypatch.setenv("MMBATCH_CACHE", str(place / "cache"))
+        monkeypatch.setattr(manifest, "load_with_needs", lambda rooms, *names: list(names))
+        monkeypatch.setattr(doctor, "ensure", lambda *_, **__: None)
+        monkeypatch.setattr(kernels, "resolve", self.resolve)
+        monkeypatch.setattr(splice, "splice", lambda *_: None)
+        monkeypatch.setattr(hostedbuild, "build", self.build)
+        monkeypatch.setattr(hosted, "plan", self.plan)
+        monkeypatch.setattr(hosted, "run", self.run)
+        monkeypatch.setattr(hosted, "available_memory", lambda machine_bytes: 1 << 40)
+
+    def resolve(self, cache: object, kernel: str | None, tree: Path | None, say: object) -> Source:
+        self.kernel = (kernel, tree)
+        return self.source
+
+    def build(self, *arguments: Any) -> SimpleNamespace:
+        self.options = arguments[5]
+        return SimpleNamespace(path=Path(f"/toys/{arguments[3]}/hosted"), config_sha256="ab" * 32)
+
+    def plan(self, program: Path, request: Request) -> list[Case]:
+        self.requests.append(request)
+        return CASES
+
+    def run(self, program: Path, request: Request, *_: object) -> list[Any]:
+        self.ran.append(request)
+        engine, *events = self.events
+        assert isinstance(engine, Engine)
+        return [replace(engine, speedup=program.parent.name), *events]
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
+    return Asked(monkeypatch, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "found"),
+    [
+        (["-K", "TOYS=y"], "-K TOYS=y"),
+        (["-K", "CONFIG_TOYS"], "-K CONFIG_TOYS"),
+        (["-K", "CONFIG_TOYS=y\nCONFIG_MORE=y"], "CONFIG_NAME=value"),
+        (["-K", "config_toys=y"], "-K config_toys=y"),
+        (["--cpu", "fsrm"], "--cpu fsrm"),
+        (["--cpu", "fsrm=2"], "--cpu fsrm=2"),
+        (["--cpu", "fsrm=0=1"], "--cpu fsrm=0=1"),
+        (["--pfns", "0"], "--pfns"),
+        (["--pfns", str((1 << 40) + 1)], "--pfns"),
+        (["--pfns", "many"], "--pfns"),
+        (["--repeats", "0"], "--repeats"),
+        (["--repeats", "100001"], "--repeats"),
+        (["--seed", "-1"], "--seed"),
+        (["--seed", str(1 << 64)], "--seed"),
+        (["--jobs", "0"], "--jobs"),
+        (["toys", "more"], "more: several speed-ups need --interleave"),
+        (["toys", "more", "--interleave", "--json", "x"], "--json and --list are for one"),
+        (["--interleave", "--list"], "--json and --list are for one"),
+        (["--baseline", "no such/old.json"], "they are of another run"),
+    ],
+)
+def test_usage_errors_come_before_any_work(
+    asked: Asked, capsys: pytest.CaptureFixture[str], arguments: list[str], found: str
+) -> None:
+    assert cli.main(["bench", *arguments]) == ExitCode.USAGE
+    assert found in capsys.readouterr().err
+    assert asked.kernel is None
+
+
+def test_an_unknown_speedup(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+    assert cli.main(["bench", "no-such"]) == ExitCode.USAGE
+    said = capsys.readouterr().err
+    assert "Known speed-ups: " in said
+    assert "zone_device" in said
+    assert said.count("\n") == 1
+
+
+def test_the_list_runs_nothing(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "-q", "--list"]) == ExitCode.GOOD
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines] == ["toys-100G", "toys-hot"]
+    assert "8000 toys" in lines[0]
+    assert asked.ran == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "pairs", "budget_s", "items"),
+    [
+        ([], 24, 14, None),
+        (["--repeats", "3"], 3, None, None),
+        (["--quick"], 12, 3, 2000),
+        (["--quick", "--repeats", "3"], 3, None, 2000),
+        (["--quick", "--pfns", "77"], 12, 3, 77),
+        (["--pfns", "77"], 24, 14, 77),
+    ],
+)
+def test_size_pairs_and_budget(
+    asked: Asked, arguments: list[str], pairs: int, budget_s: int | None, items: int | None
+) -> None:
+    assert cli.main(["bench", "-q", *arguments]) == ExitCode.GOOD
+    (request,) = asked.ran
+    assert (request.pairs, request.budget_s, request.items) == (pairs, budget_s, items)
+    assert asked.requests[-1] == request
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["toys", "--repeats", "3"],
+        ["toys", "--kernel", "7.3", "--repeats", "3", "--seed", "18446744073709551615"],
+        ["toys", "--quick", "--repeats", "4", "--case", "toys-hot", "--case", "a b"],
+        ["toys", "--tree", "/my linux", "--pfns", "5", "--repeats", "1", "-K", 'CONFIG_S="a"'],
+        ["toys", "--repeats", "2", "--cpu", "fsrm=0", "--cpu", "erms=1", "-K", "CONFIG_A=n"],
+    ],
+)
+def test_the_reproducer_asks_for_the_same(
+    asked: Asked, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    first = None
+    for _ in range(2):
+        assert cli.main(["bench", "-q", *arguments]) == ExitCode.GOOD
+        seen = (asked.ran[-1], asked.options, asked.kernel and asked.kernel[1])
+        assert first in (None, seen)
+        first = seen
+        line = next(iter(capsys.readouterr().out.replace("\\\n", " ").splitlines()))
+        program, verb, *arguments = shlex.split(line.removeprefix("$ "))
+        assert (program, verb) == ("./mmbatch", "bench")
+        tree = asked.kernel is not None and asked.kernel[1] is not None
+        assert ("--kernel" in arguments) != tree
+
+
+def test_the_table_for_a_cover_letter(
+    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "my.json"
+    assert cli.main(["bench", "-q", "--cover", "--json", str(file)]) == ExitCode.GOOD
+    said = capsys.readouterr().out
+    assert said == narrow.cover(record.read(file))
+    assert cli.main(["bench", "-q", "--json", str(file)]) == ExitCode.GOOD
+    assert capsys.readouterr().out == report.plain(record.read(file))
+
+
+def test_speedups_take_turns(
+    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, html = tmp_path / "out", tmp_path / "report.html"
+    words = ["bench", "-q", "zone_device", "streaming_copy", "--interleave", "--repeats", "20"]
+    assert cli.main([*words, "-o", str(out), "--html", str(html)]) == ExitCode.GOOD
+    assert [request.pairs for request in asked.ran] == [8, 8, 6, 6, 6, 6]
+    assert len({request.seed for request in asked.ran}) == 3
+    assert asked.ran[0].seed == 1
+    runs = stored.load([out / "zone_device", out / "streaming_copy"])
+    said = capsys.readouterr().out
+    assert said == narrow.report(runs, checkout.SPEEDUPS)
+    assert html.read_text() == page.render(runs, checkout.SPEEDUPS)
+    for run in runs:
+        assert run.raw is Raw.SAME
+        (base, *_) = run.record.rows
+        assert base.detail is not None
+        assert base.detail.pairs == 60  # three rounds of the toy engine's twenty
+        command = "./mmbatch bench zone_device streaming_copy --interleave --kernel 7.3"
+        assert run.record.command == f"{command} --repeats 20 --seed 1"
+
+
+def test_all_speedups_of_the_kernel_take_turns(asked: Asked, tmp_path: Path) -> None:
+    assert cli.main(["bench", "-q", "--interleave", "-o", str(tmp_path / "out")]) == ExitCode.GOOD
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"zone_device", "streaming_copy"} <= made
+
+
+def test_both_files_and_the_users_own(asked: Asked, tmp_path: Path) -> None:
+    folder, file = tmp_path / "my results", tmp_path / "my.json"
+    words = ["bench", "-q", "--repeats", "2", "-o", str(folder), "--json", str(file)]
+    assert cli.main(words) == ExitCode.GOOD
+    assert sorted(path.name for path in folder.iterdir()) == ["bench.json", "samples.jsonl"]
+    assert file.read_bytes() == (folder / "bench.json").read_bytes()
+    assert list((tmp_path / "cache" / "runs").iterdir()) == []
+
+
+def test_runs_of_one_second_do_not_share_a_folder(asked: Asked, tmp_path: Path) -> None:
+    for _ in range(8):
+        assert cli.main(["bench", "-q", "--repeats", "2"]) == ExitCode.GOOD
+    runs = list((tmp_path / "cache" / "runs").iterdir())
+    assert len(runs) == 8
+    assert all((run / "samples.jsonl").is_file() for run in runs)
+
+
+@pytest.mark.parametrize("option", ["-o", "--json"])
+def test_a_place_that_can_not_be_written_is_said_before_measuring(
+    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
+) -> None:
+    (tmp_path / "file").touch()
+    assert cli.main(["bench", "-q", option, str(tmp_path / "file" / "x")]) == ExitCode.FAILED
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert str(tmp_path / "file") in said.err
+    assert said.err.count("\n") == 1
+    assert asked.ran == []
+
+
+def test_too_little_memory_is_said_before_measuring(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(hosted, "available_memory", lambda machine_bytes: 1 << 20)
+    assert cli.main(["bench", "-q"]) == ExitCode.NOT_APPLICABLE
+    assert "make room for toys-100G" in capsys.readouterr().err
+    assert asked.ran == []
+
+
+def test_an_engine_that_ends_early_leaves_no_samples(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def end(*_: object) -> None:
+        raise MmbatchError("run the hosted program", "it ended", "look")
+
+    monkeypatch.setattr(hosted, "run", end)
+    assert cli.main(["bench", "-q", "-o", str(tmp_path / "out")]) == ExitCode.FAILED
+    assert [path.name for path in (tmp_path / "out").iterdir()] in ([], ["hosted.log"])

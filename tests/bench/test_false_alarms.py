@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How often a verdict is wrong, and how often it is missing, over many simulated runs.
+
+A run is a table: base, its control and four variants, in blocks of mirrored order, with noise,
+drift, and code placement that makes each variant a little faster or slower in each of the four
+layouts, as the engine has them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from scipy import stats
+
+from fake_run import FSDAX, case_events, record_of, run_events
+from mmbatch.bench import statistics
+from mmbatch.bench.statistics import MIN_PAIRS, Ratio, Verdict, paired_ratio, verdict
+from mmbatch.core import paths as checkout
+from mmbatch.hosted.events import Event, Sample
+
+Array = NDArray[np.float64]
+Noise = Callable[[np.random.Generator, float, int], Array]
+RUNS = 1000
+DRAWS = 300  # of the bootstrap: enough for rates, and 30 times as fast
+CLAIMS = (Verdict.FASTER, Verdict.SLOWER)
+
+
+def even(rng: np.random.Generator, size: float, count: int) -> Array:
+    return rng.normal(0, size, count)
+
+
+def skewed(rng: np.random.Generator, size: float, count: int) -> Array:
+    """Most runs near the fastest, a long tail, and one in fifty far off."""
+    return rng.exponential(size, count) + 0.3 * (rng.random(count) < 0.02)
+
+
+def table(
+    rng: np.random.Generator,
+    pairs: int,
+    ratios: list[float],
+    size: float,
+    noise: Noise = even,
+    layout: float = 0.003,
+) -> tuple[Array, list[int]]:
+    """Times of base, control and variants, shape (pairs, 2 + variants), and their blocks."""
+    count = 2 + len(ratios)
+    true = np.concatenate([[0.0, 0.0], -np.log(ratios)])
+    placed = rng.normal(0, layout, (4, count))
+    rows, clock = [], 0
+    for block in range(pairs // 2):
+        order = rng.permutation(count)
+        for turn in (order, order[::-1]):
+            row = true + placed[block % 4] + noise(rng, size, count)
+            row[turn] += 0.0005 * (clock + np.arange(count))
+            clock += count
+            rows.append(np.exp(row))
+    return np.array(rows), [block for block in range(pairs // 2) for _ in (0, 1)]
+
+
+def judged(times: Array, blocks: list[int]) -> Iterator[tuple[Verdict, Ratio]]:
+    """Verdict and ratio of each variant of a table."""
+    columns = times.T.tolist()
+    control = paired_ratio(columns[0], columns[1], blocks, resamples=DRAWS)
+    for variant in columns[2:]:
+        ratio = paired_ratio(columns[0], variant, blocks, resamples=DRAWS)
+        yield verdict(ratio, control), ratio
+
+
+@pytest.mark.parametrize(
+    ("pairs", "size", "noise"),
+    [(24, 0.02, even), (24, 0.02, skewed), (16, 0.04, skewed), (6, 0.02, even)],
+)
+def test_same_code_is_claimed_to_differ_in_few_tables(
+    pairs: int, size: float, noise: Noise
+) -> None:
+    """At most 5 % of the verdicts, and of the tables, where any of four rows may be wrong."""
+    rng = np.random.default_rng(41)
+    rows = tables = naive = 0
+    for _ in range(RUNS):
+        found = list(judged(*table(rng, pairs, [1.0] * 4, size, noise)))
+        wrong = [one in CLAIMS for one, _ in found]
+        rows += sum(wrong)
+        tables += any(wrong)
+        naive += any(ratio.lo > 1 or ratio.hi < 1 for _, ratio in found)
+    assert rows / (4 * RUNS) <= 0.05
+    assert tables / RUNS <= 0.05
+    # What the control and the floor are for: by the interval alone it would be several times more.
+    assert naive / RUNS > 0.10
+
+
+def _power(effect: float, size: float, pairs: int, runs: int) -> float:
+    rng = np.random.default_rng(43)
+    expected = Verdict.FASTER if effect > 1 else Verdict.SLOWER
+    found = [next(judged(*table(rng, pairs, [effect], size)))[0] for _ in range(runs)]
+    opposite = Verdict.SLOWER if effect > 1 else Verdict.FASTER
+    assert found.count(opposite) <= 0.005 * runs
+    return found.count(expected) / runs
+
+
+def _documented() -> list[tuple[float, int, float, float]]:
+    """(noise, pairs, power at 5 %, power at 10 %) in docs/bench-internals.md."""
+    text = (checkout.ROOT / "docs/bench-internals.md").read_text(encoding="utf-8")
+    found = re.findall(r"^\| (\d) % \| (\d+) \| (\d+) % \| (\d+) % \|$", text, re.M)
+    return [(int(a) / 100, int(b), int(c) / 100, int(d) / 100) for a, b, c, d in found]
+
+
+def test_the_power_is_documented() -> None:
+    assert {(size, pairs) for size, pairs, _, _ in _documented()} == set(
+        itertools.product((0.01, 0.03, 0.06), (24, 120))
+    )
+
+
+@pytest.mark.parametrize(("size", "pairs", "five", "ten"), _documented())
+def test_power_is_what_the_docs_say(size: float, pairs: int, five: float, ten: float) -> None:
+    for effect, said in ((1.05, five), (1.10, ten)):
+        assert _power(effect, size, pairs, 300) == pytest.approx(said, abs=0.08)
+
+
+def test_losses_are_found_like_gains() -> None:
+    for effect in (1 / 1.05, 1 / 1.10):
+        assert _power(effect, 0.01, 24, 300) > 0.98
+
+
+@pytest.mark.parametrize("effect", [0.8, 1.0, 1.05, 1.10, 3.0])
+def test_intervals_are_those_of_scipy(effect: float) -> None:
+    """With one pair a block, where scipy's bootstrap draws what ours does."""
+    rng = np.random.default_rng(47)
+    times, _ = table(rng, 24, [effect], 0.03, skewed)
+    logs = np.log(times[:, 0] / times[:, 2])
+    ours = paired_ratio(times[:, 0].tolist(), times[:, 2].tolist(), list(range(24)))
+    theirs = stats.bootstrap(
+        (logs,),
+        np.median,
+        n_resamples=20_000,
+        confidence_level=1 - 2 * statistics.tail(24),
+        method="percentile",
+        random_state=np.random.default_rng(48),
+    ).confidence_interval
+    assert ours.median == pytest.approx(np.exp(np.median(logs)), rel=1e-12)
+    assert np.log(ours.lo) == pytest.approx(theirs.low, abs=0.004)
+    assert np.log(ours.hi) == pytest.approx(theirs.high, abs=0.004)
+    # The exact interval of a median from order statistics, which asks for nothing but pairs.
+    rank = int(stats.binom.ppf(0.025, 24, 0.5))
+    exact = np.sort(logs)[[rank - 1, 24 - rank]]
+    assert exact[0] - 0.01 <= np.log(ours.lo) <= np.log(ours.hi) <= exact[1] + 0.01
+
+
+@pytest.mark.parametrize("effect", [1.0, 1.02, 1.10])
+def test_p_values_are_exact(effect: float) -> None:
+    """The signed-rank p, by counting all 2**8 ways to give the ranks their signs."""
+    rng = np.random.default_rng(53)
+    times, _ = table(rng, 8, [effect], 0.02)
+    logs = np.log(times[:, 0] / times[:, 2])
+    ranks = stats.rankdata(abs(logs))
+    middle = ranks.sum() / 2
+    seen = abs(ranks[logs > 0].sum() - middle)
+    ways = [
+        abs(sum(rank for rank, sign in zip(ranks, signs, strict=True) if sign) - middle)
+        for signs in itertools.product((0, 1), repeat=8)
+    ]
+    exact = sum(way >= seen - 1e-9 for way in ways) / len(ways)
+    found = statistics.wilcoxon_p(times[:, 0].tolist(), times[:, 2].tolist())
+    assert found == pytest.approx(exact, rel=1e-9)
+
+
+def test_spread_is_that_of_scipy() -> None:
+    times = table(np.random.default_rng(59), 24, [], 0.05, skewed)[0][:, 0]
+    found = statistics.summary(times.tolist())
+    assert found.mad == pytest.approx(stats.median_abs_deviation(times))
+    assert (found.median, found.minimum) == (np.median(times), times.min())
+
+
+def test_no_pair_too_few_makes_a_claim() -> None:
+    """Whatever the effect; six is where a sign-flip test can first say anything at 5 %."""
+    assert 2 / 2**MIN_PAIRS < 0.05 < 2 / 2 ** (MIN_PAIRS - 1)
+    rng = np.random.default_rng(61)
+    times, blocks = table(rng, MIN_PAIRS, [5.0], 0.01)
+    for pairs in range(1, MIN_PAIRS):
+        found = next(judged(times[:pairs], blocks[:pairs]))[0]
+        assert found is Verdict.TOO_FEW
+    assert next(judged(times, blocks))[0] is Verdict.FASTER
+
+
+def _noisy(rng: np.random.Generator, event: Event) -> Event:
+    if not isinstance(event, Sample):
+        return event
+    return replace(event, ns=round(90e6 * float(np.exp(skewed(rng, 0.02, 1)[0]))))
+
+
+def test_the_whole_way_from_events_to_the_verdict() -> None:
+    """Same code as every variant, through samples, pairs, control and record."""
+    wrong = 0
+    rng = np.random.default_rng(67)
+    for _ in range(20):
+        same = {name: 90e6 for name in FSDAX if not name.startswith("limit")}
+        run = run_events(list(case_events(times=same, blocks=8)))
+        events = [_noisy(rng, event) for event in run]
+        wrong += any(row.verdict in CLAIMS for row in record_of(events).rows)
+    assert wrong <= 2

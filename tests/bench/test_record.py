@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from __future__ import annotations
+
+import copy
+import dataclasses
+import json
+import os
+import statistics as plain_statistics
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_run import broken, few, mixed, noisy, record_of
+from mmbatch.bench import record
+from mmbatch.bench.record import Record
+from mmbatch.core.errors import MmbatchError
+
+
+def _data() -> Any:
+    return record.to_dict(record_of(mixed()))
+
+
+@pytest.mark.parametrize("events", [mixed, broken, noisy, few])
+def test_file_gives_back_the_record(events: Any, tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    written = record_of(events())
+    record.write(path, written)
+    assert record.read(path) == written
+
+
+def test_keys_of_the_design_are_there_in_order(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    record.write(path, record_of(mixed()))
+    data = json.loads(path.read_text())
+    assert list(data) == [
+        "schema",
+        "command",
+        "started",
+        "machine",
+        "kernel",
+        "engine",
+        "rows",
+        "limits",
+        "controls",
+        "notes",
+        "samples_sha256",
+    ]
+    assert data["schema"] == 1
+    designed = {
+        "machine": "cpu family model flags cores llc_bytes mem_bytes hypervisor load",
+        "kernel": "release source config_sha256",
+        "rows": "speedup case regime variant unit samples median items per_item ratio verdict "
+        "image_equal",
+        "limits": "speedup case name median",
+        "controls": "speedup case ratio ci95",
+    }
+    for key, names in designed.items():
+        part = data[key][0] if isinstance(data[key], list) else data[key]
+        assert [name for name in part if name in names.split()] == names.split()
+    wide = next(row for row in data["rows"] if row["variant"] == "wide")
+    assert list(wide["ratio"]) == ["vs", "median", "ci95"]
+    assert wide["ratio"]["vs"] == "base"
+
+
+def test_numbers_are_those_of_the_samples() -> None:
+    wide = next(row for row in _data()["rows"] if row["variant"] == "wide")
+    assert len(wide["samples"]) == 20
+    assert wide["median"] == plain_statistics.median(wide["samples"])
+    assert wide["per_item"] == pytest.approx(wide["median"] / 26_214_400)
+    assert wide["detail"]["minimum"] == min(wide["samples"])
+    assert wide["detail"]["pairs"] == 20
+    assert wide["detail"]["p"] <= wide["detail"]["p_holm"] <= 1
+    assert wide["ratio"]["median"] == pytest.approx(2.5, rel=0.01)
+    assert wide["of_limit"]["vs"] == "limit:rep stosq"
+    assert wide["of_limit"]["median"] == pytest.approx(88 / 82, rel=0.01)
+
+
+def test_written_twice_is_the_same_file(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        record.write(tmp_path / name, record_of(mixed()))
+    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
+
+
+def test_failed_write_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.json"
+    path.write_text("old")
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(MmbatchError, match="No space left"):
+        record.write(path, record_of(mixed()))
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_unwritable_place_is_said(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError, match="--json"):
+        record.write(tmp_path / "none" / "out.json", record_of(mixed()))
+
+
+def test_record_that_breaks_the_schema_is_not_written(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    wrong = dataclasses.replace(record_of(mixed()), samples_sha256="")
+    with pytest.raises(MmbatchError, match="samples_sha256"):
+        record.write(path, wrong)
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]"])
+def test_file_that_is_no_record(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    path.write_text(text)
+    with pytest.raises(MmbatchError):
+        record.read(path)
+
+
+BASE, WIDE = 0, 2
+CHANGES: list[tuple[list[Any], Any, str]] = [
+    (["schema"], 2, "schema 2"),
+    (["schema"], True, "record.schema"),
+    (["started"], "yesterday", "started"),
+    (["started"], "2026-01-02T03:04:05", "started"),
+    (["engine"], "tcg", "record.engine"),
+    (["samples_sha256"], "AB" * 32, "samples_sha256"),
+    (["samples_sha256"], "ab" * 31, "samples_sha256"),
+    (["command"], 5, "record.command"),
+    (["command"], None, "record.command"),
+    (["machine", "flags", "erms"], "yes", "record.machine.flags.erms"),
+    (["machine", "flags"], [], "record.machine.flags"),
+    (["machine", "cores"], 2.5, "record.machine.cores"),
+    (["machine", "cores"], True, "record.machine.cores"),
+    (["machine", "load"], float("nan"), "finite"),
+    (["machine", "surprise"], 1, "unknown surprise"),
+    (["kernel"], None, "record.kernel"),
+    (["rows"], {}, "record.rows"),
+    (["rows", WIDE, "verdict"], "much faster", "verdict"),
+    (["rows", WIDE, "samples", 3], 1.5, "samples[3]"),
+    (["rows", WIDE, "samples"], [], "without samples"),
+    (["rows", WIDE, "median"], None, "half empty"),
+    (["rows", WIDE, "image_equal"], False, "no passed equality check"),
+    (["rows", WIDE, "image_equal"], None, "no passed equality check"),
+    (["rows", WIDE, "image_equal"], 1, "image_equal"),
+    (["rows", WIDE, "items"], 0, "no items"),
+    (["rows", WIDE, "ratio", "ci95"], [1.0], "2 elements"),
+    (["rows", WIDE, "ratio", "ci95"], [2.0, 1.0], "lo <= hi"),
+    (["rows", WIDE, "ratio", "ci95", 0], 0.0, "0 < lo"),
+    (["rows", WIDE, "of_limit", "ci95"], [2.0, 1.0], "lo <= hi"),
+    (["rows", WIDE, "ratio", "median"], "2.5", "ratio.median"),
+    (["controls", 0, "ci95"], [2.0, 1.0], "lo <= hi"),
+    (["controls", 0, "too_noisy"], None, "too_noisy"),
+    (["limits", 0, "median"], None, "limits[0].median"),
+    (["notes"], "a note", "record.notes"),
+]
+
+
+@pytest.mark.parametrize(("place", "value", "found"), CHANGES)
+def test_every_breach_is_named(place: list[Any], value: Any, found: str) -> None:
+    data = _data()
+    record.validate(copy.deepcopy(data))
+    part = data
+    for key in place[:-1]:
+        part = part[key]
+    part[place[-1]] = value
+    with pytest.raises(MmbatchError) as caught:
+        record.validate(data)
+    assert found in caught.value.found
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Record)])
+def test_no_key_may_be_missing(name: str) -> None:
+    data = _data()
+    del data[name]
+    with pytest.raises(MmbatchError, match=f"lacks {name}"):
+        record.validate(data)
+
+
+def test_what_is_no_plain_file_is_written_into(tmp_path: Path) -> None:
+    target, link, pipe = tmp_path / "target", tmp_path / "link", tmp_path / "pipe"
+    link.symlink_to(target)
+    record.write(link, record_of(mixed()))
+    assert link.is_symlink()
+    assert record.read(target) == record_of(mixed())
+    os.mkfifo(pipe)
+    reader = threading.Thread(target=lambda: target.write_bytes(pipe.read_bytes()))
+    reader.start()
+    record.write(pipe, record_of(few()))
+    reader.join()
+    assert pipe.is_fifo()
+    assert record.read(target) == record_of(few())

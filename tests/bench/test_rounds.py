@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Several runs of one program taken as one."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from fake_run import case_events, run_events
+from mmbatch.bench import rounds, runs
+from mmbatch.hosted.events import Case, Done, Engine, Equal, Event, Note, Sample
+
+
+def _run(blocks: int) -> list[Event]:
+    return run_events(list(case_events("a", blocks=blocks)), list(case_events("b")))
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 3, 5, 6, 7, 12, 20, 24, 25, 120])
+def test_shares_add_up_in_whole_blocks(pairs: int) -> None:
+    shares = [rounds.share(pairs, number) for number in range(rounds.ROUNDS)]
+    assert sum(shares) == pairs
+    assert all(share % 2 == 0 for share in shares[:-1])
+    assert max(shares) - min(shares) <= 3
+
+
+def test_seeds_differ_and_fit() -> None:
+    for first in (0, 1, (1 << 64) - 1):
+        seeds = {rounds.seed(first, number) for number in range(rounds.ROUNDS)}
+        assert len(seeds) == rounds.ROUNDS
+        assert all(0 <= seed < 1 << 64 for seed in seeds)
+        assert rounds.seed(first, 0) == first
+
+
+def test_no_sample_is_lost_and_no_two_share_a_place() -> None:
+    made = [_run(4), _run(3), _run(5)]
+    joined = rounds.join(made)
+    run = runs.collect(joined)  # which refuses a place that comes twice
+    assert run.complete
+    before = [event for one in made for event in one if isinstance(event, Sample)]
+    after = [event for event in joined if isinstance(event, Sample)]
+    assert [replace(event, block=0) for event in after] == [replace(e, block=0) for e in before]
+    assert sorted({event.block for event in after if event.case == "a"}) == list(range(12))
+    assert run.cases["a"].case.pairs == 24
+    assert len(run.cases["a"].pairs("base", "auto").blocks) == 24
+    assert len([event for event in joined if isinstance(event, (Engine, Case))]) == 3
+
+
+def test_one_bad_round_is_enough() -> None:
+    bad: list[Event] = [
+        replace(event, equal=False)
+        if isinstance(event, Equal) and event.variant == "auto"
+        else event
+        for event in _run(4)
+    ]
+    run = runs.collect(rounds.join([_run(4), bad, _run(4)]))
+    assert run.cases["a"].equality("auto") is False
+    assert run.cases["a"].times("auto") == []
+
+
+def test_notes_are_said_once() -> None:
+    first: list[Event] = [*_run(2)[:-1], Note("a", "cold"), Note("", "all"), Done()]
+    second: list[Event] = [*_run(2)[:-1], Note("a", "cold"), Note("a", "warm"), Done()]
+    notes = [event for event in rounds.join([first, second]) if isinstance(event, Note)]
+    assert notes == [Note("a", "cold"), Note("", "all"), Note("a", "warm")]
+
+
+def test_a_round_that_was_cut_short_leaves_the_whole_incomplete() -> None:
+    assert not runs.collect(rounds.join([_run(4), _run(4)[:-1]])).complete
+
+
+def test_other_builds_are_refused() -> None:
+    other: list[Event] = [
+        replace(event, page_bytes=80) if isinstance(event, Engine) else event for event in _run(2)
+    ]
+    with pytest.raises(Exception, match="two different engines"):
+        runs.collect(rounds.join([_run(2), other]))

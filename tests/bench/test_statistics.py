@@ -1,0 +1,287 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats
+
+from mmbatch.bench import statistics
+from mmbatch.bench.statistics import Ratio, Verdict, paired_ratio, verdict
+
+BASE, CONTROL, VARIANT = 0, 1, 2
+
+
+def _blocks(count: int) -> list[int]:
+    return [block for block in range(count) for _ in (0, 1)]
+
+
+def _simulate(
+    rng: np.random.Generator,
+    blocks: int,
+    *,
+    ratio: float = 1.0,
+    noise: float = 0.02,
+    drift: float = 0.0,
+    mirrored: bool = True,
+    fixed: bool = False,
+) -> tuple[NDArray[np.float64], list[int]]:
+    """Times of six variants in the engine's order, shape (pairs, 6); VARIANT is `ratio` faster.
+
+    Drift is added at each run: time stretches by `drift` per run.
+    """
+    true = np.ones(6)
+    true[VARIANT] = 1 / ratio
+    rows, clock = [], 0
+    for _ in range(blocks):
+        order = np.arange(6) if fixed else rng.permutation(6)
+        for half in (0, 1):
+            row = np.empty(6)
+            for at in order[::-1] if half and mirrored else order:
+                row[at] = true[at] * math.exp(rng.normal(0, noise)) * (1 + drift * clock)
+                clock += 1
+            rows.append(row)
+    return np.array(rows), _blocks(blocks)
+
+
+def test_median_of_paired_ratios_by_hand() -> None:
+    ratio = paired_ratio([10.0, 30.0, 80.0], [5.0, 10.0, 20.0], [0, 0, 1])
+    assert ratio.median == pytest.approx(3.0)
+    assert ratio.pairs == 3
+
+
+def test_pairing_matters() -> None:
+    """Paired, the variant is always twice as fast; the quotient of medians would say 4."""
+    base, variant = [1.0, 4.0, 100.0], [0.5, 2.0, 50.0]
+    assert paired_ratio(base, variant, [0, 1, 2]).median == pytest.approx(2.0)
+    assert paired_ratio([2.0, 4.0, 8.0], [8.0, 2.0, 2.0], [0, 1, 2]).median == pytest.approx(2.0)
+
+
+def test_same_interval_as_scipy_bootstrap() -> None:
+    rng = np.random.default_rng(5)
+    base, variant = np.exp(rng.normal(0, 0.05, (2, 10)))
+    ours = paired_ratio(base.tolist(), variant.tolist(), list(range(10)))
+    theirs: Any = stats.bootstrap(
+        (np.log(base / variant),),
+        np.median,
+        n_resamples=20_000,
+        confidence_level=1 - 2 * statistics.tail(10),
+        method="percentile",
+        random_state=np.random.default_rng(6),
+    )
+    plain = np.quantile(theirs.bootstrap_distribution, [0.025, 0.975])
+    assert math.log(ours.hi / ours.lo) > 1.05 * (plain[1] - plain[0])
+    assert math.log(ours.lo) == pytest.approx(theirs.confidence_interval.low, abs=0.002)
+    assert math.log(ours.hi) == pytest.approx(theirs.confidence_interval.high, abs=0.002)
+    assert ours.hi - ours.lo > 0.02
+
+
+def test_whole_blocks_are_drawn() -> None:
+    """Pairs of one block that agree count as one: splitting them up narrows the interval."""
+    rng = np.random.default_rng(3)
+    logs = np.repeat(rng.normal(0, 0.05, 10), 4)
+    base, variant = np.exp(logs).tolist(), [1.0] * 40
+    whole = paired_ratio(base, variant, [at // 4 for at in range(40)])
+    split = paired_ratio(base, variant, list(range(40)))
+    assert whole.hi - whole.lo > 1.5 * (split.hi - split.lo)
+
+
+def test_blocks_of_unequal_size() -> None:
+    rng = np.random.default_rng(4)
+    base = np.exp(rng.normal(0.5, 0.02, 19)).tolist()
+    blocks = _blocks(10)[:19]
+    ratio = paired_ratio(base, [1.0] * 19, blocks)
+    assert ratio.pairs == 19
+    assert 1.55 < ratio.lo < ratio.median < ratio.hi < 1.75
+
+
+def test_tail_is_hesterbergs() -> None:
+    expected = stats.norm.cdf(math.sqrt(10 / 9) * stats.t.ppf(0.025, 9))
+    assert statistics.tail(10) == pytest.approx(expected)
+    assert statistics.tail(10) < 0.01
+    assert statistics.tail(100_000) == pytest.approx(0.025, abs=1e-4)
+    assert statistics.tail(1) == 0.025
+
+
+def test_fixed_seed_gives_one_interval() -> None:
+    base, variant = [1.0, 1.1, 0.9, 1.3], [0.5, 0.6, 0.4, 0.7]
+    first = paired_ratio(base, variant, [0, 0, 1, 1])
+    assert first == paired_ratio(base, variant, [0, 0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    ("base", "variant", "blocks"),
+    [
+        ([], [], []),
+        ([1.0], [1.0, 2.0], [0]),
+        ([1.0, 2.0], [1.0], [0, 0]),
+        ([1.0, 2.0], [1.0, 2.0], [0]),
+        ([1.0], [0.0], [0]),
+        ([-1.0], [1.0], [0]),
+        ([math.nan], [1.0], [0]),
+        ([math.inf], [1.0], [0]),
+    ],
+)
+def test_impossible_times_are_refused(
+    base: list[float], variant: list[float], blocks: list[int]
+) -> None:
+    with pytest.raises(ValueError, match=r"pair|times"):
+        paired_ratio(base, variant, blocks)
+
+
+times = st.lists(
+    st.tuples(st.integers(1000, 10**9), st.integers(1000, 10**9)), min_size=2, max_size=12
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(times, st.integers(2, 1000))
+def test_scale_does_not_matter(pairs: list[tuple[int, int]], scale: int) -> None:
+    base, variant = [float(one) for one, _ in pairs], [float(one) for _, one in pairs]
+    blocks = [at // 2 for at in range(len(pairs))]
+    plain = paired_ratio(base, variant, blocks, resamples=200)
+    scaled = paired_ratio(
+        [one * scale for one in base], [one * scale for one in variant], blocks, resamples=200
+    )
+    assert (scaled.median, scaled.lo, scaled.hi) == pytest.approx(
+        (plain.median, plain.lo, plain.hi)
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(times)
+def test_swapping_gives_the_inverse(pairs: list[tuple[int, int]]) -> None:
+    base, variant = [float(one) for one, _ in pairs], [float(one) for _, one in pairs]
+    blocks = [at // 2 for at in range(len(pairs))]
+    ratio = paired_ratio(base, variant, blocks, resamples=200)
+    swapped = paired_ratio(variant, base, blocks, resamples=200)
+    assert (swapped.median, swapped.lo, swapped.hi) == pytest.approx(
+        (1 / ratio.median, 1 / ratio.hi, 1 / ratio.lo)
+    )
+    assert ratio.lo <= ratio.hi
+
+
+def _coverage(ratio: float, blocks: int, drift: float = 0.0) -> float:
+    rng = np.random.default_rng(17)
+    hits = 0
+    for _ in range(300):
+        runs, labels = _simulate(rng, blocks, ratio=ratio, drift=drift)
+        found = paired_ratio(
+            runs[:, BASE].tolist(), runs[:, VARIANT].tolist(), labels, resamples=1000
+        )
+        hits += found.lo <= ratio <= found.hi
+    return hits / 300
+
+
+@pytest.mark.parametrize("ratio", [1.0, 2.5])
+def test_interval_covers_the_known_ratio(ratio: float) -> None:
+    assert 0.90 <= _coverage(ratio, 10) <= 0.985
+    assert 0.92 <= _coverage(ratio, 20) <= 0.985
+
+
+def test_interval_covers_under_drift() -> None:
+    assert _coverage(1.5, 10, drift=0.002) >= 0.88
+
+
+def test_mirrored_order_cancels_drift_that_a_plain_order_takes_for_a_difference() -> None:
+    """Always in the same order, the third run of a half looks slower than the first."""
+    rng = np.random.default_rng(8)
+    medians = {}
+    for mirrored in (True, False):
+        runs, labels = _simulate(rng, 10, noise=0.001, drift=0.02, mirrored=mirrored, fixed=True)
+        medians[mirrored] = paired_ratio(
+            runs[:, BASE].tolist(), runs[:, VARIANT].tolist(), labels
+        ).median
+    assert medians[False] < 0.985
+    assert abs(medians[True] - 1) < 0.003
+
+
+def test_same_code_is_hardly_ever_claimed_to_differ_under_drift() -> None:
+    rng = np.random.default_rng(9)
+    claims = 0
+    for _ in range(300):
+        runs, labels = _simulate(rng, 6, noise=0.03, drift=0.003)
+        columns = [runs[:, at].tolist() for at in (BASE, CONTROL, VARIANT)]
+        control = paired_ratio(columns[0], columns[1], labels, resamples=500)
+        ratio = paired_ratio(columns[0], columns[2], labels, resamples=500)
+        claims += verdict(ratio, control) in (Verdict.FASTER, Verdict.SLOWER)
+    assert claims / 300 <= 0.025
+
+
+def test_known_differences_are_found() -> None:
+    rng = np.random.default_rng(10)
+    for ratio, expected in ((1.15, Verdict.FASTER), (1 / 1.15, Verdict.SLOWER)):
+        runs, labels = _simulate(rng, 10, ratio=ratio, drift=0.002)
+        columns = [runs[:, at].tolist() for at in (BASE, CONTROL, VARIANT)]
+        control = paired_ratio(columns[0], columns[1], labels)
+        assert verdict(paired_ratio(columns[0], columns[2], labels), control) is expected
+
+
+QUIET = Ratio(1.0, 0.995, 1.004, 20)
+
+
+@pytest.mark.parametrize(
+    ("ratio", "control", "expected"),
+    [
+        (Ratio(2.0, 1.9, 2.1, 20), QUIET, Verdict.FASTER),
+        (Ratio(0.9, 0.88, 0.92, 20), QUIET, Verdict.SLOWER),
+        (Ratio(2.0, 1.9, 2.1, 5), QUIET, Verdict.TOO_FEW),
+        (Ratio(2.0, 1.9, 2.1, 6), QUIET, Verdict.FASTER),
+        (None, QUIET, Verdict.TOO_FEW),
+        (Ratio(2.0, 1.9, 2.1, 20), None, Verdict.INCONCLUSIVE),
+        (Ratio(2.0, 1.9, 2.1, 20), Ratio(1.0, 1.0, 1.0, 5), Verdict.INCONCLUSIVE),
+        # A control that is off on one side bars both sides.
+        (Ratio(1.07, 1.06, 1.09, 20), Ratio(0.96, 0.92, 0.99, 20), Verdict.INCONCLUSIVE),
+        (Ratio(1.05, 1.04, 1.06, 20), Ratio(0.96, 0.92, 0.99, 20), Verdict.NO_DIFFERENCE),
+        (Ratio(1.10, 1.085, 1.11, 20), Ratio(0.96, 0.92, 0.99, 20), Verdict.FASTER),
+        (Ratio(0.92, 0.90, 0.93, 20), Ratio(1.03, 1.01, 1.08, 20), Verdict.INCONCLUSIVE),
+        (Ratio(0.90, 0.89, 0.915, 20), Ratio(1.03, 1.01, 1.08, 20), Verdict.SLOWER),
+        # Within 2 % nothing is claimed, however sure.
+        (Ratio(1.015, 1.011, 1.019, 20), QUIET, Verdict.NO_DIFFERENCE),
+        (Ratio(0.985, 0.981, 0.989, 20), QUIET, Verdict.NO_DIFFERENCE),
+        (Ratio(1.02, 1.01, 1.03, 20), QUIET, Verdict.FASTER),
+        (Ratio(0.985, 0.975, 0.99, 20), QUIET, Verdict.SLOWER),
+        # Wide intervals around 1.
+        (Ratio(1.0, 0.9, 1.1, 20), QUIET, Verdict.INCONCLUSIVE),
+        (Ratio(1.1, 0.999, 1.2, 20), QUIET, Verdict.INCONCLUSIVE),
+        (Ratio(3.0, 2.9, 3.1, 20), Ratio(1.0, 0.89, 1.01, 20), Verdict.TOO_NOISY),
+        (Ratio(3.0, 2.9, 3.1, 20), Ratio(1.0, 0.99, 1.11, 20), Verdict.TOO_NOISY),
+        (Ratio(3.0, 2.9, 3.1, 20), Ratio(1.0, 0.91, 1.09, 20), Verdict.FASTER),
+    ],
+)
+def test_verdicts(ratio: Ratio | None, control: Ratio | None, expected: Verdict) -> None:
+    assert verdict(ratio, control) is expected
+
+
+def test_control_band_is_the_farther_end() -> None:
+    assert statistics.control_band(Ratio(1.0, 0.97, 1.01, 20)) == pytest.approx(0.03)
+    assert statistics.control_band(Ratio(1.0, 0.99, 1.05, 20)) == pytest.approx(0.05)
+
+
+def test_control_of_few_pairs_voids_nothing() -> None:
+    assert not statistics.too_noisy(Ratio(1.0, 0.5, 1.5, 5))
+    assert statistics.too_noisy(Ratio(1.0, 0.5, 1.5, 6))
+
+
+def test_summary_by_hand() -> None:
+    assert statistics.summary([1.0, 2.0, 3.0, 4.0, 100.0]) == statistics.Summary(3.0, 1.0, 1.0)
+    with pytest.raises(ValueError, match="no times"):
+        statistics.summary([])
+
+
+def test_wilcoxon_by_hand() -> None:
+    base = [2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    assert statistics.wilcoxon_p(base, [1.0] * 6) == pytest.approx(2 / 2**6)
+    assert statistics.wilcoxon_p(base, base) == 1.0
+    assert statistics.wilcoxon_p([], []) == 1.0
+
+
+def test_holm_by_hand() -> None:
+    assert statistics.holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert statistics.holm([0.9, 0.8]) == [1.0, 1.0]
+    assert statistics.holm([]) == []

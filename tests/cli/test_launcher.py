@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import ast
+import importlib.util
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mmbatch
+from mmbatch.cli import launcher
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import MmbatchError
+from mmbatch.debian import packages
+
+ROOT = Path(mmbatch.__file__).parents[2]
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A checkout whose project needs no package, in a path with a space."""
+    root = tmp_path / "a checkout"
+    shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "mmbatch", root / "mmbatch")
+    (root / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = []\n')
+    (root / "src" / "mmbatch" / "__main__.py").write_text(
+        "import sys\nprint(sys.prefix, sys.argv[1:])\n"
+    )
+    return root
+
+
+def start(
+    checkout: Path, cache: Cache, *arguments: str, **env: str
+) -> "subprocess.CompletedProcess[str]":
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("MMBATCH_")}
+    return subprocess.run(
+        [sys.executable, checkout / "mmbatch", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd="/",
+        env=dict(clean, MMBATCH_CACHE=str(cache.root), **env),
+    )
+
+
+def test_the_first_file_parses_on_old_pythons() -> None:
+    ast.parse((ROOT / "mmbatch").read_text(), feature_version=(3, 4))
+
+
+def test_an_old_python_is_told_in_one_line() -> None:
+    text = (ROOT / "mmbatch").read_text().replace("import sys\n", OLD, 1)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.count("\n") == 1
+    assert "found Python 3.9" in done.stderr
+
+
+OLD = "import sys\nsys.version_info = (3, 9, 2)\n"
+
+
+def test_only_the_standard_library_is_imported() -> None:
+    code = (
+        "import sys\nimport mmbatch.cli.launcher\n"
+        "sys.exit(','.join(n for n in ('click', 'rich', 'numpy') if n in sys.modules) or 0)"
+    )
+    env = dict(os.environ, PYTHONPATH=str(ROOT / "src"))
+    done = subprocess.run([sys.executable, "-c", code], check=False, env=env, capture_output=True)
+    assert done.stderr == b""
+    assert done.returncode == 0
+
+
+def test_an_environment_is_made_once(checkout: Path, cache: Cache) -> None:
+    first = start(checkout, cache, "one", "two words")
+    assert first.returncode == 0, first.stderr
+    venv = next(cache.root.glob("venv-*"))
+    assert first.stdout == f"{venv} ['one', 'two words']\n"
+    assert "setting up" in first.stderr
+    again = start(checkout, cache)
+    assert (again.stdout, again.stderr) == (f"{venv} []\n", "")
+    assert not list(checkout.rglob("__pycache__"))
+
+
+def test_an_unfinished_environment_is_made_again(checkout: Path, cache: Cache) -> None:
+    start(checkout, cache)
+    venv = next(cache.root.glob("venv-*"))
+    (venv / "complete").unlink()
+    (venv / "bin" / "python").unlink()
+    done = start(checkout, cache)
+    assert done.stdout == f"{venv} []\n"
+    assert (venv / "complete").exists()
+
+
+def test_other_dependencies_get_another_environment(checkout: Path, cache: Cache) -> None:
+    start(checkout, cache)
+    with (checkout / "pyproject.toml").open("a") as file:
+        file.write("# changed\n")
+    start(checkout, cache)
+    assert len(list(cache.root.glob("venv-*"))) == 2
+
+
+def test_packages_that_pip_can_not_get(checkout: Path, cache: Cache) -> None:
+    (checkout / "pyproject.toml").write_text(
+        '[project]\nname = "x"\ndependencies = ["mmbatch-no-such-package>=1"]\n'
+    )
+    done = start(checkout, cache, PIP_NO_INDEX="1")
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("mmbatch: tried to install mmbatch-no-such")
+    assert "No matching distribution" in done.stderr or "Could not find" in done.stderr
+    log = next(cache.logs.glob("venv-*.log"))
+    assert str(log) in done.stderr
+    assert not list(cache.root.glob("venv-*"))
+    assert "Traceback" not in done.stderr
+
+
+def test_quiet_is_quiet(checkout: Path, cache: Cache) -> None:
+    assert start(checkout, cache, "-q").stderr == ""
+
+
+def test_no_venv_takes_this_python(checkout: Path, cache: Cache) -> None:
+    done = start(checkout, cache, MMBATCH_NO_VENV="1")
+    assert done.stdout == f"{sys.prefix} []\n"
+    assert not list(cache.root.glob("venv-*"))
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [(["click>=8.1", "pytest"], True), (["click", "mmbatch-no-such-package>=1"], False)],
+)
+def test_importable(names: list[str], expected: bool) -> None:
+    assert launcher.importable(names) is expected
+
+
+def test_requirements(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("MMBATCH_DEV", raising=False)
+    plain = launcher.requirements()
+    assert any(name.startswith("click") for name in plain)
+    assert not any(name.startswith("pytest") for name in plain)
+    monkeypatch.setenv("MMBATCH_DEV", "1")
+    assert any(name.startswith("pytest") for name in launcher.requirements())
+
+
+def test_no_home() -> None:
+    done = subprocess.run(
+        [sys.executable, ROOT / "mmbatch", "doctor"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"PATH": os.environ["PATH"]},
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+    assert "XDG_CACHE_HOME" in done.stderr
+
+
+def no_venv_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name: None if name == "ensurepip" else name
+    )
+
+
+def test_without_venv_module_the_command_is_named(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    no_venv_module(monkeypatch)
+    monkeypatch.delenv("MMBATCH_INSTALL", raising=False)
+    monkeypatch.setattr(sys, "argv", ["mmbatch", "doctor"])
+    with pytest.raises(MmbatchError, match=r"apt-get install .*-venv"):
+        launcher.make_sure_of_venv(cache)
+
+
+@pytest.mark.parametrize("how", ["--install", "MMBATCH_INSTALL"])
+def test_venv_module_is_installed_when_allowed(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, how: str
+) -> None:
+    asked: list[list[str]] = []
+
+    def install(names: list[str], say: object, log: object) -> None:
+        asked.append(names)
+        monkeypatch.undo()
+
+    no_venv_module(monkeypatch)
+    monkeypatch.setattr(packages, "install", install)
+    monkeypatch.setattr(sys, "argv", ["mmbatch", "doctor", *([how] if how[0] == "-" else [])])
+    monkeypatch.setenv("MMBATCH_INSTALL", "0" if how[0] == "-" else "1")
+    launcher.make_sure_of_venv(cache)
+    assert len(asked) == 1
+    assert asked[0][0].endswith("-venv")
+
+
+@pytest.mark.parametrize("target", ["", "help"])
+def test_make_help_names_every_target(target: str) -> None:
+    if shutil.which("make") is None:
+        pytest.skip("no make")
+    said = subprocess.run(
+        ["make", "-s", "-C", ROOT, *([target] if target else [])],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    for word in ("make bench", "make test", "make lint", "ARGS", "XDG_CACHE_HOME"):
+        assert word in said

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch test`: what it keeps of a run, and what a stage that goes wrong takes with it."""
+
+from __future__ import annotations
+
+import errno
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from mmbatch.cli import check, test
+from mmbatch.cli import requirements as doctor
+from mmbatch.core.errors import MmbatchError
+from mmbatch.guest import suites as guesttest
+from mmbatch.report import seen
+
+Run = Callable[..., Result]
+STAGES = ["style and types", "kernels", "the tool", "equality", "guests", "livepatches"]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Run:
+    """Run the verb with stages that pass and do nothing."""
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(doctor, "ensure", lambda *_, **__: None)
+    for module, name in (
+        *((test, stage) for stage in ("_lint", "_fetch", "_pytest", "_live")),
+        (check, "run_all"),
+        (guesttest, "run_all"),
+    ):
+        monkeypatch.setattr(module, name, lambda *_, **__: 0)
+    return lambda *words: CliRunner().invoke(test.command, [str(word) for word in words])
+
+
+def dies_of(number: int) -> Callable[..., int]:
+    def die(*_: object, **__: object) -> int:
+        raise OSError(number, os.strerror(number), "/some/file")
+
+    return die
+
+
+def test_a_run_is_kept(run: Run, tmp_path: Path) -> None:
+    result = run("--json", tmp_path / "seen.json")
+    assert result.exception is None
+    assert "stages: 6 passed, 0 failed, 0 skipped" in result.output
+    kept = seen.read(tmp_path / "seen.json")
+    assert kept.stages == tuple(seen.Stage(name, True) for name in STAGES)
+
+
+def test_what_livepatches_showed_is_kept(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lived = seen.Live("6.12.95-amd64", ("toy",), True, 31, 3)
+
+    def live(_: object, __: object, log: seen.Log) -> int:
+        log.lives.append(lived)
+        return 0
+
+    monkeypatch.setattr(test, "_live", live)
+    run("--json", tmp_path / "seen.json")
+    assert seen.read(tmp_path / "seen.json").lived == (lived,)
+
+
+def test_a_full_disk_fails_its_stage_and_the_run_is_kept(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guesttest, "run_all", dies_of(errno.ENOSPC))
+    result = run("--json", tmp_path / "seen.json")
+    assert "run the stage guests: /some/file: the disk is full" in result.output
+    assert "stages: 5 passed, 1 failed, 0 skipped" in result.output
+    kept = seen.read(tmp_path / "seen.json")
+    assert [stage.name for stage in kept.stages if not stage.passed] == ["guests"]
+
+
+def test_who_reads_no_more_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test, "_fetch", dies_of(errno.EPIPE))
+    assert "stages:" not in run().output
+
+
+def test_a_place_that_takes_no_file_is_refused_first(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test, "_lint", lambda _: pytest.fail("a stage has run"))
+    result = run("--json", tmp_path / "nowhere" / "seen.json")
+    assert isinstance(result.exception, MmbatchError)
+    assert result.exception.todo == "choose another place with --json"
+
+
+@pytest.mark.parametrize("part", [["--lint"], ["--tool"], ["-k", "toys"]])
+def test_part_of_a_run_does_not_take_the_place_of_a_kept_one(
+    run: Run, tmp_path: Path, part: list[str]
+) -> None:
+    (tmp_path / "seen.json").write_text("kept\n")
+    result = run(*part, "--json", tmp_path / "seen.json")
+    assert result.exit_code == click.UsageError.exit_code
+    assert "--json keeps a run of all tests" in result.output
+    assert (tmp_path / "seen.json").read_text() == "kept\n"

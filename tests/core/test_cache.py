@@ -1,0 +1,330 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import errno
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import mmbatch
+from mmbatch.core import disk
+from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.disk import atomic_dir, atomic_write, error_from_os, require_space, temporary_dir
+from mmbatch.core.errors import ExitCode, MmbatchError
+
+
+@pytest.mark.parametrize(
+    ("env", "root"),
+    [
+        ({"HOME": "/h"}, "/h/.cache/mmbatch"),
+        ({"HOME": "/h", "XDG_CACHE_HOME": "/c"}, "/c/mmbatch"),
+        ({"HOME": "/h", "XDG_CACHE_HOME": "relative"}, "/h/.cache/mmbatch"),
+        ({"HOME": "/h", "XDG_CACHE_HOME": "/c", "MMBATCH_CACHE": "/m"}, "/m"),
+        ({"XDG_CACHE_HOME": "/c"}, "/c/mmbatch"),
+    ],
+)
+def test_where_the_cache_lies(env: dict[str, str], root: str) -> None:
+    assert default_root(env) == Path(root)
+
+
+@pytest.mark.parametrize("env", [{}, {"HOME": ""}, {"HOME": "relative"}])
+def test_no_home(env: dict[str, str]) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        default_root(env)
+    assert "XDG_CACHE_HOME" in caught.value.todo
+    assert caught.value.code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize("name", ["with space", "with:colon"])
+def test_paths_that_kbuild_refuses(tmp_path: Path, name: str) -> None:
+    with pytest.raises(MmbatchError, match="space or a colon"):
+        Cache(tmp_path / name)
+    assert not (tmp_path / name).exists()
+
+
+def test_links_are_followed_at_once(tmp_path: Path) -> None:
+    """The kernel's build names files by their real paths; a path of ours has to be found there."""
+    (tmp_path / "disk/trees").mkdir(parents=True)
+    (tmp_path / "home").symlink_to("disk")
+    (tmp_path / "disk/cache").mkdir()
+    (tmp_path / "disk/cache/trees").symlink_to("../trees")
+    cache = Cache(tmp_path / "home/cache")
+    assert cache.root == tmp_path / "disk/cache"
+    assert cache.trees == tmp_path / "disk/trees"
+    for folder in (cache.trees, cache.builds, cache.splices):
+        assert folder == folder.resolve() and folder.is_dir()
+
+
+def test_a_link_to_nowhere(tmp_path: Path) -> None:
+    (tmp_path / "cache").mkdir()
+    (tmp_path / "cache/trees").symlink_to("gone")
+    assert Cache(tmp_path / "cache").trees.is_dir()
+
+
+def test_a_file_in_the_way(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(MmbatchError, match="not a folder"):
+        Cache(tmp_path / "file" / "cache")
+
+
+def test_atomic_dir_appears_whole(tmp_path: Path) -> None:
+    final = tmp_path / "final"
+    with atomic_dir(final) as place:
+        (place / "a").write_text("a")
+        assert not final.exists()
+        assert place.parent == final.parent
+    assert (final / "a").read_text() == "a"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["final"]
+
+
+def test_atomic_dir_leaves_nothing_and_the_old_one_when_it_fails(tmp_path: Path) -> None:
+    final = tmp_path / "final"
+    with atomic_dir(final) as place:
+        (place / "old").touch()
+    with pytest.raises(KeyboardInterrupt), atomic_dir(final) as place:
+        (place / "new").touch()
+        raise KeyboardInterrupt
+    assert [entry.name for entry in tmp_path.iterdir()] == ["final"]
+    assert [entry.name for entry in final.iterdir()] == ["old"]
+
+
+def test_atomic_dir_replaces(tmp_path: Path) -> None:
+    final = tmp_path / "final"
+    for name in ("old", "new"):
+        with atomic_dir(final) as place:
+            (place / name).touch()
+    assert [entry.name for entry in final.iterdir()] == ["new"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["final"]
+
+
+def test_atomic_dir_tells_of_a_full_disk(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError, match="disk is full"), atomic_dir(tmp_path / "final"):
+        raise OSError(errno.ENOSPC, "No space left on device", os.fspath(tmp_path))
+    assert not list(tmp_path.iterdir())
+
+
+def test_atomic_write_replaces_and_leaves_no_rest(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "file"
+    atomic_write(path, "one")
+    atomic_write(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_atomic_write_that_fails_keeps_the_old_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "file"
+    atomic_write(path, "old")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fchmod", full)
+    with pytest.raises(MmbatchError, match=r"disk is full, .* MB are free"):
+        atomic_write(path, "new")
+    assert path.read_text() == "old"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+def test_a_real_full_disk_is_told_with_its_name() -> None:
+    with pytest.raises(OSError) as caught, Path("/dev/full").open("w") as file:
+        file.write("x")
+        file.flush()
+    caught.value.filename = "/dev/full"
+    error = error_from_os(caught.value, "write a log")
+    assert error.tried == "write a log"
+    assert error.found.startswith("/dev/full: the disk is full")
+
+
+@pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
+def test_read_only_places(code: int) -> None:
+    error = error_from_os(OSError(code, os.strerror(code), "/x/y"), "write")
+    assert error.found in (
+        "/x/y: the file system is read-only",
+        "/x/y: there is no permission to write",
+    )
+    assert "XDG_CACHE_HOME" in error.todo
+
+
+def test_require_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(disk, "free_bytes", lambda path: 1_000_000_000)
+    require_space(tmp_path / "not" / "yet", 1_000_000_000, "unpack")
+    with pytest.raises(MmbatchError, match=r"2\.5 GB .* 1\.0 GB are free"):
+        require_space(tmp_path, 2_500_000_000, "unpack")
+
+
+def test_free_bytes_of_a_path_that_is_not_there_yet(tmp_path: Path) -> None:
+    assert disk.free_bytes(tmp_path / "a" / "b") > 0
+
+
+def test_sweep_takes_only_what_the_dead_left(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    kept = cache.trees / "linux"
+    kept.mkdir()
+    dead = cache.trees / disk.temporary_prefix("x")
+    (dead / "sub").mkdir(parents=True)
+    file = cache.root / disk.temporary_prefix("f")
+    file.touch()
+    nowhere = cache.trees / disk.temporary_prefix("link")
+    nowhere.symlink_to(kept)
+    Cache(tmp_path)
+    assert not dead.exists()
+    assert not file.exists()
+    assert nowhere.is_symlink()
+    assert kept.exists()
+
+
+def year_old(place: Path) -> Path:
+    year_ago = time.time() - 365 * 24 * 3600
+    os.utime(place, (year_ago, year_ago))
+    return place
+
+
+def test_what_a_living_process_makes_is_kept_however_old_it_looks(tmp_path: Path) -> None:
+    """`cp -al` gives a copy the time of its source; every other start of mmbatch sweeps."""
+    open_it = "import sys; from pathlib import Path; from mmbatch.core.cache import Cache; "
+    sweep = [sys.executable, "-c", open_it + "Cache(Path(sys.argv[1]))", os.fspath(tmp_path)]
+    cache = Cache(tmp_path)
+    with (
+        atomic_dir(cache.trees / "final") as place,
+        temporary_dir(cache.builds, "work") as work,
+    ):
+        for folder in (place, work):
+            (folder / "file").touch()
+            year_old(folder)
+        for _ in range(2):
+            subprocess.run(sweep, check=True, env=dict(os.environ, PYTHONPATH=SOURCES))
+            Cache(tmp_path)
+        assert (place / "file").exists()
+        assert (work / "file").exists()
+    assert (cache.trees / "final/file").exists()
+    assert not list(cache.builds.iterdir())
+
+
+def test_a_temporary_that_a_sweep_took_too_early_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between making a folder and locking it another process may sweep."""
+    make = tempfile.mkdtemp
+    made: list[str] = []
+
+    def make_and_sweep(prefix: str, dir: Path) -> str:
+        made.append(make(prefix=prefix, dir=dir))
+        if len(made) < 3:
+            disk.sweep(tmp_path)
+        return made[-1]
+
+    monkeypatch.setattr(tempfile, "mkdtemp", make_and_sweep)
+    with temporary_dir(tmp_path, "name") as place:
+        assert place == Path(made[2])
+        assert place.is_dir()
+    assert not list(tmp_path.iterdir())
+
+
+SOURCES = str(Path(mmbatch.__file__).parents[1])
+KILLED = """
+import sys, time
+from pathlib import Path
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_dir
+cache = Cache(Path(sys.argv[1]))
+with cache.lock("work", "does some work"), atomic_dir(cache.trees / "final") as place:
+    (place / "half").touch()
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def start_holder(root: Path) -> subprocess.Popen[str]:
+    holder = subprocess.Popen(
+        [sys.executable, "-c", KILLED, os.fspath(root)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ, PYTHONPATH=SOURCES),
+    )
+    assert holder.stdout is not None
+    assert holder.stdout.readline() == "ready\n"
+    holder.stdout.close()
+    return holder
+
+
+def test_kill_minus_9_leaves_neither_lock_nor_rest(tmp_path: Path) -> None:
+    holder = start_holder(tmp_path)
+    holder.kill()
+    holder.wait()
+    cache = Cache(tmp_path)
+    assert not list(cache.trees.iterdir())
+    said: list[str] = []
+    with cache.lock("work", say=said.append):
+        assert not said
+
+
+def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
+    holder = start_holder(tmp_path)
+    holder.send_signal(signal.SIGINT)
+    holder.wait()
+    assert not list((tmp_path / "trees").iterdir())
+
+
+def test_lock_waits_and_says_for_whom(tmp_path: Path) -> None:
+    holder = start_holder(tmp_path)
+    said: list[str] = []
+
+    def say(text: str) -> None:
+        said.append(text)
+        holder.terminate()
+
+    with Cache(tmp_path).lock("work", "comes next", say):
+        holder.wait()
+    assert said == [f"waiting for another mmbatch (pid {holder.pid}) that does some work"]
+
+
+def test_a_lock_outlives_us_in_a_program_that_keeps_it(tmp_path: Path) -> None:
+    """A build goes on for a while after kill -9 of ours; nobody else may build there."""
+    code = (
+        "from pathlib import Path\n"
+        "from mmbatch.core.cache import Cache\nfrom mmbatch.core.process import run\n"
+        f"with Cache(Path({str(tmp_path)!r})).lock('a', 'builds') as held:\n"
+        "    run(['sh', '-c', 'sleep 1.5; exit'], tried='x', keep=held)\n"
+    )
+    ours = subprocess.Popen([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES))
+    lock = tmp_path / "locks" / "a.lock"
+    deadline = time.monotonic() + 10
+    while not (lock.exists() and b"builds" in lock.read_bytes()):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(0.4)
+    ours.kill()
+    ours.wait()
+    said: list[str] = []
+    with Cache(tmp_path).lock("a", say=said.append):
+        assert len(said) == 1
+    with Cache(tmp_path).lock("a", say=said.append):
+        assert len(said) == 1
+
+
+def test_other_locks_do_not_wait(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    with cache.lock("a"), cache.lock("b"):
+        pass
+
+
+def test_a_lock_is_not_taken_twice_by_one_process(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    with cache.lock("a"), pytest.raises(RuntimeError), cache.lock("a"):
+        pass
+    with cache.lock("a"):
+        pass
+
+
+def test_temporary_dir_is_gone_afterwards(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="x"), temporary_dir(tmp_path, "name") as place:
+        (place / "file").touch()
+        raise ValueError("x")
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import mmbatch
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.process import pipeline, run, stream
+
+SOURCES = str(Path(mmbatch.__file__).parents[1])
+
+
+def gone(pid: int, within_s: float = 5.0) -> bool:
+    """Tell whether a process ends (or is only a zombie that nobody reaps) in time."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state in "ZX":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def written_pid(path: Path) -> int:
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        if path.exists() and path.read_text().strip():
+            return int(path.read_text())
+        time.sleep(0.01)
+    raise AssertionError("the child did not start")
+
+
+def test_output_and_exit_status() -> None:
+    result = run(["sh", "-c", "echo out; echo err >&2; exit 3"], tried="x", check=False)
+    assert (result.rc, result.stdout, result.stderr) == (3, "out\n", "err\n")
+
+
+def test_failure_quotes_the_last_line() -> None:
+    with pytest.raises(MmbatchError) as caught:
+        run(["sh", "-c", "echo first; echo last >&2; exit 3"], tried="do it")
+    assert caught.value.tried == "do it"
+    assert caught.value.found == "sh ended with 3: last"
+
+
+def test_failure_names_the_signal() -> None:
+    with pytest.raises(MmbatchError, match="SIGKILL"):
+        run(["sh", "-c", "kill -9 $$"], tried="do it")
+
+
+def test_log_takes_both_streams_and_is_named(tmp_path: Path) -> None:
+    log = tmp_path / "deep" / "a.log"
+    with pytest.raises(MmbatchError) as caught:
+        run(["sh", "-c", "echo one; echo two >&2; exit 1"], tried="do it", log=log)
+    assert str(log) in caught.value.todo
+    assert "one" in caught.value.found
+    assert "two" in caught.value.found
+    assert log.read_text().splitlines()[1:] == ["one", "two"]
+
+
+def test_log_appends_and_result_is_of_this_run(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    run(["echo", "earlier"], tried="x", log=log)
+    assert run(["echo", "later"], tried="x", log=log).stdout == "later\n"
+    assert "earlier" in log.read_text()
+
+
+def test_full_disk_is_named_even_if_other_lines_follow() -> None:
+    script = "echo 'cc: x.o: No space left on device' >&2; echo 'make: Error 1' >&2; exit 2"
+    with pytest.raises(MmbatchError) as caught:
+        run(["sh", "-c", script], tried="build")
+    assert "No space left on device" in caught.value.found
+    assert "XDG_CACHE_HOME" in caught.value.todo
+
+
+@pytest.mark.parametrize(
+    ("program", "todo"), [("spatch", "coccinelle"), ("no-such-program-here", "install it")]
+)
+def test_missing_program(monkeypatch: pytest.MonkeyPatch, program: str, todo: str) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    with pytest.raises(MmbatchError) as caught:
+        run([program], tried="x")
+    assert program in caught.value.found
+    assert todo in caught.value.todo
+
+
+def test_timeout_ends_grandchildren_that_ignore_term(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    script = f"trap '' TERM; (trap '' TERM; sleep 60) & echo $! > '{pid}'; sleep 60"
+    started = time.monotonic()
+    with pytest.raises(MmbatchError, match="did not finish within"):
+        run(["sh", "-c", script], tried="x", timeout_s=0.4)
+    assert time.monotonic() - started < 10
+    assert gone(written_pid(pid))
+
+
+def test_interrupt_ends_the_whole_group(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(["sh", "-c", f"sleep 60 & echo $! > '{pid}'; wait"], tried="x")
+    assert gone(written_pid(pid))
+
+
+def test_kill_minus_9_of_ours_ends_the_child(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    code = (
+        "from mmbatch.core.process import run\n"
+        f"run(['sh', '-c', 'echo $$ > {pid}; exec sleep 60'], tried='x')\n"
+    )
+    ours = subprocess.Popen([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES))
+    child = written_pid(pid)
+    ours.kill()
+    ours.wait()
+    assert gone(child)
+
+
+def test_finish_lets_the_child_end_before_the_interrupt_counts(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(["sh", "-c", f"sleep 0.8; touch '{done}'"], tried="x", finish=True)
+    assert done.exists()
+
+
+def test_child_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LC_ALL", "de_DE.ISO-8859-1")
+    monkeypatch.setenv("MAKEFLAGS", "-n")
+    monkeypatch.setenv("GIT_DIR", "/elsewhere")
+    said = run(["env"], tried="x", env={"EXTRA": "1"}).stdout.splitlines()
+    assert {"LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1", "EXTRA=1"} <= set(said)
+    assert not [line for line in said if line.startswith(("MAKEFLAGS=", "GIT_DIR="))]
+
+
+def test_a_home_is_never_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without one, spatch dies of an exception."""
+    monkeypatch.delenv("HOME", raising=False)
+    assert "HOME=/nonexistent" in run(["env"], tried="x").stdout.splitlines()
+    monkeypatch.setenv("HOME", "/home/user")
+    assert "HOME=/home/user" in run(["env"], tried="x").stdout.splitlines()
+
+
+def test_output_that_is_no_utf8_is_no_error() -> None:
+    assert run(["printf", r"a\377b"], tried="x").stdout == "a\N{REPLACEMENT CHARACTER}b"
+    kept = run(["printf", r"a\377b"], tried="x", errors="surrogateescape").stdout
+    assert os.fsencode(kept) == b"a\xffb"
+
+
+def test_stdin_is_given_or_empty() -> None:
+    assert run(["cat"], tried="x", stdin="given").stdout == "given"
+    assert run(["cat"], tried="x", timeout_s=5).stdout == ""
+
+
+def test_stream_yields_lines_while_the_program_runs() -> None:
+    lines = stream(["sh", "-c", "echo a; sleep 60"], tried="x")
+    started = time.monotonic()
+    with contextlib.closing(lines):
+        assert next(lines) == "a"
+        assert time.monotonic() - started < 5
+
+
+def test_stream_yields_a_last_line_without_end_and_checks() -> None:
+    lines = stream(["sh", "-c", "echo a; printf b; echo why >&2; exit 4"], tried="x")
+    assert [next(lines), next(lines)] == ["a", "b"]
+    with pytest.raises(MmbatchError, match="ended with 4: why"):
+        next(lines)
+
+
+def test_leaving_a_stream_ends_the_group(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    for line in stream(["sh", "-c", f"sleep 60 & echo $! > '{pid}'; echo go; wait"], tried="x"):
+        assert line == "go"
+        break
+    assert gone(written_pid(pid))
+
+
+def test_stream_times_out_even_if_the_program_keeps_talking() -> None:
+    with pytest.raises(MmbatchError, match="did not finish"):
+        for _ in stream(["sh", "-c", "while :; do echo x; done"], tried="x", timeout_s=0.4):
+            pass
+
+
+def test_pipeline_joins_and_fails_as_a_whole(tmp_path: Path) -> None:
+    good = pipeline([["printf", "b\\na\\n"], ["sort"]], tried="x")
+    assert good.stdout == "a\nb\n"
+    with pytest.raises(MmbatchError):
+        pipeline([["cat", tmp_path / "not there"], ["cat"]], tried="x")

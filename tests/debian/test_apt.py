@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import os
+from pathlib import Path
+
+import pytest
+
+from fake_archive import FakeArchive, lacks
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import MmbatchError
+from mmbatch.debian import apt as apt_module
+from mmbatch.debian.apt import Apt
+from mmbatch.debian.state import parse_madison
+
+needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
+
+
+def test_madison_output() -> None:
+    text = (
+        "linux-source-7.3 | 7.3.4-1 | http://mirror.example/debian sid/main amd64 Packages\n"
+        "linux-source-7.3 | 7.3.4-1~bpo13+1 | http://mirror.example/debian"
+        " trixie-backports/main amd64 Packages\n"
+        "linux-source-7.3 | 7.3.4-1 | http://mirror.example/debian sid/main Sources\n"
+        "N: Unable to locate something\n"
+    )
+    assert parse_madison(text) == [("7.3.4-1", "sid"), ("7.3.4-1~bpo13+1", "trixie-backports")]
+
+
+@pytest.fixture
+def filled(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
+    """An archive that the system seems to follow, with a kernel in two of its suites."""
+    made = FakeArchive(tmp_path / "archive", gpg_home)
+    made.add_kernel("trixie-backports", "7.3", "7.3.4-1~bpo13+1")
+    made.add_kernel("sid", "7.2", "7.2.9-1")
+    listed = tmp_path / "debian.sources"
+    listed.write_text(made.sources)
+    monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
+    return made
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+@needs_archive
+def test_suites_that_are_missing_spoil_no_other(filled: FakeArchive, cache: Cache) -> None:
+    apt = Apt(cache, print)
+    assert apt.madison("linux-source-7.3") == [("7.3.4-1~bpo13+1", "trixie-backports")]
+    assert apt.madison("linux-source-7.2") == [("7.2.9-1", "sid")]
+
+
+@needs_archive
+def test_a_package_that_no_suite_has(filled: FakeArchive, cache: Cache) -> None:
+    assert Apt(cache, print).madison("linux-source-9.9") == []
+
+
+@needs_archive
+def test_download_puts_one_verified_file(filled: FakeArchive, cache: Cache, tmp_path: Path) -> None:
+    dest = tmp_path / "dest"
+    dest.mkdir()
+    apt = Apt(cache, print)
+    path = apt.download("linux-source-7.2", "7.2.9-1", dest)
+    assert apt.size("linux-source-7.2", "7.2.9-1") == path.stat().st_size
+    assert list(dest.iterdir()) == [path]
+    assert path.read_bytes() == (filled.root / "pool" / path.name).read_bytes()
+
+
+@needs_archive
+def test_fresh_indexes_are_not_fetched_again(filled: FakeArchive, cache: Cache) -> None:
+    Apt(cache, print).madison("linux-source-7.3")
+    said: list[str] = []
+    assert Apt(cache, said.append).madison("linux-source-7.3")
+    assert said == []
+
+
+@needs_archive
+def test_indexes_of_yesterday_are_fetched_again(filled: FakeArchive, cache: Cache) -> None:
+    Apt(cache, print).madison("linux-source-7.3")
+    for stamp in cache.apt.glob("*/updated"):
+        os.utime(stamp, (1, 1))
+    filled.clear("trixie-backports")
+    filled.add_kernel("trixie-backports", "7.3", "7.3.5-1~bpo13+1")
+    said: list[str] = []
+    assert Apt(cache, said.append).madison("linux-source-7.3")[0][0] == "7.3.5-1~bpo13+1"
+    assert "package lists" in said[0]
+
+
+@needs_archive
+def test_a_truncated_package_is_refused_and_leaves_nothing(
+    filled: FakeArchive, cache: Cache, tmp_path: Path
+) -> None:
+    deb = next((filled.root / "pool").glob("linux-source-7.2*"))
+    deb.write_bytes(deb.read_bytes()[:-10])
+    dest = tmp_path / "dest"
+    dest.mkdir()
+    with pytest.raises(MmbatchError, match="fetch linux-source"):
+        Apt(cache, print).download("linux-source-7.2", "7.2.9-1", dest)
+    assert not list(dest.iterdir())
+
+
+@needs_archive
+def test_a_point_release_that_moved_meanwhile(
+    filled: FakeArchive, cache: Cache, tmp_path: Path
+) -> None:
+    apt = Apt(cache, print)
+    version, _ = apt.madison("linux-source-7.3")[0]
+    next((filled.root / "pool").glob("linux-source-7.3*")).unlink()
+    filled.clear("trixie-backports")
+    filled.add_kernel("trixie-backports", "7.3", "7.3.5-1~bpo13+1")
+    path = apt.download("linux-source-7.3", version, tmp_path)
+    assert "7.3.5-1" in path.name
+
+
+@needs_archive
+@pytest.mark.parametrize("how", ["unsigned", "tampered", "other key"])
+def test_nothing_is_taken_without_a_good_signature(
+    filled: FakeArchive, cache: Cache, how: str
+) -> None:
+    index = next((filled.root / "dists" / "trixie-backports").glob("main/*/Packages"))
+    if how == "unsigned":
+        filled.publish("trixie-backports", sign=False)
+    elif how == "tampered":
+        index.write_text(index.read_text().replace("made by", "made  by"))
+    else:
+        filled.keyring.write_bytes(b"")
+    try:
+        found = Apt(cache, print).madison("linux-source-7.3")
+    except MmbatchError as error:
+        found = []
+        assert "linux-source-7.3" in error.tried
+    assert found == []
+
+
+@needs_archive
+def test_no_network_is_said_once_and_soon(
+    filled: FakeArchive, cache: Cache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    text = filled.sources.replace(f"copy:{filled.root}", "http://127.0.0.1:9/debian")
+    listed = tmp_path / "dead.sources"
+    listed.write_text(text)
+    monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
+    said: list[str] = []
+    apt = Apt(cache, said.append)
+    for package in ("linux-source-7.3", "linux-source-7.2"):
+        with pytest.raises(MmbatchError) as caught:
+            apt.madison(package)
+        assert "127.0.0.1" in caught.value.found
+        assert "check the network" in caught.value.todo
+    assert len(said) == 1
+
+
+@needs_archive
+def test_known_indexes_serve_without_network(filled: FakeArchive, cache: Cache) -> None:
+    Apt(cache, print).madison("linux-source-7.3")
+    filled.root.rename(filled.root.with_name("gone"))
+    assert Apt(cache, print).madison("linux-source-7.3")
+
+
+@pytest.mark.network
+def test_the_real_mirror_has_a_kernel_that_we_support(cache: Cache) -> None:
+    apt = Apt(cache, print)
+    try:
+        versions = [apt.madison(f"linux-source-{series}") for series in ("7.3", "7.2", "6.12")]
+    except MmbatchError as error:
+        pytest.skip(f"no network: {error.found}")
+    assert any(versions)

@@ -1,0 +1,359 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Guests that hang, die or say nothing, played by a shell script in QEMU's place."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from mmbatch.cli import guest as verb
+from mmbatch.core.cache import Cache
+from mmbatch.core.console import Console
+from mmbatch.core.errors import MmbatchError
+from mmbatch.debian import guestneeds
+from mmbatch.guest import bench as guestbench
+from mmbatch.guest import boot as guest
+from mmbatch.guest import build as guestbuild
+from mmbatch.guest import counts as guestcounts
+from mmbatch.guest import qemu
+from mmbatch.guest import suites as guesttest
+from mmbatch.guest import tree as guesttree
+from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
+from mmbatch.kernel import sources as kernels
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+def boot(name: str = "guest", **changes: object) -> qemu.Boot:
+    kernel = GuestKernel("7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64)
+    fields: dict[str, object] = {"initramfs": b"", "limit_s": 20.0, **changes}
+    return qemu.Boot(name, kernel, **fields)  # type: ignore[arg-type]
+
+
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    program = folder / "qemu-system-x86_64"
+    program.write_text(f"#!/bin/sh\n{script}\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_a_guest_that_ends_well(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(tmp_path, monkeypatch, r"printf '\033c\033[?7l\033[2J@@ pass it\r\n@@ end 1.0 1\r\n'")
+
+    booted = qemu.run(cache, boot())
+
+    assert booted.trouble == ""
+    assert booted.heard.passed == ["it"]
+    assert (cache.logs / "guest-guest.console").read_text() == "@@ pass it\n@@ end 1.0 1\n"
+
+
+def test_a_guest_that_hangs_is_ended_with_all_that_it_started(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pid = tmp_path / "pid"
+    play(tmp_path, monkeypatch, f"echo last words\nsleep 100 &\necho $! > {pid}\nwait")
+    start = time.monotonic()
+
+    booted = qemu.run(cache, boot(limit_s=1.0))
+
+    assert time.monotonic() - start < 15
+    assert booted.trouble
+    assert "last words" in qemu.last_lines(booted)
+    state = Path(f"/proc/{pid.read_text().strip()}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
+
+
+def test_a_guest_without_a_result_is_in_trouble(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(tmp_path, monkeypatch, "echo '[    1.0] Kernel panic - not syncing: no init found'")
+
+    booted = qemu.run(cache, boot())
+
+    assert booted.trouble == "the guest ended without a result"
+    assert booted.heard.complaints
+
+
+def test_kvm_is_believed_only_after_a_boot(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play(tmp_path, monkeypatch, f"echo x >> {tmp_path}/boots; echo nothing")
+    monkeypatch.setattr("mmbatch.guest.qemu.os.access", lambda *_: True)
+    monkeypatch.setattr("mmbatch.guest.qemu.platform.machine", lambda: "x86_64")
+
+    assert not qemu.kvm_works(cache, boot(), lambda _: None)
+    assert not qemu.kvm_works(cache, boot(), lambda _: None)
+    assert (tmp_path / "boots").read_text() == "x\n"  # it was remembered
+
+
+def test_the_nvdimm_keeps_its_alignment_behind_the_label() -> None:
+    words = qemu.command(boot(pmem_gib=100), None)
+
+    assert "memory-backend-ram,id=pm0,size=102402M,share=on,reserve=off" in words
+    assert "nvdimm,memdev=pm0,id=nv0,label-size=2M" in words
+
+
+def test_nodes_features_and_threads() -> None:
+    words = " ".join(qemu.command(boot(nodes=2, one_thread=True, without=("cx16",)), None))
+
+    assert "-accel tcg,thread=single" in words
+    assert "-cpu max,-cx16" in words
+    assert "memory-backend-ram,id=ram1,size=1024M -numa node,nodeid=1,memdev=ram1" in words
+
+
+def test_counting_fixes_all_that_could_differ() -> None:
+    words = " ".join(qemu.command(boot(counted=True, cpus=1), None))
+
+    for wanted in ("-icount shift=0,align=off,sleep=off", "-seed 42", "clock=vm", "nokaslr"):
+        assert wanted in words
+
+
+@pytest.mark.parametrize(("text", "gib"), [("4G", 4), ("100g", 100), ("16", 16)])
+def test_sizes(text: str, gib: int) -> None:
+    assert guesttest.size_gib(text) == gib
+
+
+def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mmbatch.debian.guestneeds.find", lambda program: None)
+
+    with pytest.raises(MmbatchError) as caught:
+        guestneeds.ensure(["x86_64"], lambda _: None, install=False)
+
+    assert "ndctl" in caught.value.found
+    assert "qemu-system-x86" in caught.value.todo
+    assert "--install" in caught.value.todo
+
+
+def test_the_stages_of_a_whole_test() -> None:
+    chosen = guesttest.stages(("x86_64", "arm64"), (), 100, 30)
+
+    told = [(stage.name, stage.size_gib, stage.rebinds) for stage in chosen if not stage.moved]
+    assert told == [
+        ("x86_64", 100, 30),
+        ("x86_64-debug", 13, 5),
+        ("x86_64-kasan", 4, 5),
+        ("arm64", 0, 0),
+        ("arm64-base", 0, 0),
+    ]
+
+
+def test_only_some_kinds() -> None:
+    chosen = guesttest.stages(("x86_64",), ("kasan", "plain"), 100, 30)
+
+    assert [stage.name for stage in chosen] == [
+        "x86_64-kasan",
+        "x86_64-kasan-moves",
+        "x86_64",
+        "x86_64-moves",
+    ]
+    with pytest.raises(click.BadParameter, match="arm64"):
+        guesttest.stages(("arm64",), ("kasan",), 100, 30)
+
+
+def test_options_have_a_folder_of_their_own(tmp_path: Path) -> None:
+    plain = Wanted(ARCHES["x86_64"], "", (), tmp_path)
+    other = Wanted(ARCHES["x86_64"], "debug", ("CONFIG_X=y",), tmp_path)
+
+    assert plain.flavour == "x86_64"
+    assert other.flavour.startswith("x86_64-debug-")
+
+
+def test_a_spliced_file_replaces_the_link_and_not_what_it_leads_to(tmp_path: Path) -> None:
+    original = tmp_path / "original"
+    original.write_text("theirs")
+    link = tmp_path / "link"
+    os.link(original, link)
+
+    guesttree.put(link, b"ours")
+    before = link.stat().st_mtime_ns
+    guesttree.put(link, b"ours")
+
+    assert original.read_text() == "theirs"
+    assert link.read_text() == "ours"
+    assert link.stat().st_mtime_ns == before  # make would build it again
+
+
+CONFIG = "CONFIG_A=y\nCONFIG_B=m\n"
+
+
+def wanted(folder: Path, *options: str) -> Wanted:
+    for name, text in (("common", CONFIG), ("optional", "CONFIG_C=y\n"), ("x86_64", "")):
+        (folder / f"{name}.config").write_text(f"# a fragment\n{text}")
+    return Wanted(ARCHES["x86_64"], "", options, folder)
+
+
+def test_what_only_some_kernels_have_is_asked_for_and_not_needed(tmp_path: Path) -> None:
+    some = wanted(tmp_path, "CONFIG_B=n")
+
+    assert some.needed() == ["CONFIG_A=y"]
+    assert {"CONFIG_A=y", "CONFIG_C=y", "CONFIG_B=n"} <= set(some.config().splitlines())
+    assert some.config().index("CONFIG_B=m") < some.config().index("CONFIG_B=n")
+
+
+def test_a_kernel_that_lost_an_option_is_refused(tmp_path: Path) -> None:
+    config = tmp_path / ".config"
+    config.write_text(CONFIG)
+    guestbuild.check_fragments(config, wanted(tmp_path), "7.3.4")
+
+    config.write_text("CONFIG_A=y\n# CONFIG_B is not set\n")
+    with pytest.raises(MmbatchError, match="no CONFIG_B=m"):
+        guestbuild.check_fragments(config, wanted(tmp_path), "7.3.4")
+
+
+def test_a_built_kernel_is_there_after_the_next_build(tmp_path: Path) -> None:
+    output = tmp_path / "x86_64"
+    some = wanted(tmp_path)
+    image = output / some.arch.image
+    image.parent.mkdir(parents=True)
+    (output / "lib").mkdir()
+    for number in range(5):
+        image.write_text(f"image {number}")
+        (output / ".config").write_text("")
+        (output / "lib/test_hmm.ko").write_text(f"module {number}")
+        kept, modules = guestbuild.keep(tmp_path, output, some, f"{number:012}")
+        assert kept.read_text() == f"image {number}"
+        assert [path.read_text() for path in modules] == [f"module {number}"]
+
+    assert len(list(tmp_path.glob("x86_64.*"))) == 4  # x86_64.config is a fragment
+
+
+def test_another_machine_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mmbatch.debian.guestneeds.platform.machine", lambda: "riscv64")
+
+    with pytest.raises(MmbatchError) as caught:
+        guestneeds.ensure(["x86_64"], lambda _: None, install=True)
+
+    assert caught.value.code == 77
+    assert "--arch arm64" in caught.value.todo
+
+
+def test_whatever_is_asked_of_counts_is_counted(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    requests: list[guestbench.Request] = []
+
+    def count(_: object, __: object, request: guestbench.Request, ___: object) -> int:
+        requests.append(request)
+        return 4 if request.arch == "arm64" else 0
+
+    monkeypatch.setattr(guestneeds, "ensure", lambda *_, **__: None)
+    monkeypatch.setattr(kernels, "resolve", lambda *_: None)
+    monkeypatch.setattr(guest, "choose_speedups", lambda _: [])
+    monkeypatch.setattr(guesttest, "run_stages", lambda *_: 0)
+    monkeypatch.setattr(guestbench, "run", count)
+    assert guesttest.run_all(Console(-1), cache, install=False) == 4
+    every = [guestcounts.ZONE_DEVICE, *guestcounts.VMAP.values()]
+    asked = [one for one in every if one.least]
+    assert len(asked) == 2
+    assert all(any(request.counts is one for request in requests) for one in asked)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["vmap", "--size", "8G"], "vmap needs no NVDIMM"),
+        (["zone_device", "--size", "8T"], "8T is no size"),
+        (["zone_device", "--arch", "arm64"], "on x86-64 only"),
+    ],
+)
+def test_what_a_count_does_not_take_is_refused_first(
+    monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+) -> None:
+    monkeypatch.setattr(verb, "_workshop", lambda *_, **__: pytest.fail("something was done"))
+    result = CliRunner().invoke(verb.bench, words)
+    assert result.exit_code == 2
+    assert said in result.output
+
+
+class FakeWorkshop:
+    """Kernels that are there, and one suite; QEMU is played by a script."""
+
+    suites = ("zone_device",)
+
+    def __init__(self, cache: Cache) -> None:
+        self.cache = cache
+
+    def kernel(self, arch: str, kind: str = "") -> GuestKernel:
+        if kind == "kasan":
+            raise MmbatchError("build it", "the disk is full", "make room")
+        return GuestKernel("7.3.4", "here", ARCHES[arch], Path("/no/Image"), (), "0" * 64)
+
+
+SUITE = r"[    1.0]     ok 1 one\n[    1.0] ok 1 zone_device\n"
+STORIES = {
+    "good": (SUITE, 0, "1 passed, 0 failed, 0 skipped"),
+    "a warning": (SUITE + r"[    1.1] WARNING: CPU: 0 at f\n", 1, "1 passed, 1 failed"),
+    "a panic": (r"[    1.0] Kernel panic - not syncing: no init\n", 1, "0 passed, 2 failed"),
+    "silence": ("", 1, "the KUnit suite did not run to its end"),
+    "a failed case": (SUITE.replace("ok 1", "not ok 1"), 1, "0 passed, 1 failed"),
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_what_a_guest_says_becomes_an_exit_code(
+    cache: Cache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    story: str,
+) -> None:
+    said, code, closing = STORIES[story]
+    play(tmp_path, monkeypatch, f"printf '{said}'")
+    stage = guesttest.Stage("arm64", "x86_64", "", 0, 0)
+
+    ended = guesttest.run_stages(Console(), FakeWorkshop(cache), [stage])  # type: ignore[arg-type]
+
+    assert ended == code
+    assert closing in capsys.readouterr().out
+
+
+def test_a_guest_that_hangs_fails_with_its_last_lines(
+    cache: Cache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    play(tmp_path, monkeypatch, "echo last words; sleep 100")
+    monkeypatch.setattr(
+        guest,
+        "suites",
+        lambda workshop, kernel, name, cmdline: qemu.run(
+            cache, boot(name, initramfs=None, limit_s=1.0)
+        ),
+    )
+    stage = guesttest.Stage("arm64", "x86_64", "", 0, 0)
+
+    ended = guesttest.run_stages(Console(), FakeWorkshop(cache), [stage])  # type: ignore[arg-type]
+
+    assert ended == 1
+    assert "last words" in capsys.readouterr().out
+
+
+def test_a_build_that_fails_does_not_keep_others_from_running(
+    cache: Cache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    play(tmp_path, monkeypatch, f"printf '{SUITE}'")
+    chosen = [guesttest.Stage(kind or "plain", "x86_64", kind, 0, 0) for kind in ("kasan", "")]
+
+    ended = guesttest.run_stages(Console(), FakeWorkshop(cache), chosen)  # type: ignore[arg-type]
+
+    out = capsys.readouterr().out
+    assert ended == 1
+    assert "FAILED kasan" in out
+    assert "the disk is full" in out
+    assert out.splitlines()[-1] == "1 passed, 1 failed, 0 skipped"

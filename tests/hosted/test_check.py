@@ -1,0 +1,258 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mmbatch.cli import check as verb
+from mmbatch.core.cache import Cache
+from mmbatch.core.console import Console
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.interval import Interval
+from mmbatch.hosted import build as hostedbuild
+from mmbatch.hosted import check
+from mmbatch.hosted import mutants as mutations
+from mmbatch.hosted.check import Tally
+from mmbatch.hosted.mutants import Config, Extras, Mutation
+from mmbatch.kernel import sources as kernels
+from mmbatch.kernel.sources import Source
+from mmbatch.splice import manifest
+from mmbatch.splice import trees as splice
+
+EVENT = {"event": "check", "combinations": 70, "runs": 280, "bytes": 3_000_000_000, "stepped": 0}
+GOOD = json.dumps({**EVENT, "good": True, "streamed": 0, "text": ""})
+BAD = json.dumps({**EVENT, "good": False, "streamed": 0, "text": "byte 3 of toy 7 at shift 9"})
+STEPPED = json.dumps({**EVENT, "good": True, "stepped": 5, "streamed": 12, "text": ""})
+MISTAKE = Mutation("one too far", "a toy more", "mm/toys.c", "<", "<=", Interval(), (), False)
+NO_EXTRAS = Extras((), ())
+
+
+class Toys:
+    """What the stages build instead of hosted programs: scripts that end as they are told."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.plain = f"echo '{GOOD}'"
+        self.sanitized = f"echo '{GOOD}'"
+        self.mutant = f"echo '{BAD}'; exit 1"
+        self.extras = NO_EXTRAS
+        self.built: list[tuple[str, ...]] = []
+
+    def script(self, name: str, text: str) -> Path:
+        path = self.folder / name
+        path.write_text(f"#!/bin/sh\necho \"$1\" >> '{self.folder}/asked'\n{text}\n")
+        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        return path
+
+    def build(self, *arguments: Any, sanitize: bool = False, fuzz: bool = False) -> SimpleNamespace:
+        self.built.append(arguments[5])
+        name, text = ("san", self.sanitized) if sanitize else ("plain", self.plain)
+        return SimpleNamespace(path=self.script(name, text))
+
+    def link(self, work: Path, *_: object) -> Path:
+        assert "<=" in (work / "tree" / "mm" / "toys.c").read_text()
+        return self.script("mutant", self.mutant)
+
+    @property
+    def asked(self) -> list[str]:
+        return (self.folder / "asked").read_text().split()
+
+
+Run = Callable[..., tuple[Tally, list[str]]]
+
+
+@pytest.fixture
+def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
+    made = Toys(tmp_path)
+    spliced = tmp_path / "spliced"
+    for name in ("include", "arch/x86", "mm", "lib"):
+        (spliced / name).mkdir(parents=True)
+    (spliced / "mm" / "toys.c").write_text("toy < nr\n")
+    tree = SimpleNamespace(path=spliced, ident="toys-1")
+    monkeypatch.setattr(splice, "splice", lambda *_: tree)
+    monkeypatch.setattr(hostedbuild, "build", made.build)
+    monkeypatch.setattr(hostedbuild, "objects", lambda *_: None)
+    monkeypatch.setattr(hostedbuild, "link", made.link)
+    monkeypatch.setattr(mutations, "load", lambda path: made.extras)
+    return made
+
+
+@pytest.fixture
+def run(toys: Toys, tmp_path: Path) -> Run:
+    def once(*, mutants: bool = True) -> tuple[Tally, list[str]]:
+        tally, said = Tally(), list[str]()
+        source = Source("7.3", "7.3.4", toys.folder, "toys", "toys", "1")
+        room: Any = SimpleNamespace(speedup="toys", room=tmp_path, hosted=None)
+        check.run(Cache(tmp_path / "cache"), source, [room], 2, said.append, tally, mutants=mutants)
+        assert not list((tmp_path / "cache" / "builds").iterdir())
+        return tally, said
+
+    return once
+
+
+def test_stages_are_counted_and_told(toys: Toys, run: Run) -> None:
+    toys.extras = Extras(
+        (
+            Config("other toys", ("CONFIG_TOYS=n",), Interval()),
+            Config("old toys", ("CONFIG_OLD=y",), Interval.parse("<7.0")),
+        ),
+        (MISTAKE,),
+    )
+    tally, said = run()
+    assert (tally.passed, tally.failed, tally.skipped) == (4, [], [])
+    assert tally.combinations == 140  # of full runs: not of the sanitizers', nor of the mistake's
+    titles = [line.partition(":")[0] for line in said]
+    assert sorted(titles[:3]) == [  # in the order in which they ended
+        "ok    toys on 7.3.4",
+        "ok    toys on 7.3.4, ASan and UBSan",
+        "ok    toys on 7.3.4, other toys",
+    ]
+    assert titles[3:] == ["ok    toys on 7.3.4, mistake 'one too far'"]
+    assert "70 combinations, 280 runs, 3.0 GB compared (" in said[0]
+    assert sorted(toys.built) == [(), (), ("CONFIG_TOYS=n",)]
+    assert [word.startswith("--check=") for word in toys.asked] == [True] * 4
+    assert toys.asked[:2] == ["--check=1", "--check=1"]
+
+
+def test_what_was_followed_is_told_where_it_was(toys: Toys, run: Run) -> None:
+    toys.plain = f"echo '{STEPPED}'"
+    _, said = run()
+    (followed,) = [line for line in said if line.startswith("ok    toys on 7.3.4: ")]
+    assert "12 streaming stores followed to their drain" in followed
+    assert sum("followed" in line for line in said) == 1
+
+
+def test_a_difference_fails_its_stage_only(toys: Toys, run: Run) -> None:
+    toys.plain = f"echo '{BAD}'; exit 1"
+    tally, said = run()
+    assert tally.failed == ["toys on 7.3.4: byte 3 of toy 7 at shift 9"]
+    assert "FAIL  toys on 7.3.4: byte 3 of toy 7 at shift 9" in said
+    assert tally.passed == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("==1==ERROR: AddressSanitizer: heap-buffer-overflow", "AddressSanitizer"),
+        ("hosted: kernel code at 0x1 touched 'toy', which nothing here defines", "touched 'toy'"),
+        ("something else", "ended with 70"),
+    ],
+)
+def test_words_of_a_sanitizer_or_a_fault_are_the_failure(
+    toys: Toys, run: Run, words: str, found: str
+) -> None:
+    toys.sanitized = f'echo first >&2; echo "{words}" >&2; echo last >&2; exit 70'
+    tally, _ = run()
+    (line,) = tally.failed
+    assert line.startswith("toys on 7.3.4, ASan and UBSan: ")
+    assert found in line
+    assert "last" not in line
+
+
+def test_a_line_cut_short_fails_its_stage(toys: Toys, run: Run) -> None:
+    toys.plain = f"printf '%s' '{GOOD[:40]}'"
+    tally, _ = run()
+    (line,) = tally.failed
+    assert line.startswith("toys on 7.3.4: ")
+
+
+def test_a_check_that_only_prints_well_has_failed(toys: Toys, run: Run) -> None:
+    """A program may find a leak or crash after its last word."""
+    toys.sanitized = f"echo '{GOOD}'; echo '==1==ERROR: LeakToys: 3' >&2; exit 1"
+    tally, _ = run()
+    (line,) = tally.failed
+    assert "LeakToys" in line
+
+
+def test_what_can_not_be_built_fails_its_stage(
+    toys: Toys, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MmbatchError("compile toys.c", "gcc ended with 1", "look at the log")
+
+    monkeypatch.setattr(hostedbuild, "build", fail)
+    tally, _ = run()
+    assert len(tally.failed) == 2
+    assert all("gcc ended with 1" in line for line in tally.failed)
+    assert not (toys.folder / "asked").exists()
+
+
+def test_a_mistake_that_is_not_caught_is_a_failure(toys: Toys, run: Run) -> None:
+    toys.extras = Extras((), (MISTAKE,))
+    toys.mutant = f"echo '{GOOD}'"
+    tally, _ = run()
+    assert tally.failed == [
+        "toys on 7.3.4, mistake 'one too far': it was not caught; a toy more",
+    ]
+    assert tally.caught == {}
+
+
+def test_a_mistake_that_is_caught_says_by_what(toys: Toys, run: Run) -> None:
+    toys.extras = Extras((), (MISTAKE,))
+    tally, said = run()
+    caught = "byte 3 of toy 7 at shift 9"
+    assert tally.caught == {"toys on 7.3.4, mistake 'one too far'": caught}
+    assert f"caught by {caught}" in said[-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "skipped", "failed"),
+    [
+        ({"kernels": Interval.parse("<7.0")}, 0, 0),
+        ({"old": "toy > nr", "optional": True}, 1, 0),
+    ],
+)
+def test_a_mistake_that_can_not_be_made_here(
+    toys: Toys, run: Run, change: dict[str, Any], skipped: int, failed: int
+) -> None:
+    toys.extras = Extras((), (Mutation(**{**MISTAKE.__dict__, **change}),))
+    tally, _ = run()
+    assert (tally.passed, len(tally.skipped), len(tally.failed)) == (2, skipped, failed)
+
+
+def test_a_mistake_that_is_out_of_date_is_a_failure(toys: Toys, run: Run) -> None:
+    toys.extras = Extras((), (Mutation(**{**MISTAKE.__dict__, "old": "toy > nr"}),))
+    tally, _ = run()
+    (line,) = tally.failed
+    assert "stands 0 times in mm/toys.c" in line
+
+
+def test_without_mutants_no_mistake_is_made(toys: Toys, run: Run) -> None:
+    toys.extras = Extras((), (MISTAKE,))
+    tally, _ = run(mutants=False)
+    assert (tally.passed, tally.caught) == (2, {})
+
+
+@pytest.mark.parametrize(
+    ("good", "code", "last"),
+    [(True, ExitCode.GOOD, "2 passed, 0 failed, 0 skipped"), (False, 1, "1 passed, 1 failed")],
+)
+def test_the_tally_ends_the_report(
+    toys: Toys,
+    cache_folder: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    good: bool,
+    code: int,
+    last: str,
+) -> None:
+    source = Source("7.3", "7.3.4", toys.folder, "toys", "toys", "1")
+    room = SimpleNamespace(speedup="toys", room=toys.folder, hosted=None)
+    monkeypatch.setattr(kernels, "resolve", lambda *_: source)
+    monkeypatch.setattr(manifest, "known", lambda rooms: ["toys"])
+    monkeypatch.setattr(manifest, "load_with_needs", lambda rooms, name: [room])
+    if not good:
+        toys.plain = f"echo '{BAD}'; exit 1"
+    assert verb.run_all(Console(-1), Cache(cache_folder), series=("7.3",), jobs=1) == code
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-1].startswith(last)
+    assert ("toys on 7.3.4: byte 3 of toy 7 at shift 9" in lines) == (not good)
+
+
+@pytest.fixture
+def cache_folder(tmp_path: Path) -> Path:
+    return tmp_path / "cache"

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import os
+import signal
+import stat
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core.console import Console
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.hosted import run as hosted
+from mmbatch.hosted.events import Case, Done, Equal, Event, Sample, dump
+from mmbatch.hosted.run import Request
+
+GIB = 1 << 30
+ALL = Request(cases=(), items=None, pairs=24, seed=1, budget_s=None, features=())
+CASE = Case("toy-4M", "cold", "ns", "toy", 1024, 65536, ("base", "auto"), 2)
+WHOLE: list[Event] = [
+    CASE,
+    Equal("toy-4M", "auto", True, 65536, ""),
+    *(Sample("toy-4M", name, 0, 0, pos, 100) for pos, name in enumerate(("base", "auto"))),
+    Done(),
+]
+
+
+def program(folder: Path, *events: Event, then: str = "") -> Path:
+    """Make a program that prints events and then does something else."""
+    path = folder / "hosted"
+    lines = "".join(f"{dump(event)}\n" for event in events)
+    path.write_text(f"#!/bin/sh\necho \"$@\" > '{folder}/asked'\ncat <<'E'\n{lines}E\n{then}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return path
+
+
+def run(folder: Path, *events: Event, then: str = "") -> list[Event]:
+    made = program(folder, *events, then=then)
+    return hosted.run(made, ALL, [CASE], Console(-1), folder / "hosted.log")
+
+
+def test_only_what_was_asked_for_becomes_arguments() -> None:
+    assert ALL.arguments() == ["--pairs", "24", "--seed", "1"]
+
+
+def test_every_wish_becomes_arguments() -> None:
+    wishes = Request(("a", "b-1"), 4096, 5, 0, 14, ("fsrm=0", "erms=1"))
+    words = wishes.arguments()
+    assert dict(zip(words[:4:2], words[1:4:2], strict=True)) == {"--pairs": "5", "--seed": "0"}
+    for expected in (
+        ["--case", "a", "--case", "b-1"],
+        ["--cpu", "fsrm=0", "--cpu", "erms=1"],
+        ["--items", "4096"],
+        ["--budget", "14"],
+    ):
+        start = words.index(expected[0])
+        assert words[start : start + len(expected)] == expected
+
+
+def test_a_plan_is_what_the_program_lists(tmp_path: Path) -> None:
+    small = Case("toy-hot", "hot", "ns", "toy", 8, 512, ("base",), 10)
+    assert hosted.plan(program(tmp_path, CASE, small, Done()), ALL) == [CASE, small]
+    assert (tmp_path / "asked").read_text() == "--pairs 24 --seed 1 --list\n"
+
+
+def test_an_unknown_case_or_feature_is_a_usage_error(tmp_path: Path) -> None:
+    asked = Request(("no-such",), None, 1, 1, None, ("nonsense=1",))
+    with pytest.raises(MmbatchError) as caught:
+        hosted.plan(program(tmp_path, then="exit 2"), asked)
+    assert caught.value.code == ExitCode.USAGE
+    assert "no-such" in caught.value.found
+    assert "nonsense=1" in caught.value.found
+    assert "--list" in caught.value.todo
+
+
+def test_a_program_that_dies_over_its_plan_is_told(tmp_path: Path) -> None:
+    last = "echo 'hosted: no address space for the arena' >&2; exit 70"
+    with pytest.raises(MmbatchError) as caught:
+        hosted.plan(program(tmp_path, then=last), ALL)
+    assert "no address space" in str(caught.value)
+
+
+def sized(items: int, name: str = "toy") -> Case:
+    return Case(name, "cold", "ns", "toy", items, items * 64, ("base",), 2)
+
+
+def test_room_enough_or_unknown_is_no_error() -> None:
+    hosted.require_memory([sized(GIB // 64)], 2 * GIB)
+    hosted.require_memory([sized(GIB // 64)], None)
+
+
+def test_the_largest_size_that_fits_is_named_and_fits() -> None:
+    with pytest.raises(MmbatchError) as caught:
+        hosted.require_memory([sized(8), sized(4 * GIB // 64, "big")], 2 * GIB)
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+    assert "big" in caught.value.tried
+    assert "2.0 GiB are free" in caught.value.found
+    items = int(caught.value.todo.rpartition("--pfns ")[2])
+    hosted.require_memory([sized(items)], 2 * GIB)
+    with pytest.raises(MmbatchError):
+        hosted.require_memory([sized(items + (2 << 20) // 64)], 2 * GIB)
+
+
+def test_no_room_at_all_names_no_size_that_is_none() -> None:
+    with pytest.raises(MmbatchError) as caught:
+        hosted.require_memory([sized(GIB // 64)], 50 << 20)
+    assert "--pfns" not in caught.value.todo
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    ("limit", "used", "machine", "expected"),
+    [
+        ("1000", "400", 5000, 600),
+        ("9000", "400", 5000, 5000),
+        ("1000", "1400", 5000, 0),
+        ("1000", "400", None, 600),
+        ("max", "400", 5000, 5000),
+        (None, None, 5000, 5000),
+        (None, None, None, None),
+    ],
+)
+def test_available_memory(
+    tmp_path: Path, limit: str | None, used: str | None, machine: int | None, expected: int | None
+) -> None:
+    for name, text in (("memory.max", limit), ("memory.current", used)):
+        if text is not None:
+            (tmp_path / name).write_text(f"{text}\n")
+    assert hosted.available_memory(machine, tmp_path) == expected
+
+
+def test_a_whole_run_gives_back_its_events(tmp_path: Path) -> None:
+    assert run(tmp_path, *WHOLE) == WHOLE
+    assert (tmp_path / "asked").read_text() == "--pairs 24 --seed 1\n"
+
+
+def test_an_unequal_image_is_for_the_report_to_tell(tmp_path: Path) -> None:
+    assert run(tmp_path, *WHOLE, then="exit 1") == WHOLE
+
+
+@pytest.mark.parametrize("keep", [0, 1, 3])
+def test_an_early_end_is_no_result(tmp_path: Path, keep: int) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        run(tmp_path, *WHOLE[:keep], then="exit 70")
+    assert caught.value.found == "hosted ended with 70"
+    assert str(tmp_path / "hosted.log") in caught.value.todo
+    assert caught.value.code == ExitCode.FAILED
+
+
+def test_a_good_end_without_the_last_line_is_none(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError, match="ended before its last line"):
+        run(tmp_path, *WHOLE[:3])
+
+
+def test_a_line_of_another_checkout_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError, match="must come from one checkout"):
+        run(tmp_path, CASE, then='echo \'{"event":"novelty"}\'; echo \'{"event":"done"}\'')
+
+
+def test_a_kernel_symbol_that_is_not_there_is_named(tmp_path: Path) -> None:
+    words = "hosted: kernel code at 0x4711 touched 'toy_symbol', which nothing here defines"
+    with pytest.raises(MmbatchError) as caught:
+        run(tmp_path, *WHOLE[:2], then=f'echo "{words}" >&2; exit 70')
+    assert caught.value.found == words.removeprefix("hosted: ")
+    assert "definition of toy_symbol" in caught.value.todo
+
+
+def test_a_program_that_is_killed_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        run(tmp_path, *WHOLE[:3], then="kill -9 $$")
+    assert "SIGKILL" in caught.value.found
+    assert "smaller --pfns" in caught.value.todo
+
+
+def test_words_of_an_earlier_run_are_not_blamed(tmp_path: Path) -> None:
+    (tmp_path / "hosted.log").write_text("hosted: an old complaint\n")
+    with pytest.raises(MmbatchError) as caught:
+        run(tmp_path, *WHOLE[:3], then="exit 70")
+    assert "old complaint" not in caught.value.found
+
+
+def test_a_line_cut_short_is_told_as_such(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        run(tmp_path, *WHOLE[:2], then='printf \'{"event":"sam\'')
+    assert "Traceback" not in str(caught.value)
+    assert "ended before its last line" in caught.value.found
+
+
+def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
+    """The fault that no test may have: a program that measures on, unseen."""
+    pid = tmp_path / "pid"
+
+    def interrupt() -> None:
+        deadline = time.monotonic() + 10
+        while not (pid.exists() and pid.read_text().strip()) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    timer = threading.Thread(target=interrupt)
+    timer.start()
+    with pytest.raises(KeyboardInterrupt):
+        run(tmp_path, *WHOLE[:2], then=f"echo $$ > '{pid}'; exec sleep 60")
+    timer.join()
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(pid.read_text()), 0)
+
+
+def test_memory_beside_the_image_counts_and_a_fixed_size_is_not_advised() -> None:
+    beside = replace(sized(GIB // 64, "fixed"), memory=2 * GIB, fixed=True)
+    hosted.require_memory([beside], 3 * GIB)
+    with pytest.raises(MmbatchError) as caught:
+        hosted.require_memory([beside], 2 * GIB)
+    assert "--pfns" not in caught.value.todo
+    assert "--case" in caught.value.todo

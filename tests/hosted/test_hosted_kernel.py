@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The hosted program of a real kernel: what it finds equal, names, switches and chooses."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core import paths as checkout
+from mmbatch.core import process
+from mmbatch.core.cache import Cache, default_root, temporary_dir
+from mmbatch.core.console import Console
+from mmbatch.core.errors import MmbatchError
+from mmbatch.hosted import build as hostedbuild
+from mmbatch.hosted import run as hosted
+from mmbatch.hosted.events import Case, Check, Equal, Event, Note, Sample, parse
+from mmbatch.kernel.sources import SERIES, Source, find_cached
+from mmbatch.splice import trees as splice
+from mmbatch.splice.manifest import load, load_with_needs
+
+PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objcopy", "nm")
+LACKS = [name for name in PROGRAMS if shutil.which(name) is None]
+SIZE = 4096
+METHODS = {"copy", "movnti", "wide"}
+FEATURES = ("rep_good", "erms", "fsrm", "movdir64b", "clzero")
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.skipif(bool(LACKS), reason=f"lacks {', '.join(LACKS)}"),
+]
+
+SPLICE = """
+speedup = "toys"
+title = "Toys"
+[hosted]
+own = ["toys.c"]
+entries = ["toys_paint"]
+"""
+
+PATCHED = """
+#include <linux/sched.h>
+#include <linux/string.h>
+void toys_paint(void *image, unsigned long bytes, int absent);
+void toys_paint(void *image, unsigned long bytes, int absent)
+{
+	memset(image, 7, bytes);
+	if (absent)
+		schedule();
+}
+"""
+
+BENCH = """
+#include <linux/kernel.h>
+#include <linux/string.h>
+#include "hosted.h"
+
+void toys_paint(void *image, unsigned long bytes, int absent);
+HOSTED_ENTRY(toys_paint);
+
+static void *toys_image;
+static const int absent = 1;
+static const struct hosted_case toys_cases[] = {
+	{ "there",  "cold", 4096, 0, 0, NULL },
+	{ "absent", "cold", 4096, 0, 0, &absent },
+};
+static const struct hosted_variant toys_variants[] = {
+	{ "base", HOSTED_BASE }, { "control", HOSTED_CONTROL }, { "auto", HOSTED_PATCHED },
+};
+static const struct hosted_limit toys_limits[] = { { "rep stosq", hosted_fill_words } };
+
+static void toys_setup(void *image, unsigned long bytes)
+{
+	toys_image = image;
+}
+
+static void toys_run(const struct hosted_case *c, enum hosted_side side, unsigned long items)
+{
+	HOSTED_CALL(toys_paint, side, toys_image, items * 64, c->data != NULL);
+}
+
+static unsigned long toys_touch(const void *item)
+{
+	return *(const unsigned char *)item;
+}
+
+static int toys_check(struct hosted_check *check)
+{
+	unsigned long code = (unsigned long)memcpy;
+
+	OPTIMIZER_HIDE_VAR(code);
+	hosted_format(check->text, sizeof(check->text), "%016lx %016lx",
+			((unsigned long *)code)[0], ((unsigned long *)code)[1]);
+	return -1;
+}
+
+const struct hosted_bench hosted_bench = {
+	.speedup = "toys", .item = "toy", .item_bytes = 64, .item_memory = 64,
+	.cases = toys_cases, .nr_cases = 2, .variants = toys_variants, .nr_variants = 3,
+	.limits = toys_limits, .nr_limits = 1,
+	.setup = toys_setup, .run = toys_run, .touch = toys_touch, .check = toys_check,
+};
+"""
+
+
+@pytest.fixture(scope="module")
+def kernel() -> tuple[Cache, Source]:
+    """The newest kernel of the user's cache."""
+    try:
+        root = default_root(os.environ)
+    except MmbatchError:
+        pytest.skip("no cache")
+    cache = Cache(root) if root.is_dir() else None
+    for series in SERIES if cache else ():
+        assert cache is not None
+        if source := find_cached(cache, series):
+            return cache, source
+    pytest.skip("no kernel in the cache")
+
+
+@pytest.fixture(scope="module")
+def memmap(kernel: tuple[Cache, Source]) -> Path:
+    """The program of zone_device."""
+    cache, source = kernel
+    manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
+    spliced = splice.splice(cache, source, manifests, checkout.MACROS, print)
+    jobs = os.cpu_count() or 1
+    return hostedbuild.build(
+        cache, source, spliced, manifests[-1], checkout.HOSTED, (), jobs, print
+    ).path
+
+
+@pytest.fixture(scope="module")
+def toys(kernel: tuple[Cache, Source], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """The program of a made-up speed-up, with a call of what no object here defines."""
+    cache, source = kernel
+    room = tmp_path_factory.mktemp("rooms with spaces") / "toys"
+    (room / "splice").mkdir(parents=True)
+    (room / "splice" / "splice.toml").write_text(SPLICE)
+    (room / "bench.c").write_text(BENCH)
+    (room / "toys.c").write_text(PATCHED)
+    manifest, jobs = load(room), os.cpu_count() or 1
+    objects = hostedbuild.objects(cache, source, manifest, checkout.HOSTED, (), jobs, print)
+    with temporary_dir(cache.builds, "toys") as work:
+        log = room / "log"
+        yield hostedbuild.link(work, objects, source.path, manifest, checkout.HOSTED, jobs, log)
+
+
+def said(program: Path, *arguments: str) -> list[Event]:
+    done = process.run([program, *arguments], tried="run a hosted program", timeout_s=120)
+    return [parse(line, i) for i, line in enumerate(done.stdout.splitlines(), 1)]
+
+
+def equals(events: list[Event]) -> dict[str, dict[str, bool]]:
+    found: dict[str, dict[str, bool]] = {}
+    for event in events:
+        if isinstance(event, Equal):
+            found.setdefault(event.case, {})[event.variant] = event.equal
+    return found
+
+
+@pytest.mark.parametrize("value", [None, 0, 1])
+def test_every_variant_leaves_what_base_leaves(memmap: Path, value: int | None) -> None:
+    switched = [] if value is None else [w for f in FEATURES[:3] for w in ("--cpu", f"{f}={value}")]
+    found = equals(said(memmap, "--check-only", "--items", str(SIZE), *switched))
+    cases = [c.case for c in said(memmap, "--list", "--items", str(SIZE)) if isinstance(c, Case)]
+    assert list(found) == cases
+    for variants in found.values():
+        assert variants.keys() >= {"control", "auto", *METHODS}
+        assert set(variants.values()) == {True}
+
+
+@pytest.mark.parametrize("slow", sorted(METHODS))
+def test_a_method_that_is_slow_here_is_not_chosen(memmap: Path, slow: str) -> None:
+    arguments = ["--items", "4194304", "--pairs", "1", "--case", "fsdax", "--case", "private"]
+    notes = [e.text for e in said(memmap, *arguments, "--slow", f"{slow}=300") if type(e) is Note]
+    chosen = [text.removeprefix("auto chose ") for text in notes if text.startswith("auto chose")]
+    assert len(chosen) == 2
+    assert slow not in chosen
+    assert set(chosen) <= METHODS | {"movdir64b"}
+
+
+def test_a_symbol_that_nothing_defines_is_named(toys: Path, tmp_path: Path) -> None:
+    asked = hosted.Request(("absent",), SIZE, 1, 1, None, ())
+    cases = hosted.plan(toys, asked)
+    with pytest.raises(MmbatchError) as caught:
+        hosted.run(toys, asked, cases, Console(-1), tmp_path / "hosted.log")
+    assert "touched 'schedule', which nothing here defines" in caught.value.found
+    assert "definition of schedule" in caught.value.todo
+
+
+def test_what_is_not_touched_does_no_harm(toys: Path) -> None:
+    events = said(toys, "--case", "there", "--items", str(SIZE), "--pairs", "2")
+    assert equals(events) == {"there-4096": {"base": True, "control": True, "auto": True}}
+
+
+def test_features_change_the_code_of_copies(toys: Path) -> None:
+    def memcpy(*switched: str) -> str:
+        words = [word for one in switched for word in ("--cpu", one)]
+        done = process.run([toys, *words, "--check"], tried="run toys", check=False)
+        events = [parse(line) for line in done.stdout.splitlines()]
+        return next(event.text for event in events if isinstance(event, Check))
+
+    off = memcpy("rep_good=0", "erms=0", "fsrm=0")
+    on = memcpy("rep_good=1", "erms=1", "fsrm=1")
+    assert off != on
+    assert memcpy("rep_good=0", "erms=0", "fsrm=0") == off
+    assert memcpy() in {off, on, memcpy("rep_good=1", "erms=1", "fsrm=0")}
+
+
+def order(program: Path, seed: int) -> list[tuple[str, int, int, int]]:
+    events = said(program, "--case", "there", "--items", "64", "--pairs", "4", "--seed", str(seed))
+    return [(e.variant, e.block, e.half, e.pos) for e in events if isinstance(e, Sample)]
+
+
+def test_a_seed_gives_one_order_and_another_one_another(toys: Path) -> None:
+    first = order(toys, 5)
+    assert first == order(toys, 5)
+    assert first != order(toys, 6)
+    per_half: dict[tuple[int, int], list[str]] = {(block, half): [] for _, block, half, _ in first}
+    for variant, block, half, _ in first:
+        per_half[block, half].append(variant)
+    assert all(per_half[b, 1] == per_half[b, 0][::-1] for b, half in per_half if half == 0)

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core import paths as checkout
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.interval import Interval
+from mmbatch.hosted import mutants as mutations
+from mmbatch.hosted.mutants import Mutation
+from mmbatch.kernel.sources import SERIES
+from mmbatch.splice.manifest import known
+
+TOML = """
+[[config]]
+name = "other toys"
+options = ["CONFIG_TOYS=n"]
+kernels = ">=7.0"
+
+[[mutation]]
+name = "one too far"
+why = "a toy behind the last is painted"
+file = "mm/toys.c"
+old = "toy < nr"
+new = "toy <= nr"
+
+[[mutation]]
+name = "no paint"
+why = "toys stay grey"
+file = "mm/toys.c"
+old = "paint(toy);"
+new = ""
+kernels = "<7.0"
+options = ["CONFIG_PAINT=y"]
+optional = true
+"""
+CODE = "for (toy = 0; toy < nr; toy++)\n\tpaint(toy);\n"
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Path:
+    path = tmp_path / "check.toml"
+    path.write_text(TOML)
+    return path
+
+
+@pytest.fixture
+def spliced(tmp_path: Path) -> Path:
+    """A spliced tree whose files are links to those of a kernel in the cache."""
+    kernel, tree = tmp_path / "kernel", tmp_path / "spliced"
+    for name in ("include/toys.h", "arch/x86/toys.h", "mm/toys.c", "mm/other.c", "lib/toys.c"):
+        for top in (kernel, tree):
+            (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (kernel / name).write_text(CODE)
+        (tree / name).hardlink_to(kernel / name)
+    return tree
+
+
+def too_far() -> Mutation:
+    words = ("one too far", "x", "mm/toys.c", "toy < nr", "toy <= nr")
+    return Mutation(*words, Interval(), (), False)
+
+
+def test_what_is_asked_for_is_read(room: Path) -> None:
+    extras = mutations.load(room)
+    (config,) = extras.configs
+    assert (config.name, config.options) == ("other toys", ("CONFIG_TOYS=n",))
+    assert "7.2" in config.kernels
+    assert "6.12" not in config.kernels
+    first, second = extras.mutations
+    assert (first.file, first.old, first.new) == ("mm/toys.c", "toy < nr", "toy <= nr")
+    assert (first.options, first.optional) == ((), False)
+    assert all(series in first.kernels for series in SERIES)
+    assert (second.options, second.optional) == (("CONFIG_PAINT=y",), True)
+    assert "7.2" not in second.kernels
+
+
+def test_a_room_need_not_have_any(tmp_path: Path) -> None:
+    extras = mutations.load(tmp_path / "check.toml")
+    assert (extras.configs, extras.mutations) == ((), ())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("why", "wy", "mutation 1: 'why' is missing"),
+        ("optional = true", "maybe = true", "mutation 2: unknown key 'maybe'"),
+        ("optional = true", 'optional = "yes"', "mutation 2: 'optional' has the wrong type"),
+        ("[[config]]", "[[configs]]", "unknown key 'configs'"),
+        ("[[config]]", "[[config", "line 2"),
+    ],
+)
+def test_a_wrong_file_says_where(room: Path, old: str, new: str, found: str) -> None:
+    room.write_text(TOML.replace(old, new, 1))
+    with pytest.raises(MmbatchError) as caught:
+        mutations.load(room)
+    assert found in caught.value.found
+    assert room.name in caught.value.tried
+    assert "splice" not in caught.value.tried
+
+
+def test_text_that_stands_there_once_fits(spliced: Path) -> None:
+    assert mutations.fits(too_far(), spliced)
+
+
+@pytest.mark.parametrize("optional", [False, True])
+@pytest.mark.parametrize(("old", "count"), [("toy > nr", 0), ("toy", 4)])
+def test_text_that_does_not_stand_there_once(
+    spliced: Path, old: str, count: int, optional: bool
+) -> None:
+    mutation = replace(too_far(), old=old, optional=optional)
+    if optional and count == 0:
+        assert not mutations.fits(mutation, spliced)
+        return
+    with pytest.raises(MmbatchError) as caught:
+        mutations.fits(mutation, spliced)
+    assert f"stands {count} times in mm/toys.c" in caught.value.found
+    assert "check.toml" in caught.value.todo
+
+
+@pytest.mark.parametrize("optional", [False, True])
+def test_a_file_that_is_not_there(spliced: Path, optional: bool) -> None:
+    mutation = replace(too_far(), file="mm/no-such.c", optional=optional)
+    if optional:
+        assert not mutations.fits(mutation, spliced)
+        return
+    with pytest.raises(MmbatchError, match="stands 0 times"):
+        mutations.fits(mutation, spliced)
+
+
+def test_a_mistake_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    assert mutations.mutate(too_far(), spliced, work) == work
+    assert (work / "mm" / "toys.c").read_text() == CODE.replace("toy < nr", "toy <= nr")
+    for top in (spliced, spliced.with_name("kernel")):
+        for path in top.rglob("*.[ch]"):
+            assert path.read_text() == CODE
+    for name in ("include/toys.h", "arch/x86/toys.h", "mm/other.c", "lib/toys.c"):
+        assert (work / name).samefile(spliced / name)
+    assert (spliced / "mm" / "toys.c").samefile(spliced.with_name("kernel") / "mm" / "toys.c")
+
+
+@pytest.mark.parametrize("speedup", known(checkout.SPEEDUPS))
+def test_every_mistake_of_this_checkout_is_in_our_code(speedup: str) -> None:
+    room = checkout.SPEEDUPS / speedup
+    for mutation in mutations.load(room / "check.toml").mutations:
+        assert mutation.old != mutation.new
+        assert mutation.why
+        ours = room / "tree" / mutation.file
+        if ours.exists() and not mutation.optional:
+            assert ours.read_text().count(mutation.old) == 1, mutation.name

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import dataclasses
+import os
+import shutil
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core import disk
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.kernel import kbuild
+from mmbatch.kernel.kbuild import ObjectTree
+from mmbatch.kernel.sources import Source
+
+Configure = Callable[..., ObjectTree]
+
+
+def made_up(source: Path, path: Path) -> ObjectTree:
+    """A folder in which an object was made, with what kbuild notes about it."""
+    line = (
+        f"savedcmd_mm/toy.o := gcc -Wp,-MMD,mm/.toy.o.d -nostdinc -I{source}/include "
+        f"-I./include -O2 -DTEXT='\"two words\"' '-DKBUILD_BASENAME=\"toy\"' "
+        f"-D__KBUILD_MODNAME=toy -Itoys -c -o mm/toy.o {source}/mm/toy.c ; ./tools/objtool mm/toy.o"
+    )
+    (path / "mm").mkdir(parents=True)
+    (path / "mm" / ".toy.o.cmd").write_text(f"{line}\n\nsource_mm/toy.o := {source}/mm/toy.c\n")
+    return ObjectTree(Source("7.3", "7.3.4", source, "toys", "toys", "1"), path, "0" * 64)
+
+
+def test_the_command_is_the_compiler_s_without_its_files(tmp_path: Path) -> None:
+    tree = made_up(Path("/toys/linux"), tmp_path / "out")
+    assert kbuild.command(tree, "mm/toy.o") == [
+        *("gcc", "-nostdinc", "-I/toys/linux/include", "-I./include", "-O2"),
+        '-DTEXT="two words"',
+        '-DKBUILD_BASENAME="toy"',
+        *("-D__KBUILD_MODNAME=toy", "-Itoys"),
+    ]
+
+
+def test_headers_come_from_another_copy_when_told_so(tmp_path: Path) -> None:
+    tree = made_up(Path("/toys/linux"), tmp_path / "out")
+    words = kbuild.command(tree, "mm/toy.o", Path("/spliced"))
+    assert "-I/spliced/include" in words
+    assert "-I./include" in words
+    assert not [word for word in words if "/toys/linux" in word]
+
+
+def test_a_tree_that_was_built_by_another_path_is_not_taken_for_the_spliced_one(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "link").symlink_to("/toys/linux")
+    tree = made_up(Path("/toys/linux"), tmp_path / "out")
+    linked = ObjectTree(
+        dataclasses.replace(tree.source, path=tmp_path / "link"), tree.path, tree.config_sha256
+    )
+    with pytest.raises(MmbatchError, match=r"does not name .*/link") as caught:
+        kbuild.command(linked, "mm/toy.o", Path("/spliced"))
+    assert "is a link" in caught.value.todo
+
+
+def test_a_file_is_compiled_like_another_under_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compiler = tmp_path / "bin" / "gcc"
+    compiler.parent.mkdir()
+    compiler.write_text('#!/bin/sh\nfor word; do echo "$word"; done\npwd\n')
+    compiler.chmod(compiler.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{compiler.parent}:{os.environ['PATH']}")
+    tree = made_up(Path("/toys/linux"), tmp_path / "out")
+    log = tmp_path / "log"
+    kbuild.compile_like(
+        tree, "mm/toy.o", Path("/room/ours.c"), Path("/w/x.o"), options=["-Wextra"], log=log
+    )
+    said = log.read_text().splitlines()[1:]
+    assert {'-DKBUILD_BASENAME="ours"', "-D__KBUILD_MODNAME=ours", "-Itoys"} <= set(said)
+    assert said[-6:] == ["-Wextra", "-c", "-o", "/w/x.o", "/room/ours.c", str(tree.path)]
+
+
+@pytest.mark.parametrize(
+    ("option", "kept"),
+    [
+        ("CONFIG_A=y", True),
+        ("CONFIG_B=n", True),
+        ("CONFIG_UNHEARD_OF=n", True),
+        ("CONFIG_N=12", True),
+        ('CONFIG_S="a"', True),
+        ("CONFIG_A=n", False),
+        ("CONFIG_A=m", False),
+        ("CONFIG_B=y", False),
+        ("CONFIG_UNHEARD_OF=y", False),
+        ("CONFIG_N=1", False),
+    ],
+)
+def test_options_that_the_configuration_refused(tmp_path: Path, option: str, kept: bool) -> None:
+    config = tmp_path / ".config"
+    config.write_text('CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_N=12\nCONFIG_S="a"\n')
+    if kept:
+        kbuild.check_options(config, [option], "7.3.4")
+        return
+    with pytest.raises(MmbatchError) as caught:
+        kbuild.check_options(config, ["CONFIG_A=y", option], "7.3.4")
+    assert option in caught.value.tried
+    assert caught.value.code == ExitCode.USAGE
+
+
+MAKE = """#!/bin/sh
+for word; do case $word in O=*) cd "${word#O=}";; esac; done
+echo "$*" >> "$ASKED"
+case "$*" in
+*allnoconfig) cp "$KCONFIG_ALLCONFIG" .config;;
+*broken.o*) echo 'toy: error' >&2; exit 2;;
+esac
+"""
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A make that writes down what it was asked for."""
+    make = tmp_path / "bin" / "make"
+    make.parent.mkdir()
+    make.write_text(MAKE)
+    make.chmod(make.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{make.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("ASKED", str(tmp_path / "asked"))
+    monkeypatch.setattr(kbuild, "_OBJECT_BYTES", 1)
+    return tmp_path / "asked"
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Cache:
+    return Cache(tmp_path / "cache")
+
+
+@pytest.fixture
+def configure(tmp_path: Path, cache: Cache) -> Configure:
+    fragment = tmp_path / "toys.config"
+    fragment.write_text("CONFIG_TOYS=y\n")
+
+    def ask(*objects: str, options: tuple[str, ...] = (), place: Path = tmp_path) -> ObjectTree:
+        source = Source("7.3", "7.3.4", place, "toys", "toys", "1")
+        return kbuild.configure(cache, source, fragment, options, objects, 2, lambda text: None)
+
+    return ask
+
+
+def test_objects_of_a_lib_folder_are_made_last_and_one_by_one(
+    asked: Path, configure: Configure
+) -> None:
+    tree = configure("mm/a.o", "arch/x86/lib/b.o", "lib/c.o", options=("CONFIG_A=y",))
+    goals = [line.partition("-j2 ")[2] for line in asked.read_text().splitlines()]
+    assert goals == ["allnoconfig", "prepare", "mm/a.o lib/c.o", "-j1 arch/x86/lib/b.o"]
+    assert (tree.path / ".config").read_text() == "CONFIG_TOYS=y\nCONFIG_A=y\n"
+
+
+def test_objects_are_made_once(asked: Path, configure: Configure) -> None:
+    first = configure("mm/a.o")
+    before = asked.read_text()
+    assert configure("mm/a.o") == first
+    assert asked.read_text() == before
+
+
+def test_other_wishes_get_another_folder(asked: Path, configure: Configure, tmp_path: Path) -> None:
+    assert not asked.exists()
+    moved = tmp_path / "moved"
+    moved.mkdir()
+    made = [
+        configure("mm/a.o"),
+        configure("mm/b.o"),
+        configure("mm/a.o", options=("CONFIG_A=y",)),
+        configure("mm/a.o", place=moved),
+    ]
+    assert len({tree.path for tree in made}) == 4
+
+
+def test_a_build_that_fails_leaves_nothing_and_is_tried_again(
+    asked: Path, configure: Configure, cache: Cache
+) -> None:
+    for _ in range(2):
+        with pytest.raises(MmbatchError, match="toy: error") as caught:
+            configure("mm/broken.o")
+        assert list(cache.builds.iterdir()) == []
+        assert str(cache.logs) in caught.value.todo
+    assert asked.read_text().count("broken.o") == 2
+
+
+def test_a_full_disk_is_told_when_the_programs_do_not(
+    asked: Path, configure: Configure, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert not asked.exists()
+    monkeypatch.setattr(disk, "free_bytes", lambda path: 5000)
+    monkeypatch.setattr(kbuild, "_OBJECT_BYTES", 1)
+    with pytest.raises(MmbatchError, match=r"it needs 4 MB .* and 0 MB are free"):
+        configure("mm/broken.o")
+    assert list(cache.builds.iterdir()) == []
+
+
+def test_what_kill_minus_9_left_is_made_anew(
+    asked: Path, configure: Configure, cache: Cache
+) -> None:
+    tree = configure("mm/a.o")
+    shutil.copytree(tree.path, cache.builds / "toys-0123456789ab")
+    for path in cache.builds.iterdir():
+        (path / ".mmbatch-complete").unlink()
+    before = asked.read_text()
+    assert configure("mm/a.o") == tree
+    assert asked.read_text() == 2 * before
+    assert list(cache.builds.iterdir()) == [tree.path]
+
+
+def test_the_builds_that_were_used_last_stay(
+    asked: Path, configure: Configure, cache: Cache
+) -> None:
+    used = configure("mm/a.o")
+    made = [used]
+    for name in "bcdef":
+        made.append(configure(f"mm/{name}.o"))
+        configure("mm/a.o")
+    kept = {path.name for path in cache.builds.iterdir()}
+    assert kept == {tree.path.name for tree in (used, *made[-3:])}
+    assert asked.read_text().count("mm/a.o") == 1
+
+
+def test_oldest_are_forgotten(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("c", "a", "e", "b", "d")]
+    for age, folder in enumerate(folders):
+        folder.mkdir()
+        os.utime(folder, (1000 - age, 1000 - age))
+    kbuild.forget_oldest(tmp_path.iterdir())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c", "e"]
+    kbuild.forget_oldest([])

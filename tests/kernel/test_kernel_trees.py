@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The hooks in real kernels, where the cache has them."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fake_tree import branches, commit, git, lacks_for_apply
+from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.errors import MmbatchError
+from mmbatch.kernel.sources import SERIES, find_cached, read_release
+from mmbatch.splice.manifest import known, load, load_with_needs
+from mmbatch.splice.steps import apply_steps, named_files
+
+Call = Callable[..., tuple[int, str, str]]
+
+SIGNS = ("Makefile", "Kbuild", "Kconfig", "scripts/config", "mm/mm_init.c")
+MOST = 40  # vmap opens three functions of 6.12, to one of which a lock is added
+OUR_FILES = {"mm/zone_device.c", "include/linux/streaming_copy.h"}
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch"),
+]
+
+
+def find_tree(series: str) -> Path | None:
+    try:
+        root = default_root(os.environ)
+    except MmbatchError:
+        return None
+    source = find_cached(Cache(root), series) if root.is_dir() else None
+    return source.path if source is not None else None
+
+
+TREES = {series: find_tree(series) for series in SERIES}
+
+
+@pytest.fixture(params=SERIES)
+def series(request: pytest.FixtureRequest) -> str:
+    if TREES[request.param] is None:
+        pytest.skip(f"no linux {request.param} in the cache")
+    return str(request.param)
+
+
+@pytest.fixture
+def some_of_it(series: str, tmp_path: Path) -> Path:
+    """A copy of those files of a real kernel that the speed-ups are about."""
+    tree = TREES[series]
+    assert tree is not None
+    manifests = load_with_needs(checkout.SPEEDUPS, *suiting(series))
+    copy = tmp_path / "linux"
+    for name in (*named_files(series, manifests), *SIGNS):
+        if (tree / name).exists():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(tree / name, copy / name)
+    return copy
+
+
+def suiting(series: str) -> list[str]:
+    names = known(checkout.SPEEDUPS)
+    return [name for name in names if series in load(checkout.SPEEDUPS / name).kernels]
+
+
+def test_every_hook_matches_and_changes_little(series: str, some_of_it: Path) -> None:
+    manifests = load_with_needs(checkout.SPEEDUPS, *suiting(series))
+    expected = [step.name for m in manifests for step in m.steps if series in step.kernels]
+    taken = list(apply_steps(some_of_it, series, manifests, checkout.MACROS))
+    assert [step.name for step in taken] == expected
+    assert {name: n for name, n in ((s.name, s.changed) for s in taken) if n > MOST} == {}
+    assert {name for step in taken for name in step.files} >= OUR_FILES
+
+
+def test_apply_makes_the_spliced_files(series: str, some_of_it: Path, call: Call) -> None:
+    spliced = some_of_it.with_name("spliced")
+    shutil.copytree(some_of_it, spliced)
+    manifests = load_with_needs(checkout.SPEEDUPS, *suiting(series))
+    taken = list(apply_steps(spliced, series, manifests, checkout.MACROS))
+    commit(some_of_it)
+    assert read_release(some_of_it).startswith(series)
+    assert call(some_of_it)[0] == 0
+    (branch,) = set(branches(some_of_it)) - {"main"}
+    subjects = git(some_of_it, "log", "--reverse", "--format=%s", f"main..{branch}")
+    assert subjects.splitlines() == [step.subject for step in taken]
+    assert git(some_of_it, "status", "--short", "--untracked-files=no") == ""
+    git(some_of_it, "-c", "core.autocrlf=false", "switch", "-q", branch)
+    for path in spliced.rglob("*"):
+        if path.is_file():
+            assert (some_of_it / path.relative_to(spliced)).read_bytes() == path.read_bytes()
+    code, out, _ = call(some_of_it)
+    assert (code, out.startswith("Already applied: HEAD has ")) == (0, True)
+    assert git(some_of_it, "diff", "--check", "main", branch) == ""

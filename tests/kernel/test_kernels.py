@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from pathlib import Path
+
+import pytest
+
+from fake_archive import FakeArchive, lacks, make_kernel
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.debian import apt
+from mmbatch.kernel import snapshot
+from mmbatch.kernel import sources as kernels
+from mmbatch.kernel.sources import check_tree, find_cached, read_release, resolve
+
+needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
+    monkeypatch.setattr(kernels, "_TREE_BYTES", 1)
+    monkeypatch.setattr(snapshot, "_MARGIN_BYTES", 1)
+    return Cache(tmp_path / "cache")
+
+
+@pytest.fixture
+def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
+    """An archive that the system seems to follow."""
+    made = FakeArchive(tmp_path / "archive", gpg_home)
+    listed = tmp_path / "debian.sources"
+    listed.write_text(made.sources)
+    monkeypatch.setattr(apt, "source_files", lambda: [listed])
+    return made
+
+
+def put_cached(cache: Cache, series: str, version: str) -> Path:
+    place = cache.trees / f"linux-source-{series}_{version.replace('~', '-')}"
+    make_kernel(place / "linux", version.partition("-")[0])
+    (place / "version").write_text(version)
+    return place
+
+
+@needs_archive
+def test_a_kernel_is_fetched_once(archive: FakeArchive, cache: Cache) -> None:
+    archive.add_kernel("trixie-backports", "7.3", "7.3.4-1~bpo13+1")
+    source = resolve(cache, "7.3", None, print)
+    assert (source.series, source.release) == ("7.3", "7.3.4")
+    assert source.origin == "linux-source-7.3 7.3.4-1~bpo13+1 (Debian)"
+    assert "~" not in source.ident
+    assert source.path == cache.trees / source.ident / "linux"
+    assert (source.path / "mm" / "mm_init.c").is_file()
+    assert not list(cache.downloads.iterdir())
+    archive.root.rename(archive.root.with_name("gone"))
+    said: list[str] = []
+    assert resolve(cache, "7.3", None, said.append) == source
+    assert said == []
+
+
+@needs_archive
+def test_the_default_is_the_newest_that_can_be_had(archive: FakeArchive, cache: Cache) -> None:
+    archive.add_kernel("trixie", "6.12", "6.12.9-1")
+    archive.add_kernel("sid", "7.2", "7.2.9-1")
+    said: list[str] = []
+    assert resolve(cache, None, None, said.append).series == "7.2"
+    assert any("linux 7.3 can't be had" in line for line in said)
+
+
+@needs_archive
+def test_no_series_can_be_had(archive: FakeArchive, cache: Cache) -> None:
+    archive.add_kernel("sid", "9.9", "9.9.9-1")
+    with pytest.raises(MmbatchError) as caught:
+        resolve(cache, None, None, print)
+    assert "linux-source-7.3" in caught.value.tried
+    assert "--tree" in caught.value.todo
+    assert not list(cache.trees.iterdir())
+
+
+@needs_archive
+def test_what_is_no_kernel_inside_leaves_no_tree(archive: FakeArchive, cache: Cache) -> None:
+    archive.add_kernel("sid", "7.2", "6.1.9-1")  # another series than its name says
+    with pytest.raises(MmbatchError):
+        resolve(cache, "7.2", None, print)
+    assert not list(cache.trees.iterdir())
+    assert not list(cache.downloads.iterdir())
+
+
+@needs_archive
+def test_too_little_room_is_said_before_anything_is_fetched(
+    archive: FakeArchive, cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "_TREE_BYTES", 1 << 60)
+    said: list[str] = []
+    with pytest.raises(MmbatchError, match="GB are free"):
+        resolve(cache, "7.3", None, said.append)
+    assert said == []
+
+
+def test_cached_kernels_need_no_apt(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+    put_cached(cache, "7.2", "7.2.9-1")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert resolve(cache, "7.2", None, print).release == "7.2.9"
+    assert resolve(cache, None, None, print).release == "7.2.9"
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("7.3.9-1", "7.3.10-1"),
+        ("7.3.4-1~bpo13+1", "7.3.4-1"),
+        ("7.3.4-1", "7.3.4-2"),
+        ("7.3.4-1~bpo12+1", "7.3.4-1~bpo13+1"),
+    ],
+)
+def test_the_newest_cached_point_release_is_taken(cache: Cache, older: str, newer: str) -> None:
+    for version in (newer, older):
+        put_cached(cache, "7.3", version)
+    found = find_cached(cache, "7.3")
+    assert found is not None
+    assert newer in found.origin
+
+
+def test_other_folders_are_no_cached_kernels(cache: Cache) -> None:
+    (cache.trees / "linux-source-7.3_7.3.4-1" / "linux").mkdir(parents=True)
+    put_cached(cache, "7.30", "7.30.1-1")
+    assert find_cached(cache, "7.3") is None
+
+
+@pytest.mark.parametrize("kernel", ["6.6", "7.3.4", "", "seven"])
+def test_unsupported_series(cache: Cache, kernel: str) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        resolve(cache, kernel, None, print)
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+    assert "7.3, 7.2, 6.12" in caught.value.todo
+
+
+def test_kernel_and_tree_exclude_each_other(cache: Cache, tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        resolve(cache, "7.3", tmp_path, print)
+    assert caught.value.code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(("extra", "release"), [("", "7.3.4"), ("-rc2", "7.3.4-rc2")])
+def test_release_of_a_tree(tmp_path: Path, extra: str, release: str) -> None:
+    assert read_release(make_kernel(tmp_path, extra=extra)) == release
+
+
+def test_release_without_sublevel(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL =\nEXTRAVERSION =\n")
+    assert read_release(tmp_path) == "7.3"
+
+
+@pytest.mark.parametrize("missing", ["Makefile", "Kconfig", "mm/mm_init.c"])
+def test_a_tree_that_is_no_kernel(tmp_path: Path, missing: str) -> None:
+    (make_kernel(tmp_path) / missing).unlink()
+    with pytest.raises(MmbatchError) as caught:
+        check_tree(tmp_path)
+    assert caught.value.code == ExitCode.USAGE
+    assert missing in caught.value.found
+
+
+def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError, match="no such folder"):
+        check_tree(tmp_path / "nowhere")
+
+
+def test_a_makefile_of_something_else(tmp_path: Path) -> None:
+    (make_kernel(tmp_path) / "Makefile").write_text("all:\n\ttrue\n")
+    with pytest.raises(MmbatchError, match="VERSION"):
+        check_tree(tmp_path)
+
+
+@pytest.mark.parametrize("release", ["6.6.1", "7.30.1", "8.0.0"])
+def test_a_kernel_of_another_series(tmp_path: Path, release: str) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        check_tree(make_kernel(tmp_path, release))
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+    assert release in caught.value.found

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from pathlib import Path
+
+import pytest
+
+from fake_btf import kernel
+from mmbatch.core.errors import MmbatchError
+from mmbatch.live import btf
+from mmbatch.live.btf import Btf, Place
+
+
+def test_members_are_found_also_in_nameless_unions_and_structs() -> None:
+    types = Btf(kernel())
+
+    assert types.size_of("page") == 64
+    assert types.place("page", "flags") == Place(0, 8)
+    assert types.place("page", "lru") == Place(8, 8)
+    assert types.place("page", "private") == Place(16, 8)
+    assert types.place("page", "_refcount") == Place(52, 4)
+    assert types.place("page", "nothing") is None
+    assert types.place("folio", "flags") is None
+    assert types.size_of("folio") is None
+
+
+def test_signatures_are_spelled_as_in_a_manifest() -> None:
+    types = Btf(kernel())
+
+    assert types.signature("set_it") == ("void", "struct page *", "8")
+    assert types.signature("get_it") == ("4", "8")
+    assert types.signature("nothing") is None
+
+
+def test_a_function_that_is_there_twice_has_no_signature() -> None:
+    types = Btf(kernel(twice=True))
+
+    assert types.has_function("get_it")
+    assert types.signature("get_it") is None
+
+
+@pytest.mark.parametrize("data", [b"", b"\x9f\xeb\x01\x00", bytes(40), kernel()[:60]])
+def test_what_is_no_btf(data: bytes) -> None:
+    with pytest.raises(ValueError, match="BTF"):
+        Btf(data)
+
+
+def test_a_kernel_without_vmlinux_among_its_headers(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        btf.of_kernel(tmp_path / "vmlinux")
+
+    assert caught.value.code == 77
+
+
+def test_a_vmlinux_without_types(tmp_path: Path) -> None:
+    path = tmp_path / "vmlinux"
+    path.write_bytes(Path("/bin/true").read_bytes())
+
+    with pytest.raises(MmbatchError) as caught:
+        btf.of_kernel(path)
+
+    assert "CONFIG_DEBUG_INFO_BTF" in caught.value.found
+
+
+@pytest.mark.skipif(
+    not Path("/sys/kernel/btf/vmlinux").exists(), reason="this kernel describes no types"
+)
+def test_the_running_kernel() -> None:
+    types = Btf(Path("/sys/kernel/btf/vmlinux").read_bytes())
+
+    assert types.size_of("page") in (56, 64, 72, 80, 96)
+    refcount = types.place("page", "_refcount")
+    assert refcount is not None
+    assert refcount.size == 4

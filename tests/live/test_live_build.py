@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The real module for a real kernel of Debian's, whose headers are fetched."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.interval import SERIES
+from mmbatch.live import btf
+from mmbatch.live import build as livebuild
+from mmbatch.live import compiler as livecompiler
+from mmbatch.live import kernel as livekernel
+from mmbatch.live import manifest as livemanifest
+from mmbatch.live import refused as liverefused
+from mmbatch.live import sign as livesign
+from mmbatch.live.build import Module
+from mmbatch.live.compiler import Compiler
+from mmbatch.live.kernel import Headers
+
+pytestmark = pytest.mark.kernel
+
+
+@pytest.fixture(scope="module", params=SERIES)
+def headers(request: pytest.FixtureRequest) -> Headers:
+    cache = Cache.open()
+    release = livekernel.choose(cache, None, request.param, lambda _: None)
+    return livekernel.find(cache, release, lambda _: None)
+
+
+def compilers(chosen: Headers) -> Compiler:
+    return livecompiler.find(Cache.open(), chosen, lambda _: None)
+
+
+@pytest.fixture(scope="module", params=livemanifest.known(checkout.SPEEDUPS))
+def module(
+    request: pytest.FixtureRequest, headers: Headers, tmp_path_factory: pytest.TempPathFactory
+) -> Module:
+    return built(headers, tmp_path_factory.mktemp("live"), request.param)
+
+
+def built(headers: Headers, folder: Path, speedup: str = "zone_device") -> Module:
+    live = livemanifest.load(checkout.SPEEDUPS, speedup)
+    place, log = folder / "module", folder / "log"
+    return livebuild.build(live, checkout.LIVE, headers, compilers, place, log, lambda _: None)
+
+
+def test_the_module_says_what_it_is(module: Module) -> None:
+    said = subprocess.run(
+        ["readelf", "-W", "-S", "-s", module.path], check=True, capture_output=True, text=True
+    ).stdout
+
+    assert ".klp.rela.vmlinux..text" in said
+    for function in livemanifest.load(checkout.SPEEDUPS, module.speedup).replaces:
+        assert f".klp.sym.vmlinux.{function.name},0" in said
+        assert f" UND {function.name}\n" not in said
+    assert ".debug" not in said
+    assert ".cold" not in said  # where nobody would look for it on a stack
+    content = module.path.read_bytes()
+    assert b"\0livepatch=Y\0" in content
+    assert f"vermagic={module.release} ".encode() in content
+
+
+def test_it_is_built_once(headers: Headers, module: Module) -> None:
+    again = built(headers, module.path.parents[1], module.speedup)
+
+    assert module.built
+    assert not again.built
+    assert again.path == module.path
+
+
+def test_each_unfit_module_differs_from_the_fit_one(module: Module) -> None:
+    unfit = liverefused.variants(module.speedup, module.path)
+
+    assert len(unfit) >= (8 if module.speedup == "zone_device" else 3)
+    assert len({content for content, _ in unfit.values()} | {module.path.read_bytes()}) == (
+        len(unfit) + 1
+    )
+
+
+class Elsewhere(Headers):
+    """Headers whose kernel tells of another layout than they do."""
+
+    def types(self) -> btf.Btf:
+        real = super().types()
+        place = real.place("page", "_refcount")
+        assert place is not None
+
+        class Moved(btf.Btf):
+            def __init__(self) -> None:
+                self.__dict__ = real.__dict__
+
+            def place(self, struct_name: str, member: str) -> btf.Place | None:
+                found = super().place(struct_name, member)
+                if member == "_refcount" and found is not None:
+                    return dataclasses.replace(found, offset=found.offset + 8)
+                return found
+
+        return Moved()
+
+
+def test_headers_that_are_not_those_of_the_kernel(headers: Headers, tmp_path: Path) -> None:
+    other = Elsewhere(headers.release, headers.series, headers.path, headers.config)
+
+    with pytest.raises(MmbatchError) as caught:
+        built(other, tmp_path)
+
+    assert caught.value.code == 77
+    assert "layout of struct page: _refcount" in caught.value.found
+
+
+@pytest.mark.parametrize("speedup", livemanifest.known(checkout.SPEEDUPS))
+def test_a_replacement_that_would_be_missed_on_a_stack(
+    headers: Headers, tmp_path: Path, speedup: str
+) -> None:
+    room = tmp_path / "room"
+    shutil.copytree(checkout.LIVE, room)
+    header = (room / "live.h").read_text()
+    assert "live_stay()\tbarrier()" in header
+    (room / "live.h").write_text(header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)"))
+    live = livemanifest.load(checkout.SPEEDUPS, speedup)
+    made, log = tmp_path / "made", tmp_path / "log"
+
+    with pytest.raises(MmbatchError) as caught:
+        livebuild.build(live, room, headers, compilers, made, log, lambda _: None)
+
+    assert "() leaves by a jump to " in caught.value.found
+    assert not list((tmp_path / "made").glob("*.ko"))
+
+
+def test_vmap_of_the_kernel_sees_its_caller(headers: Headers, tmp_path: Path) -> None:
+    module = built(headers, tmp_path, "vmap")
+    argv = ["objdump", "-d", "--no-show-raw-insn", "--disassemble=live_vmap", str(module.path)]
+    said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+    assert re.search(r"\tj\w+ +\w+ <live_original_vmap>", said)
+    assert not re.search(r"\tcall +\w+ <live_original_vmap>", said)
+
+
+def test_a_signature_is_one_that_tools_see(
+    headers: Headers, module: Module, tmp_path: Path
+) -> None:
+    signed = tmp_path / module.path.name
+    signed.write_bytes(livesign.signed(Cache(tmp_path / "cache"), headers, module.path))
+
+    assert signed.read_bytes().startswith(module.path.read_bytes())
+    assert signed.read_bytes().endswith(b"~Module signature appended~\n")
+    assert livesign.SUBJECT.removeprefix("/CN=").encode() in signed.read_bytes()
+    assert not list((tmp_path / "cache/downloads").glob("*"))

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The compiler of a kernel: installed, fetched, or not to be had."""
+
+from __future__ import annotations
+
+import dataclasses
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fake_archive import FakeArchive, lacks
+from foreign_programs import libraries
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import MmbatchError
+from mmbatch.debian import apt as apt_module
+from mmbatch.debian import foreign
+from mmbatch.live import compiler as livecompiler
+from mmbatch.live.compiler import Compiler, Wanted
+from mmbatch.live.kernel import Headers
+
+RELEASE = "7.3.4+deb13-cloud-amd64"
+VERSION = "99.2.0-19"
+PART = "gcc-99-x86-64-linux-gnu"
+needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
+
+
+def headers(text: str = f"{foreign.TUPLE}-gcc-99 (Debian {VERSION}) 99.2.0") -> Headers:
+    return Headers(RELEASE, "7.3", Path("/no"), {"CONFIG_CC_VERSION_TEXT": f'"{text}"'})
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19) 14.2.0",
+            Wanted("x86_64-linux-gnu-gcc-14", "gcc-14", "14.2.0-19"),
+        ),
+        ("gcc-12 (Debian 12.2.0-14) 12.2.0", Wanted("gcc-12", "gcc-12", "12.2.0-14")),
+        ("gcc (GCC) 15.1.1", Wanted("gcc", "gcc-15", "")),
+        ("", None),
+    ],
+)
+def test_what_a_kernel_says_of_its_compiler(text: str, wanted: Wanted | None) -> None:
+    assert livecompiler.wanted(headers(text)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "named", "told"),
+    [
+        (f"{foreign.TUPLE}-gcc-99", True, ()),
+        (f"{foreign.TUPLE}-gcc-99", False, (f"CC={foreign.TUPLE}-gcc-99",)),
+        ("gcc-99", True, ("CC=gcc-99",)),
+    ],
+)
+def test_one_that_is_installed_is_used_as_it_is(
+    name: str,
+    named: bool,
+    told: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    theirs = dataclasses.replace(headers(), path=tmp_path)
+    if named:
+        (tmp_path / ".kernelvariables").write_text("CC = gcc-99\n")
+    program = tmp_path / name
+    program.write_text("#!/bin/sh\necho this is it\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+
+    found = livecompiler.find(Cache(tmp_path / "cache"), theirs, print)
+
+    assert found == livecompiler.installed(theirs) == Compiler(name, told)
+    assert found.version() == "this is it\n"
+    assert not list((tmp_path / "cache").rglob("compiler*"))
+
+
+def test_one_that_is_not_installed() -> None:
+    with pytest.raises(MmbatchError) as caught:
+        livecompiler.installed(headers())
+
+    assert RELEASE in caught.value.tried
+    assert caught.value.found == "it was built with gcc-99, and that is not here"
+    assert caught.value.todo == "install it: apt-get install gcc-99"
+
+
+def test_a_kernel_that_does_not_say() -> None:
+    assert livecompiler.installed(headers("")) == Compiler("gcc")
+
+
+@pytest.fixture
+def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
+    """An archive with a compiler all of whose parts are echo."""
+    program = shutil.which("echo")
+    assert program is not None
+    echo = Path(program)
+    made = FakeArchive(tmp_path / "archive", gpg_home)
+    made.add("trixie", "libc6", "2.41-12", libraries(program))
+    made.add("trixie", "binutils-x86-64-linux-gnu", "2.44-3", {f"usr/bin/{foreign.TUPLE}-as": echo})
+    place = f"usr/libexec/gcc/{foreign.TUPLE}/99"
+    made.add("trixie", "cpp-99-x86-64-linux-gnu", VERSION, {f"{place}/cc1": echo}, "libc6")
+    for version in ("99.4.0-1", VERSION):
+        suite = "trixie" if version == VERSION else "forky"
+        needs = [f"cpp-99-x86-64-linux-gnu (= {version})", "binutils-x86-64-linux-gnu", "libc6"]
+        made.add(suite, PART, version, {f"usr/bin/{foreign.TUPLE}-gcc-99": echo}, *needs)
+        made.add(suite, "gcc-99", version, {}, f"{PART} (= {version})")
+    listed = tmp_path / "debian.sources"
+    listed.write_text(made.sources)
+    monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
+    return made
+
+
+@needs_archive
+def test_one_that_is_fetched(archive: FakeArchive, tmp_path: Path) -> None:
+    assert archive.root.is_dir()
+    said: list[str] = []
+    cache = Cache(tmp_path / "cache")
+
+    found = livecompiler.find(cache, headers(), said.append)
+
+    assert f"fetching gcc-99 {VERSION}, which is not installed, and what it needs" in said
+    assert found.told == (f"CC={found.program}",)
+    folder = Path(found.program).parent
+    assert found.version() == f"-B{folder}/ --version\n"
+    for name in ("cc1", "as"):
+        ran = subprocess.run([folder / name, "a  b"], check=True, capture_output=True, text=True)
+        assert ran.stdout == "a  b\n"
+    said.clear()
+    assert livecompiler.find(cache, headers(), said.append) == found
+    assert said == []
+
+
+@needs_archive
+def test_another_version_where_that_one_is_gone(archive: FakeArchive, tmp_path: Path) -> None:
+    assert archive.root.is_dir()
+    said: list[str] = []
+    text = f"{foreign.TUPLE}-gcc-99 (Debian 99.1.0-1) 99.1.0"
+
+    with pytest.raises(MmbatchError) as caught:
+        livecompiler.find(Cache(tmp_path / "cache"), headers(text), said.append)
+
+    # That of forky, which lacks the rest of it here.
+    assert any(one.startswith("fetching gcc-99 99.4.0-1") for one in said)
+    assert "that is not here, and fetching it failed: " in caught.value.found
+    assert not list((tmp_path / "cache/live").glob("compiler*"))
+
+
+@needs_archive
+def test_a_disk_that_is_full(
+    archive: FakeArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert archive.root.is_dir()
+    monkeypatch.setattr("mmbatch.live.compiler._BYTES", 10**18)
+
+    with pytest.raises(MmbatchError) as caught:
+        livecompiler.find(Cache(tmp_path / "cache"), headers(), lambda _: None)
+
+    assert caught.value.tried == "unpack gcc-99"
+    assert "XDG_CACHE_HOME" in caught.value.todo
+
+
+@needs_archive
+def test_one_that_nobody_has(archive: FakeArchive, tmp_path: Path) -> None:
+    assert archive.root.is_dir()
+    text = f"{foreign.TUPLE}-gcc-98 (Debian 98.1.0-1) 98.1.0"
+
+    with pytest.raises(MmbatchError) as caught:
+        livecompiler.find(Cache(tmp_path / "cache"), headers(text), lambda _: None)
+
+    assert caught.value.found == (
+        "it was built with gcc-98, and that is not here, and fetching it failed: "
+        "no suite there carries it"
+    )
+    assert caught.value.todo == "install it: apt-get install gcc-98"
+    assert caught.value.code == 1

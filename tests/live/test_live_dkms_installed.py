@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The DKMS package, installed with Debian's own dkms: in a root that goes away with the test.
+
+The root is this machine's, below a layer in memory that takes all that is written. It is
+mounted in a mount namespace of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core.cache import Cache
+from mmbatch.live import compiler as livecompiler
+from mmbatch.live import dkms as livedkms
+from mmbatch.live import kernel as livekernel
+from mmbatch.live.kernel import Headers
+
+pytestmark = pytest.mark.kernel
+
+_LIMIT_S = 300
+
+_ROOT = """\
+set -e
+mount -t tmpfs none {room}
+mkdir {room}/upper {room}/work {room}/root
+mount -t overlay none -o lowerdir=/,upperdir={room}/upper,workdir={room}/work {room}/root
+"""
+
+_OUTSIDE = """\
+mount --bind /proc {room}/root/proc
+mount --bind /dev {room}/root/dev
+mkdir {room}/root/packages {room}/root/headers
+mount --bind {packages} {room}/root/packages
+mount --bind {headers} {room}/root/headers
+exec chroot {room}/root sh -e -c "$INSIDE"
+"""
+
+_INSIDE = """\
+export DEBIAN_FRONTEND=noninteractive
+# comes RELEASE HEADERS: a kernel is installed, with the headers of one.
+comes() {{
+	mkdir -p /lib/modules/$1
+	ln -s /headers/headers-$2/usr/src/linux-headers-$2 /lib/modules/$1/build
+	touch /lib/modules/$1/modules.order /lib/modules/$1/modules.builtin
+}}
+
+dpkg -i /packages/dkms_*.deb /packages/kmod_*.deb
+comes {unfit} {fit}
+comes {newer} {newer}
+mkdir /aside
+for program in {programs}; do
+	[ ! -e /usr/bin/$program ] || mv /usr/bin/$program /aside
+done
+echo "@@ unfit"
+dpkg -i /packages/mmbatch-*.deb
+find /lib/modules -name 'mmbatch*'
+echo "@@"
+
+comes {fit} {fit}
+/etc/kernel/header_postinst.d/dkms {fit}
+echo "@@ fit"
+modinfo /lib/modules/{fit}/updates/dkms/mmbatch*
+echo "@@"
+
+{compiler}
+/etc/kernel/header_postinst.d/dkms {newer}
+echo "@@ newer"
+modinfo /lib/modules/{newer}/updates/dkms/mmbatch*
+echo "@@"
+
+dpkg -r mmbatch-zone-device-dkms
+echo "@@ removed"
+find /lib/modules /var/lib/dkms /usr/src -name '*mmbatch*'
+echo "@@"
+"""
+
+_UNFIT = "6.18.1-amd64"
+
+
+@pytest.fixture(scope="module")
+def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    if os.geteuid() != 0 or shutil.which("unshare") is None:
+        pytest.skip("a root of its own takes root's rights")
+    tried = mounted(_ROOT.format(room=tmp_path_factory.mktemp("trial")))
+    if tried.returncode:
+        pytest.skip(f"a root of its own can't be mounted here: {tried.stdout.strip()}")
+    folder = tmp_path_factory.mktemp("packages")
+    argv = ["apt-get", "-q", "download", "dkms", "kmod"]
+    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"Debian's dkms can't be had: {done.stderr.strip()}")
+    livedkms.package(Cache(folder.parent / "cache"), "zone_device", folder)
+    return folder
+
+
+def mounted(script: str, **env: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in a mount namespace of its own, which goes away with it."""
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script],
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        timeout=_LIMIT_S,
+        check=False,
+    )
+
+
+def installed(cache: Cache, packages: Path, room: Path, **words: str) -> dict[str, str]:
+    """Return what was said in the root, by the words that begin each part."""
+    room.mkdir()
+    script = (_ROOT + _OUTSIDE).format(room=room, packages=packages, headers=cache.live)
+    done = mounted(script, INSIDE=_INSIDE.format_map(words))
+    assert done.returncode == 0, done.stdout
+    return dict(re.findall(r"^@@ (\w+)\n(.*?)^@@$", done.stdout, re.M | re.S))
+
+
+def appears(cache: Cache, headers: Headers) -> str:
+    """Return what makes the compiler of a kernel appear in the root."""
+    compiler = livecompiler.find(cache, headers, _quiet)
+    if not compiler.told:
+        return "mv /aside/* /usr/bin"
+    program = Path(compiler.program).relative_to(cache.live)
+    want = livecompiler.wanted(headers)
+    assert want is not None
+    path = f"/usr/bin/{want.program}"
+    return f"""echo '#!/bin/sh\nexec /headers/{program} "$@"' >{path}; chmod 755 {path}"""
+
+
+def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
+    packages: Path, tmp_path: Path
+) -> None:
+    cache = Cache.open()
+    fit, newer = (
+        livekernel.fetch(cache, livekernel.newest(cache, series, _quiet), _quiet)
+        for series in ("6.12", "7.3")
+    )
+    want = livecompiler.wanted(newer)
+    assert want is not None
+    before = sources()
+
+    said = installed(
+        cache,
+        packages,
+        tmp_path / "room",
+        fit=fit.release,
+        newer=newer.release,
+        unfit=_UNFIT,
+        programs=f"{want.program} {want.package}",
+        compiler=appears(cache, newer),
+    )
+
+    assert f"no module for {newer.release}: it was built with {want.program}" in said["unfit"]
+    assert f"no module for {_UNFIT}" in said["unfit"]
+    assert ".ko" not in said["unfit"]
+    for part, release in (("fit", fit.release), ("newer", newer.release)):
+        assert f"/lib/modules/{release}/updates/dkms/mmbatch_zone_device.ko" in said[part]
+        assert re.search(rf"^vermagic: +{re.escape(release)} ", said[part], re.M)
+        assert re.search(r"^livepatch: +Y$", said[part], re.M)
+        assert re.search(r"^signer: +DKMS", said[part], re.M)
+    assert said["removed"] == ""
+    assert sources() == before
+
+
+def sources() -> list[Path]:
+    """What DKMS of this machine itself could build."""
+    return sorted(Path("/usr/src").glob("mmbatch-*"))
+
+
+def _quiet(_: str) -> None:
+    pass

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Headers and kernels of an archive that looks like Debian's."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fake_archive import FakeArchive, lacks
+from foreign_programs import libraries, wanting
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import MmbatchError
+from mmbatch.debian import apt as apt_module
+from mmbatch.debian import foreign
+from mmbatch.live import kernel as livekernel
+
+RELEASE = "7.3.4+deb13-cloud-amd64"
+VERSION = "7.3.4-1~bpo13+1"
+SUITE = "trixie-backports"
+KBUILD = "linux-kbuild-7.3.4+deb13"
+
+pytestmark = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
+
+
+@pytest.fixture
+def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
+    made = FakeArchive(tmp_path / "archive", gpg_home)
+    program = shutil.which("cat")
+    assert program is not None
+    config, makefile = tmp_path / "config", tmp_path / "makefile"
+    config.write_text("CONFIG_A=y\n")
+    makefile.write_text("include /usr/src/linux-headers-7.3.4+deb13-common/Makefile\n")
+    wants = wanting(Path(program), tmp_path / "wants")
+    folder = f"usr/src/linux-headers-{RELEASE}"
+    made.add("trixie", "libc6", "2.41-12", libraries(program))
+    made.add(
+        SUITE,
+        KBUILD,
+        VERSION,
+        {f"usr/lib/{KBUILD}/old": Path(program), f"usr/lib/{KBUILD}/new": wants},
+        "pahole, libc6 (>= 2.38)",
+    )
+    made.add(
+        SUITE,
+        f"linux-headers-{RELEASE}",
+        VERSION,
+        {f"{folder}/{name}": config for name in (".config", "Module.symvers")}
+        | {f"{folder}/Makefile": makefile},
+        f"gcc-14-for-host, {KBUILD}",
+    )
+    library = f"usr/lib/modules/{RELEASE}"
+    for part, name in (("base", "config"), ("binary", "vmlinuz"), ("modules", "modules.builtin")):
+        made.add(SUITE, f"linux-{part}-{RELEASE}", VERSION, {f"{library}/{name}": config})
+    parts = [f"linux-{part}-{RELEASE} (= {VERSION})" for part in ("base", "binary", "modules")]
+    made.add(SUITE, f"linux-image-{RELEASE}", VERSION, {}, "kmod | busybox", *parts)
+    listed = tmp_path / "debian.sources"
+    listed.write_text(made.sources)
+    monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
+    return made
+
+
+def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive, tmp_path: Path) -> None:
+    assert archive.root.is_dir()
+    cache = Cache(tmp_path / "cache")
+    said: list[str] = []
+
+    headers = livekernel.fetch(cache, RELEASE, said.append)
+
+    place = cache.live / f"headers-{RELEASE}"
+    assert headers.path == (place / f"usr/src/linux-headers-{RELEASE}").resolve()
+    assert "include $(dir " in (headers.path / "Makefile").read_text()
+    assert (place / f"usr/lib/{KBUILD}/new").read_text().startswith("#!/bin/sh\n")
+    assert (place / f"usr/lib/{KBUILD}/old").read_bytes()[:4] == b"\x7fELF"
+    assert (place / f"usr/lib/{foreign.TUPLE}/libc.so.6").is_file()
+    assert f"fetching what programs of {KBUILD} need to run here" in said
+    said.clear()
+    assert livekernel.fetch(cache, RELEASE, said.append) == headers
+    assert said == []
+
+
+def test_a_kernel_that_comes_in_parts(archive: FakeArchive, tmp_path: Path) -> None:
+    assert archive.root.is_dir()
+
+    folder = livekernel.fetch_image(Cache(tmp_path / "cache"), RELEASE, lambda _: None)
+
+    found = {path.name for path in (folder / f"usr/lib/modules/{RELEASE}").iterdir()}
+    assert found == {"config", "vmlinuz", "modules.builtin"}
+
+
+@pytest.mark.parametrize("fetch", [livekernel.fetch, livekernel.fetch_image])
+def test_a_kernel_that_nobody_has(archive: FakeArchive, tmp_path: Path, fetch: object) -> None:
+    assert archive.root.is_dir()
+    assert callable(fetch)
+
+    with pytest.raises(MmbatchError) as caught:
+        fetch(Cache(tmp_path / "cache"), "7.3.9-nobody", lambda _: None)
+
+    assert caught.value.code == 77
+    assert caught.value.found == "no package of Debian's has them"

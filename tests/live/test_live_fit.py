@@ -1,0 +1,224 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels that a livepatch module is not made for, and what is said of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_btf import kernel
+from mmbatch.core import paths as checkout
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.interval import SERIES, Interval
+from mmbatch.live import fit as livefit
+from mmbatch.live import manifest as livemanifest
+from mmbatch.live.btf import Btf
+from mmbatch.live.manifest import Function, Layout, LiveManifest, Terms
+
+NO_TERMS = Terms({}, {}, ())
+GET = Function("get_it", ("4", "8"))
+SET = Function("set_it", ("void", "struct page *", "8"), "live_set_it")
+
+
+def live(**changes: Any) -> LiveManifest:
+    fields: dict[str, Any] = {
+        "speedup": "it",
+        "title": "a test",
+        "kernels": Interval.parse(">=6.12,<6.13"),
+        "objects": ("mm/it.o",),
+        "files": (),
+        "includes": ("linux/mm.h",),
+        "terms": Terms({"CONFIG_A": "no A"}, {"CONFIG_B": "too much B"}, (GET,)),
+        "replaces": (SET,),
+        "layouts": (Layout(Interval(), {"page": ("flags", "_refcount")}),),
+        **changes,
+    }
+    return LiveManifest(**fields)
+
+
+def refused(call: Any, *arguments: Any) -> str:
+    with pytest.raises(MmbatchError) as caught:
+        call(*arguments)
+    assert caught.value.code == 77
+    assert "6.12.1" in caught.value.tried
+    return caught.value.found
+
+
+def test_a_kernel_that_fits() -> None:
+    assert livefit.of_series(live(), "6.12", "6.12.1") == live()
+    livefit.require_config(live(), NO_TERMS, {"CONFIG_A": "y"}, "6.12.1")
+    livefit.require_types(live(), NO_TERMS, Btf(kernel()), "6.12.1")
+
+
+def test_another_series() -> None:
+    assert "'it' is made for Linux 6.12 so far" in refused(
+        livefit.of_series, live(), "6.1", "6.12.1"
+    )
+
+
+@pytest.mark.parametrize("series", ["6.11", "6.13", "7.1", "7.4"])
+def test_series_between_those_that_are_supported(series: str) -> None:
+    both = live(kernels=Interval.parse(">=6.11,<7.4"))
+
+    assert both.series == ("6.12", "7.2", "7.3")
+    assert "made for Linux 6.12, 7.2, 7.3 so far" in refused(
+        livefit.of_series, both, series, "6.12.1"
+    )
+
+
+def test_what_is_another_in_each_series() -> None:
+    old, new = Interval.parse("<7.0"), Interval.parse(">=7.0")
+    put = dataclasses.replace(SET, name="put_it", kernels=old)
+    have = dataclasses.replace(GET, name="have_it", kernels=new)
+    both = live(
+        kernels=Interval.parse(">=6.12,<7.4"),
+        terms=Terms({}, {}, (GET, have)),
+        replaces=(SET, put),
+        layouts=(
+            Layout(Interval(), {"page": ("flags",)}),
+            Layout(old, {"page": ("pgmap",), "zone": ("node",)}),
+            Layout(new, {"folio": ("pgmap",)}),
+        ),
+    )
+
+    then, now = (livefit.of_series(both, one, "6.12.1") for one in ("6.12", "7.3"))
+
+    assert livefit.symbols(then, NO_TERMS) == ["set_it", "put_it", "get_it"]
+    assert livefit.symbols(now, NO_TERMS) == ["set_it", "get_it", "have_it"]
+    assert then.structs == {"page": ("flags", "pgmap"), "zone": ("node",)}
+    assert now.structs == {"page": ("flags",), "folio": ("pgmap",)}
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        ({}, "lacks CONFIG_A: no A"),
+        ({"CONFIG_A": "y", "CONFIG_B": "y"}, "has CONFIG_B: too much B"),
+    ],
+)
+def test_another_configuration(config: dict[str, str], words: str) -> None:
+    assert words in refused(livefit.require_config, live(), NO_TERMS, config, "6.12.1")
+
+
+@pytest.mark.parametrize(
+    ("speedup", "option"),
+    [
+        ("zone_device", "CONFIG_LIVEPATCH"),
+        ("zone_device", "CONFIG_DEBUG_INFO_BTF"),
+        ("zone_device", "CONFIG_MODULES"),
+        ("zone_device", "CONFIG_ZONE_DEVICE"),
+        ("folio_copy", "CONFIG_KALLSYMS_ALL"),
+        ("folio_copy", "CONFIG_ARCH_HAS_COPY_MC"),
+        ("vmap", "CONFIG_KALLSYMS_ALL"),
+        ("vmap", "CONFIG_HAVE_ARCH_HUGE_VMALLOC"),
+        ("vmap", "CONFIG_SPARSEMEM_VMEMMAP"),
+    ],
+)
+def test_options_that_the_real_module_needs(speedup: str, option: str) -> None:
+    real = livemanifest.load(checkout.SPEEDUPS, speedup)
+    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    config = dict.fromkeys([*terms.needs, *real.terms.needs], "y")
+    livefit.require_config(real, terms, config, "6.12.1")
+    del config[option]
+    assert option in refused(livefit.require_config, real, terms, config, "6.12.1")
+
+
+@pytest.mark.parametrize(
+    ("speedup", "option"),
+    [
+        ("zone_device", "CONFIG_KASAN"),
+        ("zone_device", "CONFIG_KMSAN"),
+        ("zone_device", "CONFIG_CFI"),
+        ("zone_device", "CONFIG_CFI_CLANG"),
+        ("folio_copy", "CONFIG_KMSAN"),
+        ("vmap", "CONFIG_KMSAN"),
+        ("vmap", "CONFIG_PAGE_TABLE_CHECK"),
+    ],
+)
+def test_options_that_the_real_module_refuses(speedup: str, option: str) -> None:
+    real = livemanifest.load(checkout.SPEEDUPS, speedup)
+    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    config = dict.fromkeys([*terms.needs, *real.terms.needs, option], "y")
+    assert option in refused(livefit.require_config, real, terms, config, "6.12.1")
+
+
+@pytest.mark.parametrize(
+    ("types", "changes", "words"),
+    [
+        ({}, {"replaces": (Function("gone", ("void",), "x"),)}, "no gone(), or only inlined"),
+        ({"twice": True}, {}, "get_it() more than once"),
+        ({"params": 1}, {}, "set_it() is void(struct page *) there, not void(struct page *, 8)"),
+        ({"member": "_count"}, {}, "struct page has no member _refcount"),
+        ({}, {"layouts": (Layout(Interval(), {"folio": ("flags",)}),)}, "no struct folio"),
+    ],
+)
+def test_other_types(types: dict[str, Any], changes: dict[str, Any], words: str) -> None:
+    found = Btf(kernel(**types))
+    assert words in refused(livefit.require_types, live(**changes), NO_TERMS, found, "6.12.1")
+
+
+def test_the_module_is_told_what_the_kernel_says() -> None:
+    text = livefit.tables(live(), NO_TERMS, Btf(kernel(page_bytes=80)))
+
+    assert 'static_assert(sizeof(struct page) == 80, "layout of struct page");' in text
+    assert "offsetof(struct page, _refcount) == 52" in text
+    assert '{ "set_it", "void", { "struct page *", "8" } },' in text
+    assert '{ .old_name = "set_it", .new_func = live_set_it },' in text
+    assert '{ "set_it", set_it, LIVE_ENTRY_BYTES },' in text
+    assert livefit.symbols(live(), NO_TERMS) == ["set_it", "get_it"]
+
+
+def test_a_function_of_one_file_begins_with_the_place_for_the_tracer() -> None:
+    local = dataclasses.replace(SET, local=True)
+    text = livefit.tables(live(replaces=(local,)), NO_TERMS, Btf(kernel()))
+
+    assert '{ "set_it", set_it, 0 },' in text
+
+
+def test_variables_are_found_like_functions() -> None:
+    terms = Terms({}, {}, (), ("a_variable",))
+
+    assert livefit.symbols(live(terms=terms), NO_TERMS) == ["set_it", "a_variable"]
+
+
+def test_assembly_is_taken_where_it_belongs_to_the_module() -> None:
+    staged = livemanifest.staged(livemanifest.load(checkout.SPEEDUPS, "folio_copy"), "6.12")
+
+    assert staged["arch/x86/lib/copy_pages_64.S"].is_file()
+    assert staged["mm/folio_copy_internal.h"].parts[-2] == "live"
+
+
+@pytest.mark.parametrize("series", SERIES)
+@pytest.mark.parametrize("speedup", livemanifest.known(checkout.SPEEDUPS))
+def test_all_sources_of_a_real_module_are_there(speedup: str, series: str) -> None:
+    real = livemanifest.load(checkout.SPEEDUPS, speedup)
+    staged = livemanifest.staged(real, series)
+
+    assert series in real.series
+    for name in real.objects:
+        assert {name.removesuffix("o") + "c", name.removesuffix("o") + "S"} & set(staged)
+
+
+@pytest.mark.parametrize(("series", "compat"), [("6.12", "6.12"), ("7.2", "7.x"), ("7.3", "7.x")])
+def test_the_real_manifest_names_files_that_are_there(series: str, compat: str) -> None:
+    real = livemanifest.load(checkout.SPEEDUPS, "zone_device")
+    staged = livemanifest.staged(real, series)
+
+    assert staged["mm/zone_device.c"] == checkout.SPEEDUPS / "zone_device/tree/mm/zone_device.c"
+    assert staged["mm/internal.h"] == checkout.SPEEDUPS / "zone_device/live/internal.h"
+    assert staged["mm/zone_device_compat.h"].parts[-3] == compat
+    assert staged["mm/zone_device_live_compat.h"].parts[-3] == compat
+    assert "mm/zone_device_kunit.c" not in staged
+    assert all(isinstance(path, Path) and path.is_file() for path in staged.values())
+    assert {name.removesuffix(".o") + ".c" for name in real.objects} <= set(staged)
+
+
+def test_an_unknown_speedup_is_told_which_there_are() -> None:
+    with pytest.raises(MmbatchError) as caught:
+        livemanifest.load(checkout.SPEEDUPS, "streaming_copy")
+
+    assert caught.value.code == 2
+    assert "zone_device" in caught.value.todo

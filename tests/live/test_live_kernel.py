@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which kernel, and where its headers and its modules are."""
+
+from __future__ import annotations
+
+import lzma
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import MmbatchError
+from mmbatch.guest.log import Heard
+from mmbatch.guest.qemu import Booted
+from mmbatch.live import kernel as livekernel
+from mmbatch.live.guest import LEAST, Stock, ratios, report_count
+
+RELEASE = "6.12.9+deb12-cloud-amd64"
+
+
+def install(root: Path, *names: str) -> Path:
+    folder = root / f"usr/src/linux-headers-{RELEASE}"
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).write_text(
+            'CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C="x-99 (D) 99.1.0"\n'
+        )
+    return folder
+
+
+def test_installed_headers(tmp_path: Path) -> None:
+    folder = install(tmp_path, ".config", "Module.symvers", "Makefile")
+
+    headers = livekernel.find_installed(RELEASE, tmp_path)
+
+    assert headers is not None
+    assert (headers.series, headers.path) == ("6.12", folder)
+    assert headers.config["CONFIG_A"] == "y"
+    assert "CONFIG_B" not in headers.config
+
+
+def test_headers_that_are_not_installed(tmp_path: Path) -> None:
+    install(tmp_path, ".config", "Makefile")
+
+    assert livekernel.find_installed(RELEASE, tmp_path) is None
+
+
+def test_headers_that_lack_something(tmp_path: Path) -> None:
+    folder = install(tmp_path, "Makefile")
+
+    with pytest.raises(MmbatchError) as caught:
+        livekernel.at(folder, RELEASE)
+
+    assert "no .config and no Module.symvers" in caught.value.found
+    assert f"linux-headers-{RELEASE}" in caught.value.todo
+
+
+def test_makefiles_find_what_is_unpacked_beside_them(tmp_path: Path) -> None:
+    sources = tmp_path / "usr/src"
+    for name, text in (
+        ("one", "KBUILD_OUTPUT=/usr/src/one\ninclude /usr/src/common/Makefile\n"),
+        ("common", "include common/more.mk\n$(info $(realpath $(KBUILD_OUTPUT)))\nall: ;\n"),
+    ):
+        (sources / name).mkdir(parents=True)
+        (sources / name / "Makefile").write_text(text)
+    (sources / "one/common").mkdir()
+    (sources / "one/common/more.mk").touch()
+
+    for _ in range(2):  # those of an earlier run of ours too
+        livekernel._find_each_other(sources)
+        argv = ["make", "-s", "-C", str(sources / "one")]
+        said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+        assert said == f"{sources}/one\n"
+
+
+@pytest.mark.parametrize("release", ["x", "6", "6.12", ""])
+def test_no_release(release: str) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        livekernel.series_of(release)
+
+    assert caught.value.code == 2
+
+
+def test_a_kernel_is_named_one_way(tmp_path: Path) -> None:
+    cache = Cache(tmp_path / "cache")
+
+    with pytest.raises(MmbatchError) as caught:
+        livekernel.choose(cache, RELEASE, "6.12", print)
+
+    assert caught.value.code == 2
+    assert livekernel.choose(cache, RELEASE, None, print) == RELEASE
+    assert livekernel.choose(cache, None, None, print) == livekernel.running()
+
+
+@pytest.fixture
+def stock(tmp_path: Path) -> Stock:
+    library = tmp_path / "lib/modules" / RELEASE
+    (library / "kernel/drivers").mkdir(parents=True)
+    (library / "modules.builtin").write_text("kernel/drivers/dax/dax.ko\n")
+
+    def add(name: str, depends: str, *, packed: bool = False) -> None:
+        content = f"\0license=GPL\0depends={depends}\0name={name}\0".encode()
+        path = library / f"kernel/drivers/{name}.ko{'.xz' if packed else ''}"
+        path.write_bytes(lzma.compress(content) if packed else content)
+
+    add("nd-pmem", "nd_btt,libnvdimm,dax", packed=True)
+    add("nd_btt", "libnvdimm")
+    add("libnvdimm", "", packed=True)
+    return Stock(RELEASE, tmp_path)
+
+
+def test_modules_come_with_all_that_they_need_in_order(stock: Stock) -> None:
+    modules = stock.modules(["nd_pmem"])
+
+    assert list(modules) == ["libnvdimm", "nd_btt", "nd_pmem"]  # dax is built in
+    assert b"name=nd-pmem" in modules["nd_pmem"]
+
+
+@pytest.mark.parametrize("newer", [True, False])
+def test_where_the_kernel_is(stock: Stock, newer: bool) -> None:
+    library = stock.folder / "usr/lib/modules" / RELEASE
+    if newer:
+        library.mkdir(parents=True)
+    for name in ("config", "vmlinuz"):
+        path = library / name if newer else stock.folder / f"boot/{name}-{RELEASE}"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+
+    assert stock.kernel().image.is_file()
+
+
+def test_a_module_that_is_not_packaged(stock: Stock) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        stock.modules(["gone"])
+
+    assert "gone" in caught.value.tried
+
+
+def counted(patched: float, cases: Iterable[str] = LEAST, control: float = 5001.0) -> Booted:
+    values = []
+    for case in cases:
+        values.append((f"{case} items", 100.0))
+        for variant, count in (("base", 5000.0), ("patched", patched), ("control", control)):
+            values += [(f"{case} {variant}", count)] * 3
+    return Booted(Heard(values=values, finished=True), [], 1.0, "")
+
+
+def test_what_was_counted() -> None:
+    assert list(ratios(counted(1000.0, ["fsdax"]).heard)) == [("fsdax", 50.0, 10.0, 50.01)]
+
+
+@pytest.mark.parametrize(("patched", "good"), [(1000.0, True), (2001.0, False)])
+def test_a_gain_that_is_too_small_fails(patched: float, good: bool) -> None:
+    said: list[str] = []
+
+    assert report_count(counted(patched), said.append) is good
+    assert any("FAILED" in line for line in said) is not good
+
+
+@pytest.mark.parametrize(
+    ("control", "good"), [(4951.0, True), (5049.0, True), (4949.0, False), (5051.0, False)]
+)
+def test_an_original_that_does_not_come_back_fails(control: float, good: bool) -> None:
+    said: list[str] = []
+
+    assert report_count(counted(500.0, control=control), said.append) is good
+    assert any("FAILED fsdax: after unload" in line for line in said) is not good
+
+
+@pytest.mark.parametrize("patched", [0.0, -1.0])
+def test_a_count_that_can_not_be_fails(patched: float) -> None:
+    said: list[str] = []
+
+    assert not report_count(counted(patched), said.append)
+    assert "FAILED fsdax was not counted" in said
+
+
+def test_nothing_counted_fails() -> None:
+    said: list[str] = []
+
+    assert not report_count(Booted(Heard(finished=True), [], 1.0, ""), said.append)
+    assert "FAILED fsdax was not counted" in said
+
+
+class _Moved:
+    """A mirror one of whose suites has gone on from 7.2 to 7.3."""
+
+    def __init__(self, *_: object) -> None: ...
+
+    def madison(self, package: str) -> list[tuple[str, str]]:
+        assert package == "linux-headers-cloud-amd64"
+        return [("7.3.4-1~bpo13+1", "trixie-backports"), ("6.12.95-1", "bookworm-backports")]
+
+    def depends(self, _: str, version: str) -> list[str]:
+        return [f"linux-headers-{version.split('-', maxsplit=1)[0]}+deb-cloud-amd64"]
+
+    def names(self, prefix: str) -> list[str]:
+        releases = ("7.2.9+deb13", "7.2.12+deb13", "7.2.11+deb13")
+        names = [
+            f"linux-headers-{one}-{kind}"
+            for one in releases
+            for kind in ("amd64", livekernel.FLAVOUR)
+        ]
+        return [name for name in names if name.startswith(prefix)]
+
+
+@pytest.mark.parametrize(
+    ("series", "release"),
+    [("6.12", "6.12.95+deb-cloud-amd64"), ("7.2", "7.2.12+deb13-cloud-amd64"), ("6.1", None)],
+)
+def test_the_newest_of_a_series(
+    series: str, release: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(livekernel, "Apt", _Moved)
+    if release is None:
+        with pytest.raises(MmbatchError, match=r"find a kernel of series 6\.1"):
+            livekernel.newest(Cache(tmp_path), series, lambda text: None)
+    else:
+        assert livekernel.newest(Cache(tmp_path), series, lambda text: None) == release

@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Loading and unloading, on a made-up sysfs: nothing is ever loaded here."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from test_live_fit import NO_TERMS, live
+
+from fake_btf import kernel as fake_types
+from mmbatch.cli.live import command
+from mmbatch.core.errors import MmbatchError
+from mmbatch.live import load as liverun
+from mmbatch.live.load import Kernel
+
+RELEASE = "6.12.1-test"
+
+
+@pytest.fixture
+def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
+    monkeypatch.setattr("mmbatch.live.load.os.geteuid", lambda: 0)
+    monkeypatch.setattr("mmbatch.live.load._PAUSE_S", 0.01)
+    sys, proc = tmp_path / "sys", tmp_path / "proc"
+    (sys / "kernel/livepatch").mkdir(parents=True)
+    (sys / "kernel/btf").mkdir()
+    (sys / "kernel/btf/vmlinux").write_bytes(fake_types())
+    put(sys / "kernel/security/lockdown", "[none] integrity confidentiality")
+    put(sys / "module/module/parameters/sig_enforce", "N")
+    put(proc / "kallsyms", "0 T set_it\n0 t get_it\n0 t other\n0 t get_it\t[some_module]\n")
+    return Kernel(RELEASE, sys, proc)
+
+
+@pytest.fixture
+def module(tmp_path: Path) -> Path:
+    path = tmp_path / "mmbatch_it.ko"
+    path.write_bytes(b"a module")
+    return path
+
+
+def put(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text + "\n")
+
+
+def patched_by(kernel: Kernel, name: str, *, transition: str = "0") -> None:
+    put(kernel.patch(name) / "enabled", "1")
+    put(kernel.patch(name) / "transition", transition)
+    (kernel.patch(name) / "vmlinux/set_it,1").mkdir(parents=True)
+    (kernel.sys / "module" / name).mkdir(parents=True, exist_ok=True)
+
+
+def refused(kernel: Kernel, module: Path, release: str = RELEASE) -> str:
+    with pytest.raises(MmbatchError) as caught:
+        liverun.require_loadable(live(), NO_TERMS, module, release, kernel)
+    assert caught.value.todo
+    return caught.value.found
+
+
+def test_a_kernel_that_takes_it(kernel: Kernel, module: Path) -> None:
+    liverun.require_loadable(live(), NO_TERMS, module, RELEASE, kernel)
+
+
+def test_only_root(kernel: Kernel, module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mmbatch.live.load.os.geteuid", lambda: 1000)
+    assert "only root" in refused(kernel, module)
+
+
+def test_a_kernel_update(kernel: Kernel, module: Path) -> None:
+    assert "built for Linux 6.12.0" in refused(kernel, module, "6.12.0")
+
+
+def test_no_livepatching(kernel: Kernel, module: Path) -> None:
+    kernel.patches.rmdir()
+    assert "CONFIG_LIVEPATCH" in refused(kernel, module)
+
+
+def test_lockdown(kernel: Kernel, module: Path) -> None:
+    put(kernel.sys / "kernel/security/lockdown", "none [integrity] confidentiality")
+    assert "locked down (integrity)" in refused(kernel, module)
+
+
+def test_enforced_signatures(kernel: Kernel, module: Path) -> None:
+    put(kernel.sys / "module/module/parameters/sig_enforce", "Y")
+    assert "module.sig_enforce" in refused(kernel, module)
+    module.write_bytes(b"a module" + b"~Module signature appended~\n")
+    liverun.require_loadable(live(), NO_TERMS, module, RELEASE, kernel)
+
+
+def test_another_livepatch_on_the_function(kernel: Kernel, module: Path) -> None:
+    patched_by(kernel, "kpatch_fix")
+    assert "set_it() is replaced already, by the livepatch kpatch_fix" in refused(kernel, module)
+
+
+def test_a_transition_under_way(kernel: Kernel, module: Path) -> None:
+    put(kernel.patch("elsewhere") / "transition", "1")
+    assert "elsewhere is on its way" in refused(kernel, module)
+
+
+@pytest.mark.parametrize(
+    ("symbols", "words"),
+    [
+        ("0 T set_it\n", "no symbol get_it"),
+        ("0 T set_it\n0 t get_it\n0 t get_it\n", "2 symbols get_it"),
+        ("0 T set_it.constprop.0\n0 t get_it\n", "no symbol set_it"),
+    ],
+)
+def test_symbols(kernel: Kernel, module: Path, symbols: str, words: str) -> None:
+    put(kernel.proc / "kallsyms", symbols)
+    assert words in refused(kernel, module)
+
+
+def test_types_that_differ(kernel: Kernel, module: Path) -> None:
+    (kernel.sys / "kernel/btf/vmlinux").write_bytes(fake_types(member="_count"))
+    assert "no member _refcount" in refused(kernel, module)
+
+
+def test_no_types(kernel: Kernel, module: Path) -> None:
+    (kernel.sys / "kernel/btf/vmlinux").unlink()
+    assert "CONFIG_DEBUG_INFO_BTF" in refused(kernel, module)
+
+
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **scripts: str) -> None:
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, script in scripts.items():
+        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def test_load_waits_for_the_transition(
+    kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patched_by(kernel, "mmbatch_it", transition="1")
+    path = kernel.patch("mmbatch_it") / "transition"
+    script = f'echo "$@" >{tmp_path}/given; (sleep 0.3; echo 0 >{path}) >/dev/null 2>&1 &'
+    programs(tmp_path, monkeypatch, insmod=script)
+
+    liverun.load(live(), module, ["it.method=copy"], kernel, 10)
+
+    assert (tmp_path / "given").read_text() == f"{module} it.method=copy\n"
+    assert liverun.status(live(), kernel) == {"set_it": "mmbatch_it, in use everywhere"}
+
+
+def test_a_task_that_does_not_get_there(
+    kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patched_by(kernel, "mmbatch_it", transition="1")
+    put(kernel.proc / "77/patch_state", "0")
+    put(kernel.proc / "77/comm", "stuck")
+    put(kernel.proc / "78/patch_state", "1")
+    put(kernel.proc / "78/comm", "there")
+    programs(tmp_path, monkeypatch, insmod="true")
+
+    with pytest.raises(MmbatchError) as caught:
+        liverun.load(live(), module, [], kernel, 0.1)
+
+    assert "stuck (77)" in caught.value.found
+    assert "there" not in caught.value.found
+    assert (kernel.patch("mmbatch_it") / "enabled").read_text().strip() == "0"
+
+
+def test_what_the_kernel_says_when_it_refuses(
+    kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = "[ 1.5] mmbatch_it: refusing: struct page has 72 bytes here"
+    programs(tmp_path, monkeypatch, insmod="exit 1", dmesg=f"echo '{line}'; echo '[ 2.0] else'")
+
+    with pytest.raises(MmbatchError) as caught:
+        liverun.load(live(), module, [], kernel, 1)
+
+    assert caught.value.found == "mmbatch_it: refusing: struct page has 72 bytes here"
+
+
+def test_the_release_is_read_from_the_module(module: Path) -> None:
+    module.write_bytes(b"\0license=GPL\0vermagic=6.12.1-test SMP preempt \0")
+    assert liverun.release_of(module) == RELEASE
+
+
+def test_what_is_no_module(module: Path, tmp_path: Path) -> None:
+    for path, words in ((module, "no kernel module"), (tmp_path / "gone.ko", "there is no")):
+        with pytest.raises(MmbatchError) as caught:
+            liverun.release_of(path)
+        assert caught.value.code == 2
+        assert words in caught.value.found
+
+
+def test_a_parameter_that_the_module_lacks(module: Path) -> None:
+    module.write_bytes(b"text it.method\0more")
+    liverun.require_parameters(module, ["it.method=copy"])
+
+    for name in ("it.metod", "it.meth", "it.method2"):
+        with pytest.raises(MmbatchError, match=f"it has no parameter {name};") as caught:
+            liverun.require_parameters(module, ["it.method=copy", f"{name}=copy"])
+        assert caught.value.code == 2
+
+
+def test_a_parameter_of_what_is_loaded(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    parameters = kernel.sys / "module/mmbatch_it/parameters"
+    put(parameters / "it.method", "auto")
+    liverun.set_parameters(live(), ["it.method=copy"], kernel)
+    assert (parameters / "it.method").read_text() == "copy"
+
+    with pytest.raises(MmbatchError, match="no such parameter") as caught:
+        liverun.set_parameters(live(), ["it.metod=copy"], kernel)
+    assert caught.value.code == 2
+
+    def refuse(path: Path, _: str) -> None:
+        raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
+
+    monkeypatch.setattr("mmbatch.live.load.Path.write_text", refuse)
+    with pytest.raises(MmbatchError, match="does not take 'cpoy': Invalid argument"):
+        liverun.set_parameters(live(), ["it.method=cpoy"], kernel)
+
+
+@pytest.mark.parametrize(
+    ("speedups", "parameter", "words"),
+    [
+        (["vmap"], "zone_device.method=copy", "'zone_device' is not among what is loaded: vmap"),
+        ([], "zone_devise.method=copy", "'zone_devise' is not among what is loaded: folio_copy, "),
+        ([], "method=copy", "write it as SPEEDUP.PARAMETER=VALUE"),
+        ([], "zone_device.method", "write it as SPEEDUP.PARAMETER=VALUE"),
+    ],
+)
+def test_a_parameter_that_nothing_takes(speedups: list[str], parameter: str, words: str) -> None:
+    done = CliRunner().invoke(command, ["load", *speedups, "--set", parameter])
+
+    assert done.exit_code == 2
+    assert words in done.output
+
+
+def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    patched_by(kernel, "mmbatch_it")
+    programs(tmp_path, monkeypatch, rmmod=f"echo $1 >{tmp_path}/removed")
+    pauses = []
+
+    def transition(seconds: float) -> None:
+        pauses.append(seconds)
+        shutil.rmtree(kernel.patch("mmbatch_it"))
+
+    monkeypatch.setattr("mmbatch.live.load.time.sleep", transition)
+
+    assert liverun.unload("mmbatch_it", kernel, 10)
+
+    assert pauses
+    assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
+    assert liverun.status(live(), kernel) == {"set_it": "the kernel's own"}
+
+
+def in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel, times: int) -> Path:
+    """Make rmmod say so, so many times; return the file with a line for each try."""
+    (kernel.sys / "module/mmbatch_it").mkdir(parents=True)
+    tries = tmp_path / "tries"
+    script = f"echo >>{tries}; [ $(wc -l <{tries}) -gt {times} ] || {{ echo in use >&2; exit 1; }}"
+    programs(tmp_path, monkeypatch, rmmod=script)
+    return tries
+
+
+def test_a_module_that_is_in_use_for_a_moment(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tries = in_use(tmp_path, monkeypatch, kernel, 2)
+    monkeypatch.setattr("mmbatch.live.load._RELEASE_S", 30)
+
+    assert liverun.unload("mmbatch_it", kernel, 10)
+    assert len(tries.read_text()) == 3
+
+
+def test_a_module_that_stays_in_use(
+    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    in_use(tmp_path, monkeypatch, kernel, 1000)
+    monkeypatch.setattr("mmbatch.live.load._RELEASE_S", 0.05)
+
+    with pytest.raises(MmbatchError, match="in use"):
+        liverun.unload("mmbatch_it", kernel, 10)
+
+
+def test_unload_of_what_is_not_there(kernel: Kernel) -> None:
+    assert not liverun.unload("mmbatch_it", kernel, 1)
+
+
+def test_unload_that_does_not_end(kernel: Kernel) -> None:
+    patched_by(kernel, "mmbatch_it")
+
+    with pytest.raises(MmbatchError) as caught:
+        liverun.unload("mmbatch_it", kernel, 0.05)
+
+    assert "had not left it" in caught.value.found
+
+
+def test_status_of_a_transition_and_of_two(kernel: Kernel) -> None:
+    patched_by(kernel, "a_fix")
+    patched_by(kernel, "mmbatch_it", transition="1")
+
+    assert liverun.status(live(), kernel) == {
+        "set_it": "mmbatch_it over a_fix, some tasks are not there yet"
+    }

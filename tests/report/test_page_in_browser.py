@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The report's page in headless Chromium, at the width of a phone and of a desk."""
+
+from __future__ import annotations
+
+import html
+import json
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_run import broken, few, mixed, noisy, record_of
+from mmbatch.bench import store as stored
+from mmbatch.bench.store import Raw, Stored
+from mmbatch.core import paths as checkout
+from mmbatch.hosted.events import Event
+from mmbatch.report import page
+
+CHROMIUM = shutil.which("chromium")
+PHONE = 390
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no chromium: apt-get install chromium, or make test"
+)
+
+PROBE = """<!DOCTYPE html><title>probe</title>
+<iframe id="f" src="page.html" style="width:%dpx;height:844px;border:0"></iframe>
+<pre id="out"></pre>
+<script>
+onload = () => {
+  const d = document.getElementById("f").contentDocument;
+  const view = d.defaultView, root = d.documentElement;
+  d.querySelectorAll("details").forEach(one => { one.open = true; });
+  const box = one => {
+    const r = one.getBoundingClientRect();
+    return [r.left, r.top, r.right, r.bottom];
+  };
+  const texts = [...d.querySelectorAll("svg.plot")].map(plot => ({
+    box: box(plot),
+    texts: [...plot.querySelectorAll("text")].map(one => ({
+      text: one.textContent, box: box(one), size: parseFloat(view.getComputedStyle(one).fontSize),
+    })),
+  }));
+  const colour = (rule, name) => {
+    const one = d.querySelector(rule);
+    return one && view.getComputedStyle(one)[name];
+  };
+  document.getElementById("out").textContent = JSON.stringify({
+    wide: root.scrollWidth, room: root.clientWidth, plots: texts,
+    back: colour("body", "backgroundColor"), text: colour("body", "color"),
+    won: colour("text.m-won", "fill"), lost: colour("text.m-lost", "fill"),
+  });
+};
+</script>
+"""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What the browser made of a page: figures, and what it said on its console."""
+
+    figures: dict[str, Any]
+    console: list[str]
+
+
+def _look(tmp_path: Path, content: str, width: int = PHONE, *, dark: bool = False) -> Seen:
+    assert CHROMIUM is not None
+    (tmp_path / "page.html").write_text(content, encoding="utf-8")
+    (tmp_path / "probe.html").write_text(PROBE % width, encoding="utf-8")
+    words = [CHROMIUM, "--headless", "--disable-gpu", "--dump-dom", "--enable-logging=stderr"]
+    words += ["--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}"]
+    words += ["--no-sandbox"] if os.geteuid() == 0 else []
+    words += [f"--blink-settings=preferredColorScheme={0 if dark else 1}"]
+    words += ["--window-size=1400,1000", (tmp_path / "probe.html").as_uri()]
+    env = dict(os.environ, HOME=str(tmp_path))
+    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, env=env)
+    assert done.returncode == 0, done.stderr[-2000:]
+    found = re.search(r'<pre id="out">(.*?)</pre>', done.stdout, re.S)
+    assert found, done.stderr[-2000:]
+    assert found[1], "the page can't be looked into"
+    console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+    return Seen(json.loads(html.unescape(found[1])), console)
+
+
+def _problems(seen: Seen) -> list[str]:
+    """What is wrong with a page at the width that it was seen at."""
+    found = [f"console: {line}" for line in seen.console]
+    figures = seen.figures
+    if figures["wide"] > figures["room"]:
+        found.append(f"scrolls: {figures['wide']} px in {figures['room']}")
+    for plot in figures["plots"]:
+        for one in plot["texts"]:
+            if one["size"] < 12:
+                found.append(f"small: {one['text']} has {one['size']} px")
+            if one["box"][0] < plot["box"][0] - 1 or one["box"][2] > plot["box"][2] + 1:
+                found.append(f"cut off: {one['text']}")
+        for number, one in enumerate(plot["texts"]):
+            for other in plot["texts"][number + 1 :]:
+                a, b = one["box"], other["box"]
+                if min(a[2], b[2]) - max(a[0], b[0]) > 1 and min(a[3], b[3]) - max(a[1], b[1]) > 3:
+                    found.append(f"on each other: {one['text']} and {other['text']}")
+    return found
+
+
+def _runs(*each: list[Event]) -> list[Stored]:
+    letters = map(stored.letters, range(len(each)))
+    return [
+        Stored(letter, Path(), record_of(events), Raw.SAME)
+        for letter, events in zip(letters, each, strict=True)
+    ]
+
+
+def _results() -> str:
+    paths = sorted((checkout.ROOT / "results").glob("*.json"))
+    return page.render(stored.load(paths), checkout.SPEEDUPS)
+
+
+@pytest.mark.parametrize("width", [PHONE, 1200])
+def test_the_results_of_this_checkout(tmp_path: Path, width: int) -> None:
+    seen = _look(tmp_path, _results(), width)
+    assert seen.figures["plots"]
+    assert _problems(seen) == []
+
+
+def test_every_kind_of_row_on_a_phone(tmp_path: Path) -> None:
+    content = page.render(_runs(mixed(), broken(), noisy(), few()), checkout.SPEEDUPS)
+    seen = _look(tmp_path, content)
+    assert len(seen.figures["plots"]) == 7
+    assert _problems(seen) == []
+
+
+def _luminance(colour: str) -> float:
+    parts = [int(one) / 255 for one in re.findall(r"\d+", colour)[:3]]
+    linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
+    return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_light_and_dark_can_be_read(tmp_path: Path, dark: bool) -> None:
+    figures = _look(tmp_path, _results(), dark=dark).figures
+    back = _luminance(figures["back"])
+    assert (back < 0.1) is dark
+    for name in ("text", "won", "lost"):
+        light, low = sorted((_luminance(figures[name]), back), reverse=True)
+        assert (light + 0.05) / (low + 0.05) >= 4.5, name  # WCAG 2, level AA
+
+
+def test_what_is_wrong_is_seen(tmp_path: Path) -> None:
+    bad = """<!DOCTYPE html><meta charset="utf-8">
+<div style="width:500px">wide</div>
+<svg class="plot" width="100" height="20"><text style="font-size:9px" y="9">tiny</text>
+<text x="90" y="18">cut off on the right</text>
+<text x="0" y="10" style="font-size:14px">over</text></svg>
+<script>console.error("oh no")</script>"""
+    found = "\n".join(_problems(_look(tmp_path, bad)))
+    for words in (
+        "console:",
+        "scrolls: 5",
+        "small: tiny has 9 px",
+        "cut off: cut",
+        "on each other: tiny",
+    ):
+        assert words in found

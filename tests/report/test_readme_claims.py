@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What README.md and docs/table.md quote by hand is what the records in results/ hold."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mmbatch.bench import record
+from mmbatch.core import paths as checkout
+from mmbatch.report import text as report
+
+README = (checkout.ROOT / "README.md").read_text(encoding="utf-8")
+MACHINE = "7.3-epyc-2c"
+_CPU = re.compile(r"-(rep_good|erms|fsrm|none|fragile)$")  # cases on a CPU with features off
+
+
+def _ratios(speedup: str, variant: str, wanted: Callable[[str], bool]) -> list[float]:
+    held = record.read(checkout.ROOT / f"results/{speedup}-{MACHINE}.json")
+    rows = [row for row in held.rows if row.variant == variant and wanted(row.case)]
+    return [row.ratio.median for row in rows if row.ratio is not None]
+
+
+def _cell(speedup: str, column: int) -> str:
+    (line,) = (line for line in README.splitlines() if line.startswith(f"| [`{speedup}`]"))
+    return line.split("|")[1:-1][column]
+
+
+GAIN, SLOWER = 3, 4
+
+
+@pytest.mark.parametrize(
+    ("speedup", "variant", "column", "wanted"),
+    [
+        ("zone_device", "auto", GAIN, lambda case: True),
+        ("vmap", "auto", GAIN, lambda case: re.match(r"vmap-100M-(?!scattered)", case)),
+        ("vmap", "auto", SLOWER, lambda case: case == "vmap-100M-scattered"),
+        ("folio_copy", "auto", GAIN, lambda case: not _CPU.search(case)),
+        ("streaming_copy", "streaming", GAIN, lambda case: not case.startswith("small")),
+        ("streaming_copy", "streaming", SLOWER, lambda case: case.startswith("small")),
+    ],
+)
+def test_ratios_of_the_first_table(
+    speedup: str, variant: str, column: int, wanted: Callable[[str], bool]
+) -> None:
+    ratios = _ratios(speedup, variant, wanted)
+    low, high = f"{min(ratios):.2f}", f"{max(ratios):.2f}"
+    expected = low if low == high else f"{low} to {high}"
+    assert f"{expected} \N{MULTIPLICATION SIGN}" in _cell(speedup, column)
+
+
+def test_seconds_of_the_first_table() -> None:
+    held = record.read(checkout.ROOT / f"results/zone_device-{MACHINE}.json")
+    pages = 2**40 // 4096  # of 1 TiB; the large cases are 100 GiB
+    for variant in ("auto", "base"):
+        each = [
+            row.per_item
+            for row in held.rows
+            if row.variant == variant and "100G" in row.case and row.per_item is not None
+        ]
+        low, high = (f"{pages * ns * 1e-9:.2f}" for ns in (min(each), max(each)))
+        assert f"{low} to {high} s" in _cell("zone_device", GAIN)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/table.md"])
+def test_excerpts_are_printed_for_the_record(page: str) -> None:
+    text = (checkout.ROOT / page).read_text(encoding="utf-8")
+    block = text.partition("<!-- transcript -->\n```\n")[2].partition("\n```\n")[0]
+    printed = report.plain(record.read(checkout.ROOT / f"results/zone_device-{MACHINE}.json"))
+    assert len(block.splitlines()) >= 6
+    for line in block.splitlines():
+        assert line in printed.splitlines(), f"{page} shows what is not printed: {line}"
+
+
+def test_every_speedup_has_a_row_and_the_page_is_short() -> None:
+    for manifest in checkout.SPEEDUPS.glob("[!_]*/splice/splice.toml"):
+        assert _cell(Path(manifest).parents[1].name, GAIN).strip()
+    assert len(README.splitlines()) <= 120

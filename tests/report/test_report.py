@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Golden texts: MMBATCH_GOLDEN=1 in the environment writes them anew; read the diff."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from fake_run import (
+    COMMAND,
+    FSDAX,
+    SMALL,
+    broken,
+    case_events,
+    few,
+    mixed,
+    noisy,
+    record_of,
+    run_events,
+)
+from mmbatch.bench import results
+from mmbatch.bench.record import Record
+from mmbatch.core.errors import ExitCode
+from mmbatch.hosted.events import Equal, Event
+from mmbatch.report import lines
+from mmbatch.report import text as report
+
+GOLDEN = Path(__file__).parents[1] / "data/report"
+RUNS: dict[str, Callable[[], list[Event]]] = {
+    "mixed": mixed,
+    "broken": broken,
+    "noisy": noisy,
+    "few": few,
+}
+
+
+def _same(name: str, text: str) -> None:
+    path = GOLDEN / name
+    if os.environ.get("MMBATCH_GOLDEN"):
+        path.write_text(text)
+    assert text == path.read_text()
+
+
+def _rich(record: Record, *, width: int = 120, colour: bool = False) -> str:
+    stream = io.StringIO()
+    console = Console(
+        file=stream,
+        force_terminal=True,
+        width=width,
+        color_system="standard" if colour else None,
+        legacy_windows=False,
+    )
+    report.print_record(record, console)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_plain_text(name: str) -> None:
+    _same(f"{name}.txt", report.plain(record_of(RUNS[name]())))
+
+
+@pytest.mark.parametrize("name", ["mixed", "broken"])
+def test_markdown(name: str) -> None:
+    _same(f"{name}.md", report.markdown(record_of(RUNS[name]())))
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_rich_text_has_the_same_rows_and_sentences(name: str) -> None:
+    record = record_of(RUNS[name]())
+    words = [line.split() for line in _rich(record, width=400).splitlines()]
+    assert words[0] == ["$", *COMMAND.split()]
+    for table in lines.case_tables(record):
+        assert table.title.split() in words
+        for line in table.lines:
+            assert " ".join(line.cells).split() in words
+    for sentence in [*lines.head(record), *lines.closing(record)]:
+        assert sentence.split() in words
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_plain_is_narrow_ascii_and_starts_with_the_command(name: str) -> None:
+    text = report.plain(record_of(RUNS[name]()))
+    assert text.isascii()
+    assert max(map(len, text.splitlines())) <= 100
+    assert text.splitlines()[0] == f"$ {COMMAND}"
+
+
+def test_hostile_words_stay_in_their_cells() -> None:
+    events = run_events(
+        list(
+            case_events(
+                "c[bold]ase|\x1b[31m", {**FSDAX, "a|b": 9e7}, regime="kält\x00\nline", blocks=3
+            )
+        )
+    )
+    record = record_of(events)
+    text = report.plain(record)
+    assert text.isascii()
+    assert "\x1b" not in text
+    assert "c[bold]ase|?[31m (k?lt? line)" in text
+    assert "\x1b[31m" not in _rich(record)
+    assert "c[bold]ase|?[31m" in _rich(record)
+    table = [line for line in report.markdown(record).splitlines() if line.startswith("|")]
+    assert any("| a\\|b |" in line for line in table)
+    assert {line.replace("\\|", "").count("|") for line in table} == {8}
+
+
+def test_long_names_are_clipped_to_their_column() -> None:
+    name = "movdir64b-with-a-very-long-name"
+    text = report.plain(record_of(run_events(list(case_events("x", {**FSDAX, name: 9e7})))))
+    assert max(map(len, text.splitlines())) <= 100
+    assert "movdir64b-with-a-~ " in text
+
+
+def test_long_command_is_cut_between_words_and_can_be_pasted() -> None:
+    command = "mmbatch bench zone_device --tree '" + "a b/" * 12 + "' " + "--json out.json " * 6
+    text = report.plain(record_of(mixed(), command))
+    first = text.split("\nmachine:")[0].splitlines()
+    assert len(first) > 1
+    assert max(map(len, first)) <= 100
+    assert all(line.endswith(" \\") for line in first[:-1])
+    joined = " ".join(line.removesuffix(" \\").strip() for line in first)
+    assert joined.removeprefix("$ ") == command.strip()
+
+
+def test_no_number_of_an_unproven_variant_is_printed() -> None:
+    """`wide` and `auto` have times that nothing else has; only the proven one may show."""
+    odd = {**FSDAX, "wide": 77.77e6, "auto": 55.55e6}
+    events = list(case_events("fsdax-100G", odd, noise=0))
+    shown = run_events(events)
+    hidden = [
+        dataclasses.replace(event, equal=False)
+        if isinstance(event, Equal) and event.variant == "wide"
+        else event
+        for event in shown
+    ]
+    for text in _renderings(record_of(shown)):
+        assert "77.77" in text
+    for text in _renderings(record_of(hidden)):
+        assert "77.77" not in text
+        assert f"{220 / 77.77:.3f}" not in text
+        assert "55.55" in text
+        assert "NOT EQUAL" in text
+        assert "wide in fsdax-100G" in text
+
+
+def _renderings(record: Record) -> Iterator[str]:
+    yield report.plain(record)
+    yield report.markdown(record)
+    yield _rich(record)
+
+
+def test_losing_rows_are_named_in_every_rendering() -> None:
+    for text in _renderings(record_of(mixed())):
+        assert "Slower than base: wide in small-hot (0.909)." in text
+        assert "0.909" in text.split("Slower than base")[0]
+
+
+def test_small_losses_are_named_too() -> None:
+    text = report.plain(record_of(mixed()))
+    assert "code layout can do: auto in small-hot (0.990)" in text
+
+
+def test_no_loss_is_only_said_when_every_row_could_be_judged() -> None:
+    won = report.plain(record_of(run_events(list(case_events()))))
+    assert "No row is slower than base." in won
+    assert "No row is slower than base." not in report.plain(record_of(few()))
+    assert "not every row could be judged" in report.plain(record_of(few()))
+
+
+def test_last_sentences_are_the_verdicts_on_auto() -> None:
+    last = list(lines.closing(record_of(mixed())))[-2:]
+    assert last[0].startswith("fsdax-100G: auto is 2.50 times as fast as base (ratio 2.5")
+    assert last[0].endswith("; 1.07 x the limit).")
+    assert last[1].startswith("small-hot: auto against base: no difference shown (ratio 0.99")
+
+
+def test_slower_auto_is_said_as_such() -> None:
+    events = run_events(list(case_events("small-hot", {**SMALL, "auto": 500e3})))
+    assert "small-hot: auto is SLOWER: it takes 1.25 times as long as base" in report.plain(
+        record_of(events)
+    )
+
+
+def test_colours_mark_wins_and_losses() -> None:
+    text = _rich(record_of(mixed()), colour=True)
+    assert "\x1b[32m" in text
+    assert "\x1b[1;31m" in text
+
+
+def test_narrow_terminals_and_pipes_get_plain_text() -> None:
+    record = record_of(mixed())
+    assert _rich(record, width=90) == report.plain(record)
+    stream = io.StringIO()
+    report.print_record(record, Console(file=stream, width=200))
+    assert stream.getvalue() == report.plain(record)
+
+
+@pytest.mark.parametrize(
+    ("median", "unit", "text"),
+    [
+        (220_126_000, "ns", "220.1 ms"),
+        (88_000_000, "ns", "88.00 ms"),
+        (1_000_000, "ns", "1.00 ms"),
+        (999_990, "ns", "1.00 ms"),
+        (404_040, "ns", "404.0 us"),
+        (250, "ns", "0.25 us"),
+        (123_456, "instructions", "1.235e+05 instructions"),
+        (None, "ns", "-"),
+    ],
+)
+def test_durations(median: float | None, unit: str, text: str) -> None:
+    assert lines.duration(median, unit) == text
+
+
+def _without_check(variant: str) -> list[Event]:
+    return [
+        event
+        for event in run_events(list(case_events()))
+        if not (isinstance(event, Equal) and event.variant == variant)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("events", "code"),
+    [
+        (mixed(), ExitCode.GOOD),
+        (few(), ExitCode.GOOD),
+        (broken(), ExitCode.FAILED),
+        (noisy(), ExitCode.INCONCLUSIVE),
+        (_without_check("copy"), ExitCode.FAILED),
+        (_without_check("control"), ExitCode.FAILED),
+        (
+            [*run_events(list(case_events())), Equal("fsdax-100G", "control", False, 64, "")],
+            ExitCode.FAILED,
+        ),
+        (run_events(list(case_events("small-hot", {**SMALL, "auto": 500e3}))), ExitCode.FAILED),
+        (run_events(list(case_events("small-hot", {**SMALL, "copy": 500e3}))), ExitCode.GOOD),
+        # A failed check weighs more than noise.
+        ([*noisy(), Equal("small-hot", "wide", False, 64, "")], ExitCode.FAILED),
+    ],
+)
+def test_exit_codes(events: list[Event], code: ExitCode) -> None:
+    assert results.exit_code(record_of(events)) is code
+
+
+def test_noise_in_one_case_says_nothing_about_the_other() -> None:
+    verdicts = {(row.case, row.variant): row.verdict for row in record_of(noisy()).rows}
+    assert verdicts["fsdax-100G", "auto"] == "inconclusive, too noisy"
+    assert verdicts["small-hot", "auto"] == "faster"
+
+
+def test_case_without_control_claims_nothing() -> None:
+    times = {name: time for name, time in FSDAX.items() if name != "control"}
+    record = record_of(run_events(list(case_events("fsdax-100G", times))))
+    assert {row.verdict for row in record.rows} == {"base", "inconclusive"}
+    assert record.controls == ()
+
+
+def test_distance_is_to_the_fastest_limit() -> None:
+    times = {**FSDAX, "limit:slow": 160e6, "limit:fast": 44e6}
+    record = record_of(run_events(list(case_events("fsdax-100G", times))))
+    wide = next(row for row in record.rows if row.variant == "wide")
+    assert wide.of_limit is not None
+    assert wide.of_limit.vs == "limit:fast"
+    assert wide.of_limit.median == pytest.approx(2.0, rel=0.01)
+    assert [limit.name for limit in record.limits] == ["rep stosq", "slow", "fast"]
+
+
+def test_holm_is_taken_over_the_whole_record() -> None:
+    details = [row.detail for row in record_of(mixed()).rows if row.detail and row.detail.p]
+    assert len(details) == 6
+    smallest = min(details, key=lambda detail: detail.p or 1)
+    assert smallest.p is not None
+    assert smallest.p_holm == pytest.approx(min(1, 6 * smallest.p))

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a run of all tests saw is kept, and read back strictly."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from mmbatch.cli import guest
+from mmbatch.core import paths as checkout
+from mmbatch.core.errors import MmbatchError
+from mmbatch.guest import log as guestlog
+from mmbatch.guest import suites as guesttest
+from mmbatch.hosted.check import Tally
+from mmbatch.report import seen
+from mmbatch.splice.manifest import load_with_needs
+
+CONSOLE = """\
+    KTAP version 1
+    # Subtest: streaming_copy
+    1..3
+    ok 1 sizes
+    ok 2 lines # SKIP no such instruction
+    ok 3 ends
+ok 1 streaming_copy
+"""
+
+
+def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
+    manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
+    heard = guestlog.read(f"[    1.234567] {line}" for line in CONSOLE.splitlines())
+    log = seen.Log(stages=[seen.Stage("guests", True)])
+    log.booted(manifests, "7.3.4", "arm64", "plain", heard, good=True)
+    tally = Tally(passed=3, skipped=["a"], combinations=40, caught={"x": "y"})
+    log.checked("zone_device", "7.3.4", tally)
+    log.write(tmp_path / "ci.json")
+    run = seen.read(tmp_path / "ci.json")
+    assert run.booted == (
+        seen.Boot("streaming_copy", "7.3.4", "arm64", "plain", True, ("streaming_copy",), 2, 1),
+        seen.Boot("zone_device", "7.3.4", "arm64", "plain", True, (), 0, 0),
+    )
+    (checked,) = run.checked
+    assert (checked.passed, checked.failed, checked.skipped) == (3, 0, 1)
+    assert (checked.combinations, checked.mistakes) == (40, 1)
+    assert re.fullmatch(r"[0-9a-f]{12}(-dirty)?|unknown", run.commit)
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_guests_alone_are_kept_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
+) -> None:
+    boot = seen.Boot("toy", "7.2.12", "x86_64", "plain", code == 0, ("toy",), 7, 1)
+
+    def run(_: object, __: object, ___: object, log: seen.Log) -> int:
+        log.boots.append(boot)
+        return code
+
+    monkeypatch.setattr(guest, "_workshop", lambda *_, **__: None)
+    monkeypatch.setattr(guesttest, "run_stages", run)
+    CliRunner().invoke(guest.test, ["--json", str(tmp_path / "guests.json")])
+    kept = seen.read(tmp_path / "guests.json")
+    assert kept.booted == (boot,)
+    assert kept.stages == (seen.Stage("guests", code == 0),)
+
+
+def test_guests_are_not_booted_for_a_file_that_nothing_takes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest, "_workshop", lambda *_, **__: pytest.fail("something was done"))
+    result = CliRunner().invoke(guest.test, ["--json", str(tmp_path / "nowhere" / "guests.json")])
+    assert isinstance(result.exception, MmbatchError)
+    assert result.exception.todo == "choose another place with --json"
+
+
+@pytest.mark.parametrize(
+    "change", [{"schema": 1}, {"stages": 1}, {"more": 1}, {"booted": [{"speedup": "toys"}]}]
+)
+def test_a_wrong_file_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    path = tmp_path / "ci.json"
+    seen.Log().write(path)
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(MmbatchError, match=r"read .*ci\.json"):
+        seen.read(path)
+
+
+def test_the_kept_runs_can_be_read_and_have_no_failure() -> None:
+    every, *guests = seen.kept()
+    if not every.exists():
+        pytest.skip("no run is kept yet")
+    runs = [seen.read(path) for path in (every, *guests)]
+    assert runs[0].checked and runs[0].lived
+    for run in runs:
+        assert run.booted
+        assert all(stage.passed for stage in run.stages)
+        assert not run.commit.endswith("-dirty")

@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch export`: series that git am takes, and that give what apply gives."""
+
+from __future__ import annotations
+
+import dataclasses
+import email
+import email.policy
+import os
+from collections.abc import Sequence
+from email.message import EmailMessage
+from pathlib import Path
+
+import pytest
+
+from fake_run import mixed, record_of
+from fake_tree import fingerprint, git, lacks_for_apply, left_over
+from mmbatch.bench import record
+from mmbatch.cli import main as cli
+from mmbatch.core import paths as checkout
+from mmbatch.core.errors import ExitCode
+from mmbatch.report import narrow
+from mmbatch.report.benefits import who_benefits
+from mmbatch.splice.manifest import load_with_needs
+
+pytestmark = [
+    pytest.mark.usefixtures("git_user"),
+    pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch"),
+]
+
+STEPS = [
+    step
+    for manifest in load_with_needs(checkout.SPEEDUPS, "zone_device")
+    for step in manifest.steps
+    if "7.3" in step.kernels
+]
+
+
+def _export(tree: Path, out: Path, *more: object) -> int:
+    return cli.main(["export", "zone_device", "--tree", str(tree), "-o", str(out), *map(str, more)])
+
+
+def _mails(folder: Path) -> list[EmailMessage]:
+    policy = email.policy.default.clone(max_line_length=None)
+    paths = sorted(folder.glob("*.patch"))
+    return [email.message_from_bytes(path.read_bytes(), policy=policy) for path in paths]
+
+
+def _body(mail: EmailMessage) -> str:
+    return str(mail.get_content())
+
+
+def _tree_after_am(tree: Path, mails: Sequence[Path]) -> str:
+    git(tree, "checkout", "-q", "-B", "posted", "main")
+    git(tree, "am", "--quiet", "--empty=drop", *map(str, mails))
+    return git(tree, "rev-parse", "posted^{tree}")
+
+
+def test_git_am_gives_what_apply_gives(tree: Path, tmp_path: Path) -> None:
+    before = fingerprint(tree)
+    out = tmp_path / "my out"
+    assert _export(tree, out) == ExitCode.GOOD
+    assert fingerprint(tree) == before
+    assert cli.main(["apply", str(tree), "zone_device"]) == 0
+    after = _tree_after_am(tree, sorted((out / "zone_device").glob("*.patch")))
+    assert after == git(tree, "rev-parse", "mmbatch/zone_device^{tree}")
+    for what in ("%s", "%b", "%an <%ae>", "%T"):
+        posted, applied = (
+            git(tree, "log", f"--format={what}", f"main..{branch}")
+            for branch in ("posted", "mmbatch/zone_device")
+        )
+        assert posted == applied, what
+    assert left_over(tmp_path) == []
+
+
+def test_mails_are_numbered_and_named(tree: Path, tmp_path: Path) -> None:
+    assert _export(tree, tmp_path / "out", "--prefix", "RFC PATCH mm", "--reroll", 2, "-s") == 0
+    mails = _mails(tmp_path / "out/zone_device")
+    total = len(STEPS)
+    subjects = [" ".join(mail["subject"].split()) for mail in mails]
+    assert subjects[0].startswith(f"[RFC PATCH mm v2 0/{total}] zone_device: the memmap")
+    assert subjects[1:] == [
+        f"[RFC PATCH mm v2 {number}/{total}] {step.subject}" for number, step in enumerate(STEPS, 1)
+    ]
+    for mail in mails[1:]:
+        assert "\nSigned-off-by: Some User <user@example.org>\n---\n" in _body(mail)
+        assert mail["from"] == "Some User <user@example.org>"
+
+
+def test_the_cover_says_that_nothing_was_measured(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _export(tree, tmp_path / "out") == 0
+    cover = _body(_mails(tmp_path / "out/zone_device")[0])
+    assert "***" not in cover
+    assert "Not measured by the sender." in cover
+    assert "$ ./mmbatch bench zone_device --kernel 7.3\n" in cover
+    assert "The first patches are streaming_copy, which it needs." in cover
+    for words in who_benefits(checkout.SPEEDUPS / "zone_device"):
+        assert words in " ".join(cover.split())
+    own = cover.split("\n---\n")[0].split("Some User (")[0]
+    assert max(map(len, own.splitlines())) <= narrow.WIDTH
+    assert "not measured yet on 7.3.4" in capsys.readouterr().out
+
+
+def test_the_cover_shows_a_run_of_this_kernel_only(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = record_of(mixed())
+    info = dataclasses.replace(other.kernel, release="7.3.4")
+    mine = dataclasses.replace(other, kernel=info)
+    record.write(tmp_path / "other.json", other)
+    record.write(tmp_path / "mine.json", mine)
+    assert _export(tree, tmp_path / "out", "--run", tmp_path / "mine.json") == 0
+    cover = _body(_mails(tmp_path / "out/zone_device")[0])
+    assert narrow.cover(mine) in cover
+    assert "Not measured" not in cover
+    assert _export(tree, tmp_path / "out2", "--run", tmp_path / "other.json") == ExitCode.USAGE
+    assert "it is of Linux 7.3.1" in capsys.readouterr().err
+    assert not (tmp_path / "out2").exists()
+    place = Path(os.environ["MMBATCH_CACHE"]) / "runs"
+    for name, made in (("2026-01", mine), ("2026-02", other)):
+        (place / name).mkdir(parents=True)
+        record.write(place / name / "bench.json", made)
+    part = dataclasses.replace(mine, command=f"{mine.command} --case=fsdax", started="2027-01-01Z")
+    (place / "2026-03").mkdir()
+    record.write(place / "2026-03/bench.json", dataclasses.replace(part, started=mine.started))
+    assert _export(tree, tmp_path / "out3") == 0
+    assert narrow.cover(mine) in _body(_mails(tmp_path / "out3/zone_device")[0])
+
+
+def test_all_that_suit_the_kernel_get_a_folder(tree: Path, tmp_path: Path) -> None:
+    assert cli.main(["export", "--tree", str(tree), "-o", str(tmp_path / "out")]) == 0
+    made = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"zone_device", "streaming_copy"} <= made
+
+
+@pytest.mark.parametrize("kind", ["full", "file"])
+def test_nothing_is_overwritten(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], kind: str
+) -> None:
+    out = tmp_path / "out"
+    if kind == "file":
+        out.touch()
+    else:
+        out.mkdir()
+        (out / "mine").touch()
+    before = fingerprint(tmp_path)
+    assert _export(tree, out) == ExitCode.USAGE
+    assert "name another folder with -o" in capsys.readouterr().err.lower()
+    assert fingerprint(tmp_path) == before
+
+
+def test_a_hook_that_does_not_match_leaves_nothing(tree: Path, tmp_path: Path) -> None:
+    path = tree / "mm/mm_init.c"
+    path.write_text(path.read_text().replace("memmap_init_zone_device", "memmap_init_other"))
+    git(tree, "commit", "-qam", "toys: renamed")
+    assert _export(tree, tmp_path / "out") == ExitCode.SPLICE
+    assert not (tmp_path / "out").exists()
+    assert left_over(tmp_path) == []
+
+
+def test_a_tree_that_has_it_already(tree: Path, tmp_path: Path) -> None:
+    assert cli.main(["apply", str(tree), "zone_device"]) == 0
+    git(tree, "-c", "core.autocrlf=false", "checkout", "-q", "mmbatch/zone_device")
+    assert _export(tree, tmp_path / "out") == ExitCode.USAGE
+    assert not (tmp_path / "out").exists()

@@ -1,0 +1,181 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch export --check` finds what is wrong with a series."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from fake_tree import lacks_for_apply, make_tree
+from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.errors import MmbatchError
+from mmbatch.kernel.sources import SERIES, Source, find_cached
+from mmbatch.series import export, objections
+from mmbatch.series import verify as exportcheck
+from mmbatch.series.export import Letter, Series
+from mmbatch.series.objections import Objection
+from mmbatch.splice.manifest import known, load, load_with_needs
+from mmbatch.splice.plan import Planned, Target
+from mmbatch.splice.steps import Applied
+
+needs_spatch = pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch")
+needs_builder = pytest.mark.skipif(
+    any(shutil.which(name) is None for name in ("gcc", "make", "flex", "bison", "bc", "sparse")),
+    reason="lacks a program to build a kernel with, or sparse",
+)
+
+
+@pytest.fixture
+def cache(tmp_path: Path, git_user: Path) -> Cache:
+    assert git_user.exists()
+    return Cache(tmp_path / "cache")
+
+
+@pytest.fixture
+def mails(tmp_path: Path, cache: Cache) -> tuple[Series, list[Path]]:
+    manifests = load_with_needs(checkout.SPEEDUPS, "streaming_copy")
+    target = Target(make_tree(tmp_path / "toys"), "7.3", "7.3.4", manifests, checkout.MACROS)
+    series = export.plan_series(cache, target, lambda text: None)
+    (tmp_path / "mails").mkdir()
+    return series, export.write(cache, series, Letter("PATCH", None, False), tmp_path / "mails")
+
+
+@needs_spatch
+def test_a_good_series_applies(cache: Cache, mails: tuple[Series, list[Path]]) -> None:
+    assert exportcheck.applies(cache, *mails) == []
+
+
+@needs_spatch
+def test_another_word_is_found(cache: Cache, mails: tuple[Series, list[Path]]) -> None:
+    series, paths = mails
+    text = paths[1].read_text()
+    assert "+#define _ASM_X86_MOVNTI_H" in text
+    paths[1].write_text(text.replace("+#define _ASM_X86_MOVNTI_H", "+#define _ASM_X86_OTHER_H"))
+    (found,) = exportcheck.applies(cache, series, paths)
+    assert found == "arch/x86/include/asm/movnti.h is not what apply makes of it"
+
+
+@needs_spatch
+def test_a_missing_mail_is_found(cache: Cache, mails: tuple[Series, list[Path]]) -> None:
+    series, paths = mails
+    assert exportcheck.applies(cache, series, paths[:-1])
+    assert exportcheck.applies(cache, series, [paths[0], *paths[2:]])
+
+
+def test_errors_can_not_be_explained_away() -> None:
+    said = [Objection("ERROR", "A", "a"), Objection("CHECK", "B", "b"), Objection("CHECK", "C", "")]
+    assert objections.unexplained(said, ["A", "B"]) == [said[0], said[2]]
+    assert objections.summary([*said, said[1]], {"B": "it is so"}) == ["2 x B: it is so."]
+
+
+@pytest.mark.parametrize("room", known(checkout.SPEEDUPS))
+def test_explanations_of_this_checkout_can_be_read(room: str) -> None:
+    for name, why in objections.explanations([load(checkout.SPEEDUPS / room)]).items():
+        assert name.isupper() and why and not why.endswith(".")
+
+
+def test_a_wrong_explanation_is_refused(tmp_path: Path) -> None:
+    room = tmp_path / "toys"
+    shutil.copytree(checkout.SPEEDUPS / "streaming_copy", room)
+    (room / "checkpatch.toml").write_text('[[explained]]\ntype = "A"\nwhy = "b"\nmore = 1\n')
+    manifest = load(checkout.SPEEDUPS / "streaming_copy")
+    with pytest.raises(MmbatchError, match="more"):
+        objections.explanations([type(manifest)(**{**vars(manifest), "room": room})])
+
+
+def test_a_tree_without_checkpatch(tmp_path: Path) -> None:
+    ((said,),) = objections.of_patches(tmp_path, [tmp_path / "x.patch"], signed_off=True)
+    assert (said.level, said.type) == ("ERROR", "CHECKPATCH")
+
+
+def _newest() -> Source | None:
+    try:
+        root = default_root(os.environ)
+    except MmbatchError:
+        return None
+    found = (find_cached(Cache(root), series) for series in SERIES if root.is_dir())
+    return next((source for source in found if source is not None), None)
+
+
+@pytest.fixture
+def source() -> Iterator[Source]:
+    found = _newest()
+    if found is None:
+        pytest.fail("no kernel in the cache: mmbatch bench fetches one")
+    yield found
+
+
+@pytest.mark.kernel
+@needs_spatch
+def test_checkpatch_sees_what_is_wrong(
+    source: Source, mails: tuple[Series, list[Path]], tmp_path: Path
+) -> None:
+    patch = mails[1][1]
+    ((*good,),) = objections.of_patches(source.path, [patch], signed_off=False)
+    assert {one.level for one in good} <= {"WARNING", "CHECK"}
+    text = patch.read_text()
+    bad = tmp_path / "bad.patch"
+    bad.write_text(text.replace("+#define _ASM_X86_MOVNTI_H\n", "+#define _ASM_X86_MOVNTI_H \n"))
+    ((*said,),) = objections.of_patches(source.path, [bad], signed_off=True)
+    assert {"TRAILING_WHITESPACE", "MISSING_SIGN_OFF"} <= {
+        one.type for one in said if one.level == "ERROR"
+    }
+
+
+def _step(number: int, contents: dict[str, bytes]) -> Planned:
+    diff = f"diff {number}"
+    return Planned(Applied("toys", "toy", "toys", "", tuple(contents), diff, 0), contents)
+
+
+@pytest.mark.kernel
+@needs_builder
+def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
+    """A file before its header, then both, then what only W=1 sees, and only sparse."""
+    head = b"#include <linux/toys.h>\nint toys_paint(int a);\n"
+    user = head + b"int toys_paint(int a)\n{\n\treturn TOY;\n}\n"
+    unused = user.replace(b"\treturn", b"\tint idle;\n\n\tidle = a;\n\treturn")
+    look = b"int toys_look(int __user *a)"
+    sparse = user + look + b";\n" + look + b"\n{\n\treturn *a;\n}\n"
+    series = Series(
+        {},
+        [
+            _step(1, {"lib/toys.c": user}),
+            _step(2, {"include/linux/toys.h": b"#define TOY 3\n"}),
+            _step(3, {"lib/toys.c": unused}),
+            _step(4, {"lib/toys.c": sparse}),
+            _step(5, {"lib/toys.c": user}),
+        ],
+    )
+    bisection = exportcheck.Bisection(cache, source, os.cpu_count() or 1)
+    found = [built.complaints for built in bisection.steps(series, [])]
+    assert "linux/toys.h" in found[0][0]
+    assert found[1] == found[4] == []
+    assert any("unused-but-set" in line for line in found[2])
+    assert any("address spaces" in line or "noderef" in line for line in found[3])
+    assert found == [built.complaints for built in bisection.steps(series, [])]  # from memory
+    assert not (source.path / "lib/toys.c").exists()
+
+
+@pytest.mark.parametrize(
+    ("speedup", "names"),
+    [
+        ("streaming_copy", ["movnti.h", "streaming_copy.h", "include/linux/streaming_copy.h"]),
+        ("zone_device", ["mm/zone_device.c", "mm/zone_device_method.c", "zone_device.h"]),
+        ("folio_copy", ["copy_pages.h", "mm/folio_copy.c", "arch/x86/lib/copy_pages_64.S"]),
+    ],
+)
+def test_checks_run_from_the_patch_on_that_brings_all_they_need(
+    tmp_path: Path, speedup: str, names: list[str]
+) -> None:
+    manifest = load(checkout.SPEEDUPS / speedup)
+    for name in names:
+        assert not exportcheck.is_checkable(tmp_path, manifest)
+        path = tmp_path / (name if "/" in name else f"arch/x86/include/asm/{name}")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    assert exportcheck.is_checkable(tmp_path, manifest)

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import mmbatch
+from fake_tree import branches, fingerprint, lacks_for_apply, left_over
+from mmbatch.kernel.git import GitTree
+
+pytestmark = [
+    pytest.mark.usefixtures("git_user"),
+    pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch"),
+]
+
+BRANCH = "mmbatch/zone_device"
+SOURCES = Path(mmbatch.__file__).parents[1]
+
+Call = Callable[..., tuple[int, str, str]]
+
+
+def test_an_interrupt_before_the_branch_leaves_nothing(
+    call: Call, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = fingerprint(tree)
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(GitTree, "create_branch", interrupt)
+    code, _, err = call(tree, "zone_device")
+    assert (code, "interrupted" in err) == (130, True)
+    assert (branches(tree), fingerprint(tree)) == (["main"], before)
+    assert left_over(tmp_path) == []
+    monkeypatch.undo()
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 20
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("what", ["branch", "copy"])
+def test_ended_at_work_and_run_again(
+    call: Call, tree: Path, tmp_path: Path, number: int, what: str
+) -> None:
+    slow, usual = ("spatch", "--very-quiet") if what == "branch" else ("cp", "-a")
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / slow).write_text(
+        f'#!/bin/sh\n[ "$1" = {usual} ] || exec {shutil.which(slow)} "$@"\n'
+        f"touch '{tmp_path}/reached'\nexec sleep 60\n"
+    )
+    (folder / slow).chmod(0o755)
+    if what == "copy":
+        shutil.rmtree(tree / ".git")
+    arguments = [str(tree), "zone_device"] + (["-o", f"{tmp_path}/out"] if what == "copy" else [])
+    before = fingerprint(tree)
+    running = subprocess.Popen(
+        [sys.executable, "-m", "mmbatch", "apply", *arguments],
+        env=dict(os.environ, PYTHONPATH=str(SOURCES), PATH=f"{folder}:{os.environ['PATH']}"),
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    wait_for(tmp_path / "reached")
+    running.send_signal(number)
+    _, err = running.communicate(timeout=30)
+    assert running.returncode == (-9 if number == signal.SIGKILL else 128 + number)
+    assert "Traceback" not in err
+    assert fingerprint(tree) == before
+    assert not (tmp_path / "out").exists()
+    if number != signal.SIGKILL:
+        assert left_over(tmp_path) == []
+    assert call(*arguments)[0] == 0
+    assert left_over(tmp_path) == []
+    with contextlib.suppress(FileNotFoundError):
+        shutil.rmtree(tmp_path / "out")
+
+
+def test_two_at_once_make_one_branch(tree: Path) -> None:
+    both = [
+        subprocess.Popen(
+            [sys.executable, "-m", "mmbatch", "apply", str(tree), "zone_device", "-q"],
+            env=dict(os.environ, PYTHONPATH=str(SOURCES)),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for _ in range(2)
+    ]
+    said = sorted(process.communicate(timeout=60)[0].split(":")[0] for process in both)
+    assert [process.returncode for process in both] == [0, 0]
+    assert said == ["Already applied", BRANCH]

@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.interval import Interval
+from mmbatch.splice.edits import apply_edit, function_extent, split_lines
+from mmbatch.splice.manifest import Edit
+
+TOYS = (Path(__file__).parents[1] / "data" / "edits" / "toys.c").read_text()
+PAINT = Edit("mm/toys.c", "after", r"^\tpaint", None, "\tdry(toy);\n", "toy_second", 1, Interval())
+
+
+def test_before_and_after() -> None:
+    after = apply_edit(TOYS, PAINT)
+    assert after == TOYS.replace("\tpaint(toy);\n#ifdef", "\tpaint(toy);\n\tdry(toy);\n#ifdef")
+    before = apply_edit(TOYS, replace(PAINT, op="before"))
+    assert before == TOYS.replace("\tpaint(toy);\n#ifdef", "\tdry(toy);\n\tpaint(toy);\n#ifdef")
+
+
+def test_every_match_is_edited_where_several_are_expected() -> None:
+    both = apply_edit(TOYS, replace(PAINT, function=None, matches=2))
+    assert both == TOYS.replace("\tpaint(toy);\n", "\tpaint(toy);\n\tdry(toy);\n")
+
+
+def test_replace_goes_from_first_to_last() -> None:
+    edit = replace(PAINT, op="replace", anchor="^#ifdef TOYS$", last="^#endif$")
+    assert apply_edit(TOYS, edit) == TOYS.replace(
+        "#ifdef TOYS\n\tglue(toy);\n#endif\n", "\tdry(toy);\n"
+    )
+
+
+def test_comment_replaces_all_of_it() -> None:
+    edit = replace(PAINT, op="comment", anchor="red ones")
+    old = "\t/*\n\t * Of all toys\n\t * the red ones.\n\t */\n"
+    assert apply_edit(TOYS, edit) == TOYS.replace(old, "\tdry(toy);\n")
+
+
+@pytest.mark.parametrize(
+    ("edit", "found"),
+    [
+        (replace(PAINT, anchor="lost"), "'lost' matched 0 lines instead of 1 in toy_second()"),
+        (replace(PAINT, function=None), "matched 2 lines instead of 1"),
+        (replace(PAINT, matches=2), "matched 1 lines instead of 2 in toy_second()"),
+        (replace(PAINT, function="toy_third"), "there is no function toy_third()"),
+        (replace(PAINT, op="comment"), r"'^\tpaint' does not stand in a comment"),
+        (
+            replace(PAINT, op="replace", last="lost"),
+            r"no line 'lost' follows '^\tpaint'",
+        ),
+        (
+            replace(PAINT, op="replace", function="toy_first", last="^#endif"),
+            r"no line '^#endif' follows '^\tpaint'",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_exit_code_3(edit: Edit, found: str) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        apply_edit(TOYS, edit)
+    assert caught.value.code == ExitCode.SPLICE
+    assert caught.value.tried == "splice into mm/toys.c"
+    assert found in caught.value.found
+
+
+def test_functions_are_found_by_their_definition() -> None:
+    lines = TOYS.splitlines()
+    assert function_extent("x(int y);\n", "x") is None
+    assert function_extent("int x(int y)\n{\n\treturn 1;\n", "x") is None
+    extent = function_extent(TOYS, "toy_second")
+    assert extent is not None
+    assert lines[extent[0]] == "static int toy_second(int toy,"
+    assert extent[1] == len(lines)
+
+
+def test_lines_end_at_newlines_only() -> None:
+    text = "a\x0cb\r\nc\x85d\u2028e"
+    assert split_lines(text) == ["a\x0cb\r\n", "c\x85d\u2028e"]
+    edit = replace(PAINT, function=None, anchor="^c", text="f\n", op="before")
+    assert apply_edit(text, edit) == "a\x0cb\r\nf\nc\x85d\u2028e"
+    assert split_lines("") == []

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from pathlib import Path
+
+import pytest
+
+from fake_speedup import GOOD, make_room
+from mmbatch.core import paths as checkout
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.interval import Interval, version
+from mmbatch.splice import manifest
+from mmbatch.splice.steps import require_series
+
+
+def test_a_manifest_is_read(tmp_path: Path) -> None:
+    loaded = manifest.load(make_room(tmp_path))
+    assert (loaded.speedup, loaded.title, loaded.needs) == ("toy", "toys in rows", ("shelf",))
+    assert loaded.kernels == Interval((6, 12), (7, 4))
+    (step,) = loaded.steps
+    assert (step.name, step.subject, step.body) == (
+        "rows",
+        "toys: put them in rows",
+        "They lay about.",
+    )
+    assert [(file.target, str(file.kernels)) for file in step.files] == [
+        ("mm/rows.c", ""),
+        ("mm/rows.h", "<7.0"),
+    ]
+    assert step.files[1].sight == manifest.Sight("mm/toys.c", "toy", "red|blue", True)
+    assert step.rules[0].matches == {"call": 2}
+    assert (step.edits[0].op, step.edits[0].anchor, step.edits[0].matches) == ("after", "toys", 1)
+    assert loaded.hosted is not None
+    assert loaded.hosted.objects == ("mm/toys.o",)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ('title = "toys', 'titel = "toys', "'title' is missing"),
+        ("needs =", 'colour = "red"\nneeds =', "unknown key 'colour'"),
+        ("body =", "boddy = 1\nbody =", "step 1: unknown key 'boddy'"),
+        ("  cocci =", '  cooci = ""\n  cocci =', "step 1: rule 1: unknown key 'cooci'"),
+        ("  op =", '  function = "toy"\n  opp = ""\n  op =', "step 1: edit 1: unknown key 'opp'"),
+        ("when = {", 'when = { l = "",', "step 1: file 1: when: unknown key 'l'"),
+        ('objects = ["mm/toys.o"]', 'object = ["mm/toys.o"]', "hosted: unknown key 'object'"),
+        ('needs = ["shelf"]', 'needs = "shelf"', "'needs' has the wrong type"),
+        ('needs = ["shelf"]', "needs = [1]", "'needs' has the wrong type"),
+        ("[hosted]", "[[hosted]]", "'hosted' has the wrong type"),
+        (">=6.12,<7.4", "6.12-7.3", "'6.12-7.3' is no interval of kernels like '>=6.12,<7.0'"),
+        ("red|blue", "red(", "'line' is no regular expression"),
+        ("'^\\+rows'", "'rows)'", "'marks' is no regular expression"),
+        ("'^\\+rows'", "3", "'marks' has the wrong type"),
+        ("{ call = 2 }", "{ call = 0 }", "'matches' has '0', which is no count above 0"),
+        ("{ call = 2 }", "{ call = true }", "'matches' has 'True'"),
+        ("{ call = 2 }", "{ loop = 2 }", "rows.cocci: matches and marks name different hooks"),
+        ("matches = 1", "matches = 0", "'matches' has '0'"),
+        ("matches = 1", "matches = -1", "'matches' has '-1'"),
+        ('"rows.cocci"', '"lost.cocci"', "lost.cocci is not there"),
+        ('"mm/rows.c"', '"mm/lost.c"', "step 'rows' names mm/lost.c, which is not there"),
+        ('"after"', '"beside"', "'beside' is no kind of edit"),
+        ('"after"', '"replace"', "'first' is missing"),
+        ('speedup = "toy"', 'speedup = "boat"', "speedup is 'boat' in the room 'toy'"),
+        ('speedup = "toy"', "speedup", "at line 2"),
+    ],
+)
+def test_a_wrong_manifest_says_where(tmp_path: Path, old: str, new: str, found: str) -> None:
+    assert old in GOOD
+    room = make_room(tmp_path, GOOD.replace(old, new))
+    with pytest.raises(MmbatchError) as caught:
+        manifest.load(room)
+    assert caught.value.code == ExitCode.USAGE
+    assert caught.value.tried == "read speedups/toy/splice/splice.toml"
+    assert found in caught.value.found
+
+
+def test_a_manifest_of_other_bytes_is_wrong_too(tmp_path: Path) -> None:
+    room = make_room(tmp_path)
+    (room / "splice" / "splice.toml").write_bytes(b'speedup = "\xff"\n')
+    with pytest.raises(MmbatchError) as caught:
+        manifest.load(room)
+    assert caught.value.code == ExitCode.USAGE
+
+
+def needing(rooms: Path, name: str, *needs: str) -> None:
+    listed = ", ".join(f'"{need}"' for need in needs)
+    make_room(rooms, f'speedup = "{name}"\ntitle = ""\nneeds = [{listed}]\n', name)
+
+
+def test_what_is_needed_comes_first_and_once(tmp_path: Path) -> None:
+    needing(tmp_path, "a", "d", "c")
+    needing(tmp_path, "b", "c")
+    needing(tmp_path, "c", "d")
+    needing(tmp_path, "d")
+    found = manifest.load_with_needs(tmp_path, "a", "b")
+    assert [each.speedup for each in found] == ["d", "c", "a", "b"]
+
+
+def test_a_circle_of_needs_is_found(tmp_path: Path) -> None:
+    needing(tmp_path, "a", "b")
+    needing(tmp_path, "b", "a")
+    with pytest.raises(MmbatchError, match="'a' needs itself"):
+        manifest.load_with_needs(tmp_path, "a")
+
+
+def test_an_unknown_speedup_is_answered_with_the_known(tmp_path: Path) -> None:
+    needing(tmp_path, "a")
+    needing(tmp_path, "b", "lost")
+    for name in ("lost", "b"):
+        with pytest.raises(MmbatchError) as caught:
+            manifest.load_with_needs(tmp_path, name)
+        assert caught.value.tried == "read the manifest of 'lost'"
+        assert caught.value.todo == "known speed-ups: a, b"
+        assert caught.value.code == ExitCode.USAGE
+
+
+def test_every_manifest_of_this_checkout_is_right() -> None:
+    names = manifest.known(checkout.SPEEDUPS)
+    assert "zone_device" in names
+    for loaded in manifest.load_with_needs(checkout.SPEEDUPS, *names):
+        assert "6.12" in loaded.kernels
+        for step in loaded.steps:
+            assert len(step.subject) <= 75, step.subject
+            assert step.body
+
+
+@pytest.mark.parametrize(
+    ("text", "inside", "outside"),
+    [
+        (">=6.12,<7.0", ["6.12", "6.19"], ["6.11", "7.0"]),
+        ("<7.3", ["6.12", "7.2"], ["7.3"]),
+        (">=7.2", ["7.2", "7.10", "8.0"], ["7.1", "6.19"]),
+    ],
+)
+def test_intervals(text: str, inside: list[str], outside: list[str]) -> None:
+    interval = Interval.parse(text)
+    assert str(interval) == text
+    assert all(series in interval for series in inside)
+    assert not any(series in interval for series in outside)
+
+
+def test_intervals_meet() -> None:
+    met = Interval.parse(">=6.12,<7.3") & Interval.parse(">=7.0")
+    assert str(met) == ">=7.0,<7.3"
+    assert str(Interval()) == ""
+    assert version("7.3.4") == (7, 3)
+
+
+def test_a_kernel_that_is_not_meant_is_refused(tmp_path: Path) -> None:
+    loaded = manifest.load(make_room(tmp_path))
+    require_series([loaded], "7.3", "7.3.4")
+    with pytest.raises(MmbatchError) as caught:
+        require_series([loaded], "7.4", "7.4.1")
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+    assert caught.value.found == "it is made for kernels >=6.12,<7.4"

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-2.0-only
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core import paths as checkout
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.interval import Interval
+from mmbatch.splice import spatch
+from mmbatch.splice.manifest import Rule
+
+DATA = Path(__file__).parents[1] / "data" / "spatch"
+GROW = Rule(
+    DATA / "grow.cocci",
+    "mm/guarded.c",
+    "toy_last",
+    {"grow": 2},
+    {"grow": r"^\+.*toy_shrink\("},
+    Interval(),
+)
+GUARDED = Rule(
+    DATA / "guarded.cocci",
+    "mm/guarded.c",
+    "toy_guarded",
+    {"count": 1},
+    {"count": r"^\+.*count--"},
+    Interval(),
+)
+needs_spatch = pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch")
+
+
+@pytest.fixture(autouse=True)
+def forget_version() -> Iterator[None]:
+    spatch.program.cache_clear()
+    yield
+    spatch.program.cache_clear()
+
+
+def make_spatch(folder: Path, body: str) -> None:
+    program = folder / "spatch"
+    program.write_text(f"#!/bin/sh\n{body}\n")
+    program.chmod(0o755)
+
+
+@pytest.fixture
+def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder which is all that there is in PATH, besides a shell's own needs."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name in ("sh", "cat"):
+        (folder / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(folder))
+    return folder
+
+
+def test_the_version_is_read() -> None:
+    assert spatch.parse_version((DATA / "version-1.1.1.txt").read_text()) == (1, 1, 1)
+    assert spatch.parse_version("spatch version 1.10 compiled") == (1, 10)
+
+
+def test_too_old_a_version_is_refused(programs: Path) -> None:
+    make_spatch(programs, f"cat '{DATA / 'version-1.0.8.txt'}'")
+    with pytest.raises(MmbatchError) as caught:
+        spatch.program()
+    assert caught.value.found == "version 1.0.8 is too old"
+    assert caught.value.todo == "install coccinelle 1.1.1 or newer"
+
+
+def test_a_version_that_can_not_be_read_is_refused() -> None:
+    with pytest.raises(MmbatchError, match="version unknown is too old"):
+        spatch.parse_version("something else")
+
+
+def test_no_spatch_names_the_package(programs: Path) -> None:
+    assert programs.is_dir()
+    with pytest.raises(MmbatchError) as caught:
+        spatch.program()
+    assert caught.value.found == "there is no program spatch here"
+    assert caught.value.todo == "install it: apt-get install coccinelle"
+
+
+def test_the_line_at_which_a_function_was_skipped_is_found() -> None:
+    output = (DATA / "parse-guarded.txt").read_text()
+    guarded = "static int toy_guarded(struct toy *toy)"
+    assert spatch.trouble_at(output, guarded) == (
+        "scoped_cond_guard(toy_try, return 0, &toy->lock) {"
+    )
+    assert spatch.trouble_at(output, "static int toy_last(int toy)") is None
+    assert spatch.trouble_at("", guarded) is None
+
+
+def test_trouble_in_the_very_line_that_opens_a_function_is_found() -> None:
+    output = (DATA / "parse-opening.txt").read_text()
+    line = "TOY_DEFINE(toy) static int toy_open(int toy) toy_glued toy_painted"
+    assert spatch.trouble_at(output, line) == line
+
+
+def test_matches_are_counted_on_the_diff() -> None:
+    assert spatch.count_matches((DATA / "two-matches.diff").read_text(), GROW) == {"grow": 2}
+    assert spatch.count_matches((DATA / "zero-matches.diff").read_text(), GROW) == {"grow": 0}
+    assert spatch.count_matches("--- a toy_shrink(\n+++ b toy_shrink(\n", GROW) == {"grow": 0}
+
+
+@pytest.mark.parametrize(
+    ("diff", "expected", "count"), [("two-matches.diff", 1, 2), ("zero-matches.diff", 1, 0)]
+)
+def test_a_wrong_count_is_exit_code_3(programs: Path, diff: str, expected: int, count: int) -> None:
+    make_spatch(programs, f"cat '{DATA / diff}'")
+    rule = Rule(GROW.cocci, GROW.file, GROW.function, {"grow": expected}, GROW.marks, GROW.kernels)
+    with pytest.raises(MmbatchError) as caught:
+        spatch.apply_rule(DATA / "guarded.c", rule, checkout.MACROS)
+    assert caught.value.code == ExitCode.SPLICE
+    assert caught.value.found == (
+        f"the hook 'grow' of grow.cocci matched {count} times instead of {expected}"
+    )
+
+
+def test_a_function_that_is_not_there_is_exit_code_3() -> None:
+    rule = Rule(GROW.cocci, GROW.file, "toy_lost", GROW.matches, GROW.marks, GROW.kernels)
+    with pytest.raises(MmbatchError) as caught:
+        spatch.check_parse(DATA / "guarded.c", rule, checkout.MACROS)
+    assert caught.value.code == ExitCode.SPLICE
+    assert caught.value.found == "there is no function toy_lost()"
+
+
+@needs_spatch
+def test_a_function_that_spatch_can_not_parse_is_exit_code_3(tmp_path: Path) -> None:
+    macros = tmp_path / "macros.h"
+    macros.touch()
+    with pytest.raises(MmbatchError) as caught:
+        spatch.check_parse(DATA / "guarded.c", GUARDED, macros)
+    assert caught.value.code == ExitCode.SPLICE
+    assert caught.value.found == (
+        "spatch can't parse toy_guarded(), it stumbles at:"
+        " scoped_cond_guard(toy_try, return 0, &toy->lock) {"
+    )
+    assert "speedups/macros.h" in caught.value.todo
+    spatch.check_parse(DATA / "guarded.c", GROW, macros)
+
+
+@needs_spatch
+def test_our_macro_file_makes_it_parse_and_match() -> None:
+    spatch.check_parse(DATA / "guarded.c", GUARDED, checkout.MACROS)
+    content = spatch.apply_rule(DATA / "guarded.c", GUARDED, checkout.MACROS)
+    assert b"\t\ttoy->count--;\n" in content
+
+
+@needs_spatch
+def test_odd_paths_are_no_trouble(tmp_path: Path) -> None:
+    room = tmp_path / "it's a $(room) & more"
+    room.mkdir()
+    for path in (DATA / "guarded.c", GUARDED.cocci, checkout.MACROS):
+        shutil.copy(path, room)
+    rule = replace(GUARDED, cocci=room / "guarded.cocci")
+    spatch.check_parse(room / "guarded.c", rule, room / "macros.h")
+    assert b"count--" in spatch.apply_rule(room / "guarded.c", rule, room / "macros.h")
+    assert len(list(room.iterdir())) == 3
+
+
+@needs_spatch
+def test_nobody_else_configures_spatch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / ".cocciconfig").write_text("[spatch]\n\toptions = --no-such-option\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    spatch.apply_rule(DATA / "guarded.c", GROW, checkout.MACROS)
+    monkeypatch.delenv("HOME")
+    spatch.apply_rule(DATA / "guarded.c", GROW, checkout.MACROS)
+    assert spatch.program() >= spatch.OLDEST
+
+
+@needs_spatch
+def test_a_rule_that_is_no_semantic_patch_is_told(tmp_path: Path) -> None:
+    broken = tmp_path / "broken.cocci"
+    broken.write_text("@@\nexpression e\n@@\n-x(e)\n+y(\n")
+    rule = Rule(broken, GROW.file, GROW.function, GROW.matches, GROW.marks, GROW.kernels)
+    with pytest.raises(
+        MmbatchError, match=r"run broken\.cocci on mm/guarded\.c: spatch ended with"
+    ):
+        spatch.apply_rule(DATA / "guarded.c", rule, checkout.MACROS)
