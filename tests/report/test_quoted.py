@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What README.md and docs/table.md quote by hand is what the records in results/ hold."""
+"""What documents quote by hand is what the records and the manifests hold."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -79,3 +80,26 @@ def test_every_speedup_has_a_row_and_the_page_is_short() -> None:
     for manifest in checkout.SPEEDUPS.glob("[!_]*/splice/splice.toml"):
         assert _cell(Path(manifest).parents[1].name, GAIN).strip()
     assert len(README.splitlines()) <= 120
+
+
+def _subjects(*speedups: str) -> list[str]:
+    found = []
+    for speedup in speedups:
+        text = (checkout.SPEEDUPS / speedup / "splice/splice.toml").read_text(encoding="utf-8")
+        found += [step["subject"] for step in tomllib.loads(text)["step"]]
+    return found
+
+
+def test_commits_that_apply_lists() -> None:
+    text = (checkout.ROOT / "docs/apply.md").read_text(encoding="utf-8")
+    quoted = re.findall(r"^ {6}(\S.*?) \([^()]*(?:changed|new file)[^()]*\)$", text, re.M)
+    assert quoted == _subjects("streaming_copy", "zone_device")
+    assert f"mmbatch/zone_device: {len(quoted)} commits" in text
+
+
+def test_mails_that_export_lists() -> None:
+    text = (checkout.ROOT / "docs/export.md").read_text(encoding="utf-8")
+    first, *rest = _subjects("streaming_copy", "zone_device")
+    slug = re.sub(r"[^A-Za-z0-9._]+", "-", first)[:52]
+    assert re.search(rf"^ +0001-{re.escape(slug)}\S*\.patch$", text, re.M)
+    assert f"{len(rest) + 1} patches and a cover letter" in text
