@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
 import tomllib
 from collections.abc import Callable
@@ -103,3 +104,14 @@ def test_mails_that_export_lists() -> None:
     slug = re.sub(r"[^A-Za-z0-9._]+", "-", first)[:52]
     assert re.search(rf"^ +0001-{re.escape(slug)}\S*\.patch$", text, re.M)
     assert f"{len(rest) + 1} patches and a cover letter" in text
+
+
+def test_modules_that_documents_run() -> None:
+    named = {
+        module
+        for page in (*checkout.ROOT.glob("*.md"), *checkout.ROOT.glob("*/*.md"))
+        for module in re.findall(r"python3 -m\s+(mmbatch[\w.]*)", page.read_text(encoding="utf-8"))
+    }
+    assert named
+    for module in named:
+        assert importlib.util.find_spec(module), f"a document runs {module}"

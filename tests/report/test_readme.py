@@ -47,7 +47,7 @@ def root(tmp_path: Path) -> Path:
 def test_this_checkout_shows_its_results() -> None:
     for path, text in readme.pages(checkout.ROOT).items():
         assert path.read_text(encoding="utf-8") == text, (
-            f"{path.name} is stale: PYTHONPATH=src python3 -m mmbatch.readme"
+            f"{path.name} is stale: PYTHONPATH=src python3 -m mmbatch.report.readme"
         )
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Keep the tables in results/*.md the same as results/*.json.
 
-Run `PYTHONPATH=src python3 -m mmbatch.readme` in a checkout after a file of results was put
+Run `PYTHONPATH=src python3 -m mmbatch.report.readme` in a checkout after a file of results was put
 there or taken away. Each record gets a page with all of its rows beside it; results/README.md
 gets a short table of the newest kernel of each speed-up and machine, and a line of each older one.
 """
@@ -60,7 +60,7 @@ def write(root: Path) -> list[Path]:
 def _page(record: Record) -> str:
     return (
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n"
-        "<!-- Made from the JSON of the same name: python3 -m mmbatch.readme -->\n"
+        "<!-- Made from the JSON of the same name: python3 -m mmbatch.report.readme -->\n"
         f"# {_title(record)}\n\n{report.markdown(record)}"
     )
 
