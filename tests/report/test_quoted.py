@@ -115,3 +115,19 @@ def test_modules_that_documents_run() -> None:
     assert named
     for module in named:
         assert importlib.util.find_spec(module), f"a document runs {module}"
+
+
+def test_packages_that_contributing_lists() -> None:
+    text = (checkout.ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    table = text.partition("| package | content |")[2].partition("\n\n")[0]
+    held = {path.parent.name for path in (checkout.ROOT / "src/mmbatch").glob("*/__init__.py")}
+    assert set(re.findall(r"^\| `(\w+)` \|", table, re.M)) == held
+
+
+@pytest.mark.parametrize("speedup", [path.parent.name for path in checkout.SPEEDUPS.glob("*/tree")])
+def test_files_that_a_speedup_lists(speedup: str) -> None:
+    text = (checkout.SPEEDUPS / speedup / "README.md").read_text(encoding="utf-8")
+    table = text.partition("| file | content |")[2].partition("\n\n")[0]
+    cells = [line.split("|")[1] for line in table.splitlines()[2:]]
+    for name in re.findall(r"`([^`]+)`", " ".join(cells)):
+        assert any((checkout.SPEEDUPS / speedup).glob(f"**/{name.rstrip('/')}")), name
