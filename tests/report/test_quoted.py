@@ -39,6 +39,8 @@ GAIN, SLOWER = 3, 4
     [
         ("zone_device", "auto", GAIN, lambda case: True),
         ("vmap", "auto", GAIN, lambda case: re.match(r"vmap-100M-(?!scattered)", case)),
+        ("vmap", "auto", GAIN, lambda case: case.startswith("ioremap")),
+        ("vmap", "auto", GAIN, lambda case: case == "vmalloc-16M"),
         ("vmap", "auto", SLOWER, lambda case: case == "vmap-100M-scattered"),
         ("folio_copy", "auto", GAIN, lambda case: not _CPU.search(case)),
         ("streaming_copy", "streaming", GAIN, lambda case: not case.startswith("small")),
