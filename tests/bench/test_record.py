@@ -30,6 +30,17 @@ def test_file_gives_back_the_record(events: Any, tmp_path: Path) -> None:
     assert record.read(path) == written
 
 
+def test_samples_of_a_row_are_on_one_line(tmp_path: Path) -> None:
+    path = tmp_path / "out.json"
+    odd = "[\n 1,\n 2\n]"  # a string that looks like a list stays as it is
+    written = dataclasses.replace(record_of(mixed()), notes=(odd,))
+    record.write(path, written)
+    text = path.read_text()
+    for row in written.rows:
+        assert f'"samples": {json.dumps(list(row.samples))},\n' in text
+    assert record.read(path).notes == (odd,)
+
+
 def test_keys_of_the_design_are_there_in_order(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     record.write(path, record_of(mixed()))

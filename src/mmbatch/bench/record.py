@@ -233,6 +233,19 @@ def validate(data: Any) -> None:
     from_dict(data)
 
 
+_NUMBERS = re.compile(r"\[\n\s+([^\[\]{}\"]+?)\n\s+\]")
+
+
+def compact(data: Any) -> str:
+    """Write JSON data indented, with each list of numbers on one line.
+
+    A run has tens of thousands of samples, and one a line would make its file unreadable. A line
+    break in the text is never part of a string, since JSON escapes those.
+    """
+    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
+    return _NUMBERS.sub(lambda numbers: f"[{' '.join(numbers[1].split())}]", text)
+
+
 def write(path: Path, record: Record) -> None:
     """Write a record so that readers see the old file or the whole new one.
 
@@ -245,7 +258,7 @@ def write(path: Path, record: Record) -> None:
     """
     data = to_dict(record)
     validate(data)
-    text = json.dumps(data, indent=1, allow_nan=False) + "\n"
+    text = compact(data)
     beside = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         if is_special(path):
