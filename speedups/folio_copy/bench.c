@@ -21,17 +21,18 @@ enum { ORDER_64K = 4, ORDER_2M = 9, ORDER_1G = 18 };
 struct folio_copy_case {
 	unsigned int order;
 	bool mc;
-	bool warm;		/* what is read is in the cache */
-	bool huge;		/* so large that nothing of it stays there */
+	bool warm;		/* the source is in the cache */
+	bool huge;		/* too large for the cache */
 	unsigned int cpu;	/* index into folios_cpus[] */
 };
 
 enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
 
 /*
- * As a migration finds them: both cold, or the target just freed and zeroed, or
- * all of it in the cache; then the first, and what it costs to read the copy. 64
- * KiB at a time until there are 2 MiB.
+ * The states in which migration finds folios: both folios are not in the cache
+ * (cold); the destination was just freed and zeroed (warm); or both are in the cache.
+ * The last case also reads the copy after a cold copy. Of folios of 64 KiB, as many
+ * are copied as make 2 MiB.
  */
 #define CASE(_name, _regime, _pages, _flags, _order, _warm, _mc, _cpu)	\
 	{ _name, _regime, _pages, 0, HOSTED_FIXED | (_flags),		\
@@ -92,7 +93,7 @@ static const struct hosted_limit folio_copy_limits[] = {
 	{ "rep stosq", hosted_fill_words },
 };
 
-/* The image is the first half of the memory, and what is copied to it the other. */
+/* The first half of the memory is the image, to which the second half is copied. */
 static unsigned long folio_copy_half;
 
 static void folio_copy_setup(void *image, unsigned long bytes)
@@ -174,7 +175,7 @@ static void folio_copy_run(const struct hosted_case *c, enum hosted_side side,
 		if (!copy->mc)
 			HOSTED_CALL(folio_copy, side, dst, src);
 		else if (HOSTED_CALL(folio_mc_copy, side, dst, src))
-			hosted_die("folio_mc_copy() found poison where none is");
+			hosted_die("folio_mc_copy() reported poison, but there is none");
 	}
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every order at several places against the source, by every method as every CPU,
- * on both sides, with guard pages around and walls where they fit. Then the paths
- * (check_paths.c) and the poison (check_poison.c).
+ * Copy folios of every order with every method on every kind of CPU, on both sides,
+ * with guard pages around the folios and inaccessible memory next to them. Then check
+ * which code copies (check_paths.c) and what happens with poison (check_poison.c).
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -16,31 +16,31 @@ HOSTED_ENTRY(folio_copy);
 HOSTED_ENTRY(folio_mc_copy);
 HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
 
-#define MOST_ORDER	11U	/* more than a cooperative kernel copies at once */
+#define MOST_ORDER	11U	/* larger than a piece of a kernel without preemption */
 #define UNIT		(SZ_4M >> PAGE_SHIFT)
 #define MOST		(1UL << MOST_ORDER)
-#define ROOM		(2 * MOST + 64)
-#define GIGANTIC_ORDER	18U	/* a hugetlb folio, 256 times that */
-#define GIGANTIC_ROOM	((2UL << GIGANTIC_ORDER) + 64)
-#define AROUND		4UL	/* pages on each side that are looked at */
+#define MEMORY		(2 * MOST + 64)
+#define GIGANTIC_ORDER	18U	/* a hugetlb folio, 256 pieces of such a kernel */
+#define GIGANTIC_MEMORY	((2UL << GIGANTIC_ORDER) + 64)
+#define AROUND		4UL	/* guard pages to compare on each side */
 #define WORDS		(PAGE_SIZE / sizeof(unsigned long))
 #define GUARD		0x5a5a5a5a5a5a5a5aUL
 
 static const char *const methods[] = { "base", "memcpy", "bulk", "stream", "auto" };
 
-/* Page numbers: what is copied lies between walls, and beside its source. */
+/* Where the two folios are in the memory, which has inaccessible memory on both sides. */
 static const struct check_place {
 	const char *name;
-	bool at_end;		/* of the room, for the destination */
-	bool adjacent;
+	bool at_end;		/* the destination is at the end of the memory */
+	bool adjacent;		/* the source is next to the destination */
 } places[] = {
-	{ "after a wall", false, false },
-	{ "before a wall", true, false },
-	{ "behind its source", true, true },
+	{ "at the start of memory", false, false },
+	{ "at the end of memory", true, false },
+	{ "after its source", true, true },
 	{ "before its source", false, true },
 };
 
-static unsigned long room;	/* pages that there are */
+static unsigned long memory;	/* size in pages */
 static unsigned int failures;
 static unsigned long first_failure;
 
@@ -82,19 +82,19 @@ static int wrong(struct hosted_check *check, const struct check_copy *c, const c
 		 unsigned long at)
 {
 	hosted_format(check->text, sizeof(check->text),
-		      "%s %s, %s of order %u %s, CPU %s: wrong in %s: %lu",
+		      "%s %s, %s of order %u %s, CPU %s: error in %s: %lu",
 		      c->side == HOSTED_BASE ? "base's" : "patched", c->method,
 		      c->mc ? "folio_mc_copy()" : "folio_copy()", c->order,
 		      c->place->name, c->cpu->name, what, at);
 	return -1;
 }
 
-/* The words of some pages, which belong to none of two copies, are as they were. */
-static int look_around(struct hosted_check *check, const struct check_copy *c,
+/* Check that the pages around a folio, except those of the other one, are unchanged. */
+static int check_around(struct hosted_check *check, const struct check_copy *c,
 		       unsigned long page, unsigned long other)
 {
 	unsigned long nr = 1UL << c->order, at, i;
-	unsigned long from = page - min(page, AROUND), to = min(page + nr + AROUND, room);
+	unsigned long from = page - min(page, AROUND), to = min(page + nr + AROUND, memory);
 
 	for (at = from; at < to; at++) {
 		const unsigned long *word = folios_address(at);
@@ -109,7 +109,7 @@ static int look_around(struct hosted_check *check, const struct check_copy *c,
 	return 0;
 }
 
-static int look_at(struct hosted_check *check, const struct check_copy *c,
+static int check_contents(struct hosted_check *check, const struct check_copy *c,
 		   unsigned long dst, unsigned long src)
 {
 	const unsigned long *to = folios_address(dst), *from = folios_address(src);
@@ -122,7 +122,7 @@ static int look_at(struct hosted_check *check, const struct check_copy *c,
 			return wrong(check, c, "the source", i);
 	}
 	check->bytes += 2 * nr * sizeof(*to);
-	if (look_around(check, c, dst, src) || look_around(check, c, src, dst))
+	if (check_around(check, c, dst, src) || check_around(check, c, src, dst))
 		return -1;
 	return 0;
 }
@@ -141,11 +141,11 @@ static int check_copy(struct hosted_check *check, const struct check_copy *c)
 	struct folio *to_folio, *from_folio;
 	unsigned long offers, want;
 
-	dst = c->place->at_end ? room - nr : 0;
+	dst = c->place->at_end ? memory - nr : 0;
 	if (c->place->adjacent)
 		src = c->place->at_end ? dst - nr : dst + nr;
 	else
-		src = c->place->at_end ? 0 : room - nr;
+		src = c->place->at_end ? 0 : memory - nr;
 
 	from = folios_address(src);
 	for (i = 0; i < nr * WORDS; i++)
@@ -157,17 +157,17 @@ static int check_copy(struct hosted_check *check, const struct check_copy *c)
 	if (!c->mc)
 		folio_copy_of[0][c->side](to_folio, from_folio);
 	else if (folio_mc_copy_of[0][c->side](to_folio, from_folio))
-		return wrong(check, c, "what it returned", 0);
+		return wrong(check, c, "the return value", 0);
 	offers = hosted_reschedules() - offers;
 	check->runs++;
 
-	/* None for one page, which is copied in atomic context too. */
+	/* No cond_resched() for one page, because it may be copied in atomic context. */
 	want = DIV_ROUND_UP(nr, strcmp(c->method, "base") ? UNIT : 1) - 1;
 	if (offers != (IS_ENABLED(CONFIG_PREEMPTION) ? 0 : want))
-		return wrong(check, c, "chances to reschedule", offers);
+		return wrong(check, c, "the number of cond_resched() calls", offers);
 	if (check_failures(&i))
-		return wrong(check, c, "pages called poisoned", i);
-	if (look_at(check, c, dst, src))
+		return wrong(check, c, "the pages reported as poisoned", i);
+	if (check_contents(check, c, dst, src))
 		return -1;
 	fill(dst, nr);
 	fill(src, nr);
@@ -177,7 +177,7 @@ static int check_copy(struct hosted_check *check, const struct check_copy *c)
 static int check_orders(struct hosted_check *check, struct check_copy *c)
 {
 	for (c->order = 0; c->order <= MOST_ORDER; c->order++) {
-		/* What is large is so at one place. */
+		/* Large folios are copied at one place only, to save time. */
 		if (c->order > PMD_ORDER && c->place != places)
 			break;
 		if (check_turn(check) && check_copy(check, c))
@@ -198,7 +198,7 @@ static int check_methods(struct hosted_check *check, struct check_copy *c)
 	for (i = 0; i < ARRAY_SIZE(methods); i++) {
 		c->method = methods[i];
 		if (folio_copy_set_method_of[0](c->method))
-			return wrong(check, c, "refused methods", i);
+			return wrong(check, c, "the rejected method", i);
 		if (check_orders(check, c))
 			return -1;
 	}
@@ -225,14 +225,14 @@ static int check_bytes(struct hosted_check *check)
 	return 0;
 }
 
-static void use_room(unsigned long pages)
+static void allocate_memory(unsigned long pages)
 {
-	room = pages;
-	folios_map(hosted_arena(room << PAGE_SHIFT), room << PAGE_SHIFT);
-	fill(0, room);
+	memory = pages;
+	folios_map(hosted_arena(memory << PAGE_SHIFT), memory << PAGE_SHIFT);
+	fill(0, memory);
 }
 
-/* 1 GiB: at once where the kernel can be preempted, in 256 pieces where it can't. */
+/* Copy 1 GiB: in one piece with preemption, and in 256 pieces without. */
 static int check_gigantic(struct hosted_check *check)
 {
 	struct check_copy c = {
@@ -242,17 +242,17 @@ static int check_gigantic(struct hosted_check *check)
 	static const char *const both[] = { "base", "auto" };
 	unsigned int i;
 
-	/* A sanitizer would see nothing here that it has not seen, and take long. */
+	/* Takes long with a sanitizer, which would run no other code than before. */
 	if (SANITIZED)
 		return 0;
-	use_room(GIGANTIC_ROOM);
+	allocate_memory(GIGANTIC_MEMORY);
 	folios_be(c.cpu);
 	for (i = 0; i < 4; i++) {
 		c.method = both[i / 2];
 		c.mc = i % 2;
 		if (folio_copy_set_method_of[0](c.method))
-			return wrong(check, &c, "refused methods", i);
-		/* Too few are like it to leave any out. */
+			return wrong(check, &c, "the rejected method", i);
+		/* Always run, because there are only four such combinations. */
 		check_turn(check);
 		if (check_copy(check, &c))
 			return -1;
@@ -262,7 +262,7 @@ static int check_gigantic(struct hosted_check *check)
 
 int folio_copy_check(struct hosted_check *check)
 {
-	use_room(ROOM);
+	allocate_memory(MEMORY);
 	if (check_bytes(check) || check_paths(check) || check_poison(check) ||
 	    check_gigantic(check))
 		return -1;

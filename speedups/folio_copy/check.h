@@ -6,21 +6,21 @@
 
 #include "hosted.h"
 
-/* A program whose memcpy() is not the kernel's. */
+/* Built with a sanitizer, which replaces the kernel's memcpy(). */
 #ifdef __SANITIZE_ADDRESS__
 #define SANITIZED	true
 #else
 #define SANITIZED	false
 #endif
 
-/* Counts runs; each part of the check looks at every @stride-th combination. */
+/* Count a combination; returns true for every @stride-th of them, which is to be checked. */
 bool check_turn(struct hosted_check *check);
 
 int folio_copy_check(struct hosted_check *check);
 int check_paths(struct hosted_check *check);
 int check_poison(struct hosted_check *check);
 
-/* The pages that memory_failure_queue() was given since the last call. */
+/* Number of pages passed to memory_failure_queue() since the last call, and the first. */
 unsigned int check_failures(unsigned long *first);
 
 #endif /* CHECK_H */

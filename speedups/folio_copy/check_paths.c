@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which code copies on which CPU, seen instruction by instruction: all eight
- * combinations of the features, and fragile platforms. And whether what streams
- * does so where it should, and is drained.
+ * Single-step copies to check which code runs on which CPU: on all eight combinations
+ * of the features, with and without a fragile platform. Also check which copies use
+ * streaming stores, and that these are drained.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -42,7 +42,7 @@ enum {
 	MC_MOVNTI	= 1 << 7,
 };
 
-/* What a run has to do. */
+/* The code that a copy is expected to run. */
 struct copy_path {
 	unsigned long visited;
 	unsigned long movsb, movsq;
@@ -57,7 +57,7 @@ struct path_run {
 	bool mc;
 	unsigned long nr;
 	bool slow_src, slow_dst;
-	bool always;		/* too few are like it to leave any out */
+	bool always;		/* never skip it, because few runs are like it */
 };
 
 static void copy(void *data)
@@ -69,20 +69,20 @@ static void copy(void *data)
 	if (!run->mc)
 		folio_copy_of[0][run->side](dst, src);
 	else if (folio_mc_copy_of[0][run->side](dst, src))
-		hosted_die("folio_mc_copy() found poison where none is");
+		hosted_die("folio_mc_copy() reported poison, but there is none");
 }
 
 static int wrong(struct hosted_check *check, const struct path_run *run, const char *what,
-		 unsigned long got, unsigned long want)
+		 unsigned long got, unsigned long expected)
 {
 	const struct folios_cpu *cpu = run->cpu;
 
 	hosted_format(check->text, sizeof(check->text),
-		      "%s %s, %s of %lu pages on a CPU with rep_good %d, erms %d, fsrm %d%s: %s %#lx and not %#lx",
+		      "%s %s, %s of %lu pages on a CPU with rep_good %d, erms %d, fsrm %d%s: %s: got %#lx, expected %#lx",
 		      run->side == HOSTED_BASE ? "base's" : "patched", run->method,
 		      run->mc ? "folio_mc_copy()" : "folio_copy()", run->nr,
 		      cpu->rep_good, cpu->erms, cpu->fsrm, cpu->fragile ? ", fragile" : "",
-		      what, got, want);
+		      what, got, expected);
 	return -1;
 }
 
@@ -114,16 +114,16 @@ static int check_path(struct hosted_check *check, struct path_run *run,
 	memset(folios_address(SRC), 0x33, run->nr << PAGE_SHIFT);
 	memset(folios_address(0), 0, run->nr << PAGE_SHIFT);
 	if (run->side == HOSTED_PATCHED && folio_copy_set_method_of[0](run->method))
-		return wrong(check, run, "refused methods", 1, 0);
+		return wrong(check, run, "rejected methods", 1, 0);
 
 	hosted_single_step(copy, run, &got);
 	check->runs++;
 	check->stepped++;
 	check->streamed += got.streamed;
 	if (memcmp(folios_address(0), folios_address(SRC), run->nr << PAGE_SHIFT))
-		return wrong(check, run, "bytes", 1, 0);
+		return wrong(check, run, "bytes differ", 1, 0);
 	if (got.visited != want->visited)
-		return wrong(check, run, "functions", got.visited, want->visited);
+		return wrong(check, run, "functions called", got.visited, want->visited);
 	if (got.movsb != want->movsb)
 		return wrong(check, run, "rep movsb", got.movsb, want->movsb);
 	if (got.movsq != want->movsq)
@@ -135,7 +135,7 @@ static int check_path(struct hosted_check *check, struct path_run *run,
 	return 0;
 }
 
-/* What the kernel has always done, page by page. */
+/* The loop over pages, which is the kernel's own code. */
 static struct copy_path by_page(const struct folios_cpu *cpu, bool mc, unsigned long nr)
 {
 	struct copy_path path = {};
@@ -194,7 +194,7 @@ static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 
 	folios_be(cpu);
 	for (mc = 0; mc < 2; mc++) {
-		/* Of that, folio_copy() knows nothing. */
+		/* folio_copy() is the same on fragile platforms. */
 		if (cpu->fragile && !mc)
 			continue;
 		run.mc = mc;
@@ -222,7 +222,7 @@ static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 		if (check_path(check, &run, &want))
 			return -1;
 
-		/* One page is copied as ever. */
+		/* One page is copied by the kernel's own code. */
 		run.method = "auto";
 		run.nr = 1;
 		want = by_page(cpu, mc, 1);
@@ -232,7 +232,7 @@ static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 	return 0;
 }
 
-/* By where its pages are: it is a demotion that makes cold copies. */
+/* Copies between tiers: "auto" may stream copies to slow memory from memory that is not. */
 static int check_tiers(struct hosted_check *check, struct path_run run, bool on)
 {
 	struct copy_path plain = bulk(run.cpu, run.mc, run.nr);
@@ -249,7 +249,7 @@ static int check_tiers(struct hosted_check *check, struct path_run run, bool on)
 	return 0;
 }
 
-/* By size: what takes half of the cache goes through it, and no more. */
+/* Copies of different sizes: "auto" may stream if the folio is larger than half of the cache. */
 static int check_cache(struct hosted_check *check, struct path_run run, bool on)
 {
 	struct copy_path plain = bulk(run.cpu, run.mc, run.nr), streaming;
@@ -270,7 +270,7 @@ static int check_cache(struct hosted_check *check, struct path_run run, bool on)
 	return 0;
 }
 
-/* When "auto" streams: where it may, and then not always. */
+/* Check when "auto" streams, with the parameter off and on. */
 static int check_auto(struct hosted_check *check)
 {
 	static const struct folios_cpu cpu = { "all", 1, 1, 1, false };
@@ -298,7 +298,7 @@ int check_paths(struct hosted_check *check)
 
 	for (i = 0; i < 16; i++) {
 		struct folios_cpu cpu = {
-			.name = "made up",
+			.name = "simulated",
 			.rep_good = i & 1,
 			.erms = i >> 1 & 1,
 			.fsrm = i >> 2 & 1,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Machine checks in the source: at the first and last byte, in the first and last
- * line, of the first, a middle and the last page, on both sides of the border
- * between two pieces; with registers that lag; with poison that goes away; with
- * two poisoned pages. One page is named, and it is the right one.
+ * Simulate machine checks in the source: at the first and last byte and in the first
+ * and last cache line of a page; in the first, a middle and the last page, and on both
+ * sides of the border between two pieces; with registers that lag behind; with poison
+ * that goes away; with two poisoned pages. The right page must be reported, and no
+ * other.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -36,7 +37,7 @@ static const unsigned long offsets[] = {
 struct poison_run {
 	const struct folios_cpu *cpu;
 	const char *method;
-	const void *in_pieces;	/* the method, for folio_copy_mc_range() */
+	const void *in_pieces;	/* the method to pass to folio_copy_mc_range() */
 	enum hosted_side side;
 	unsigned long page, offset, second;
 	unsigned long early;
@@ -58,14 +59,14 @@ static void copy(void *data)
 }
 
 static int wrong(struct hosted_check *check, const struct poison_run *run, const char *what,
-		 long got, long want)
+		 long got, long expected)
 {
 	hosted_format(check->text, sizeof(check->text),
-		      "%s %s%s on CPU %s, poison in page %lu at %lu%s, registers %lu early%s: %s %ld and not %ld",
+		      "%s %s%s on CPU %s, poison in page %lu at %lu%s, registers %lu bytes early%s: %s: got %ld, expected %ld",
 		      run->side == HOSTED_BASE ? "base's" : "patched", run->method,
 		      run->in_pieces ? " in pieces" : "", run->cpu->name, run->page,
-		      run->offset, run->second ? " and in a second" : "", run->early,
-		      run->gone_after ? ", gone when it is looked for" : "", what, got, want);
+		      run->offset, run->second ? " and in another page" : "", run->early,
+		      run->gone_after ? ", gone at the second access" : "", what, got, expected);
 	return -1;
 }
 
@@ -74,7 +75,7 @@ static bool has_erms(const struct folios_cpu *cpu)
 	return cpu->erms < 0 ? hosted_cpu_has("erms") > 0 : cpu->erms;
 }
 
-/* Whether the code has an exception table entry where it meets the poison. */
+/* Whether the code that meets the poison has an exception table entry. */
 static bool survives(const struct poison_run *run)
 {
 	if (run->cpu->fragile || has_erms(run->cpu))
@@ -83,8 +84,8 @@ static bool survives(const struct poison_run *run)
 }
 
 /*
- * Whether a loop copies. That is followed instruction by instruction, from the
- * first of the page to the poison, which is slow.
+ * Whether a loop copies, instead of a string instruction. Loops are single-stepped
+ * from the start of the page to the poison, which is slow.
  */
 static bool is_loop(const struct poison_run *run)
 {
@@ -100,7 +101,7 @@ static bool is_loop(const struct poison_run *run)
 static int judge(struct hosted_check *check, const struct poison_run *run,
 		 const struct hosted_poison *poison)
 {
-	/* The loop over pages does not look again. */
+	/* The loop over pages does not copy a page again. */
 	bool gone = run->gone_after && strcmp(run->method, "base");
 	unsigned long named;
 	unsigned int failures = check_failures(&named);
@@ -120,12 +121,12 @@ static int judge(struct hosted_check *check, const struct poison_run *run,
 		if (run->result != (gone ? 0 : -EHWPOISON))
 			return wrong(check, run, "result", run->result, gone ? 0 : -EHWPOISON);
 		if (failures != !gone)
-			return wrong(check, run, "pages called poisoned", failures, !gone);
+			return wrong(check, run, "pages reported as poisoned", failures, !gone);
 		if (!gone && named != SRC + run->page)
-			return wrong(check, run, "called poisoned page", named - SRC, run->page);
+			return wrong(check, run, "page reported as poisoned", named - SRC, run->page);
 	}
 	if (gone && memcmp(folios_address(0), folios_address(SRC), PAGES << PAGE_SHIFT))
-		return wrong(check, run, "other bytes", 1, 0);
+		return wrong(check, run, "bytes differ", 1, 0);
 	return 0;
 }
 
@@ -151,7 +152,7 @@ static int check_one(struct hosted_check *check, struct poison_run *run)
 	return judge(check, run, &poison);
 }
 
-/* The first page, the last, and one in the middle. */
+/* Whether it is the first, the last, or a middle page. */
 static bool is_end(unsigned long page)
 {
 	return page == 0 || page == UNIT || page == PAGES - 1;
@@ -162,7 +163,7 @@ static int check_places(struct hosted_check *check, struct poison_run *run)
 	bool slow = is_loop(run), plain = !run->gone_after && !run->early;
 	unsigned int i, j;
 
-	/* A panic is one whatever comes after it, and a loop does not lag. */
+	/* What comes after a panic does not matter, and the registers of a loop do not lag. */
 	if ((!survives(run) && !plain) || (slow && run->early))
 		return 0;
 
@@ -209,11 +210,11 @@ static int check_cpu(struct hosted_check *check, struct poison_run *run)
 	run->side = HOSTED_PATCHED;
 	for (i = 0; i < ARRAY_SIZE(methods); i++) {
 		run->method = methods[i];
-		/* It is the same code on every CPU. */
+		/* Streaming is the same code on every CPU. */
 		if (!strcmp(run->method, "stream") && run->cpu != folios_cpus)
 			continue;
 		if (folio_copy_set_method_of[0](run->method))
-			return wrong(check, run, "refused methods", 1, 0);
+			return wrong(check, run, "rejected methods", 1, 0);
 		if (check_kinds(check, run))
 			return -1;
 	}
@@ -229,8 +230,8 @@ static int check_cpu(struct hosted_check *check, struct poison_run *run)
 }
 
 /*
- * A folio of 16 GiB, as only other architectures have: nothing is copied, but the
- * bytes to its poison do not fit into 32 bits.
+ * A folio of 16 GiB, which only other architectures have. Nothing is copied, but the
+ * offset of the poison must not be truncated to 32 bits.
  */
 #define LONG_PAGES	(16UL << 30 >> PAGE_SHIFT)
 #define LONG_UNIT	(1UL << 30 >> PAGE_SHIFT)
@@ -252,7 +253,7 @@ static unsigned long long_copy_mc(void *to, const void *from, unsigned long npag
 	return (first + npages - long_poison) << PAGE_SHIFT;
 }
 
-/* As mm/folio_copy_internal.h has it. */
+/* Has the layout of struct folio_copy_method. */
 static const struct {
 	const char *name;
 	void (*copy)(void *to, const void *from, unsigned long npages);
@@ -277,12 +278,12 @@ static int check_long(struct hosted_check *check)
 						 LONG_PAGES, LONG_UNIT);
 		offers = hosted_reschedules() - offers;
 		check->runs++;
-		/* One before each piece but the first, if the kernel needs them at all. */
+		/* Without preemption, one cond_resched() before each piece but the first. */
 		want = IS_ENABLED(CONFIG_PREEMPTION) ? 0 :
 		       min(long_poison, LONG_PAGES - 1) / LONG_UNIT;
 		if (good != long_poison || long_largest > LONG_UNIT || offers != want) {
 			hosted_format(check->text, sizeof(check->text),
-				      "16 GiB with poison in page %lu: %lu good pages, at most %lu at once, %lu chances to reschedule and not %lu",
+				      "16 GiB with poison in page %lu: %lu good pages, at most %lu at once, %lu calls of cond_resched(), expected %lu",
 				      long_poison, good, long_largest, offers, want);
 			return -1;
 		}

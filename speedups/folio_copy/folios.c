@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* See folios.h. */
+/* Memory with descriptors, and CPUs to copy it with. */
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/memory-tiers.h>
@@ -13,7 +13,7 @@
 
 HOSTED_ENTRY(enable_copy_mc_fragile);
 
-/* Any number that leaves room for alignment to the largest folio. */
+/* Aligned to the largest folio. */
 #define FIRST_PFN	(1UL << 20)
 #define SLOW_NODE	1
 
@@ -38,12 +38,12 @@ bool node_is_toptier(int node)
 void folios_map(void *memory, unsigned long bytes)
 {
 	static struct page *memmap;
-	static unsigned long room;
+	static unsigned long size;
 
 	page_offset_base = (unsigned long)memory - PFN_PHYS(FIRST_PFN);
-	if (bytes > room) {
+	if (bytes > size) {
 		memmap = hosted_arena((bytes >> PAGE_SHIFT) * sizeof(*memmap));
-		room = bytes;
+		size = bytes;
 	}
 	memset(memmap, 0, (bytes >> PAGE_SHIFT) * sizeof(*memmap));
 	hosted_memmap_at(memmap, FIRST_PFN);

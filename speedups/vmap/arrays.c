@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Arrays of pages as allocators and users leave them. */
+/* Arrays of pages in the patterns that allocators and users produce. */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 
 #include "arrays.h"
 
-/* Pages from @pfn on; returns the index behind them. */
+/* Put @run pages from @pfn on into the array; returns the next index. */
 static unsigned long put_run(struct page **pages, unsigned long i, unsigned long nr,
 			     unsigned long pfn, unsigned long run)
 {
@@ -15,7 +15,7 @@ static unsigned long put_run(struct page **pages, unsigned long i, unsigned long
 	return i;
 }
 
-/* Blocks of 2^@order pages from @pfn on, with a gap behind each. */
+/* Put blocks of 2^@order pages from @pfn on into the array, with a gap after each. */
 static unsigned long put_blocks(struct page **pages, unsigned long i, unsigned long nr,
 				unsigned long *pfn, unsigned int order)
 {
@@ -99,7 +99,7 @@ void arrays_swapped(struct page **pages, unsigned long nr)
 	}
 }
 
-/* Whether pages from @i on fill a leaf of a PMD, at any address. */
+/* Whether the pages from @i on can be a huge PMD mapping, if the address is aligned. */
 bool arrays_is_block(struct page *const *pages, unsigned long nr, unsigned long i)
 {
 	unsigned long j;
@@ -114,8 +114,9 @@ bool arrays_is_block(struct page *const *pages, unsigned long nr, unsigned long 
 }
 
 /*
- * Whether a mapping at @addr has the leaf that the run in front of the array has
- * room for, if it has; without @phase, only where the array begins with it.
+ * Whether @addr suits the array. If the array begins with a run that contains a
+ * block, the block must be at an aligned address. Without @phase, this is required
+ * only if the array begins with the block.
  */
 bool arrays_in_phase(struct page *const *pages, unsigned long nr, unsigned long addr,
 		     bool phase)

@@ -2,30 +2,30 @@
 #ifndef ARRAYS_H
 #define ARRAYS_H
 
-/* Arrays of pages as allocators and users leave them. */
+/* Arrays of pages in the patterns that allocators and users produce. */
 
 #include <linux/mm_types.h>
 #include <linux/types.h>
 
 /*
- * Memory that is mapped lies from here on. Nobody reads or writes it, nor its
- * descriptors, which have addresses only.
+ * First PFN of the memory to map. The memory is never accessed, and neither are its
+ * descriptors: only their addresses are used.
  */
 #define ARRAYS_PFN	0x1000000UL
 
 typedef void arrays_fn(struct page **pages, unsigned long nr);
 
-arrays_fn arrays_scattered;	/* no page follows the one before */
-arrays_fn arrays_order0;	/* runs of 1 to 63 pages, as luck has it */
-arrays_fn arrays_order4;	/* blocks, apart from each other */
+arrays_fn arrays_scattered;	/* single pages in random order */
+arrays_fn arrays_order0;	/* runs of 1 to 63 pages, at random */
+arrays_fn arrays_order4;	/* blocks with gaps between them */
 arrays_fn arrays_order8;
 arrays_fn arrays_order9;
 arrays_fn arrays_mixed;		/* orders 8, 4, 0: 60, 30, 10 % of the bytes */
 arrays_fn arrays_lowalign;	/* one run, aligned to 16 pages only */
-arrays_fn arrays_swapped;	/* blocks of order 9, two pages of each exchanged */
+arrays_fn arrays_swapped;	/* blocks of order 9, with two pages of each exchanged */
 
-/* What is in an array, found the slow way, page by page. */
-#define ARRAYS_BLOCK	512UL		/* pages of a PMD leaf */
+/* The oracles for the leaf entries of an array, which look at every page. */
+#define ARRAYS_BLOCK	512UL		/* pages of a huge PMD mapping */
 
 bool arrays_is_block(struct page *const *pages, unsigned long nr, unsigned long i);
 bool arrays_in_phase(struct page *const *pages, unsigned long nr, unsigned long addr,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Workloads for vmap(), huge vmalloc() and ioremap(), and for what takes their
- * mappings away again. Page tables are there already when the timed part begins,
- * as they are in a kernel that has been up for a while: the same side has mapped
- * and unmapped the same before.
+ * Workloads for vmap(), huge vmalloc() and ioremap(), and for unmapping. Before the
+ * timed part, the same side maps and unmaps the same pages once. So the page tables
+ * exist already, as they do in a kernel that has been running for a while.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -19,20 +18,20 @@
 #define PAGES_16M	4096UL
 #define PAGES_2M	512UL
 #define PAGES_1M	256UL
-/* Page tables and areas: enough for 4 million pages. */
+/* Memory for page tables and areas: enough to map 4 million pages. */
 #define MEMORY		(256UL << 20)
-/* Where no area is: the mapping alone is timed there. */
+/* An address without an area, for cases that time the mapping only. */
 #define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
 
 enum vmap_kind { AREA, BLOCKS, DEVICE };
 
 /**
  * struct vmap_case - what is mapped, and how
- * @kind: vmap(); blocks by huge vmalloc(), mapping only; ioremap()
- * @unmap: the unmapping is timed
- * @fill: the pages of AREA and BLOCKS
- * @shift: of BLOCKS
- * @phys: of DEVICE
+ * @kind: AREA is vmap(), BLOCKS the mapping part of huge vmalloc(), DEVICE ioremap()
+ * @unmap: time unmapping instead of mapping
+ * @fill: fills the array of AREA and BLOCKS
+ * @shift: log2 of the size of the blocks of BLOCKS
+ * @phys: physical address of DEVICE
  */
 struct vmap_case {
 	enum vmap_kind kind;
@@ -42,51 +41,45 @@ struct vmap_case {
 	phys_addr_t phys;
 };
 
-#define CASE(name, ...)							\
-static const struct vmap_case map_##name = { __VA_ARGS__ };		\
-static const struct vmap_case unmap_##name = { __VA_ARGS__, .unmap = true }
+/* Each case once: names of mapping and unmapping, then what both have in common. */
+#define CASES(ROW)							\
+	ROW("vmap", "vunmap", "-scattered", "order 0", PAGES_100M, 0,	\
+	    AREA, .fill = arrays_scattered)				\
+	ROW("vmap", "vunmap", "-order0", "runs of 1 to 63", PAGES_100M, 0, \
+	    AREA, .fill = arrays_order0)				\
+	ROW("vmap", "vunmap", "-order4", "64 KiB blocks", PAGES_100M, 0, \
+	    AREA, .fill = arrays_order4)				\
+	ROW("vmap", "vunmap", "-order8", "1 MiB blocks", PAGES_100M, 0,	\
+	    AREA, .fill = arrays_order8)				\
+	ROW("vmap", "vunmap", "-order9", "2 MiB blocks", PAGES_100M, 0,	\
+	    AREA, .fill = arrays_order9)				\
+	ROW("vmap", "vunmap", "-mixed", "orders 8, 4, 0", PAGES_100M, 0, \
+	    AREA, .fill = arrays_mixed)					\
+	ROW("vmap", "vunmap", "-lowalign", "one run, 64 KiB aligned", PAGES_100M, 0, \
+	    AREA, .fill = arrays_lowalign)				\
+	ROW("vmap", "vunmap", "-swapped", "2 MiB, 2 exchanged", PAGES_100M, 0, \
+	    AREA, .fill = arrays_swapped)				\
+	ROW("vmap", "vunmap", "-page", "one page", 1, HOSTED_FIXED,	\
+	    AREA, .fill = arrays_scattered)				\
+	ROW("vmalloc", "vfree", "", "mapping only", PAGES_1M, HOSTED_FIXED, \
+	    BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT)		\
+	ROW("vmalloc", "vfree", "", "mapping only, huge", PAGES_16M, HOSTED_FIXED, \
+	    BLOCKS, .fill = arrays_order9, .shift = PMD_SHIFT)		\
+	ROW("ioremap", "iounmap", "", "mapping only", PAGES_1M, HOSTED_FIXED, \
+	    DEVICE, .phys = 0xfd000000)					\
+	ROW("ioremap", "iounmap", "-odd", "mapping only, 4 KiB aligned", PAGES_2M, \
+	    HOSTED_FIXED, DEVICE, .phys = 0xfd001000)
 
-CASE(scattered,	AREA, .fill = arrays_scattered);
-CASE(order0,	AREA, .fill = arrays_order0);
-CASE(order4,	AREA, .fill = arrays_order4);
-CASE(order8,	AREA, .fill = arrays_order8);
-CASE(order9,	AREA, .fill = arrays_order9);
-CASE(mixed,	AREA, .fill = arrays_mixed);
-CASE(lowalign,	AREA, .fill = arrays_lowalign);
-CASE(swapped,	AREA, .fill = arrays_swapped);
-CASE(one,	AREA, .fill = arrays_scattered);
-CASE(small,	BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT);
-CASE(huge,	BLOCKS, .fill = arrays_order9, .shift = PMD_SHIFT);
-CASE(device,	DEVICE, .phys = 0xfd000000);
-CASE(odd,	DEVICE, .phys = 0xfd001000);
+#define MAP_ROW(mapping, unmapping, suffix, regime, items, flags, ...)	\
+	{ mapping "-@" suffix, regime, items, 0, flags,			\
+	  &(const struct vmap_case){ __VA_ARGS__ } },
+#define UNMAP_ROW(mapping, unmapping, suffix, regime, items, flags, ...) \
+	{ unmapping "-@" suffix, regime, items, 0, flags,			\
+	  &(const struct vmap_case){ __VA_ARGS__, .unmap = true } },
 
 static const struct hosted_case vmap_cases[] = {
-	{ "vmap-@-scattered",	"order 0",		PAGES_100M, 0, 0, &map_scattered },
-	{ "vmap-@-order0",	"runs of 1 to 63",	PAGES_100M, 0, 0, &map_order0 },
-	{ "vmap-@-order4",	"64 KiB blocks",	PAGES_100M, 0, 0, &map_order4 },
-	{ "vmap-@-order8",	"1 MiB blocks",		PAGES_100M, 0, 0, &map_order8 },
-	{ "vmap-@-order9",	"2 MiB blocks",		PAGES_100M, 0, 0, &map_order9 },
-	{ "vmap-@-mixed",	"orders 8, 4, 0",	PAGES_100M, 0, 0, &map_mixed },
-	{ "vmap-@-lowalign",	"one run, 64 KiB aligned", PAGES_100M, 0, 0, &map_lowalign },
-	{ "vmap-@-swapped",	"2 MiB, 2 exchanged",	PAGES_100M, 0, 0, &map_swapped },
-	{ "vmap-@-page",	"one page",		1, 0, HOSTED_FIXED, &map_one },
-	{ "vmalloc-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &map_small },
-	{ "vmalloc-@",		"mapping only, huge",	PAGES_16M, 0, HOSTED_FIXED, &map_huge },
-	{ "ioremap-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &map_device },
-	{ "ioremap-@-odd",	"mapping only, 4 KiB aligned", PAGES_2M, 0, HOSTED_FIXED, &map_odd },
-	{ "vunmap-@-scattered",	"order 0",		PAGES_100M, 0, 0, &unmap_scattered },
-	{ "vunmap-@-order0",	"runs of 1 to 63",	PAGES_100M, 0, 0, &unmap_order0 },
-	{ "vunmap-@-order4",	"64 KiB blocks",	PAGES_100M, 0, 0, &unmap_order4 },
-	{ "vunmap-@-order8",	"1 MiB blocks",		PAGES_100M, 0, 0, &unmap_order8 },
-	{ "vunmap-@-order9",	"2 MiB blocks",		PAGES_100M, 0, 0, &unmap_order9 },
-	{ "vunmap-@-mixed",	"orders 8, 4, 0",	PAGES_100M, 0, 0, &unmap_mixed },
-	{ "vunmap-@-lowalign",	"one run, 64 KiB aligned", PAGES_100M, 0, 0, &unmap_lowalign },
-	{ "vunmap-@-swapped",	"2 MiB, 2 exchanged",	PAGES_100M, 0, 0, &unmap_swapped },
-	{ "vunmap-@-page",	"one page",		1, 0, HOSTED_FIXED, &unmap_one },
-	{ "vfree-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &unmap_small },
-	{ "vfree-@",		"mapping only, huge",	PAGES_16M, 0, HOSTED_FIXED, &unmap_huge },
-	{ "iounmap-@",		"mapping only",		PAGES_1M, 0, HOSTED_FIXED, &unmap_device },
-	{ "iounmap-@-odd",	"mapping only, 4 KiB aligned", PAGES_2M, 0, HOSTED_FIXED, &unmap_odd },
+	CASES(MAP_ROW)
+	CASES(UNMAP_ROW)
 };
 
 static const struct hosted_variant vmap_variants[] = {
@@ -98,7 +91,7 @@ static const struct hosted_variant vmap_variants[] = {
 	{ "auto",	HOSTED_PATCHED, "auto" },
 };
 
-/* What every walk over the array has to do: read it. */
+/* The least that a walk over the array must do: read it. */
 static void vmap_read_array(void *image, unsigned long bytes);
 
 static int vmap_is_read(const struct hosted_case *c)
@@ -108,7 +101,7 @@ static int vmap_is_read(const struct hosted_case *c)
 	return work->kind == AREA && !work->unmap;
 }
 
-/* What the clock takes, which is no less than what is timed. */
+/* Times an empty function, which shows the cost of reading the clock. */
 static void vmap_do_nothing(void *image, unsigned long bytes)
 {
 }
@@ -128,13 +121,13 @@ static const struct hosted_limit vmap_limits[] = {
 static u64 *vmap_image;
 static struct page **vmap_pages;
 
-/* What vmap_pages holds. */
+/* The current contents of vmap_pages. */
 static struct {
 	arrays_fn *fill;
 	unsigned long items;
 } vmap_filled;
 
-/* What is mapped, and by whom; nothing when @c is NULL. */
+/* The current mapping; @c is NULL if there is none. */
 static struct {
 	const struct vmap_case *c;
 	enum hosted_side side;
@@ -143,7 +136,7 @@ static struct {
 	unsigned long bytes;
 } vmap_mapped;
 
-/* Where it was mapped last, which is where the image is taken from. */
+/* The address of the last mapping, from which the image is read. */
 static unsigned long vmap_address;
 
 static void vmap_setup(void *image, unsigned long bytes)
@@ -215,7 +208,7 @@ static void vmap_prepare(const struct hosted_case *c, enum hosted_side side, uns
 		vmap_unmap();
 	vmap_map(work, side, items);
 	vmap_unmap();
-	/* Addresses are free again, and the next area is where this one was. */
+	/* Purge freed areas, so that the next area gets the same address. */
 	HOSTED_CALL(vm_unmap_aliases, side);
 	if (work->unmap)
 		vmap_map(work, side, items);
@@ -236,7 +229,7 @@ static void vmap_read_array(void *image, unsigned long bytes)
 	struct page **pages = vmap_pages, **end = vmap_pages + bytes / sizeof(u64);
 	unsigned long a = 0, b = 0, c = 0, d = 0;
 
-	/* As many words in a turn as the CPU can read at a time. */
+	/* Unrolled with four sums, so that loads don't wait for each other. */
 	for (; pages + 8 <= end; pages += 8) {
 		a |= (unsigned long)pages[0];
 		b |= (unsigned long)pages[1];

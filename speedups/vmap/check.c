@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Arrays of pages, mapped by the kernel's own code and by every method: each
- * address has to be translated to its page, with the same attributes, and the
- * leafs have to be as large as the method and the pages allow. After unmapping,
- * nothing may be left.
+ * Map arrays of pages with the kernel's own code and with every method. Each address
+ * must translate to its page with the same attributes, by leaf entries as large as
+ * the method and the pages allow. After unmapping, nothing may be left.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -24,7 +23,7 @@ const struct matrix_method check_methods[CHECK_METHODS] = {
 	{ "auto", .pmd = true, .phase = true }, { "base" },
 };
 
-/* Each bit of the cache mode, the one that moves in large leafs among them. */
+/* All bits of the cache mode, including PAT, which is another bit in a huge mapping. */
 static const pgprotval_t cache_bits[] = {
 	0, _PAGE_PWT, _PAGE_PCD, _PAGE_PWT | _PAGE_PCD, _PAGE_PAT,
 	_PAGE_PAT | _PAGE_PWT, _PAGE_PAT | _PAGE_PCD,
@@ -33,11 +32,11 @@ static const pgprotval_t cache_bits[] = {
 static const unsigned long runs[] = { 1, 2, 15, 16, 17, 255, 256, 511, 512, 513, 1024, 1600 };
 
 int check_wrong(const struct matrix *m, const char *what, unsigned long i,
-		unsigned long want, unsigned long got)
+		unsigned long expected, unsigned long got)
 {
 	hosted_format(m->check->text, sizeof(m->check->text),
-		      "array %lu, %lu pages, prot %#lx, method %s: %s %lu: %#lx and not %#lx",
-		      m->number, m->nr, pgprot_val(m->prot), m->method, what, i, got, want);
+		      "array %lu, %lu pages, prot %#lx, method %s: %s %lu: got %#lx, expected %#lx",
+		      m->number, m->nr, pgprot_val(m->prot), m->method, what, i, got, expected);
 	return -1;
 }
 
@@ -52,7 +51,7 @@ pgprot_t check_random_prot(struct matrix *m)
 			cache_bits[check_random(m, ARRAY_SIZE(cache_bits))]);
 }
 
-/* Runs of all lengths at all alignments, some in another order than in memory. */
+/* Fill the array with runs of all lengths and alignments, and disturb the order of some. */
 static void make_array(struct matrix *m)
 {
 	unsigned long i = 0, one, other, pfn, run, order;
@@ -104,7 +103,7 @@ int check_translation(const struct matrix *m, unsigned long addr, bool pmd)
 			       arrays_is_block(m->pages, m->nr, i) ? SPACE_PMD : SPACE_PTE;
 		pte = space_translate(at, &leaf);
 		if (leaf != want)
-			return check_wrong(m, "kind of leaf of page", i, want, leaf);
+			return check_wrong(m, "kind of leaf entry of page", i, want, leaf);
 		if ((pte & PTE_PFN_MASK) != PFN_PHYS(page_to_pfn(m->pages[i])))
 			return check_wrong(m, "address of page", i,
 					   PFN_PHYS(page_to_pfn(m->pages[i])), pte & PTE_PFN_MASK);
@@ -114,7 +113,7 @@ int check_translation(const struct matrix *m, unsigned long addr, bool pmd)
 	}
 	pte = space_translate(addr + m->nr * PAGE_SIZE, &leaf);
 	if (pte)
-		return check_wrong(m, "guard behind page", i, 0, pte);
+		return check_wrong(m, "guard page after page", i, 0, pte);
 	m->check->bytes += m->nr * sizeof(u64);
 	return 0;
 }
@@ -148,11 +147,11 @@ static int check_area(const struct matrix *m, enum hosted_side side, bool pmd, b
 	left = space_mapped();
 	if (left)
 		return check_wrong(m, "pages mapped after vunmap()", 0, 0, left);
-	/* Every other time, the next area goes somewhere else. */
+	/* Purge every other time, so that some areas get new addresses. */
 	if (m->number % 2) {
 		check_purge(side);
 		if (hosted_slabs_used() > slabs)
-			return check_wrong(m, "objects after vunmap()", 0, slabs,
+			return check_wrong(m, "slab objects after vunmap()", 0, slabs,
 					   hosted_slabs_used());
 	}
 	m->check->runs++;
@@ -163,7 +162,7 @@ int check_choose(struct matrix *m, unsigned int method)
 {
 	m->method = check_methods[method].name;
 	if (HOSTED_CALL_EXTRA(vmap_set_method, m->method) < 0)
-		return check_wrong(m, "method refused", method, 0, 1);
+		return check_wrong(m, "rejected method", method, 0, 1);
 	return 0;
 }
 
@@ -172,7 +171,7 @@ static int check_array(struct matrix *m)
 	unsigned int i;
 
 	memset(m->reference, 0, m->nr * sizeof(u64));
-	m->method = "of the kernel as it is";
+	m->method = "of base";
 	if (check_area(m, HOSTED_BASE, false, false))
 		return -1;
 	for (i = 0; i < CHECK_METHODS; i++) {
@@ -185,8 +184,8 @@ static int check_array(struct matrix *m)
 }
 
 /*
- * Pages that the area owns: vrealloc() may shrink it, page by page from its end,
- * and what is in front of that has to stay.
+ * The area owns its pages. vrealloc() may unmap any number of pages at its end, and
+ * the pages before them must stay mapped.
  */
 static int check_owned(struct matrix *m)
 {
@@ -219,7 +218,7 @@ static int check_owned(struct matrix *m)
 					   space_mapped());
 		HOSTED_CALL(vunmap, HOSTED_PATCHED, (void *)addr);
 		if (space_mapped())
-			return check_wrong(m, "pages mapped after what was shrunk", 0, 0,
+			return check_wrong(m, "pages mapped after unmapping the rest", 0, 0,
 					   space_mapped());
 		m->check->runs++;
 	}
@@ -242,7 +241,7 @@ int vmap_check(struct hosted_check *check)
 		make_array(&m);
 		if (check_array(&m))
 			return -1;
-		if (i / check->stride % 16 == 0 && (check_refusals(&m) || check_owned(&m)))
+		if (i / check->stride % 16 == 0 && (check_rejections(&m) || check_owned(&m)))
 			return -1;
 		if (i / check->stride % 64 == 0 && check_no_memory(&m))
 			return -1;

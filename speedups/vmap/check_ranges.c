@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The blocks of huge vmalloc(), and ioremap(): leafs have to be those of base. */
+/*
+ * The blocks of huge vmalloc(), and ioremap(): every method must write the same leaf
+ * entries as base.
+ */
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
@@ -10,10 +13,10 @@
 #include "space.h"
 
 #define RANGES		2000UL
-/* Where no area is, for what has none. */
+/* An address without an area, for mappings that need none. */
 #define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
 
-/* Map without an area, by base and by every method; leafs have to be the same. */
+/* Map without an area, with base and with every method, and compare the leaf entries. */
 static int check_bare(struct matrix *m, int (*map)(const struct matrix *m,
 						   enum hosted_side side,
 						   unsigned long addr),
@@ -25,7 +28,7 @@ static int check_bare(struct matrix *m, int (*map)(const struct matrix *m,
 	u64 pte;
 
 	if (map(m, HOSTED_BASE, addr))
-		return check_wrong(m, "result of the kernel as it is", 0, 0, 1);
+		return check_wrong(m, "result of base", 0, 0, 1);
 	for (i = 0; i < m->nr; i++) {
 		m->reference[i] = space_translate(addr + i * PAGE_SIZE, &leaf);
 		m->reference[i] |= (u64)leaf << 60;
@@ -45,10 +48,10 @@ static int check_bare(struct matrix *m, int (*map)(const struct matrix *m,
 						   pte);
 		}
 		if (space_mapped() != m->nr)
-			return check_wrong(m, "bare pages mapped in all", 0, m->nr, space_mapped());
+			return check_wrong(m, "bare pages mapped in total", 0, m->nr, space_mapped());
 		HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr, addr + m->nr * PAGE_SIZE);
 		if (space_mapped())
-			return check_wrong(m, "bare pages mapped after", 0, 0, space_mapped());
+			return check_wrong(m, "bare pages mapped after unmapping", 0, 0, space_mapped());
 		m->check->runs++;
 		m->check->bytes += m->nr * sizeof(u64);
 	}
@@ -68,7 +71,7 @@ static int map_device(const struct matrix *m, enum hosted_side side, unsigned lo
 			   PFN_PHYS(page_to_pfn(m->pages[0])), m->prot);
 }
 
-/* Nothing at all, in blocks: base says that it is done, and does nothing. */
+/* An empty range of blocks is not an error, and nothing may be mapped. */
 static int check_empty(struct matrix *m)
 {
 	unsigned int method;
@@ -76,7 +79,7 @@ static int check_empty(struct matrix *m)
 	m->nr = 0;
 	m->pages[0] = pfn_to_page(ARRAYS_PFN);
 	if (map_blocks(m, HOSTED_BASE, BARE_ADDRESS))
-		return check_wrong(m, "result of the kernel as it is", 0, 0, 1);
+		return check_wrong(m, "result of base", 0, 0, 1);
 	for (method = 0; method < CHECK_METHODS; method++) {
 		if (check_choose(m, method))
 			return -1;
@@ -90,7 +93,7 @@ static int check_empty(struct matrix *m)
 	return 0;
 }
 
-/* Huge vmalloc() in blocks; devices anywhere, of any size and with any address. */
+/* Either blocks of huge vmalloc(), or ioremap() of any size, alignment and address. */
 static int check_range(struct matrix *m)
 {
 	unsigned long i, addr;

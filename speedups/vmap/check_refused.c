@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What vmap() has to refuse, and what is left behind then: nothing. */
+/* Errors that vmap() must report, after which nothing may be mapped or allocated. */
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/vmalloc.h>
@@ -9,11 +9,11 @@
 #include "matrix.h"
 #include "space.h"
 
-/* Outside all memory that there can be. */
+/* Past the end of all physical memory. */
 #define NO_PFN		(1UL << 40)
 
-/* By every method: it is told, once; nothing is mapped, and nothing is kept. */
-static int check_refused(struct matrix *m, const char *why, unsigned long i)
+/* With every method: one warning, no mapping, no leaked object. */
+static int check_rejected(struct matrix *m, const char *why, unsigned long i)
 {
 	unsigned long slabs, seen;
 	unsigned int method;
@@ -30,20 +30,20 @@ static int check_refused(struct matrix *m, const char *why, unsigned long i)
 		if (addr)
 			return check_wrong(m, why, i, 0, (unsigned long)addr);
 		if (seen != 1)
-			return check_wrong(m, "warnings for a bad page", i, 1, seen);
+			return check_wrong(m, "warnings for an invalid page", i, 1, seen);
 		if (space_mapped())
-			return check_wrong(m, "pages mapped after a bad page", i, 0,
+			return check_wrong(m, "pages mapped after an invalid page", i, 0,
 					   space_mapped());
 		check_purge(HOSTED_PATCHED);
 		if (hosted_slabs_used() > slabs)
-			return check_wrong(m, "objects after a bad page", i, slabs,
+			return check_wrong(m, "slab objects after an invalid page", i, slabs,
 					   hosted_slabs_used());
 		m->check->runs++;
 	}
 	return 0;
 }
 
-/* A page that is none. */
+/* A NULL pointer or an invalid page in the array. */
 static int check_bad_page(struct matrix *m)
 {
 	unsigned long i = check_random(m, m->nr);
@@ -51,12 +51,12 @@ static int check_bad_page(struct matrix *m)
 	int err;
 
 	m->pages[i] = check_random(m, 2) ? NULL : pfn_to_page(NO_PFN);
-	err = check_refused(m, "result with the bad page", i);
+	err = check_rejected(m, "result with the invalid page", i);
 	m->pages[i] = kept;
 	return err;
 }
 
-/* Pages that follow each other, from memory into a hole: past it nothing is valid. */
+/* A run of pages that continues into a hole: no page from the hole on is valid. */
 static int check_hole(struct matrix *m)
 {
 	unsigned long i, in = 1 + check_random(m, 2 * ARRAYS_BLOCK);
@@ -67,14 +67,14 @@ static int check_hole(struct matrix *m)
 	for (i = 0; i < m->nr; i++)
 		m->pages[i] = pfn_to_page(hole - in + i);
 	hosted_hole_at(hole);
-	err = check_refused(m, "result with the hole at page", in);
+	err = check_rejected(m, "result with the hole at page", in);
 	hosted_early_sections(1);
 	return err;
 }
 
 /*
- * An entry that somebody else has made, or left behind, where vmap() will put the
- * page @at: an error. vunmap() of the area takes it away with the rest.
+ * The PTE for page @at is in use already, which is an error. vunmap() of the area
+ * clears this PTE too.
  */
 static int check_in_use(struct matrix *m)
 {
@@ -93,43 +93,43 @@ static int check_in_use(struct matrix *m)
 				(unsigned long)was + at * PAGE_SIZE,
 				(unsigned long)was + (at + 1) * PAGE_SIZE,
 				PFN_PHYS(ARRAYS_PFN), PAGE_KERNEL))
-			return check_wrong(m, "result of the entry in use", at, 0, 1);
+			return check_wrong(m, "result of mapping the PTE in use at page", at, 0, 1);
 		hosted_warnings(1);
 		addr = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP, m->prot);
 		seen = hosted_warnings(0);
-		/* A large leaf takes the table away that the entry is in. */
+		/* A huge PMD mapping replaces the table that contains the PTE in use. */
 		if (addr && (!check_methods[method].pmd || addr != was ||
 			     check_translation(m, (unsigned long)addr, true)))
-			return check_wrong(m, "result with the entry in use", at, 0,
+			return check_wrong(m, "result with the PTE in use at page", at, 0,
 					   (unsigned long)addr);
 		if (seen != !addr)
-			return check_wrong(m, "warnings for the entry in use", at, !addr, seen);
+			return check_wrong(m, "warnings for the PTE in use at page", at, !addr, seen);
 		if (addr)
 			HOSTED_CALL(vunmap, HOSTED_PATCHED, addr);
 		if (space_mapped())
-			return check_wrong(m, "pages mapped after the entry in use", at, 0,
+			return check_wrong(m, "pages mapped after the PTE in use at page", at, 0,
 					   space_mapped());
 		m->check->runs++;
 	}
 	return 0;
 }
 
-int check_refusals(struct matrix *m)
+int check_rejections(struct matrix *m)
 {
 	return check_in_use(m) || check_bad_page(m) || check_hole(m) ? -1 : 0;
 }
 
 /*
- * No memory, at each allocation in turn: for the area, for each level of the page
- * table. Then one allocation that fails alone, which an area with an alignment
- * is given up for.
+ * Let allocations fail: first all from the n-th on, for each n, and then the n-th
+ * only. They are for the area and for each level of the page table. If only the
+ * allocation of an aligned area fails, vmap() must use an area at any address.
  */
 int check_no_memory(struct matrix *m)
 {
 	unsigned long after, slabs, alone, i;
 	void *addr = NULL;
 
-	/* Begins with a block, so that an alignment is asked for. */
+	/* The array begins with a block, so that vmap() asks for an alignment. */
 	m->nr = ARRAYS_BLOCK + 1 + check_random(m, ARRAYS_BLOCK);
 	for (i = 0; i < m->nr; i++)
 		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
@@ -143,7 +143,7 @@ int check_no_memory(struct matrix *m)
 			slabs = hosted_slabs_used();
 			space_forget_tables();
 			hosted_allocations_fail(after, alone ? 1 : 1000);
-			/* Some kernels warn when they can't split what is free. */
+			/* Some kernels warn if they can't split a free range. */
 			hosted_warnings(1);
 			addr = HOSTED_CALL(vmap, HOSTED_PATCHED, m->pages, m->nr, VM_MAP,
 					   m->prot);
@@ -161,7 +161,7 @@ int check_no_memory(struct matrix *m)
 						   after, 0, space_mapped());
 			check_purge(HOSTED_PATCHED);
 			if (hosted_slabs_used() > slabs + 1)
-				return check_wrong(m, "objects without memory, allocation", after,
+				return check_wrong(m, "slab objects without memory, allocation", after,
 						   slabs, hosted_slabs_used());
 			m->check->runs++;
 		}

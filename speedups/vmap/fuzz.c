@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bytes of a fuzzer, taken for an array of pages: each address that vmap(), huge
- * vmalloc() or ioremap() gives it has to be translated to its page, by leafs as
- * large as they can be. Afterwards, nothing may be left. No other code is the
- * oracle.
+ * Decode the bytes of a fuzzer into an array of pages, and map it with vmap(), huge
+ * vmalloc() or ioremap(). Each address must translate to its page, by leaf entries
+ * as large as possible. After unmapping, nothing may be left. The results are not
+ * compared with base, but with what the array says.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -17,29 +17,29 @@
 
 #define MOST		2600UL		/* pages of an array */
 #define MEMORY		(256UL << 20)
-/* Where no area is, for what has none. */
+/* An address without an area, for mappings that need none. */
 #define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
-/* Outside all memory that there can be. */
+/* Past the end of all physical memory. */
 #define NO_PFN		(1UL << 40)
 
 /*
- * The head says how, and each record behind it what follows in the array, or what
- * is done with what is there.
+ * The input is a head, which says how to map, and records. Each record appends pages
+ * to the array, or changes the pages that are in it.
  */
 enum { HEAD_METHOD, HEAD_CACHE, HEAD_SPACER, HEAD_KIND, HEAD_TROUBLE, HEAD_BYTES };
-/* Who maps, one in eight each but for vmap() itself. */
+/* What maps the array. KIND_AREA is vmap(), and stands for all other values too. */
 enum { KIND_AREA, KIND_BLOCKS, KIND_DEVICE, KIND_OWNED, KINDS = 8 };
 enum { OP_RUN, OP_RUN_TOO, OP_NEXT, OP_BACKWARDS, OP_SWAP, OP_TWICE, OP_NULL, OP_NONE, OPS };
 
 struct record {
-	u8 op;		/* and, above that, how the place is aligned */
+	u8 op;		/* modulo OPS the operation; divided by OPS, the alignment of @place */
 	u8 length[2];
 	u8 place[3];
 };
 
 static const char *const methods[] = { "auto", "detect", "pmd", "runs", "base" };
 
-/* What comes in between, if any. */
+/* What makes the mapping fail, if anything. */
 enum trouble { NO_TROUBLE, NO_MEMORY, IN_USE };
 
 struct fuzz {
@@ -47,20 +47,20 @@ struct fuzz {
 	struct page **pages;
 	unsigned long nr;
 	unsigned long flags;
-	bool bad;	/* a page is none */
+	bool bad;	/* a page is invalid */
 	bool huge;
 	bool phase;
 	pgprot_t prot;
 	enum trouble trouble;
-	unsigned long where;	/* the trouble is */
+	unsigned long where;	/* which allocation fails, or which PTE is in use */
 };
 
 static int wrong(const struct fuzz *f, const char *what, unsigned long i,
-		 unsigned long want, unsigned long got)
+		 unsigned long expected, unsigned long got)
 {
 	hosted_format(f->check->text, sizeof(f->check->text),
-		      "%lu pages, prot %#lx: %s %lu: %#lx and not %#lx", f->nr,
-		      pgprot_val(f->prot), what, i, got, want);
+		      "%lu pages, prot %#lx: %s %lu: got %#lx, expected %#lx", f->nr,
+		      pgprot_val(f->prot), what, i, got, expected);
 	return -1;
 }
 
@@ -139,16 +139,16 @@ static int compare(const struct fuzz *f, unsigned long addr)
 		if (pte != want)
 			return wrong(f, "entry of page", i, want, pte);
 		if (leaf != kind)
-			return wrong(f, "leaf of page", i, kind, leaf);
+			return wrong(f, "kind of leaf entry of page", i, kind, leaf);
 	}
 	if (space_translate(addr - PAGE_SIZE, &leaf))
-		return wrong(f, "entry in front of page", 0, 0, 1);
+		return wrong(f, "entry before page", 0, 0, 1);
 	if (space_translate(addr + f->nr * PAGE_SIZE, &leaf))
-		return wrong(f, "guard behind page", i, 0, 1);
+		return wrong(f, "guard page after page", i, 0, 1);
 	return 0;
 }
 
-/* Nothing is where a mapping was, and all else is as it was. */
+/* The mapping is gone, and the number of other mapped pages is as before. */
 static int compare_gone(const struct fuzz *f, unsigned long addr, unsigned long mapped)
 {
 	enum space_leaf leaf;
@@ -168,7 +168,7 @@ static void *map_area(const struct fuzz *f)
 	return HOSTED_CALL(vmap, HOSTED_PATCHED, f->pages, f->nr, f->flags, f->prot);
 }
 
-/* Have somebody's entry where the area will put a page; returns the area's address. */
+/* Map another page where the area will be; returns the address of the area. */
 static unsigned long use_entry(const struct fuzz *f)
 {
 	unsigned long addr = (unsigned long)map_area(f), at = addr + f->where * PAGE_SIZE;
@@ -177,11 +177,11 @@ static unsigned long use_entry(const struct fuzz *f)
 	HOSTED_CALL(vm_unmap_aliases, HOSTED_PATCHED);
 	if (!addr || HOSTED_CALL(vmap_page_range, HOSTED_BASE, at, at + PAGE_SIZE,
 				 PFN_PHYS(ARRAYS_PFN), PAGE_KERNEL))
-		hosted_die("no entry can be put in the way");
+		hosted_die("can't put a PTE in use where the area will be");
 	return addr;
 }
 
-/* A large leaf takes away the table that the entry in its way is in. */
+/* A huge PMD mapping replaces the table that contains the PTE in use. */
 static bool is_covered(const struct fuzz *f, unsigned long addr)
 {
 	enum space_leaf leaf;
@@ -209,7 +209,7 @@ static int map_and_compare(struct fuzz *f)
 		return wrong(f, "result", f->bad, 0, addr);
 	if (!addr && !f->bad && f->trouble == NO_TROUBLE)
 		return wrong(f, "result", f->bad, 1, addr);
-	/* Without memory, some kernels warn when they can't split what is free. */
+	/* Without memory, some kernels warn if they can't split a free range. */
 	if (f->trouble != NO_MEMORY && seen != !addr)
 		return wrong(f, "warnings", f->bad, !addr, seen);
 	if (addr) {
@@ -220,11 +220,11 @@ static int map_and_compare(struct fuzz *f)
 			err = compare(f, addr);
 		HOSTED_CALL(vunmap, HOSTED_PATCHED, (void *)addr);
 	}
-	/* vunmap() takes an entry in the way of the area with it. */
+	/* vunmap() clears the PTE in use too. */
 	return err ?: compare_gone(f, addr ?: where ?: BARE_ADDRESS, mapped);
 }
 
-/* Without an area: huge vmalloc() of blocks, or ioremap() from the first page on. */
+/* Map without an area: blocks of huge vmalloc(), or ioremap() from the first page on. */
 static int map_bare(struct fuzz *f, bool device, unsigned long addr)
 {
 	unsigned long mapped = space_mapped(), end, i;
@@ -253,8 +253,8 @@ static int map_bare(struct fuzz *f, bool device, unsigned long addr)
 	return err ?: compare_gone(f, addr, mapped);
 }
 
-/* What the head says besides the method: who maps, and what goes wrong. */
-static int map_as_told(struct fuzz *f, const unsigned char *head)
+/* Decode the rest of the head: what maps the array, and what makes it fail. */
+static int map_by_head(struct fuzz *f, const unsigned char *head)
 {
 	unsigned int kind = head[HEAD_KIND] % KINDS, trouble = head[HEAD_TROUBLE];
 
@@ -294,10 +294,10 @@ int vmap_fuzz(const unsigned char *data, unsigned long size, struct hosted_check
 		space_init(MEMORY);
 		for (cache = 0; cache < 256; cache++)
 			spacer[cache] = pfn_to_page(ARRAYS_PFN + 2 * cache);
-		/* Stays, so that what is behind it begins where an area may begin. */
+		/* Never unmapped, so that the area after it begins at an odd address. */
 		HOSTED_CALL(vmap, HOSTED_PATCHED, spacer, 1, VM_MAP, PAGE_KERNEL);
 	}
-	/* Even no bytes say something, or libFuzzer would not know where to begin. */
+	/* An empty input is valid too, because libFuzzer begins with one. */
 	memcpy(head, data, min(size, sizeof(head)));
 	f.pages = pages;
 	method = methods[head[HEAD_METHOD] % ARRAY_SIZE(methods)];
@@ -305,23 +305,23 @@ int vmap_fuzz(const unsigned char *data, unsigned long size, struct hosted_check
 	f.huge = strcmp(method, "runs") && strcmp(method, "base");
 	f.phase = !strcmp(method, "auto");
 	if (HOSTED_CALL_EXTRA(vmap_set_method, method) < 0)
-		return wrong(&f, "method refused", 0, 0, 1);
+		return wrong(&f, "rejected method", 0, 0, 1);
 	cache = head[HEAD_CACHE] % 8;
 	f.prot = __pgprot(pgprot_val(PAGE_KERNEL) | (cache & 1 ? _PAGE_PWT : 0) |
 			  (cache & 2 ? _PAGE_PCD : 0) | (cache & 4 ? _PAGE_PAT : 0));
 
-	/* Puts the array at another address. */
+	/* Moves the array to another address. */
 	before = HOSTED_CALL(vmap, HOSTED_PATCHED, spacer, 1 + head[HEAD_SPACER], VM_MAP,
 			     PAGE_KERNEL);
 	slabs = hosted_slabs_used();
 
 	for (at = HEAD_BYTES; at + sizeof(struct record) <= size; at += sizeof(struct record))
 		obey(&f, (const struct record *)(data + at));
-	err = f.nr ? map_as_told(&f, head) : 0;
+	err = f.nr ? map_by_head(&f, head) : 0;
 
 	HOSTED_CALL(vm_unmap_aliases, HOSTED_PATCHED);
 	if (!err && hosted_slabs_used() > slabs)
-		err = wrong(&f, "objects after vunmap()", 0, slabs, hosted_slabs_used());
+		err = wrong(&f, "slab objects after vunmap()", 0, slabs, hosted_slabs_used());
 	HOSTED_CALL(vunmap, HOSTED_PATCHED, before);
 	HOSTED_CALL(vm_unmap_aliases, HOSTED_PATCHED);
 	return err;

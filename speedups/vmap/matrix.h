@@ -10,7 +10,7 @@
 #define MATRIX_MOST	2600UL	/* pages of an array */
 #define CHECK_METHODS	5
 
-/* The array at hand, and what is known of it. */
+/* The array that is being checked. */
 struct matrix {
 	struct hosted_check *check;
 	struct page **pages;
@@ -27,24 +27,24 @@ extern const struct matrix_method {
 	bool phase;
 } check_methods[CHECK_METHODS];
 
-/* Says what is wrong with the array at hand; always -1. */
+/* Report an error with the description of the array; returns -1. */
 int check_wrong(const struct matrix *m, const char *what, unsigned long i,
-		unsigned long want, unsigned long got);
+		unsigned long expected, unsigned long got);
 
 unsigned long check_random(struct matrix *m, unsigned long below);
 pgprot_t check_random_prot(struct matrix *m);
 
-/* Go on with a method. */
+/* Switch to a method. */
 int check_choose(struct matrix *m, unsigned int method);
 
-/* Have lazily freed areas given back. */
+/* Purge lazily freed areas. */
 void check_purge(enum hosted_side side);
 
-/* Look at every address of a mapping, and at the one behind it. */
+/* Check every page of a mapping, and the guard page after it. */
 int check_translation(const struct matrix *m, unsigned long addr, bool pmd);
 
-/* What has to be refused: an entry in use, a page that is none, a hole in memory. */
-int check_refusals(struct matrix *m);
+/* Check what vmap() must reject: a PTE in use, an invalid page, a hole in memory. */
+int check_rejections(struct matrix *m);
 int check_no_memory(struct matrix *m);
 
 int check_ranges(struct matrix *m);

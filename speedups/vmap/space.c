@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The kernel's address space: set up for all sides, and read back. */
+/* Set up the kernel's address space for all sides, and read its page table. */
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
@@ -8,8 +8,8 @@
 #include "space.h"
 
 /*
- * Each side of each layout has areas of its own, from the same addresses on; the
- * page table is one. So only one of them may have something mapped at a time.
+ * Each side of each layout allocates areas of its own, from the same addresses on.
+ * All share one page table, so only one of them may have mappings at a time.
  */
 void space_init(unsigned long memory)
 {
@@ -25,8 +25,8 @@ void space_init(unsigned long memory)
 }
 
 /*
- * What an address is translated to, with its attributes as a PTE has them, and
- * 0 where nothing is mapped: the same whatever leaf it is in.
+ * Translate an address into the PTE that would map it, whatever the size of its leaf
+ * entry is. Returns 0 if nothing is mapped there.
  */
 u64 space_translate(unsigned long addr, enum space_leaf *leaf)
 {
@@ -83,14 +83,14 @@ static unsigned long mapped_pmds(pud_t *pud)
 	return nr;
 }
 
-/* How many pages the page table maps, wherever they are. */
+/* Count the pages that the whole page table maps. */
 unsigned long space_mapped(void)
 {
 	unsigned long i, j, nr = 0;
 	pud_t *pud;
 
 	for (i = 0; i < PTRS_PER_PGD; i++) {
-		/* pgd_none() has no opinion where there are four levels. */
+		/* pgd_none() is always false with four levels. */
 		if (!pgd_val(init_mm.pgd[i]))
 			continue;
 		pud = (pud_t *)pgd_page_vaddr(init_mm.pgd[i]);
@@ -102,7 +102,7 @@ unsigned long space_mapped(void)
 	return nr;
 }
 
-/* Begin with no tables below the first level, which are made anew. */
+/* Drop all tables below the first level, so that they must be allocated again. */
 void space_forget_tables(void)
 {
 	memset(init_mm.pgd, 0, PAGE_SIZE);

@@ -2,7 +2,7 @@
 #ifndef SPACE_H
 #define SPACE_H
 
-/* The kernel's address space as bench.c and check.c use it. */
+/* The kernel's address space, for the bench, the check and the fuzzer. */
 
 #include <linux/io.h>
 #include <linux/mm.h>
@@ -10,7 +10,7 @@
 
 #include "hosted.h"
 
-/* Declared in headers of mm/ only, which differ. */
+/* Only headers in mm/ declare these, and which one depends on the kernel. */
 void vmalloc_init(void);
 int __vmap_pages_range_noflush(unsigned long addr, unsigned long end, pgprot_t prot,
 			       struct page **pages, unsigned int page_shift);
@@ -25,7 +25,7 @@ HOSTED_ENTRY(vmap_page_range);
 HOSTED_ENTRY(vunmap_range);
 HOSTED_EXTRA(int, vmap_set_method, const char *name);
 
-/* A page of memory is mapped by a leaf of this kind. */
+/* The kind of leaf entry that maps a page. */
 enum space_leaf { SPACE_NONE, SPACE_PTE, SPACE_PMD };
 
 void space_init(unsigned long memory);

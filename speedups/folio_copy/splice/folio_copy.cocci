@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Both functions become one call; the loop over pages lives on behind it. The
-// statements are named one by one, since spatch takes minutes to drop a "...".
+// Turn both functions into one call. The loop over pages is kept as the slow path of
+// that call. The rules list every statement, because spatch needs minutes to remove
+// a "...".
 
 @include@
 @@

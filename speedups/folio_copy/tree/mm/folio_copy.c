@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The contents of folios, copied in as few pieces as may be.
+ * Copy the contents of folios in as few pieces as possible.
  *
- * A folio is contiguous, in memory and, without HIGHMEM, in the direct map. One
- * long copy lets the CPU run ahead where a loop over pages stops it each time.
+ * A folio is contiguous in memory and, without HIGHMEM, in the direct map. In one
+ * long copy the CPU can prefetch and store ahead, which a loop over pages interrupts
+ * at the end of every page.
  *
- * - What has to be done for each page is done for each page: see
+ * - Where a page is more than its bytes, pages are copied one by one: see
  *   FOLIO_COPY_BY_PAGE.
- * - A single page is copied as it always was.
- * - Kernels that are preempted only where they ask for it get to do so every
- *   FOLIO_COPY_UNIT; never before the first piece or after the last, so that a
- *   copy of one page is legal in atomic context.
- * - A machine check names the poisoned page, and only that one, once.
+ * - A single page is copied as before.
+ * - Kernels without preemption call cond_resched() after every FOLIO_COPY_UNIT, but
+ *   never before the first or after the last piece. So a copy of one page is allowed
+ *   in atomic context.
+ * - After a machine check, the poisoned page is reported once, and no other page.
  */
 
 #include <linux/cacheinfo.h>
@@ -36,8 +37,9 @@
 #define MODULE_PARAM_PREFIX	"folio_copy."
 
 /*
- * Pages need more than their bytes copied, or a mapping each: memory tags,
- * caches that are flushed when a page is unmapped, shadow that is not contiguous.
+ * Whether pages must be copied one by one. This is so if a page needs a mapping of
+ * its own, or if a copy is more than its bytes: it has memory tags, a cache to flush
+ * when the page is unmapped, or KMSAN shadow, which is not contiguous.
  */
 #if defined(CONFIG_HIGHMEM) || defined(__HAVE_ARCH_COPY_HIGHPAGE) || \
 	defined(ARCH_HAS_FLUSH_ON_KUNMAP) || defined(CONFIG_KMSAN)
@@ -46,13 +48,13 @@
 #define FOLIO_COPY_BY_PAGE	false
 #endif
 
-/* A millisecond on memory that copies 4 GB/s. */
+/* Copying this many pages takes a millisecond at 4 GB/s. */
 #define FOLIO_COPY_UNIT		(SZ_4M >> PAGE_SHIFT)
 
 /*
- * A CPU may be ahead of what its registers say when it takes a machine check,
- * by lines and not by pages. So the page after the one that they point to is
- * looked at too.
+ * When a CPU takes a machine check, its registers may lag behind the poisoned load
+ * by some cache lines, but not by pages. So the poisoned page is the one that the
+ * registers point to or the next one, and both are tested.
  */
 #define FOLIO_COPY_SUSPECTS	2
 
@@ -112,7 +114,7 @@ static const struct folio_copy_method folio_copy_methods[] = {
 
 static const struct folio_copy_method *folio_copy_chosen = &folio_copy_auto;
 
-/* Whether "auto" may stream, and the cache that it would spare. */
+/* Whether "auto" may stream, and the size of the last-level cache in bytes. */
 static bool folio_copy_streaming;
 static unsigned long folio_copy_llc __ro_after_init = SZ_32M;
 
@@ -120,7 +122,7 @@ static unsigned long folio_copy_llc __ro_after_init = SZ_32M;
  * folio_copy_method_at - enumerate the methods
  * @i: index, from 0
  *
- * Return: the method, or NULL past the last.
+ * Return: the method, or NULL after the last.
  */
 const struct folio_copy_method *folio_copy_method_at(unsigned int i)
 {
@@ -129,9 +131,9 @@ const struct folio_copy_method *folio_copy_method_at(unsigned int i)
 
 /**
  * folio_copy_set_method - choose how later calls copy more than one page
- * @name: a method, "auto" to let the kernel choose, "base" for the loop
+ * @name: a method, "auto" to let the kernel choose, "base" for the loop over pages
  *
- * Calls under way finish with the method that they began with.
+ * A call that is running finishes with the method that it began with.
  *
  * Return: 0, or -EINVAL for an unknown name.
  */
@@ -157,9 +159,9 @@ int folio_copy_set_method(const char *name)
 }
 
 /**
- * folio_copy_method - tell what folio_copy_set_method() was given last
+ * folio_copy_method - get the name of the chosen method
  *
- * Return: a name that lives as long as the kernel.
+ * Return: a name that is never freed.
  */
 const char *folio_copy_method(void)
 {
@@ -167,8 +169,8 @@ const char *folio_copy_method(void)
 }
 
 /**
- * folio_copy_set_streaming - let "auto" stream to memory that is read late
- * @on: whether it may
+ * folio_copy_set_streaming - let "auto" bypass the cache for some copies
+ * @on: true to stream copies that are unlikely to be read soon
  */
 void folio_copy_set_streaming(bool on)
 {
@@ -193,10 +195,10 @@ static const struct kernel_param_ops folio_copy_param_ops = {
 module_param_cb(method, &folio_copy_param_ops, NULL, 0644);
 MODULE_PARM_DESC(method, "How large folios are copied: auto, base, memcpy, bulk or stream");
 module_param_named(streaming, folio_copy_streaming, bool, 0644);
-MODULE_PARM_DESC(streaming, "Let auto copy past the cache to slower memory, and folios of more than half of the cache (off)");
+MODULE_PARM_DESC(streaming, "Let auto bypass the cache for copies to slower memory and for folios larger than half of the cache (default off)");
 
 /**
- * folio_copy_learn_llc - note the size of the largest cache of this CPU
+ * folio_copy_learn_llc - read the size of the largest cache of this CPU
  */
 void folio_copy_learn_llc(void)
 {
@@ -204,7 +206,7 @@ void folio_copy_learn_llc(void)
 	unsigned long size = 0;
 	unsigned int i;
 
-	/* The list is made anew when its CPU comes back. */
+	/* The list is reallocated when its CPU comes online again. */
 	cpus_read_lock();
 	ci = get_cpu_cacheinfo(raw_smp_processor_id());
 	if (ci && ci->info_list) {
@@ -224,7 +226,7 @@ static int __init folio_copy_init(void)
 }
 late_initcall(folio_copy_init);
 
-/* Whether the copy is likely read so late that it would not be in the cache. */
+/* Whether the copy is unlikely to be read before it is evicted from the cache. */
 static bool folio_copy_is_cold(struct page *to, struct page *from,
 			       unsigned long nr)
 {
@@ -255,7 +257,7 @@ static unsigned long folio_copy_unit(void)
 	return preempt_model_preemptible() ? COPY_PAGES_MOST : FOLIO_COPY_UNIT;
 }
 
-/* Neighbours in memory need not be neighbours in the memmap. */
+/* Pages that are adjacent in memory may not be adjacent in the memmap. */
 static struct page *folio_copy_page(struct page *page, unsigned long i)
 {
 	return pfn_to_page(page_to_pfn(page) + i);
@@ -267,11 +269,11 @@ static struct page *folio_copy_page(struct page *page, unsigned long i)
  * @from: first page to copy from
  * @nr: number of pages, at least 1
  *
- * - The bytes and whatever else an architecture keeps for a page are those that
- *   copy_highpage() on each page would leave.
- * - The destination is ordered like plain stores.
+ * - The result is that of copy_highpage() on each page, including whatever else an
+ *   architecture keeps for a page.
+ * - The writes to the destination are ordered like plain stores.
  *
- * Context: any for one page; may reschedule between others.
+ * Context: any for one page; may reschedule between pages.
  */
 void copy_highpages(struct page *to, struct page *from, unsigned long nr)
 {
@@ -295,18 +297,19 @@ void copy_highpages(struct page *to, struct page *from, unsigned long nr)
 }
 
 /**
- * folio_copy_mc_range - copy pages up to the first that is poisoned
- * @method: how; has to have a @copy_mc
+ * folio_copy_mc_range - copy pages up to the first poisoned one
+ * @method: a method that has @copy_mc
  * @to: address to copy to
  * @from: address to copy from
  * @nr: number of pages, at least 1
- * @unit: pages between two chances to reschedule, at most COPY_PAGES_MOST
+ * @unit: pages between two calls of cond_resched(), at most COPY_PAGES_MOST
  *
- * Where a copy stops is a hint. The pages there are copied again, each on its
- * own: the one that fails is the one. If none does, the poison has gone.
+ * The address at which a copy stops is only a hint. The pages from there on are
+ * copied again one by one, and the one that fails is poisoned. If none fails, the
+ * poison is gone.
  *
- * Return: the number of good pages; the one behind them is poisoned if that is
- * less than @nr.
+ * Return: the number of good pages. If it is less than @nr, the next page is
+ * poisoned.
  */
 unsigned long folio_copy_mc_range(const struct folio_copy_method *method,
 				  void *to, const void *from, unsigned long nr,
@@ -339,11 +342,11 @@ unsigned long folio_copy_mc_range(const struct folio_copy_method *method,
  * @from: first page to copy from
  * @nr: number of pages, at least 1
  *
- * - The first page whose source is poisoned goes to memory_failure_queue(), and
- *   no other does.
- * - Poison that is gone when its page is copied again is no error.
+ * - The first page whose source is poisoned is passed to memory_failure_queue(), and
+ *   no other page.
+ * - It is not an error if poison is gone when its page is copied again.
  *
- * Context: any for one page; may reschedule between others.
+ * Context: any for one page; may reschedule between pages.
  * Return: 0, or -EHWPOISON with the contents of the destination undefined.
  */
 int copy_mc_highpages(struct page *to, struct page *from, unsigned long nr)

@@ -5,13 +5,13 @@
 #include <linux/types.h>
 
 /**
- * struct folio_copy_method - one way to copy pages that are contiguous
+ * struct folio_copy_method - a way to copy contiguous pages
  * @name: value of the parameter folio_copy.method
- * @copy: copy so many pages; NULL leaves all to the loop over pages
- * @copy_mc: the same, and survive a machine check in the source: returns the
- *	     number of bytes that are left, which may be too many
+ * @copy: copies the pages, or NULL to use the loop over pages
+ * @copy_mc: copies the pages and survives a machine check in the source; returns the
+ *	number of bytes that are left, which may be larger than necessary
  *
- * What @copy and @copy_mc wrote is ordered like plain stores when they return.
+ * When @copy and @copy_mc return, their writes are ordered like plain stores.
  */
 struct folio_copy_method {
 	const char *name;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Copies of pages leave the bytes that they should and no others, by every
- * method; and of pages that are poisoned the first is found. No memory is harmed:
- * the machine checks are made up.
+ * Every method must copy the right bytes, and must not change any others. If pages
+ * are poisoned, the first of them must be found. The machine checks are simulated,
+ * so no memory is actually poisoned.
  */
 
 #include <kunit/test.h>
@@ -15,14 +15,14 @@
 
 #define ORDER		9U
 #define PAGES		BIT(ORDER)
-#define FEW		32UL	/* pages, where poison is looked for */
+#define FEW		32UL	/* pages of the tests with poison */
 #define BLANK		0x5a
 #define LINE		64UL
 
-struct folio_copy_room {
+struct folio_copy_folios {
 	struct folio *src;
 	struct folio *dst;
-	const char *found;
+	const char *method_before;
 };
 
 struct folio_copy_param {
@@ -35,49 +35,49 @@ static const struct folio_copy_param folio_copy_params[] = {
 
 KUNIT_ARRAY_PARAM_DESC(folio_copy, folio_copy_params, name);
 
-static void folio_copy_wipe(struct folio_copy_room *room)
+static void folio_copy_wipe(struct folio_copy_folios *folios)
 {
-	memset(folio_address(room->dst), BLANK, folio_size(room->dst));
+	memset(folio_address(folios->dst), BLANK, folio_size(folios->dst));
 }
 
-static void folio_copy_fill(struct folio_copy_room *room)
+static void folio_copy_fill(struct folio_copy_folios *folios)
 {
-	u8 *from = folio_address(room->src);
+	u8 *from = folio_address(folios->src);
 	unsigned long i;
 
 	for (i = 0; i < PAGES * PAGE_SIZE; i++)
 		from[i] = i * 7 + (i >> PAGE_SHIFT) + 1;
-	folio_copy_wipe(room);
+	folio_copy_wipe(folios);
 }
 
 static int folio_copy_test_init(struct kunit *test)
 {
-	struct folio_copy_room *room;
+	struct folio_copy_folios *folios;
 
-	room = kunit_kzalloc(test, sizeof(*room), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, room);
-	room->found = folio_copy_method();
-	test->priv = room;
-	room->src = folio_alloc(GFP_KERNEL, ORDER);
-	room->dst = folio_alloc(GFP_KERNEL, ORDER);
-	KUNIT_ASSERT_NOT_NULL(test, room->src);
-	KUNIT_ASSERT_NOT_NULL(test, room->dst);
-	folio_copy_fill(room);
+	folios = kunit_kzalloc(test, sizeof(*folios), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, folios);
+	folios->method_before = folio_copy_method();
+	test->priv = folios;
+	folios->src = folio_alloc(GFP_KERNEL, ORDER);
+	folios->dst = folio_alloc(GFP_KERNEL, ORDER);
+	KUNIT_ASSERT_NOT_NULL(test, folios->src);
+	KUNIT_ASSERT_NOT_NULL(test, folios->dst);
+	folio_copy_fill(folios);
 
 	return 0;
 }
 
 static void folio_copy_test_exit(struct kunit *test)
 {
-	struct folio_copy_room *room = test->priv;
+	struct folio_copy_folios *folios = test->priv;
 
-	if (!room)
+	if (!folios)
 		return;
-	folio_copy_set_method(room->found);
-	if (room->src)
-		folio_put(room->src);
-	if (room->dst)
-		folio_put(room->dst);
+	folio_copy_set_method(folios->method_before);
+	if (folios->src)
+		folio_put(folios->src);
+	if (folios->dst)
+		folio_put(folios->dst);
 }
 
 static void folio_copy_names(struct kunit *test)
@@ -94,15 +94,15 @@ static void folio_copy_names(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, folio_copy_method(), "auto");
 }
 
-/* Some pages in the midst of others, which stay as they are. */
+/* Copy some pages of the folio; the pages around them must not change. */
 static void folio_copy_check(struct kunit *test, unsigned long at,
 			     unsigned long nr, bool mc)
 {
-	struct folio_copy_room *room = test->priv;
-	u8 *to = folio_address(room->dst), *from = folio_address(room->src);
+	struct folio_copy_folios *folios = test->priv;
+	u8 *to = folio_address(folios->dst), *from = folio_address(folios->src);
 	unsigned long begin = at * PAGE_SIZE, end = (at + nr) * PAGE_SIZE;
-	struct page *dst = folio_page(room->dst, at);
-	struct page *src = folio_page(room->src, at);
+	struct page *dst = folio_page(folios->dst, at);
+	struct page *src = folio_page(folios->src, at);
 
 	if (mc)
 		KUNIT_ASSERT_EQ(test, copy_mc_highpages(dst, src, nr), 0);
@@ -133,40 +133,40 @@ static void folio_copy_same_bytes(struct kunit *test)
 static void folio_copy_whole(struct kunit *test)
 {
 	const struct folio_copy_param *param = test->param_value;
-	struct folio_copy_room *room = test->priv;
-	u8 *to = folio_address(room->dst), *from = folio_address(room->src);
+	struct folio_copy_folios *folios = test->priv;
+	u8 *to = folio_address(folios->dst), *from = folio_address(folios->src);
 
 	KUNIT_ASSERT_EQ(test, folio_copy_set_method(param->name), 0);
-	folio_copy(room->dst, room->src);
+	folio_copy(folios->dst, folios->src);
 	KUNIT_EXPECT_TRUE(test, !memcmp(to, from, PAGES * PAGE_SIZE));
 
-	folio_copy_wipe(room);
-	KUNIT_ASSERT_EQ(test, folio_mc_copy(room->dst, room->src), 0);
+	folio_copy_wipe(folios);
+	KUNIT_ASSERT_EQ(test, folio_mc_copy(folios->dst, folios->src), 0);
 	KUNIT_EXPECT_TRUE(test, !memcmp(to, from, PAGES * PAGE_SIZE));
 }
 
-/* One page in atomic context, as aio copies: DEBUG_ATOMIC_SLEEP would complain. */
+/* Copy one page in atomic context, as aio does. DEBUG_ATOMIC_SLEEP reports a violation. */
 static void folio_copy_atomic(struct kunit *test)
 {
 	const struct folio_copy_param *param = test->param_value;
-	struct folio_copy_room *room = test->priv;
+	struct folio_copy_folios *folios = test->priv;
 	unsigned long flags;
 	int err;
 
 	KUNIT_ASSERT_EQ(test, folio_copy_set_method(param->name), 0);
 	local_irq_save(flags);
-	copy_highpages(folio_page(room->dst, 0), folio_page(room->src, 0), 1);
-	err = copy_mc_highpages(folio_page(room->dst, 1),
-				folio_page(room->src, 1), 1);
+	copy_highpages(folio_page(folios->dst, 0), folio_page(folios->src, 0), 1);
+	err = copy_mc_highpages(folio_page(folios->dst, 1),
+				folio_page(folios->src, 1), 1);
 	local_irq_restore(flags);
 
 	KUNIT_EXPECT_EQ(test, err, 0);
-	KUNIT_EXPECT_TRUE(test, !memcmp(folio_address(room->dst),
-					folio_address(room->src),
+	KUNIT_EXPECT_TRUE(test, !memcmp(folio_address(folios->dst),
+					folio_address(folios->src),
 					2 * PAGE_SIZE));
 }
 
-/* A copy that stops before made up poison, or some bytes earlier. */
+/* A simulated copy, which stops at the poison or some bytes earlier. */
 static const void *folio_copy_poison;
 static unsigned long folio_copy_early;
 static unsigned int folio_copy_checks;
@@ -194,16 +194,16 @@ static const struct folio_copy_method folio_copy_fake = {
 	.copy_mc	= folio_copy_mc_fake,
 };
 
-static unsigned long folio_copy_good_pages(struct folio_copy_room *room,
+static unsigned long folio_copy_good_pages(struct folio_copy_folios *folios,
 					   unsigned long poison,
 					   unsigned int last_check)
 {
-	folio_copy_poison = folio_address(room->src) + poison;
+	folio_copy_poison = folio_address(folios->src) + poison;
 	folio_copy_last_check = last_check;
 	folio_copy_checks = 0;
 
-	return folio_copy_mc_range(&folio_copy_fake, folio_address(room->dst),
-				   folio_address(room->src), FEW, FEW / 2);
+	return folio_copy_mc_range(&folio_copy_fake, folio_address(folios->dst),
+				   folio_address(folios->src), FEW, FEW / 2);
 }
 
 static void folio_copy_poisoned(struct kunit *test)
@@ -214,7 +214,7 @@ static void folio_copy_poisoned(struct kunit *test)
 	static const unsigned long offsets[] = {
 		0, LINE - 1, LINE, PAGE_SIZE - LINE, PAGE_SIZE - 1,
 	};
-	struct folio_copy_room *room = test->priv;
+	struct folio_copy_folios *folios = test->priv;
 	unsigned int i, j;
 
 	for (i = 0; i < ARRAY_SIZE(pages) * ARRAY_SIZE(offsets); i++) {
@@ -225,15 +225,15 @@ static void folio_copy_poisoned(struct kunit *test)
 		for (j = 0; j < 2; j++) {
 			folio_copy_early = j * LINE;
 			KUNIT_EXPECT_EQ_MSG(test, page,
-					    folio_copy_good_pages(room, at, UINT_MAX),
+					    folio_copy_good_pages(folios, at, UINT_MAX),
 					    "poison at %lu, %lu early",
 					    at, folio_copy_early);
-			/* Gone when it is looked for. */
+			/* The poison is gone at the second access. */
 			KUNIT_EXPECT_EQ(test, FEW,
-					folio_copy_good_pages(room, at, 1));
+					folio_copy_good_pages(folios, at, 1));
 			KUNIT_EXPECT_TRUE(test,
-					  !memcmp(folio_address(room->dst),
-						  folio_address(room->src),
+					  !memcmp(folio_address(folios->dst),
+						  folio_address(folios->src),
 						  FEW * PAGE_SIZE));
 		}
 	}

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What copy_pages() and copy_mc_pages() call, by way of alternatives. These are
- * no C functions: they take %rdi, %rsi and in %rcx a number of bytes that is a
- * multiple of 64, leave in %rcx how many of them were not copied, and change
- * %rax, %rdx, %r8 and %r9 besides.
+ * Copy loops for copy_pages() and copy_mc_pages(), called through alternatives. They
+ * do not have the C calling convention:
+ *
+ *  %rdi	destination
+ *  %rsi	source
+ *  %rcx	number of bytes, a multiple of 64; on return, the bytes that are left
+ *
+ * %rdi and %rsi are advanced; %rax, %rdx, %r8 and %r9 are clobbered.
  */
 
 #include <linux/linkage.h>
@@ -18,8 +22,8 @@
 .endm
 
 /*
- * Poison comes in lines, and pages are made of whole ones: whichever load of a
- * line takes the machine check, the line is what counts as not copied.
+ * Poison has the granularity of a cache line. Whichever load of a line takes the
+ * machine check, the whole line counts as not copied.
  */
 .macro COPY_LINES store:req, stopped
 	.p2align 4

@@ -11,15 +11,15 @@
 #include <asm/cpufeatures.h>
 #include <asm/page_types.h>
 
-/* What the routines in copy_pages_64.S change besides their arguments. */
+/* What the routines in copy_pages_64.S clobber besides their arguments. */
 #define COPY_PAGES_CLOBBERS	"cc", "memory", "rax", "rdx", "r8", "r9"
 
 /*
- * memcpy() is made for sizes that are mostly small, so it knows neither ERMS
- * nor REP_GOOD any more.  Many pages are the case for which both are right:
+ * memcpy() is optimised for small sizes, and no longer uses ERMS or REP_GOOD. For
+ * many pages, both are the right choice:
  *
- * - ERMS: rep movsb, which is at least as fast as anything else there;
- * - REP_GOOD: rep movsq, on CPUs that hide ERMS, or whose hypervisor does;
+ * - ERMS: rep movsb, which is at least as fast as any other instruction;
+ * - REP_GOOD: rep movsq, if the CPU or its hypervisor hides ERMS;
  * - neither: a loop of 8-byte moves.
  */
 static __always_inline void copy_pages(void *to, const void *from,
@@ -38,8 +38,8 @@ static __always_inline void copy_pages(void *to, const void *from,
 bool copy_mc_is_fragile(void);
 
 /*
- * The same choice, with an exception table entry for every load.  Platforms on
- * which a string instruction must not meet poison keep copy_mc_fragile().
+ * As copy_pages(), with an exception table entry for every load. Platforms on which
+ * a string instruction does not survive poison use copy_mc_fragile() as before.
  */
 static __always_inline unsigned long copy_mc_pages(void *to, const void *from,
 						   unsigned long npages)
