@@ -3,8 +3,8 @@
 #define _FOLIO_COPY_LIVE_INTERNAL_H
 
 /*
- * What a kernel tree has and a module lacks. Lies in the place of
- * mm/folio_copy_internal.h, which it includes.
+ * Declarations that a module lacks. The build uses this file as
+ * mm/folio_copy_internal.h, and it includes the original as folio_copy_tree.h.
  */
 
 #include <linux/folio_copy.h>
@@ -14,7 +14,7 @@
 #include "folio_copy_tree.h"
 #include "live.h"
 
-/* A module has one initcall, and the code around all speed-ups makes it. */
+/* A module has one initcall, which is in live/module.c and calls live_start(). */
 #undef late_initcall
 #define late_initcall(function)						\
 	int __init live_start(void)					\

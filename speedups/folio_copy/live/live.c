@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* folio_copy() and folio_mc_copy() of a kernel that was built without the speed-up. */
+/*
+ * Replacements of folio_copy() and folio_mc_copy() for a kernel that was built
+ * without the speed-up.
+ */
 
 #include <linux/copy_pages.h>
 #include <linux/jump_label.h>
@@ -10,12 +13,12 @@
 extern struct static_key_false copy_mc_fragile_key;
 
 /**
- * copy_mc_is_fragile - tell whether poison has to be met word by word
+ * copy_mc_is_fragile - get whether this platform must copy word by word
  *
- * Branches of a module on a key of the kernel are not patched by it, so the key
- * itself is asked.
+ * The kernel does not patch branches of a livepatch on a static key of its own, so
+ * this function reads the key.
  *
- * Return: whether a string instruction must not meet poison on this platform.
+ * Return: true if a string instruction does not survive poison on this platform.
  */
 bool copy_mc_is_fragile(void)
 {
@@ -23,7 +26,7 @@ bool copy_mc_is_fragile(void)
 }
 
 /**
- * live_folio_copy - what runs for folio_copy()
+ * live_folio_copy - replacement of folio_copy()
  * @dst: folio to copy to
  * @src: folio to copy from
  *
@@ -37,7 +40,7 @@ void live_folio_copy(struct folio *dst, struct folio *src)
 }
 
 /**
- * live_folio_mc_copy - what runs for folio_mc_copy()
+ * live_folio_mc_copy - replacement of folio_mc_copy()
  * @dst: folio to copy to
  * @src: folio to copy from
  *

@@ -3,18 +3,18 @@
 #define _VMAP_LIVE_INTERNAL_H
 
 /*
- * What mm/ of a kernel tree has and a build against a kernel's headers lacks.
- * Lies in the place of mm/internal.h and mm/pgalloc-track.h.
+ * Declarations in mm/ that a build against kernel headers lacks. The build uses this
+ * file as mm/internal.h and mm/pgalloc-track.h.
  */
 
 #include <linux/mm.h>
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
 
-/* The running kernel's search for address space knows powers of two only. */
+/* The running kernel can only align an area to a power of two. */
 #define VMAP_PHASE	0
 
-/* In mm/vmalloc.c, and not for others. */
+/* These are in mm/vmalloc.c, and no header outside mm/ declares them. */
 int __vmap_pages_range_noflush(unsigned long addr, unsigned long end,
 			       pgprot_t prot, struct page **pages,
 			       unsigned int page_shift);
@@ -26,7 +26,7 @@ struct vm_struct *__get_vm_area_node(unsigned long size, unsigned long align,
 				     unsigned long start, unsigned long end, int node,
 				     gfp_t gfp_mask, const void *caller);
 
-/* A table of the kernel, made if need be; which levels that changed is noted. */
+/* Return a table of the kernel, allocate it if there is none, and note the changed level. */
 static inline p4d_t *p4d_alloc_track(struct mm_struct *mm, pgd_t *pgd,
 				     unsigned long addr, pgtbl_mod_mask *mask)
 {
@@ -67,7 +67,7 @@ static inline pte_t *pte_alloc_kernel_track(pmd_t *pmd, unsigned long addr,
 	return pte;
 }
 
-/* The kernel's own, whether or not they are replaced, and what replaces them. */
+/* The kernel's own functions, whether they are replaced or not, and their replacements. */
 extern typeof(vmap) live_original_vmap, live_vmap;
 extern typeof(__vmap_pages_range_noflush) live_original___vmap_pages_range_noflush;
 extern typeof(__vmap_pages_range_noflush) live_vmap_blocks;

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vmap() and its relatives of a kernel that was built without the speed-up.
+ * Replacements of vmap() and related functions for a kernel that was built without
+ * the speed-up.
  *
- * - The kernel's own functions are entered for whatever is not batched, and for
- *   all with vmap.method=base. They report misuse.
- * - What was mapped with large leafs is unmapped by the kernel's own code, which
- *   knows them from ioremap(). So it may outlive this module.
- * - The caller that is noted for an area is that of vmap(): an address in here
- *   would mean nothing after unloading. The kernel's own vmap() notes where it
- *   will return to, so it has to be jumped to, as the last thing that is done.
+ * - Calls that are not batched go to the kernel's own functions, and so do all calls
+ *   with vmap.method=base. The kernel's own functions also report misuse.
+ * - The kernel's own code unmaps huge PMD mappings, which it supports for ioremap().
+ *   So a mapping may outlive this module.
+ * - An area records the caller of vmap(). An address in this module would be invalid
+ *   after unloading. The kernel's own vmap() records its return address, so it must
+ *   be reached by a tail call.
  */
 
 #include "vmap_internal.h"
@@ -21,7 +22,7 @@ LIVE_ORIGINAL_LOCAL(vmap_range_noflush);
 extern bool vmap_allow_huge;
 
 /**
- * vmap_huge_allowed - tell whether vmap() may use large leafs
+ * vmap_huge_allowed - get whether vmap() may use huge PMD mappings
  *
  * Return: false if the kernel was booted with nohugevmalloc.
  */
@@ -31,8 +32,8 @@ bool vmap_huge_allowed(void)
 }
 
 /*
- * Free an entry of what smaller mappings have left there, if anything. Whoever
- * prints the page tables keeps them by this lock.
+ * Free the table of PTEs that earlier mappings may have left in a PMD. ptdump holds
+ * this lock for writing, so that no table is freed while it reads page tables.
  */
 static bool vmap_live_vacate(pmd_t *pmd, unsigned long addr)
 {
@@ -49,19 +50,19 @@ static bool vmap_live_vacate(pmd_t *pmd, unsigned long addr)
 }
 
 /**
- * vmap_try_pmd - map a block by one PMD leaf
- * @pmd: entry for it
+ * vmap_try_pmd - map a block by a huge PMD mapping
+ * @pmd: entry for the block
  * @addr: start of the mapping
  * @end: end of the mapping
  * @phys_addr: start of the block
- * @prot: of the mapping
- * @max_page_shift: not less than PMD_SHIFT
+ * @prot: protection bits of the mapping
+ * @max_page_shift: at least PMD_SHIFT
  *
- * Does for the walk what the kernel's own, which has no symbol, does in a
- * spliced kernel. The walk comes with whole blocks only, one for each entry.
+ * In a spliced kernel, this function calls vmap_try_huge_pmd(), which a livepatch
+ * cannot call because it has no symbol. The walk passes whole blocks only.
  *
  * Context: process context, may sleep.
- * Return: whether it is mapped; if not, nothing has changed.
+ * Return: true if the block is mapped; if false, nothing has changed.
  */
 int vmap_try_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
 		 phys_addr_t phys_addr, pgprot_t prot,
@@ -74,7 +75,7 @@ int vmap_try_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
 	       pmd_set_huge(pmd, phys_addr, prot);
 }
 
-/* What is wrong, or not batched, is the kernel's own to deal with. */
+/* Whether to handle a call here. The kernel's own function handles misuse and all else. */
 static bool vmap_live_takes(unsigned int count, unsigned long flags)
 {
 	if (flags & (VM_FLUSH_RESET_PERMS | VM_NO_GUARD))
@@ -83,7 +84,7 @@ static bool vmap_live_takes(unsigned int count, unsigned long flags)
 	return count && count <= totalram_pages() && vmap_steps();
 }
 
-/* Map pages into an area of their size; if that fails, the area is gone. */
+/* Map pages into an area of their size. If that fails, free the area. */
 static void *vmap_live_fill(struct vm_struct *area, struct page **pages,
 			    unsigned long size, pgprot_t prot, unsigned long flags)
 {
@@ -97,11 +98,11 @@ static void *vmap_live_fill(struct vm_struct *area, struct page **pages,
 }
 
 /**
- * live_vmap - what runs for vmap()
- * @pages: to be mapped, in this order
- * @count: how many
- * @flags: of the area
- * @prot: of the mapping
+ * live_vmap - replacement of vmap()
+ * @pages: pages to map, in this order
+ * @count: number of pages
+ * @flags: flags of the area
+ * @prot: protection bits of the mapping
  *
  * Context: process context, may sleep.
  * Return: the address, or NULL.
@@ -122,7 +123,7 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 	if (!area)
 		return NULL;
 
-	/* For vfree(); vunmap() leaves the pages to the caller. */
+	/* vfree() frees these pages; vunmap() leaves them to the caller. */
 	if (flags & VM_MAP_PUT_PAGES) {
 		area->pages = pages;
 		area->nr_pages = count;
@@ -134,12 +135,13 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 }
 
 /**
- * live_vmap_blocks - what runs for __vmap_pages_range_noflush()
+ * live_vmap_blocks - replacement of __vmap_pages_range_noflush()
  * @addr: start of the mapping
  * @end: end of the mapping
- * @prot: of the mapping
- * @pages: to be mapped, in this order
- * @page_shift: the pages are contiguous, and aligned, in blocks of this size
+ * @prot: protection bits of the mapping
+ * @pages: pages to map, in this order
+ * @page_shift: log2 of the size of the blocks in which the pages are contiguous and
+ *	aligned
  *
  * Context: process context, may sleep.
  * Return: as vmap_map_pages().
@@ -159,7 +161,7 @@ int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 	return err;
 }
 
-/* Map what one table holds; false leaves it to the kernel. */
+/* Map a range within one table. If false, the kernel's own function must map it. */
 static bool vmap_live_map_table(unsigned long addr, unsigned long end,
 				phys_addr_t phys_addr, pgprot_t prot,
 				unsigned int max_page_shift)
@@ -183,14 +185,15 @@ static bool vmap_live_map_table(unsigned long addr, unsigned long end,
 }
 
 /**
- * live_vmap_range - what runs for vmap_range_noflush()
+ * live_vmap_range - replacement of vmap_range_noflush()
  * @addr: start of the mapping
  * @end: end of the mapping
- * @phys_addr: start of what is mapped
- * @prot: of the mapping
- * @max_page_shift: no leaf may be larger
+ * @phys_addr: first physical address
+ * @prot: protection bits of the mapping
+ * @max_page_shift: log2 of the size of the largest leaf entry allowed
  *
- * The kernel's own maps all from the first block on that may be a large leaf.
+ * From the first block on that can be a huge PMD mapping, the kernel's own function
+ * maps the rest.
  *
  * Context: process context, may sleep.
  * Return: 0, or -ENOMEM.
@@ -202,7 +205,7 @@ int live_vmap_range(unsigned long addr, unsigned long end, phys_addr_t phys_addr
 
 	might_sleep();
 
-	/* What is no whole number of pages is reported by the kernel's own. */
+	/* The kernel's own function warns about a size that is not a multiple of pages. */
 	if (!PAGE_ALIGNED(end - addr))
 		return live_original_vmap_range_noflush(addr, end, phys_addr, prot,
 							max_page_shift);
