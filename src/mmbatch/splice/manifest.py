@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,12 +46,14 @@ class NewFile:
         target: path in the tree.
         kernels: where it applies.
         sight: what the tree must look like besides.
+        common: whether several speed-ups bring it, so that another may have done so before.
     """
 
     source: Path
     target: str
     kernels: Interval
     sight: Sight | None = None
+    common: bool = False
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,7 @@ class Edit:
             anchor to `last`, or in the place of the comment that the anchor's line is in.
         anchor: regular expression on one line.
         last: regular expression on the last line to replace (op "replace").
-        text: what is put there.
+        text: what is put there, from the manifest or from a file beside it.
         function: search in the body of this function only.
         matches: how often the anchor has to match.
         kernels: where it applies.
@@ -223,14 +226,18 @@ def load_with_needs(rooms: Path, *speedups: str) -> list[Manifest]:
 def _step(table: Table, room: Path) -> Step:
     kernels = table.interval()
     plain = (NewFile(room / "tree" / name, name, kernels) for name in table.texts("files"))
+    common = (
+        NewFile(room.parent / "common" / name, name, kernels, common=True)
+        for name in table.texts("common")
+    )
     step = Step(
         name=table.text("name"),
         subject=table.text("subject"),
         body=table.text("body").strip(),
         kernels=kernels,
-        files=(*plain, *(_file(entry, room) for entry in table.tables("file"))),
+        files=(*plain, *common, *(_file(entry, room) for entry in table.tables("file"))),
         rules=tuple(_rule(entry, room) for entry in table.tables("rule")),
-        edits=tuple(_edit(entry) for entry in table.tables("edit")),
+        edits=tuple(_edit(entry, room) for entry in table.tables("edit")),
     )
     table.finish()
     for file in step.files:
@@ -272,7 +279,7 @@ def _rule(table: Table, room: Path) -> Rule:
     return rule
 
 
-def _edit(table: Table) -> Edit:
+def _edit(table: Table, room: Path) -> Edit:
     op = table.text("op")
     if op not in ("before", "after", "replace", "comment"):
         raise table.wrong(f"'{op}' is no kind of edit")
@@ -281,13 +288,28 @@ def _edit(table: Table) -> Edit:
         op=cast("Op", op),
         anchor=table.pattern("first" if op == "replace" else "line"),
         last=table.pattern("last") if op == "replace" else None,
-        text=table.text("text").removeprefix("\n"),
+        text=_text(table, room / "splice", op),
         function=table.text("function") if table.has("function") else None,
         matches=table.count("matches"),
         kernels=table.interval(),
     )
     table.finish()
     return edit
+
+
+def _text(table: Table, place: Path, op: str) -> str:
+    """Return what an edit puts into the tree.
+
+    A file of it begins with comments of its own, which stay here, and a blank line separates
+    its content from the anchor.
+    """
+    if not table.has("text_file"):
+        return table.text("text").removeprefix("\n")
+    path = place / table.text("text_file")
+    if not path.is_file():
+        raise table.wrong(f"{path.name} is not there")
+    content = re.sub(r"\A(//.*\n)*\n*", "", path.read_text(encoding="utf-8"))
+    return ("\n" if op == "after" else "") + content + ("\n" if op == "before" else "")
 
 
 def _hosted(table: Table) -> Hosted:

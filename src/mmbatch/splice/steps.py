@@ -109,9 +109,7 @@ class _Work:
 
     def apply(self, speedup: str, step: Step) -> Applied:
         for file in wanted_files(self._work, step, self._series):
-            if (self._work / file.target).exists():
-                raise edits.mismatch(file.target, "the tree has a file of this name already")
-            self._write(file.target, read_text(file.source))
+            self._add(file)
         for rule in step.rules:
             if self._series in rule.kernels:
                 path = self._work / rule.file
@@ -123,6 +121,13 @@ class _Work:
             if self._series in edit.kernels:
                 self._write(edit.file, edits.apply_edit(_read(self._work, edit.file), edit))
         return self._summary(speedup, step)
+
+    def _add(self, file: NewFile) -> None:
+        content = read_text(file.source)
+        if not (self._work / file.target).exists():
+            self._write(file.target, content)
+        elif not file.common or read_text(self._work / file.target) != content:
+            raise edits.mismatch(file.target, "the tree has a file of this name already")
 
     def _write(self, name: str, content: str) -> None:
         path = self._work / name

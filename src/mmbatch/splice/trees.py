@@ -97,6 +97,9 @@ def _digest(source: Source, manifests: list[Manifest], macros: Path) -> str:
     for path in _inputs(manifests, macros):
         total.update(os.fsencode(path.name))
         total.update(path.read_bytes())
+    for manifest in manifests:
+        for step in manifest.steps:
+            total.update("".join(edit.text for edit in step.edits).encode())
     return total.hexdigest()[:12]
 
 

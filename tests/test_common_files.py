@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Files that several speed-ups bring, and edits whose text is a file."""
+
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.splice.manifest import load
+from mmbatch.splice.presence import is_applied
+from mmbatch.splice.steps import Applied, apply_steps
+
+STEP = """
+speedup = "{0}"
+title = "toys"
+[[step]]
+name = "{0}"
+subject = "toys: {0}"
+body = "For tests."
+common = ["mm/shared.h"]
+"""
+EDIT = """
+  [[step.edit]]
+  file = "mm/toys.c"
+  op = "{0}"
+  line = '{1}'
+  matches = 1
+  text_file = "more.c"
+"""
+MORE = "// SPDX-License-Identifier: GPL-2.0-only\n// Why it is there.\n\nint more;\n"
+
+
+@pytest.fixture
+def rooms(tmp_path: Path) -> Path:
+    rooms = tmp_path / "speedups"
+    (rooms / "common" / "mm").mkdir(parents=True)
+    (rooms / "common" / "mm" / "shared.h").write_text("/* shared */\n")
+    for name in ("dolls", "trains"):
+        (rooms / name / "splice").mkdir(parents=True)
+        (rooms / name / "splice" / "splice.toml").write_text(STEP.format(name))
+    return rooms
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    tree = tmp_path / "linux"
+    (tree / "mm").mkdir(parents=True)
+    (tree / "mm" / "toys.c").write_text("/* toys */\nint toys;\nint last;\n")
+    return tree
+
+
+def take(tree: Path, rooms: Path, *names: str) -> list[Applied]:
+    return list(apply_steps(tree, "7.3", [load(rooms / name) for name in names], rooms / "no.h"))
+
+
+def test_the_first_of_two_speedups_brings_what_both_share(rooms: Path, tree: Path) -> None:
+    first, second = take(tree, rooms, "dolls", "trains")
+    assert (first.files, second.files) == (("mm/shared.h",), ())
+    assert (tree / "mm" / "shared.h").read_text() == "/* shared */\n"
+    assert all(is_applied(tree, "7.3", load(rooms / name)) for name in ("dolls", "trains"))
+
+
+def test_a_shared_file_that_differs_is_refused(rooms: Path, tree: Path) -> None:
+    (tree / "mm" / "shared.h").write_text("/* another's */\n")
+    with pytest.raises(MmbatchError, match="has a file of this name already") as caught:
+        take(tree, rooms, "trains")
+    assert caught.value.code == ExitCode.SPLICE
+
+
+def test_a_shared_file_has_to_be_there(rooms: Path) -> None:
+    (rooms / "common" / "mm" / "shared.h").unlink()
+    with pytest.raises(MmbatchError, match=r"names mm/shared\.h, which is not there"):
+        load(rooms / "dolls")
+
+
+@pytest.mark.parametrize(
+    ("op", "line", "lines"),
+    [
+        ("before", "^int toys", ["/* toys */", "int more;", "", "int toys;", "int last;"]),
+        ("after", "^int toys", ["/* toys */", "int toys;", "", "int more;", "int last;"]),
+        ("comment", "toys \\*", ["int more;", "int toys;", "int last;"]),
+    ],
+)
+def test_the_text_of_an_edit_may_be_a_file(
+    rooms: Path, tree: Path, op: str, line: str, lines: list[str]
+) -> None:
+    manifest = rooms / "dolls" / "splice" / "splice.toml"
+    manifest.write_text(manifest.read_text() + EDIT.format(op, line))
+    manifest.with_name("more.c").write_text(MORE)
+    take(tree, rooms, "dolls")
+    assert (tree / "mm" / "toys.c").read_text().splitlines() == lines
+
+
+def test_the_file_of_an_edit_has_to_be_there(rooms: Path) -> None:
+    manifest = rooms / "dolls" / "splice" / "splice.toml"
+    manifest.write_text(manifest.read_text() + EDIT.format("after", "^int toys"))
+    with pytest.raises(MmbatchError, match=r"more\.c is not there"):
+        load(rooms / "dolls")
