@@ -5,24 +5,20 @@
 /* What zone_device.c and zone_device_method.c share, and need around them. */
 
 #include <linux/align.h>
-#include <linux/cacheinfo.h>
-#include <linux/cpu.h>
 #include <linux/ktime.h>
 #include <linux/memremap.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
-#include <linux/moduleparam.h>
 #include <linux/page_ref.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
-#include <linux/smp.h>
 #include <linux/streaming_copy.h>
 #include <linux/string.h>
-#include <linux/sysfs.h>
 #include <linux/timekeeping.h>
 
 #include "internal.h"
+#include "method.h"
 #include "zone_device.h"
 #include "zone_device_compat.h"
 #include "zone_device_pageblock.h"

@@ -141,46 +141,13 @@ const char *zone_device_method(void)
 	return READ_ONCE(zone_device_chosen)->name;
 }
 
-static int zone_device_param_set(const char *val, const struct kernel_param *kp)
-{
-	return val ? zone_device_set_method(val) : -EINVAL;
-}
-
-static int zone_device_param_get(char *buffer, const struct kernel_param *kp)
-{
-	return sysfs_emit(buffer, "%s\n", zone_device_method());
-}
-
-static const struct kernel_param_ops zone_device_param_ops = {
-	.set = zone_device_param_set,
-	.get = zone_device_param_get,
-};
-
-module_param_cb(method, &zone_device_param_ops, NULL, 0644);
+DEFINE_METHOD_PARAM(zone_device);
 MODULE_PARM_DESC(method, "How the memmap of device memory is written: auto, base, copy or a streaming method of this CPU");
 
 /* Whether all is left to the slow path. */
 bool zone_device_is_off(void)
 {
 	return READ_ONCE(zone_device_chosen) == &zone_device_base;
-}
-
-/* The size of the largest cache of this CPU. */
-static unsigned long zone_device_llc(void)
-{
-	struct cpu_cacheinfo *ci = get_cpu_cacheinfo(raw_smp_processor_id());
-	unsigned long size = 0;
-	unsigned int i;
-
-	/* The list is made anew when its CPU comes back. */
-	cpus_read_lock();
-	if (ci && ci->info_list) {
-		for (i = 0; i < ci->num_leaves; i++)
-			size = max_t(unsigned long, size, ci->info_list[i].size);
-	}
-	cpus_read_unlock();
-
-	return size ?: ZONE_DEVICE_DEFAULT_LLC;
 }
 
 static bool zone_device_can(const struct zone_device_method *method)
@@ -341,7 +308,7 @@ unsigned long zone_device_choose(struct zone_device_run *run, unsigned long pfn,
 	if (per_compound > 1)
 		nr = DIV_ROUND_UP(nr, per_compound) *
 		     zone_device_compound_nr(pfn, altmap, run->pgmap);
-	if (nr * sizeof(struct page) <= zone_device_llc())
+	if (nr * sizeof(struct page) <= (method_llc_bytes() ?: ZONE_DEVICE_DEFAULT_LLC))
 		return pfn;
 
 	method = zone_device_remembered(altmap);
