@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Workloads for memcpy_streaming(): one that is made for it, and one that is not. */
+/* Workloads for memcpy_streaming(): one that it suits, and one that it does not. */
 #include <linux/kernel.h>
 #include <linux/types.h>
 
@@ -12,7 +12,7 @@ HOSTED_ENTRY(copies_blocks);
 
 #define LINES_256M	((256UL << 20) / COPIES_LINE)
 
-/* Bytes of a copy in the workloads. */
+/* Sizes of one copy in the workloads, in bytes. */
 static const unsigned long line = COPIES_LINE;
 static const unsigned long block = COPIES_BLOCK;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Every size from 0 to COPIES_MAX at every alignment against a byte loop, on
- * both sides; then, instruction by instruction, whether what streams is what
- * should.
+ * Compare copies of every size from 0 to COPIES_MAX at every alignment with a byte
+ * loop, for base and patched code. Then follow copies instruction by instruction,
+ * and verify which ones stream.
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -44,13 +44,14 @@ static const struct copy_kind {
 };
 
 /*
- * A signal per instruction, and per turn of a rep, is slow: enough alignments
- * to tell 1, 4 and 8 apart, and sizes beyond the last with code of its own.
+ * Each instruction, and each iteration of a rep, takes a signal, which is slow. So
+ * there are only enough alignments to distinguish 1, 4 and 8, and sizes up to just
+ * after the largest one that has its own code.
  */
 static const unsigned long stepped_alignments[] = { 0, 4, 8, 63 };
 #define STEPPED_MAX	100UL
 
-/* One half of the room is copied from, the other one into. */
+/* One half of the arena holds the source, the other half the destination. */
 struct copy_check {
 	struct hosted_check *counts;
 	const struct copy_kind *kind;
@@ -58,7 +59,7 @@ struct copy_check {
 	u8 *from, *to;
 };
 
-/* What bytes hold before any copy: 0 to 127 in one half, the rest in the other. */
+/* Bytes before any copy: 0 to 127 in the source, 128 to 255 in the destination. */
 static u8 source_byte(const u8 *at)
 {
 	unsigned long n = (unsigned long)at;
@@ -94,7 +95,7 @@ static int wrong(struct copy_check *c, const u8 *dst, const u8 *src, unsigned lo
 	return -1;
 }
 
-/* Copy, look at every byte of it and around it, and put the guard bytes back. */
+/* Copy, compare every byte of the copy and around it, and restore the guard bytes. */
 static int check_copy(struct copy_check *c, u8 *dst, const u8 *src, unsigned long n)
 {
 	u8 *first = dst - min_t(unsigned long, GUARD, dst - c->to);
@@ -131,7 +132,7 @@ static int check_source(struct copy_check *c)
 	return 0;
 }
 
-/* All alignments, and a destination that a wall follows. */
+/* All alignments, and a destination that ends at an inaccessible page. */
 static int check_alignments(struct copy_check *c, unsigned long n)
 {
 	u8 *dst, *end = c->to + HALF - n;
@@ -151,7 +152,7 @@ static int check_alignments(struct copy_check *c, unsigned long n)
 	return 0;
 }
 
-/* A destination after a wall, a source before one. */
+/* A destination after an inaccessible page, and a source before one. */
 static int check_walls(struct copy_check *c, unsigned long n)
 {
 	const u8 *src = c->from + HALF - n;
@@ -219,8 +220,8 @@ static void step(struct copy_check *c, enum hosted_side side, u8 *dst, unsigned 
 }
 
 /*
- * memcpy_streaming() streams whole transfers, and flushes nothing. 4, 8 and 16
- * as constants it streams to any alignment, as memcpy_flushcache() does.
+ * memcpy_streaming() streams a whole copy or nothing, and flushes nothing. Constant
+ * sizes of 4, 8 and 16 bytes stream to any alignment, as memcpy_flushcache() does.
  */
 static unsigned long words_to_stream(const struct copy_check *c, const u8 *dst, unsigned long n)
 {

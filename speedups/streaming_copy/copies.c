@@ -29,7 +29,7 @@
 
 typedef void constant_fn(void *dst, const void *src);
 
-/* Functions that end up the same must not be made one. */
+/* The compiler must not merge functions that are the same. */
 #if __has_attribute(__noipa__)
 #define ALONE	__attribute__((__noipa__))
 #else
@@ -81,7 +81,7 @@ void copies_sized(void *dst, const void *src, unsigned long n)
 	memcpy_streaming(dst, src, n);
 }
 
-/* Every store but the last to a word is read or overwritten by one of another kind. */
+/* Mix streaming and plain stores: each reads or overwrites what the other kind wrote. */
 void copies_pieces(void *dst, const void *src, unsigned long n)
 {
 	for (; n >= 32; dst += 32, src += 32, n -= 32) {

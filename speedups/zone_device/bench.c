@@ -8,9 +8,9 @@
 #include "hosted.h"
 #include "check.h"
 
-/* 100 GB of device memory, as the posted figures have it. */
+/* 100 GB of device memory, as in the posted series. */
 #define PFNS_100G	26214400UL
-/* Any PFN will do that starts a section and leaves room for an altmap. */
+/* Any PFN that starts a section and leaves space for an altmap before it. */
 #define FIRST_PFN	0x1000000UL
 
 struct zone_device_case {
@@ -56,8 +56,9 @@ static void zone_device_run(const struct hosted_case *c, enum hosted_side side,
 	unsigned long offset = 0;
 
 	/*
-	 * An altmap lies in front of the pages that it describes; those the
-	 * function skips, so that @items descriptors are left for it to write.
+	 * An altmap lies before the memory that it describes, and the function
+	 * does not write the altmap's own descriptors. So the range is larger by
+	 * the altmap, and @items descriptors remain to be written.
 	 */
 	if (dev->altmap)
 		offset = ALIGN(PFN_UP(items * sizeof(struct page)),
@@ -89,7 +90,7 @@ static int zone_device_select(const char *setting)
 	return HOSTED_CALL_EXTRA(zone_device_set_method, setting);
 }
 
-/* What a fault or a page table walk looks at first: flags and refcount. */
+/* A fault or a page table walk reads flags and refcount first. */
 static unsigned long zone_device_touch(const void *item)
 {
 	const unsigned long *word = item;
@@ -97,7 +98,7 @@ static unsigned long zone_device_touch(const void *item)
 	return word[0] + word[offsetof(struct page, _refcount) / sizeof(*word)];
 }
 
-/* A machine that is bad at some methods: it dawdles after each call of them. */
+/* Imitate a machine that is bad at some methods: wait after each call of them. */
 typedef void stamp_fn(struct page *page, const struct page *tmpl, unsigned long nr);
 
 static struct {
@@ -164,7 +165,7 @@ static void zone_device_outcome(const struct hosted_case *c, char *text,
 	const struct zone_device_case *dev = c->data;
 	const struct zone_device_method *method;
 
-	/* Below the last-level cache nothing is tried, and the copy is taken. */
+	/* Below the size of the last-level cache, auto uses the copy without a trial. */
 	if (c->flags & HOSTED_HOT)
 		return;
 	method = HOSTED_CALL_EXTRA(zone_device_remembered, dev->altmap);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Equality matrix for memmap_init_zone_device(): the kernel's own function is
- * the oracle, and every byte of the memmap around the range counts, whether it
- * was to be written or left alone. All combinations of the lists below are run
- * with every method; those with the largest compounds, which take 16 MiB each,
- * one in eight.
+ * Compare the memmap of memmap_init_zone_device() with that of the kernel's own
+ * function, the oracle. Every byte of the range and of a margin around it is
+ * compared, so writing too little and too much are both found. All combinations of
+ * the lists below run with every method, except that only one in eight runs with
+ * the largest compounds, which take 16 MiB each.
  */
 #include <linux/kernel.h>
 #include <linux/memremap.h>
@@ -15,10 +15,10 @@
 #include "check.h"
 
 #define MARGIN		64UL		/* descriptors around the range */
-#define BIG_SECTIONS	140UL		/* enough for "auto" to try all methods */
+#define BIG_SECTIONS	140UL		/* enough for "auto" to time all methods */
 #define ROOM		(BIG_SECTIONS * PAGES_PER_SECTION + 4 * PAGES_PER_SECTION)
-#define EMULATED_MOST	200UL		/* a fault per descriptor is slow */
-#define STEPPED_MOST	1200UL		/* a signal per instruction, too */
+#define EMULATED_MOST	200UL		/* each descriptor takes a fault */
+#define STEPPED_MOST	1200UL		/* each instruction takes a signal */
 
 static const struct {
 	const char *name;
@@ -44,7 +44,7 @@ static const struct {
 
 static const unsigned int shifts[] = { 0, 1, 2, 6, 9, 18 };
 
-/* Section, subsection, within a pageblock, within a page of the memmap. */
+/* Start of a section, of a subsection, within a pageblock, within a page of the memmap. */
 static const unsigned long starts[] = { 0, 512, 64, 1, 37 };
 
 static const unsigned long lengths[] = {
@@ -60,13 +60,13 @@ static const char *const methods[] = {
 struct combination {
 	unsigned int type, altmap, shift, nid;
 	unsigned long start, length;
-	bool early;		/* boot memory's section: no shared vmemmap pages */
-	bool two_ranges;	/* the same again behind it, as another call */
+	bool early;		/* in a section of boot memory: no shared vmemmap pages */
+	bool two_ranges;	/* a second range follows, by another call */
 };
 
 struct matrix {
 	struct hosted_check *check;
-	struct page *memmap;	/* of FIRST_PFN - MARGIN on, ROOM descriptors */
+	struct page *memmap;	/* ROOM descriptors, from CHECK_PFN - CHECK_BEFORE on */
 	u64 *reference;
 	u8 *effects, *reference_effects;
 	const char *method;
@@ -79,7 +79,7 @@ static unsigned long range_end(const struct combination *c, unsigned long start)
 	return ALIGN(start + c->length, 1UL << shifts[c->shift]);
 }
 
-/* One call; returns the PFN behind the last descriptor that it may write. */
+/* Make one call. Returns the PFN after the last descriptor that it may write. */
 static unsigned long run_range(const struct combination *c, unsigned long start,
 			       enum hosted_side side)
 {
@@ -107,7 +107,7 @@ static unsigned long run_range(const struct combination *c, unsigned long start,
 	return range_end(c, start);
 }
 
-/* The first PFN of a combination: compounds begin at multiples of their size. */
+/* The first PFN of a combination. Compounds start at multiples of their size. */
 static unsigned long first_pfn(const struct combination *c)
 {
 	return ALIGN(CHECK_PFN + starts[c->start], 1UL << shifts[c->shift]);
@@ -122,7 +122,7 @@ static void run_side(const struct combination *c, enum hosted_side side)
 			     altmaps[c->altmap].free, side);
 }
 
-/* What has to be compared: all that may be written, and a margin around it. */
+/* Number of descriptors to compare: all that may be written, and a margin. */
 static unsigned long window(const struct combination *c)
 {
 	unsigned long offset = altmaps[c->altmap].reserve + altmaps[c->altmap].free;
@@ -139,7 +139,7 @@ static void poison(const struct matrix *m, unsigned long nr)
 	memset(m->effects, 0, nr / pageblock_nr_pages + 1);
 }
 
-/* Name the combination, and behind it what was wrong. */
+/* Name the combination, followed by what is wrong. */
 static void describe(const struct matrix *m, const struct combination *c,
 		     const char *what)
 {
@@ -191,7 +191,7 @@ static void run_stepped(void *data)
 	run_side(((struct stepped *)data)->c, HOSTED_PATCHED);
 }
 
-/* Streaming stores have to be drained when the function returns. */
+/* Verify that streaming stores are drained when the function returns. */
 static bool drains(const struct matrix *m, const struct combination *c)
 {
 	struct stepped stepped = { c };
@@ -248,7 +248,7 @@ static bool run_methods(struct matrix *m, const struct combination *c)
 	return good;
 }
 
-/* Every index of the lists once, as digits of a number. */
+/* Select an index of each list by the digits of @number. */
 static bool pick(unsigned long number, struct combination *c)
 {
 	c->type = number % ARRAY_SIZE(types);
@@ -265,7 +265,7 @@ static bool pick(unsigned long number, struct combination *c)
 	return !number;
 }
 
-/* Bits that have nothing to do with the digits of @number. */
+/* Pseudo-random bits that do not depend on single digits of @number. */
 static unsigned long scatter(unsigned long number)
 {
 	number = (number + 1) * 0x9e3779b97f4a7c15UL;
@@ -273,7 +273,7 @@ static unsigned long scatter(unsigned long number)
 	return number >> 24;
 }
 
-/* Large enough for "auto" to begin with a trial; starts with a section or in it. */
+/* Ranges that are large enough for a trial of "auto", with and without an altmap. */
 static bool run_big(struct matrix *m)
 {
 	static const unsigned int shift_of[] = { 0, 4 };
@@ -301,7 +301,7 @@ int zone_device_check(struct hosted_check *check)
 	struct matrix m = { .check = check };
 	struct combination c;
 
-	/* Where the CPU lacks it, the engine stands in for the instruction. */
+	/* The engine emulates the instruction on a CPU without it. */
 	hosted_cpu_force("movdir64b", 1);
 
 	m.memmap = hosted_arena(bytes);
@@ -312,7 +312,7 @@ int zone_device_check(struct hosted_check *check)
 	hosted_effects_at(m.effects, blocks);
 
 	for (i = 0; pick(i, &c); i += check->stride) {
-		/* Spread over the cross product rather than multiply it. */
+		/* These vary within the combinations instead of multiplying their number. */
 		spread = scatter(i);
 		c.nid = spread % 2;
 		c.early = spread / 2 % 2;

@@ -2,7 +2,7 @@
 #ifndef ZONE_DEVICE_CHECK_H
 #define ZONE_DEVICE_CHECK_H
 
-/* What bench.c and check.c share. */
+/* Shared by bench.c and check.c. */
 
 #include <linux/memremap.h>
 #include <linux/mmzone.h>
@@ -15,7 +15,7 @@ HOSTED_EXTRA(int, zone_device_set_method, const char *name);
 HOSTED_EXTRA(const struct zone_device_method *, zone_device_method_at, unsigned int i);
 HOSTED_EXTRA(const struct zone_device_method *, zone_device_remembered, bool altmap);
 
-/* Starts a section, and compounds of any order; the arena begins before it. */
+/* Starts a section, and compounds of any order. The arena starts CHECK_BEFORE earlier. */
 #define CHECK_PFN	0x1000000UL
 #define CHECK_BEFORE	64UL
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Constant sizes that memcpy_flushcache() has no code for are offered to
-// movnti_fixed() before the call; 4, 8 and 16 return before they get there.
-// The call is matched without the function around it: the switch in front of
-// it returns, so it is not on every path.
+// Try movnti_fixed() before the call in memcpy_flushcache(). Sizes of 4, 8 and 16
+// bytes return earlier, so they keep their code.
+// The call is matched without the function around it, because the switch before
+// it returns and so the call is not on every path.
 
 @include@
 @@

@@ -3,8 +3,8 @@
 #define _ZONE_DEVICE_LIVE_INTERNAL_H
 
 /*
- * What a kernel tree has and a build against a kernel's headers lacks. Lies in
- * the place of mm/internal.h.
+ * Definitions of a kernel tree that a kernel's headers lack. This file takes the
+ * place of mm/internal.h.
  */
 
 #include <linux/memremap.h>
@@ -25,7 +25,7 @@ static inline void set_page_section_from_pfn(struct page *page,
 {
 }
 
-/* What the spliced memcpy_flushcache() does first. */
+/* Do what the spliced memcpy_flushcache() does first. */
 static __always_inline void zone_device_flushcache(void *dst, const void *src,
 						   size_t n)
 {
@@ -36,11 +36,11 @@ static __always_inline void zone_device_flushcache(void *dst, const void *src,
 
 #define memcpy_flushcache	zone_device_flushcache
 
-/* The kernel's own, whether or not it is replaced, and what replaces it. */
+/* The kernel's own function, replaced or not, and its replacement. */
 extern typeof(memmap_init_zone_device) live_original_memmap_init_zone_device;
 extern typeof(memmap_init_zone_device) live_memmap_init_zone_device;
 
-/* From what zone_device_live_prove() has seen of the kernel's own. */
+/* Uses what zone_device_live_prove() has learned from the kernel's own. */
 void prep_compound_head(struct page *head, unsigned int order);
 
 #endif /* _ZONE_DEVICE_LIVE_INTERNAL_H */

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * memmap_init_zone_device() of a kernel that was built without the speed-up.
+ * memmap_init_zone_device() for a kernel that was built without the speed-up.
  *
- * The kernel's own function stays what it is in a spliced kernel: it makes the
- * templates, it is the slow path, and it is the oracle.
+ * The kernel's own function does here what it does in a spliced kernel: it makes
+ * the templates, it is the slow path, and it is the oracle.
  *
- * - Seeds: the running kernel writes the first descriptor of each kind itself,
- *   so that reference counts and flags are those of this very release.
- * - What it stores in the first tails of a compound isn't known here, and not
- *   assumed: it is what the kernel's own compound has there and a plain tail
- *   has not.
- * - Proof: before the first use for a type of memory and an order of compounds,
- *   the beginning of the range, two compounds of it where there are any, is
- *   written by the kernel, then by the speed-up, and compared. Where they
- *   differ, that kind is left to the kernel for good.
+ * - Templates: the running kernel writes the first descriptor of each kind, so
+ *   reference counts and flags are those of this release.
+ * - First tails of a compound: what the kernel stores there is not assumed. It is
+ *   found by comparing these tails with a plain tail of the same compound.
+ * - Proof: before the first use for a type of memory and an order of compounds, the
+ *   kernel writes the beginning of the range (two compounds, if there are any),
+ *   then the speed-up writes it, and both are compared. If they differ, the kernel
+ *   initialises this kind of memory from then on.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -26,7 +25,7 @@
 
 LIVE_ORIGINAL(memmap_init_zone_device);
 
-/* How many descriptors of a range are compared, and in how many places. */
+/* Descriptors to compare at each place, and the number of places in a range. */
 #define ZONE_DEVICE_PROOF	16UL
 #define ZONE_DEVICE_PROOFS	2
 
@@ -44,14 +43,15 @@ static DEFINE_MUTEX(zone_device_proof_lock);
 static u8 zone_device_verdicts[ZONE_DEVICE_TYPES][ZONE_DEVICE_ORDERS];
 static struct page zone_device_proof[ZONE_DEVICE_PROOFS][ZONE_DEVICE_PROOF];
 
-/* Words of the tails that hold state of their folio. */
+/* Words in the tails that hold state of their folio. */
 #define ZONE_DEVICE_META	(ZONE_DEVICE_META_TAILS * ZONE_DEVICE_WORDS)
 
 /**
- * struct zone_device_state - what the kernel stores in those tails
- * @words: the bits in which a word differs from that of a plain tail; where it
- *	   points into its own compound, how far behind the head
- * @moving: words that do so, and the last bit once anything is known
+ * struct zone_device_state - what the kernel stores in these tails
+ * @words: for each word, the bits that differ from a plain tail, or the offset from
+ *	   the head if the word points into its own compound
+ * @moving: a bit for each word that points into its own compound, and the highest
+ *	    bit once the state is known
  */
 struct zone_device_state {
 	u64 words[ZONE_DEVICE_META];
@@ -63,9 +63,9 @@ struct zone_device_state {
 static struct zone_device_state zone_device_states[ZONE_DEVICE_ORDERS];
 
 /**
- * prep_compound_head - make the first tails hold the state of their folio
- * @head: its first tails are written as plain ones
- * @order: one for which zone_device_live_prove() has seen the kernel's own
+ * prep_compound_head - store the state of a folio in its first tails
+ * @head: of the compound, whose first tails are plain tails
+ * @order: an order whose state zone_device_learn() has found
  */
 void prep_compound_head(struct page *head, unsigned int order)
 {
@@ -82,9 +82,13 @@ void prep_compound_head(struct page *head, unsigned int order)
 }
 
 /*
- * From two compounds of the kernel's own: one alone doesn't tell what moves.
- * Returns whether memory of all types has the same state, since others may be
- * written by it right now.
+ * Find the state of tails from two compounds that the kernel wrote, because one
+ * alone does not show which words are relative to the compound. Example: a word
+ * that is 0x1040 in the compound at 0x1000 and 0x2040 in the one at 0x2000 points
+ * 0x40 bytes after its head.
+ *
+ * Return: whether the state is the same as that of other types of memory, which
+ * may be initialised with it at this moment.
  */
 static bool zone_device_learn(const struct page *head, const struct page *other,
 			      unsigned int order)
@@ -137,11 +141,12 @@ void __init_zone_device_page(struct page *page, unsigned long pfn,
 
 /**
  * zone_device_compound_nr - how many descriptors of a compound are written
- * @pfn: not used, since ranges for which it matters stay with the kernel
+ * @pfn: not used: the kernel initialises the ranges for which it matters
  * @altmap: of the memory
  * @pgmap: of the memory
  *
- * Return: all, or those of two pages where the others share the second's.
+ * Return: all of them, or those in two pages of the memmap if the other pages are
+ * shared.
  */
 unsigned long zone_device_compound_nr(unsigned long pfn,
 				      struct vmem_altmap *altmap,
@@ -153,7 +158,7 @@ unsigned long zone_device_compound_nr(unsigned long pfn,
 	return pgmap_vmemmap_nr(pgmap);
 }
 
-/* Releases differ in what they write of a section that was there at boot. */
+/* Releases differ in the descriptors that they write in a section of boot memory. */
 static bool zone_device_touches_early(unsigned long pfn, unsigned long end_pfn)
 {
 	for (; pfn < end_pfn; pfn = ALIGN(pfn + 1, PAGES_PER_SECTION)) {
@@ -174,7 +179,7 @@ static u8 zone_device_compare(struct zone *zone, unsigned long pfn,
 	unsigned long bytes = each * sizeof(struct page);
 	struct dev_pagemap apart = *pgmap;
 
-	/* An altmap would move the beginning. */
+	/* An altmap would move the start of the range. */
 	apart.flags &= ~PGMAP_ALTMAP_VALID;
 
 	live_original_memmap_init_zone_device(zone, pfn, nr, &apart);
@@ -183,7 +188,7 @@ static u8 zone_device_compare(struct zone *zone, unsigned long pfn,
 	if (order && !zone_device_learn(head, other, order))
 		goto differs;
 
-	/* Not done while another method than the kernel's is not wanted. */
+	/* It declines if the slow path was chosen meanwhile. */
 	if (zone_device_memmap_init(pfn, pfn + nr, zone_idx(zone),
 				    zone_to_nid(zone), &apart) != pfn + nr)
 		return ZONE_DEVICE_UNKNOWN;
@@ -199,10 +204,10 @@ differs:
 }
 
 /*
- * See once for each kind of memory whether both write the same.
+ * Compare once for each kind of memory whether kernel and speed-up write the same.
  *
- * Context: may sleep. The range is not in use yet, and is written anew by the
- * caller whatever the outcome.
+ * Context: may sleep. The range is not in use yet, and the caller rewrites it in
+ * any case.
  */
 static bool zone_device_live_prove(struct zone *zone, unsigned long pfn,
 				   unsigned long end_pfn,
@@ -214,8 +219,8 @@ static bool zone_device_live_prove(struct zone *zone, unsigned long pfn,
 	bool equal;
 
 	/*
-	 * A compound of two has no plain tail to learn from, and one compound
-	 * nothing to be compared with.
+	 * A compound of two pages has no plain tail to compare with, and a range
+	 * with one compound has no second compound.
 	 */
 	if (pgmap->type >= ZONE_DEVICE_TYPES || order >= ZONE_DEVICE_ORDERS ||
 	    order == 1 || end_pfn - pfn < nr)
@@ -236,10 +241,10 @@ static bool zone_device_live_prove(struct zone *zone, unsigned long pfn,
 }
 
 /**
- * live_memmap_init_zone_device - what runs for memmap_init_zone_device()
+ * live_memmap_init_zone_device - replacement of memmap_init_zone_device()
  * @zone: ZONE_DEVICE of the memory's node
  * @start_pfn: first PFN of the memory
- * @nr_pages: how many
+ * @nr_pages: number of pages
  * @pgmap: of the memory
  */
 void live_memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The slow path's own functions seed the templates of mm/zone_device.c, so they
-// can be called from outside mm_init.c. Their bodies stay where and as they are.
-// compound_nr_pages() took the PFN as an argument late, and stable releases of
-// 6.12 have it both ways: the wrapper repeats the arguments of its only call.
+// The slow path's functions make the templates of mm/zone_device.c, so code outside
+// mm_init.c must be able to call them. Their bodies do not move or change.
+// Recent kernels pass the PFN to compound_nr_pages(), and stable releases of 6.12
+// differ in this. So the wrapper repeats the arguments of the only existing call.
 
 @include@
 @@

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// The loop of memmap_init_zone_device() begins at the first PFN that the fast
-// path left to it; all else in the function stays, so that the slow path is
-// there unchanged when the fast one declines.
-// The loop has had this shape since compound device pages came with 5.17.
+// The loop of memmap_init_zone_device() starts at the first PFN that the fast path
+// leaves to it. The rest of the function does not change, so the slow path stays
+// complete for calls that the fast path declines.
+// The loop has had this shape since 5.17 introduced compound device pages.
 
 @loop@
 identifier pfn, start_pfn, end_pfn, pgmap, step;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* memcpy_streaming() leaves what memcpy() leaves: all sizes, all alignments. */
+/* Compare memcpy_streaming() with memcpy() for all sizes and alignments. */
 
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -38,7 +38,7 @@ static int streaming_copy_init(struct kunit *test)
 	return 0;
 }
 
-/* What the whole of @room->dst has to be after a copy. */
+/* Poison the destination, and set the content that it must have after a copy. */
 static void streaming_copy_expect(struct streaming_copy_room *room,
 				  unsigned int to, unsigned int from,
 				  unsigned int n)
@@ -77,7 +77,7 @@ static void streaming_copy_sized(struct kunit *test)
 	}
 }
 
-/* Inlined, @n is a constant, as it is in the callers that gain most. */
+/* Inlined, so that @n is a constant, as it is in the callers that benefit most. */
 static __always_inline void streaming_copy_one(struct kunit *test,
 					       unsigned int to,
 					       unsigned int from, size_t n)
@@ -116,7 +116,7 @@ static void streaming_copy_fixed(struct kunit *test)
 	}
 }
 
-/* A copy that is read right away, with no drain in between. */
+/* The copy is visible to the same CPU without a drain. */
 static void streaming_copy_reads_own(struct kunit *test)
 {
 	struct streaming_copy_room *room = test->priv;

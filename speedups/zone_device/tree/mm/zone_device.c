@@ -2,34 +2,35 @@
 /*
  * Initialise the memmap of device memory in batches.
  *
- * All descriptors that one call of memmap_init_zone_device() writes come from
- * very few images: one for the heads (or for every page, without compounds),
- * one for the tails of a compound, and the one or two tails that hold the
- * state of the folio.  The kernel's own slow functions make each image once,
- * in place, on a real descriptor; everything else is a repetition of it.
+ * All descriptors that one call of memmap_init_zone_device() writes are copies of
+ * very few images: one for the heads (or for all pages if there are no compounds),
+ * one for the tails of a compound, and the first one or two tails, which hold
+ * state of the folio. The kernel's own slow functions make each image once, in
+ * place, on a real descriptor; all other descriptors are copies of it.
  *
- * - Bytes: the memmap is the one that the slow path leaves, padding included.
- * - Bounds: exactly the descriptors that the slow path writes are written.
- *   Those of an altmap's own memory lie in front of the range and stay as
+ * - Bytes: the memmap is identical to that of the slow path, including padding.
+ * - Bounds: exactly the descriptors that the slow path writes are written. Those
+ *   of an altmap's own memory lie before the range and stay as
  *   memmap_init_range() made them.
- * - Ordering: when zone_device_memmap_init() returns, all descriptors are
- *   ordered like plain stores of this CPU, streamed or not. Whoever publishes
- *   the range needs the barriers that it needs behind the slow path.
+ * - Ordering: when zone_device_memmap_init() returns, all descriptors are ordered
+ *   like plain stores of this CPU, even if they were streamed. Publishing the
+ *   range takes the same barriers as after the slow path.
  * - Sleeping: may reschedule at section boundaries, as the slow path does.
- * - Left to the slow path: calls with the page_ref_set tracepoint on, since a
- *   copied refcount raises no event, and KASAN and KMSAN builds, which cannot
- *   see streaming stores.
+ * - Fallback: the slow path runs while the page_ref_set tracepoint is enabled,
+ *   because copying a refcount raises no event, and in KASAN and KMSAN builds,
+ *   because these cannot see streaming stores.
  */
 
 #include "zone_device_internal.h"
 
 /*
- * Head and first two tails are stored through the cache: preparing a compound
- * reads and changes them, and a line that was just streamed is a long way off.
+ * The head and the first two tails are stored through the cache. Preparing a
+ * compound reads and changes them, which would fetch lines from memory that had
+ * just been streamed there.
  */
 #define ZONE_DEVICE_PLAIN		3UL
 
-/* What a compound takes besides its streamed tails, in descriptors. */
+/* What a compound costs besides its streamed tails, counted in descriptors. */
 #define ZONE_DEVICE_COMPOUND_COST	16UL
 
 static void zone_device_pause(struct zone_device_run *run)
@@ -48,7 +49,7 @@ static void zone_device_resume(struct zone_device_run *run)
 	run->credit = ZONE_DEVICE_BATCH;
 }
 
-/* What depends on the PFN is put into the template: the copy stays one write. */
+/* The template gets what depends on the PFN, so that each descriptor is written once. */
 static void zone_device_refresh(struct page *tmpl, unsigned long pfn)
 {
 	set_page_section_from_pfn(tmpl, pfn);
@@ -147,10 +148,10 @@ static void zone_device_fill_pages(struct zone_device_run *run,
  * zone_device_fill - write a range of descriptors
  * @run: templates and method
  * @pfn: first PFN, at the start of a compound
- * @end_pfn: PFN behind the range
+ * @end_pfn: PFN after the range
  *
- * When it returns, the method's state is left. Whoever publishes the memmap has
- * to drain first if the method streams.
+ * On return, the method's state has been left. If the method streams, the caller
+ * must drain before it publishes the memmap.
  */
 void zone_device_fill(struct zone_device_run *run, unsigned long pfn,
 		      unsigned long end_pfn)
@@ -162,20 +163,20 @@ void zone_device_fill(struct zone_device_run *run, unsigned long pfn,
 	zone_device_pause(run);
 }
 
-/* Let the slow functions make one descriptor of each kind, and copy it. */
+/* Let the slow functions make one descriptor of each kind, and copy these. */
 static void zone_device_seed(struct zone_device_run *run, unsigned long pfn,
 			     unsigned long zone_idx, int nid)
 {
 	struct page *head = pfn_to_page(pfn);
 
-	/* Before anything makes a compound of it: the template has no PG_head. */
+	/* Copied before the compound is prepared: the template must not have PG_head. */
 	__init_zone_device_page(head, pfn, zone_idx, nid, run->pgmap);
 	memcpy(&run->head, head, sizeof(run->head));
 
 	if (pgmap_vmemmap_nr(run->pgmap) == 1)
 		return;
 
-	/* Before the head is prepared: that stores into this tail. */
+	/* Copied before the head is prepared, because that stores into this tail. */
 	__init_zone_device_page(head + 1, pfn + 1, zone_idx, nid, run->pgmap);
 	zone_device_prep_tail(head, 1, run->pgmap->vmemmap_shift);
 	set_page_count(head + 1, 0);
@@ -184,18 +185,18 @@ static void zone_device_seed(struct zone_device_run *run, unsigned long pfn,
 
 /**
  * zone_device_memmap_init - write the descriptors of a range of device memory
- * @start_pfn: first PFN of the range, behind the memory that an altmap uses
- * @end_pfn: PFN behind the range
+ * @start_pfn: first PFN of the range, after the memory that an altmap uses
+ * @end_pfn: PFN after the range
  * @zone_idx: ZONE_DEVICE
  * @nid: node of the memory
  * @pgmap: type, altmap and compound order of the memory
  *
- * The caller is memmap_init_zone_device(), which has checked @zone_idx and
- * @pgmap; the memmap of the range is mapped, and nobody else uses it yet.
+ * The caller, memmap_init_zone_device(), has checked @zone_idx and @pgmap. The
+ * memmap of the range is mapped and not in use yet.
  *
  * Context: process context, may sleep.
- * Return: the first PFN that is left to the slow path: @end_pfn when all is
- * done, @start_pfn when this call is the slow path's, or there is nothing to do.
+ * Return: the first PFN that is left to the slow path: @end_pfn if the range is
+ * complete, or @start_pfn if the slow path must write all of it or it is empty.
  */
 unsigned long zone_device_memmap_init(unsigned long start_pfn,
 				      unsigned long end_pfn,
@@ -205,7 +206,7 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn,
 	struct zone_device_run run = { .pgmap = pgmap };
 	unsigned long pfn;
 
-	/* The seeds would be written behind an empty range. */
+	/* The templates would be made on descriptors after an empty range. */
 	if (start_pfn >= end_pfn)
 		return start_pfn;
 
@@ -219,7 +220,7 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn,
 	pfn = zone_device_choose(&run, start_pfn, end_pfn);
 	zone_device_fill(&run, pfn, end_pfn);
 
-	/* A barrier of the caller's does not order streaming stores. */
+	/* The caller's barriers do not order streaming stores. */
 	if (run.method->streaming)
 		memcpy_streaming_drain();
 

@@ -9,15 +9,15 @@ struct page;
 struct vmem_altmap;
 
 /**
- * struct zone_device_method - one way to repeat a descriptor over the memmap
- * @name: what the parameter, the log, the tests and the benchmark call it
- * @streaming: the stores bypass the cache, and a drain is owed after them
- * @usable: whether this CPU and this size of struct page allow it
- * @ready: whether the context allows it too, or NULL when every one does
- * @begin: enter the state that @stamp needs, or NULL.  It may disable
- *	   preemption and softirqs: at most ZONE_DEVICE_BATCH descriptors are
- *	   written before @end, and nothing in between sleeps.
- * @stamp: write @nr copies of @tmpl, at least one, from @page on
+ * struct zone_device_method - one way to replicate a descriptor over the memmap
+ * @name: in the parameter, the log, the tests and the benchmark
+ * @streaming: the stores bypass the cache and must be drained
+ * @usable: whether it supports this CPU and this size of struct page
+ * @ready: whether it supports the current context; NULL if it supports any
+ * @begin: enter the state that @stamp needs, or NULL. It may disable preemption
+ *	   and softirqs: at most ZONE_DEVICE_BATCH descriptors are written before
+ *	   @end, and nothing in between sleeps.
+ * @stamp: write @nr copies of @tmpl, at least one, starting at @page
  * @end: leave that state, or NULL
  */
 struct zone_device_method {
@@ -32,8 +32,8 @@ struct zone_device_method {
 };
 
 /*
- * 64 KiB of 64-byte descriptors: under 100 us wherever memory takes more than
- * 0.7 GB/s, and long enough that @begin and @end vanish in it.
+ * 64 KiB of 64-byte descriptors. Writing them takes less than 100 us at 0.7 GB/s
+ * or more, and much longer than @begin and @end.
  */
 #define ZONE_DEVICE_BATCH	1024UL
 
@@ -46,7 +46,7 @@ const char *zone_device_method(void);
 const struct zone_device_method *zone_device_method_at(unsigned int i);
 const struct zone_device_method *zone_device_remembered(bool altmap);
 
-/* The kernel's own, in mm_init.c: they seed the templates. */
+/* In mm_init.c: the slow functions, which make the templates. */
 void __init_zone_device_page(struct page *page, unsigned long pfn,
 			     unsigned long zone_idx, int nid,
 			     struct dev_pagemap *pgmap);

@@ -2,7 +2,7 @@
 #ifndef _MM_ZONE_DEVICE_INTERNAL_H
 #define _MM_ZONE_DEVICE_INTERNAL_H
 
-/* What zone_device.c and zone_device_method.c share, and need around them. */
+/* Shared by zone_device.c and zone_device_method.c. */
 
 #include <linux/align.h>
 #include <linux/ktime.h>
@@ -32,14 +32,14 @@
 /**
  * struct zone_device_run - one call of memmap_init_zone_device()
  * @pgmap: of the range
- * @method: how templates are repeated
- * @credit: descriptors until @method has to pause
- * @begun: @method's state is entered
- * @head: template of heads, or of all pages where there are no compounds
+ * @method: replicates the templates
+ * @credit: descriptors that may be written until @method must pause
+ * @begun: whether @method's state is entered
+ * @head: template of heads, or of all pages if there are no compounds
  * @tail: template of tails
  *
- * The templates are never given to the slow functions, whose checks take their
- * argument for a part of the memmap.
+ * The templates are never passed to the slow functions, because those check that
+ * their argument is part of the memmap.
  */
 struct zone_device_run {
 	struct dev_pagemap *pgmap;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The memmap that mm/zone_device.c writes is the one that the slow path writes.
+ * Compare the memmap that mm/zone_device.c writes with that of the slow path.
  *
- * Some sections of unused physical addresses become device memory, which gives
- * a memmap that nobody else looks at. There the slow path ("base") makes the
- * image that each method has to leave too, at the same address, since
- * descriptors point at each other; what lies around the range is compared as
- * well.
+ * Some sections of unused physical addresses become device memory, whose memmap
+ * nothing else uses. The slow path ("base") writes an image there, and each method
+ * must produce the same one. All images are made at the same address, because
+ * descriptors point to each other. The descriptors around the range are compared
+ * as well.
  */
 
 #include <kunit/test.h>
@@ -53,7 +53,7 @@ struct zone_device_window zone_device_kunit_window(unsigned long at,
 	return window;
 }
 
-/* Let the slow path show what the window has to look like. */
+/* Let the slow path write the window, and keep that image to compare with. */
 void zone_device_kunit_expect(struct kunit *test,
 			      const struct zone_device_window *window)
 {
@@ -99,16 +99,16 @@ void zone_device_kunit_choose(struct kunit *test)
 
 	if ((IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN)) &&
 	    strcmp(*method, "base") && strcmp(*method, "auto"))
-		kunit_skip(test, "the sanitizer leaves all to the slow path");
+		kunit_skip(test, "sanitizer builds use the slow path");
 	if (zone_device_set_method(*method))
-		kunit_skip(test, "this machine has no method %s", *method);
+		kunit_skip(test, "this machine does not support the method %s", *method);
 }
 
-/* One window: the slow path's image, then the method's. */
+/* Compare the images of one window: the slow path's and the method's. */
 static void zone_device_compare(struct kunit *test, unsigned int shift,
 				unsigned long offset, unsigned long nr)
 {
-	/* Not aligned to a pageblock, unless compounds want it to be. */
+	/* Not aligned to a pageblock, unless compounds need that. */
 	unsigned long at = PAGES_PER_SECTION + (shift ? 1UL << shift : CANARIES + 3);
 	struct zone_device_window window;
 	enum memory_type type;
@@ -152,7 +152,7 @@ static void zone_device_same_over_sections(struct kunit *test)
 	zone_device_compare(test, 9, 0, PAGES_PER_SECTION - 512);
 }
 
-/* An altmap that takes all of the range leaves nothing to write. */
+/* An altmap that takes the whole range leaves no descriptor to write. */
 static void zone_device_empty(struct kunit *test)
 {
 	struct zone_device_window window = zone_device_kunit_window(PAGES_PER_SECTION, 512);
@@ -172,8 +172,9 @@ static void zone_device_names(struct kunit *test)
 
 /*
  * With more virtual than physical bits (arm64, ARM64_VA_BITS_52 and
- * ARM64_PA_BITS_48), the kernel offers addresses for which there is no section,
- * and dereferences NULL when they are used: have the last that has one.
+ * ARM64_PA_BITS_48), request_free_mem_region() returns addresses that have no
+ * section, and using them dereferences NULL. Take the highest addresses that have
+ * sections instead.
  */
 static struct resource *zone_device_addresses(resource_size_t size)
 {

@@ -8,10 +8,10 @@
 struct kunit;
 struct page;
 
-/* Descriptors in front of a range and behind it that nobody may write. */
+/* Descriptors before and after a range, which must not be written. */
 #define CANARIES	64UL
 
-/* A range of the scratch memmap, and what is compared around it. */
+/* A range of the scratch memmap, and the memory to compare, canaries included. */
 struct zone_device_window {
 	unsigned long pfn;
 	unsigned long nr;
@@ -30,7 +30,7 @@ void zone_device_kunit_expect(struct kunit *test,
 bool zone_device_kunit_same(const struct zone_device_window *window);
 void zone_device_kunit_choose(struct kunit *test);
 
-/* zone_device_kunit_live.c: tests with somebody else looking on. */
+/* zone_device_kunit_concurrent.c: tests with a concurrent reader or tracer. */
 void zone_device_kunit_publication(struct kunit *test);
 void zone_device_kunit_traced(struct kunit *test);
 void zone_device_kunit_traced_now_and_then(struct kunit *test);

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How a descriptor is repeated over the memmap of device memory, and who says.
+ * Methods for replicating a descriptor over the memmap of device memory, and how
+ * one is chosen.
  *
- * Which method is fastest depends on the CPU and on the memory: streaming stores
- * win on memory that is in no cache and can lose on memory that is, or that is
- * slow to be written to in another way. So "auto" asks the memory itself:
+ * Which method is fastest depends on the CPU and on the memory. Streaming stores
+ * are usually faster where the memmap is in no cache. They can be slower where it
+ * is cached, or where the memory is bad at them. So "auto" measures:
  *
- * - A memmap that fits into the cache gets the plain copy. It is likely read
- *   next, and streaming would have to evict what the cache may hold of it.
- * - A large one is begun with a few sections of each method, timed. The fastest
- *   does the rest, and is remembered for its kind of backing. This takes less
- *   than one part in 50 of 100 GB, unless a method is far slower than the copy
- *   and a compound is larger than a section, which cannot be left in its midst.
- * - What lies between uses what is remembered for its kind of backing, or the
- *   first method of the architecture that this CPU has.
+ * - A memmap that fits into the cache gets the plain copy. It is likely to be read
+ *   next, and streaming stores would evict it.
+ * - On a large memmap, each method writes a few of the first sections and is timed.
+ *   The fastest writes the rest and is remembered for this kind of backing. On 100
+ *   GB this costs less than 2 %. It can cost more only if a method is far slower
+ *   than the copy and a compound is larger than a section, because a compound is
+ *   never left half written.
+ * - Sizes between these two use the remembered method for their kind of backing, or
+ *   else the architecture's first method that this CPU supports.
  */
 
 #include "zone_device_internal.h"
@@ -23,19 +25,19 @@
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX	"zone_device."
 
-/* For a machine that does not describe its caches. */
+/* Used if the machine does not describe its caches. */
 #define ZONE_DEVICE_DEFAULT_LLC	(32UL << 20)
 
-/* Each method is timed this often; the best time counts. */
+/* Each method is timed this many times; its best time counts. */
 #define ZONE_DEVICE_ROUNDS	3
 
-/* A range is large when one round of all methods is one part in this many. */
+/* A range is large if one round of all methods takes at most 1/32 of it. */
 #define ZONE_DEVICE_TRIAL_SHARE	32
 
-/* A method has to win by one part in this many to replace a preferred one. */
+/* A method must be faster by more than 1/64 to replace one that is preferred. */
 #define ZONE_DEVICE_MARGIN	64
 
-/* A section is timed in pieces, to leave a method that is slow on it early. */
+/* A section is timed in pieces, so that a slow method can be stopped early. */
 #define ZONE_DEVICE_PIECES	8
 
 #define ZONE_DEVICE_MAX_METHODS	8
@@ -58,20 +60,21 @@ static const struct zone_device_method zone_device_copy = {
 	.stamp	= zone_device_copy_stamp,
 };
 
-/* What the parameter can name besides a method. */
+/* Values of the parameter that are not methods. */
 static const struct zone_device_method zone_device_auto = { .name = "auto" };
 static const struct zone_device_method zone_device_base = { .name = "base" };
 
 static const struct zone_device_method *zone_device_chosen = &zone_device_auto;
 
-/* The winner of the last trial: in memory of the device, in RAM. */
+/* The fastest method of the last trial, for a memmap in RAM and in an altmap. */
 static const struct zone_device_method *zone_device_winner[2];
 
 /**
  * zone_device_method_at - enumerate the methods
  * @i: index, from 0
  *
- * Return: the method, usable on this machine or not, or NULL past the last.
+ * Return: the method, whether or not this machine supports it, or NULL after the
+ * last.
  */
 const struct zone_device_method *zone_device_method_at(unsigned int i)
 {
@@ -86,8 +89,8 @@ const struct zone_device_method *zone_device_method_at(unsigned int i)
 }
 
 /**
- * zone_device_remembered - what the last trial found
- * @altmap: whether the memmap lies in memory of the device
+ * zone_device_remembered - get the result of the last trial
+ * @altmap: whether the memmap lies in device memory
  *
  * Return: the method that was fastest, or NULL before the first trial.
  */
@@ -97,13 +100,13 @@ const struct zone_device_method *zone_device_remembered(bool altmap)
 }
 
 /**
- * zone_device_set_method - choose how later calls repeat descriptors
- * @name: a method, "auto" to let the kernel find out, "base" for the slow path
+ * zone_device_set_method - choose how later calls replicate descriptors
+ * @name: a method, "auto" to let the kernel choose, or "base" for the slow path
  *
- * Calls under way finish with the method that they began with.
+ * Calls in progress finish with the method they started with.
  *
- * Return: 0, -EINVAL for an unknown name, -EOPNOTSUPP for a method that this
- * CPU or this size of struct page does not allow.
+ * Return: 0, -EINVAL for an unknown name, or -EOPNOTSUPP for a method that does
+ * not support this CPU or this size of struct page.
  */
 int zone_device_set_method(const char *name)
 {
@@ -132,7 +135,7 @@ int zone_device_set_method(const char *name)
 }
 
 /**
- * zone_device_method - tell what zone_device_set_method() was given last
+ * zone_device_method - get the name that zone_device_set_method() accepted last
  *
  * Return: a name that lives as long as the kernel.
  */
@@ -144,7 +147,7 @@ const char *zone_device_method(void)
 DEFINE_METHOD_PARAM(zone_device);
 MODULE_PARM_DESC(method, "How the memmap of device memory is written: auto, base, copy or a streaming method of this CPU");
 
-/* Whether all is left to the slow path. */
+/* Whether everything is left to the slow path. */
 bool zone_device_is_off(void)
 {
 	return READ_ONCE(zone_device_chosen) == &zone_device_base;
@@ -169,10 +172,10 @@ static const struct zone_device_method *zone_device_default(void)
 }
 
 /*
- * Time @method on @nr PFNs. Once it has taken twice @best it has lost, and
- * @run's method does the rest.
+ * Time @method on @nr PFNs. A method that takes more than twice @best is stopped,
+ * and @run's method writes the rest.
  *
- * Return: nanoseconds, or U64_MAX for a method that has lost.
+ * Return: nanoseconds, or U64_MAX if the method was stopped.
  */
 static u64 zone_device_time(struct zone_device_run *run,
 			    const struct zone_device_method *method, u64 best,
@@ -200,7 +203,7 @@ static u64 zone_device_time(struct zone_device_run *run,
 	return pfn < end_pfn ? U64_MAX : time;
 }
 
-/* One line of what a trial found, for whoever asks why. */
+/* Print the result of a trial in one line, to explain the choice. */
 static void zone_device_tell(const struct zone_device_method *const *tried,
 			     const u64 *best, unsigned int nr, unsigned long unit,
 			     const struct zone_device_method *winner, bool altmap)
@@ -212,22 +215,22 @@ static void zone_device_tell(const struct zone_device_method *const *tried,
 	for (i = 0; i < nr; i++) {
 		if (best[i] == U64_MAX)
 			at += scnprintf(figures + at, sizeof(figures) - at,
-					" %s lost", tried[i]->name);
+					" %s stopped", tried[i]->name);
 		else
 			at += scnprintf(figures + at, sizeof(figures) - at,
 					" %s %llu ns", tried[i]->name, best[i]);
 	}
-	pr_debug("zone_device: %s for a memmap in %s, by the best of %u times on %lu PFNs:%s\n",
+	pr_debug("zone_device: chose %s for a memmap in %s, best of %u times on %lu PFNs:%s\n",
 		 winner->name, altmap ? "altmap" : "RAM", ZONE_DEVICE_ROUNDS,
 		 unit, figures);
 }
 
 /*
- * Begin a large range with some sections of each method, so that every one
- * meets the memory that it is to be chosen for, as cold as that is. The plain
- * copy goes first: nothing is much slower than that without being given up.
+ * Write the first sections of a large range with each method in turn, so that
+ * each is timed on the memory for which it may be chosen, in the same state of
+ * the cache. The plain copy is first, because its time then bounds the others.
  *
- * Return: the first PFN that is left, for the method now in @run.
+ * Return: the first PFN that is left for the method that is now in @run.
  */
 static unsigned long zone_device_try(struct zone_device_run *run,
 				     unsigned long pfn, unsigned long end_pfn)
@@ -255,7 +258,7 @@ static unsigned long zone_device_try(struct zone_device_run *run,
 	pfn = ALIGN(pfn, unit);
 
 	for (round = 0; round < ZONE_DEVICE_ROUNDS; round++) {
-		/* The last in the list is the copy. */
+		/* The copy is the last in the list. */
 		for (i = nr; i--; ) {
 			if (round && best[i] == U64_MAX)
 				continue;
@@ -278,13 +281,13 @@ static unsigned long zone_device_try(struct zone_device_run *run,
 }
 
 /**
- * zone_device_choose - settle the method of a run
- * @run: its templates are ready; gets its method
+ * zone_device_choose - choose the method of a run
+ * @run: templates are ready; gets its method
  * @pfn: first PFN of the range
- * @end_pfn: PFN behind the range
+ * @end_pfn: PFN after the range
  *
  * Context: process context, may sleep.
- * Return: the first PFN that is left to be written.
+ * Return: the first PFN that is not written yet.
  */
 unsigned long zone_device_choose(struct zone_device_run *run, unsigned long pfn,
 				 unsigned long end_pfn)

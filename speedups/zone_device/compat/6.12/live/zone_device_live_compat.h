@@ -18,7 +18,7 @@ static inline void zone_device_live_set_pgmap(struct page *page,
 	page->pgmap = pgmap;
 }
 
-/* Marked page by page, with the descriptors. */
+/* This kernel marks pageblocks page by page, with the descriptors. */
 static inline void zone_device_live_mark(unsigned long pfn,
 					 unsigned long end_pfn)
 {

@@ -3,8 +3,8 @@
 #define _MM_ZONE_DEVICE_COMPAT_H
 
 /*
- * The head is prepared once the first tail is written, and the second tail is
- * written after it, which leaves a plain tail there.
+ * This kernel prepares the head after it has written the first tail. It writes the
+ * second tail after that, so only the first tail holds state of the folio.
  */
 #define ZONE_DEVICE_META_TAILS	1UL
 

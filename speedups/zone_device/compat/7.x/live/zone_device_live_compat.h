@@ -18,7 +18,7 @@ static inline void prep_compound_tail(struct page *tail,
 	tail->mapping = TAIL_MAPPING;
 }
 
-/* @page is no tail yet: the word that would say so is the one that is set. */
+/* @page is not a tail yet; pgmap shares its word with compound_info. */
 static inline void zone_device_live_set_pgmap(struct page *page,
 					      struct dev_pagemap *pgmap)
 {
@@ -26,8 +26,8 @@ static inline void zone_device_live_set_pgmap(struct page *page,
 }
 
 /*
- * What memmap_init_zone_device() does behind its loop, for all of the range,
- * those pages included whose descriptors are shared.
+ * What memmap_init_zone_device() does after its loop, for the whole range,
+ * including pages whose descriptors are shared.
  */
 static inline void zone_device_live_mark(unsigned long pfn,
 					 unsigned long end_pfn)

@@ -2,7 +2,7 @@
 #ifndef _MM_ZONE_DEVICE_COMPAT_H
 #define _MM_ZONE_DEVICE_COMPAT_H
 
-/* Preparing the head stores folio state in the first two tails. */
+/* Preparing the head stores state of the folio in the first two tails. */
 #define ZONE_DEVICE_META_TAILS	2UL
 
 static inline void zone_device_prep_tail(struct page *head, unsigned long i,

@@ -2,7 +2,7 @@
 #ifndef _MM_ZONE_DEVICE_PAGEBLOCK_H
 #define _MM_ZONE_DEVICE_PAGEBLOCK_H
 
-/* memmap_init_zone_device() marks all pageblocks itself, behind the loop. */
+/* memmap_init_zone_device() marks all pageblocks itself, after its loop. */
 static inline void zone_device_mark_pageblocks(unsigned long pfn,
 					       unsigned long nr)
 {

@@ -6,8 +6,9 @@
 #include <linux/page-isolation.h>
 
 /*
- * __init_zone_device_page() marks the pageblock of each page that begins one,
- * and nobody does it later. Whoever repeats descriptors has to repeat that.
+ * The slow path marks each pageblock in __init_zone_device_page(), when it writes
+ * the first page of the block. Copied descriptors do not go through there, so the
+ * fast path marks the blocks itself.
  */
 static inline void zone_device_mark_pageblocks(unsigned long pfn,
 					       unsigned long nr)

@@ -5,7 +5,7 @@
 #include <linux/align.h>
 #include <linux/types.h>
 
-/* volatile keeps the stores in ascending order, which fills a line soonest. */
+/* volatile keeps the stores in ascending order, which completes lines early. */
 static __always_inline void movnti_8(void *dst, const void *src)
 {
 	asm volatile("movntiq %1, %0"
@@ -31,11 +31,11 @@ static __always_inline void movnti_32(void *dst, const void *src)
  * @src: source
  * @n: size in bytes, known at compile time
  *
- * A rolled loop of 8-byte stores can be slower than memcpy(), and a call per
- * copy eats what the stores gain; both matter at the size of a struct page.
+ * At the size of a struct page, a loop of 8-byte stores can be slower than memcpy(),
+ * and a function call can cost more than the non-temporal stores save.
  *
- * Return: true when the copy is done; false, with nothing written, when @n is
- * not one of the sizes that have code here or @dst is not aligned to 8 bytes.
+ * Return: true if the copy is done; false, with nothing written, if there is no code
+ * for @n here or @dst is not aligned to 8 bytes.
  */
 static __always_inline bool movnti_fixed(void *dst, const void *src, size_t n)
 {

@@ -11,12 +11,12 @@
 #include <asm/barrier.h>
 
 /*
- * memcpy_flushcache() copies the ends of an unaligned transfer through the
- * cache and writes those lines back.  That write-back is what persistent
- * memory needs and what everybody else only pays for.
+ * memcpy_flushcache() copies the ends of an unaligned transfer through the cache
+ * and writes these lines back. Only persistent memory needs that, so such copies
+ * are left to memcpy().
  *
- * Sanitizers do not see stores made by inline assembly, so their builds keep
- * to memcpy().
+ * Sanitizers do not see stores by inline assembly, so their builds always use
+ * memcpy().
  */
 static __always_inline bool memcpy_streams(const void *dst, size_t n)
 {
@@ -39,7 +39,7 @@ static __always_inline void memcpy_streaming(void *dst, const void *src, size_t 
 
 static __always_inline void memcpy_streaming_drain(void)
 {
-	/* Orders non-temporal stores before the plain store that publishes. */
+	/* Order non-temporal stores before a plain store that publishes them. */
 	wmb();
 }
 

@@ -2,7 +2,7 @@
 #ifndef _ASM_X86_ZONE_DEVICE_H
 #define _ASM_X86_ZONE_DEVICE_H
 
-/* Streaming methods for mm/zone_device_method.c, its only reader. */
+/* Streaming methods for mm/zone_device_method.c, which alone includes this. */
 
 #ifdef CONFIG_X86_64
 
@@ -33,8 +33,8 @@ static const struct zone_device_method zone_device_movnti = {
 };
 
 /*
- * wide: 16-byte stores from registers that hold the whole descriptor, so that
- * nothing is loaded in the loop.
+ * wide: 16-byte stores from four registers that hold the whole descriptor, so
+ * that the loop loads nothing.
  */
 struct zone_device_oword {
 	u64 word[2];
@@ -66,7 +66,7 @@ static void zone_device_wide_stamp(struct page *page, const struct page *tmpl,
 	const struct zone_device_oword *from = (const void *)tmpl;
 	struct zone_device_oword *to = (void *)page;
 
-	/* The memmap starts on a page, and a descriptor is four of these. */
+	/* The memmap is page aligned, and a descriptor is four of these. */
 	if (WARN_ON_ONCE(!IS_ALIGNED((unsigned long)to, sizeof(*to)))) {
 		zone_device_movnti_stamp(page, tmpl, nr);
 		return;
@@ -74,7 +74,7 @@ static void zone_device_wide_stamp(struct page *page, const struct page *tmpl,
 
 	/*
 	 * The kernel is built without SSE, so the compiler keeps nothing in
-	 * these registers and cannot be told that they are used.
+	 * these registers, and no clobber is needed.
 	 */
 	asm volatile("movdqu %0, %%xmm0" : : "m" (from[0]));
 	asm volatile("movdqu %0, %%xmm1" : : "m" (from[1]));
@@ -99,7 +99,7 @@ static const struct zone_device_method zone_device_wide = {
 	.end		= zone_device_wide_end,
 };
 
-/* movdir64b: one 64-byte store per descriptor, where that is its size. */
+/* movdir64b: one 64-byte store per descriptor, if a descriptor has 64 bytes. */
 
 static bool zone_device_movdir64b_usable(void)
 {
@@ -126,7 +126,7 @@ static const struct zone_device_method zone_device_movdir64b = {
 	.stamp		= zone_device_movdir64b_stamp,
 };
 
-/* In order of preference, where "auto" has nothing to go by. */
+/* In order of preference, for "auto" without a trial. */
 static const struct zone_device_method *const arch_zone_device_methods[] = {
 	&zone_device_wide,
 	&zone_device_movdir64b,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The memmap while another CPU reads it, and while references are traced. */
+/* Initialise the memmap while another CPU reads it, or while references are traced. */
 
 #include <kunit/test.h>
 #include <linux/cpumask.h>
@@ -26,7 +26,7 @@ struct zone_device_reader {
 	unsigned int wrong;
 };
 
-/* Another CPU: everything has to be there once the plain flag says so. */
+/* On another CPU: the image must be complete when the plain flag is set. */
 static int zone_device_read(void *data)
 {
 	struct zone_device_reader *reader = data;
@@ -38,11 +38,11 @@ static int zone_device_read(void *data)
 				return 0;
 			cond_resched();
 		}
-		/* Pairs with the writer's: nothing is read before the flag. */
+		/* Pairs with the writer's smp_wmb(): the flag is read first. */
 		smp_rmb();
 		if (!zone_device_kunit_same(reader->window))
 			reader->wrong++;
-		/* Pairs with the writer's acquire: the verdict is counted. */
+		/* Pairs with the writer's acquire: the result is stored first. */
 		smp_store_release(&reader->seen, round);
 	}
 	while (!kthread_should_stop())
@@ -60,7 +60,7 @@ void zone_device_kunit_publication(struct kunit *test)
 	unsigned int round;
 
 	if (num_online_cpus() < 2)
-		kunit_skip(test, "there is one CPU only");
+		kunit_skip(test, "there is only one CPU");
 
 	zone_device_kunit_describe(MEMORY_DEVICE_GENERIC, 9, PAGES_PER_SECTION, 0);
 	zone_device_kunit_expect(test, &window);
@@ -69,7 +69,7 @@ void zone_device_kunit_publication(struct kunit *test)
 	task = kthread_create(zone_device_read, &reader, "zone_device_read");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 
-	/* The reader's CPU has to stay another one. */
+	/* Reader and writer must stay on different CPUs. */
 	migrate_disable();
 	kthread_bind(task, cpumask_any_but(cpu_online_mask, smp_processor_id()));
 	wake_up_process(task);
@@ -77,12 +77,12 @@ void zone_device_kunit_publication(struct kunit *test)
 	for (round = 1; round <= ROUNDS && time_before(jiffies, late); round++) {
 		zone_device_kunit_init(&window);
 		/*
-		 * A publisher's barrier. On x86 it orders the compiler only, so
-		 * what is seen to work there is the drain.
+		 * Pairs with the reader's smp_rmb(). On x86 this is only a
+		 * compiler barrier, so the drain is what makes the test pass.
 		 */
 		smp_wmb();
 		WRITE_ONCE(reader.published, round);
-		/* Pairs with the reader's release: it is done with the memmap. */
+		/* Pairs with the reader's release: it has finished with the memmap. */
 		while (smp_load_acquire(&reader.seen) != round &&
 		       time_before(jiffies, late))
 			cond_resched();
@@ -105,7 +105,7 @@ static void zone_device_count(void *data, struct page *page, int v)
 		zone_device_events++;
 }
 
-/* While somebody counts references, all events are there: the slow path runs. */
+/* While references are traced, the slow path runs and raises all events. */
 void zone_device_kunit_traced(struct kunit *test)
 {
 	struct zone_device_window window = zone_device_kunit_window(PAGES_PER_SECTION, 1024);
@@ -163,8 +163,9 @@ void zone_device_kunit_traced_now_and_then(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 
 	/*
-	 * One CPU for both: emulators may go on running what another CPU has
-	 * rewritten, and the key is in code that is run all the time here.
+	 * Both threads run on one CPU, because an emulator may run stale code
+	 * after another CPU has patched it, and the static key of the tracepoint
+	 * is in code that runs all the time here.
 	 */
 	migrate_disable();
 	kthread_bind(task, smp_processor_id());
