@@ -194,8 +194,8 @@ def load(room: Path) -> Manifest:
 
 
 def known(rooms: Path) -> list[str]:
-    """Return the names of the speed-ups that have a manifest."""
-    return sorted(path.parent.parent.name for path in rooms.glob("*/splice/splice.toml"))
+    """Return the names of the speed-ups that have a manifest; `_template` is none of them."""
+    return sorted(path.parent.parent.name for path in rooms.glob("[!_]*/splice/splice.toml"))
 
 
 def suites_of(manifest: Manifest) -> list[str]:

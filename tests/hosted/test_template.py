@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""speedups/_template works under a new name, and nothing else must be touched for that."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core import paths
+from mmbatch.core.cache import default_root
+from mmbatch.core.errors import ExitCode
+from mmbatch.kernel import sources
+from mmbatch.splice import manifest
+
+NAME = "hex_rows"
+TEMPLATE = paths.SPEEDUPS / "_template"
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a copy of this checkout, in a path with a space, with a new speed-up in it."""
+    root = tmp_path_factory.mktemp("template") / "check out"
+    for name in ("docs", "guest", "hosted", "live", "speedups", "src"):
+        shutil.copytree(
+            paths.ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", ".*")
+        )
+    subprocess.run([root / "speedups/_template/new.sh", NAME], check=True, capture_output=True)
+    return root
+
+
+def mmbatch(checkout: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
+    """Run a verb of the copy; the user's cache has the kernels."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mmbatch", *map(str, arguments)],
+        cwd=checkout,
+        env=dict(os.environ, PYTHONPATH=str(checkout / "src"), PYTHONDONTWRITEBYTECODE="1"),
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def newest() -> str:
+    """Return the newest kernel series whose source is in the cache."""
+    trees = default_root(os.environ) / "trees"
+    for series in sources.SERIES:
+        if any(trees.glob(f"linux-source-{series}_*")):
+            return series
+    pytest.skip("no kernel source is in the cache")
+
+
+def test_the_template_itself_is_no_speedup(checkout: Path) -> None:
+    names = manifest.known(checkout / "speedups")
+    assert names == sorted([*manifest.known(paths.SPEEDUPS), NAME])
+    assert not any(name.startswith("_") for name in names)
+
+
+def test_nothing_of_the_old_name_is_left(checkout: Path) -> None:
+    files = [path for path in (checkout / "speedups" / NAME).rglob("*") if path.is_file()]
+    assert len(files) == sum(path.is_file() for path in TEMPLATE.rglob("*")) - 1  # new.sh
+    for path in files:
+        assert "template" not in path.name
+        assert "template" not in path.read_text(encoding="utf-8").lower()
+
+
+@pytest.mark.parametrize("name", ["", "Hex", "hex-rows", "1hex", "streaming_copy"])
+def test_names_that_are_refused(checkout: Path, name: str) -> None:
+    before = sorted((checkout / "speedups").iterdir())
+    done = subprocess.run(
+        [checkout / "speedups/_template/new.sh", name], check=False, capture_output=True
+    )
+    assert done.returncode in (1, 2)
+    assert sorted((checkout / "speedups").iterdir()) == before
+
+
+@pytest.mark.kernel
+def test_the_copy_is_applied_measured_and_checked(checkout: Path, tmp_path: Path) -> None:
+    series = newest()
+    tree = next((default_root(os.environ) / "trees").glob(f"linux-source-{series}_*/linux"))
+    applied = mmbatch(checkout, "apply", "-n", tree, NAME)
+    assert applied.returncode == 0, applied.stderr
+    assert f"{NAME}_bin2hex(" in applied.stdout
+
+    record = tmp_path / "record.json"
+    measured = mmbatch(checkout, "bench", NAME, "--quick", "--kernel", series, "--json", record)
+    assert measured.returncode in (ExitCode.GOOD, ExitCode.INCONCLUSIVE), measured.stderr
+    rows = json.loads(record.read_text(encoding="utf-8"))["rows"]
+    assert {row["variant"] for row in rows} == {"base", "batched"}
+    assert {row["speedup"] for row in rows} == {NAME}
+    assert all(row["image_equal"] and row["samples"] for row in rows)
+
+    checked = mmbatch(checkout, "check", NAME, "--kernel", series)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert "0 failed" in checked.stdout
