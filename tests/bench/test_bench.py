@@ -114,9 +114,9 @@ def test_an_unknown_speedup(
     monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
     assert cli.main(["bench", "no-such"]) == ExitCode.USAGE
     said = capsys.readouterr().err
-    assert "Known speed-ups: " in said
+    assert "hint: known speed-ups: " in said
     assert "zone_device" in said
-    assert said.count("\n") == 1
+    assert said.count("\n") == 2
 
 
 def test_the_list_runs_nothing(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
@@ -238,7 +238,7 @@ def test_a_place_that_can_not_be_written_is_said_before_measuring(
     said = capsys.readouterr()
     assert said.out == ""
     assert str(tmp_path / "file") in said.err
-    assert said.err.count("\n") == 1
+    assert said.err.count("\n") == 2
     assert asked.ran == []
 
 

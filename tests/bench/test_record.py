@@ -180,7 +180,7 @@ def test_every_breach_is_named(place: list[Any], value: Any, found: str) -> None
     part[place[-1]] = value
     with pytest.raises(MmbatchError) as caught:
         record.validate(data)
-    assert found in caught.value.found
+    assert found in caught.value.problem
 
 
 @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(Record)])

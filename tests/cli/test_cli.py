@@ -95,11 +95,11 @@ Verb = Callable[[Callable[[], object]], int]
 
 
 @pytest.mark.parametrize("code", list(ExitCode))
-def test_errors_become_one_line_and_their_code(
+def test_errors_become_an_error_and_a_hint(
     verb: Verb, capsys: pytest.CaptureFixture[str], code: ExitCode
 ) -> None:
     assert verb(raising(MmbatchError("fetch a", "no b", "do c", code))) == code
-    assert capsys.readouterr().err == "mmbatch: tried to fetch a: found no b. Do c.\n"
+    assert capsys.readouterr().err == "error: cannot fetch a: no b\nhint: do c\n"
 
 
 @pytest.mark.parametrize(("result", "code"), [(None, 0), (0, 0), (4, 4), (ExitCode.SPLICE, 3)])
@@ -128,7 +128,7 @@ def test_disk_errors_are_told(
     said = capsys.readouterr().err
     assert words in said
     assert "/some/file" in said
-    assert said.count("\n") == 1
+    assert said.count("\n") == 2
 
 
 def test_our_own_mistakes_keep_their_traceback(verb: Verb) -> None:

@@ -133,9 +133,9 @@ def test_ensure_names_the_one_command(monkeypatch: pytest.MonkeyPatch) -> None:
     without(monkeypatch, "flex")
     with pytest.raises(MmbatchError) as caught:
         doctor.ensure(print, install=False)
-    assert "flex: no such thing" in caught.value.found
-    assert "--install" in caught.value.todo
-    assert "apt-get install" in caught.value.todo
+    assert "flex: no such thing" in caught.value.problem
+    assert "--install" in caught.value.hint
+    assert "apt-get install" in caught.value.hint
 
 
 def test_ensure_installs_when_it_may(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -87,7 +87,7 @@ def test_a_place_that_takes_no_file_is_refused_first(
     monkeypatch.setattr(test, "_lint", lambda _: pytest.fail("a stage has run"))
     result = run("--json", tmp_path / "nowhere" / "seen.json")
     assert isinstance(result.exception, MmbatchError)
-    assert result.exception.todo == "choose another place with --json"
+    assert result.exception.hint == "choose another place with --json"
 
 
 @pytest.mark.parametrize("part", [["--lint"], ["--tool"], ["-k", "toys"]])

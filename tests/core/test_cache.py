@@ -35,7 +35,7 @@ def test_where_the_cache_lies(env: dict[str, str], root: str) -> None:
 def test_no_home(env: dict[str, str]) -> None:
     with pytest.raises(MmbatchError) as caught:
         default_root(env)
-    assert "XDG_CACHE_HOME" in caught.value.todo
+    assert "XDG_CACHE_HOME" in caught.value.hint
     assert caught.value.code == ExitCode.USAGE
 
 
@@ -138,18 +138,18 @@ def test_a_real_full_disk_is_told_with_its_name() -> None:
         file.flush()
     caught.value.filename = "/dev/full"
     error = error_from_os(caught.value, "write a log")
-    assert error.tried == "write a log"
-    assert error.found.startswith("/dev/full: the disk is full")
+    assert error.action == "write a log"
+    assert error.problem.startswith("/dev/full: the disk is full")
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
 def test_read_only_places(code: int) -> None:
     error = error_from_os(OSError(code, os.strerror(code), "/x/y"), "write")
-    assert error.found in (
+    assert error.problem in (
         "/x/y: the file system is read-only",
         "/x/y: there is no permission to write",
     )
-    assert "XDG_CACHE_HOME" in error.todo
+    assert "XDG_CACHE_HOME" in error.hint
 
 
 def test_require_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -291,7 +291,7 @@ def test_a_lock_outlives_us_in_a_program_that_keeps_it(tmp_path: Path) -> None:
         "from pathlib import Path\n"
         "from mmbatch.core.cache import Cache\nfrom mmbatch.core.process import run\n"
         f"with Cache(Path({str(tmp_path)!r})).lock('a', 'builds') as held:\n"
-        "    run(['sh', '-c', 'sleep 1.5; exit'], tried='x', keep=held)\n"
+        "    run(['sh', '-c', 'sleep 1.5; exit'], action='x', keep=held)\n"
     )
     ours = subprocess.Popen([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES))
     lock = tmp_path / "locks" / "a.lock"

@@ -41,56 +41,62 @@ def written_pid(path: Path) -> int:
 
 
 def test_output_and_exit_status() -> None:
-    result = run(["sh", "-c", "echo out; echo err >&2; exit 3"], tried="x", check=False)
+    result = run(["sh", "-c", "echo out; echo err >&2; exit 3"], action="x", check=False)
     assert (result.rc, result.stdout, result.stderr) == (3, "out\n", "err\n")
 
 
 def test_failure_quotes_the_last_line() -> None:
     with pytest.raises(MmbatchError) as caught:
-        run(["sh", "-c", "echo first; echo last >&2; exit 3"], tried="do it")
-    assert caught.value.tried == "do it"
-    assert caught.value.found == "sh ended with 3: last"
+        run(["sh", "-c", "echo first; echo last >&2; exit 3"], action="do it")
+    assert caught.value.action == "do it"
+    assert caught.value.problem == "sh ended with 3: last"
 
 
 def test_failure_names_the_signal() -> None:
     with pytest.raises(MmbatchError, match="SIGKILL"):
-        run(["sh", "-c", "kill -9 $$"], tried="do it")
+        run(["sh", "-c", "kill -9 $$"], action="do it")
 
 
 def test_log_takes_both_streams_and_is_named(tmp_path: Path) -> None:
     log = tmp_path / "deep" / "a.log"
     with pytest.raises(MmbatchError) as caught:
-        run(["sh", "-c", "echo one; echo two >&2; exit 1"], tried="do it", log=log)
-    assert str(log) in caught.value.todo
-    assert "one" in caught.value.found
-    assert "two" in caught.value.found
+        run(["sh", "-c", "echo one; echo two >&2; exit 1"], action="do it", log=log)
+    assert caught.value.hint == f"read the whole output in {log}"
+    assert caught.value.problem == "sh ended with 1: two"
     assert log.read_text().splitlines()[1:] == ["one", "two"]
+
+
+def test_of_many_lines_the_first_error_is_quoted(tmp_path: Path) -> None:
+    script = "echo a.c:1: error: no b; echo a.c:2: error: no c; echo make: Error 2; exit 2"
+    with pytest.raises(MmbatchError) as caught:
+        run(["sh", "-c", script], action="do it", log=tmp_path / "a.log")
+    assert caught.value.problem == "sh ended with 2: a.c:1: error: no b"
 
 
 def test_log_appends_and_result_is_of_this_run(tmp_path: Path) -> None:
     log = tmp_path / "a.log"
-    run(["echo", "earlier"], tried="x", log=log)
-    assert run(["echo", "later"], tried="x", log=log).stdout == "later\n"
+    run(["echo", "earlier"], action="x", log=log)
+    assert run(["echo", "later"], action="x", log=log).stdout == "later\n"
     assert "earlier" in log.read_text()
 
 
 def test_full_disk_is_named_even_if_other_lines_follow() -> None:
     script = "echo 'cc: x.o: No space left on device' >&2; echo 'make: Error 1' >&2; exit 2"
     with pytest.raises(MmbatchError) as caught:
-        run(["sh", "-c", script], tried="build")
-    assert "No space left on device" in caught.value.found
-    assert "XDG_CACHE_HOME" in caught.value.todo
+        run(["sh", "-c", script], action="build")
+    assert "No space left on device" in caught.value.problem
+    assert "XDG_CACHE_HOME" in caught.value.hint
 
 
 @pytest.mark.parametrize(
-    ("program", "todo"), [("spatch", "coccinelle"), ("no-such-program-here", "install it")]
+    ("program", "hint"), [("spatch", "coccinelle"), ("no-such-program-here", "install it")]
 )
-def test_missing_program(monkeypatch: pytest.MonkeyPatch, program: str, todo: str) -> None:
+def test_missing_program(monkeypatch: pytest.MonkeyPatch, program: str, hint: str) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(MmbatchError) as caught:
-        run([program], tried="x")
-    assert program in caught.value.found
-    assert todo in caught.value.todo
+        run([program], action="x")
+    assert program in caught.value.problem
+    assert hint in caught.value.hint
 
 
 def test_timeout_ends_grandchildren_that_ignore_term(tmp_path: Path) -> None:
@@ -98,7 +104,7 @@ def test_timeout_ends_grandchildren_that_ignore_term(tmp_path: Path) -> None:
     script = f"trap '' TERM; (trap '' TERM; sleep 60) & echo $! > '{pid}'; sleep 60"
     started = time.monotonic()
     with pytest.raises(MmbatchError, match="did not finish within"):
-        run(["sh", "-c", script], tried="x", timeout_s=0.4)
+        run(["sh", "-c", script], action="x", timeout_s=0.4)
     assert time.monotonic() - started < 10
     assert gone(written_pid(pid))
 
@@ -108,7 +114,7 @@ def test_interrupt_ends_the_whole_group(tmp_path: Path) -> None:
     timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        run(["sh", "-c", f"sleep 60 & echo $! > '{pid}'; wait"], tried="x")
+        run(["sh", "-c", f"sleep 60 & echo $! > '{pid}'; wait"], action="x")
     assert gone(written_pid(pid))
 
 
@@ -116,7 +122,7 @@ def test_kill_minus_9_of_ours_ends_the_child(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
     code = (
         "from mmbatch.core.process import run\n"
-        f"run(['sh', '-c', 'echo $$ > {pid}; exec sleep 60'], tried='x')\n"
+        f"run(['sh', '-c', 'echo $$ > {pid}; exec sleep 60'], action='x')\n"
     )
     ours = subprocess.Popen([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES))
     child = written_pid(pid)
@@ -130,7 +136,7 @@ def test_finish_lets_the_child_end_before_the_interrupt_counts(tmp_path: Path) -
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     with pytest.raises(KeyboardInterrupt):
-        run(["sh", "-c", f"sleep 0.8; touch '{done}'"], tried="x", finish=True)
+        run(["sh", "-c", f"sleep 0.8; touch '{done}'"], action="x", finish=True)
     assert done.exists()
 
 
@@ -138,7 +144,7 @@ def test_child_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.ISO-8859-1")
     monkeypatch.setenv("MAKEFLAGS", "-n")
     monkeypatch.setenv("GIT_DIR", "/elsewhere")
-    said = run(["env"], tried="x", env={"EXTRA": "1"}).stdout.splitlines()
+    said = run(["env"], action="x", env={"EXTRA": "1"}).stdout.splitlines()
     assert {"LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1", "EXTRA=1"} <= set(said)
     assert not [line for line in said if line.startswith(("MAKEFLAGS=", "GIT_DIR="))]
 
@@ -146,24 +152,24 @@ def test_child_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_home_is_never_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one, spatch dies of an exception."""
     monkeypatch.delenv("HOME", raising=False)
-    assert "HOME=/nonexistent" in run(["env"], tried="x").stdout.splitlines()
+    assert "HOME=/nonexistent" in run(["env"], action="x").stdout.splitlines()
     monkeypatch.setenv("HOME", "/home/user")
-    assert "HOME=/home/user" in run(["env"], tried="x").stdout.splitlines()
+    assert "HOME=/home/user" in run(["env"], action="x").stdout.splitlines()
 
 
 def test_output_that_is_no_utf8_is_no_error() -> None:
-    assert run(["printf", r"a\377b"], tried="x").stdout == "a\N{REPLACEMENT CHARACTER}b"
-    kept = run(["printf", r"a\377b"], tried="x", errors="surrogateescape").stdout
+    assert run(["printf", r"a\377b"], action="x").stdout == "a\N{REPLACEMENT CHARACTER}b"
+    kept = run(["printf", r"a\377b"], action="x", errors="surrogateescape").stdout
     assert os.fsencode(kept) == b"a\xffb"
 
 
 def test_stdin_is_given_or_empty() -> None:
-    assert run(["cat"], tried="x", stdin="given").stdout == "given"
-    assert run(["cat"], tried="x", timeout_s=5).stdout == ""
+    assert run(["cat"], action="x", stdin="given").stdout == "given"
+    assert run(["cat"], action="x", timeout_s=5).stdout == ""
 
 
 def test_stream_yields_lines_while_the_program_runs() -> None:
-    lines = stream(["sh", "-c", "echo a; sleep 60"], tried="x")
+    lines = stream(["sh", "-c", "echo a; sleep 60"], action="x")
     started = time.monotonic()
     with contextlib.closing(lines):
         assert next(lines) == "a"
@@ -171,7 +177,7 @@ def test_stream_yields_lines_while_the_program_runs() -> None:
 
 
 def test_stream_yields_a_last_line_without_end_and_checks() -> None:
-    lines = stream(["sh", "-c", "echo a; printf b; echo why >&2; exit 4"], tried="x")
+    lines = stream(["sh", "-c", "echo a; printf b; echo why >&2; exit 4"], action="x")
     assert [next(lines), next(lines)] == ["a", "b"]
     with pytest.raises(MmbatchError, match="ended with 4: why"):
         next(lines)
@@ -179,7 +185,7 @@ def test_stream_yields_a_last_line_without_end_and_checks() -> None:
 
 def test_leaving_a_stream_ends_the_group(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    for line in stream(["sh", "-c", f"sleep 60 & echo $! > '{pid}'; echo go; wait"], tried="x"):
+    for line in stream(["sh", "-c", f"sleep 60 & echo $! > '{pid}'; echo go; wait"], action="x"):
         assert line == "go"
         break
     assert gone(written_pid(pid))
@@ -187,12 +193,12 @@ def test_leaving_a_stream_ends_the_group(tmp_path: Path) -> None:
 
 def test_stream_times_out_even_if_the_program_keeps_talking() -> None:
     with pytest.raises(MmbatchError, match="did not finish"):
-        for _ in stream(["sh", "-c", "while :; do echo x; done"], tried="x", timeout_s=0.4):
+        for _ in stream(["sh", "-c", "while :; do echo x; done"], action="x", timeout_s=0.4):
             pass
 
 
 def test_pipeline_joins_and_fails_as_a_whole(tmp_path: Path) -> None:
-    good = pipeline([["printf", "b\\na\\n"], ["sort"]], tried="x")
+    good = pipeline([["printf", "b\\na\\n"], ["sort"]], action="x")
     assert good.stdout == "a\nb\n"
     with pytest.raises(MmbatchError):
-        pipeline([["cat", tmp_path / "not there"], ["cat"]], tried="x")
+        pipeline([["cat", tmp_path / "not there"], ["cat"]], action="x")

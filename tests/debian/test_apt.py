@@ -127,7 +127,7 @@ def test_nothing_is_taken_without_a_good_signature(
         found = Apt(cache, print).madison("linux-source-7.3")
     except MmbatchError as error:
         found = []
-        assert "linux-source-7.3" in error.tried
+        assert "linux-source-7.3" in error.action
     assert found == []
 
 
@@ -144,8 +144,8 @@ def test_no_network_is_said_once_and_soon(
     for package in ("linux-source-7.3", "linux-source-7.2"):
         with pytest.raises(MmbatchError) as caught:
             apt.madison(package)
-        assert "127.0.0.1" in caught.value.found
-        assert "check the network" in caught.value.todo
+        assert "127.0.0.1" in caught.value.problem
+        assert "check the network" in caught.value.hint
     assert len(said) == 1
 
 
@@ -162,5 +162,5 @@ def test_the_real_mirror_has_a_kernel_that_we_support(cache: Cache) -> None:
     try:
         versions = [apt.madison(f"linux-source-{series}") for series in ("7.3", "7.2", "6.12")]
     except MmbatchError as error:
-        pytest.skip(f"no network: {error.found}")
+        pytest.skip(f"no network: {error.problem}")
     assert any(versions)

@@ -83,7 +83,7 @@ def test_entries_that_are_not_the_archive(tmp_path: Path, line: str) -> None:
     with pytest.raises(MmbatchError) as caught:
         find_mirror([write(tmp_path, "sources.list", line)])
     assert caught.value.code == ExitCode.NOT_APPLICABLE
-    assert "--tree" in caught.value.todo
+    assert "--tree" in caught.value.hint
 
 
 def test_disabled_stanzas_are_passed_over(tmp_path: Path) -> None:

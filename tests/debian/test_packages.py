@@ -44,4 +44,4 @@ def test_install_without_root_or_sudo_names_the_command(
     monkeypatch.setattr("sys.stdin", None)
     with pytest.raises(MmbatchError) as caught:
         packages.install(["flex"], print)
-    assert "sudo apt-get install --no-install-recommends flex" in caught.value.todo
+    assert "sudo apt-get install --no-install-recommends flex" in caught.value.hint

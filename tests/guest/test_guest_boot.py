@@ -131,9 +131,9 @@ def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPat
     with pytest.raises(MmbatchError) as caught:
         guestneeds.ensure(["x86_64"], lambda _: None, install=False)
 
-    assert "ndctl" in caught.value.found
-    assert "qemu-system-x86" in caught.value.todo
-    assert "--install" in caught.value.todo
+    assert "ndctl" in caught.value.problem
+    assert "qemu-system-x86" in caught.value.hint
+    assert "--install" in caught.value.hint
 
 
 def test_the_stages_of_a_whole_test() -> None:
@@ -236,7 +236,7 @@ def test_another_machine_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch)
         guestneeds.ensure(["x86_64"], lambda _: None, install=True)
 
     assert caught.value.code == 77
-    assert "--arch arm64" in caught.value.todo
+    assert "--arch arm64" in caught.value.hint
 
 
 def test_whatever_is_asked_of_counts_is_counted(

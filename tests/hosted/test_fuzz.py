@@ -245,7 +245,7 @@ def test_without_clang_it_is_skipped_and_says_what_to_do(
     assert "clang libclang-rt-dev" in tally.skipped[0]
     with pytest.raises(MmbatchError) as caught:
         fuzz.ensure(print, install=False)
-    assert "give --install" in caught.value.todo
+    assert "give --install" in caught.value.hint
 
 
 @pytest.fixture
@@ -289,7 +289,7 @@ def test_all_tests_go_on_without_what_could_not_be_installed(
 def test_who_only_wants_to_fuzz_is_told_that_it_can_not_be(monkeypatch: pytest.MonkeyPatch) -> None:
     result = CliRunner().invoke(verb.command, ["vmap", "--fuzz", "1m", "--install"])
     assert isinstance(result.exception, MmbatchError)
-    assert result.exception.found == "we are not root"
+    assert result.exception.problem == "we are not root"
 
 
 @pytest.mark.parametrize("wrong", ["0", "10", "x", "5d", "-1s", ""])
@@ -309,7 +309,7 @@ def test_what_has_no_fuzzer_is_refused_before_anything_is_done(
     result = CliRunner().invoke(verb.command, ["vmap", "zone_device", *options])
     assert isinstance(result.exception, MmbatchError)
     assert result.exception.code == ExitCode.USAGE
-    assert result.exception.tried == "fuzz zone_device"
+    assert result.exception.action == "fuzz zone_device"
 
 
 @pytest.fixture(scope="module")

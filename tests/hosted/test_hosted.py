@@ -69,9 +69,9 @@ def test_an_unknown_case_or_feature_is_a_usage_error(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         hosted.plan(program(tmp_path, then="exit 2"), asked)
     assert caught.value.code == ExitCode.USAGE
-    assert "no-such" in caught.value.found
-    assert "nonsense=1" in caught.value.found
-    assert "--list" in caught.value.todo
+    assert "no-such" in caught.value.problem
+    assert "nonsense=1" in caught.value.problem
+    assert "--list" in caught.value.hint
 
 
 def test_a_program_that_dies_over_its_plan_is_told(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_the_largest_size_that_fits_is_named_and_fits() -> None:
     with pytest.raises(MmbatchError) as caught:
         hosted.require_memory([sized(8), sized(4 * GIB // 64, "big")], 2 * GIB)
     assert caught.value.code == ExitCode.NOT_APPLICABLE
-    assert "big" in caught.value.tried
-    assert "2.0 GiB are free" in caught.value.found
-    items = int(caught.value.todo.rpartition("--pfns ")[2])
+    assert "big" in caught.value.action
+    assert "2.0 GiB are free" in caught.value.problem
+    items = int(caught.value.hint.rpartition("--pfns ")[2])
     hosted.require_memory([sized(items)], 2 * GIB)
     with pytest.raises(MmbatchError):
         hosted.require_memory([sized(items + (2 << 20) // 64)], 2 * GIB)
@@ -105,7 +105,7 @@ def test_the_largest_size_that_fits_is_named_and_fits() -> None:
 def test_no_room_at_all_names_no_size_that_is_none() -> None:
     with pytest.raises(MmbatchError) as caught:
         hosted.require_memory([sized(GIB // 64)], 50 << 20)
-    assert "--pfns" not in caught.value.todo
+    assert "--pfns" not in caught.value.hint
     assert caught.value.code == ExitCode.NOT_APPLICABLE
 
 
@@ -143,8 +143,8 @@ def test_an_unequal_image_is_for_the_report_to_tell(tmp_path: Path) -> None:
 def test_an_early_end_is_no_result(tmp_path: Path, keep: int) -> None:
     with pytest.raises(MmbatchError) as caught:
         run(tmp_path, *WHOLE[:keep], then="exit 70")
-    assert caught.value.found == "hosted ended with 70"
-    assert str(tmp_path / "hosted.log") in caught.value.todo
+    assert caught.value.problem == "hosted ended with 70"
+    assert str(tmp_path / "hosted.log") in caught.value.hint
     assert caught.value.code == ExitCode.FAILED
 
 
@@ -162,29 +162,29 @@ def test_a_kernel_symbol_that_is_not_there_is_named(tmp_path: Path) -> None:
     words = "hosted: kernel code at 0x4711 touched 'toy_symbol', which nothing here defines"
     with pytest.raises(MmbatchError) as caught:
         run(tmp_path, *WHOLE[:2], then=f'echo "{words}" >&2; exit 70')
-    assert caught.value.found == words.removeprefix("hosted: ")
-    assert "definition of toy_symbol" in caught.value.todo
+    assert caught.value.problem == words.removeprefix("hosted: ")
+    assert "definition of toy_symbol" in caught.value.hint
 
 
 def test_a_program_that_is_killed_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         run(tmp_path, *WHOLE[:3], then="kill -9 $$")
-    assert "SIGKILL" in caught.value.found
-    assert "smaller --pfns" in caught.value.todo
+    assert "SIGKILL" in caught.value.problem
+    assert "smaller --pfns" in caught.value.hint
 
 
 def test_words_of_an_earlier_run_are_not_blamed(tmp_path: Path) -> None:
     (tmp_path / "hosted.log").write_text("hosted: an old complaint\n")
     with pytest.raises(MmbatchError) as caught:
         run(tmp_path, *WHOLE[:3], then="exit 70")
-    assert "old complaint" not in caught.value.found
+    assert "old complaint" not in caught.value.problem
 
 
 def test_a_line_cut_short_is_told_as_such(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         run(tmp_path, *WHOLE[:2], then='printf \'{"event":"sam\'')
     assert "Traceback" not in str(caught.value)
-    assert "ended before its last line" in caught.value.found
+    assert "ended before its last line" in caught.value.problem
 
 
 def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
@@ -211,5 +211,5 @@ def test_memory_beside_the_image_counts_and_a_fixed_size_is_not_advised() -> Non
     hosted.require_memory([beside], 3 * GIB)
     with pytest.raises(MmbatchError) as caught:
         hosted.require_memory([beside], 2 * GIB)
-    assert "--pfns" not in caught.value.todo
-    assert "--case" in caught.value.todo
+    assert "--pfns" not in caught.value.hint
+    assert "--case" in caught.value.hint

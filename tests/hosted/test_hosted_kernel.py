@@ -148,7 +148,7 @@ def toys(kernel: tuple[Cache, Source], tmp_path_factory: pytest.TempPathFactory)
 
 
 def said(program: Path, *arguments: str) -> list[Event]:
-    done = process.run([program, *arguments], tried="run a hosted program", timeout_s=120)
+    done = process.run([program, *arguments], action="run a hosted program", timeout_s=120)
     return [parse(line, i) for i, line in enumerate(done.stdout.splitlines(), 1)]
 
 
@@ -186,8 +186,8 @@ def test_a_symbol_that_nothing_defines_is_named(toys: Path, tmp_path: Path) -> N
     cases = hosted.plan(toys, asked)
     with pytest.raises(MmbatchError) as caught:
         hosted.run(toys, asked, cases, Console(-1), tmp_path / "hosted.log")
-    assert "touched 'schedule', which nothing here defines" in caught.value.found
-    assert "definition of schedule" in caught.value.todo
+    assert "touched 'schedule', which nothing here defines" in caught.value.problem
+    assert "definition of schedule" in caught.value.hint
 
 
 def test_what_is_not_touched_does_no_harm(toys: Path) -> None:
@@ -198,7 +198,7 @@ def test_what_is_not_touched_does_no_harm(toys: Path) -> None:
 def test_features_change_the_code_of_copies(toys: Path) -> None:
     def memcpy(*switched: str) -> str:
         words = [word for one in switched for word in ("--cpu", one)]
-        done = process.run([toys, *words, "--check"], tried="run toys", check=False)
+        done = process.run([toys, *words, "--check"], action="run toys", check=False)
         events = [parse(line) for line in done.stdout.splitlines()]
         return next(event.text for event in events if isinstance(event, Check))
 

@@ -95,9 +95,9 @@ def test_a_wrong_file_says_where(room: Path, old: str, new: str, found: str) -> 
     room.write_text(TOML.replace(old, new, 1))
     with pytest.raises(MmbatchError) as caught:
         mutations.load(room)
-    assert found in caught.value.found
-    assert room.name in caught.value.tried
-    assert "splice" not in caught.value.tried
+    assert found in caught.value.problem
+    assert room.name in caught.value.action
+    assert "splice" not in caught.value.action
 
 
 def test_text_that_stands_there_once_fits(spliced: Path) -> None:
@@ -115,8 +115,8 @@ def test_text_that_does_not_stand_there_once(
         return
     with pytest.raises(MmbatchError) as caught:
         mutations.fits(mutation, spliced)
-    assert f"stands {count} times in mm/toys.c" in caught.value.found
-    assert "check.toml" in caught.value.todo
+    assert f"stands {count} times in mm/toys.c" in caught.value.problem
+    assert "check.toml" in caught.value.hint
 
 
 @pytest.mark.parametrize("optional", [False, True])

@@ -83,7 +83,7 @@ def test_malformed_lines_are_refused(kind: type[Event], old: str, new: str, foun
     assert line != LINES[kind]
     with pytest.raises(MmbatchError, match="event 12 of the engine") as caught:
         samples.parse(line, 12)
-    assert found in caught.value.found
+    assert found in caught.value.problem
 
 
 def test_json_that_is_no_object_is_refused() -> None:

@@ -44,7 +44,7 @@ Code = dict[str, list[Instruction]]
 def disassemble(path: Path) -> Code:
     """Return the instructions of each function of an object, without the padding after it."""
     listing = process.run(
-        ["objdump", "-dr", "--no-show-raw-insn", path], tried=f"disassemble {path.name}"
+        ["objdump", "-dr", "--no-show-raw-insn", path], action=f"disassemble {path.name}"
     ).stdout
     code: Code = {}
     lines: list[Instruction] = []

@@ -42,7 +42,7 @@ def program() -> Path:
 def per_page(program: Path, case: str, items: int) -> float:
     """Return the best time of `auto` for a page, in nanoseconds."""
     words = ["--case", f"vmap-@-{case}", "--items", str(items), "--pairs", "1"]
-    done = process.run([program, *words], tried="time arrays", timeout_s=300)
+    done = process.run([program, *words], action="time arrays", timeout_s=300)
     events = [parse(line, i) for i, line in enumerate(done.stdout.splitlines(), 1)]
     assert all(event.equal for event in events if isinstance(event, Equal))
     return min(e.ns for e in events if isinstance(e, Sample) and e.variant == "auto") / items

@@ -68,8 +68,8 @@ def test_no_series_can_be_had(archive: FakeArchive, cache: Cache) -> None:
     archive.add_kernel("sid", "9.9", "9.9.9-1")
     with pytest.raises(MmbatchError) as caught:
         resolve(cache, None, None, print)
-    assert "linux-source-7.3" in caught.value.tried
-    assert "--tree" in caught.value.todo
+    assert "linux-source-7.3" in caught.value.action
+    assert "--tree" in caught.value.hint
     assert not list(cache.trees.iterdir())
 
 
@@ -128,7 +128,7 @@ def test_unsupported_series(cache: Cache, kernel: str) -> None:
     with pytest.raises(MmbatchError) as caught:
         resolve(cache, kernel, None, print)
     assert caught.value.code == ExitCode.NOT_APPLICABLE
-    assert "7.3, 7.2, 6.12" in caught.value.todo
+    assert "7.3, 7.2, 6.12" in caught.value.hint
 
 
 def test_kernel_and_tree_exclude_each_other(cache: Cache, tmp_path: Path) -> None:
@@ -153,7 +153,7 @@ def test_a_tree_that_is_no_kernel(tmp_path: Path, missing: str) -> None:
     with pytest.raises(MmbatchError) as caught:
         check_tree(tmp_path)
     assert caught.value.code == ExitCode.USAGE
-    assert missing in caught.value.found
+    assert missing in caught.value.problem
 
 
 def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
@@ -172,4 +172,4 @@ def test_a_kernel_of_another_series(tmp_path: Path, release: str) -> None:
     with pytest.raises(MmbatchError) as caught:
         check_tree(make_kernel(tmp_path, release))
     assert caught.value.code == ExitCode.NOT_APPLICABLE
-    assert release in caught.value.found
+    assert release in caught.value.problem

@@ -57,7 +57,7 @@ def test_a_vmlinux_without_types(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         btf.of_kernel(path)
 
-    assert "CONFIG_DEBUG_INFO_BTF" in caught.value.found
+    assert "CONFIG_DEBUG_INFO_BTF" in caught.value.problem
 
 
 @pytest.mark.skipif(

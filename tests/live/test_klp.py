@@ -72,14 +72,14 @@ def test_what_nobody_exports_and_nobody_declared_is_refused(module: Path) -> Non
     with pytest.raises(MmbatchError) as caught:
         klp.convert(elf.read(module), ["hidden"], [])
 
-    assert "it needs known" in caught.value.found
+    assert "it needs known" in caught.value.problem
 
 
 def test_what_is_declared_has_to_be_used(module: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         klp.convert(elf.read(module), ["hidden", "gone"], ["known"])
 
-    assert "does not use gone" in caught.value.found
+    assert "does not use gone" in caught.value.problem
 
 
 def test_symvers() -> None:

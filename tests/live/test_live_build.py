@@ -114,7 +114,7 @@ def test_headers_that_are_not_those_of_the_kernel(headers: Headers, tmp_path: Pa
         built(other, tmp_path)
 
     assert caught.value.code == 77
-    assert "layout of struct page: _refcount" in caught.value.found
+    assert "layout of struct page: _refcount" in caught.value.problem
 
 
 @pytest.mark.parametrize("speedup", livemanifest.known(checkout.SPEEDUPS))
@@ -132,7 +132,7 @@ def test_a_replacement_that_would_be_missed_on_a_stack(
     with pytest.raises(MmbatchError) as caught:
         livebuild.build(live, room, headers, compilers, made, log, lambda _: None)
 
-    assert "() leaves by a jump to " in caught.value.found
+    assert "() leaves by a jump to " in caught.value.problem
     assert not list((tmp_path / "made").glob("*.ko"))
 
 

@@ -80,9 +80,9 @@ def test_one_that_is_not_installed() -> None:
     with pytest.raises(MmbatchError) as caught:
         livecompiler.installed(headers())
 
-    assert RELEASE in caught.value.tried
-    assert caught.value.found == "it was built with gcc-99, and that is not here"
-    assert caught.value.todo == "install it: apt-get install gcc-99"
+    assert RELEASE in caught.value.action
+    assert caught.value.problem == "it was built with gcc-99, and that is not here"
+    assert caught.value.hint == "install it: apt-get install gcc-99"
 
 
 def test_a_kernel_that_does_not_say() -> None:
@@ -142,7 +142,7 @@ def test_another_version_where_that_one_is_gone(archive: FakeArchive, tmp_path: 
 
     # That of forky, which lacks the rest of it here.
     assert any(one.startswith("fetching gcc-99 99.4.0-1") for one in said)
-    assert "that is not here, and fetching it failed: " in caught.value.found
+    assert "that is not here, and fetching it failed: " in caught.value.problem
     assert not list((tmp_path / "cache/live").glob("compiler*"))
 
 
@@ -156,8 +156,8 @@ def test_a_disk_that_is_full(
     with pytest.raises(MmbatchError) as caught:
         livecompiler.find(Cache(tmp_path / "cache"), headers(), lambda _: None)
 
-    assert caught.value.tried == "unpack gcc-99"
-    assert "XDG_CACHE_HOME" in caught.value.todo
+    assert caught.value.action == "unpack gcc-99"
+    assert "XDG_CACHE_HOME" in caught.value.hint
 
 
 @needs_archive
@@ -168,9 +168,9 @@ def test_one_that_nobody_has(archive: FakeArchive, tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         livecompiler.find(Cache(tmp_path / "cache"), headers(text), lambda _: None)
 
-    assert caught.value.found == (
+    assert caught.value.problem == (
         "it was built with gcc-98, and that is not here, and fetching it failed: "
         "no suite there carries it"
     )
-    assert caught.value.todo == "install it: apt-get install gcc-98"
+    assert caught.value.hint == "install it: apt-get install gcc-98"
     assert caught.value.code == 1

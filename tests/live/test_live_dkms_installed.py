@@ -87,9 +87,9 @@ _UNFIT = "6.18.1-amd64"
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("a root of its own takes root's rights")
-    tried = mounted(_ROOT.format(room=tmp_path_factory.mktemp("trial")))
-    if tried.returncode:
-        pytest.skip(f"a root of its own can't be mounted here: {tried.stdout.strip()}")
+    action = mounted(_ROOT.format(room=tmp_path_factory.mktemp("trial")))
+    if action.returncode:
+        pytest.skip(f"a root of its own can't be mounted here: {action.stdout.strip()}")
     folder = tmp_path_factory.mktemp("packages")
     argv = ["apt-get", "-q", "download", "dkms", "kmod"]
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)

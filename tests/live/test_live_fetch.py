@@ -98,4 +98,4 @@ def test_a_kernel_that_nobody_has(archive: FakeArchive, tmp_path: Path, fetch: o
         fetch(Cache(tmp_path / "cache"), "7.3.9-nobody", lambda _: None)
 
     assert caught.value.code == 77
-    assert caught.value.found == "no package of Debian's has them"
+    assert caught.value.problem == "no package of Debian's has them"

@@ -43,8 +43,8 @@ def refused(call: Any, *arguments: Any) -> str:
     with pytest.raises(MmbatchError) as caught:
         call(*arguments)
     assert caught.value.code == 77
-    assert "6.12.1" in caught.value.tried
-    return caught.value.found
+    assert "6.12.1" in caught.value.action
+    return caught.value.problem
 
 
 def test_a_kernel_that_fits() -> None:
@@ -221,4 +221,4 @@ def test_an_unknown_speedup_is_told_which_there_are() -> None:
         livemanifest.load(checkout.SPEEDUPS, "streaming_copy")
 
     assert caught.value.code == 2
-    assert "zone_device" in caught.value.todo
+    assert "zone_device" in caught.value.hint

@@ -81,9 +81,9 @@ def test_what_leaves(tmp_path: Path, body: str, words: str) -> None:
     with pytest.raises(MmbatchError) as caught:
         checked(tmp_path, body)
 
-    assert caught.value.found.startswith("live_it() leaves by a jump ")
-    assert words in caught.value.found
-    assert "live_stay()" in caught.value.todo
+    assert caught.value.problem.startswith("live_it() leaves by a jump ")
+    assert words in caught.value.problem
+    assert "live_stay()" in caught.value.hint
 
 
 def test_what_lies_around_it_does_not_matter(tmp_path: Path) -> None:
@@ -97,4 +97,4 @@ def test_a_replacement_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         livejumps.require_none(path, elf.read(path), ["live_it", "live_that"])
 
-    assert "it has no live_that()" in caught.value.found
+    assert "it has no live_that()" in caught.value.problem

@@ -53,8 +53,8 @@ def test_headers_that_lack_something(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         livekernel.at(folder, RELEASE)
 
-    assert "no .config and no Module.symvers" in caught.value.found
-    assert f"linux-headers-{RELEASE}" in caught.value.todo
+    assert "no .config and no Module.symvers" in caught.value.problem
+    assert f"linux-headers-{RELEASE}" in caught.value.hint
 
 
 def test_makefiles_find_what_is_unpacked_beside_them(tmp_path: Path) -> None:
@@ -135,7 +135,7 @@ def test_a_module_that_is_not_packaged(stock: Stock) -> None:
     with pytest.raises(MmbatchError) as caught:
         stock.modules(["gone"])
 
-    assert "gone" in caught.value.tried
+    assert "gone" in caught.value.action
 
 
 def counted(patched: float, cases: Iterable[str] = LEAST, control: float = 5001.0) -> Booted:

@@ -57,8 +57,8 @@ def patched_by(kernel: Kernel, name: str, *, transition: str = "0") -> None:
 def refused(kernel: Kernel, module: Path, release: str = RELEASE) -> str:
     with pytest.raises(MmbatchError) as caught:
         liverun.require_loadable(live(), NO_TERMS, module, release, kernel)
-    assert caught.value.todo
-    return caught.value.found
+    assert caught.value.hint
+    return caught.value.problem
 
 
 def test_a_kernel_that_takes_it(kernel: Kernel, module: Path) -> None:
@@ -160,8 +160,8 @@ def test_a_task_that_does_not_get_there(
     with pytest.raises(MmbatchError) as caught:
         liverun.load(live(), module, [], kernel, 0.1)
 
-    assert "stuck (77)" in caught.value.found
-    assert "there" not in caught.value.found
+    assert "stuck (77)" in caught.value.problem
+    assert "there" not in caught.value.problem
     assert (kernel.patch("mmbatch_it") / "enabled").read_text().strip() == "0"
 
 
@@ -174,7 +174,7 @@ def test_what_the_kernel_says_when_it_refuses(
     with pytest.raises(MmbatchError) as caught:
         liverun.load(live(), module, [], kernel, 1)
 
-    assert caught.value.found == "mmbatch_it: refusing: struct page has 72 bytes here"
+    assert caught.value.problem == "mmbatch_it: refusing: struct page has 72 bytes here"
 
 
 def test_the_release_is_read_from_the_module(module: Path) -> None:
@@ -187,7 +187,7 @@ def test_what_is_no_module(module: Path, tmp_path: Path) -> None:
         with pytest.raises(MmbatchError) as caught:
             liverun.release_of(path)
         assert caught.value.code == 2
-        assert words in caught.value.found
+        assert words in caught.value.problem
 
 
 def test_a_parameter_that_the_module_lacks(module: Path) -> None:
@@ -291,7 +291,7 @@ def test_unload_that_does_not_end(kernel: Kernel) -> None:
     with pytest.raises(MmbatchError) as caught:
         liverun.unload("mmbatch_it", kernel, 0.05)
 
-    assert "had not left it" in caught.value.found
+    assert "had not left it" in caught.value.problem
 
 
 def test_status_of_a_transition_and_of_two(kernel: Kernel) -> None:

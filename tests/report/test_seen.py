@@ -71,7 +71,7 @@ def test_guests_are_not_booted_for_a_file_that_nothing_takes(
     monkeypatch.setattr(guest, "_workshop", lambda *_, **__: pytest.fail("something was done"))
     result = CliRunner().invoke(guest.test, ["--json", str(tmp_path / "nowhere" / "guests.json")])
     assert isinstance(result.exception, MmbatchError)
-    assert result.exception.todo == "choose another place with --json"
+    assert result.exception.hint == "choose another place with --json"
 
 
 @pytest.mark.parametrize(

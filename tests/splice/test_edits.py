@@ -60,8 +60,8 @@ def test_what_does_not_fit_is_exit_code_3(edit: Edit, found: str) -> None:
     with pytest.raises(MmbatchError) as caught:
         apply_edit(TOYS, edit)
     assert caught.value.code == ExitCode.SPLICE
-    assert caught.value.tried == "splice into mm/toys.c"
-    assert found in caught.value.found
+    assert caught.value.action == "splice into mm/toys.c"
+    assert found in caught.value.problem
 
 
 def test_functions_are_found_by_their_definition() -> None:

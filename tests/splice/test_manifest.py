@@ -68,8 +68,8 @@ def test_a_wrong_manifest_says_where(tmp_path: Path, old: str, new: str, found: 
     with pytest.raises(MmbatchError) as caught:
         manifest.load(room)
     assert caught.value.code == ExitCode.USAGE
-    assert caught.value.tried == "read speedups/toy/splice/splice.toml"
-    assert found in caught.value.found
+    assert caught.value.action == "read speedups/toy/splice/splice.toml"
+    assert found in caught.value.problem
 
 
 def test_a_manifest_of_other_bytes_is_wrong_too(tmp_path: Path) -> None:
@@ -107,8 +107,8 @@ def test_an_unknown_speedup_is_answered_with_the_known(tmp_path: Path) -> None:
     for name in ("lost", "b"):
         with pytest.raises(MmbatchError) as caught:
             manifest.load_with_needs(tmp_path, name)
-        assert caught.value.tried == "read the manifest of 'lost'"
-        assert caught.value.todo == "known speed-ups: a, b"
+        assert caught.value.action == "read the manifest of 'lost'"
+        assert caught.value.hint == "known speed-ups: a, b"
         assert caught.value.code == ExitCode.USAGE
 
 
@@ -150,4 +150,4 @@ def test_a_kernel_that_is_not_meant_is_refused(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         require_series([loaded], "7.4", "7.4.1")
     assert caught.value.code == ExitCode.NOT_APPLICABLE
-    assert caught.value.found == "it is made for kernels >=6.12,<7.4"
+    assert caught.value.problem == "it is made for kernels >=6.12,<7.4"

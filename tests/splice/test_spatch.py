@@ -65,8 +65,8 @@ def test_too_old_a_version_is_refused(programs: Path) -> None:
     make_spatch(programs, f"cat '{DATA / 'version-1.0.8.txt'}'")
     with pytest.raises(MmbatchError) as caught:
         spatch.program()
-    assert caught.value.found == "version 1.0.8 is too old"
-    assert caught.value.todo == "install coccinelle 1.1.1 or newer"
+    assert caught.value.problem == "version 1.0.8 is too old"
+    assert caught.value.hint == "install coccinelle 1.1.1 or newer"
 
 
 def test_a_version_that_can_not_be_read_is_refused() -> None:
@@ -78,8 +78,8 @@ def test_no_spatch_names_the_package(programs: Path) -> None:
     assert programs.is_dir()
     with pytest.raises(MmbatchError) as caught:
         spatch.program()
-    assert caught.value.found == "there is no program spatch here"
-    assert caught.value.todo == "install it: apt-get install coccinelle"
+    assert caught.value.problem == "there is no program spatch here"
+    assert caught.value.hint == "install it: apt-get install coccinelle"
 
 
 def test_the_line_at_which_a_function_was_skipped_is_found() -> None:
@@ -113,7 +113,7 @@ def test_a_wrong_count_is_exit_code_3(programs: Path, diff: str, expected: int, 
     with pytest.raises(MmbatchError) as caught:
         spatch.apply_rule(DATA / "guarded.c", rule, checkout.MACROS)
     assert caught.value.code == ExitCode.SPLICE
-    assert caught.value.found == (
+    assert caught.value.problem == (
         f"the hook 'grow' of grow.cocci matched {count} times instead of {expected}"
     )
 
@@ -123,7 +123,7 @@ def test_a_function_that_is_not_there_is_exit_code_3() -> None:
     with pytest.raises(MmbatchError) as caught:
         spatch.check_parse(DATA / "guarded.c", rule, checkout.MACROS)
     assert caught.value.code == ExitCode.SPLICE
-    assert caught.value.found == "there is no function toy_lost()"
+    assert caught.value.problem == "there is no function toy_lost()"
 
 
 @needs_spatch
@@ -133,11 +133,11 @@ def test_a_function_that_spatch_can_not_parse_is_exit_code_3(tmp_path: Path) -> 
     with pytest.raises(MmbatchError) as caught:
         spatch.check_parse(DATA / "guarded.c", GUARDED, macros)
     assert caught.value.code == ExitCode.SPLICE
-    assert caught.value.found == (
+    assert caught.value.problem == (
         "spatch can't parse toy_guarded(), it stumbles at:"
         " scoped_cond_guard(toy_try, return 0, &toy->lock) {"
     )
-    assert "speedups/macros.h" in caught.value.todo
+    assert "speedups/macros.h" in caught.value.hint
     spatch.check_parse(DATA / "guarded.c", GROW, macros)
 
 

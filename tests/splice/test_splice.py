@@ -182,7 +182,7 @@ def test_a_hook_that_does_not_fit_is_exit_code_3(
     with pytest.raises(MmbatchError) as caught:
         into_cache(cache, tree)
     assert caught.value.code == ExitCode.SPLICE
-    assert found in caught.value.found
+    assert found in caught.value.problem
     assert fingerprint(tree) == before
     assert list(cache.splices.iterdir()) == []
 
@@ -193,8 +193,8 @@ def test_a_missing_file_is_exit_code_3(cache: Cache, tree: Path, name: str) -> N
     with pytest.raises(MmbatchError) as caught:
         into_cache(cache, tree)
     assert caught.value.code == ExitCode.SPLICE
-    assert caught.value.found == "there is no such file"
-    assert caught.value.tried == f"splice into {name}"
+    assert caught.value.problem == "there is no such file"
+    assert caught.value.action == f"splice into {name}"
 
 
 def test_a_file_of_the_same_name_is_exit_code_3(cache: Cache, tree: Path) -> None:
@@ -202,7 +202,7 @@ def test_a_file_of_the_same_name_is_exit_code_3(cache: Cache, tree: Path) -> Non
     with pytest.raises(MmbatchError) as caught:
         into_cache(cache, tree)
     assert caught.value.code == ExitCode.SPLICE
-    assert caught.value.found == "the tree has a file of this name already"
+    assert caught.value.problem == "the tree has a file of this name already"
 
 
 def test_a_kernel_that_is_not_meant_is_exit_code_77(cache: Cache, tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ def _read(path: Path) -> str:
 def _say(argv: Sequence[str]) -> str:
     """Output of a small command, empty where it can't be run."""
     try:
-        return process.run(argv, tried="describe this machine", timeout_s=10, check=False).stdout
+        return process.run(argv, action="describe this machine", timeout_s=10, check=False).stdout
     except MmbatchError:
         return ""
 

@@ -115,9 +115,9 @@ class Run:
     sha256: str
 
 
-def _inconsistent(found: str) -> MmbatchError:
+def _inconsistent(problem: str) -> MmbatchError:
     return MmbatchError(
-        "put the engine's events in order", found, "run `bench` again; keep the samples for a bug"
+        "put the engine's events in order", problem, "run `bench` again; keep the samples for a bug"
     )
 
 

@@ -102,13 +102,13 @@ def command(
 def _check_options(tree: Path, *, has_git: bool, output: Path | None, for_git: bool) -> None:
     """Raise MmbatchError for options that suit the other kind of tree."""
     if has_git and output is not None:
-        found, todo = "-o DIR, and it has git, where a branch is made", "leave out -o"
+        problem, hint = "-o DIR, and it has git, where a branch is made", "leave out -o"
     elif not has_git and for_git:
-        found = "--branch, --signoff or --undo, and it has no git"
-        todo = "leave them out, and name a folder for a copy with -o DIR"
+        problem = "--branch, --signoff or --undo, and it has no git"
+        hint = "leave them out, and name a folder for a copy with -o DIR"
     else:
         return
-    raise MmbatchError(f"apply to {tree}", found, todo, ExitCode.USAGE)
+    raise MmbatchError(f"apply to {tree}", problem, hint, ExitCode.USAGE)
 
 
 def _print_diffs(result: plan.Result) -> None:

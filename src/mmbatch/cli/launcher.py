@@ -23,7 +23,7 @@ from mmbatch.core import process
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, error_from_os, require_space
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.outcome import one_line
+from mmbatch.core.outcome import message
 from mmbatch.debian import packages
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -65,12 +65,12 @@ def make_sure_of_venv(cache: Cache) -> None:
     """
     if importlib.util.find_spec("ensurepip") and importlib.util.find_spec("venv"):
         return
-    tried = "make a Python environment"
+    action = "make a Python environment"
     system = Path(sys.base_prefix) == Path("/usr")
     name = f"python{sys.version_info[0]}.{sys.version_info[1]}-venv" if system else "python3-venv"
     if os.environ.get("MMBATCH_INSTALL") != "1" and "--install" not in sys.argv[1:]:
         raise MmbatchError(
-            tried,
+            action,
             "this Python has no venv module",
             f"give --install, or run: {packages.install_command([name])}",
         )
@@ -78,7 +78,7 @@ def make_sure_of_venv(cache: Cache) -> None:
     importlib.invalidate_caches()
     if importlib.util.find_spec("ensurepip") is None:
         raise MmbatchError(
-            tried, f"{sys.executable} has no venv module even so", "use Debian's /usr/bin/python3"
+            action, f"{sys.executable} has no venv module even so", "use Debian's /usr/bin/python3"
         )
 
 
@@ -96,7 +96,7 @@ def build(cache: Cache, venv: Path, names: list[str]) -> None:
     shutil.rmtree(venv, ignore_errors=True)
     try:
         process.run(
-            [sys.executable, "-m", "venv", venv], tried="make a Python environment", log=log
+            [sys.executable, "-m", "venv", venv], action="make a Python environment", log=log
         )
         if names:
             _install(venv, names, log)
@@ -111,17 +111,17 @@ def _install(venv: Path, names: list[str], log: Path) -> None:
     pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
     done = process.run(
         [venv / "bin" / "python", *pip, *names],
-        tried="install Python packages",
+        action="install Python packages",
         log=log,
         timeout_s=_LIMIT_S,
         check=False,
     )
     if done.rc:
         errors = [line for line in done.stdout.splitlines() if line.startswith("ERROR")]
-        found = errors[0].removeprefix("ERROR: ") if errors else f"pip ended with {done.rc}"
+        problem = errors[0].removeprefix("ERROR: ") if errors else f"pip ended with {done.rc}"
         raise MmbatchError(
             f"install {' '.join(names)} with pip",
-            found,
+            problem,
             f"check the network; pip's whole output is in {log}",
         )
 
@@ -160,5 +160,5 @@ def main() -> int:
     except KeyboardInterrupt:
         print("mmbatch: interrupted; nothing was left half-written", file=sys.stderr)
         return 130
-    print(one_line(failure), file=sys.stderr)
+    print(message(failure), file=sys.stderr)
     return int(failure.code)

@@ -19,7 +19,7 @@ from click.shell_completion import CompletionItem
 from mmbatch import VERSION
 from mmbatch.core.cache import error_from_os
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.outcome import one_line
+from mmbatch.core.outcome import message
 
 VERBS = {
     "apply": "Put the speed-ups into a kernel tree, as a branch.",
@@ -184,7 +184,7 @@ def _failed_os(error: OSError) -> int:
 
 
 def _failed(error: MmbatchError) -> int:
-    _tell(one_line(error))
+    _tell(message(error))
     return int(error.code)
 
 

@@ -179,7 +179,7 @@ def _header_exists(header: str) -> bool:
 
 
 def _spatch(remedy: str) -> Check:
-    version = spatch_version(run(["spatch", "--version"], tried="ask spatch", check=False).stdout)
+    version = spatch_version(run(["spatch", "--version"], action="ask spatch", check=False).stdout)
     if version is None:
         return Check("spatch", State.MISSING, "it tells no version", remedy)
     shown = ".".join(map(str, version))
@@ -193,7 +193,7 @@ def _version(program: str) -> str:
     """Return a program's name and version, or where it lies when it tells none."""
     if program in _SILENT:
         return shutil.which(program) or program
-    said = run([program, "--version"], tried=f"ask {program}", check=False, timeout_s=20).stdout
+    said = run([program, "--version"], action=f"ask {program}", check=False, timeout_s=20).stdout
     match = re.search(r"\d+(?:\.\d+)+", said)
     return f"{program} {match[0]}" if match else (shutil.which(program) or program)
 
@@ -268,7 +268,7 @@ def _cache_notes() -> Iterator[Check]:
     try:
         cache = Cache.open()
     except MmbatchError as error:
-        yield Check("cache folder", State.MISSING, error.found, error.todo)
+        yield Check("cache folder", State.MISSING, error.problem, error.hint)
         return
     free = free_bytes(cache.root)
     yield Check(
@@ -291,5 +291,5 @@ def _apt() -> Check:
     try:
         mirror = find_mirror(source_files())
     except MmbatchError as error:
-        return Check("apt", State.NOTE, error.found, error.todo)
+        return Check("apt", State.NOTE, error.problem, error.hint)
     return Check("apt", State.OK, f"follows Debian {mirror.suite}")

@@ -133,7 +133,7 @@ def _install_browser(console: Console, cache: Cache) -> None:
     try:
         packages.install(_BROWSER, console.say, cache.logs / "apt-install.log")
     except MmbatchError as error:
-        console.say(f"no browser, so the report's page is not tested in one: {error.found}")
+        console.say(f"no browser, so the report's page is not tested in one: {error.problem}")
 
 
 def _passes(name: str, stage: Callable[[], int], console: Console) -> bool:
@@ -178,8 +178,8 @@ def _pytest(cache: Cache, arguments: list[str]) -> int:
 
 def _python(arguments: list[str]) -> int:
     """Run this Python in the repository, on our terminal; return its exit status."""
-    tried = f"run {arguments[1]}"
+    action = f"run {arguments[1]}"
     done = run(
-        [sys.executable, *arguments], tried=tried, cwd=checkout.ROOT, check=False, foreground=True
+        [sys.executable, *arguments], action=action, cwd=checkout.ROOT, check=False, foreground=True
     )
     return done.rc

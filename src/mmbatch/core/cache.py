@@ -62,10 +62,10 @@ class Cache:
         self.live = root / "live"
         self._locks = root / "locks"
         self._held: set[str] = set()
-        tried = "open the cache folder"
+        action = "open the cache folder"
         if re.search(r"[\s:]", os.fspath(root)):
             raise MmbatchError(
-                tried,
+                action,
                 f"its path '{root}' has a space or a colon, which the kernel's build refuses",
                 "set XDG_CACHE_HOME to a folder without them",
                 ExitCode.USAGE,
@@ -79,7 +79,7 @@ class Cache:
                 raise OSError(code, os.strerror(code), os.fspath(root))
             self._sweep()
         except OSError as error:
-            raise error_from_os(error, tried) from error
+            raise error_from_os(error, action) from error
 
     @classmethod
     def open(cls, env: Mapping[str, str] | None = None) -> Cache:

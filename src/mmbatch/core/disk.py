@@ -29,28 +29,28 @@ _REASONS = {
 }
 
 
-def error_from_os(error: OSError, tried: str) -> MmbatchError:
+def error_from_os(error: OSError, action: str) -> MmbatchError:
     """Turn an operating system's error into one sentence.
 
     Args:
         error: what the system said.
-        tried: what was being done, as a phrase.
+        action: what was being done, as a phrase.
 
     Returns:
         An error which names the file, the reason, the room left, and what to do.
     """
-    found = _REASONS.get(error.errno or 0, error.strerror or str(error))
+    problem = _REASONS.get(error.errno or 0, error.strerror or str(error))
     place = Path(os.fsdecode(error.filename)) if error.filename is not None else None
     if place is not None:
-        found = f"{place}: {found}"
+        problem = f"{place}: {problem}"
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
         if place is not None:
             with contextlib.suppress(OSError):
-                found += f", {free_bytes(place) / 1e6:.0f} MB are free"
-        todo = "free some space, or set XDG_CACHE_HOME to a folder on another disk"
+                problem += f", {free_bytes(place) / 1e6:.0f} MB are free"
+        hint = "free some space, or set XDG_CACHE_HOME to a folder on another disk"
     else:
-        todo = "make it writable, or set XDG_CACHE_HOME to a folder that is"
-    return MmbatchError(tried, found, todo)
+        hint = "make it writable, or set XDG_CACHE_HOME to a folder that is"
+    return MmbatchError(action, problem, hint)
 
 
 def free_bytes(path: Path) -> int:
@@ -126,7 +126,7 @@ def require_place(folder: Path, option: str) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        reason = error_from_os(OSError(error.errno, error.strerror), "").found
+        reason = error_from_os(OSError(error.errno, error.strerror), "").problem
         if error.errno == errno.ENOENT:
             reason = "there is no such folder, or none that takes files"
         raise MmbatchError(
@@ -152,14 +152,14 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
     Raises:
         MmbatchError: no room or no permission.
     """
-    tried = f"write {final.name}"
+    action = f"write {final.name}"
     with contextlib.ExitStack() as locks:
         try:
             final.parent.mkdir(parents=True, exist_ok=True)
             temporary = locks.enter_context(_locked_dir(final.parent, final.name))
             temporary.chmod(0o755)
         except OSError as error:
-            raise error_from_os(error, tried) from error
+            raise error_from_os(error, action) from error
         old: Path | None = None
         try:
             yield temporary
@@ -170,7 +170,7 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
             temporary.rename(final)
         except OSError as error:
             if error.errno in _REASONS:
-                raise error_from_os(error, tried) from error
+                raise error_from_os(error, action) from error
             raise
         finally:
             if temporary.exists():

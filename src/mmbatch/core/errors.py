@@ -18,18 +18,20 @@ class ExitCode(IntEnum):
 
 
 class MmbatchError(Exception):
-    """A failure that a user can act on: one sentence each for what was tried, found and to do.
+    """A failure that a user can act on, told as an `error:` and a `hint:` line.
 
     Args:
-        tried: what the tool was doing, as a phrase ("fetch linux-source-7.3").
-        found: what it met instead.
-        todo: what the reader can do about it.
+        action: what the tool could not do, as an infinitive phrase ("fetch linux-source-7.3").
+        problem: why not, as a clause ("apt knows no such package").
+        hint: what the reader can do about it, as an imperative ("update apt's lists").
         code: the process's exit code.
     """
 
-    def __init__(self, tried: str, found: str, todo: str, code: ExitCode = ExitCode.FAILED) -> None:
-        super().__init__(f"{tried}: {found}; {todo}")
-        self.tried = tried
-        self.found = found
-        self.todo = todo
+    def __init__(
+        self, action: str, problem: str, hint: str, code: ExitCode = ExitCode.FAILED
+    ) -> None:
+        super().__init__(f"cannot {action}: {problem}; {hint}")
+        self.action = action
+        self.problem = problem
+        self.hint = hint
         self.code = code

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import signal
 from collections.abc import Sequence
@@ -12,13 +13,13 @@ from pathlib import Path
 
 from mmbatch.core.errors import MmbatchError
 
-_QUOTED_LINES = 12
+_TELLING = re.compile(r"\b(?:error|fatal): |undefined reference", re.IGNORECASE)
 
 
-def one_line(error: MmbatchError) -> str:
-    """Return what a person reads of an error: what was tried, what was found, what to do."""
-    todo = error.todo[:1].upper() + error.todo[1:]
-    return f"mmbatch: tried to {error.tried}: found {error.found.rstrip('. ')}. {todo}."
+def message(error: MmbatchError) -> str:
+    """Return what a person reads of an error: an `error:` and a `hint:` line, as git has them."""
+    problem = " ".join(error.problem.split()).rstrip(".")
+    return f"error: cannot {error.action}: {problem}\nhint: {error.hint.rstrip('.')}"
 
 
 @dataclass(frozen=True)
@@ -36,24 +37,24 @@ class Result:
     stderr: str
 
 
-def too_slow(argv: Sequence[str | Path], tried: str, timeout_s: float | None) -> MmbatchError:
+def too_slow(argv: Sequence[str | Path], action: str, timeout_s: float | None) -> MmbatchError:
     """Return the error for a program that ran past its time limit, in seconds."""
     return MmbatchError(
-        tried,
+        action,
         f"{Path(argv[0]).name} did not finish within {timeout_s:g} s",
         "try again, on a machine with less other load",
     )
 
 
 def raise_unless_good(
-    result: Result, argv: Sequence[str | Path], tried: str, log: Path | None
+    result: Result, argv: Sequence[str | Path], action: str, log: Path | None
 ) -> None:
     """Raise MmbatchError with a program's last words unless it ended with 0.
 
     Args:
         result: how it ended.
         argv: program and arguments.
-        tried: what it was for.
+        action: what it was for.
         log: where all of its output is, if anywhere.
     """
     if result.rc == 0:
@@ -66,10 +67,10 @@ def raise_unless_good(
     full = [line.strip() for line in lines if "No space left on device" in line]
     if full:
         last = full[0]
-        todo = "free some space on that disk, or set XDG_CACHE_HOME to a folder on another one"
+        hint = "free some space on that disk, or set XDG_CACHE_HOME to a folder on another one"
     elif log is not None:
-        todo = "the whole output is in " + os.fspath(log)
-        last = "\n  " + "\n  ".join(lines[-_QUOTED_LINES:]) + "\n" if lines else last
+        hint = f"read the whole output in {os.fspath(log)}"
+        last = next((line.strip() for line in lines if _TELLING.search(line)), last)
     else:
-        todo = "run it by hand to see more: " + shlex.join([os.fspath(word) for word in argv])
-    raise MmbatchError(tried, f"{Path(argv[0]).name} {ended}: {last}", todo)
+        hint = "run it by hand to see more: " + shlex.join([os.fspath(word) for word in argv])
+    raise MmbatchError(action, f"{Path(argv[0]).name} {ended}: {last}", hint)

@@ -30,7 +30,7 @@ _KEPT_BYTES = 64 * 1024
 def run(
     argv: Sequence[str | Path],
     *,
-    tried: str,
+    action: str,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     log: Path | None = None,
@@ -46,7 +46,7 @@ def run(
 
     Args:
         argv: program and arguments.
-        tried: what this is for, as a phrase for error messages.
+        action: what this is for, as a phrase for error messages.
         cwd: its working directory.
         env: variables to add to its environment.
         log: file to append both of its streams to, with the command line before them.
@@ -65,7 +65,7 @@ def run(
         MmbatchError: there is no such program, it took too long, or (with check) it failed.
     """
     if foreground:
-        return _run_in_foreground(argv, tried, cwd, env, check=check, finish=finish)
+        return _run_in_foreground(argv, action, cwd, env, check=check, finish=finish)
     with contextlib.ExitStack() as stack:
         if log is None:
             out: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())
@@ -79,25 +79,25 @@ def run(
         pipes = {"stdin": given, "stdout": out, "stderr": err}
         fds = () if keep is None else (keep,)
         guard = not finish
-        with _started(argv, tried, cwd=cwd, env=env, **pipes, guard=guard, fds=fds) as process:
+        with _started(argv, action, cwd=cwd, env=env, **pipes, guard=guard, fds=fds) as process:
             try:
                 _wait(process, timeout_s, finish)
             except subprocess.TimeoutExpired:
-                raise too_slow(argv, tried, timeout_s) from None
+                raise too_slow(argv, action, timeout_s) from None
         if log is None:
             result = Result(process.returncode, _read(out, 0, errors), _read(err, 0))
         else:
             size = os.fstat(out.fileno()).st_size
             result = Result(process.returncode, _read(out, max(start, size - _KEPT_BYTES)), "")
     if check:
-        raise_unless_good(result, argv, tried, log)
+        raise_unless_good(result, argv, action, log)
     return result
 
 
 def stream(
     argv: Sequence[str | Path],
     *,
-    tried: str,
+    action: str,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     log: Path | None = None,
@@ -111,7 +111,7 @@ def stream(
 
     Args:
         argv: program and arguments.
-        tried: what this is for, as a phrase for error messages.
+        action: what this is for, as a phrase for error messages.
         cwd: its working directory.
         env: variables to add to its environment.
         log: file to append its standard error to, with the command line before it.
@@ -126,7 +126,7 @@ def stream(
         start = err.tell()
         with _started(
             argv,
-            tried,
+            action,
             cwd=cwd,
             env=env,
             stdin=subprocess.DEVNULL,
@@ -140,16 +140,16 @@ def stream(
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 process.wait(timeout=left)
             except (TimeoutError, subprocess.TimeoutExpired):
-                raise too_slow(argv, tried, timeout_s) from None
+                raise too_slow(argv, action, timeout_s) from None
         result = Result(process.returncode, "", _read(err, start))
     if check:
-        raise_unless_good(result, argv, tried, log)
+        raise_unless_good(result, argv, action, log)
 
 
 def pipeline(
     stages: Sequence[Sequence[str | Path]],
     *,
-    tried: str,
+    action: str,
     cwd: Path | None = None,
     timeout_s: float | None = None,
 ) -> Result:
@@ -157,7 +157,7 @@ def pipeline(
 
     Args:
         stages: programs with their arguments, first to last.
-        tried: what this is for, as a phrase for error messages.
+        action: what this is for, as a phrase for error messages.
         cwd: their working directory.
         timeout_s: seconds after which all are stopped.
 
@@ -167,16 +167,16 @@ def pipeline(
     Raises:
         MmbatchError: a program is missing, failed, or the whole took too long.
     """
-    joined = " | ".join(shlex.join(guarded(stage, tried)) for stage in stages)
+    joined = " | ".join(shlex.join(guarded(stage, action)) for stage in stages)
     return run(
-        ["bash", "-c", f"set -o pipefail; {joined}"], tried=tried, cwd=cwd, timeout_s=timeout_s
+        ["bash", "-c", f"set -o pipefail; {joined}"], action=action, cwd=cwd, timeout_s=timeout_s
     )
 
 
 @contextlib.contextmanager
 def _started(
     argv: Sequence[str | Path],
-    tried: str,
+    action: str,
     *,
     cwd: Path | None,
     env: Mapping[str, str] | None,
@@ -189,7 +189,7 @@ def _started(
     """Start a program in a process group of its own, and stop the group on the way out."""
     try:
         process = subprocess.Popen(
-            guarded(argv, tried, die_with_us=guard),
+            guarded(argv, action, die_with_us=guard),
             cwd=cwd,
             env=child_env(env),
             stdin=stdin,
@@ -200,7 +200,7 @@ def _started(
         )
     except OSError as error:
         raise MmbatchError(
-            tried, f"{argv[0]} could not be started ({error.strerror})", "check it by hand"
+            action, f"{argv[0]} could not be started ({error.strerror})", "check it by hand"
         ) from error
     try:
         yield process
@@ -261,7 +261,7 @@ def _lines(pipe: IO[bytes], deadline: float | None) -> Generator[str, None, None
 
 def _run_in_foreground(
     argv: Sequence[str | Path],
-    tried: str,
+    action: str,
     cwd: Path | None,
     env: Mapping[str, str] | None,
     *,
@@ -270,7 +270,7 @@ def _run_in_foreground(
 ) -> Result:
     sys.stdout.flush()
     process = subprocess.Popen(
-        guarded(argv, tried, die_with_us=not finish), cwd=cwd, env=child_env(env)
+        guarded(argv, action, die_with_us=not finish), cwd=cwd, env=child_env(env)
     )
     try:
         _wait(process, None, finish)
@@ -280,7 +280,7 @@ def _run_in_foreground(
         raise
     result = Result(process.returncode, "", "")
     if check:
-        raise_unless_good(result, argv, tried, None)
+        raise_unless_good(result, argv, action, None)
     return result
 
 

@@ -75,12 +75,12 @@ def _setpriv() -> str | None:
     return shutil.which("setpriv")
 
 
-def guarded(argv: Sequence[str | Path], tried: str, *, die_with_us: bool = True) -> list[str]:
+def guarded(argv: Sequence[str | Path], action: str, *, die_with_us: bool = True) -> list[str]:
     """Return argv with its program found, and made to die with us even at kill -9.
 
     Args:
         argv: program and arguments.
-        tried: what it is for, as a phrase for the error message.
+        action: what it is for, as a phrase for the error message.
         die_with_us: leave it untied when false.
 
     Raises:
@@ -91,8 +91,8 @@ def guarded(argv: Sequence[str | Path], tried: str, *, die_with_us: bool = True)
     if found is None:
         name = Path(words[0]).name
         package = PROGRAM_PACKAGES.get(name)
-        todo = f"install it: apt-get install {package}" if package else "install it"
-        raise MmbatchError(tried, f"there is no program {name} here", todo)
+        hint = f"install it: apt-get install {package}" if package else "install it"
+        raise MmbatchError(action, f"there is no program {name} here", hint)
     guard = _setpriv() if die_with_us else None
     prefix = [guard, "--pdeathsig", "KILL", "--"] if guard else []
     return [*prefix, found, *words[1:]]

@@ -146,8 +146,8 @@ class Table:
         return pattern
 
 
-def wrong(path: Path, found: str) -> MmbatchError:
+def wrong(path: Path, problem: str) -> MmbatchError:
     """Return the error of a wrong manifest."""
     room = path.parent.parent if path.parent.name == "splice" else path.parent
     place = f"speedups/{room.name}/{path.relative_to(room)}"
-    return MmbatchError(f"read {place}", found, "correct the manifest", ExitCode.USAGE)
+    return MmbatchError(f"read {place}", problem, "correct the manifest", ExitCode.USAGE)

@@ -51,7 +51,7 @@ class Apt:
         if mirror is None:
             mirror = with_keyring(find_mirror(source_files()), _KEYRING)
         architecture = run(
-            ["dpkg", "--print-architecture"], tried="ask dpkg for this machine's architecture"
+            ["dpkg", "--print-architecture"], action="ask dpkg for this machine's architecture"
         ).stdout.strip()
         self._stages = []
         seen: set[str] = set()
@@ -194,7 +194,7 @@ def source_files() -> list[Path]:
     """Return the files that this system's apt reads its sources from."""
     said = run(
         ["apt-config", "shell", "L", "Dir::Etc::sourcelist/f", "P", "Dir::Etc::sourceparts/d"],
-        tried="read apt's configuration",
+        action="read apt's configuration",
     ).stdout
     values = dict(line.split("=", 1) for line in shlex.split(said))
     parts = Path(values.get("P", "/etc/apt/sources.list.d"))

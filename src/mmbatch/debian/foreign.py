@@ -42,7 +42,7 @@ def unpack(cache: Cache, apt: Apt, package: str, version: str, folder: Path) -> 
     """Fetch a package and unpack its files into a folder."""
     with temporary_dir(cache.downloads, package) as downloads:
         archive = apt.download(package, version, downloads)
-        run(["dpkg-deb", "--extract", archive, folder], tried=f"unpack {package}")
+        run(["dpkg-deb", "--extract", archive, folder], action=f"unpack {package}")
 
 
 def closure(apt: Apt, package: str, version: str, suite: str) -> dict[str, str]:
@@ -123,5 +123,5 @@ def _programs(folder: Path) -> Iterator[Path]:
 
 
 def _is_stranger(program: Path) -> bool:
-    said = run(["ldd", program], tried=f"see what {program.name} needs", check=False)
+    said = run(["ldd", program], action=f"see what {program.name} needs", check=False)
     return " not found" in said.stdout + said.stderr

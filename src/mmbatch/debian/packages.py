@@ -25,7 +25,7 @@ def missing(packages: Iterable[str]) -> list[str]:
     wanted = list(dict.fromkeys(packages))
     said = run(
         ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n", *wanted],
-        tried="ask dpkg what is installed",
+        action="ask dpkg what is installed",
         check=False,
     ).stdout
     present = {
@@ -54,8 +54,8 @@ def install(packages: Sequence[str], say: Callable[[str], None], log: Path | Non
     names = missing(packages)
     if not names:
         return
-    tried = f"install {' '.join(names)}"
-    prefix, foreground = _become_root(tried, names)
+    action = f"install {' '.join(names)}"
+    prefix, foreground = _become_root(action, names)
     say(f"installing Debian packages: {' '.join(names)}")
 
     def apt(*arguments: str, check: bool) -> Result:
@@ -64,7 +64,7 @@ def install(packages: Sequence[str], say: Callable[[str], None], log: Path | Non
                 *(*prefix, "env", "DEBIAN_FRONTEND=noninteractive"),
                 *("apt-get", "-q", "-o", "DPkg::Lock::Timeout=120", *arguments),
             ],
-            tried=tried,
+            action=action,
             log=log,
             timeout_s=_LIMIT_S,
             check=check,
@@ -80,16 +80,16 @@ def install(packages: Sequence[str], say: Callable[[str], None], log: Path | Non
     apt(*order, check=True)
 
 
-def _become_root(tried: str, names: Sequence[str]) -> tuple[list[str], bool]:
+def _become_root(action: str, names: Sequence[str]) -> tuple[list[str], bool]:
     """Return (words before a command, whether it needs the terminal for a password)."""
     if os.geteuid() == 0:
         return [], False
     if shutil.which("sudo") is not None:
-        asked = run(["sudo", "-n", "true"], tried=tried, check=False)
+        asked = run(["sudo", "-n", "true"], action=action, check=False)
         if asked.rc == 0:
             return ["sudo", "-n"], False
         if sys.stdin is not None and sys.stdin.isatty():
             return ["sudo"], True
     raise MmbatchError(
-        tried, "we are not root and sudo can't be used here", f"run: {install_command(names)}"
+        action, "we are not root and sudo can't be used here", f"run: {install_command(names)}"
     )

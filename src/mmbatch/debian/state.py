@@ -138,17 +138,17 @@ class State:
             f"{package}={version}",
             limit_s=_DOWNLOAD_LIMIT_S,
             cwd=folder,
-            tried=f"fetch {package} {version}",
+            action=f"fetch {package} {version}",
         )
         return next(folder.glob("*.deb"))
 
-    def _apt(self, *argv: str, limit_s: float, cwd: Path | None = None, tried: str = "") -> Result:
+    def _apt(self, *argv: str, limit_s: float, cwd: Path | None = None, action: str = "") -> Result:
         program, *arguments = argv
         return run(
             [program, "-c", self._config, *arguments],
-            tried=tried or "read Debian's package lists",
+            action=action or "read Debian's package lists",
             timeout_s=limit_s,
-            check=bool(tried),
+            check=bool(action),
             cwd=cwd,
         )
 

@@ -235,6 +235,6 @@ def compiled(cache: Cache, source: Path) -> bytes:
         program = folder / source.stem
         run(
             ["gcc", "-static", "-O2", "-Wall", "-o", program, source],
-            tried=f"compile {source.name} for the guest",
+            action=f"compile {source.name} for the guest",
         )
         return program.read_bytes()

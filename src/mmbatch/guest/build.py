@@ -155,7 +155,7 @@ def build(
     output = place / wanted.flavour
     text = wanted.config()
     compiler = "" if wanted.arch.machine == platform.machine() else wanted.arch.cross
-    version = process.run([f"{compiler}gcc", "--version"], tried="ask the compiler").stdout
+    version = process.run([f"{compiler}gcc", "--version"], action="ask the compiler").stdout
     key = hashlib.sha256("\n".join([spliced.ident, source.state, text, version]).encode())
     log = cache.logs / f"guest-{source.ident}-{wanted.flavour}.log"
     with cache.lock(f"guest-{source.ident}", f"builds Linux {source.release}", say) as held:
@@ -207,7 +207,7 @@ def _make(
     make = ["make", "-s", "-C", str(tree), f"O={output}", f"-j{jobs}", *wanted.arch.words()]
     process.run(
         [*make, "allnoconfig"],
-        tried=f"configure Linux {release}",
+        action=f"configure Linux {release}",
         env={"KCONFIG_ALLCONFIG": str(allconfig)},
         log=log,
         timeout_s=_CONFIGURE_S,
@@ -217,7 +217,7 @@ def _make(
     check_fragments(output / ".config", wanted, release)
     process.run(
         [*make, Path(wanted.arch.image).name, "modules"],
-        tried=f"build Linux {release} for {wanted.flavour}",
+        action=f"build Linux {release} for {wanted.flavour}",
         env=_SAME_ANYWHERE,
         log=log,
         timeout_s=_BUILD_S,

@@ -90,7 +90,7 @@ def make(
     for name, number in _NODES.items():
         archive.node(name, number)
     archive.file("bin/busybox", _content(busybox), 0o755)
-    listed = run([busybox, "--list"], tried="ask busybox what it has").stdout.split()
+    listed = run([busybox, "--list"], action="ask busybox what it has").stdout.split()
     for applet in listed:
         if applet != "busybox":  # or the link would lead to itself
             archive.link(f"bin/{applet}", "busybox")
@@ -118,6 +118,6 @@ def _content(path: Path) -> bytes:
 
 def libraries(program: Path) -> list[str]:
     """Return the paths of a program's libraries; a static one has none, and ldd says so."""
-    tried = f"list the libraries of {program.name}"
-    said = run(["ldd", os.fspath(program)], tried=tried, check=False).stdout
+    action = f"list the libraries of {program.name}"
+    said = run(["ldd", os.fspath(program)], action=action, check=False).stdout
     return re.findall(r"(?:=>\s*|^\s*)(/\S+)\s+\(0x", said, re.M)

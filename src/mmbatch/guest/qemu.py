@@ -164,7 +164,7 @@ def run(cache: Cache, boot: Boot) -> Booted:
             with contextlib.closing(
                 stream(
                     argv,
-                    tried=f"boot {boot.name}",
+                    action=f"boot {boot.name}",
                     timeout_s=boot.limit_s,
                     log=cache.logs / f"guest-{boot.name}.qemu.log",
                 )
@@ -175,7 +175,7 @@ def run(cache: Cache, boot: Boot) -> Booted:
                         lines.append(_ESCAPES.sub("", line.rstrip("\r")))
                         copy.write(f"{lines[-1]}\n")
         except MmbatchError as error:
-            trouble = error.found
+            trouble = error.problem
     wall_s = time.monotonic() - start
     heard = guestlog.read(lines)
     if boot.initramfs is not None and not heard.finished and not trouble:

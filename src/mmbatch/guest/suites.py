@@ -13,7 +13,6 @@ import click
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.outcome import one_line
 from mmbatch.debian import guestneeds
 from mmbatch.guest import bench as guestbench
 from mmbatch.guest import boot as guest
@@ -163,7 +162,7 @@ def run_stages(
         try:
             counts = _run_stage(console, workshop, stage, log)
         except MmbatchError as error:
-            console.result(f"FAILED {stage.name}: {one_line(error)}")
+            console.result(f"FAILED {stage.name}: {error}")
             counts = (0, 1, 0)
         totals = [total + one for total, one in zip(totals, counts, strict=True)]
     console.result("{} passed, {} failed, {} skipped".format(*totals))

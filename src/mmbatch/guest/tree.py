@@ -30,8 +30,8 @@ def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
     if before.get("state") != source.state:
         shutil.rmtree(place, ignore_errors=True)
         tree.mkdir(parents=True)
-        tried = f"copy the tree of Linux {source.release}"
-        process.run(["cp", "-al", f"{source.path}/.", tree], tried=tried)
+        action = f"copy the tree of Linux {source.release}"
+        process.run(["cp", "-al", f"{source.path}/.", tree], action=action)
         before = {"files": []}
     names = sorted({name for step in spliced.steps for name in step.files})
     every = sorted({*names, *before["files"]})

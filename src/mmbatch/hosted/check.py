@@ -239,7 +239,7 @@ def _check(program: Path, stride: int, *, sanitized: bool = False) -> samples.Ch
     """Run a program's check; a program that dies, be it at its very end, has failed it."""
     result = process.run(
         [program, f"--check={stride}"],
-        tried="run the check",
+        action="run the check",
         env=_SANITIZER_ENV if sanitized else None,
         timeout_s=_TIMEOUT_S,
         check=False,

@@ -120,10 +120,10 @@ _KINDS: dict[str, type[Event]] = {
 }
 
 
-def _malformed(line_number: int, found: str) -> MmbatchError:
+def _malformed(line_number: int, problem: str) -> MmbatchError:
     return MmbatchError(
         f"read event {line_number} of the engine",
-        found,
+        problem,
         "the engine and this tool must come from one checkout: rebuild, or run `bench` again",
     )
 

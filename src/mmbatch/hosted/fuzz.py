@@ -102,7 +102,7 @@ def try_to_install(say: Callable[[str], None], log: Path) -> None:
     try:
         ensure(say, install=True, log=log)
     except MmbatchError as error:
-        say(f"no clang with libFuzzer, so nothing is fuzzed: {error.found}")
+        say(f"no clang with libFuzzer, so nothing is fuzzed: {error.problem}")
 
 
 def run(
@@ -220,7 +220,7 @@ def give(program: Path, kept: Path) -> Found:
 
 
 def _ended(argv: list[str | Path], limit_s: float | None) -> Found:
-    result = process.run(argv, tried="run the fuzzer", timeout_s=limit_s, check=False)
+    result = process.run(argv, action="run the fuzzer", timeout_s=limit_s, check=False)
     executed = _EXECUTED.search(result.stderr)
     inputs = int(executed[1]) if executed else 0
     if result.rc == 0:

@@ -173,7 +173,7 @@ class Linker:
         return assembly if assembly.exists() else assembly.with_suffix(".c")
 
     def _run(self, argv: list[str | Path]) -> None:
-        process.run(argv, tried="link the hosted program", cwd=self.work, log=self.log)
+        process.run(argv, action="link the hosted program", cwd=self.work, log=self.log)
 
     def _compile(
         self,
@@ -265,6 +265,6 @@ class Linker:
 def _symbols(path: Path, *, defined: bool) -> set[str]:
     """Return the global symbols that an object defines, or those that it leaves undefined."""
     which = "--defined-only" if defined else "--undefined-only"
-    tried = f"read the symbols of {path.name}"
-    output = process.run(["nm", "-g", "-j", which, path], tried=tried).stdout
+    action = f"read the symbols of {path.name}"
+    output = process.run(["nm", "-g", "-j", which, path], action=action).stdout
     return set(output.split())

@@ -127,7 +127,7 @@ def mutate(mutation: Mutation, spliced: Path, work: Path) -> Path:
     for folder in _FOLDERS:
         (work / folder).parent.mkdir(parents=True, exist_ok=True)
         process.run(
-            ["cp", "-al", spliced / folder, work / folder], tried="copy the spliced tree's headers"
+            ["cp", "-al", spliced / folder, work / folder], action="copy the spliced tree's headers"
         )
     path = work / mutation.file
     text = path.read_text(encoding="utf-8").replace(mutation.old, mutation.new)

@@ -60,7 +60,7 @@ def plan(program: Path, request: Request) -> list[Case]:
     """
     listed = process.run(
         [program, *request.arguments(), "--list"],
-        tried="ask the hosted program for its cases",
+        action="ask the hosted program for its cases",
         check=False,
     )
     if listed.rc == ExitCode.USAGE:
@@ -90,13 +90,13 @@ def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
     item_bytes = _memory(largest) // largest.items
     fits = max(0, available_bytes - _SLACK_BYTES) // _HUGE * _HUGE // item_bytes
     if largest.fixed:
-        todo = "free some memory, or name smaller cases with --case"
+        hint = "free some memory, or name smaller cases with --case"
     else:
-        todo = f"the largest size that fits is --pfns {fits}" if fits else "free some memory"
+        hint = f"the largest size that fits is --pfns {fits}" if fits else "free some memory"
     raise MmbatchError(
         f"make room for {largest.case}",
         f"its memory takes {needed / 2**30:.1f} GiB and {available_bytes / 2**30:.1f} GiB are free",
-        todo,
+        hint,
         ExitCode.NOT_APPLICABLE,
     )
 
@@ -143,7 +143,9 @@ def run(
     sizes = {case.case: case.pairs * len(case.variants) for case in cases}
     begun: list[str] = []
     log.unlink(missing_ok=True)
-    lines = process.stream([program, *request.arguments()], tried="run the hosted program", log=log)
+    lines = process.stream(
+        [program, *request.arguments()], action="run the hosted program", log=log
+    )
     try:
         with closing(lines), console.progress("measuring", total, "runs") as progress:
             for event in _events(lines):
@@ -158,7 +160,7 @@ def run(
                     progress.update(sum(sizes.get(name, 0) for name in begun[:-1]), event.case)
     except _EndedError as error:  # an unequal image is for the report to tell
         if not events or not isinstance(events[-1], samples.Done):
-            raise _ended_early(log, error.found) from error
+            raise _ended_early(log, error.problem) from error
     if not events or not isinstance(events[-1], samples.Done):
         raise _ended_early(log, "it ended before its last line")
     return events
@@ -175,8 +177,8 @@ def _events(lines: Iterator[str]) -> Iterator[Event]:
         try:
             return next(lines, None)
         except MmbatchError as error:
-            found = error.found.partition(":")[0]
-            raise _EndedError(error.tried, found, error.todo) from error
+            problem = error.problem.partition(":")[0]
+            raise _EndedError(error.action, problem, error.hint) from error
 
     line, number = following(), 1
     while line is not None:
@@ -197,12 +199,12 @@ def _ended_early(log: Path, ended: str) -> MmbatchError:
     except OSError:
         words = []
     last = next((line for line in reversed(words) if line.startswith("hosted: ")), None)
-    found = last.removeprefix("hosted: ") if last else ended
-    symbol = re.search(r"touched '(\w+)'", found)
+    problem = last.removeprefix("hosted: ") if last else ended
+    symbol = re.search(r"touched '(\w+)'", problem)
     if symbol:
-        todo = f"give hosted/kernel/ a definition of {symbol[1]}, or link the object that has one"
-    elif "SIGKILL" in found:
-        todo = "the system ends what takes too much memory: give a smaller --pfns"
+        hint = f"give hosted/kernel/ a definition of {symbol[1]}, or link the object that has one"
+    elif "SIGKILL" in problem:
+        hint = "the system ends what takes too much memory: give a smaller --pfns"
     else:
-        todo = f"its output is in {log}"
-    return MmbatchError("run the hosted program", found, todo)
+        hint = f"its output is in {log}"
+    return MmbatchError("run the hosted program", problem, hint)

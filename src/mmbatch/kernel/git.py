@@ -51,7 +51,7 @@ class GitTree:
 
     def head(self) -> str:
         """Return the commit that is checked out."""
-        done = self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}", tried="find HEAD")
+        done = self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}", action="find HEAD")
         if done.rc != 0:
             if done.stderr.strip():
                 raise self._failed(done, "find HEAD")
@@ -83,7 +83,7 @@ class GitTree:
             MmbatchError: git does not know who that is.
         """
         for role in ("AUTHOR", "COMMITTER"):
-            done = self._try("var", f"GIT_{role}_IDENT", tried="find the committer's name")
+            done = self._try("var", f"GIT_{role}_IDENT", action="find the committer's name")
             if done.rc != 0:
                 raise MmbatchError(
                     "find whose name the commits get",
@@ -95,10 +95,10 @@ class GitTree:
 
     def check_branch_name(self, branch: str) -> None:
         """Raise MmbatchError unless git takes a name for a branch."""
-        tried = f"name a branch '{branch}'"
-        if self._try("check-ref-format", "--branch", branch, tried=tried).rc != 0:
+        action = f"name a branch '{branch}'"
+        if self._try("check-ref-format", "--branch", branch, action=action).rc != 0:
             raise MmbatchError(
-                tried, "git takes no such name", "choose another with --branch", ExitCode.USAGE
+                action, "git takes no such name", "choose another with --branch", ExitCode.USAGE
             )
 
     def tip(self, branch: str) -> str | None:
@@ -248,7 +248,7 @@ class GitTree:
     def _try(
         self,
         *arguments: str,
-        tried: str = "use git",
+        action: str = "use git",
         stdin: str | None = None,
         env: Mapping[str, str] | None = None,
         errors: str = "replace",
@@ -256,16 +256,16 @@ class GitTree:
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
         return process.run(
             ["git", "--no-optional-locks", *settings, "-C", self.path, *arguments],
-            tried=tried,
+            action=action,
             stdin=stdin,
             env=env,
             errors=errors,
             check=False,
         )
 
-    def _failed(self, done: process.Result, tried: str) -> MmbatchError:
+    def _failed(self, done: process.Result, action: str) -> MmbatchError:
         status = f"git -C {shlex.quote(os.fspath(self.path))} status"
-        return MmbatchError(tried, _reason(done), f"see what this says: {status}")
+        return MmbatchError(action, _reason(done), f"see what this says: {status}")
 
 
 def _reason(done: process.Result) -> str:

@@ -117,13 +117,13 @@ def _make(
     allconfig.write_text(config, encoding="utf-8")
     make = ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
     environment = {"KCONFIG_ALLCONFIG": str(allconfig)}
-    tried = f"configure Linux {source.release}"
-    process.run([*make, "allnoconfig"], tried=tried, env=environment, log=log, keep=held)
+    action = f"configure Linux {source.release}"
+    process.run([*make, "allnoconfig"], action=action, env=environment, log=log, keep=held)
     check_options(path / ".config", options, source.release)
     for goals in (["prepare"], *groups(objects)):
         process.run(
             [*make, *goals],
-            tried=f"build {' '.join(goals)} of Linux {source.release}",
+            action=f"build {' '.join(goals)} of Linux {source.release}",
             log=log,
             timeout_s=_TIMEOUT_S,
             keep=held,
@@ -209,7 +209,7 @@ def compile_like(
     ]
     process.run(
         [*words, *options, "-c", "-o", output, source],
-        tried=f"compile {source.name} for Linux {tree.source.release}",
+        action=f"compile {source.name} for Linux {tree.source.release}",
         cwd=tree.path,
         log=log,
     )

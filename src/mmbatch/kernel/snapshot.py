@@ -76,7 +76,7 @@ def _list_git(tree: Path) -> list[str]:
     """Return the files of the working tree: those in git and new ones that it does not ignore."""
     said = run(
         ["git", "-c", "safe.directory=*", "-C", tree, *_LIST_FILES],
-        tried=f"list the files of {tree}",
+        action=f"list the files of {tree}",
         errors="surrogateescape",
     ).stdout
     return [name for name in said.split("\0") if name]

@@ -100,7 +100,7 @@ def resolve(
         try:
             return fetch(series)
         except MmbatchError as error:
-            say(f"linux {series} can't be had: {error.found}")
+            say(f"linux {series} can't be had: {error.problem}")
             failure = failure or error
     assert failure is not None
     raise failure
@@ -203,8 +203,8 @@ def _fetch(
 
 
 def _unpack(cache: Cache, package: str, deb: Path, say: Say) -> None:
-    tried = f"unpack {package}"
-    version = run(["dpkg-deb", "--field", deb, "Version"], tried=tried).stdout.strip()
+    action = f"unpack {package}"
+    version = run(["dpkg-deb", "--field", deb, "Version"], action=action).stdout.strip()
     say(f"unpacking {package} {version}")
     name = re.sub(r"[^A-Za-z0-9.+_-]", "-", f"{package}_{version}")
     with atomic_dir(cache.trees / name) as place:
@@ -216,7 +216,7 @@ def _unpack(cache: Cache, package: str, deb: Path, say: Say) -> None:
                 ["xz", "-dc", "-T0"],
                 ["tar", "-x", "--strip-components=1", "--no-same-owner", "-C", place / "linux"],
             ],
-            tried=tried,
+            action=action,
             timeout_s=_UNPACK_LIMIT_S,
         )
         (place / "version").write_text(version + "\n")
@@ -229,11 +229,11 @@ def _version_key(version: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
 
 
-def _no_kernel(tree: Path, found: str) -> MmbatchError:
+def _no_kernel(tree: Path, problem: str) -> MmbatchError:
     return MmbatchError(
-        f"use {tree} as a kernel tree", found, "give the top of a kernel tree", ExitCode.USAGE
+        f"use {tree} as a kernel tree", problem, "give the top of a kernel tree", ExitCode.USAGE
     )
 
 
-def _unsupported(tried: str, found: str) -> MmbatchError:
-    return MmbatchError(tried, found, _SUPPORTED, ExitCode.NOT_APPLICABLE)
+def _unsupported(action: str, problem: str) -> MmbatchError:
+    return MmbatchError(action, problem, _SUPPORTED, ExitCode.NOT_APPLICABLE)

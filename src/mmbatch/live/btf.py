@@ -160,17 +160,17 @@ def of_kernel(vmlinux: Path) -> Btf:
         MmbatchError: it does not tell them.
     """
     section = elf.read(vmlinux).find(".BTF") if vmlinux.exists() else None
-    found = "there is no vmlinux among its headers"
+    problem = "there is no vmlinux among its headers"
     if section is not None:
         try:
             return Btf(section.content)
         except ValueError as error:
-            found = str(error)
+            problem = str(error)
     elif vmlinux.exists():
-        found = "its vmlinux describes no types (CONFIG_DEBUG_INFO_BTF)"
+        problem = "its vmlinux describes no types (CONFIG_DEBUG_INFO_BTF)"
     raise MmbatchError(
         "read how this kernel lays out its types",
-        found,
+        problem,
         "use a kernel that has BTF, as Debian's have",
         ExitCode.NOT_APPLICABLE,
     )

@@ -162,14 +162,14 @@ def _run_make(headers: Headers, compiler: Compiler, folder: Path, log: Path) -> 
     argv = ["make", "-s", "-C", str(headers.path), f"M={folder}"]
     argv += [*compiler.told, "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
     log.unlink(missing_ok=True)
-    tried = f"compile a module for Linux {headers.release}"
-    return run(argv, tried=tried, env=_QUIET, log=log, timeout_s=_TIMEOUT_S, check=False)
+    action = f"compile a module for Linux {headers.release}"
+    return run(argv, action=action, env=_QUIET, log=log, timeout_s=_TIMEOUT_S, check=False)
 
 
 def _require_made(done: Result, name: str, headers: Headers, log: Path) -> None:
     if done.rc:
-        tried = f"compile {name} for Linux {headers.release}"
-        raise MmbatchError(tried, f"make ended with {done.rc}", f"see {log}")
+        action = f"compile {name} for Linux {headers.release}"
+        raise MmbatchError(action, f"make ended with {done.rc}", f"see {log}")
 
 
 def _link(
@@ -185,4 +185,4 @@ def _link(
 
 
 def _strip(module: Path, log: Path) -> None:
-    run(["objcopy", "--strip-debug", module], tried=f"strip {module.name}", log=log)
+    run(["objcopy", "--strip-debug", module], action=f"strip {module.name}", log=log)

@@ -39,7 +39,7 @@ class Compiler:
 
     def version(self) -> str:
         """Return what it says of itself."""
-        return run([self.program, "--version"], tried="ask the compiler").stdout
+        return run([self.program, "--version"], action="ask the compiler").stdout
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,8 @@ def find(cache: Cache, headers: Headers, say: Say) -> Compiler:
             try:
                 _fetch(cache, want, place, say)
             except MmbatchError as error:
-                found_there = f"that is not here, and fetching it failed: {error.found}"
-                other = "" if error.todo == _INSTALL else f"; or {error.todo}"
+                found_there = f"that is not here, and fetching it failed: {error.problem}"
+                other = "" if error.hint == _INSTALL else f"; or {error.hint}"
                 raise _lacking(headers, want, found_there, other) from error
     program = str(place / "bin" / want.package)
     return Compiler(program, (f"CC={program}",))

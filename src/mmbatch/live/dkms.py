@@ -115,7 +115,7 @@ def package(cache: Cache, speedup: str, folder: Path) -> Path:
             _write(root / "DEBIAN" / name, text.format_map(words), mode)
         made = root.with_suffix(".deb")
         argv = ["dpkg-deb", "--root-owner-group", "--build", str(root), str(made)]
-        run(argv, tried="make the DKMS package")
+        run(argv, action="make the DKMS package")
         try:
             atomic_write(target, made.read_bytes())
         finally:

@@ -130,11 +130,11 @@ def symbols(live: LiveManifest, terms: Terms) -> list[str]:
     return [*functions, *live.terms.variables, *terms.variables]
 
 
-def unfit(live: LiveManifest, release: str, found: str) -> MmbatchError:
+def unfit(live: LiveManifest, release: str, problem: str) -> MmbatchError:
     """Return the error of a kernel that a module can't be made for."""
     return MmbatchError(
         f"make {live.module} for Linux {release}",
-        found,
+        problem,
         "use another kernel, or build one with the speed-up in it (mmbatch apply)",
         ExitCode.NOT_APPLICABLE,
     )

@@ -56,7 +56,7 @@ def _leaves(path: Path, module: Elf, symbol: Symbol) -> Iterator[str]:
     section = module.sections[symbol.section].name
     argv = ["objdump", "-d", "-r", "--no-show-raw-insn", f"--section={section}"]
     argv += [f"--start-address={symbol.value}", f"--stop-address={symbol.value + symbol.size}"]
-    said = run([*argv, path], tried=f"look for jumps in {path.name}").stdout.splitlines()
+    said = run([*argv, path], action=f"look for jumps in {path.name}").stdout.splitlines()
     for line, following in zip(said, [*said[1:], ""], strict=True):
         jump = _JUMP.match(line)
         if jump is None:

@@ -87,9 +87,9 @@ def _split(module: Elf, section: Section, target: Section, moved: Collection[int
     )
 
 
-def _wrong(found: str) -> MmbatchError:
+def _wrong(problem: str) -> MmbatchError:
     return MmbatchError(
         "link the livepatch module to the kernel",
-        found,
+        problem,
         "correct 'symbols' in the speed-up's live.toml",
     )

@@ -105,43 +105,43 @@ def require_loadable(
         release: the kernel that the module was built for.
         kernel: the one that runs.
     """
-    tried = f"load {live.module}"
-    _require_root(tried)
+    action = f"load {live.module}"
+    _require_root(action)
     if release != kernel.release:
         raise MmbatchError(
-            tried,
+            action,
             f"it was built for Linux {release}, and {kernel.release} runs here",
             "build it anew: mmbatch live build",
         )
     if not kernel.patches.is_dir():
         raise MmbatchError(
-            tried,
+            action,
             "the running kernel can't be patched (CONFIG_LIVEPATCH)",
             "boot a kernel that can, as Debian's",
             ExitCode.NOT_APPLICABLE,
         )
-    _require_trust(tried, module, kernel)
+    _require_trust(action, module, kernel)
     live = of_series(live, series_of(release), release)
     for function in live.replaces:
         others = [name for name in kernel.patchers(function.name) if name != live.module]
         if others:
             raise MmbatchError(
-                tried,
+                action,
                 f"{function.name}() is replaced already, by the livepatch {', '.join(others)}",
                 "take that out first, or do without this one",
             )
     for path in kernel.patches.glob("*/transition"):
         if _read(path) == "1":
             raise MmbatchError(
-                tried,
+                action,
                 f"the livepatch {path.parent.name} is on its way in or out",
                 "try again when it is done",
             )
-    _require_symbols(tried, symbols(live, terms), kernel)
+    _require_symbols(action, symbols(live, terms), kernel)
     try:
         types = kernel.types()
     except ValueError as error:
-        raise MmbatchError(tried, str(error), "use a kernel that has it, as Debian's") from error
+        raise MmbatchError(action, str(error), "use a kernel that has it, as Debian's") from error
     require_types(live, terms, types, kernel.release)
 
 
@@ -186,13 +186,13 @@ def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel
                 ExitCode.USAGE,
             )
     for name, value in pairs:
-        tried = f"set {name} of {live.module}"
-        _require_root(tried)
+        action = f"set {name} of {live.module}"
+        _require_root(action)
         try:
             (folder / name).write_text(value)
         except OSError as error:
             raise MmbatchError(
-                tried,
+                action,
                 f"it does not take '{value}': {error.strerror}",
                 "see the README of the speed-up for what it takes",
                 ExitCode.USAGE,
@@ -214,17 +214,17 @@ def load(
     Raises:
         MmbatchError: the kernel refused it, or a task did not get there in time.
     """
-    tried = f"load {live.module}"
-    done = run(["insmod", module, *parameters], tried=tried, check=False, finish=True)
+    action = f"load {live.module}"
+    done = run(["insmod", module, *parameters], action=action, check=False, finish=True)
     if done.rc:
         said = _last_words(live.module)
-        raise MmbatchError(tried, said or done.stderr.strip() or "insmod failed", "see dmesg")
+        raise MmbatchError(action, said or done.stderr.strip() or "insmod failed", "see dmesg")
     if not _comes_to_rest(live.module, kernel, limit_s):
         tasks = kernel.waiting_tasks("1")
         (kernel.patch(live.module) / "enabled").write_text("0")
         shown = ", ".join(tasks[:_SHOWN_TASKS]) or "some task"
         raise MmbatchError(
-            tried,
+            action,
             f"after {limit_s:.0f} s {shown} had not left the old function; it is being taken back",
             "try again, or give it longer with --limit",
         )
@@ -244,10 +244,10 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
     Raises:
         MmbatchError: a task did not leave it in time, or the module is in use.
     """
-    tried = f"unload {name}"
+    action = f"unload {name}"
     if not (kernel.sys / "module" / name).exists():
         return False
-    _require_root(tried)
+    _require_root(action)
     folder = kernel.patch(name)
     if folder.exists() and _read(folder / "enabled") == "1":
         (folder / "enabled").write_text("0")
@@ -256,20 +256,20 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
         if time.monotonic() > deadline:
             shown = ", ".join(kernel.waiting_tasks("0")[:_SHOWN_TASKS]) or "some task"
             raise MmbatchError(
-                tried, f"after {limit_s:.0f} s {shown} had not left it", "unload it again later"
+                action, f"after {limit_s:.0f} s {shown} had not left it", "unload it again later"
             )
         time.sleep(_PAUSE_S)
-    _remove(name, tried)
+    _remove(name, action)
     return True
 
 
-def _remove(name: str, tried: str) -> None:
+def _remove(name: str, action: str) -> None:
     deadline = time.monotonic() + _RELEASE_S
     while time.monotonic() < deadline:
-        if run(["rmmod", name], tried=tried, check=False, finish=True).rc == 0:
+        if run(["rmmod", name], action=action, check=False, finish=True).rc == 0:
             return
         time.sleep(_PAUSE_S)
-    run(["rmmod", name], tried=tried, finish=True)
+    run(["rmmod", name], action=action, finish=True)
 
 
 def status(live: LiveManifest, kernel: Kernel) -> dict[str, str]:
@@ -286,29 +286,29 @@ def status(live: LiveManifest, kernel: Kernel) -> dict[str, str]:
     return found
 
 
-def _require_root(tried: str) -> None:
+def _require_root(action: str) -> None:
     if os.geteuid() != 0:
         raise MmbatchError(
-            tried, "only root may change the running kernel", "run it as root", ExitCode.USAGE
+            action, "only root may change the running kernel", "run it as root", ExitCode.USAGE
         )
 
 
-def _require_trust(tried: str, module: Path, kernel: Kernel) -> None:
+def _require_trust(action: str, module: Path, kernel: Kernel) -> None:
     """Raise MmbatchError when only signed modules are taken and this is none."""
     if module.read_bytes().endswith(_SIGNED):
         return  # whether the kernel knows the key, it will say itself
     enforced = _read(kernel.sys / "module/module/parameters/sig_enforce") == "Y"
     lockdown = re.search(r"\[(\w+)\]", _read(kernel.sys / "kernel/security/lockdown"))
     if lockdown is not None and lockdown[1] != "none":
-        found = f"the kernel is locked down ({lockdown[1]}) and takes only signed modules"
+        problem = f"the kernel is locked down ({lockdown[1]}) and takes only signed modules"
     elif enforced:
-        found = "the kernel takes only signed modules (module.sig_enforce)"
+        problem = "the kernel takes only signed modules (module.sig_enforce)"
     else:
         return
-    raise MmbatchError(tried, found, "sign it, as docs/live.md says")
+    raise MmbatchError(action, problem, "sign it, as docs/live.md says")
 
 
-def _require_symbols(tried: str, names: Iterable[str], kernel: Kernel) -> None:
+def _require_symbols(action: str, names: Iterable[str], kernel: Kernel) -> None:
     wanted = set(names)
     found: Counter[str] = Counter()
     with (kernel.proc / "kallsyms").open(encoding="utf-8") as lines:
@@ -320,7 +320,7 @@ def _require_symbols(tried: str, names: Iterable[str], kernel: Kernel) -> None:
         if found[name] != 1:
             count = f"{found[name]} symbols" if found[name] else "no symbol"
             raise MmbatchError(
-                tried,
+                action,
                 f"the running kernel has {count} {name}",
                 "use another kernel",
                 ExitCode.NOT_APPLICABLE,
@@ -338,7 +338,7 @@ def _comes_to_rest(name: str, kernel: Kernel, limit_s: float) -> bool:
 
 def _last_words(name: str) -> str:
     """Return what the kernel's log says last of a module or of livepatching."""
-    lines = run(["dmesg"], tried="read the kernel's log", check=False).stdout.splitlines()
+    lines = run(["dmesg"], action="read the kernel's log", check=False).stdout.splitlines()
     said = [line for line in lines[-20:] if f"{name}: " in line or "livepatch: " in line]
     return re.sub(r"^\[[^]]*\] ", "", said[-1]) if said else ""
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.outcome import message
 from mmbatch.live import build as livebuild
 from mmbatch.live import compiler as livecompiler
 from mmbatch.live import kernel as livekernel
@@ -34,7 +35,7 @@ def main(argv: Sequence[str]) -> int:
             live, checkout.LIVE, headers, livecompiler.installed, place, log, print
         )
     except MmbatchError as error:
-        sys.stderr.write(f"mmbatch: {error}\n")
+        sys.stderr.write(message(error) + "\n")
         return int(error.code)
     shutil.copy(module.path, out)
     return ExitCode.GOOD

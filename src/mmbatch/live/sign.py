@@ -25,14 +25,14 @@ def signed(cache: Cache, headers: Headers, module: Path) -> bytes:
     Raises:
         MmbatchError: it can't be signed.
     """
-    tried = f"sign {module.name}"
+    action = f"sign {module.name}"
     program = headers.path / "scripts/sign-file"
     if not program.exists():
-        raise MmbatchError(tried, f"there is no {program}", "install the package linux-kbuild")
+        raise MmbatchError(action, f"there is no {program}", "install the package linux-kbuild")
     with temporary_dir(cache.downloads, "key") as folder:
         key, certificate, made = folder / "key.priv", folder / "key.der", folder / module.name
         argv = ["openssl", "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256"]
         argv += ["-days", "2", "-subj", SUBJECT, "-outform", "DER"]
-        run([*argv, "-keyout", key, "-out", certificate], tried=tried)
-        run([program, "sha256", key, certificate, module, made], tried=tried)
+        run([*argv, "-keyout", key, "-out", certificate], action=action)
+        run([program, "sha256", key, certificate, module, made], action=action)
         return made.read_bytes()

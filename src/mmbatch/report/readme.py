@@ -18,7 +18,7 @@ from mmbatch.bench.record import Record, read
 from mmbatch.core import paths as checkout
 from mmbatch.core.disk import atomic_write
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.outcome import one_line
+from mmbatch.core.outcome import message
 from mmbatch.report import table as resulttable
 from mmbatch.report import text as report
 
@@ -136,7 +136,7 @@ def main() -> int:
         for path in write(checkout.ROOT):
             print(f"wrote {path.relative_to(checkout.ROOT)}")
     except MmbatchError as error:
-        print(one_line(error), file=sys.stderr)
+        print(message(error), file=sys.stderr)
         return int(error.code)
     return int(ExitCode.GOOD)
 

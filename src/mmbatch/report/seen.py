@@ -221,12 +221,12 @@ def read(path: Path) -> Seen:
         if seen.schema != SCHEMA:
             raise SchemaError(f"schema is {seen.schema}, and {SCHEMA} is known")
     except (OSError, ValueError) as error:
-        todo = "give a file that --json of `mmbatch test` or `mmbatch guest test` wrote"
-        raise MmbatchError(f"read {path}", str(error), todo) from None
+        hint = "give a file that --json of `mmbatch test` or `mmbatch guest test` wrote"
+        raise MmbatchError(f"read {path}", str(error), hint) from None
     return seen
 
 
 def _commit() -> str:
     words = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    done = process.run(words, tried="name the commit", cwd=checkout.ROOT, check=False)
+    done = process.run(words, action="name the commit", cwd=checkout.ROOT, check=False)
     return done.stdout.strip() or "unknown"

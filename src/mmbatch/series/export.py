@@ -126,6 +126,6 @@ def repository(place: Path, contents: Mapping[str, bytes], signer: str) -> tuple
 def run_git(place: Path, *words: str) -> str:
     """Run git in a repository of ours, whatever the user's settings are; return what it said."""
     done = process.run(
-        ["git", "-C", place, *words], tried=f"run git {words[0]} in a copy of ours", env=_OWN
+        ["git", "-C", place, *words], action=f"run git {words[0]} in a copy of ours", env=_OWN
     )
     return done.stdout.strip()

@@ -67,7 +67,7 @@ def _of_patch(tree: Path, patch: Path, options: Sequence[str]) -> list[Objection
     words = ["--strict", "--terse", "--show-types", "--no-summary", "--color=never"]
     done = process.run(
         ["perl", "scripts/checkpatch.pl", *words, *options, patch.absolute()],
-        tried=f"run checkpatch.pl on {patch.name}",
+        action=f"run checkpatch.pl on {patch.name}",
         cwd=tree,
         check=False,
     )

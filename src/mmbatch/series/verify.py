@@ -67,7 +67,7 @@ def applies(cache: Cache, series: Series, mails: Sequence[Path]) -> list[str]:
             paths = [os.fspath(mail.absolute()) for mail in mails]
             export.run_git(git.path, "am", "--quiet", "--empty=drop", *paths)
         except MmbatchError as error:
-            return [error.found.strip().splitlines()[0]]
+            return [error.problem.strip().splitlines()[0]]
         wanted = dict(series.base)
         for step in series.steps:
             wanted |= step.contents
@@ -127,7 +127,7 @@ class Bisection:
             return
         with temporary_dir(self._cache.builds, "bisect") as work:
             tree = work / "tree"
-            process.run(["cp", "-al", self._source.path, tree], tried="copy the tree")
+            process.run(["cp", "-al", self._source.path, tree], action="copy the tree")
             build = _Build(self._cache, self._source, work, self._jobs)
             goals = _first_goals(series, manifests)
             seen = set(build.complaints(sorted(goals)))
@@ -142,7 +142,7 @@ class Bisection:
                         new = [line for line in said if line not in seen]
                         seen |= set(said)
                     except MmbatchError as error:
-                        new = [" ".join(error.found.split())]
+                        new = [" ".join(error.problem.split())]
                     checks = self._checks(tree, at, step, manifests)
                     self._known[at] = Built(step, new, checks)
                 yield self._known[at]
@@ -208,24 +208,24 @@ class _Build:
         (out / "mmbatch.config").write_text(config, encoding="utf-8")
         make: list[str | Path] = ["make", "-s", "-C", tree, f"O={out}", f"-j{self._jobs}"]
         allconfig = {"KCONFIG_ALLCONFIG": os.fspath(out / "mmbatch.config")}
-        tried = f"configure Linux {self._source.release}"
-        process.run([*make, "allnoconfig"], tried=tried, env=allconfig, log=self._log)
-        tried = f"build Linux {self._source.release}"
-        run = process.run([*make, "prepare"], tried=tried, log=self._log, timeout_s=_TIMEOUT_S)
+        action = f"configure Linux {self._source.release}"
+        process.run([*make, "allnoconfig"], action=action, env=allconfig, log=self._log)
+        action = f"build Linux {self._source.release}"
+        run = process.run([*make, "prepare"], action=action, log=self._log, timeout_s=_TIMEOUT_S)
         said = ""
         for group in kbuild.groups(goals):
             run = process.run(
                 [*make, "-k", "W=1", "C=1", _SPARSE, *group],
-                tried=tried,
+                action=action,
                 check=False,
                 timeout_s=_TIMEOUT_S,
             )
             said += run.stdout + run.stderr
             if run.rc != 0 and "error:" not in said:
                 found = [f"make ended with {run.rc}", *said.strip().splitlines()[-1:]]
-                raise MmbatchError(tried, ": ".join(found), "build it by hand")
+                raise MmbatchError(action, ": ".join(found), "build it by hand")
         if _NO_SPARSE in said:
-            raise MmbatchError(tried, "the kernel's build refuses this sparse", "get another")
+            raise MmbatchError(action, "the kernel's build refuses this sparse", "get another")
         lines = (_PLACE.sub(r"\1: ", line.strip()) for line in said.splitlines())
         return [line for line in lines if "warning:" in line or "error:" in line]
 

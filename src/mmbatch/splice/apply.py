@@ -87,20 +87,20 @@ def take_back(tree: Path, branch: str) -> str:
     """
     git = GitTree(tree)
     git.check_branch_name(branch)
-    tried = f"take back the branch {branch}"
+    action = f"take back the branch {branch}"
     tip = git.tip(branch)
     if tip is None:
         raise MmbatchError(
-            tried, "there is no such branch", "name another with --branch", ExitCode.USAGE
+            action, "there is no such branch", "name another with --branch", ExitCode.USAGE
         )
     place = git.checked_out_at(branch)
     if place is not None:
         raise MmbatchError(
-            tried, f"it is checked out in {place}", "switch to another branch", ExitCode.USAGE
+            action, f"it is checked out in {place}", "switch to another branch", ExitCode.USAGE
         )
     if _REASON not in git.made_as(branch, tip):
         raise MmbatchError(
-            tried,
+            action,
             "its log does not show that mmbatch made it as it is now",
             f"see what is in it, and delete it yourself: git branch -D {shlex.quote(branch)}",
             ExitCode.USAGE,

@@ -41,7 +41,7 @@ def to_copy(
     if output.parent.is_dir():
         sweep(output.parent, output.name)
     with atomic_dir(output) as work:
-        process.run(["cp", "-a", f"{target.tree}/.", work], tried=f"copy {target.tree}")
+        process.run(["cp", "-a", f"{target.tree}/.", work], action=f"copy {target.tree}")
         for step in steps:
             for name, content in step.contents.items():
                 replace(work / name, content)
@@ -50,24 +50,24 @@ def to_copy(
 
 def _checked_output(tree: Path, output: Path | None) -> Path:
     """Return where a copy goes, resolved."""
-    tried = f"apply to {tree}"
+    action = f"apply to {tree}"
     if output is None:
         raise MmbatchError(
-            tried,
+            action,
             "it has no git to make a branch in",
             "name a folder for a copy with -o DIR",
             ExitCode.USAGE,
         )
     output = output.resolve()
     if output.is_relative_to(tree):
-        found = f"{output} lies in the tree itself"
+        problem = f"{output} lies in the tree itself"
     elif output.is_dir() and any(output.iterdir()):
-        found = f"{output} is not empty"
+        problem = f"{output} is not empty"
     elif output.exists() and not output.is_dir():
-        found = f"{output} is no folder"
+        problem = f"{output} is no folder"
     else:
         return output
-    raise MmbatchError(tried, found, "name another folder with -o DIR", ExitCode.USAGE)
+    raise MmbatchError(action, problem, "name another folder with -o DIR", ExitCode.USAGE)
 
 
 def replace(path: Path, content: bytes) -> None:

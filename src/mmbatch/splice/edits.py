@@ -35,11 +35,11 @@ def apply_edit(content: str, edit: Edit) -> str:
     return "".join(lines)
 
 
-def mismatch(file: str, found: str) -> MmbatchError:
+def mismatch(file: str, problem: str) -> MmbatchError:
     """Return the error of a tree in which a hook does not fit."""
     return MmbatchError(
         f"splice into {file}",
-        found,
+        problem,
         "the tree differs from the kernels this was made for; the hook needs to be adapted",
         ExitCode.SPLICE,
     )

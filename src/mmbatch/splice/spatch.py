@@ -35,7 +35,7 @@ def program() -> tuple[int, ...]:
         MmbatchError: there is none, or it is older than the oldest that our rules work with.
     """
     with tempfile.TemporaryDirectory() as folder:
-        text = _spatch(["--version"], Path(folder), tried="look for spatch").stdout
+        text = _spatch(["--version"], Path(folder), action="look for spatch").stdout
     return parse_version(text)
 
 
@@ -68,7 +68,7 @@ def check_parse(path: Path, rule: Rule, macros: Path) -> None:
         result = _spatch(
             ["--no-includes", "--macro-file", macros, "--parse-c", path],
             Path(folder),
-            tried=f"parse {rule.file} with spatch",
+            action=f"parse {rule.file} with spatch",
             check=False,
         )
     opening = content.split("\n")[extent[0]]
@@ -116,7 +116,7 @@ def apply_rule(path: Path, rule: Rule, macros: Path) -> bytes:
                 *("--sp-file", rule.cocci, "-o", "output", f"input{path.suffix}"),
             ],
             Path(folder),
-            tried=f"run {rule.cocci.name} on {rule.file}",
+            action=f"run {rule.cocci.name} on {rule.file}",
         )
         output = Path(folder) / "output"
         content = output.read_bytes() if output.exists() else path.read_bytes()
@@ -141,7 +141,7 @@ def count_matches(diff: str, rule: Rule) -> dict[str, int]:
 
 
 def _spatch(
-    arguments: list[str | Path], home: Path, tried: str, check: bool = True
+    arguments: list[str | Path], home: Path, action: str, check: bool = True
 ) -> process.Result:
     """Run spatch with nobody's .cocciconfig: kernel trees have one, and home folders may.
 
@@ -149,7 +149,7 @@ def _spatch(
     """
     return process.run(
         ["spatch", *arguments],
-        tried=tried,
+        action=action,
         cwd=home,
         env={"HOME": str(home)},
         timeout_s=_TIMEOUT_S,

@@ -85,7 +85,7 @@ def _refuse_twice(source: Source, manifests: list[Manifest]) -> None:
 def _build(work: Path, source: Source, manifests: list[Manifest], macros: Path) -> list[Applied]:
     process.run(
         ["cp", "-al", f"{source.path}/.", work],
-        tried=f"copy the tree of Linux {source.release}",
+        action=f"copy the tree of Linux {source.release}",
     )
     return list(apply_steps(work, source.series, manifests, macros))
 
