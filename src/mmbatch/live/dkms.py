@@ -136,6 +136,7 @@ def write_source(live: LiveManifest, folder: Path) -> None:
     for name in _imported():
         _copy(checkout.ROOT, name, folder)
     _copy(checkout.ROOT, "live", folder)
+    _copy(checkout.ROOT, "speedups/common", folder)
     for one in manifest.load_with_needs(checkout.SPEEDUPS, live.speedup):
         for part in _PARTS:
             _copy(checkout.ROOT, f"speedups/{one.speedup}/{part}", folder)
