@@ -85,6 +85,10 @@ def test_every_speedup_has_a_row_and_the_page_is_short() -> None:
     assert len(README.splitlines()) <= 120
 
 
+def _name(page: Path) -> str:
+    return str(page.relative_to(checkout.ROOT))
+
+
 def _subjects(*speedups: str) -> list[str]:
     found = []
     for speedup in speedups:
@@ -106,6 +110,24 @@ def test_mails_that_export_lists() -> None:
     slug = re.sub(r"[^A-Za-z0-9._]+", "-", first)[:52]
     assert re.search(rf"^ +0001-{re.escape(slug)}\S*\.patch$", text, re.M)
     assert f"{len(rest) + 1} patches and a cover letter" in text
+
+
+_GENERATED = re.compile(
+    r"<!-- (\w+) -->\n.*?<!-- /\1 -->|^ *```.*?^ *```$", re.DOTALL | re.MULTILINE
+)
+_PAGES = [
+    page
+    for page in sorted({*checkout.ROOT.glob("*.md"), *checkout.ROOT.glob("*/**/*.md")})
+    if not re.search(r"^(tests/|results/.+-|docs/support-matrix|docs/report)", _name(page))
+]
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=_name)
+def test_prose_wraps_at_80_columns(page: Path) -> None:
+    text = _GENERATED.sub("", page.read_text(encoding="utf-8"))
+    for line in text.splitlines():
+        if not line.startswith(("|", "    ", "![")):
+            assert len(line) <= 80, line
 
 
 def test_modules_that_documents_run() -> None:
