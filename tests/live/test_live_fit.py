@@ -188,7 +188,7 @@ def test_assembly_is_taken_where_it_belongs_to_the_module() -> None:
     staged = livemanifest.staged(livemanifest.load(checkout.SPEEDUPS, "folio_copy"), "6.12")
 
     assert staged["arch/x86/lib/copy_pages_64.S"].is_file()
-    assert staged["mm/folio_copy_internal.h"].parts[-2] == "live"
+    assert staged["mm/folio_copy.h"].parts[-2] == "live"
 
 
 @pytest.mark.parametrize("series", SERIES)

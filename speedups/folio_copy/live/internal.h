@@ -3,11 +3,10 @@
 #define _FOLIO_COPY_LIVE_INTERNAL_H
 
 /*
- * Declarations that a module lacks. The build uses this file as
- * mm/folio_copy_internal.h, and it includes the original as folio_copy_tree.h.
+ * Declarations that a module lacks. The build uses this file as mm/folio_copy.h,
+ * and it includes the original as folio_copy_tree.h.
  */
 
-#include <linux/folio_copy.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 

@@ -7,7 +7,7 @@
 #include <linux/copy_pages.h>
 #include <linux/jump_label.h>
 
-#include "folio_copy_internal.h"
+#include "folio_copy.h"
 #include "live.h"
 
 extern struct static_key_false copy_mc_fragile_key;

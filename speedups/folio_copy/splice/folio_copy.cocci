@@ -5,8 +5,8 @@
 
 @include@
 @@
- #include <linux/export.h>
-+#include <linux/folio_copy.h>
++#include "folio_copy.h"
+ #include "internal.h"
 
 @copy@
 identifier dst, src, i, nr;

@@ -15,23 +15,18 @@
  * - After a machine check, the poisoned page is reported once, and no other page.
  */
 
-#include <linux/cacheinfo.h>
 #include <linux/copy_pages.h>
-#include <linux/cpu.h>
-#include <linux/folio_copy.h>
 #include <linux/highmem.h>
 #include <linux/init.h>
 #include <linux/memory-tiers.h>
 #include <linux/mm.h>
-#include <linux/moduleparam.h>
 #include <linux/sched.h>
-#include <linux/smp.h>
 #include <linux/streaming_copy.h>
 #include <linux/string.h>
-#include <linux/sysfs.h>
 #include <linux/uaccess.h>
 
-#include "folio_copy_internal.h"
+#include "folio_copy.h"
+#include "method.h"
 
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX	"folio_copy."
@@ -177,22 +172,7 @@ void folio_copy_set_streaming(bool on)
 	WRITE_ONCE(folio_copy_streaming, on);
 }
 
-static int folio_copy_param_set(const char *val, const struct kernel_param *kp)
-{
-	return val ? folio_copy_set_method(val) : -EINVAL;
-}
-
-static int folio_copy_param_get(char *buffer, const struct kernel_param *kp)
-{
-	return sysfs_emit(buffer, "%s\n", folio_copy_method());
-}
-
-static const struct kernel_param_ops folio_copy_param_ops = {
-	.set = folio_copy_param_set,
-	.get = folio_copy_param_get,
-};
-
-module_param_cb(method, &folio_copy_param_ops, NULL, 0644);
+DEFINE_METHOD_PARAM(folio_copy);
 MODULE_PARM_DESC(method, "How large folios are copied: auto, base, memcpy, bulk or stream");
 module_param_named(streaming, folio_copy_streaming, bool, 0644);
 MODULE_PARM_DESC(streaming, "Let auto bypass the cache for copies to slower memory and for folios larger than half of the cache (default off)");
@@ -202,18 +182,7 @@ MODULE_PARM_DESC(streaming, "Let auto bypass the cache for copies to slower memo
  */
 void folio_copy_learn_llc(void)
 {
-	struct cpu_cacheinfo *ci;
-	unsigned long size = 0;
-	unsigned int i;
-
-	/* The list is reallocated when its CPU comes online again. */
-	cpus_read_lock();
-	ci = get_cpu_cacheinfo(raw_smp_processor_id());
-	if (ci && ci->info_list) {
-		for (i = 0; i < ci->num_leaves; i++)
-			size = max_t(unsigned long, size, ci->info_list[i].size);
-	}
-	cpus_read_unlock();
+	unsigned long size = method_llc_bytes();
 
 	if (size)
 		folio_copy_llc = size;

@@ -6,12 +6,11 @@
  */
 
 #include <kunit/test.h>
-#include <linux/folio_copy.h>
 #include <linux/gfp.h>
 #include <linux/mm.h>
 #include <linux/string.h>
 
-#include "folio_copy_internal.h"
+#include "folio_copy.h"
 
 #define ORDER		9U
 #define PAGES		BIT(ORDER)

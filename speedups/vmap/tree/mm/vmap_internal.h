@@ -18,7 +18,6 @@
 #include <linux/page_table_check.h>
 #include <linux/pgtable.h>
 #include <linux/string.h>
-#include <linux/sysfs.h>
 #include <linux/vmalloc.h>
 
 #include "internal.h"

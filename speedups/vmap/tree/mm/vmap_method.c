@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Methods for mapping contiguous memory, and the parameter that chooses one. */
 
+#include "method.h"
 #include "vmap_internal.h"
 
 #undef MODULE_PARAM_PREFIX
@@ -64,20 +65,5 @@ const char *vmap_method(void)
 	return READ_ONCE(vmap_chosen)->name;
 }
 
-static int vmap_param_set(const char *val, const struct kernel_param *kp)
-{
-	return val ? vmap_set_method(val) : -EINVAL;
-}
-
-static int vmap_param_get(char *buffer, const struct kernel_param *kp)
-{
-	return sysfs_emit(buffer, "%s\n", vmap_method());
-}
-
-static const struct kernel_param_ops vmap_param_ops = {
-	.set = vmap_param_set,
-	.get = vmap_param_get,
-};
-
-module_param_cb(method, &vmap_param_ops, NULL, 0644);
+DEFINE_METHOD_PARAM(vmap);
 MODULE_PARM_DESC(method, "How contiguous memory is mapped: auto, base, runs, pmd or detect");

@@ -3,6 +3,8 @@
 #include <linux/export.h>
 #include <linux/toys.h>
 
+#include "internal.h"
+
 void folio_copy(struct folio *dst, struct folio *src)
 {
 	long i = 0;

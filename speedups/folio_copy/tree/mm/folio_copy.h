@@ -1,8 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef _MM_FOLIO_COPY_INTERNAL_H
-#define _MM_FOLIO_COPY_INTERNAL_H
+#ifndef _MM_FOLIO_COPY_H
+#define _MM_FOLIO_COPY_H
 
+#include <linux/compiler.h>
 #include <linux/types.h>
+
+struct page;
+
+/* For mm/util.c. */
+void copy_highpages(struct page *to, struct page *from, unsigned long nr);
+int __must_check copy_mc_highpages(struct page *to, struct page *from,
+				   unsigned long nr);
 
 /**
  * struct folio_copy_method - a way to copy contiguous pages
@@ -30,4 +38,4 @@ unsigned long folio_copy_mc_range(const struct folio_copy_method *method,
 				  void *to, const void *from, unsigned long nr,
 				  unsigned long unit);
 
-#endif /* _MM_FOLIO_COPY_INTERNAL_H */
+#endif /* _MM_FOLIO_COPY_H */
