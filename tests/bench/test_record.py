@@ -103,8 +103,8 @@ def test_failed_write_leaves_the_old_file_and_nothing_else(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(MmbatchError, match="No space left"):
+    monkeypatch.setattr("os.fchmod", full)
+    with pytest.raises(MmbatchError, match="the disk is full"):
         record.write(path, record_of(mixed()))
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
@@ -123,50 +123,66 @@ def test_record_that_breaks_the_schema_is_not_written(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]"])
-def test_file_that_is_no_record(text: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "found"),
+    [
+        (b"", "is not JSON"),
+        (b"{", "is not JSON"),
+        (b"[]", "must be a table, not a list"),
+        (b'"\xff"', "is not UTF-8 text"),
+        (b"[" * 99_999, "is nested too deeply"),
+        (b'{"a":' * 99_999, "is nested too deeply"),
+        (b"1" * 9999, "is not JSON"),
+    ],
+)
+def test_file_that_is_no_record(content: bytes, found: str, tmp_path: Path) -> None:
     path = tmp_path / "out.json"
-    path.write_text(text)
-    with pytest.raises(MmbatchError):
+    path.write_bytes(content)
+    with pytest.raises(MmbatchError) as caught:
         record.read(path)
+    assert str(path) in caught.value.action
+    assert found in caught.value.problem
 
 
 BASE, WIDE = 0, 2
 CHANGES: list[tuple[list[Any], Any, str]] = [
-    (["schema"], 2, "schema 2"),
-    (["schema"], True, "record.schema"),
+    (["schema"], 2, "schema: must be 1, not 2"),
+    (["schema"], True, "schema: must be a whole number, not true"),
     (["started"], "yesterday", "started"),
     (["started"], "2026-01-02T03:04:05", "started"),
-    (["engine"], "tcg", "record.engine"),
+    (["engine"], "tcg", "engine: must be one of"),
     (["samples_sha256"], "AB" * 32, "samples_sha256"),
     (["samples_sha256"], "ab" * 31, "samples_sha256"),
-    (["command"], 5, "record.command"),
-    (["command"], None, "record.command"),
-    (["machine", "flags", "erms"], "yes", "record.machine.flags.erms"),
-    (["machine", "flags"], [], "record.machine.flags"),
-    (["machine", "cores"], 2.5, "record.machine.cores"),
-    (["machine", "cores"], True, "record.machine.cores"),
+    (["command"], 5, "command: must be a string"),
+    (["command"], None, "command: must be a string"),
+    (["machine", "flags", "erms"], "yes", "machine: flags: erms: must be true or false"),
+    (["machine", "flags"], [], "machine: flags: must be a table"),
+    (["machine", "cores"], 2.5, "machine: cores: must be a whole number"),
+    (["machine", "cores"], True, "machine: cores: must be a whole number"),
     (["machine", "load"], float("nan"), "finite"),
-    (["machine", "surprise"], 1, "unknown surprise"),
-    (["kernel"], None, "record.kernel"),
-    (["rows"], {}, "record.rows"),
+    (["machine", "surprise"], 1, "machine: unknown key 'surprise'"),
+    (["kernel"], None, "kernel: must be a table, not nothing"),
+    (["rows"], {}, "rows: must be a list, not a table"),
     (["rows", WIDE, "verdict"], "much faster", "verdict"),
-    (["rows", WIDE, "samples", 3], 1.5, "samples[3]"),
+    (["rows", WIDE, "samples", 3], 1.5, "rows 3: samples 4: must be a whole number, not 1.5"),
     (["rows", WIDE, "samples"], [], "without samples"),
     (["rows", WIDE, "median"], None, "half empty"),
     (["rows", WIDE, "image_equal"], False, "no passed equality check"),
     (["rows", WIDE, "image_equal"], None, "no passed equality check"),
     (["rows", WIDE, "image_equal"], 1, "image_equal"),
     (["rows", WIDE, "items"], 0, "no items"),
-    (["rows", WIDE, "ratio", "ci95"], [1.0], "2 elements"),
+    (["rows", WIDE, "ratio", "ci95"], [1.0], "ratio: ci95: must have 2 items, not 1"),
     (["rows", WIDE, "ratio", "ci95"], [2.0, 1.0], "lo <= hi"),
     (["rows", WIDE, "ratio", "ci95", 0], 0.0, "0 < lo"),
     (["rows", WIDE, "of_limit", "ci95"], [2.0, 1.0], "lo <= hi"),
-    (["rows", WIDE, "ratio", "median"], "2.5", "ratio.median"),
+    (["rows", WIDE, "ratio", "median"], "2.5", "ratio: median: must be a number, not '2.5'"),
     (["controls", 0, "ci95"], [2.0, 1.0], "lo <= hi"),
     (["controls", 0, "too_noisy"], None, "too_noisy"),
-    (["limits", 0, "median"], None, "limits[0].median"),
-    (["notes"], "a note", "record.notes"),
+    (["limits", 0, "median"], None, "limits 1: median: must be a number"),
+    (["notes"], ["\ud800"], "notes 1: has a character that can't be used: '\\ud800'"),
+    (["rows", WIDE, "items"], 10**20, "items: is a number out of range"),
+    (["rows", WIDE, "median"], 10**400, "median: is a number out of range"),
+    (["notes"], "a note", "notes: must be a list"),
 ]
 
 
@@ -187,7 +203,7 @@ def test_every_breach_is_named(place: list[Any], value: Any, found: str) -> None
 def test_no_key_may_be_missing(name: str) -> None:
     data = _data()
     del data[name]
-    with pytest.raises(MmbatchError, match=f"lacks {name}"):
+    with pytest.raises(MmbatchError, match=f"'{name}' is missing"):
         record.validate(data)
 
 

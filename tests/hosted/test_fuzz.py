@@ -23,10 +23,9 @@ from mmbatch.core.interval import Interval
 from mmbatch.debian import packages
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.hosted import fuzz
-from mmbatch.hosted import mutants as mutations
 from mmbatch.hosted.check import Tally
 from mmbatch.hosted.fuzz import Found, Length
-from mmbatch.hosted.mutants import Extras, Mutation
+from mmbatch.hosted.mutants import Extras, Mutant
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice import trees as splice
 from mmbatch.splice.manifest import load
@@ -136,7 +135,7 @@ def test_what_has_no_fuzzer_is_passed_over(tmp_path: Path) -> None:
 
 
 FOUND = "Test unit written to /found/crash-1"
-MISTAKE = Mutation("one too far", "a toy more", "mm/toys.c", "<", "<=", Interval(), (), False, True)
+MISTAKE = Mutant("one too far", "a toy more", "mm/toys.c", "<", "<=", Interval(), (), False, True)
 
 
 class Toys:
@@ -179,7 +178,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
     monkeypatch.setattr(hostedbuild, "build", made.build)
     monkeypatch.setattr(hostedbuild, "objects", lambda *_: None)
     monkeypatch.setattr(hostedbuild, "link", made.link)
-    monkeypatch.setattr(mutations, "load", lambda path: Extras((), (MISTAKE,)))
+    monkeypatch.setattr(fuzz, "load_extras", lambda path: Extras((), (MISTAKE,)))
     return made
 
 

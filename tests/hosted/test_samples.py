@@ -59,23 +59,27 @@ def test_unknown_fields_are_ignored() -> None:
     ("kind", "old", "new", "found"),
     [
         (Sample, "{", "", "not JSON"),
-        (Sample, '"sample"', '"simple"', "unknown event 'simple'"),
-        (Sample, '"ns":91234567', '"time":91234567', "lacks 'ns'"),
-        (Sample, "91234567", '"91234567"', "'ns' = '91234567'"),
-        (Sample, "91234567", "-5", "'ns' = -5"),
-        (Sample, "91234567", "1.5", "'ns' = 1.5"),
-        (Sample, "91234567", "0", "0 ns"),
-        (Sample, "91234567", "true", "'ns' = True"),
-        (Sample, '"half":0', '"half":2', "half 2"),
-        (Equal, "true", '"yes"', "'equal' = 'yes'"),
-        (Equal, "true", "null", "'equal' = None"),
-        (Check, "true", "2", "'good' = 2"),
-        (Check, '"runs":12,', "", "lacks 'runs'"),
-        (Case, '"base",', "", "no base"),
-        (Case, "26214400", "0", "no items"),
-        (Case, '"wide"', "7", "'variants'"),
-        (Engine, '"erms":true', '"erms":3', "'cpu_flags'"),
+        (Sample, '"sample"', '"simple"', "no event of an engine"),
+        (Sample, '"ns":91234567', '"time":91234567', "'ns' is missing"),
+        (Sample, "91234567", '"91234567"', "ns: must be a whole number, not '91234567'"),
+        (Sample, "91234567", "-5", "ns: must be at least 1, not -5"),
+        (Sample, "91234567", "1.5", "ns: must be a whole number, not 1.5"),
+        (Sample, "91234567", "0", "ns: must be at least 1, not 0"),
+        (Sample, "91234567", "true", "ns: must be a whole number, not true"),
+        (Sample, '"half":0', '"half":2', "half: must be 0 or 1, not 2"),
+        (Equal, "true", '"yes"', "equal: must be true or false, not 'yes'"),
+        (Equal, "true", "null", "equal: must be true or false, not nothing"),
+        (Check, "true", "2", "good: must be true or false, not 2"),
+        (Check, '"runs":12,', "", "'runs' is missing"),
+        (Case, '"base",', "", "variants: lacks 'base'"),
+        (Case, "26214400", "0", "items: must be at least 1, not 0"),
+        (Case, '"wide"', "7", "variants 3: must be a string, not 7"),
+        (Engine, '"erms":true', '"erms":3', "cpu_flags: erms: must be true or false, not 3"),
         (Engine, '{"event"', '[{"event"', "not JSON"),
+        (Sample, "91234567", "9" * 20, "ns: is a number out of range"),
+        (Sample, "91234567", "9" * 5000, "not JSON"),
+        (Sample, "91234567", "[" * 99_999, "nested too deeply"),
+        (Note, "arena", "\\ud800", "text: has a character that can't be used"),
     ],
 )
 def test_malformed_lines_are_refused(kind: type[Event], old: str, new: str, found: str) -> None:
@@ -87,7 +91,7 @@ def test_malformed_lines_are_refused(kind: type[Event], old: str, new: str, foun
 
 
 def test_json_that_is_no_object_is_refused() -> None:
-    with pytest.raises(MmbatchError, match="not a JSON object"):
+    with pytest.raises(MmbatchError, match="no event of an engine"):
         samples.parse("[1, 2]")
 
 

@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.interval import Interval
 from mmbatch.splice.edits import apply_edit, function_extent, split_lines
 from mmbatch.splice.manifest import Edit
 
 TOYS = (Path(__file__).parents[1] / "data" / "edits" / "toys.c").read_text()
-PAINT = Edit("mm/toys.c", "after", r"^\tpaint", None, "\tdry(toy);\n", "toy_second", 1, Interval())
+PAINT = Edit("mm/toys.c", "after", 1, "\tdry(toy);\n", line=r"^\tpaint", function="toy_second")
 
 
 def test_before_and_after() -> None:
@@ -26,14 +25,14 @@ def test_every_match_is_edited_where_several_are_expected() -> None:
 
 
 def test_replace_goes_from_first_to_last() -> None:
-    edit = replace(PAINT, op="replace", anchor="^#ifdef TOYS$", last="^#endif$")
+    edit = replace(PAINT, op="replace", line=None, first="^#ifdef TOYS$", last="^#endif$")
     assert apply_edit(TOYS, edit) == TOYS.replace(
         "#ifdef TOYS\n\tglue(toy);\n#endif\n", "\tdry(toy);\n"
     )
 
 
 def test_comment_replaces_all_of_it() -> None:
-    edit = replace(PAINT, op="comment", anchor="red ones")
+    edit = replace(PAINT, op="comment", line="red ones")
     old = "\t/*\n\t * Of all toys\n\t * the red ones.\n\t */\n"
     assert apply_edit(TOYS, edit) == TOYS.replace(old, "\tdry(toy);\n")
 
@@ -41,17 +40,24 @@ def test_comment_replaces_all_of_it() -> None:
 @pytest.mark.parametrize(
     ("edit", "found"),
     [
-        (replace(PAINT, anchor="lost"), "'lost' matched 0 lines instead of 1 in toy_second()"),
+        (replace(PAINT, line="lost"), "'lost' matched 0 lines instead of 1 in toy_second()"),
         (replace(PAINT, function=None), "matched 2 lines instead of 1"),
         (replace(PAINT, matches=2), "matched 1 lines instead of 2 in toy_second()"),
         (replace(PAINT, function="toy_third"), "there is no function toy_third()"),
         (replace(PAINT, op="comment"), r"'^\tpaint' does not stand in a comment"),
         (
-            replace(PAINT, op="replace", last="lost"),
+            replace(PAINT, op="replace", line=None, first=PAINT.line, last="lost"),
             r"no line 'lost' follows '^\tpaint'",
         ),
         (
-            replace(PAINT, op="replace", function="toy_first", last="^#endif"),
+            replace(
+                PAINT,
+                op="replace",
+                line=None,
+                first=PAINT.line,
+                function="toy_first",
+                last="^#endif",
+            ),
             r"no line '^#endif' follows '^\tpaint'",
         ),
     ],
@@ -77,6 +83,6 @@ def test_functions_are_found_by_their_definition() -> None:
 def test_lines_end_at_newlines_only() -> None:
     text = "a\x0cb\r\nc\x85d\u2028e"
     assert split_lines(text) == ["a\x0cb\r\n", "c\x85d\u2028e"]
-    edit = replace(PAINT, function=None, anchor="^c", text="f\n", op="before")
+    edit = replace(PAINT, function=None, line="^c", text="f\n", op="before")
     assert apply_edit(text, edit) == "a\x0cb\r\nf\nc\x85d\u2028e"
     assert split_lines("") == []

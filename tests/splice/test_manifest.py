@@ -25,7 +25,8 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
         ("mm/rows.c", ""),
         ("mm/rows.h", "<7.0"),
     ]
-    assert step.files[1].sight == manifest.Sight("mm/toys.c", "toy", "red|blue", True)
+    look = manifest.Look("mm/toys.c", "toy", "red|blue")
+    assert step.files[1].conditions == ((look, True),)
     assert step.rules[0].matches == {"call": 2}
     assert (step.edits[0].op, step.edits[0].anchor, step.edits[0].matches) == ("after", "toys", 1)
     assert loaded.hosted is not None
@@ -42,24 +43,36 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
         ("  op =", '  function = "toy"\n  opp = ""\n  op =', "step 1: edit 1: unknown key 'opp'"),
         ("when = {", 'when = { l = "",', "step 1: file 1: when: unknown key 'l'"),
         ('objects = ["mm/toys.o"]', 'object = ["mm/toys.o"]', "hosted: unknown key 'object'"),
-        ('needs = ["shelf"]', 'needs = "shelf"', "'needs' has the wrong type"),
-        ('needs = ["shelf"]', "needs = [1]", "'needs' has the wrong type"),
-        ("[hosted]", "[[hosted]]", "'hosted' has the wrong type"),
-        (">=6.12,<7.4", "6.12-7.3", "'6.12-7.3' is no interval of kernels like '>=6.12,<7.0'"),
-        ("red|blue", "red(", "'line' is no regular expression"),
-        ("'^\\+rows'", "'rows)'", "'marks' is no regular expression"),
-        ("'^\\+rows'", "3", "'marks' has the wrong type"),
-        ("{ call = 2 }", "{ call = 0 }", "'matches' has '0', which is no count above 0"),
-        ("{ call = 2 }", "{ call = true }", "'matches' has 'True'"),
+        ('needs = ["shelf"]', 'needs = "shelf"', "needs: must be a list, not 'shelf'"),
+        ('needs = ["shelf"]', "needs = [1]", "needs 1: must be a string, not 1"),
+        ("[hosted]", "[[hosted]]", "hosted: must be a table, not a list"),
+        (
+            ">=6.12,<7.4",
+            "6.12-7.3",
+            "kernels: '6.12-7.3' is no interval of kernels like '>=6.12,<7.0'",
+        ),
+        ("red|blue", "red(", "step 1: file 1: when: line: is no regular expression"),
+        ("'^\\+rows'", "'rows)'", "rule 1: marks: call: is no regular expression"),
+        ("'^\\+rows'", "3", "rule 1: marks: call: must be a string, not 3"),
+        ("{ call = 2 }", "{ call = 0 }", "rule 1: matches: call: must be at least 1, not 0"),
+        ("{ call = 2 }", "{ call = true }", "matches: call: must be a whole number, not true"),
         ("{ call = 2 }", "{ loop = 2 }", "rows.cocci: matches and marks name different hooks"),
-        ("matches = 1", "matches = 0", "'matches' has '0'"),
-        ("matches = 1", "matches = -1", "'matches' has '-1'"),
-        ('"rows.cocci"', '"lost.cocci"', "lost.cocci is not there"),
-        ('"mm/rows.c"', '"mm/lost.c"', "step 'rows' names mm/lost.c, which is not there"),
-        ('"after"', '"beside"', "'beside' is no kind of edit"),
-        ('"after"', '"replace"', "'first' is missing"),
-        ('speedup = "toy"', 'speedup = "boat"', "speedup is 'boat' in the room 'toy'"),
+        ("matches = 1", "matches = 0", "step 1: edit 1: matches: must be at least 1, not 0"),
+        ("matches = 1", "matches = -1", "edit 1: matches: must be at least 1, not -1"),
+        ('"rows.cocci"', '"lost.cocci"', "step 'rows' names splice/lost.cocci, which is not there"),
+        ('"mm/rows.c"', '"mm/lost.c"', "step 'rows' names tree/mm/lost.c, which is not there"),
+        ('"after"', '"beside"', "op: must be one of before, after, replace, comment, not 'beside'"),
+        ('"after"', '"replace"', "step 1: edit 1: op 'replace' has no 'line'"),
+        ('  line = "toys"', '  first = "toys"', "step 1: edit 1: 'line' is missing"),
+        ("matches = 1", 'last = "x"\n  matches = 1', "edit 1: op 'after' has no 'last'"),
+        ('speedup = "toy"', 'speedup = "boat"', "speedup: is 'boat' in the directory 'toy'"),
         ('speedup = "toy"', "speedup", "at line 2"),
+        ('speedup = "toy"', 'speedup = "t\\u0000y"', "speedup: has a character that can't be used"),
+        ('speedup = "toy"', f"speedup = {'[' * 9999}", "is nested too deeply"),
+        ("matches = 1", f"matches = 0x{'f' * 9999}", "matches: is a number out of range"),
+        ("matches = 1", f"matches = {'1' * 9999}", "Exceeds the limit"),
+        ("matches = 1", "matches = 1e999", "matches: must be a whole number, not inf"),
+        ("red|blue", "(" * 9999, "line: is no regular expression"),
     ],
 )
 def test_a_wrong_manifest_says_where(tmp_path: Path, old: str, new: str, found: str) -> None:
@@ -68,7 +81,7 @@ def test_a_wrong_manifest_says_where(tmp_path: Path, old: str, new: str, found: 
     with pytest.raises(MmbatchError) as caught:
         manifest.load(room)
     assert caught.value.code == ExitCode.USAGE
-    assert caught.value.action == "read speedups/toy/splice/splice.toml"
+    assert caught.value.action == f"read {room}/splice/splice.toml"
     assert found in caught.value.problem
 
 

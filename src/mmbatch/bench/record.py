@@ -8,9 +8,7 @@ variant time.
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
 import re
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -19,11 +17,12 @@ from typing import Any, Literal
 
 from mmbatch.bench.machine import Machine
 from mmbatch.bench.statistics import Verdict
-from mmbatch.core.disk import is_special
+from mmbatch.core.disk import atomic_write, is_special, require_place
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.schema import SchemaError, load
+from mmbatch.core.load import LoadError, from_json_file, load
 
 SCHEMA = 1
+_HINT = "give a file that `mmbatch bench --json` of this version wrote"
 
 EngineName = Literal["hosted", "guest-icount", "guest"]
 
@@ -171,7 +170,7 @@ class Record:
 
 def _require(fits: bool, what: str) -> None:
     if not fits:
-        raise SchemaError(what)
+        raise LoadError(what)
 
 
 def _check_numbers(record: Record) -> None:
@@ -190,7 +189,7 @@ def _check_numbers(record: Record) -> None:
         _require(not interval or 0 < interval[0] <= interval[1], "an interval is not 0 < lo <= hi")
 
 
-def from_dict(data: Any) -> Record:
+def validate(data: Any) -> Record:
     """Check JSON data strictly and make a record of it.
 
     Args:
@@ -203,22 +202,24 @@ def from_dict(data: Any) -> Record:
         MmbatchError: naming the first place that breaks the schema.
     """
     try:
-        record = load(Record, data, "record")
-        _require(record.schema == SCHEMA, f"schema {record.schema} is not {SCHEMA}")
-        _require(
-            bool(re.fullmatch(r"[0-9a-f]{64}", record.samples_sha256)),
-            "samples_sha256 is no SHA-256",
-        )
-        try:
-            aware = datetime.fromisoformat(record.started).tzinfo is not None
-        except ValueError:
-            aware = False
-        _require(aware, f"started is no time with an offset: {record.started!r}")
-        _check_numbers(record)
-    except SchemaError as error:
-        raise MmbatchError(
-            "check the result against schema 1", str(error), "make it again with `bench --json`"
-        ) from None
+        return _checked(load(Record, data))
+    except LoadError as error:
+        raise MmbatchError("use the result", str(error), _HINT) from None
+
+
+def _checked(record: Record) -> Record:
+    """Return a record whose values go together; LoadError if they don't."""
+    _require(record.schema == SCHEMA, f"schema: must be {SCHEMA}, not {record.schema}")
+    _require(
+        bool(re.fullmatch(r"[0-9a-f]{64}", record.samples_sha256)),
+        "samples_sha256: is no SHA-256 in hexadecimal",
+    )
+    try:
+        aware = datetime.fromisoformat(record.started).tzinfo is not None
+    except ValueError:
+        aware = False
+    _require(aware, f"started: is no time with an offset from UTC: {record.started!r}")
+    _check_numbers(record)
     return record
 
 
@@ -226,11 +227,6 @@ def to_dict(record: Record) -> dict[str, Any]:
     """The record as JSON data, keys in the order of the dataclasses."""
     data: dict[str, Any] = json.loads(json.dumps(asdict(record), allow_nan=False))
     return data
-
-
-def validate(data: Any) -> None:
-    """Check JSON data strictly; MmbatchError as `from_dict`."""
-    from_dict(data)
 
 
 _NUMBERS = re.compile(r"\[\n\s+([^\[\]{}\"]+?)\n\s+\]")
@@ -258,24 +254,9 @@ def write(path: Path, record: Record) -> None:
     """
     data = to_dict(record)
     validate(data)
-    text = compact(data)
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        if is_special(path):
-            path.write_text(text, encoding="utf-8")
-            return
-        with beside.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        beside.replace(path)
-    except OSError as error:
-        raise MmbatchError(
-            f"write {path}", error.strerror or str(error), "choose another place for --json"
-        ) from None
-    finally:
-        with contextlib.suppress(OSError):
-            beside.unlink()
+    if not is_special(path):
+        require_place(path.parent, "--json")
+    atomic_write(path, compact(data))
 
 
 def read(path: Path) -> Record:
@@ -288,12 +269,9 @@ def read(path: Path) -> Record:
         The record.
 
     Raises:
-        MmbatchError: it can't be read, is no JSON, or breaks the schema.
+        MmbatchError: it can't be read, is not JSON, or breaks the schema.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise MmbatchError(
-            f"read {path}", str(error), "give a file that `bench --json` wrote"
-        ) from None
-    return from_dict(data)
+        return _checked(from_json_file(Record, path, _HINT))
+    except LoadError as error:
+        raise MmbatchError(f"read {path}", str(error), _HINT) from None

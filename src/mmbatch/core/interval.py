@@ -62,3 +62,7 @@ class Interval:
             else:
                 high = bound
         return cls(low, high)
+
+
+EVERY = Interval()
+"""All kernels."""

@@ -18,8 +18,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.hosted import events as samples
-from mmbatch.hosted import mutants as mutations
-from mmbatch.hosted.mutants import Extras, Mutation
+from mmbatch.hosted.mutants import Extras, Mutant, fits, load_extras, mutate
 from mmbatch.kernel.kbuild import ObjectTree
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import trees as splice
@@ -45,7 +44,7 @@ class Tally:
         failed: what was wrong, one line each.
         skipped: what could not be seen here, one line each.
         combinations: inputs compared in all full runs.
-        caught: mutation to what caught it.
+        caught: mutant to what caught it.
     """
 
     passed: int = 0
@@ -128,7 +127,7 @@ def run(
     manifest = manifests[-1]
     spliced = splice.splice(cache, source, manifests, checkout.MACROS, say)
     bench = Bench(cache, source, spliced, manifest, jobs, lambda text: None)
-    extras = mutations.load(manifest.room / "check.toml")
+    extras = load_extras(manifest.room / "check.toml")
     name = f"{manifest.speedup} on {source.release}"
     building = threading.Lock()  # a build has compilers enough of its own
 
@@ -155,12 +154,12 @@ def run(
         ],
     )
     if mutants:
-        chosen = [one for one in extras.mutations if source.series in one.kernels and not one.fuzz]
+        chosen = [one for one in extras.mutants if source.series in one.kernels and not one.fuzz]
         trees = {one.options: bench.tree(one.options) for one in chosen}
         _at_once(
             jobs,
             [
-                functools.partial(_try_mutation, bench, one, trees[one.options], name, say, tally)
+                functools.partial(_try_mutant, bench, one, trees[one.options], name, say, tally)
                 for one in chosen
             ],
         )
@@ -253,31 +252,31 @@ def _check(program: Path, stride: int, *, sanitized: bool = False) -> samples.Ch
     return samples.Check(False, 0, 0, 0, 0, 0, said or f"ended with {result.rc}")
 
 
-def _try_mutation(
+def _try_mutant(
     bench: Bench,
-    mutation: Mutation,
+    mutant: Mutant,
     tree: ObjectTree,
     name: str,
     say: Callable[[str], None],
     tally: Tally,
 ) -> None:
     """See that a mistake is caught; count it as a stage."""
-    title = f"{name}, mistake '{mutation.name}'"
+    title = f"{name}, mistake '{mutant.name}'"
     with (
         stage(title, say, tally) as one,
         disk.temporary_dir(bench.cache.builds, "mutant") as work,
     ):
-        if not mutations.fits(mutation, bench.spliced.path):
+        if not fits(mutant, bench.spliced.path):
             one.skipped = "this release does not have the code"
             return
         (work / "tree").mkdir()
-        mutated = mutations.mutate(mutation, bench.spliced.path, work / "tree")
+        mutated = mutate(mutant, bench.spliced.path, work / "tree")
         program = hostedbuild.link(
             work, tree, mutated, bench.manifest, checkout.HOSTED, 1, work / "mutant.log"
         )
         event = _check(program, _MUTANT_STRIDE)
         if event.good:
-            one.problem = f"it was not caught; {mutation.why}"
+            one.problem = f"it was not caught; {mutant.why}"
         else:
             one.text = f"caught by {event.text}"
             tally.caught[title] = event.text

@@ -10,17 +10,26 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from mmbatch.core.disk import atomic_write
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.load import Count, LoadError, Natural, load, parse_json
 
 BASE = "base"
 CONTROL = "control"
 AUTO = "auto"
 LIMIT_PREFIX = "limit:"
+
+
+def _as_flag(data: Any) -> Any:
+    return bool(data) if type(data) is int and data in (0, 1) else data
+
+
+Flag = Annotated[bool, _as_flag]
+"""True or false, which C prints as 1 or 0."""
 
 
 @dataclass(frozen=True)
@@ -30,8 +39,8 @@ class Engine:
     event: ClassVar[str] = "engine"
     speedup: str
     sides: tuple[str, ...]
-    page_bytes: int
-    cpu_flags: Mapping[str, bool]
+    page_bytes: Natural
+    cpu_flags: Mapping[str, Flag]
 
 
 @dataclass(frozen=True)
@@ -46,23 +55,28 @@ class Case:
     regime: str
     unit: str
     item: str
-    items: int
-    bytes: int
+    items: Count
+    bytes: Natural
     variants: tuple[str, ...]
-    pairs: int
-    memory: int = 0
-    fixed: bool = False
+    pairs: Natural
+    memory: Natural = 0
+    fixed: Flag = False
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a case without base, to which nothing could be compared."""
+        if BASE not in self.variants:
+            raise ValueError(f"variants: lacks '{BASE}'")
 
 
 @dataclass(frozen=True)
 class Equal:
-    """Whether a variant left the same `bytes` bytes behind as base did."""
+    """Whether a variant produced the same `bytes` bytes of memory as base did."""
 
     event: ClassVar[str] = "equal"
     case: str
     variant: str
-    equal: bool
-    bytes: int
+    equal: Flag
+    bytes: Natural
     detail: str
 
 
@@ -76,11 +90,16 @@ class Sample:
     event: ClassVar[str] = "sample"
     case: str
     variant: str
-    block: int
-    half: int
-    pos: int
-    ns: int
-    layout: int = 0
+    block: Natural
+    half: Natural
+    pos: Natural
+    ns: Count
+    layout: Natural = 0
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a half that no block has."""
+        if self.half > 1:
+            raise ValueError(f"half: must be 0 or 1, not {self.half}")
 
 
 @dataclass(frozen=True)
@@ -88,12 +107,12 @@ class Check:
     """How a bench's own comparison over many small inputs ended; see struct hosted_check."""
 
     event: ClassVar[str] = "check"
-    good: bool
-    combinations: int
-    runs: int
-    bytes: int
-    stepped: int
-    streamed: int
+    good: Flag
+    combinations: Natural
+    runs: Natural
+    bytes: Natural
+    stepped: Natural
+    streamed: Natural
     text: str
 
 
@@ -120,33 +139,6 @@ _KINDS: dict[str, type[Event]] = {
 }
 
 
-def _malformed(line_number: int, problem: str) -> MmbatchError:
-    return MmbatchError(
-        f"read event {line_number} of the engine",
-        problem,
-        "the engine and this tool must come from one checkout: rebuild, or run `bench` again",
-    )
-
-
-def _natural(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _convert(kind: str, value: object) -> Any:
-    """Check `value` against the annotation `kind` and make it immutable; ValueError if wrong."""
-    if kind == "str" and isinstance(value, str):
-        return value
-    if kind == "bool" and (isinstance(value, bool) or value in (0, 1)):
-        return bool(value)
-    if kind == "int" and _natural(value):
-        return value
-    if kind == "tuple[str, ...]" and isinstance(value, list):
-        return tuple(_convert("str", one) for one in value)
-    if kind == "Mapping[str, bool]" and isinstance(value, dict):
-        return {name: _convert("bool", one) for name, one in value.items()}
-    raise ValueError
-
-
 def parse(line: str, line_number: int = 0) -> Event:
     """Read one event.
 
@@ -164,32 +156,18 @@ def parse(line: str, line_number: int = 0) -> Event:
             sample that took no time.
     """
     try:
-        data = json.loads(line)
-    except ValueError as error:
-        raise _malformed(line_number, f"not JSON ({error}): {line[:60]!r}") from None
-    if not isinstance(data, dict):
-        raise _malformed(line_number, f"not a JSON object: {line[:60]!r}")
-    kind = _KINDS.get(str(data.get("event")))
-    if kind is None:
-        raise _malformed(line_number, f"unknown event {data.get('event')!r}")
-    values: dict[str, Any] = {}
-    for field in fields(kind):
-        name = field.name
-        if name not in data:
-            if field.default is not MISSING:
-                continue
-            raise _malformed(line_number, f"event {kind.event!r} lacks {name!r}")
-        try:
-            values[name] = _convert(str(field.type), data[name])
-        except ValueError:
-            wrong = f"event {kind.event!r} has {name!r} = {data[name]!r}"
-            raise _malformed(line_number, wrong) from None
-    event = kind(**values)
-    if isinstance(event, Sample) and (event.ns == 0 or event.half > 1):
-        raise _malformed(line_number, f"a sample of {event.ns} ns in half {event.half}")
-    if isinstance(event, Case) and (event.items == 0 or BASE not in event.variants):
-        raise _malformed(line_number, f"case {event.case!r} has no items or no base")
-    return event
+        data = parse_json(line)
+        kind = _KINDS.get(str(data.get("event"))) if isinstance(data, dict) else None
+        if kind is None:
+            raise LoadError(f"is no event of an engine: {line[:60]!r}")
+        known = {field.name for field in fields(kind)}
+        return load(kind, {name: value for name, value in data.items() if name in known})
+    except LoadError as error:
+        raise MmbatchError(
+            f"read event {line_number} of the engine",
+            str(error),
+            "rebuild, or run `bench` again: engine and tool must come from one checkout",
+        ) from None
 
 
 def dump(event: Event) -> str:
@@ -198,7 +176,7 @@ def dump(event: Event) -> str:
 
 
 def is_limit(variant: str) -> bool:
-    """Whether a variant is a limit row, which is no speed-up and leaves other bytes behind."""
+    """Whether a variant is a limit row, which is no speed-up and produces other memory."""
     return variant.startswith(LIMIT_PREFIX)
 
 

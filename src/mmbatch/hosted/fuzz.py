@@ -15,9 +15,8 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import packages
 from mmbatch.hosted import build as hostedbuild
-from mmbatch.hosted import mutants as mutations
 from mmbatch.hosted.check import Bench, Tally, stage
-from mmbatch.hosted.mutants import Mutation
+from mmbatch.hosted.mutants import Mutant, fits, load_extras, mutate
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import trees as splice
 from mmbatch.splice.manifest import Manifest
@@ -146,9 +145,9 @@ def run(
             again = f"./mmbatch check {manifest.speedup} --kernel {source.series} --fuzz-input"
             one.problem = f"{found.problem}; again with: {again} {found.kept}"
     if mutants:
-        for mutation in mutations.load(manifest.room / "check.toml").mutations:
-            if mutation.fuzz and source.series in mutation.kernels:
-                _try_mutation(bench, mutation, name, say, tally)
+        for mutant in load_extras(manifest.room / "check.toml").mutants:
+            if mutant.fuzz and source.series in mutant.kernels:
+                _try_mutant(bench, mutant, name, say, tally)
 
 
 def again(
@@ -244,26 +243,26 @@ def _folder(bench: Bench) -> Path:
     return bench.cache.root / "fuzz" / f"{bench.manifest.speedup}-{bench.source.series}"
 
 
-def _try_mutation(
-    bench: Bench, mutation: Mutation, name: str, say: Callable[[str], None], tally: Tally
+def _try_mutant(
+    bench: Bench, mutant: Mutant, name: str, say: Callable[[str], None], tally: Tally
 ) -> None:
     """See that the fuzzer catches a mistake, from nothing and always the same way."""
-    title = f"{name}, mistake '{mutation.name}'"
+    title = f"{name}, mistake '{mutant.name}'"
     with stage(title, say, tally) as one, disk.temporary_dir(bench.cache.builds, "mutant") as work:
-        if not mutations.fits(mutation, bench.spliced.path):
+        if not fits(mutant, bench.spliced.path):
             one.skipped = "this release does not have the code"
             return
         (work / "tree").mkdir()
-        mutated = mutations.mutate(mutation, bench.spliced.path, work / "tree")
+        mutated = mutate(mutant, bench.spliced.path, work / "tree")
         program = hostedbuild.link(
-            *(work, bench.tree(mutation.options), mutated, bench.manifest, checkout.HOSTED),
+            *(work, bench.tree(mutant.options), mutated, bench.manifest, checkout.HOSTED),
             bench.jobs,
             work / "mutant.log",
             fuzz=True,
         )
         found = fuzz(program, work, replace(Length(_MUTANT_S), seed=1))
         if found.problem is None:
-            one.problem = f"it was not caught by {found.inputs} inputs; {mutation.why}"
+            one.problem = f"it was not caught by {found.inputs} inputs; {mutant.why}"
         elif not found.blamed:
             one.problem = f"no input shows it: {found.problem}"
         else:

@@ -1,33 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""check.toml: configurations to check too, and deliberate mistakes that must be caught."""
+"""check.toml: further configurations to check, and mutants that the check must kill."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmbatch.core import process
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.interval import Interval
-from mmbatch.core.toml import Table
+from mmbatch.core.interval import EVERY, Interval
+from mmbatch.core.load import from_toml, key
 
 _FOLDERS = ("include", "arch/x86", "mm", "lib")
 
 
 @dataclass(frozen=True)
-class Mutation:
-    """One mistake.
+class Mutant:
+    """One piece of the spliced code, changed on purpose.
 
     Attributes:
         name: in a few words.
         why: what it would do.
         file: path in the spliced tree.
-        old: text of ours that stands there once.
-        new: what is put in its place.
-        kernels: where it can be seen.
-        options: configuration that it needs to be seen, "CONFIG_X=y" each.
+        old: text of ours that occurs there once.
+        new: what replaces it.
+        kernels: where it can be killed.
+        options: configuration that it needs for that, "CONFIG_X=y" each.
         optional: not all releases of a series have the text.
-        fuzz: it is the fuzzer that has to catch it.
+        fuzz: the fuzzer must kill it.
     """
 
     name: str
@@ -35,9 +35,9 @@ class Mutation:
     file: str
     old: str
     new: str
-    kernels: Interval
-    options: tuple[str, ...]
-    optional: bool
+    kernels: Interval = EVERY
+    options: tuple[str, ...] = ()
+    optional: bool = False
     fuzz: bool = False
 
 
@@ -46,81 +46,51 @@ class Config:
     """A configuration to check besides the engine's own."""
 
     name: str
-    options: tuple[str, ...]
-    kernels: Interval
+    options: tuple[str, ...] = ()
+    kernels: Interval = EVERY
 
 
 @dataclass(frozen=True)
 class Extras:
-    """What a room's check.toml asks for."""
+    """What the check.toml of a speed-up asks for."""
 
-    configs: tuple[Config, ...]
-    mutations: tuple[Mutation, ...]
+    configs: tuple[Config, ...] = field(default=(), metadata=key("config"))
+    mutants: tuple[Mutant, ...] = field(default=(), metadata=key("mutation"))
 
 
-def load(path: Path) -> Extras:
-    """Read a room's check.toml; nothing when it has none.
+def load_extras(path: Path) -> Extras:
+    """Read the check.toml of a speed-up; a missing one asks for nothing.
 
     Raises:
         MmbatchError: the file is wrong.
     """
-    if not path.exists():
-        return Extras((), ())
-    table = Table.load(path)
-    extras = Extras(
-        configs=tuple(map(_config, table.tables("config"))),
-        mutations=tuple(map(_mutation, table.tables("mutation"))),
-    )
-    table.finish()
-    return extras
+    return from_toml(Extras, path) if path.exists() else Extras()
 
 
-def _config(row: Table) -> Config:
-    config = Config(row.text("name"), row.texts("options"), row.interval())
-    row.finish()
-    return config
-
-
-def _mutation(row: Table) -> Mutation:
-    mutation = Mutation(
-        name=row.text("name"),
-        why=row.text("why"),
-        file=row.text("file"),
-        old=row.text("old"),
-        new=row.text("new"),
-        kernels=row.interval(),
-        options=row.texts("options"),
-        optional=row.get("optional", bool) if row.has("optional") else False,
-        fuzz=row.get("fuzz", bool) if row.has("fuzz") else False,
-    )
-    row.finish()
-    return mutation
-
-
-def fits(mutation: Mutation, spliced: Path) -> bool:
-    """Tell whether a mutation's text stands in a spliced tree.
+def fits(mutant: Mutant, spliced: Path) -> bool:
+    """Tell whether the text that a mutant replaces is in a spliced tree.
 
     Raises:
-        MmbatchError: it does not, or not once, and it is not optional.
+        MmbatchError: it is not, or not once, and the mutant is not optional.
     """
-    path = spliced / mutation.file
-    count = path.read_text(encoding="utf-8").count(mutation.old) if path.exists() else 0
+    path = spliced / mutant.file
+    count = path.read_text(encoding="utf-8").count(mutant.old) if path.exists() else 0
     if count == 1:
         return True
-    if count == 0 and mutation.optional:
+    if count == 0 and mutant.optional:
         return False
     raise MmbatchError(
-        f"make the mistake '{mutation.name}'",
-        f"its text stands {count} times in {mutation.file} instead of once",
+        f"make the mutant '{mutant.name}'",
+        f"the text to replace occurs {count} times in {mutant.file} instead of once",
         "bring check.toml up to date with the code",
     )
 
 
-def mutate(mutation: Mutation, spliced: Path, work: Path) -> Path:
-    """Return a copy of what a compiler reads of a spliced tree, with the mistake in it.
+def mutate(mutant: Mutant, spliced: Path, work: Path) -> Path:
+    """Return a copy of what a compiler reads of a spliced tree, mutated.
 
     Args:
-        mutation: the mistake.
+        mutant: what to change.
         spliced: the tree.
         work: an empty folder on the same file system; unchanged files become links.
     """
@@ -129,8 +99,8 @@ def mutate(mutation: Mutation, spliced: Path, work: Path) -> Path:
         process.run(
             ["cp", "-al", spliced / folder, work / folder], action="copy the spliced tree's headers"
         )
-    path = work / mutation.file
-    text = path.read_text(encoding="utf-8").replace(mutation.old, mutation.new)
+    path = work / mutant.file
+    text = path.read_text(encoding="utf-8").replace(mutant.old, mutant.new)
     path.unlink()
     path.write_text(text, encoding="utf-8")
     return work

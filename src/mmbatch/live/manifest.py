@@ -199,7 +199,7 @@ def _own_files(table: Table, room: Path) -> list[NewFile]:
 def _files_of_trees(every: list[Manifest]) -> list[NewFile]:
     """Return what splicing adds to a tree; what depends on the tree's looks is not among it."""
     return [
-        file for one in every for step in one.steps for file in step.files if file.sight is None
+        file for one in every for step in one.steps for file in step.files if not file.conditions
     ]
 
 

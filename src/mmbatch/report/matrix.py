@@ -156,9 +156,8 @@ def _lived(one: Live) -> str:
 def _step_rows(step: Step, kernels: Interval) -> Iterator[Row]:
     for file in step.files:
         hook = "new file"
-        if file.sight is not None:
-            word = "has" if file.sight.wanted else "lacks"
-            hook += f", if {file.sight.function}() {word} {file.sight.line}"
+        for look, wanted in file.conditions:
+            hook += f", if {look.function}() {'has' if wanted else 'lacks'} {look.line}"
         yield Row(step.name, hook, file.target, "", None, kernels & file.kernels)
     for rule in step.rules:
         for hook, count in rule.matches.items():

@@ -14,7 +14,7 @@ from typing import Protocol
 from mmbatch.core import disk, process
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.schema import SchemaError, load
+from mmbatch.core.load import from_json_file
 from mmbatch.hosted.check import Tally
 from mmbatch.splice.manifest import Manifest, suites_of
 
@@ -216,13 +216,10 @@ def read(path: Path) -> Seen:
     Raises:
         MmbatchError: it can't be read, or is no such file.
     """
-    try:
-        seen = load(Seen, json.loads(path.read_text(encoding="utf-8")), "seen")
-        if seen.schema != SCHEMA:
-            raise SchemaError(f"schema is {seen.schema}, and {SCHEMA} is known")
-    except (OSError, ValueError) as error:
-        hint = "give a file that --json of `mmbatch test` or `mmbatch guest test` wrote"
-        raise MmbatchError(f"read {path}", str(error), hint) from None
+    hint = "give a file that --json of `mmbatch test` or `mmbatch guest test` wrote"
+    seen = from_json_file(Seen, path, hint)
+    if seen.schema != SCHEMA:
+        raise MmbatchError(f"read {path}", f"schema: must be {SCHEMA}, not {seen.schema}", hint)
     return seen
 
 

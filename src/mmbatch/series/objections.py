@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import process
-from mmbatch.core.toml import Table
+from mmbatch.core.load import from_toml
 from mmbatch.splice.manifest import Manifest
 
 _SAID = re.compile(r"^(?:.*?:\d+: )?(ERROR|WARNING|CHECK):([A-Z0-9_]+): (.*)$")
@@ -28,6 +28,19 @@ class Objection:
     words: str
 
 
+@dataclass(frozen=True)
+class _Explanation:
+    type: str
+    why: str
+
+
+@dataclass(frozen=True)
+class _Explanations:
+    """What a checkpatch.toml holds."""
+
+    explained: tuple[_Explanation, ...] = ()
+
+
 def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
     """Return type of complaint to why it stays, of all series and of some speed-ups' rooms.
 
@@ -40,11 +53,7 @@ def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
     for manifest in manifests:
         path = manifest.room / "checkpatch.toml"
         if path.exists():
-            table = Table.load(path)
-            for one in table.tables("explained"):
-                found[one.text("type")] = one.text("why")
-                one.finish()
-            table.finish()
+            found |= {entry.type: entry.why for entry in from_toml(_Explanations, path).explained}
     return found
 
 

@@ -3,38 +3,35 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal, cast
+from typing import Literal
 
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.interval import Interval
-from mmbatch.core.toml import Table, wrong
+from mmbatch.core.interval import EVERY, Interval
+from mmbatch.core.load import NOT_IN_FILE, Count, Pattern, from_toml, key, wrong
 
-Op = Literal["before", "after", "replace", "comment"]
+_NAME = "splice/splice.toml"
+_ORDINARY = "kernel/softirq.o"
+"""An object with no compiler options of its own, which every hosted program links."""
 
 
 @dataclass(frozen=True)
-class Sight:
-    """Something to look for in a tree, where releases of one series differ.
+class Look:
+    """What a function of the tree looks like, where releases of one series differ.
 
     Attributes:
         file: path in the tree.
         function: whose definition is searched.
         line: regular expression on one line of it.
-        wanted: whether it has to be there or must not be.
     """
 
     file: str
     function: str
-    line: str
-    wanted: bool
-
-
-_ORDINARY = "kernel/softirq.o"
-"""An object with no compiler options of its own, which every hosted program links."""
+    line: Pattern
 
 
 @dataclass(frozen=True)
@@ -45,15 +42,23 @@ class NewFile:
         source: where it lies here.
         target: path in the tree.
         kernels: where it applies.
-        sight: what the tree must look like besides.
+        when: the tree must look like this besides.
+        unless: the tree must not look like this.
         common: whether several speed-ups bring it, so that another may have done so before.
     """
 
-    source: Path
-    target: str
-    kernels: Interval
-    sight: Sight | None = None
-    common: bool = False
+    source: Path = field(metadata=key("from"))
+    target: str = field(metadata=key("to"))
+    kernels: Interval = EVERY
+    when: Look | None = None
+    unless: Look | None = None
+    common: bool = field(default=False, metadata=NOT_IN_FILE)
+
+    @property
+    def conditions(self) -> tuple[tuple[Look, bool], ...]:
+        """What is looked for in the tree, each with whether it must be found."""
+        looks = ((self.when, True), (self.unless, False))
+        return tuple((look, wanted) for look, wanted in looks if look is not None)
 
 
 @dataclass(frozen=True)
@@ -64,7 +69,7 @@ class Rule:
         cocci: the patch.
         file: path in the tree.
         function: the function that it changes, which spatch must be able to parse.
-        matches: how often each hook has to match: hook name to count.
+        matches: how often each hook must match: hook name to count.
         marks: by which changed lines a match of each hook is counted: hook name to a regular
             expression on the lines of the diff.
         kernels: where it applies.
@@ -73,9 +78,14 @@ class Rule:
     cocci: Path
     file: str
     function: str
-    matches: Mapping[str, int]
-    marks: Mapping[str, str]
-    kernels: Interval
+    matches: Mapping[str, Count]
+    marks: Mapping[str, Pattern]
+    kernels: Interval = EVERY
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless every hook has both a count and a mark."""
+        if set(self.matches) != set(self.marks) or not self.matches:
+            raise ValueError(f"{self.cocci.name}: matches and marks name different hooks")
 
 
 @dataclass(frozen=True)
@@ -85,36 +95,71 @@ class Edit:
     Attributes:
         file: path in the tree.
         op: put `text` before or after the anchor's line, in the place of the lines from
-            anchor to `last`, or in the place of the comment that the anchor's line is in.
-        anchor: regular expression on one line.
+            `first` to `last`, or in the place of the comment that the anchor's line is in.
+        matches: how often the anchor must match.
+        text: what is put there.
+        text_file: a file beside the manifest that has the text.
+        line: regular expression on the anchor's line.
+        first: regular expression on the first line to replace (op "replace").
         last: regular expression on the last line to replace (op "replace").
-        text: what is put there, from the manifest or from a file beside it.
         function: search in the body of this function only.
-        matches: how often the anchor has to match.
         kernels: where it applies.
     """
 
     file: str
-    op: Op
-    anchor: str
-    last: str | None
-    text: str
-    function: str | None
-    matches: int
-    kernels: Interval
+    op: Literal["before", "after", "replace", "comment"]
+    matches: Count
+    text: str = ""
+    text_file: Path | None = None
+    line: Pattern | None = None
+    first: Pattern | None = None
+    last: Pattern | None = None
+    function: str | None = None
+    kernels: Interval = EVERY
+
+    def __post_init__(self) -> None:
+        """Raise ValueError unless there is a text, and the anchors of the kind of edit."""
+        if not self.text and self.text_file is None:
+            raise ValueError("'text' is missing")
+        needed = {"first", "last"} if self.op == "replace" else {"line"}
+        for name in ("line", "first", "last"):
+            given = getattr(self, name) is not None
+            if given != (name in needed):
+                raise ValueError(
+                    f"op '{self.op}' has no '{name}'" if given else f"'{name}' is missing"
+                )
+
+    @property
+    def anchor(self) -> str:
+        """Regular expression on the line at which the change begins."""
+        return self.line or self.first or ""
 
 
 @dataclass(frozen=True)
 class Step:
-    """One commit of the series."""
+    """One commit of the series.
+
+    Attributes:
+        name: of the step.
+        subject: of the commit.
+        body: of the commit's message.
+        kernels: where it applies.
+        plain: files of the speed-up's tree/, which keep their paths.
+        common: files of speedups/common, likewise, which several speed-ups bring.
+        files: all new files; those of `plain` and `common` too, once `load` has found them.
+        rules: semantic patches.
+        edits: changes at anchors.
+    """
 
     name: str
     subject: str
     body: str
-    kernels: Interval
-    files: tuple[NewFile, ...]
-    rules: tuple[Rule, ...]
-    edits: tuple[Edit, ...]
+    kernels: Interval = EVERY
+    plain: tuple[str, ...] = field(default=(), metadata=key("files"))
+    common: tuple[str, ...] = ()
+    files: tuple[NewFile, ...] = field(default=(), metadata=key("file"))
+    rules: tuple[Rule, ...] = field(default=(), metadata=key("rule"))
+    edits: tuple[Edit, ...] = field(default=(), metadata=key("edit"))
 
 
 @dataclass(frozen=True)
@@ -125,8 +170,8 @@ class Hosted:
         objects: the tree's objects that are linked twice, once as they are and once with the
             speed-up in them.
         added: objects that only the patched side has.
-        own: C files of the speed-up's room that are compiled once for each side, against the tree
-            as it is and against the spliced one: callers of what is only in headers.
+        own: C files of the speed-up's directory that are compiled once for each side, against
+            the tree as it is and against the spliced one: callers of what is only in headers.
         shared: the tree's objects that both sides use; a missing one is no error, since not
             all kernels have all of them.
         entries: functions that the bench calls on every side.
@@ -134,13 +179,13 @@ class Hosted:
         fuzz: the bench has a fuzz() for libFuzzer.
     """
 
-    objects: tuple[str, ...]
-    added: tuple[str, ...]
-    own: tuple[str, ...]
-    shared: tuple[str, ...]
-    entries: tuple[str, ...]
-    extras: tuple[str, ...]
-    fuzz: bool
+    objects: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    entries: tuple[str, ...] = ()
+    extras: tuple[str, ...] = ()
+    fuzz: bool = False
 
     @property
     def like(self) -> str:
@@ -150,15 +195,25 @@ class Hosted:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A speed-up: its steps in order, what it needs first, and where it works."""
+    """A speed-up.
+
+    Attributes:
+        speedup: its name, which is that of its directory.
+        title: what it does, in a few words.
+        kernels: where it works.
+        needs: the speed-ups that must be applied first.
+        steps: the commits, in order.
+        hosted: what the hosted engine builds for it.
+        room: its directory, known once it is loaded.
+    """
 
     speedup: str
     title: str
-    kernels: Interval
-    needs: tuple[str, ...]
-    steps: tuple[Step, ...]
-    hosted: Hosted | None
-    room: Path
+    kernels: Interval = EVERY
+    needs: tuple[str, ...] = ()
+    steps: tuple[Step, ...] = field(default=(), metadata=key("step"))
+    hosted: Hosted | None = None
+    room: Path = field(default=Path(), metadata=NOT_IN_FILE)
 
 
 def load(room: Path) -> Manifest:
@@ -167,9 +222,9 @@ def load(room: Path) -> Manifest:
     Raises:
         MmbatchError: there is none, or it is wrong; with the key that is.
     """
-    path = room / "splice" / "splice.toml"
+    path = room / _NAME
     try:
-        table = Table.load(path)
+        manifest = from_toml(Manifest, path)
     except (FileNotFoundError, NotADirectoryError):
         raise MmbatchError(
             f"read the manifest of '{room.name}'",
@@ -177,25 +232,49 @@ def load(room: Path) -> Manifest:
             f"known speed-ups: {', '.join(known(room.parent)) or 'none'}",
             ExitCode.USAGE,
         ) from None
-    hosted = table.table("hosted")
-    manifest = Manifest(
-        speedup=table.text("speedup"),
-        title=table.text("title"),
-        kernels=table.interval(),
-        needs=table.texts("needs"),
-        steps=tuple(_step(step, room) for step in table.tables("step")),
-        hosted=None if hosted is None else _hosted(hosted),
-        room=room,
-    )
-    table.finish()
     if manifest.speedup != room.name:
-        raise wrong(path, f"speedup is '{manifest.speedup}' in the room '{room.name}'")
-    return manifest
+        raise wrong(path, f"speedup: is '{manifest.speedup}' in the directory '{room.name}'")
+    steps = tuple(_resolved(step, room) for step in manifest.steps)
+    return replace(manifest, steps=steps, room=room)
+
+
+def _resolved(step: Step, room: Path) -> Step:
+    """Return a step with all of its new files, paths that can be opened, and texts to use."""
+    tree, common = room / "tree", room.parent / "common"
+    own = (NewFile(tree / name, name, step.kernels) for name in step.plain)
+    shared = (NewFile(common / name, name, step.kernels, common=True) for name in step.common)
+    listed = (replace(file, source=room / file.source) for file in step.files)
+    rules = (replace(rule, cocci=room / "splice" / rule.cocci) for rule in step.rules)
+    resolved = replace(
+        step, body=step.body.strip(), files=(*own, *shared, *listed), rules=tuple(rules)
+    )
+    paths = [file.source for file in resolved.files] + [rule.cocci for rule in resolved.rules]
+    paths += [room / "splice" / edit.text_file for edit in step.edits if edit.text_file]
+    for path in paths:
+        if not path.is_file():
+            lost = os.path.relpath(path, room)
+            raise wrong(room / _NAME, f"step '{step.name}' names {lost}, which is not there")
+    return replace(
+        resolved, edits=tuple(replace(edit, text=_text(edit, room)) for edit in step.edits)
+    )
+
+
+def _text(edit: Edit, room: Path) -> str:
+    """Return what an edit puts into the tree.
+
+    A file of it begins with comments of its own, which stay here, and a blank line separates
+    its content from the anchor.
+    """
+    if edit.text_file is None:
+        return edit.text.removeprefix("\n")
+    content = (room / "splice" / edit.text_file).read_text(encoding="utf-8")
+    content = re.sub(r"\A(//.*\n)*\n*", "", content)
+    return ("\n" if edit.op == "after" else "") + content + ("\n" if edit.op == "before" else "")
 
 
 def known(rooms: Path) -> list[str]:
     """Return the names of the speed-ups that have a manifest; `_template` is none of them."""
-    return sorted(path.parent.parent.name for path in rooms.glob("[!_]*/splice/splice.toml"))
+    return sorted(path.parent.parent.name for path in rooms.glob(f"[!_]*/{_NAME}"))
 
 
 def suites_of(manifest: Manifest) -> list[str]:
@@ -213,7 +292,7 @@ def load_with_needs(rooms: Path, *speedups: str) -> list[Manifest]:
             return
         manifest = load(rooms / name)
         if name in above:
-            raise wrong(rooms / name / "splice" / "splice.toml", f"'{name}' needs itself")
+            raise wrong(rooms / name / _NAME, f"'{name}' needs itself")
         for need in manifest.needs:
             visit(need, (*above, name))
         found[name] = manifest
@@ -221,106 +300,3 @@ def load_with_needs(rooms: Path, *speedups: str) -> list[Manifest]:
     for speedup in speedups:
         visit(speedup, ())
     return list(found.values())
-
-
-def _step(table: Table, room: Path) -> Step:
-    kernels = table.interval()
-    plain = (NewFile(room / "tree" / name, name, kernels) for name in table.texts("files"))
-    common = (
-        NewFile(room.parent / "common" / name, name, kernels, common=True)
-        for name in table.texts("common")
-    )
-    step = Step(
-        name=table.text("name"),
-        subject=table.text("subject"),
-        body=table.text("body").strip(),
-        kernels=kernels,
-        files=(*plain, *common, *(_file(entry, room) for entry in table.tables("file"))),
-        rules=tuple(_rule(entry, room) for entry in table.tables("rule")),
-        edits=tuple(_edit(entry, room) for entry in table.tables("edit")),
-    )
-    table.finish()
-    for file in step.files:
-        if not file.source.is_file():
-            raise table.wrong(f"step '{step.name}' names {file.target}, which is not there")
-    return step
-
-
-def _file(table: Table, room: Path) -> NewFile:
-    file = NewFile(room / table.text("from"), table.text("to"), table.interval(), _sight(table))
-    table.finish()
-    return file
-
-
-def _sight(table: Table) -> Sight | None:
-    for key, wanted in (("when", True), ("unless", False)):
-        look = table.table(key)
-        if look is not None:
-            sight = Sight(look.text("file"), look.text("function"), look.pattern("line"), wanted)
-            look.finish()
-            return sight
-    return None
-
-
-def _rule(table: Table, room: Path) -> Rule:
-    rule = Rule(
-        cocci=room / "splice" / table.text("cocci"),
-        file=table.text("file"),
-        function=table.text("function"),
-        matches=table.counts("matches"),
-        marks=table.patterns("marks"),
-        kernels=table.interval(),
-    )
-    table.finish()
-    if set(rule.matches) != set(rule.marks) or not rule.matches:
-        raise table.wrong(f"{rule.cocci.name}: matches and marks name different hooks")
-    if not rule.cocci.is_file():
-        raise table.wrong(f"{rule.cocci.name} is not there")
-    return rule
-
-
-def _edit(table: Table, room: Path) -> Edit:
-    op = table.text("op")
-    if op not in ("before", "after", "replace", "comment"):
-        raise table.wrong(f"'{op}' is no kind of edit")
-    edit = Edit(
-        file=table.text("file"),
-        op=cast("Op", op),
-        anchor=table.pattern("first" if op == "replace" else "line"),
-        last=table.pattern("last") if op == "replace" else None,
-        text=_text(table, room / "splice", op),
-        function=table.text("function") if table.has("function") else None,
-        matches=table.count("matches"),
-        kernels=table.interval(),
-    )
-    table.finish()
-    return edit
-
-
-def _text(table: Table, place: Path, op: str) -> str:
-    """Return what an edit puts into the tree.
-
-    A file of it begins with comments of its own, which stay here, and a blank line separates
-    its content from the anchor.
-    """
-    if not table.has("text_file"):
-        return table.text("text").removeprefix("\n")
-    path = place / table.text("text_file")
-    if not path.is_file():
-        raise table.wrong(f"{path.name} is not there")
-    content = re.sub(r"\A(//.*\n)*\n*", "", path.read_text(encoding="utf-8"))
-    return ("\n" if op == "after" else "") + content + ("\n" if op == "before" else "")
-
-
-def _hosted(table: Table) -> Hosted:
-    hosted = Hosted(
-        objects=table.texts("objects"),
-        added=table.texts("added"),
-        own=table.texts("own"),
-        shared=table.texts("shared"),
-        entries=table.texts("entries"),
-        extras=table.texts("extras"),
-        fuzz=table.get("fuzz", bool) if table.has("fuzz") else False,
-    )
-    table.finish()
-    return hosted

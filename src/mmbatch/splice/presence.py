@@ -22,7 +22,7 @@ def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
         (work / file.target).exists()
         for step in steps
         for file in step.files
-        if series in file.kernels and file.sight is None
+        if series in file.kernels and not file.conditions
     ) and all(_has(work, series, step) for step in steps)
 
 

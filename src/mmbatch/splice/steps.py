@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.splice import edits, spatch
-from mmbatch.splice.manifest import Manifest, NewFile, Sight, Step
+from mmbatch.splice.manifest import Look, Manifest, NewFile, Step
 
 
 @dataclass(frozen=True)
@@ -80,7 +80,7 @@ def named_files(series: str, manifests: Sequence[Manifest]) -> set[str]:
         for step in manifest.steps:
             if series in step.kernels:
                 names |= {file.target for file in step.files if series in file.kernels}
-                names |= {file.sight.file for file in step.files if file.sight is not None}
+                names |= {look.file for file in step.files for look, _ in file.conditions}
                 names |= {rule.file for rule in step.rules if series in rule.kernels}
                 names |= {edit.file for edit in step.edits if series in edit.kernels}
     return names
@@ -94,7 +94,8 @@ def read_text(path: Path) -> str:
 def wanted_files(work: Path, step: Step, series: str) -> Iterator[NewFile]:
     """Yield the new files of a step that a kernel gets."""
     for file in step.files:
-        if series in file.kernels and (file.sight is None or _seen(work, file.sight)):
+        looks = (_looks_so(work, look) == wanted for look, wanted in file.conditions)
+        if series in file.kernels and all(looks):
             yield file
 
 
@@ -168,14 +169,14 @@ def _read(work: Path, name: str) -> str:
         raise edits.mismatch(name, "there is no such file") from None
 
 
-def _seen(work: Path, sight: Sight) -> bool:
-    """Tell whether a tree looks as a file's condition wants it to."""
-    content = _read(work, sight.file)
-    extent = edits.function_extent(content, sight.function)
+def _looks_so(work: Path, look: Look) -> bool:
+    """Tell whether a function of the tree has the line that is looked for."""
+    content = _read(work, look.file)
+    extent = edits.function_extent(content, look.function)
     if extent is None:
-        raise edits.mismatch(sight.file, f"there is no function {sight.function}()")
+        raise edits.mismatch(look.file, f"there is no function {look.function}()")
     lines = content.split("\n")[slice(*extent)]
-    return any(re.search(sight.line, line) for line in lines) == sight.wanted
+    return any(re.search(look.line, line) for line in lines)
 
 
 def _diff(name: str, old: str | None, new: str) -> str:

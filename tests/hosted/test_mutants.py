@@ -7,8 +7,8 @@ import pytest
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import Interval
-from mmbatch.hosted import mutants as mutations
-from mmbatch.hosted.mutants import Mutation
+from mmbatch.hosted import mutants
+from mmbatch.hosted.mutants import Mutant
 from mmbatch.kernel.sources import SERIES
 from mmbatch.splice.manifest import known
 
@@ -57,18 +57,18 @@ def spliced(tmp_path: Path) -> Path:
     return tree
 
 
-def too_far() -> Mutation:
+def too_far() -> Mutant:
     words = ("one too far", "x", "mm/toys.c", "toy < nr", "toy <= nr")
-    return Mutation(*words, Interval(), (), False)
+    return Mutant(*words, Interval(), (), False)
 
 
 def test_what_is_asked_for_is_read(room: Path) -> None:
-    extras = mutations.load(room)
+    extras = mutants.load_extras(room)
     (config,) = extras.configs
     assert (config.name, config.options) == ("other toys", ("CONFIG_TOYS=n",))
     assert "7.2" in config.kernels
     assert "6.12" not in config.kernels
-    first, second = extras.mutations
+    first, second = extras.mutants
     assert (first.file, first.old, first.new) == ("mm/toys.c", "toy < nr", "toy <= nr")
     assert (first.options, first.optional) == ((), False)
     assert all(series in first.kernels for series in SERIES)
@@ -77,8 +77,8 @@ def test_what_is_asked_for_is_read(room: Path) -> None:
 
 
 def test_a_room_need_not_have_any(tmp_path: Path) -> None:
-    extras = mutations.load(tmp_path / "check.toml")
-    assert (extras.configs, extras.mutations) == ((), ())
+    extras = mutants.load_extras(tmp_path / "check.toml")
+    assert (extras.configs, extras.mutants) == ((), ())
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,11 @@ def test_a_room_need_not_have_any(tmp_path: Path) -> None:
     [
         ("why", "wy", "mutation 1: 'why' is missing"),
         ("optional = true", "maybe = true", "mutation 2: unknown key 'maybe'"),
-        ("optional = true", 'optional = "yes"', "mutation 2: 'optional' has the wrong type"),
+        (
+            "optional = true",
+            'optional = "yes"',
+            "mutation 2: optional: must be true or false, not 'yes'",
+        ),
         ("[[config]]", "[[configs]]", "unknown key 'configs'"),
         ("[[config]]", "[[config", "line 2"),
     ],
@@ -94,14 +98,14 @@ def test_a_room_need_not_have_any(tmp_path: Path) -> None:
 def test_a_wrong_file_says_where(room: Path, old: str, new: str, found: str) -> None:
     room.write_text(TOML.replace(old, new, 1))
     with pytest.raises(MmbatchError) as caught:
-        mutations.load(room)
+        mutants.load_extras(room)
     assert found in caught.value.problem
     assert room.name in caught.value.action
     assert "splice" not in caught.value.action
 
 
 def test_text_that_stands_there_once_fits(spliced: Path) -> None:
-    assert mutations.fits(too_far(), spliced)
+    assert mutants.fits(too_far(), spliced)
 
 
 @pytest.mark.parametrize("optional", [False, True])
@@ -109,30 +113,30 @@ def test_text_that_stands_there_once_fits(spliced: Path) -> None:
 def test_text_that_does_not_stand_there_once(
     spliced: Path, old: str, count: int, optional: bool
 ) -> None:
-    mutation = replace(too_far(), old=old, optional=optional)
+    mutant = replace(too_far(), old=old, optional=optional)
     if optional and count == 0:
-        assert not mutations.fits(mutation, spliced)
+        assert not mutants.fits(mutant, spliced)
         return
     with pytest.raises(MmbatchError) as caught:
-        mutations.fits(mutation, spliced)
-    assert f"stands {count} times in mm/toys.c" in caught.value.problem
+        mutants.fits(mutant, spliced)
+    assert f"occurs {count} times in mm/toys.c" in caught.value.problem
     assert "check.toml" in caught.value.hint
 
 
 @pytest.mark.parametrize("optional", [False, True])
 def test_a_file_that_is_not_there(spliced: Path, optional: bool) -> None:
-    mutation = replace(too_far(), file="mm/no-such.c", optional=optional)
+    mutant = replace(too_far(), file="mm/no-such.c", optional=optional)
     if optional:
-        assert not mutations.fits(mutation, spliced)
+        assert not mutants.fits(mutant, spliced)
         return
-    with pytest.raises(MmbatchError, match="stands 0 times"):
-        mutations.fits(mutation, spliced)
+    with pytest.raises(MmbatchError, match="occurs 0 times"):
+        mutants.fits(mutant, spliced)
 
 
 def test_a_mistake_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    assert mutations.mutate(too_far(), spliced, work) == work
+    assert mutants.mutate(too_far(), spliced, work) == work
     assert (work / "mm" / "toys.c").read_text() == CODE.replace("toy < nr", "toy <= nr")
     for top in (spliced, spliced.with_name("kernel")):
         for path in top.rglob("*.[ch]"):
@@ -145,9 +149,9 @@ def test_a_mistake_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None
 @pytest.mark.parametrize("speedup", known(checkout.SPEEDUPS))
 def test_every_mistake_of_this_checkout_is_in_our_code(speedup: str) -> None:
     room = checkout.SPEEDUPS / speedup
-    for mutation in mutations.load(room / "check.toml").mutations:
-        assert mutation.old != mutation.new
-        assert mutation.why
-        ours = room / "tree" / mutation.file
-        if ours.exists() and not mutation.optional:
-            assert ours.read_text().count(mutation.old) == 1, mutation.name
+    for mutant in mutants.load_extras(room / "check.toml").mutants:
+        assert mutant.old != mutant.new
+        assert mutant.why
+        ours = room / "tree" / mutant.file
+        if ours.exists() and not mutant.optional:
+            assert ours.read_text().count(mutant.old) == 1, mutant.name

@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: GPL-2.0-only
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.interval import EVERY, Interval
+from mmbatch.core.load import (
+    NOT_IN_FILE,
+    Count,
+    LoadError,
+    Natural,
+    Pattern,
+    from_json,
+    from_json_file,
+    from_toml,
+    key,
+    load,
+)
+from mmbatch.core.paths import SPEEDUPS
+
+
+class Colour(StrEnum):
+    RED = "red"
+    BLUE = "blue"
+
+
+@dataclass(frozen=True)
+class Wheel:
+    size: Count
+    spokes: Natural = 0
+
+
+@dataclass(frozen=True)
+class Toy:
+    name: str
+    wheels: tuple[Wheel, ...] = field(default=(), metadata=key("wheel"))
+    kernels: Interval = EVERY
+    colour: Colour | None = None
+    made_of: Literal["wood", "tin"] = field(default="wood", metadata=key("from"))
+    pattern: Pattern = ""
+    place: Path = Path()
+    pair: tuple[int, float] | None = None
+    prices: Mapping[str, float] = field(default_factory=dict)
+    loud: bool = False
+    shelf: str = field(default="", metadata=NOT_IN_FILE)
+
+    def __post_init__(self) -> None:
+        if self.loud and not self.wheels:
+            raise ValueError("a loud toy needs a wheel")
+
+
+def test_values_arrive_in_their_fields() -> None:
+    data = {
+        "name": "cart",
+        "wheel": [{"size": 3}, {"size": 4, "spokes": 8}],
+        "kernels": ">=7.2",
+        "colour": "blue",
+        "from": "tin",
+        "pattern": "c.rt",
+        "place": "shelf/cart",
+        "pair": [1, 2],
+        "prices": {"new": 3, "old": 0.5},
+        "loud": True,
+    }
+    assert load(Toy, data) == Toy(
+        "cart",
+        (Wheel(3), Wheel(4, 8)),
+        Interval((7, 2)),
+        Colour.BLUE,
+        "tin",
+        "c.rt",
+        Path("shelf/cart"),
+        (1, 2),
+        {"new": 3, "old": 0.5},
+        loud=True,
+    )
+    assert load(Toy, {"name": "ball"}) == Toy("ball")
+    assert load(Toy, {"name": "ball", "colour": None}).colour is None
+
+
+@pytest.mark.parametrize(
+    ("data", "found"),
+    [
+        ([], "must be a table, not a list"),
+        ({}, "'name' is missing"),
+        ({"name": "x", "shelf": "top"}, "unknown key 'shelf'"),
+        ({"name": "x", "wheels": []}, "unknown key 'wheels'"),
+        ({"name": "x", "wheel": [{"size": 3}, {"size": 0}]}, "wheel 2: size: must be at least 1"),
+        ({"name": "x", "wheel": [{"size": 3, "hub": 1}]}, "wheel 1: unknown key 'hub'"),
+        (
+            {"name": "x", "wheel": [{"size": 3, "spokes": -1}]},
+            "wheel 1: spokes: must be at least 0, not -1",
+        ),
+        ({"name": "x", "kernels": "7.3"}, "kernels: '7.3' is no interval"),
+        ({"name": "x", "kernels": 7.3}, "kernels: must be a string, not 7.3"),
+        ({"name": "x", "colour": "green"}, "colour: must be one of red, blue, not 'green'"),
+        ({"name": "x", "from": {}}, "from: must be one of wood, tin, not a table"),
+        ({"name": "x", "pattern": "("}, "pattern: is no regular expression: missing )"),
+        ({"name": "x", "pair": [1]}, "pair: must have 2 items, not 1"),
+        ({"name": "x", "pair": [1, "2"]}, "pair 2: must be a number, not '2'"),
+        ({"name": "x", "pair": [1.5, 2]}, "pair 1: must be a whole number, not 1.5"),
+        ({"name": "x", "prices": {"new": True}}, "prices: new: must be a number, not true"),
+        ({"name": "x", "prices": {"new": float("nan")}}, "prices: new: must be a finite number"),
+        ({"name": "x", "loud": 1}, "loud: must be true or false, not 1"),
+        ({"name": "x", "loud": True}, "a loud toy needs a wheel"),
+        ({"name": None}, "name: must be a string, not nothing"),
+        ({"name": "x" * 99, "place": 5}, "place: must be a string, not 5"),
+    ],
+)
+def test_an_error_names_the_way_to_the_value(data: Any, found: str) -> None:
+    with pytest.raises(LoadError) as caught:
+        load(Toy, data)
+    assert str(caught.value).startswith(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("{", "is not JSON: "),
+        ("[" * 99_999, "is nested too deeply"),
+        ('{"name": ' * 99_999, "is nested too deeply"),
+        ('{"name": "\\ud83d"}', "name: has a character that can't be used: '\\ud83d'"),
+        ('{"name": "a\\u0000b"}', "name: has a character that can't be used: 'a\\x00b'"),
+        ('{"name": "x", "\\ud800": 1}', "unknown key '\\ud800'"),
+        ('{"name": "x", "prices": {"\\ud800": 1}}', "prices: has a character that can't be used"),
+        ('{"name": "x", "pair": [1e999, 1]}', "pair 1: must be a whole number, not inf"),
+        ('{"name": "x", "pair": [1, 1e999]}', "pair 2: must be a finite number, not inf"),
+        ('{"name": "x", "pair": [1, NaN]}', "pair 2: must be a finite number, not nan"),
+        (f'{{"name": "x", "pair": [1, {10**400}]}}', "pair 2: is a number out of range"),
+        (f'{{"name": {10**400}}}', "name: must be a string, not a whole number"),
+        (f'{{"name": "x", "pair": [{"9" * 9999}, 1]}}', "is not JSON: Exceeds the limit"),
+    ],
+)
+def test_hostile_json_ends_in_an_error_that_can_be_printed(text: str, found: str) -> None:
+    with pytest.raises(LoadError) as caught:
+        from_json(Toy, text)
+    assert str(caught.value).startswith(found)
+    assert len(str(caught.value).encode()) < 300
+
+
+def test_a_json_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "toy.json"
+    for content, found in (
+        (None, "No such file or directory"),
+        (b'"\xff"', "is not UTF-8 text: byte 1 can't be decoded"),
+        (b'{"name": 3}', "name: must be a string, not 3"),
+    ):
+        if content is not None:
+            path.write_bytes(content)
+        with pytest.raises(MmbatchError) as caught:
+            from_json_file(Toy, path, "buy a toy")
+        assert str(caught.value) == f"cannot read {path}: {found}; buy a toy"
+    path.write_text(json.dumps({"name": "cart"}))
+    assert from_json_file(Toy, path, "buy a toy") == Toy("cart")
+
+
+def test_a_toml_file_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "toy.toml"
+    with pytest.raises(FileNotFoundError):
+        from_toml(Toy, path)
+    for content, found in (
+        ('name = "x"\n[[wheel]]\nsize = 1\nhub = 2\n', "wheel 1: unknown key 'hub'"),
+        (f"name = {'[' * 9999}", "is nested too deeply"),
+        (f'name = "x"\npair = [0x{"f" * 9999}, 1]', "pair 1: is a number out of range"),
+        ("name = 1979-05-27", "name: must be a string, not a date"),
+    ):
+        path.write_text(content)
+        with pytest.raises(MmbatchError) as caught:
+            from_toml(Toy, path)
+        assert str(caught.value) == f"cannot read {path}: {found}; correct the file"
+        assert caught.value.code == ExitCode.USAGE
+    path.write_text('name = "cart"\n')
+    assert from_toml(Toy, path) == Toy("cart")
+
+
+def test_a_file_of_this_checkout_is_named_from_its_top() -> None:
+    with pytest.raises(MmbatchError, match=r"^cannot read speedups/[^/]*/splice/splice.toml: "):
+        from_toml(Wheel, next(SPEEDUPS.glob("*/splice/splice.toml")))
