@@ -2,6 +2,7 @@
 # What the scripts for stock kernels share. Sourced after lib.sh.
 
 . /settings
+. /zone_device/lib.sh
 MODULE=mmbatch_zone_device
 PATCHES=/sys/kernel/livepatch
 METHOD=/sys/module/$MODULE/parameters/zone_device.method
@@ -48,10 +49,6 @@ unpatched() { [ -z "$(ls $PATCHES)" ]; }
 # patched N: how often ours told that it initialised a memmap; original N: theirs.
 patched() { dmesg | grep -c "$MODULE: $INIT initialised [0-9]* pages"; }
 original() { dmesg | grep -v "$MODULE: " | grep "$INIT initialised" | grep -vc "initialised 1 pages"; }
-
-pages() { dmesg | sed -n "s/.*$INIT initialised \([0-9]*\) pages.*/\1/p" | tail -n 1; }
-
-again() { unbind "$1" "$2" && bind "$1" "$2"; }
 
 # image DRIVER DEVICE: digest of the descriptors of the device's memory.
 image() {

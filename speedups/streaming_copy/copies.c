@@ -36,7 +36,7 @@ typedef void constant_fn(void *dst, const void *src);
 #define ALONE
 #endif
 
-/* tests/hosted/test_streaming_copy.py reads the code of these by name. */
+/* tests/test_streaming_copy_hosted.py reads the code of these by name. */
 #define CONSTANT(n)							\
 	static ALONE void fixed_##n(void *dst, const void *src)		\
 	{								\

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from mmbatch.cli import options as params
 from mmbatch.cli import requirements as doctor
@@ -16,15 +17,14 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode
 from mmbatch.debian import guestneeds
-from mmbatch.guest import bench as guestbench
-from mmbatch.guest import boot as guest
-from mmbatch.guest import suites as guesttest
+from mmbatch.guest import boots, counts, plan, suites
+from mmbatch.guest.plan import Count
 from mmbatch.kernel import sources as kernels
 from mmbatch.report import seen
 
 _ARCHES = click.Choice(("x86_64", "arm64"))
 _COUNTED = "4G"
-_KINDS = click.Choice(tuple(guesttest.KINDS))
+_KINDS = click.Choice(tuple(plan.KINDS))
 
 
 @click.group("guest", short_help="Boot real kernels with the speed-ups under QEMU.")
@@ -53,14 +53,14 @@ def _workshop(
     options: tuple[str, ...],
     jobs: int | None,
     install: bool,
-) -> guest.Workshop:
-    guest.check_words(options)
+) -> boots.Workshop:
+    boots.check_words(options)
     cache = Cache.open()
     doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     guestneeds.ensure(arches, console.say, install=install, log=cache.logs / "apt-install.log")
     source = kernels.resolve(cache, kernel, tree, console.say, console.progress)
-    manifests = guest.choose_speedups(source)
-    return guest.Workshop(cache, source, manifests, options, jobs or guest.cpus(), console.say)
+    manifests = boots.choose_speedups(source)
+    return boots.Workshop(cache, source, manifests, options, jobs or boots.cpus(), console.say)
 
 
 @command.command("build")
@@ -70,7 +70,7 @@ def _workshop(
 @output_options
 def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
     """Build a kernel that boots, once for each state of what it is made from."""
-    built = _workshop(console, (arch,), **where).kernel(arch, guesttest.KINDS[kind])
+    built = _workshop(console, (arch,), **where).kernel(arch, plan.KINDS[kind])
     console.result(str(built.image))
     return ExitCode.GOOD
 
@@ -115,22 +115,34 @@ def test(
 ) -> int:
     """Boot kernels; run the KUnit suites, use an emulated NVDIMM, move folios."""
     chosen = arches or (("x86_64",) if kinds else ("x86_64", "arm64"))
-    stages = guesttest.stages(chosen, kinds, guesttest.size_gib(size), rebinds, names)
+    stages = suites.stages(chosen, kinds, suites.size_gib(size), rebinds, names)
     if json_file is not None:
         seen.check_place(json_file)
     workshop = _workshop(console, sorted({stage.arch for stage in stages}), **where)
     log = seen.Log()
-    ended = guesttest.run_stages(console, workshop, stages, log)
+    ended = suites.run_stages(console, workshop, stages, log)
     if json_file is not None:
         log.stages.append(seen.Stage("guests", ended == ExitCode.GOOD))
         log.write(json_file)
     return ended
 
 
+def _counted() -> dict[str, Count]:
+    """Return what is counted, by the names of those speed-ups that have something to count."""
+    found = plan.load_all()
+    return {name: one.count for name, one in found.items() if one.count is not None}
+
+
+def _of_counted(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    return [CompletionItem(name) for name in _counted() if name.startswith(incomplete)]
+
+
 @command.command("bench")
-@click.argument("speedup", type=click.Choice(guestbench.SPEEDUPS), default=guestbench.SPEEDUPS[0])
-@click.option("--arch", type=_ARCHES, default="x86_64", help="Of vmap; by default x86_64.")
-@click.option("--size", metavar="SIZE", help=f"Of zone_device's NVDIMM; by default {_COUNTED}.")
+@click.argument("speedup", shell_complete=_of_counted)
+@click.option("--arch", type=_ARCHES, default="x86_64", show_default=True, help="Of the guest.")
+@click.option(
+    "--size", metavar="SIZE", help=f"Of the NVDIMM, where one is used; by default {_COUNTED}."
+)
 @click.option(
     "--rounds",
     type=click.IntRange(min=5),
@@ -155,11 +167,15 @@ def bench(
     **where: Any,
 ) -> int:
     """Count instructions, base against patched, in one boot that is the same every time."""
-    if speedup != "vmap" and arch != "x86_64":
-        raise click.BadParameter(f"{speedup} is counted on x86-64 only")
-    if speedup != "zone_device" and size is not None:
+    counted = _counted()
+    if speedup not in counted:
+        raise click.BadParameter(f"there is no {speedup} among {', '.join(counted)}")
+    count = counted[speedup]
+    if arch not in count.arches:
+        raise click.BadParameter(f"{speedup} is counted on {' and '.join(count.arches)} only")
+    if not count.script and size is not None:
         raise click.BadParameter(f"{speedup} needs no NVDIMM; leave out --size")
-    gib = guesttest.size_gib(size or _COUNTED)
+    gib = suites.size_gib(size or _COUNTED)
     workshop = _workshop(console, (arch,), **where)
-    request = guestbench.Request(gib, rounds, where["kernel"], where["tree"], twice, speedup, arch)
-    return guestbench.run(console, workshop, request, json_file)
+    request = counts.Request(count, arch, gib, rounds, where["tree"], twice)
+    return counts.run(console, workshop, request, json_file)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import platform
 import shutil
 from collections.abc import Callable
@@ -11,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, atomic_dir, require_space
+from mmbatch.core.cache import Cache, atomic_dir, atomic_write, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.guest import tree as guesttree
 from mmbatch.kernel.kbuild import check_options
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.trees import Spliced
@@ -23,6 +23,7 @@ _BUILD_S = 2400
 _KEPT = 3
 _BUILD_BYTES = 3_000_000_000
 _STAMP = ".mmbatch-guest"
+_OVERLAY = "overlay.json"
 _OPTIONAL = "optional"  # the fragment of what some kernels don't have
 _KINDS: dict[str, tuple[str, ...]] = {"": (), "debug": ("debug",), "kasan": ("debug", "kasan")}
 _SAME_ANYWHERE = {
@@ -91,13 +92,14 @@ class Wanted:
         arch: for which machine.
         kind: "" for a plain one, "debug" with what complains, "kasan" with that and KASAN.
         options: more of the configuration, "CONFIG_X=y" each.
-        fragments: the folder of the configuration's fragments.
+        fragments: the directories that have fragments of the configuration, NAME.config; the
+            first one has those that every kernel needs.
     """
 
     arch: Arch
     kind: str
     options: tuple[str, ...]
-    fragments: Path
+    fragments: tuple[Path, ...]
 
     @property
     def flavour(self) -> str:
@@ -124,7 +126,8 @@ class Wanted:
         return [self._fragment(name) for name in ("common", self.arch.name, *_KINDS[self.kind])]
 
     def _fragment(self, name: str) -> str:
-        return (self.fragments / f"{name}.config").read_text(encoding="utf-8")
+        paths = [folder / f"{name}.config" for folder in self.fragments]
+        return "".join(path.read_text(encoding="utf-8") for path in paths if path.exists())
 
 
 def build(
@@ -165,7 +168,7 @@ def build(
             require_space(place, _BUILD_BYTES, f"build Linux {source.release}")
             _forget_orphans(cache)
             stamp.unlink(missing_ok=True)
-            tree = guesttree.prepare(place, source, spliced)
+            tree = prepare(place, source, spliced)
             _make(tree, output, wanted, text, jobs, log, held, source.release)
             stamp.write_text(key.hexdigest(), encoding="utf-8")
         image, modules = keep(place, output, wanted, key.hexdigest())
@@ -243,7 +246,7 @@ def check_fragments(config: Path, wanted: Wanted, release: str) -> None:
     if lacking:
         raise MmbatchError(
             f"configure Linux {release} for {wanted.flavour}",
-            f"it has no {' and no '.join(lacking)}, which the fragments in guest/ ask for",
+            f"it has no {' and no '.join(lacking)}, which a fragment asks for",
             "see what it depends on there, or leave it out with -K",
             ExitCode.FAILED,
         )
@@ -265,3 +268,48 @@ def keep(place: Path, output: Path, wanted: Wanted, key: str) -> tuple[Path, lis
         for path in older[:-_KEPT]:
             shutil.rmtree(path, ignore_errors=True)
     return kept / Path(wanted.arch.image).name, [kept / path.name for path in modules]
+
+
+def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
+    """Return a copy of the source at a place that stays, with the spliced files in it.
+
+    A file whose content is right already is not written, since make compares times.
+
+    Args:
+        place: the directory that has the copy, in `tree`.
+        source: the kernel; if its state has changed, the copy is recreated.
+        spliced: the files that differ from it.
+    """
+    tree, record = place / "tree", place / _OVERLAY
+    before = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    if before.get("state") != source.state:
+        shutil.rmtree(place, ignore_errors=True)
+        tree.mkdir(parents=True)
+        action = f"copy the tree of Linux {source.release}"
+        process.run(["cp", "-al", f"{source.path}/.", tree], action=action)
+        before = {"files": []}
+    names = sorted({name for step in spliced.steps for name in step.files})
+    every = sorted({*names, *before["files"]})
+    atomic_write(record, json.dumps({"state": source.state, "files": every}))
+    for name in every:
+        origin = (spliced.path if name in names else source.path) / name
+        put(tree / name, origin.read_bytes() if origin.exists() else None)
+    atomic_write(record, json.dumps({"state": source.state, "files": names}))
+    return tree
+
+
+def put(path: Path, content: bytes | None) -> None:
+    """Write a file, or remove it if there is no content.
+
+    It may be a hard link to the original, so it is replaced and never written through.
+    """
+    if content is None:
+        path.unlink(missing_ok=True)
+        return
+    if path.exists() and path.read_bytes() == content:
+        return
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    path.unlink(missing_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content)
+    path.chmod(mode)

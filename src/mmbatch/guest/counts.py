@@ -1,79 +1,239 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is counted of each speed-up in guests, and how much fewer it has to be."""
+"""`mmbatch guest bench`: instructions of base and patched code, counted in one boot.
+
+Counted, not timed: caches, bandwidth and streaming stores do not show in it, and each round of a
+`rep` instruction counts as one. It is the same on every machine, which makes it a gate.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+from mmbatch.bench import machine, record, results, runs
+from mmbatch.bench.statistics import Verdict
+from mmbatch.core.console import Console
+from mmbatch.core.disk import new_dir
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.guest import boots, qemu
+from mmbatch.guest.boots import BASE, CONTROL, Workshop
+from mmbatch.guest.build import GuestKernel
+from mmbatch.guest.log import Heard
+from mmbatch.guest.plan import Count
+from mmbatch.guest.qemu import Booted
+from mmbatch.hosted import events as samples
+
+UNIT = "instructions"
+_ALIKE = 0.001  # how far the medians of two boots may be apart
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What is counted of a speed-up.
+class Request:
+    """What is to be counted.
 
     Attributes:
-        speedup: its name.
-        item_bytes: size of what an instruction count is divided by.
-        regimes: name of each case, and what it is.
-        proof: KUnit case whose parameters are the methods; it has to pass for a number to show.
-        least: for some cases, how many times fewer instructions `auto` has to take.
+        count: the cases of a speed-up.
+        arch: architecture of the guest.
+        size_gib: size of the NVDIMM in GiB, where a script counts.
+        rounds: how often each method is counted.
+        tree: the kernel tree as given by the user, if any.
+        twice: whether to boot twice and compare.
     """
 
-    speedup: str
-    item_bytes: int
-    regimes: Mapping[str, str]
-    proof: str
-    least: Mapping[str, float] = field(default_factory=dict)
+    count: Count
+    arch: str
+    size_gib: int
+    rounds: int
+    tree: Path | None
+    twice: bool = False
 
 
-ZONE_DEVICE = Counts(
-    "zone_device",
-    64,
-    {
-        "fsdax": "memmap_init_zone_device(), nd_pmem bound again",
-        "devdax-2m": "memmap_init_zone_device(), dax_pmem bound again, align 2M",
-        "hmm": "memremap_pages(), test_hmm loaded again, DEVICE_PRIVATE",
-    },
-    "zone_device.zone_device_same_image.",
-    {"fsdax": 3.0},
-)
+def run(console: Console, workshop: Workshop, request: Request, json_file: Path | None) -> int:
+    """Build, boot, count, print, and write the result.
 
-_MAPPED = {
-    "vmap-100M-order8": "vmap(), 100 MB in blocks of order 8, none next to the one before",
-    "vmap-100M-order0": "vmap(), 100 MB of scattered pages",
-    "vmap-1-page": "vmap() of 1 page, 64 times",
-    "vmap-64K-order0": "vmap() of 16 scattered pages, 64 times",
-    "vmap-64K-order4": "vmap() of 16 pages that follow each other, 64 times",
-    "vmap-1M-order8": "vmap() of 256 pages that follow each other, 64 times",
-    "vmalloc-1M": "huge vmalloc() of 1 MB, mapping only, 16 times",
-    "ioremap-1M": "ioremap() of 1 MB, 16 times",
-}
-_NEVER_WORSE = {
-    **{f"{name}-unmap": 0.98 for name in _MAPPED},
-    "vmap-100M-order0": 0.98,
-    "vmap-1-page": 0.98,
-    "vmap-64K-order0": 0.98,
-    "vmap-64K-order4": 0.98,
-    "vmap-1M-order8": 0.98,
-}
+    Raises:
+        MmbatchError: the guest did not come to its end, or counted nothing.
+    """
+    kernel = workshop.kernel(request.arch)
+    judged, said = _count(console, workshop, request, kernel)
+    result = counted(judged)
+    name = f"{result.started[:19].replace(':', '')}-guest-{kernel.release}"
+    folder = new_dir(workshop.cache.runs, name)
+    samples.write_events(folder / "samples.jsonl", said)
+    for path in (folder / "bench.json", json_file):
+        if path is not None:
+            record.write(path, result)
+    for line in table(result):
+        console.result(line)
+    console.say(f"samples.jsonl and bench.json are in {folder}")
+    found = [*absent(result, request.count), *too_many(result, request)]
+    if request.twice:
+        again, _ = _count(console, workshop, request, kernel)
+        found += unlike(result, again)
+        console.result(f"two boots: counts at most {100 * _distance(result, again):.4f} % apart")
+    for sentence in found:
+        console.result(f"FAILED {sentence}")
+    return ExitCode.FAILED if found else results.exit_code(judged)
 
 
-_REGIMES = {**_MAPPED, **{f"{name}-unmap": f"unmapping after {_MAPPED[name]}" for name in _MAPPED}}
-_PROOF = "vmap.vmap_arrays."
+def _count(
+    console: Console, workshop: Workshop, request: Request, kernel: GuestKernel
+) -> tuple[record.Record, list[samples.Event]]:
+    """Boot once; return the record, and the events that it is made from."""
+    started = datetime.now().astimezone().isoformat(timespec="seconds")
+    console.say(f"booting Linux {kernel.release} to count instructions of {request.count.speedup}")
+    count = request.count
+    if count.script:
+        booted = boots.count_by_script(workshop, kernel, count, request.size_gib, request.rounds)
+    else:
+        booted = boots.count_at_boot(workshop, kernel, count, request.rounds)
+    _require_result(workshop, booted, count.suites or workshop.suites, count)
+    said = list(events(booted.heard, count))
+    judged = results.build_record(
+        runs.collect(said),
+        machine.describe(),
+        record.KernelInfo(kernel.release, kernel.origin, kernel.config_sha256),
+        _reproducer(workshop, request),
+        started,
+        engine="guest-icount",
+    )
+    return judged, said
 
-VMAP = {
-    "arm64": Counts(
-        "vmap",
-        4096,
-        _REGIMES,
-        _PROOF,
-        {
-            **_NEVER_WORSE,
-            "vmap-100M-order8": 8.3,
-            "ioremap-1M": 1.35,
-            "vmalloc-1M": 1.42,
-        },
-    ),
-    "x86_64": Counts("vmap", 4096, _REGIMES, _PROOF),
-}
-"""By architecture. Nothing is asked where `make test` counts nothing: x86-64 can be timed."""
+
+def events(heard: Heard, count: Count) -> Iterator[samples.Event]:
+    """Yield what a guest counted as the events of an engine."""
+    yield samples.Engine(count.speedup, (BASE, CONTROL, "patched"), count.item_bytes, {})
+    proofs = {
+        case.name.removeprefix(count.proof): case
+        for case in heard.cases
+        if case.name.startswith(count.proof) and case.state != "skipped"
+    }
+    for name, regime in count.cases.items():
+        numbers: dict[str, list[int]] = {}
+        items = 0
+        for key, number in heard.values:
+            case, _, variant = key.partition(" ")
+            if case == name and variant == "items":
+                items = int(number)
+            elif case == name:
+                numbers.setdefault(variant, []).append(int(number))
+        if not items or not numbers:
+            continue
+        rounds = min(map(len, numbers.values()))
+        yield samples.Case(
+            name, regime, UNIT, "page", items, items * count.item_bytes, tuple(numbers), rounds
+        )
+        for variant in numbers:
+            proof = proofs.get(BASE if variant == CONTROL else variant)
+            if proof is not None:
+                equal = proof.state == "ok"
+                yield samples.Equal(name, variant, equal, items * count.item_bytes, proof.detail)
+        for position, (variant, counted_numbers) in enumerate(numbers.items()):
+            for block, number in enumerate(counted_numbers):
+                yield samples.Sample(name, variant, block, 0, position, number)
+    yield samples.Done()
+
+
+def counted(result: record.Record) -> record.Record:
+    """Return a record whose verdicts speak of instructions and not of time."""
+    words = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
+    rows = (replace(row, verdict=words.get(row.verdict, row.verdict)) for row in result.rows)
+    return replace(result, rows=tuple(rows))
+
+
+def table(result: record.Record) -> Iterator[str]:
+    """Yield the lines of the result for people."""
+    yield f"$ {result.command}"
+    yield f"Linux {result.kernel.release}; instructions, counted by QEMU: no time, no speed"
+    case = ""
+    for row in result.rows:
+        if row.case != case:
+            case = row.case
+            yield ""
+            yield f"{case}: {row.regime}, {row.items} {row.item}s"
+        if row.per_item is None:
+            yield f"  {row.variant:10} not shown: {row.verdict}"
+        elif row.ratio is None:
+            yield f"  {row.variant:10} {row.per_item:8.2f} instructions a {row.item}"
+        else:
+            fewer = f"{row.ratio.median:.2f} times fewer"
+            yield f"  {row.variant:10} {row.per_item:8.2f} instructions a {row.item}, {fewer}"
+    for control in result.controls:
+        if control.ratio is not None:
+            yield f"control, {control.case}: base / base = {control.ratio:.5f}"
+
+
+def _require_result(
+    workshop: Workshop, booted: Booted, suites: Sequence[str], count: Count
+) -> None:
+    _, failed, _ = booted.heard.verdicts(suites)
+    # A method whose image differs has no numbers, which its rows tell.
+    found = booted.trouble or "; ".join(one for one in failed if not one.startswith(count.proof))
+    if found or not booted.heard.values:
+        raise MmbatchError(
+            "count instructions in a guest",
+            (found or "it counted nothing") + "; the last lines of its console:\n"
+            f"{qemu.last_lines(booted)}\n",
+            f"see {workshop.cache.logs / 'guest-bench*.console'}",
+        )
+
+
+def _reproducer(workshop: Workshop, request: Request) -> str:
+    words: list[str] = ["./mmbatch", "guest", "bench"]
+    words.append(request.count.speedup)
+    if len(request.count.arches) > 1:
+        words += ["--arch", request.arch]
+    if request.tree is None:
+        words += ["--kernel", workshop.source.series]
+    else:
+        words += ["--tree", str(request.tree)]
+    words += [word for option in workshop.options for word in ("-K", option)]
+    if request.count.script:
+        words += ["--size", f"{request.size_gib}G"]
+    words += ["--rounds", str(request.rounds)]
+    return shlex.join(words)
+
+
+def absent(result: record.Record, count: Count) -> Iterator[str]:
+    """Yield a sentence for each case that lacks base, its control or `auto`."""
+    there = {(row.case, row.variant) for row in result.rows if row.per_item is not None}
+    there |= {(one.case, CONTROL) for one in result.controls if one.per_item is not None}
+    for case in count.cases:
+        lacking = [name for name in (BASE, CONTROL, samples.AUTO) if (case, name) not in there]
+        if lacking:
+            yield f"{case}: no count of {' and '.join(lacking)}"
+
+
+def too_many(result: record.Record, request: Request) -> Iterator[str]:
+    """Yield a sentence for each case in which `auto` saves less than it must."""
+    every = request.count.least.get(request.arch, {})
+    for row in result.rows:
+        least = every.get(row.case)
+        if row.variant != samples.AUTO or least is None or row.ratio is None:
+            continue
+        if row.ratio.median < least:
+            shown = f"{row.ratio.median:.2f} times fewer"
+            yield f"{row.case}: auto takes {shown}, and {least:g} times fewer is asked for"
+
+
+def unlike(one: record.Record, other: record.Record) -> Iterator[str]:
+    """Yield a sentence for each row whose count is another one in another boot."""
+    for name, first, second in _pairs(one, other):
+        if abs(second / first - 1) > _ALIKE:
+            yield f"{name}: {first:.0f} instructions, and {second:.0f} in another boot"
+
+
+def _distance(one: record.Record, other: record.Record) -> float:
+    """Return the largest distance of two boots in any row, as a part of its count."""
+    return max(abs(second / first - 1) for _, first, second in _pairs(one, other))
+
+
+def _pairs(one: record.Record, other: record.Record) -> Iterator[tuple[str, float, float]]:
+    medians = {(row.case, row.variant): row.median for row in other.rows}
+    for row in one.rows:
+        median = medians.get((row.case, row.variant))
+        if row.median is not None and median is not None:
+            yield f"{row.case}, {row.variant}", row.median, median

@@ -15,7 +15,7 @@ _SKIP = re.compile(r"# SKIP\b")
 _TOLD = ("pass", "fail", "skip", "value")
 _EXPECTATION = re.compile(r"^# \S+: (?:EXPECTATION|ASSERTION) FAILED at ")
 _COUNT = re.compile(r"^\w+_bench: case=(\S+) method=(\S+) ns=(\d+) items=(\d+)$")
-_VMALLOC = re.compile(r"^Summary: (\w+) passed: (\d+) failed: (\d+) ")
+_SUMMARY = re.compile(r"^Summary: (\w+) passed: (\d+) failed: (\d+) ")
 _COMPLAINTS = re.compile(
     r"cut here|Call [Tt]race:|WARNING: |\bBUG: |\bBUG \S+ \(|kernel BUG at |\bKASAN: |\bUBSAN: |"
     r"rcu\S* .*detected .*stall|soft lockup|INFO: task .* blocked for more|"
@@ -139,15 +139,15 @@ def _mark(heard: Heard, word: str, rest: str, told: int) -> None:
 
 
 def _read_counts(heard: Heard, lines: Sequence[str]) -> None:
-    """Read what the kernel measured itself, and how its test_vmalloc ended."""
+    """Read what the kernel itself measured, and the summaries of its own tests."""
     for line in lines:
         if count := _COUNT.match(line):
             case, method, number, items = count.groups()
             heard.values += [(f"{case} {method}", float(number)), (f"{case} items", float(items))]
-        elif test := _VMALLOC.match(line):
-            name = f"test_vmalloc.{test[1]}"
+        elif test := _SUMMARY.match(line):
+            name = test[1]
             if test[3] == "0" and test[2] != "0":
-                if name not in heard.passed:  # each of its threads tells
+                if name not in heard.passed:  # each of its threads prints one
                     heard.passed.append(name)
             else:
                 heard.failed.append(f"{name}: {test[3]} failed, {test[2]} passed")

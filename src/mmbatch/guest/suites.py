@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -14,37 +14,33 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import guestneeds
-from mmbatch.guest import bench as guestbench
-from mmbatch.guest import boot as guest
-from mmbatch.guest import moves as guestmoves
-from mmbatch.guest import qemu
-from mmbatch.guest import vmalloc as guestvmalloc
-from mmbatch.guest.boot import Workshop
+from mmbatch.guest import boots, counts, plan, qemu
+from mmbatch.guest.boots import Workshop
 from mmbatch.guest.build import GuestKernel
-from mmbatch.guest.moves import Amount
+from mmbatch.guest.log import Heard
+from mmbatch.guest.plan import KINDS, ExtraBoot, Plan
 from mmbatch.guest.qemu import Booted
-from mmbatch.kernel import sources as kernels
+from mmbatch.kernel import sources
 from mmbatch.report import seen
 
-KINDS = {"plain": "", "debug": "debug", "kasan": "kasan"}
-"""Of x86-64 kernels: what users call them, and what `guestbuild.Wanted` does."""
-
-_METHODS = {"kasan": ("base", "auto")}  # under KASAN all are base
 _SLOWER = {"": 1.0, "debug": 4.0, "kasan": 6.0}
 _ALL = ("x86_64", "arm64")
 _COMPLAINING = {"": (), "debug": ("page_poison=1",), "kasan": ("page_poison=1",)}
-_SMALL = ("nohugevmalloc", "nohugeiomap")
-_USUAL_GIB = 13  # enough for auto to try the methods
+_WITH_PROGRAMS = "x86_64"  # the arm64 guest has KUnit suites only, and one kind of kernel
+_USUAL_GIB = 13  # enough for every test that depends on the size
 _COUNTED_GIB = 4
 _USUAL_REBINDS = 30
 _USUAL_ROUNDS = 6
 _DEBUG_REBINDS = 5
 _MOST_GIB = {"debug": 13, "kasan": 4}
-_MOVED = {"": Amount(1024, 32), "debug": Amount(128, 32, erms=True), "kasan": Amount(128, 32)}
 
 
 def size_gib(text: str) -> int:
-    """Return a size such as 100G in GiB; a usage error when it is none."""
+    """Return a size such as 100G in GiB.
+
+    Raises:
+        click.BadParameter: the text is not a size from 1G to 1024G.
+    """
     match = re.fullmatch(r"(\d+)G?", text, re.I)
     if match is None or not 1 <= int(match[1]) <= 1024:
         raise click.BadParameter(f"{text} is no size from 1G to 1024G")
@@ -56,15 +52,13 @@ class Stage:
     """One guest that is built and booted.
 
     Attributes:
-        name: for people and for its files.
+        name: name for people and for its files.
         arch: its architecture.
-        kind: of the kernel, see `guestbuild.Wanted`.
-        size_gib: of its NVDIMM; 0 for the suites alone.
-        rebinds: of each driver.
-        methods: of zone_device.
-        cmdline: more of the kernel's, where nothing but the kernel runs.
-        only: the one KUnit suite that runs; all when empty.
-        moved: how much memory is moved, in a guest that does only that.
+        kind: kind of the kernel, see `build.Wanted`.
+        size_gib: size of its NVDIMM in GiB; 0 if it runs no programs, or has no NVDIMM.
+        rebinds: how often a driver is bound again.
+        speedup: the speed-up that asks for it; empty if it runs everything of all speed-ups.
+        extra: the boot that this speed-up asks for.
     """
 
     name: str
@@ -72,15 +66,8 @@ class Stage:
     kind: str
     size_gib: int
     rebinds: int
-    methods: tuple[str, ...] = guest.METHODS
-    cmdline: tuple[str, ...] = ()
-    only: str = ""
-    moved: Amount | None = None
-
-    @property
-    def vmalloc(self) -> bool:
-        """Whether the kernel's test_vmalloc runs in it: built in, or loaded by a script."""
-        return guestvmalloc.ON[0] in self.cmdline or self.size_gib > 0
+    speedup: str = ""
+    extra: ExtraBoot | None = None
 
 
 def stages(
@@ -90,57 +77,70 @@ def stages(
     rebinds: int,
     names: Sequence[str] = (),
 ) -> list[Stage]:
-    """Return what `guest test` does.
+    """Return the boots of `guest test`.
 
     Args:
-        arches: which architectures.
-        kinds: of x86-64 kernels, see `KINDS`; all when empty.
-        size_gib: of the NVDIMM of the plain kernel.
-        rebinds: of each driver there.
-        names: those of them that are wanted; all when empty.
+        arches: the architectures.
+        kinds: kinds of x86-64 kernels, see `plan.KINDS`; all if empty.
+        size_gib: size in GiB of the NVDIMM of the plain kernel.
+        rebinds: how often each driver is bound again there.
+        names: the boots to return; all if empty.
+
+    Raises:
+        click.BadParameter: there is no such boot, or no such kind of an architecture's kernel.
     """
-    chosen: list[Stage] = []
+    extras = [(one.speedup, boot) for one in plan.load_all().values() for boot in one.boots]
+    known: list[Stage] = []
     for arch in arches:
-        if arch == "arm64":
-            if kinds:
-                raise click.BadParameter(f"arm64 has no {kinds[0]} kernel here; leave out one")
-            every = guestvmalloc.ON
-            slow = (*every, "vmap.method=base", *_SMALL, "kunit.filter_glob=vmap")
-            chosen.append(Stage("arm64", arch, "", 0, 0, cmdline=every))
-            chosen.append(Stage("arm64-base", arch, "", 0, 0, cmdline=slow, only="vmap"))
-            continue
+        if arch != _WITH_PROGRAMS and kinds:
+            raise click.BadParameter(f"{arch} has no {kinds[0]} kernel here; leave out one")
         for kind in (KINDS[name] for name in kinds or KINDS):
+            if arch != _WITH_PROGRAMS and kind:
+                continue
             name = f"{arch}-{kind}" if kind else arch
-            gib = min(size_gib, _MOST_GIB.get(kind, size_gib))
+            gib = min(size_gib, _MOST_GIB.get(kind, size_gib)) if arch == _WITH_PROGRAMS else 0
             times = min(rebinds, _DEBUG_REBINDS) if kind else rebinds
-            methods = _METHODS.get(kind, guest.METHODS)
-            chosen.append(Stage(name, arch, kind, gib, times, methods))
-            chosen.append(Stage(f"{name}-moves", arch, kind, 0, 0, moved=_MOVED[kind]))
-    known = [stage.name for stage in chosen]
+            known.append(Stage(name, arch, kind, gib, times if gib else 0))
+            known += [
+                Stage(f"{name}-{boot.name}", arch, kind, 0, 0, speedup, boot)
+                for speedup, boot in extras
+                if boot.arch == arch
+            ]
     for name in names:
-        if name not in known:
-            raise click.BadParameter(f"there is no {name} among {', '.join(known)}")
-    return [stage for stage in chosen if not names or stage.name in names]
+        if name not in [stage.name for stage in known]:
+            every = ", ".join(stage.name for stage in known)
+            raise click.BadParameter(f"there is no {name} among {every}")
+    return [stage for stage in known if not names or stage.name in names]
 
 
 def run_all(console: Console, cache: Cache, *, install: bool, log: seen.Log | None = None) -> int:
-    """Do what `make test` asks of guests, on the newest kernel that can be had.
+    """Run all guest tests of `make test`, on the newest kernel that is available.
 
     Args:
-        console: told of each stage and how it ended.
-        cache: where kernels are built and kept.
-        install: may use apt to install what is missing.
-        log: told what each guest showed of each speed-up.
+        console: gets a line for each boot and how it ended.
+        cache: the cache that keeps kernels and logs.
+        install: whether apt may install what is missing.
+        log: gets the results of each speed-up.
     """
     guestneeds.ensure(_ALL, console.say, install=install, log=cache.logs / "apt-install.log")
-    source = kernels.resolve(cache, None, None, console.say, console.progress)
-    manifests = guest.choose_speedups(source)
-    workshop = Workshop(cache, source, manifests, (), guest.cpus(), console.say)
+    source = sources.resolve(cache, None, None, console.say, console.progress)
+    manifests = boots.choose_speedups(source)
+    workshop = Workshop(cache, source, manifests, (), boots.cpus(), console.say)
     ended = run_stages(console, workshop, stages(_ALL, (), _USUAL_GIB, _USUAL_REBINDS), log)
-    request = guestbench.Request(_COUNTED_GIB, _USUAL_ROUNDS, None, None, twice=True)
-    ended = guestbench.run(console, workshop, request, None) or ended
-    mapped = replace(request, twice=False, speedup="vmap", arch="arm64")
-    return guestbench.run(console, workshop, mapped, None) or ended
+    for one in plan.load_all().values():
+        for request in gates(one):
+            ended = counts.run(console, workshop, request, None) or ended
+    return ended
+
+
+def gates(one: Plan) -> list[counts.Request]:
+    """Return what `make test` counts of a speed-up: everything that has a least gain."""
+    if one.count is None:
+        return []
+    return [
+        counts.Request(one.count, arch, _COUNTED_GIB, _USUAL_ROUNDS, None, one.count.twice)
+        for arch in one.count.least
+    ]
 
 
 def run_stages(
@@ -149,22 +149,22 @@ def run_stages(
     """Build and boot one guest after the other.
 
     Args:
-        console: told of each stage and how it ended.
-        workshop: where they are made.
-        chosen: the stages.
-        log: told what each guest showed of each speed-up.
+        console: gets a line for each boot and how it ended.
+        workshop: what the guests are made from.
+        chosen: the boots.
+        log: gets the results of each speed-up.
 
     Returns:
-        FAILED when anything failed in any of them, else GOOD.
+        FAILED if anything failed in any of them, else GOOD.
     """
     totals = [0, 0, 0]
     for stage in chosen:
         try:
-            counts = _run_stage(console, workshop, stage, log)
+            ended = _run_stage(console, workshop, stage, log)
         except MmbatchError as error:
             console.result(f"FAILED {stage.name}: {error}")
-            counts = (0, 1, 0)
-        totals = [total + one for total, one in zip(totals, counts, strict=True)]
+            ended = (0, 1, 0)
+        totals = [total + number for total, number in zip(totals, ended, strict=True)]
     console.result("{} passed, {} failed, {} skipped".format(*totals))
     return ExitCode.FAILED if totals[1] else ExitCode.GOOD
 
@@ -172,32 +172,40 @@ def run_stages(
 def _run_stage(
     console: Console, workshop: Workshop, stage: Stage, log: seen.Log | None
 ) -> tuple[int, int, int]:
-    """Build and boot a guest, tell what it did, and return (passed, failed, skipped)."""
+    """Build and boot a guest, print its results, and return (passed, failed, skipped)."""
+    plans = workshop.plans
+    if stage.speedup and stage.speedup not in [one.speedup for one in plans]:
+        console.result(f"{stage.name}: not booted, this kernel has no {stage.speedup}")
+        return 0, 0, 1
     start = time.monotonic()
     kernel = workshop.kernel(stage.arch, stage.kind)
     built_s = time.monotonic() - start
     console.say(f"booting {stage.name} (Linux {kernel.release}, built in {built_s:.0f} s)")
-    booted = _boot(workshop, stage, kernel)
-    only = [stage.only] if stage.only else workshop.suites
-    passed, failed, skipped = booted.heard.verdicts(() if stage.moved else only)
-    if stage.vmalloc and not stage.size_gib and guestvmalloc.only_a_module(workshop.source.path):
-        skipped.append("test_vmalloc: a module in this kernel, and this guest loads none")
-    elif stage.vmalloc:
-        failed += guestvmalloc.absent(workshop.source.path, passed)
-    if stage.moved:
-        failed += guestmoves.absent(booted.heard)
+    booted = _boot(workshop, stage, kernel, plans)
+    heard = booted.heard
+    passed, failed, skipped = heard.verdicts(
+        workshop.suites if stage.extra is None else stage.extra.suites
+    )
+    for test in (one.kernel_test for one in plans if _runs_kernel_test(stage, one)):
+        assert test is not None
+        if not stage.size_gib and test.only_a_module(workshop.source.path):
+            skipped.append(f"{test.module}: a module in this kernel, and this guest loads none")
+        else:
+            failed += test.absent(workshop.source.path, passed)
+    if stage.extra is not None:
+        failed += absent(heard, stage.extra)
     if booted.trouble:
         failed.append(f"{booted.trouble}; the last lines of its console:")
-    if log is not None and not stage.moved and not stage.only:
+    if log is not None and stage.extra is None:
         where = (kernel.release, stage.arch, stage.kind or "plain")
-        log.booted(workshop.manifests, *where, booted.heard, good=not failed)
+        log.booted(workshop.manifests, *where, heard, good=not failed)
     for name in failed:
         console.result(f"FAILED {stage.name}: {name}")
     if booted.trouble:
         console.result(qemu.last_lines(booted))
     for name in passed:
         console.detail(f"passed {stage.name}: {name}")
-    for row in guestmoves.rows(booted.heard):
+    for row in rows(heard):
         console.result(f"{stage.name}: {row}")
     console.result(
         f"{stage.name}: {len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped "
@@ -207,19 +215,44 @@ def _run_stage(
     return len(passed), len(failed), len(skipped)
 
 
-def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel) -> Booted:
-    slow, complaining = _SLOWER[stage.kind], _COMPLAINING[stage.kind]
-    if stage.moved:
-        return guestmoves.boot(workshop, kernel, stage.name, stage.moved, slow, complaining)
+def _runs_kernel_test(stage: Stage, one: Plan) -> bool:
+    """Return whether a boot runs a plan's kernel test: built in, or loaded by a script."""
+    if one.kernel_test is None:
+        return False
+    if stage.extra is not None:
+        return stage.speedup == one.speedup and stage.extra.kernel_test
+    return bool(one.scripts) or not stage.size_gib
+
+
+def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel, plans: Sequence[Plan]) -> Booted:
+    slow, cmdline = _SLOWER[stage.kind], _COMPLAINING[stage.kind]
+    kind = stage.kind or "plain"
+    if stage.extra is not None:
+        (one,) = (one for one in plans if one.speedup == stage.speedup)
+        return boots.extra(workshop, kernel, stage.name, one, stage.extra, kind, slow, cmdline)
     if not stage.size_gib:
-        return guest.suites(workshop, kernel, stage.name, stage.cmdline)
-    return guest.drivers(
-        workshop,
-        kernel,
-        stage.name,
-        stage.size_gib,
-        stage.rebinds,
-        slow,
-        stage.methods,
-        complaining,
+        tests = [one.kernel_test for one in plans if one.kernel_test is not None]
+        words = [word for test in tests for word in test.cmdline]
+        return boots.suites(workshop, kernel, stage.name, (*words, *cmdline))
+    return boots.programs(
+        workshop, kernel, stage.name, kind, stage.size_gib, stage.rebinds, slow, cmdline
     )
+
+
+def rows(heard: Heard) -> Iterator[str]:
+    """Yield what the scripts measured, a line for each "ROW: COLUMN NUMBER" by row."""
+    found: dict[str, list[str]] = {}
+    for key, number in heard.values:
+        name, _, column = key.partition(": ")
+        found.setdefault(name, []).append(f"{number:g} {column}")
+    for name, columns in found.items():
+        yield f"{name}: {', '.join(columns)}"
+
+
+def absent(heard: Heard, boot: ExtraBoot) -> Iterator[str]:
+    """Yield a sentence for each number that a boot should have measured and did not."""
+    there = {key for key, _ in heard.values}
+    for row in boot.rows:
+        for column in boot.columns:
+            if f"{row}: {column}" not in there:
+                yield f"{row}: no number of {column}"

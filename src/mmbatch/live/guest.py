@@ -13,8 +13,8 @@ from pathlib import Path
 
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
-from mmbatch.guest import boot as guest
-from mmbatch.guest import qemu
+from mmbatch.guest import boots, qemu
+from mmbatch.guest import plan as guestplan
 from mmbatch.guest.build import ARCHES, GuestKernel
 from mmbatch.guest.log import Heard
 from mmbatch.guest.qemu import Boot, Booted
@@ -194,8 +194,9 @@ def functional(cache: Cache, stock: Stock, cargo: Cargo, plan: Plan) -> Booted:
     refused = {f"refused/{name}.ko": content for name, (content, _) in unfit.items()}
     refused["refused/signed.ko"] = cargo.signed
     refused |= {f"refused/{name}.txt": words.encode() for name, (_, words) in unfit.items()}
+    methods = guestplan.load_all()["zone_device"].methods
     settings = {
-        "METHODS": " ".join(guest.METHODS),
+        "METHODS": " ".join(methods.values if methods else ()),
         "REFUSED": " ".join(unfit),
         "SPARE_MODULE": _SPARE,
     }
@@ -226,7 +227,7 @@ def rounds(cache: Cache, stock: Stock, cargo: Cargo, plan: Plan) -> Booted:
         cargo,
         ["live_start", "live_rounds"],
         {"ROUNDS": str(plan.rounds), "SPARE_MODULE": _SPARE},
-        {f"bin/{name}": guest.compiled(cache, guest.ROOM / f"{name}.c") for name in _MOVERS},
+        {f"bin/{name}": boots.compiled(cache, boots.FILES / f"{name}.c") for name in _MOVERS},
         limit_s=_LIMIT_S + plan.rounds * _SECONDS_A_ROUND,
         nodes=2,
         one_thread=True,
@@ -267,7 +268,7 @@ def _boot(
     spare = stock.modules([_SPARE])
     modules = {f"modules/{one}.ko": content for one, content in (drivers | spare).items()}
     kernel = stock.kernel()
-    first = guest.filesystem(
+    first = boots.filesystem(
         cache,
         kernel,
         scripts,
@@ -276,7 +277,10 @@ def _boot(
             **modules,
             **cargo.files(),
             **files,
-            "stock.sh": (guest.ROOM / "stock.sh").read_bytes(),
+            "stock.sh": (boots.FILES / "stock.sh").read_bytes(),
+            "zone_device/lib.sh": guestplan.load_all()["zone_device"]
+            .folder.joinpath("lib.sh")
+            .read_bytes(),
         },
     )
     return Boot(

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from mmbatch.core import paths as checkout
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
-from mmbatch.guest import boot as guest
+from mmbatch.guest import boots
 from mmbatch.live import build as livebuild
 from mmbatch.live import compiler as livecompiler
 from mmbatch.live import fit as livefit
@@ -96,7 +96,7 @@ def _cargo(cache: Cache, headers: Headers, modules: list[Module]) -> Cargo:
     compiler = livecompiler.find(cache, headers, lambda _: None)
     observers = {
         name: livebuild.plain(
-            cache, guest.ROOM / f"{name}.c", headers, compiler, cache.logs / f"{name}.log"
+            cache, boots.FILES / f"{name}.c", headers, compiler, cache.logs / f"{name}.log"
         )
         for name in liveguest.OBSERVERS
     }

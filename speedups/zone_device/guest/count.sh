@@ -1,20 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Count the instructions of memmap_init_zone_device() by method, all in one boot.
-# Sourced. ROUNDS and METHODS come from /settings. Under -icount the TSC
-# advances by one with each instruction.
+# Under -icount, the TSC advances by one with each instruction. Settings:
+# METHODS, in which control is base a second time, and ROUNDS.
 
-. /settings
+. /zone_device/lib.sh
+# A call for test_hmm's ranges is short, so it needs more rounds.
+hmm_rounds=$((ROUNDS > 10 ? ROUNDS : 10))
 echo "func $INIT +p" >/sys/kernel/debug/dynamic_debug/control
 echo x86-tsc >$TRACING/trace_clock
 echo "p:mi $INIT" >>$TRACING/kprobe_events
 echo "r:mo $INIT" >>$TRACING/kprobe_events
 
-# How many pages the last call said it has initialised.
-pages() { dmesg | sed -n "s/.*$INIT initialised \([0-9]*\) pages.*/\1/p" | tail -n 1; }
-
-again() { unbind "$1" "$2" && bind "$1" "$2"; }
-
-# measure CASE DRIVER: rounds of all methods, so that each is paired with base.
+# measure CASE DRIVER: count rounds of all methods, so that each pairs with base.
 measure() {
 	device=$(bound "$2")
 	again "$2" "$device"
@@ -22,7 +19,7 @@ measure() {
 	round=0
 	while [ "$round" -lt "$ROUNDS" ]; do
 		for method in $METHODS; do
-			choose "${method/control/base}" || continue # base a second time
+			choose "${method/control/base}" || continue
 			value "$1 $method" "$(counted mi mo again "$2" "$device")"
 		done
 		round=$((round + 1))
@@ -32,7 +29,7 @@ measure() {
 
 load() { insmod /modules/test_hmm.ko && rmmod test_hmm; }
 
-# What it takes to make device-private memory of test_hmm's ranges.
+# Count what it costs to make device-private memory of test_hmm's ranges.
 measure_hmm() {
 	echo 0 >$TRACING/events/kprobes/enable
 	echo >$TRACING/kprobe_events
@@ -41,7 +38,7 @@ measure_hmm() {
 	load
 	value "hmm items" "$(pages)"
 	round=0
-	while [ "$round" -lt "$HMM_ROUNDS" ]; do
+	while [ "$round" -lt "$hmm_rounds" ]; do
 		for method in $METHODS; do
 			choose "${method/control/base}" || continue
 			value "hmm $method" "$(counted hi ho load)"

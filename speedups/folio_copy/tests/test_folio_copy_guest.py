@@ -12,17 +12,15 @@ import pytest
 
 from mmbatch.core.console import Console
 from mmbatch.core.paths import ROOT
-from mmbatch.guest import log as guestlog
-from mmbatch.guest import moves as guestmoves
-from mmbatch.guest import qemu
-from mmbatch.guest import suites as guesttest
+from mmbatch.guest import boots, log, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel
 from mmbatch.guest.log import Heard
-from mmbatch.guest.moves import Amount
 from mmbatch.guest.qemu import Boot, Booted
 
 KERNEL = GuestKernel("7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64)
-STAGE = guesttest.Stage("x86_64-moves", "x86_64", "", 0, 0, moved=Amount(64, 16))
+PLAN = plan.load_all()["folio_copy"]
+(MOVES,) = PLAN.boots
+STAGE = suites.Stage("x86_64-moves", "x86_64", "", 0, 0, "folio_copy", MOVES)
 WHOLE = [
     f"@@ value {row}: {column} 32"
     for row in ("2M base", "2M auto", "64K base", "64K auto")
@@ -31,23 +29,51 @@ WHOLE = [
 
 
 def test_every_x86_kernel_moves_folios() -> None:
-    chosen = [stage for stage in guesttest.stages(("x86_64", "arm64"), (), 13, 30) if stage.moved]
+    chosen = [
+        stage
+        for stage in suites.stages(("x86_64", "arm64"), (), 13, 30)
+        if stage.extra is MOVES or stage.speedup == "folio_copy"
+    ]
 
     assert [stage.name for stage in chosen] == [
         "x86_64-moves",
         "x86_64-debug-moves",
         "x86_64-kasan-moves",
     ]
-    assert chosen[0].moved is not None
-    assert chosen[0].moved.rows == 1024
+
+
+@pytest.mark.parametrize(
+    ("kind", "slow", "most", "without"),
+    [
+        ("plain", 1.0, "1024", ("erms",)),
+        ("debug", 4.0, "128", ()),
+        ("kasan", 6.0, "128", ("erms",)),
+    ],
+)
+def test_each_kernel_moves_its_amount(
+    monkeypatch: pytest.MonkeyPatch, kind: str, slow: float, most: str, without: tuple[str, ...]
+) -> None:
+    seen: list[qemu.Boot] = []
+    files: dict[str, bytes] = {}
+    monkeypatch.setattr(qemu, "run", lambda _, boot: seen.append(boot))
+    monkeypatch.setattr(boots, "compiled", lambda _, source: source.name.encode())
+    monkeypatch.setattr(boots, "filesystem", lambda *words: files.update(words[4]) or b"")
+    workshop = type("Workshop", (), {"cache": None})()
+    boots.extra(workshop, KERNEL, "moves", PLAN, MOVES, kind, slow)
+    (boot,) = seen
+    assert (boot.limit_s, boot.without, boot.cmdline) == (600 * slow, without, ("numa_cma=2:320M",))
+    assert (boot.memory_gib, boot.nodes, boot.slow_mib) == (4, 2, 512)
+    settings = files["folio_copy/settings"].decode().splitlines()
+    assert {f"MOST_MIB={most}", "MIB=32", "METHODS='memcpy bulk stream'"} < set(settings)
+    assert {"folio_copy/folios.sh", "folio_copy/copies.sh", "bin/move_ring"} < set(files)
 
 
 def test_one_guest_by_its_name() -> None:
-    (one,) = guesttest.stages(("x86_64", "arm64"), (), 13, 30, ("x86_64-debug-moves",))
+    (one,) = suites.stages(("x86_64", "arm64"), (), 13, 30, ("x86_64-debug-moves",))
 
     assert one.kind == "debug"
     with pytest.raises(click.BadParameter, match="no arm64-moves among x86_64, "):
-        guesttest.stages(("x86_64", "arm64"), (), 13, 30, ("arm64-moves",))
+        suites.stages(("x86_64", "arm64"), (), 13, 30, ("arm64-moves",))
 
 
 def test_a_slow_node_has_no_cpu_and_is_told_of_by_firmware() -> None:
@@ -71,6 +97,7 @@ class FakeWorkshop:
     """A kernel that is there; it has a suite, which these guests don't run."""
 
     suites = ("folio_copy",)
+    plans = (PLAN,)
 
     def __init__(self, folder: Path) -> None:
         self.cache = type("Cache", (), {"logs": folder})()
@@ -79,12 +106,12 @@ class FakeWorkshop:
         return KERNEL
 
 
-def ends(folder: Path, monkeypatch: pytest.MonkeyPatch, told: list[str], trouble: str = "") -> int:
-    number = sum(" value " in line or " pass " in line or " fail " in line for line in told)
-    heard = guestlog.read([*told, f"@@ end 9.0 {number}"])
-    monkeypatch.setattr(guestmoves, "boot", lambda *_: Booted(heard, told, 1.0, trouble))
+def ends(folder: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], trouble: str = "") -> int:
+    number = sum(" value " in line or " pass " in line or " fail " in line for line in lines)
+    heard = log.read([*lines, f"@@ end 9.0 {number}"])
+    monkeypatch.setattr(boots, "extra", lambda *_: Booted(heard, lines, 1.0, trouble))
     workshop = FakeWorkshop(folder)
-    return guesttest.run_stages(Console(), workshop, [STAGE])  # type: ignore[arg-type]
+    return suites.run_stages(Console(), workshop, [STAGE])  # type: ignore[arg-type]
 
 
 def test_a_whole_test_passes_and_shows_its_rows(
@@ -99,7 +126,7 @@ def test_a_whole_test_passes_and_shows_its_rows(
 
 
 @pytest.mark.parametrize(
-    ("told", "reason"),
+    ("lines", "reason"),
     [
         (WHOLE[:-1], "64K auto: no number of us late at worst"),
         ([], "2M base: no number of folios"),
@@ -111,10 +138,10 @@ def test_what_is_lacking_or_wrong_is_a_failure(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-    told: list[str],
+    lines: list[str],
     reason: str,
 ) -> None:
-    assert ends(tmp_path, monkeypatch, told) == 1
+    assert ends(tmp_path, monkeypatch, lines) == 1
     assert f"FAILED x86_64-moves: {reason}" in capsys.readouterr().out
 
 
@@ -133,13 +160,13 @@ def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) ->
         (place / "hist").write_text("".join(["# event histogram\n", *lines, "Totals:\n"]))
     script = f"""
     . {ROOT}/guest/lib.sh
-    . {ROOT}/guest/copies.sh
+    . {PLAN.folder}/copies.sh
     TRACING={folder}
     copied_by case {event} 8 512
     end
     """
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    return guestlog.read(done.stdout.splitlines())
+    return log.read(done.stdout.splitlines())
 
 
 BULK = {"folio": {512: 8, 1: 3}, "bulk": {512: 8}, "page": {4096: 3}}
@@ -180,7 +207,7 @@ def test_counts_that_tell_of_another_way(
 @pytest.fixture(scope="module")
 def move_folios(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("guest") / "move_folios"
-    source = ROOT / "guest/move_folios.c"
+    source = PLAN.folder / "move_folios.c"
     subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-o", program, source], check=True)
     return program
 

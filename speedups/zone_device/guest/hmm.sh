@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# test_hmm makes device-private memory, ten times with each method. Sourced.
+# test_hmm makes device-private memory, ten times with each method. Settings:
+# METHODS.
 
+. /zone_device/lib.sh
 for method in $METHODS; do
 	choose "$method" || continue
 	i=0

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The page table is read from end to end, again and again, while the suite of
-# vmap maps and unmaps. A table is not freed then for a large leaf to take its
-# place; so the suite is told to do without. Sourced.
+# Read the page table from end to end, again and again, while the suite of vmap
+# maps and unmaps. Meanwhile no page table is freed to be replaced by a huge
+# mapping, so a parameter makes the suite not expect it.
 
 TABLE=/sys/kernel/debug/page_tables/kernel
 SUITE=/sys/kernel/debug/kunit/vmap
@@ -15,17 +15,17 @@ read_forever() {
 	done
 }
 
-# Whether the suite began after it was asked to; what it said at boot may be gone.
+# Whether the suite began after it was started; its lines from boot may be gone.
 suite_began() { dmesg | sed "1,\\|$SUITE again|d" | grep -q 'Subtest: vmap$'; }
 
-# Cases that failed in the suite's last run, and parameters that were not skipped.
+# Failed cases of the suite's last run, and parameters that were not skipped.
 suite_failed() { grep -c 'not ok' $SUITE/results; }
 suite_ran() { grep -c '^ *ok [0-9]* auto$' $SUITE/results; }
 
 times_read() { wc -l <$TABLE_READ; }
 
-# Runs the suite. A reading takes long with KASAN, whose shadow is in the table
-# too: runs it again until one has ended and the next begun, unless a case fails.
+# Run the suite. Reading takes long with KASAN, because its shadow is in the table
+# too. So run it again until one reading has ended, unless a case fails.
 suite_beside_readers() {
 	for run in 1 2 3; do
 		dd if=/proc/version of=$SUITE/run count=1 || return 1
@@ -43,14 +43,14 @@ else
 	echo "$SUITE again" >/dev/kmsg
 	read_forever &
 	echo Y >$READERS
-	check "vmap's suite can be run again" suite_beside_readers
+	check "vmap: the suite can be run again" suite_beside_readers
 	echo N >$READERS
 	touch /tmp/stop
 	wait
 	rm /tmp/stop
-	check "it ran" suite_began
-	check "it passed beside readers of the page table ($(suite_ran) cases of auto)" \
+	check "vmap: the suite ran again" suite_began
+	check "vmap: the suite passed beside readers of the page table ($(suite_ran) cases of auto)" \
 		test "$(suite_failed)" -eq 0 -a "$(suite_ran)" -ge 12
 	check "the page table was read meanwhile ($(times_read) times)" test "$(times_read)" -ge 2
-	check "each time it was whole" test ! -e /tmp/table.faults
+	check "the page table was complete each time" test ! -e /tmp/table.faults
 fi

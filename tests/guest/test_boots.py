@@ -16,15 +16,9 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import guestneeds
-from mmbatch.guest import bench as guestbench
-from mmbatch.guest import boot as guest
-from mmbatch.guest import build as guestbuild
-from mmbatch.guest import counts as guestcounts
-from mmbatch.guest import qemu
-from mmbatch.guest import suites as guesttest
-from mmbatch.guest import tree as guesttree
+from mmbatch.guest import boots, build, counts, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
-from mmbatch.kernel import sources as kernels
+from mmbatch.kernel import sources
 
 
 @pytest.fixture
@@ -122,7 +116,7 @@ def test_counting_fixes_all_that_could_differ() -> None:
 
 @pytest.mark.parametrize(("text", "gib"), [("4G", 4), ("100g", 100), ("16", 16)])
 def test_sizes(text: str, gib: int) -> None:
-    assert guesttest.size_gib(text) == gib
+    assert suites.size_gib(text) == gib
 
 
 def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,34 +131,29 @@ def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_stages_of_a_whole_test() -> None:
-    chosen = guesttest.stages(("x86_64", "arm64"), (), 100, 30)
+    chosen = suites.stages(("x86_64", "arm64"), (), 100, 30)
 
-    told = [(stage.name, stage.size_gib, stage.rebinds) for stage in chosen if not stage.moved]
-    assert told == [
+    found = [(stage.name, stage.size_gib, stage.rebinds) for stage in chosen if stage.extra is None]
+    assert found == [
         ("x86_64", 100, 30),
         ("x86_64-debug", 13, 5),
         ("x86_64-kasan", 4, 5),
         ("arm64", 0, 0),
-        ("arm64-base", 0, 0),
     ]
 
 
 def test_only_some_kinds() -> None:
-    chosen = guesttest.stages(("x86_64",), ("kasan", "plain"), 100, 30)
+    chosen = suites.stages(("x86_64",), ("kasan", "plain"), 100, 30)
 
-    assert [stage.name for stage in chosen] == [
-        "x86_64-kasan",
-        "x86_64-kasan-moves",
-        "x86_64",
-        "x86_64-moves",
-    ]
+    names = [stage.name for stage in chosen if stage.extra is None]
+    assert names == ["x86_64-kasan", "x86_64"]
     with pytest.raises(click.BadParameter, match="arm64"):
-        guesttest.stages(("arm64",), ("kasan",), 100, 30)
+        suites.stages(("arm64",), ("kasan",), 100, 30)
 
 
 def test_options_have_a_folder_of_their_own(tmp_path: Path) -> None:
-    plain = Wanted(ARCHES["x86_64"], "", (), tmp_path)
-    other = Wanted(ARCHES["x86_64"], "debug", ("CONFIG_X=y",), tmp_path)
+    plain = Wanted(ARCHES["x86_64"], "", (), (tmp_path,))
+    other = Wanted(ARCHES["x86_64"], "debug", ("CONFIG_X=y",), (tmp_path,))
 
     assert plain.flavour == "x86_64"
     assert other.flavour.startswith("x86_64-debug-")
@@ -176,9 +165,9 @@ def test_a_spliced_file_replaces_the_link_and_not_what_it_leads_to(tmp_path: Pat
     link = tmp_path / "link"
     os.link(original, link)
 
-    guesttree.put(link, b"ours")
+    build.put(link, b"ours")
     before = link.stat().st_mtime_ns
-    guesttree.put(link, b"ours")
+    build.put(link, b"ours")
 
     assert original.read_text() == "theirs"
     assert link.read_text() == "ours"
@@ -191,7 +180,7 @@ CONFIG = "CONFIG_A=y\nCONFIG_B=m\n"
 def wanted(folder: Path, *options: str) -> Wanted:
     for name, text in (("common", CONFIG), ("optional", "CONFIG_C=y\n"), ("x86_64", "")):
         (folder / f"{name}.config").write_text(f"# a fragment\n{text}")
-    return Wanted(ARCHES["x86_64"], "", options, folder)
+    return Wanted(ARCHES["x86_64"], "", options, (folder, folder / "more"))
 
 
 def test_what_only_some_kernels_have_is_asked_for_and_not_needed(tmp_path: Path) -> None:
@@ -202,14 +191,24 @@ def test_what_only_some_kernels_have_is_asked_for_and_not_needed(tmp_path: Path)
     assert some.config().index("CONFIG_B=m") < some.config().index("CONFIG_B=n")
 
 
+def test_a_speedup_adds_to_the_configuration(tmp_path: Path) -> None:
+    some = wanted(tmp_path)
+    (tmp_path / "more").mkdir()
+    (tmp_path / "more/x86_64.config").write_text("CONFIG_TOY=m\n")
+    (tmp_path / "more/arm64.config").write_text("CONFIG_OTHER=y\n")
+
+    assert "CONFIG_TOY=m" in some.needed()
+    assert "CONFIG_OTHER=y" not in some.config()
+
+
 def test_a_kernel_that_lost_an_option_is_refused(tmp_path: Path) -> None:
     config = tmp_path / ".config"
     config.write_text(CONFIG)
-    guestbuild.check_fragments(config, wanted(tmp_path), "7.3.4")
+    build.check_fragments(config, wanted(tmp_path), "7.3.4")
 
     config.write_text("CONFIG_A=y\n# CONFIG_B is not set\n")
     with pytest.raises(MmbatchError, match="no CONFIG_B=m"):
-        guestbuild.check_fragments(config, wanted(tmp_path), "7.3.4")
+        build.check_fragments(config, wanted(tmp_path), "7.3.4")
 
 
 def test_a_built_kernel_is_there_after_the_next_build(tmp_path: Path) -> None:
@@ -222,7 +221,7 @@ def test_a_built_kernel_is_there_after_the_next_build(tmp_path: Path) -> None:
         image.write_text(f"image {number}")
         (output / ".config").write_text("")
         (output / "lib/test_hmm.ko").write_text(f"module {number}")
-        kept, modules = guestbuild.keep(tmp_path, output, some, f"{number:012}")
+        kept, modules = build.keep(tmp_path, output, some, f"{number:012}")
         assert kept.read_text() == f"image {number}"
         assert [path.read_text() for path in modules] == [f"module {number}"]
 
@@ -242,22 +241,23 @@ def test_another_machine_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch)
 def test_whatever_is_asked_of_counts_is_counted(
     cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    requests: list[guestbench.Request] = []
+    requests: list[counts.Request] = []
 
-    def count(_: object, __: object, request: guestbench.Request, ___: object) -> int:
+    def count(_: object, __: object, request: counts.Request, ___: object) -> int:
         requests.append(request)
         return 4 if request.arch == "arm64" else 0
 
     monkeypatch.setattr(guestneeds, "ensure", lambda *_, **__: None)
-    monkeypatch.setattr(kernels, "resolve", lambda *_: None)
-    monkeypatch.setattr(guest, "choose_speedups", lambda _: [])
-    monkeypatch.setattr(guesttest, "run_stages", lambda *_: 0)
-    monkeypatch.setattr(guestbench, "run", count)
-    assert guesttest.run_all(Console(-1), cache, install=False) == 4
-    every = [guestcounts.ZONE_DEVICE, *guestcounts.VMAP.values()]
-    asked = [one for one in every if one.least]
-    assert len(asked) == 2
-    assert all(any(request.counts is one for request in requests) for one in asked)
+    monkeypatch.setattr(sources, "resolve", lambda *_: None)
+    monkeypatch.setattr(boots, "choose_speedups", lambda _: [])
+    monkeypatch.setattr(suites, "run_stages", lambda *_: 0)
+    monkeypatch.setattr(counts, "run", count)
+    assert suites.run_all(Console(-1), cache, install=False) == 4
+    every = [one.count for one in plan.load_all().values() if one.count is not None]
+    wanted = {(count.speedup, arch, count.twice) for count in every for arch in count.least}
+    assert len(wanted) == 2
+    asked = {(one.count.speedup, one.arch, one.twice) for one in requests}
+    assert asked == wanted
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,8 @@ def test_whatever_is_asked_of_counts_is_counted(
     [
         (["vmap", "--size", "8G"], "vmap needs no NVDIMM"),
         (["zone_device", "--size", "8T"], "8T is no size"),
-        (["zone_device", "--arch", "arm64"], "on x86-64 only"),
+        (["zone_device", "--arch", "arm64"], "on x86_64 only"),
+        (["streaming_copy"], "there is no streaming_copy among "),
     ],
 )
 def test_what_a_count_does_not_take_is_refused_first(
@@ -281,6 +282,7 @@ class FakeWorkshop:
     """Kernels that are there, and one suite; QEMU is played by a script."""
 
     suites = ("zone_device",)
+    plans = ()
 
     def __init__(self, cache: Cache) -> None:
         self.cache = cache
@@ -311,9 +313,9 @@ def test_what_a_guest_says_becomes_an_exit_code(
 ) -> None:
     said, code, closing = STORIES[story]
     play(tmp_path, monkeypatch, f"printf '{said}'")
-    stage = guesttest.Stage("arm64", "x86_64", "", 0, 0)
+    stage = suites.Stage("arm64", "x86_64", "", 0, 0)
 
-    ended = guesttest.run_stages(Console(), FakeWorkshop(cache), [stage])  # type: ignore[arg-type]
+    ended = suites.run_stages(Console(), FakeWorkshop(cache), [stage])  # type: ignore[arg-type]
 
     assert ended == code
     assert closing in capsys.readouterr().out
@@ -327,15 +329,15 @@ def test_a_guest_that_hangs_fails_with_its_last_lines(
 ) -> None:
     play(tmp_path, monkeypatch, "echo last words; sleep 100")
     monkeypatch.setattr(
-        guest,
+        boots,
         "suites",
         lambda workshop, kernel, name, cmdline: qemu.run(
             cache, boot(name, initramfs=None, limit_s=1.0)
         ),
     )
-    stage = guesttest.Stage("arm64", "x86_64", "", 0, 0)
+    stage = suites.Stage("arm64", "x86_64", "", 0, 0)
 
-    ended = guesttest.run_stages(Console(), FakeWorkshop(cache), [stage])  # type: ignore[arg-type]
+    ended = suites.run_stages(Console(), FakeWorkshop(cache), [stage])  # type: ignore[arg-type]
 
     assert ended == 1
     assert "last words" in capsys.readouterr().out
@@ -348,9 +350,9 @@ def test_a_build_that_fails_does_not_keep_others_from_running(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     play(tmp_path, monkeypatch, f"printf '{SUITE}'")
-    chosen = [guesttest.Stage(kind or "plain", "x86_64", kind, 0, 0) for kind in ("kasan", "")]
+    chosen = [suites.Stage(kind or "plain", "x86_64", kind, 0, 0) for kind in ("kasan", "")]
 
-    ended = guesttest.run_stages(Console(), FakeWorkshop(cache), chosen)  # type: ignore[arg-type]
+    ended = suites.run_stages(Console(), FakeWorkshop(cache), chosen)  # type: ignore[arg-type]
 
     out = capsys.readouterr().out
     assert ended == 1

@@ -12,11 +12,9 @@ import pytest
 
 from mmbatch.bench import machine, record, results, runs
 from mmbatch.core.paths import ROOT
-from mmbatch.guest import bench as guestbench
-from mmbatch.guest import counts as guestcounts
-from mmbatch.guest import initramfs
-from mmbatch.guest import log as guestlog
+from mmbatch.guest import counts, initramfs, log
 from mmbatch.guest.log import Case, Heard
+from mmbatch.guest.plan import Count
 from mmbatch.hosted import events as samples
 
 
@@ -47,20 +45,31 @@ def test_the_same_input_gives_the_same_archive() -> None:
     assert pack() == pack()
 
 
+COUNT = Count(
+    "toys",
+    ("x86_64",),
+    64,
+    {"blocks": "blocks in a row", "dolls": "dolls", "cars": "cars"},
+    "toys.toys_same.",
+    {"x86_64": {"blocks": 3.0}},
+)
+REQUEST = counts.Request(COUNT, "x86_64", 4, 6, None)
+
+
 def heard(rounds: int = 6) -> Heard:
-    values = [("fsdax items", 1000.0)]
-    for number in range(rounds):
-        for variant, count in (("base", 57000), ("control", 57001), ("auto", 7100)):
-            values.append((f"fsdax {variant}", float(count + number % 2)))
-    same = "zone_device.zone_device_same_image."
+    values = [("blocks items", 1000.0)]
+    for i in range(rounds):
+        for variant, number in (("base", 57000), ("control", 57001), ("auto", 7100)):
+            values.append((f"blocks {variant}", float(number + i % 2)))
+    same = "toys.toys_same."
     cases = [Case(f"{same}base", "ok", ""), Case(f"{same}auto", "ok", "")]
     return Heard(values=values, cases=cases, finished=True)
 
 
 def test_what_was_counted_becomes_a_run() -> None:
-    run = runs.collect(guestbench.events(heard()))
+    run = runs.collect(counts.events(heard(), COUNT))
 
-    case = run.cases["fsdax"]
+    case = run.cases["blocks"]
     assert case.case.unit == "instructions"
     assert case.times(samples.AUTO) == [7100, 7101] * 3
     assert case.equality("control") is True
@@ -74,12 +83,12 @@ def test_no_number_without_a_passed_suite_in_the_same_boot() -> None:
     failed.cases[1] = Case(failed.cases[1].name, "not ok", "byte 3")
 
     for story in (unproven, failed):
-        assert runs.collect(guestbench.events(story)).cases["fsdax"].times(samples.AUTO) == []
+        assert runs.collect(counts.events(story, COUNT)).cases["blocks"].times(samples.AUTO) == []
 
 
 def counted_record(said: Heard) -> record.Record:
     return results.build_record(
-        runs.collect(guestbench.events(said)),
+        runs.collect(counts.events(said, COUNT)),
         machine.describe(),
         record.KernelInfo("7.3.4", "here", "0" * 64),
         "./mmbatch guest bench",
@@ -90,7 +99,7 @@ def counted_record(said: Heard) -> record.Record:
 
 def test_instructions_are_never_called_time() -> None:
     result = results.build_record(
-        runs.collect(guestbench.events(heard())),
+        runs.collect(counts.events(heard(), COUNT)),
         machine.describe(),
         record.KernelInfo("7.3.4", "here", "0" * 64),
         "./mmbatch guest bench",
@@ -98,14 +107,14 @@ def test_instructions_are_never_called_time() -> None:
         engine="guest-icount",
     )
 
-    counted = guestbench.counted(result)
+    counted = counts.counted(result)
 
     assert [row.verdict for row in counted.rows] == ["base", "fewer instructions"]
     record.validate(record.to_dict(counted))
-    text = "\n".join(guestbench.table(counted))
+    text = "\n".join(counts.table(counted))
     assert "7.10 instructions a page, 8.03 times fewer" in text
     assert "faster" not in text
-    assert list(guestbench.too_many(counted)) == []
+    assert list(counts.too_many(counted, REQUEST)) == []
 
 
 def test_the_gate_names_the_case_that_misses_it() -> None:
@@ -114,7 +123,7 @@ def test_the_gate_names_the_case_that_misses_it() -> None:
         (name, 40000.0 if name.endswith("auto") else count) for name, count in slow.values
     ]
     result = results.build_record(
-        runs.collect(guestbench.events(slow)),
+        runs.collect(counts.events(slow, COUNT)),
         machine.describe(),
         record.KernelInfo("7.3.4", "here", "0" * 64),
         "./mmbatch guest bench",
@@ -122,20 +131,20 @@ def test_the_gate_names_the_case_that_misses_it() -> None:
         engine="guest-icount",
     )
 
-    assert list(guestbench.too_many(result)) == [
-        "fsdax: auto takes 1.43 times fewer, and 3 times fewer is asked for"
+    assert list(counts.too_many(result, REQUEST)) == [
+        "blocks: auto takes 1.43 times fewer, and 3 times fewer is asked for"
     ]
 
 
 def test_a_case_without_its_rows_is_a_failure() -> None:
     few = heard()
     few.values = [(name, count) for name, count in few.values if not name.endswith("auto")]
-    said = list(guestbench.absent(counted_record(few)))
+    said = list(counts.absent(counted_record(few), COUNT))
 
     assert said == [
-        "fsdax: no count of auto",
-        "devdax-2m: no count of base and control and auto",
-        "hmm: no count of base and control and auto",
+        "blocks: no count of auto",
+        "dolls: no count of base and control and auto",
+        "cars: no count of base and control and auto",
     ]
 
 
@@ -144,61 +153,32 @@ def test_two_boots_have_to_agree() -> None:
     other.values = [
         (name, count * (1.002 if name.endswith("base") else 1.0005)) for name, count in other.values
     ]
-    said = list(guestbench.unlike(counted_record(heard()), counted_record(other)))
+    said = list(counts.unlike(counted_record(heard()), counted_record(other)))
 
-    assert said == ["fsdax, base: 57000 instructions, and 57114 in another boot"]
+    assert said == ["blocks, base: 57000 instructions, and 57114 in another boot"]
 
 
-def test_the_scripts_say_what_failed_and_how_much_they_said(tmp_path: Path) -> None:
-    driver = tmp_path / "nd_pmem"
-    driver.mkdir()
+@pytest.mark.parametrize(("arch", "gate"), [("x86_64", 1), ("arm64", 0)])
+def test_a_gate_is_for_one_architecture(arch: str, gate: int) -> None:
+    slow = heard()
+    slow.values = [
+        (name, 40000.0 if name.endswith("auto") else count) for name, count in slow.values
+    ]
+    request = counts.Request(COUNT, arch, 4, 6, None)
+    assert len(list(counts.too_many(counted_record(slow), request))) == gate
+
+
+def test_the_scripts_count_their_results() -> None:
     script = f"""
     set -u
     . {ROOT}/guest/lib.sh
-    DRIVERS={tmp_path} METHOD={tmp_path}/absent/method
     check good true
     check bad sh -c 'echo why; false'
-    rebind nd_pmem pfn0.0 1 || fail "rebind: no device"
-    choose wide
-    choose movdir64b
-    choose movdir64b
     end
     """
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
-    said = guestlog.read(done.stdout.splitlines())
+    found = log.read(done.stdout.splitlines())
 
-    assert said.finished
-    assert said.passed == ["good"]
-    assert said.failed == [
-        "bad: sh -c echo why; false (why)",
-        "rebind: no device",
-        "wide: refused as zone_device's method",
-    ]
-    assert said.skipped == ["movdir64b: not on this CPU"]
-
-
-def test_vmap_is_counted_by_architecture() -> None:
-    values = [("ioremap-1M items", 4096.0)]
-    for variant, count in (("base", 130000), ("control", 130001), ("auto", 100000)):
-        values += [(f"ioremap-1M {variant}", float(count + number % 2)) for number in range(6)]
-    cases = [Case(f"vmap.vmap_arrays.{name}", "ok", "") for name in ("base", "auto")]
-    said = Heard(values=values, cases=cases, finished=True)
-
-    for arch, sentences in (
-        ("arm64", ["ioremap-1M: auto takes 1.30 times fewer, and 1.35 times fewer is asked for"]),
-        ("x86_64", []),
-    ):
-        counts = guestcounts.VMAP[arch]
-        result = results.build_record(
-            runs.collect(guestbench.events(said, counts)),
-            machine.describe(),
-            record.KernelInfo("7.3.4", "here", "0" * 64),
-            "./mmbatch guest bench vmap",
-            "2026-11-21T05:00:00+00:00",
-            engine="guest-icount",
-        )
-        assert list(guestbench.too_many(result, counts)) == sentences
-        assert "ioremap-1M: no count of base and control and auto" not in list(
-            guestbench.absent(result, counts)
-        )
-        assert len(list(guestbench.absent(result, counts))) == len(counts.regimes) - 1
+    assert found.finished
+    assert found.passed == ["good"]
+    assert found.failed == ["bad: sh -c echo why; false (why)"]

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Large folios move from node to node, for every reason that there is, and each
-# word of them is looked at; what copied them is counted. Sourced. Settings:
-# MOST_MIB: how much moves between the nodes; MIB: elsewhere; METHODS: of
-# folio_copy; SLOW: a node of a lower tier; CMA_MIB: its memory for CMA.
+# Large folios move from node to node for every reason that the kernel has. Each
+# word of them is compared, and the calls that copy them are counted. Settings:
+# MOST_MIB: how much moves between the nodes; MIB: how much elsewhere; METHODS:
+# those besides base and auto; SLOW: number of a node of a lower tier; CMA_MIB:
+# its memory for CMA.
 
-. /settings
-. /copies.sh
+. /folio_copy/copies.sh
 PARAMETERS=/sys/module/folio_copy/parameters
 THP=/sys/kernel/mm/transparent_hugepage
 GROUP=/mnt/group
@@ -14,14 +14,14 @@ use() {
 	echo "$1" >$PARAMETERS/method && echo "$2" >$PARAMETERS/streaming
 }
 
-# large KIB: the size of folios that anonymous memory is made of.
+# large KIB: use folios of this size for anonymous memory.
 large() {
 	for one in $THP/hugepages-*kB; do
 		[ "$one" = $THP/hugepages-$1kB ] && echo always >$one/enabled || echo never >$one/enabled
 	done
 }
 
-# moved NAME MEMORY MIB KIB FROM TO EVENT: a row for each.
+# moved NAME MEMORY MIB KIB FROM TO EVENT: move memory, and print a row of numbers.
 moved() {
 	forget
 	check "$1: every byte is there" move_folios "$2" "$3" "$4" "$5" to "$6" || return
@@ -33,7 +33,7 @@ moved() {
 	value "$1: us late at worst $late"
 }
 
-# Both in one boot: the same memory as base moves it, and patched.
+# The same memory is moved with base and patched, in one boot.
 nodes() {
 	large 2048
 	for method in base auto; do
@@ -52,7 +52,7 @@ nodes() {
 	use auto N
 }
 
-# To memory that is slower, and back: streaming is for the one and not the other.
+# To slower memory and back. Only copies to slower memory may stream.
 tiers() {
 	large 2048
 	for streaming in N Y; do
@@ -65,7 +65,8 @@ tiers() {
 	use auto N
 }
 
-# moved_by NAME EVENT LEAST COMMAND...: somebody else moves so many folios of 2 MiB.
+# moved_by NAME EVENT LEAST COMMAND...: the kernel itself moves at least so many
+# folios of 2 MiB while a command runs.
 moved_by() {
 	moved_name=$1 moved_event=$2 moved_least=$3
 	shift 3
@@ -79,7 +80,7 @@ in_group() {
 	sh -c "echo \$\$ >$GROUP/cgroup.procs"' && exec "$@"' sh "$@"
 }
 
-# Reclaim of a group's memory: to slow memory, and not to swap, which there is none.
+# Reclaim a group's memory. There is no swap, so it goes to slow memory.
 demotion() {
 	check "demotion: on" sh -c "echo 1 >/sys/kernel/mm/numa/demotion_enabled"
 	mount -t cgroup2 cgroup2 /mnt
@@ -98,7 +99,7 @@ demotion() {
 	echo 0 >/sys/kernel/mm/numa/demotion_enabled
 }
 
-# Others' memory, and the other ways in which folios come to move.
+# Memory of other kinds, and other reasons for which folios move.
 others() {
 	large 2048
 	use "$1" N

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Who copies folios, and how large they are: calls counted by kprobes. Sourced
-# after lib.sh.
+# Count by kprobes who copies folios, and how large they are. Sourced after
+# /lib.sh.
 
-# watch EVENT FUNCTION ARGUMENT: count its calls by the value of the argument.
+# watch EVENT FUNCTION N: count its calls by the value of argument N.
 watch() {
 	echo "p:$1 $2 n=\$arg$3:u32" >>$TRACING/kprobe_events || return 1
 	echo hist:keys=n >$TRACING/events/kprobes/$1/trigger || return 1
@@ -10,14 +10,14 @@ watch() {
 	watched="$watched $1"
 }
 
-# To write over the file instead would take the trigger away.
+# Forget all counts. Overwriting the file instead would remove the trigger.
 forget() {
 	for event in $watched; do
 		echo hist:keys=n:clear >>$TRACING/events/kprobes/$event/trigger
 	done
 }
 
-# calls EVENT [N]: how many there were, with that argument.
+# calls EVENT [N]: number of calls, only those with argument N if it is given.
 calls() {
 	awk -v want="$2" '
 		$1 == "{" && $2 == "n:" && (want == "" || $3 == want) { sum += $6 }
@@ -30,8 +30,8 @@ watch_all() {
 		watch memcpy folio_copy_mc_memcpy 3 && watch stream folio_copy_mc_stream 3
 }
 
-# copied_by NAME EVENT FOLIOS PAGES: whole folios came, and EVENT copied them; no
-# other did. Single pages are also copied on write, for whoever forks.
+# copied_by NAME EVENT FOLIOS PAGES: so many folios of so many pages were copied,
+# by EVENT and by no other. A fork copies single pages on write too.
 copied_by() {
 	check "$1: copied as folios of $4 pages" test "$(calls folio $4)" -ge "$3"
 	for event in bulk memcpy stream; do
@@ -46,7 +46,7 @@ copied_by() {
 	esac
 }
 
-# by METHOD: what it copies with.
+# by METHOD: the event that counts its copies.
 by() {
 	case $1 in
 	base) echo pages ;;

@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What guests run and count of vmap: test_vmalloc, the boot with base, the least gains."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from mmbatch.bench import machine, record, results, runs
+from mmbatch.core.cache import Cache
+from mmbatch.core.paths import ROOT
+from mmbatch.guest import boots, counts, log, plan, qemu, suites
+from mmbatch.guest.build import ARCHES, GuestKernel
+from mmbatch.guest.log import Case, Heard
+
+PLAN = plan.load_all()["vmap"]
+GUEST = PLAN.folder
+assert PLAN.kernel_test is not None
+assert PLAN.count is not None
+TEST, COUNT = PLAN.kernel_test, PLAN.count
+
+
+def test_one_boot_has_base_and_no_huge_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
+    (stage,) = suites.stages(("x86_64", "arm64"), (), 13, 30, ("arm64-base",))
+    seen: list[qemu.Boot] = []
+    monkeypatch.setattr(qemu, "run", lambda _, boot: seen.append(boot))
+    kernel = GuestKernel("7.3.4", "here", ARCHES["arm64"], Path("/no/Image"), (), "0" * 64)
+    workshop = type("Workshop", (), {"cache": None})()
+    assert stage.extra is not None
+    boots.extra(workshop, kernel, stage.name, PLAN, stage.extra, "plain", 1.0)
+    (boot,) = seen
+    assert boot.initramfs is None
+    assert boot.limit_s == 600
+    assert {
+        *("kunit.enable=1", "vmap.method=base", "nohugevmalloc", "nohugeiomap"),
+        *("kunit.filter_glob=vmap", "test_vmalloc.nr_threads=2"),
+    } <= set(boot.cmdline)
+    assert stage.extra.suites == ("vmap",)
+
+
+def test_the_least_gain_depends_on_the_architecture() -> None:
+    values = [("ioremap-1M items", 4096.0)]
+    for variant, number in (("base", 130000), ("control", 130001), ("auto", 100000)):
+        values += [(f"ioremap-1M {variant}", float(number + i % 2)) for i in range(6)]
+    cases = [Case(f"vmap.vmap_arrays.{name}", "ok", "") for name in ("base", "auto")]
+    heard = Heard(values=values, cases=cases, finished=True)
+
+    for arch, sentences in (
+        ("arm64", ["ioremap-1M: auto takes 1.30 times fewer, and 1.35 times fewer is asked for"]),
+        ("x86_64", []),
+    ):
+        result = results.build_record(
+            runs.collect(counts.events(heard, COUNT)),
+            machine.describe(),
+            record.KernelInfo("7.3.4", "here", "0" * 64),
+            "./mmbatch guest bench vmap",
+            "2026-11-21T05:00:00+00:00",
+            engine="guest-icount",
+        )
+        request = counts.Request(COUNT, arch, 4, 6, None)
+        assert list(counts.too_many(result, request)) == sentences
+        missing = list(counts.absent(result, COUNT))
+        assert "ioremap-1M: no count of base and control and auto" not in missing
+        assert len(missing) == len(COUNT.cases) - 1
+
+
+def test_every_case_has_a_least_gain_on_arm64() -> None:
+    assert set(COUNT.least["arm64"]) == set(COUNT.cases)
+    assert len(COUNT.cases) == 16
+
+
+def script(folder: Path, summaries: int) -> list[str]:
+    """Run vmalloc.sh with a module that prints so many summaries; return what failed."""
+    text = (GUEST / "vmalloc.sh").read_text()
+    text = text.replace("/sys/module", f"{folder}")
+    line = "[ 1.0] Summary: toy passed: 1 failed: 0 "
+    prints = f"for i in $(seq {summaries}); do echo '{line}' >>{folder}/log; done"
+    (folder / "log").touch()
+    shell = f"""
+    TEST_SUMMARIES=3 TEST_PARAMETERS=
+    . {ROOT}/guest/lib.sh
+    dmesg() {{ cat {folder}/log; }}
+    insmod() {{ {prints}; }}
+    {text}
+    end
+    """
+    done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
+    heard = log.read(done.stdout.splitlines())
+    assert heard.finished
+    assert len(heard.passed) + len(heard.failed) in (2, 4)
+    return heard.failed
+
+
+def test_the_script_needs_the_method_and_every_summary(tmp_path: Path) -> None:
+    (tmp_path / "vmap/parameters").mkdir(parents=True)
+    for right in (3, 6):  # busybox tries a module that goes away by its other call
+        assert script(tmp_path, right) == []
+    for wrong in (0, 1, 5):
+        assert len(script(tmp_path, wrong)) == 2
+
+
+def test_the_script_needs_a_kernel_that_accepts_the_method(tmp_path: Path) -> None:
+    base, auto = script(tmp_path, 3)
+    assert base.startswith("vmap takes the method base: ")
+    assert auto.startswith("vmap takes the method auto: ")
+
+
+def test_the_script_sees_a_method_that_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "vmap/parameters").mkdir(parents=True)
+    (tmp_path / "vmap/parameters/method").symlink_to("/dev/null")
+    assert len(script(tmp_path, 3)) == 2
+
+
+@pytest.mark.kernel
+def test_the_kernels_own_list_is_read() -> None:
+    lists = list(Cache.open().root.glob("trees/linux-source-*/linux/lib/test_vmalloc.c"))
+    if not lists:
+        pytest.skip("no kernel in the cache")
+    for path in lists:
+        names = TEST.chosen(path.parents[1])
+        assert len(names) in (10, 11)
+        assert {"fix_size_alloc_test", "vm_map_ram_test"} <= set(names)
+        assert "align_shift_alloc_test" not in names

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Functions for scripts that bind drivers to device memory. Sourced after
+# /lib.sh.
+
+DRIVERS=/sys/bus/nd/drivers
+METHOD=/sys/module/zone_device/parameters/method
+INIT=memmap_init_zone_device
+
+# choose METHOD: fails and reports it if the kernel refuses the method. Only some
+# CPUs have movdir64b, so that is a skip.
+lacking=
+choose() {
+	if echo "$1" >$METHOD 2>/dev/null; then
+		return 0
+	elif [ "$1" = movdir64b ]; then
+		[ "$lacking" = "$1" ] || skip "$1: not on this CPU"
+		lacking=$1
+	else
+		fail "$1: refused as zone_device's method"
+	fi
+	return 1
+}
+
+# bound DRIVER: the device that a driver of the nd bus is bound to.
+bound() { ls "$DRIVERS/$1" | grep -E '^(pfn|dax|namespace)[0-9]' | head -n 1; }
+
+bind() { echo "$2" >"$DRIVERS/$1/bind"; }
+unbind() { echo "$2" >"$DRIVERS/$1/unbind"; }
+
+# rebind DRIVER DEVICE N: bind a device N times; it must be bound at the end.
+rebind() {
+	i=0
+	while [ "$i" -lt "$3" ]; do
+		unbind "$1" "$2" || return 1
+		bind "$1" "$2" || return 1
+		i=$((i + 1))
+	done
+	[ -e "$DRIVERS/$1/$2" ]
+}
+
+# namespace MODE...: recreate the first namespace.
+namespace() { ndctl create-namespace -f -e namespace0.0 "$@" >/tmp/ndctl.out; }
+
+again() { unbind "$1" "$2" && bind "$1" "$2"; }
+
+# How many pages the last call initialised, by its debug line.
+pages() { dmesg | sed -n "s/.*$INIT initialised \([0-9]*\) pages.*/\1/p" | tail -n 1; }

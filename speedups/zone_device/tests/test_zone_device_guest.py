@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What guests run and count of zone_device."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mmbatch.core.paths import ROOT
+from mmbatch.guest import boots, log, plan, qemu, suites
+from mmbatch.guest.build import ARCHES, GuestKernel
+
+PLAN = plan.load_all()["zone_device"]
+KERNEL = GuestKernel("7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64)
+
+
+def test_a_method_that_is_refused_fails_unless_the_cpu_lacks_it(tmp_path: Path) -> None:
+    driver = tmp_path / "nd_pmem"
+    driver.mkdir()
+    script = f"""
+    set -u
+    . {ROOT}/guest/lib.sh
+    . {PLAN.folder}/lib.sh
+    DRIVERS={tmp_path} METHOD={tmp_path}/absent/method
+    check good true
+    check bad sh -c 'echo why; false'
+    rebind nd_pmem pfn0.0 1 || fail "rebind: no device"
+    choose wide
+    choose movdir64b
+    choose movdir64b
+    end
+    """
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+    found = log.read(done.stdout.splitlines())
+
+    assert found.finished
+    assert found.passed == ["good"]
+    assert found.failed == [
+        "bad: sh -c echo why; false (why)",
+        "rebind: no device",
+        "wide: refused as zone_device's method",
+    ]
+    assert found.skipped == ["movdir64b: not on this CPU"]
+
+
+def booted(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[qemu.Boot], dict[str, bytes]]:
+    seen: list[qemu.Boot] = []
+    files: dict[str, bytes] = {}
+
+    def filesystem(*words: Any) -> bytes:
+        files.update(words[4] if len(words) > 4 else {})
+        files.setdefault("scripts", " ".join(words[2]).encode())
+        return b""
+
+    monkeypatch.setattr(qemu, "run", lambda _, boot: seen.append(boot))
+    monkeypatch.setattr(qemu, "kvm_works", lambda *_: False)
+    monkeypatch.setattr(boots, "compiled", lambda _, source: source.name.encode())
+    monkeypatch.setattr(boots, "filesystem", filesystem)
+    workshop = type("Workshop", (), {"cache": None, "say": print, "plans": [PLAN]})()
+    return workshop, seen, files
+
+
+@pytest.mark.parametrize(
+    ("kind", "methods"),
+    [("plain", "base auto movdir64b movnti copy wide"), ("kasan", "base auto")],
+)
+def test_drivers_run_with_every_method(
+    monkeypatch: pytest.MonkeyPatch, kind: str, methods: str
+) -> None:
+    workshop, seen, files = booted(monkeypatch)
+    boots.programs(workshop, KERNEL, "x86_64", kind, 13, 30, 1.0, ("page_poison=1",))
+    last = methods.rsplit(maxsplit=1)[-1]
+    settings = files["zone_device/settings"].decode().splitlines()
+    assert {f"METHODS='{methods}'", f"BOOT_METHOD={last}", f"KIND={kind}"} < set(settings)
+    assert {"NVDIMM_GIB=13", "REBINDS=30", "OTHER_REBINDS=3"} < set(settings)
+    assert files["scripts"] == b"zone_device/drivers zone_device/hmm"
+    assert files["bin/map_file"] == b"map_file.c"
+    (boot,) = seen
+    assert f"zone_device.method={last}" in boot.cmdline
+    assert {"kunit.enable=1", "page_poison=1"} < set(boot.cmdline)
+    assert (boot.pmem_gib, boot.memory_gib) == (13, 4)
+
+
+def test_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop, seen, files = booted(monkeypatch)
+    assert PLAN.count is not None
+    boots.count_by_script(workshop, KERNEL, PLAN.count, 4, 6)
+    settings = files["zone_device/settings"].decode().splitlines()
+    assert settings == ["METHODS='base control movdir64b movnti copy wide auto'", "ROUNDS=6"]
+    assert files["scripts"] == b"zone_device/count"
+    (boot,) = seen
+    assert (boot.counted, boot.cpus, boot.pmem_gib, boot.memory_gib) == (True, 1, 4, 2)
+    assert list(PLAN.count.cases) == ["fsdax", "devdax-2m", "hmm"]
+    (request,) = suites.gates(PLAN)
+    assert request.twice
+    assert request.count.least == {"x86_64": {"fsdax": 3.0}}

@@ -1,0 +1,325 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Boot kernels: with KUnit suites, scripts and programs, or to count instructions."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from mmbatch.core import paths
+from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.process import run
+from mmbatch.debian import guestneeds
+from mmbatch.guest import build, initramfs, plan, qemu
+from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
+from mmbatch.guest.plan import Count, ExtraBoot, Plan
+from mmbatch.guest.qemu import Boot, Booted
+from mmbatch.hosted.events import AUTO
+from mmbatch.kernel.sources import Source
+from mmbatch.splice import manifest, trees
+from mmbatch.splice.manifest import Manifest
+
+BASE = "base"
+CONTROL = "control"
+"""Base, measured a second time."""
+
+SUITES_ON = ("kunit.enable=1", "kunit.autorun=1")
+_PROGRAMS = ("ndctl", "daxctl", "mke2fs")
+FILES = paths.ROOT / "guest"
+"""What every guest is made from."""
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Everything that guests are made from.
+
+    Attributes:
+        cache: the cache that keeps kernels and logs.
+        source: the kernel's source.
+        manifests: the speed-ups that are spliced into it.
+        options: options added to its configuration, CONFIG_X=y each.
+        jobs: how many compilers run at a time.
+        say: called with a line for each phase.
+    """
+
+    cache: Cache
+    source: Source
+    manifests: list[Manifest]
+    options: tuple[str, ...]
+    jobs: int
+    say: Callable[[str], None]
+
+    def kernel(self, arch: str, kind: str = "") -> GuestKernel:
+        """Return a kernel with the speed-ups, built unless the cache has it."""
+        spliced = trees.splice(self.cache, self.source, self.manifests, paths.MACROS, self.say)
+        fragments = (FILES, *(paths.SPEEDUPS / one.speedup / "guest" for one in self.manifests))
+        wanted = Wanted(ARCHES[arch], kind, self.options, fragments)
+        return build.build(self.cache, self.source, spliced, wanted, self.jobs, self.say)
+
+    @property
+    def plans(self) -> list[Plan]:
+        """What the guests run and count of each speed-up."""
+        return plan.chosen(one.speedup for one in self.manifests)
+
+    @property
+    def suites(self) -> list[str]:
+        """Names of the KUnit suites that the speed-ups add."""
+        return [name for one in self.manifests for name in manifest.suites_of(one)]
+
+
+def choose_speedups(source: Source) -> list[Manifest]:
+    """Return every speed-up that is made for a kernel and that changes kernels."""
+    every = manifest.load_with_needs(paths.SPEEDUPS, *manifest.known(paths.SPEEDUPS))
+    return [one for one in every if source.series in one.kernels]
+
+
+def check_words(options: Sequence[str]) -> None:
+    """Raise MmbatchError unless all options look like CONFIG_X=y."""
+    for option in options:
+        if not re.fullmatch(r"CONFIG_[A-Z0-9_]+=\S+", option):
+            raise MmbatchError(
+                f"read -K {option}", "it is not CONFIG_NAME=value", "write it so", ExitCode.USAGE
+            )
+
+
+def filesystem(
+    cache: Cache,
+    kernel: GuestKernel,
+    scripts: Sequence[str],
+    settings: Mapping[str, str],
+    others: Mapping[str, bytes] = MappingProxyType({}),
+) -> bytes:
+    """Return a guest's filesystem.
+
+    Args:
+        cache: keeps what is compiled on the way.
+        kernel: its modules go into the filesystem.
+        scripts: names of scripts, which run in this order; each is NAME.sh in `others` or
+            guest/scripts/.
+        settings: shell variables for them.
+        others: more files, name to content.
+    """
+    found = [(name, guestneeds.find(name)) for name in (*_PROGRAMS, "busybox")]
+    absent = [name for name, path in found if path is None]
+    if absent:
+        raise MmbatchError(
+            "make the guest's filesystem", f"no {' and no '.join(absent)}", "give --install"
+        )
+    *programs, busybox = [path for _, path in found if path is not None]
+    files = {
+        "init": (FILES / "init").read_bytes(),
+        "lib.sh": (FILES / "lib.sh").read_bytes(),
+        "scripts": " ".join(scripts).encode(),
+        "settings": _settings(settings),
+        **others,
+    }
+    for name in scripts:
+        if f"{name}.sh" not in files:
+            files[f"{name}.sh"] = (FILES / "scripts" / f"{name}.sh").read_bytes()
+    for module in kernel.modules:
+        files[f"modules/{module.name}"] = module.read_bytes()
+    return initramfs.make(programs, files, busybox)
+
+
+def speedup_files(cache: Cache, one: Plan, settings: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the files of a speed-up in a guest: its scripts and settings, and its programs.
+
+    Args:
+        cache: keeps what is compiled on the way.
+        one: the speed-up's plan.
+        settings: shell variables for its scripts; init reads them before each of them.
+    """
+    files = {f"{one.speedup}/{path.name}": path.read_bytes() for path in one.folder.glob("*.sh")}
+    files[f"{one.speedup}/settings"] = _settings(settings)
+    for name in one.programs:
+        files[f"bin/{name}"] = compiled(cache, one.folder / f"{name}.c")
+    return files
+
+
+def programs(
+    workshop: Workshop,
+    kernel: GuestKernel,
+    name: str,
+    kind: str,
+    size_gib: int,
+    rebinds: int,
+    slow: float,
+    cmdline: Sequence[str] = (),
+) -> Booted:
+    """Boot with the KUnit suites, then run the scripts of all speed-ups on an NVDIMM.
+
+    Args:
+        workshop: what the guest is made from.
+        kernel: the kernel.
+        name: name of the guest.
+        kind: kind of the kernel, see `plan.KINDS`.
+        size_gib: size of the NVDIMM in GiB.
+        rebinds: how often a driver is bound again with method "auto"; at most 3 times with others.
+        slow: how many times slower than a plain kernel this one may be.
+        cmdline: added to the kernel's command line.
+    """
+    others = min(rebinds, 3)
+    common = {
+        "KIND": kind,
+        "NVDIMM_GIB": str(size_gib),
+        "REBINDS": str(rebinds),
+        "OTHER_REBINDS": str(others),
+    }
+    plans = [one for one in workshop.plans if one.scripts]
+    files: dict[str, bytes] = {}
+    words = [*SUITES_ON]
+    tried = 0
+    for one in plans:
+        settings = dict(common)
+        if one.methods is not None:
+            methods = one.methods.of(kind)
+            tried += len(methods)
+            settings |= {"METHODS": " ".join(methods), "BOOT_METHOD": methods[-1]}
+            words.append(f"{one.methods.parameter}={methods[-1]}")
+        if one.kernel_test is not None:
+            settings |= one.kernel_test.settings(workshop.source.path)
+        files |= speedup_files(workshop.cache, one, settings)
+    scripts = [f"{one.speedup}/{script}" for one in plans for script in one.scripts]
+    boot = Boot(
+        name,
+        kernel,
+        filesystem(workshop.cache, kernel, scripts, {}, files),
+        limit_s=slow * (300 + 2 * (rebinds + others * tried) * (0.5 + size_gib * 0.15)),
+        cmdline=(*words, *cmdline),
+        memory_gib=_memory_gib(size_gib),
+        pmem_gib=size_gib,
+    )
+    probe = Boot("kvm-probe", kernel, filesystem(workshop.cache, kernel, [], {}), 0.0)
+    if qemu.kvm_works(workshop.cache, probe, workshop.say):
+        boot = qemu.with_kvm(boot)
+    return qemu.run(workshop.cache, boot)
+
+
+def suites(
+    workshop: Workshop, kernel: GuestKernel, name: str, cmdline: Sequence[str] = ()
+) -> Booted:
+    """Boot a kernel only to run its KUnit suites, with no filesystem."""
+    boot = Boot(name, kernel, None, limit_s=600, cmdline=(*SUITES_ON, *cmdline))
+    return qemu.run(workshop.cache, boot)
+
+
+def extra(
+    workshop: Workshop,
+    kernel: GuestKernel,
+    name: str,
+    one: Plan,
+    wanted: ExtraBoot,
+    kind: str,
+    slow: float,
+    cmdline: Sequence[str] = (),
+) -> Booted:
+    """Boot what one speed-up asks for besides the boots that run everything.
+
+    Args:
+        workshop: what the guest is made from.
+        kernel: the kernel.
+        name: name of the guest.
+        one: the speed-up's plan.
+        wanted: the boot, one of the plan's.
+        kind: kind of the kernel, see `plan.KINDS`.
+        slow: how many times slower than a plain kernel this one may be.
+        cmdline: added to the kernel's command line.
+    """
+    words = [*(SUITES_ON if wanted.suites else ()), *wanted.cmdline, *cmdline]
+    if wanted.kernel_test and one.kernel_test is not None:
+        words += one.kernel_test.cmdline
+    special = wanted.kinds.get(kind)
+    first = None
+    if wanted.scripts:
+        settings = {**wanted.settings, **(special.settings if special else {})}
+        files = speedup_files(workshop.cache, one, settings)
+        scripts = [f"{one.speedup}/{script}" for script in wanted.scripts]
+        first = filesystem(workshop.cache, kernel, scripts, {}, files)
+    boot = Boot(
+        name,
+        kernel,
+        first,
+        limit_s=slow * wanted.limit_s,
+        cmdline=tuple(words),
+        memory_gib=wanted.memory_gib,
+        nodes=wanted.nodes,
+        slow_mib=wanted.slow_mib,
+        without=special.without if special else (),
+    )
+    return qemu.run(workshop.cache, boot)
+
+
+def count_at_boot(workshop: Workshop, kernel: GuestKernel, count: Count, rounds: int) -> Booted:
+    """Count instructions with what the kernel itself runs at boot, where it has no programs."""
+    boot = Boot(
+        f"bench-{count.speedup}-{kernel.arch.name}",
+        kernel,
+        None,
+        limit_s=300 + 60 * rounds,
+        cmdline=(*SUITES_ON, *(word.replace("{rounds}", str(rounds)) for word in count.cmdline)),
+        cpus=1,
+        counted=True,
+    )
+    return qemu.run(workshop.cache, boot)
+
+
+def count_by_script(
+    workshop: Workshop, kernel: GuestKernel, count: Count, size_gib: int, rounds: int
+) -> Booted:
+    """Count instructions of each method, base among them, with a script on an NVDIMM.
+
+    Args:
+        workshop: what the guest is made from.
+        kernel: the kernel.
+        count: what is counted.
+        size_gib: size of the NVDIMM in GiB.
+        rounds: how often each method is counted.
+    """
+    (one,) = plan.chosen([count.speedup])
+    values = one.methods.values if one.methods is not None else (BASE, AUTO)
+    fixed = [name for name in values if name not in (BASE, AUTO)]
+    settings = {"METHODS": " ".join((BASE, CONTROL, *fixed, AUTO)), "ROUNDS": str(rounds)}
+    files = speedup_files(workshop.cache, one, settings)
+    boot = Boot(
+        "bench",
+        kernel,
+        filesystem(workshop.cache, kernel, [f"{one.speedup}/{count.script}"], {}, files),
+        limit_s=240 + 2 * rounds * len(values) * (1 + size_gib),
+        cmdline=(*SUITES_ON, *count.cmdline),
+        memory_gib=_memory_gib(size_gib),
+        pmem_gib=size_gib,
+        cpus=1,
+        counted=True,
+    )
+    return qemu.run(workshop.cache, boot)
+
+
+def _memory_gib(size_gib: int) -> int:
+    """Return the memory in GiB of a guest that has the memmap of an NVDIMM in it."""
+    return 4 if size_gib > 8 else 2
+
+
+def cpus() -> int:
+    """Return how many compilers run at a time unless --jobs is given."""
+    return os.cpu_count() or 1
+
+
+def _settings(settings: Mapping[str, str]) -> bytes:
+    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings.items()).encode()
+
+
+def compiled(cache: Cache, source: Path) -> bytes:
+    """Return a program for guests, made from one C file."""
+    with temporary_dir(cache.downloads, source.stem) as folder:
+        program = folder / source.stem
+        run(
+            ["gcc", "-static", "-O2", "-Wall", "-o", program, source],
+            action=f"compile {source.name} for the guest",
+        )
+        return program.read_bytes()
