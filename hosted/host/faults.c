@@ -21,7 +21,7 @@ static void report(int signal, const char *at, unsigned long long ip)
 
 	if (at >= hosted_stub_start && at < hosted_stub_end)
 		len = snprintf(text, sizeof(text),
-			       "hosted: kernel code at %#llx touched '%s', which nothing here defines\n", ip,
+			       "hosted: kernel code at %#llx touched '%s', which is not defined\n", ip,
 			       hosted_stub_names[(at - hosted_stub_start) / STUB_BYTES]);
 	else if (signal == SIGILL)
 		len = snprintf(text, sizeof(text),

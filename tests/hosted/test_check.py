@@ -137,7 +137,7 @@ def test_a_difference_fails_its_stage_only(toys: Toys, run: Run) -> None:
     ("words", "found"),
     [
         ("==1==ERROR: AddressSanitizer: heap-buffer-overflow", "AddressSanitizer"),
-        ("hosted: kernel code at 0x1 touched 'toy', which nothing here defines", "touched 'toy'"),
+        ("hosted: kernel code at 0x1 touched 'toy', which is not defined", "touched 'toy'"),
         ("something else", "ended with 70"),
     ],
 )

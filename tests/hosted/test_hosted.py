@@ -159,7 +159,7 @@ def test_a_line_of_another_checkout_is_told_as_such(tmp_path: Path) -> None:
 
 
 def test_a_kernel_symbol_that_is_not_there_is_named(tmp_path: Path) -> None:
-    words = "hosted: kernel code at 0x4711 touched 'toy_symbol', which nothing here defines"
+    words = "hosted: kernel code at 0x4711 touched 'toy_symbol', which is not defined"
     with pytest.raises(MmbatchError) as caught:
         run(tmp_path, *WHOLE[:2], then=f'echo "{words}" >&2; exit 70')
     assert caught.value.problem == words.removeprefix("hosted: ")

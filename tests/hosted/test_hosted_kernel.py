@@ -186,7 +186,7 @@ def test_a_symbol_that_nothing_defines_is_named(toys: Path, tmp_path: Path) -> N
     cases = hosted.plan(toys, asked)
     with pytest.raises(MmbatchError) as caught:
         hosted.run(toys, asked, cases, Console(-1), tmp_path / "hosted.log")
-    assert "touched 'schedule', which nothing here defines" in caught.value.problem
+    assert "touched 'schedule', which is not defined" in caught.value.problem
     assert "definition of schedule" in caught.value.hint
 
 
