@@ -18,10 +18,10 @@ static unsigned long round_up(unsigned long n, unsigned long to)
 /* Sanitizers miss stores by inline assembly, but PROT_NONE around the arena stops them. */
 void *arena_map(unsigned long bytes)
 {
-	unsigned long room = round_up(bytes, HUGE) + 3 * HUGE;
+	unsigned long span = round_up(bytes, HUGE) + 3 * HUGE;
 	char *map, *image;
 
-	map = mmap(NULL, room, PROT_NONE,
+	map = mmap(NULL, span, PROT_NONE,
 		   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (map == MAP_FAILED)
 		hosted_die("no address space for the arena");

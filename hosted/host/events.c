@@ -5,13 +5,13 @@
 
 #include "host.h"
 
-FROM_KERNEL int hosted_format(char *text, unsigned long room, const char *format, ...)
+FROM_KERNEL int hosted_format(char *text, unsigned long size, const char *format, ...)
 {
 	va_list list;
 	int len;
 
 	va_start(list, format);
-	len = vsnprintf(text, room, format, list);
+	len = vsnprintf(text, size, format, list);
 	va_end(list);
 	return len;
 }

@@ -85,7 +85,7 @@ static void render(const struct workload *w, const struct row *row, unsigned int
 /* Describe the first difference between base and variant inside a chunk. */
 static void describe(const struct workload *w, const struct row *base,
 		     const struct row *row, unsigned int nr, unsigned long i,
-		     char *text, size_t room)
+		     char *text, size_t size)
 {
 	const char *image = (char *)w->image + i * CHUNK;
 	unsigned long bytes = chunk_bytes(w, i), at = 0, item;
@@ -101,12 +101,12 @@ static void describe(const struct workload *w, const struct row *base,
 	while (at < bytes && kept[at] == image[at])
 		at++;
 	if (at == bytes) {
-		snprintf(text, room, "chunk %lu differed once, and not again", i);
+		snprintf(text, size, "chunk %lu differed once, and not again", i);
 	} else {
 		item = (i * CHUNK + at) / hosted_bench.item_bytes;
 		memcpy(&want, kept + (at & -8UL), sizeof(want));
 		memcpy(&got, image + (at & -8UL), sizeof(got));
-		snprintf(text, room,
+		snprintf(text, size,
 			 "%s %lu, byte %lu: base has word %#lx, %s has %#lx",
 			 hosted_bench.item, item,
 			 (i * CHUNK + at) % hosted_bench.item_bytes,

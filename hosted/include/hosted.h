@@ -205,7 +205,7 @@ struct hosted_bench {
 		    struct hosted_check *check);
 	int check_first;
 	int (*slow)(const char *setting, unsigned int percent);
-	void (*outcome)(const struct hosted_case *c, char *text, unsigned long room);
+	void (*outcome)(const struct hosted_case *c, char *text, unsigned long size);
 };
 
 extern const struct hosted_bench hosted_bench;
@@ -286,7 +286,7 @@ void hosted_keys_restore(void);
 /* host/: for both halves. */
 void hosted_die(const char *what);
 unsigned long hosted_now_ns(void);
-int hosted_format(char *text, unsigned long room, const char *format, ...)
+int hosted_format(char *text, unsigned long size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 unsigned long hosted_warnings(int expected);
 void hosted_make_writable(const void *constant, unsigned long bytes);

@@ -265,7 +265,7 @@ static int check_steps(struct copy_check *c, unsigned long n)
 int streaming_copy_check(struct hosted_check *check)
 {
 	static const enum hosted_side sides[] = { HOSTED_BASE, HOSTED_PATCHED };
-	u8 *room = hosted_arena(2 * HALF);
+	u8 *arena = hosted_arena(2 * HALF);
 	struct copy_check c = { .counts = check };
 	unsigned int side, kind;
 
@@ -273,13 +273,13 @@ int streaming_copy_check(struct hosted_check *check)
 		c.side = sides[side];
 		for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
 			c.kind = &kinds[kind];
-			lay_out(&c, room, room + HALF);
+			lay_out(&c, arena, arena + HALF);
 			if (check_sizes(&c, check_alignments, COPIES_MAX))
 				return -1;
 			if (c.side == HOSTED_PATCHED && c.kind->size != IN_PIECES &&
 			    check_sizes(&c, check_steps, STEPPED_MAX))
 				return -1;
-			lay_out(&c, room + HALF, room);
+			lay_out(&c, arena + HALF, arena);
 			if (check_sizes(&c, check_walls, COPIES_MAX))
 				return -1;
 		}

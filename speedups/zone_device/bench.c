@@ -160,7 +160,7 @@ static int zone_device_slow(const char *setting, unsigned int percent)
 }
 
 static void zone_device_outcome(const struct hosted_case *c, char *text,
-				unsigned long room)
+				unsigned long size)
 {
 	const struct zone_device_case *dev = c->data;
 	const struct zone_device_method *method;
@@ -170,7 +170,7 @@ static void zone_device_outcome(const struct hosted_case *c, char *text,
 		return;
 	method = HOSTED_CALL_EXTRA(zone_device_remembered, dev->altmap);
 	if (method)
-		hosted_format(text, room, "auto chose %s", method->name);
+		hosted_format(text, size, "auto chose %s", method->name);
 }
 
 const struct hosted_bench hosted_bench = {

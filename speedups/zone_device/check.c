@@ -16,7 +16,7 @@
 
 #define MARGIN		64UL		/* descriptors around the range */
 #define BIG_SECTIONS	140UL		/* enough for "auto" to time all methods */
-#define ROOM		(BIG_SECTIONS * PAGES_PER_SECTION + 4 * PAGES_PER_SECTION)
+#define ARENA		(BIG_SECTIONS * PAGES_PER_SECTION + 4 * PAGES_PER_SECTION)
 #define EMULATED_MOST	200UL		/* each descriptor takes a fault */
 #define STEPPED_MOST	1200UL		/* each instruction takes a signal */
 
@@ -66,7 +66,7 @@ struct combination {
 
 struct matrix {
 	struct hosted_check *check;
-	struct page *memmap;	/* ROOM descriptors, from CHECK_PFN - CHECK_BEFORE on */
+	struct page *memmap;	/* ARENA descriptors, from CHECK_PFN - CHECK_BEFORE on */
 	u64 *reference;
 	u8 *effects, *reference_effects;
 	const char *method;
@@ -217,7 +217,7 @@ static bool run_methods(struct matrix *m, const struct combination *c)
 	unsigned long nr = window(c), i;
 	bool good = true;
 
-	if (WARN_ON(nr > ROOM))
+	if (WARN_ON(nr > ARENA))
 		return false;
 	hosted_early_sections(c->early);
 	poison(m, nr);
@@ -296,8 +296,8 @@ static bool run_big(struct matrix *m)
 
 int zone_device_check(struct hosted_check *check)
 {
-	unsigned long i, spread, bytes = ROOM * sizeof(struct page);
-	unsigned long blocks = ROOM / pageblock_nr_pages + 1;
+	unsigned long i, spread, bytes = ARENA * sizeof(struct page);
+	unsigned long blocks = ARENA / pageblock_nr_pages + 1;
 	struct matrix m = { .check = check };
 	struct combination c;
 

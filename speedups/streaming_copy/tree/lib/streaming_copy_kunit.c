@@ -9,9 +9,9 @@
 #define ALIGNMENTS	16U
 #define MOST		320U
 #define GUARD		64U
-#define ROOM		(GUARD + ALIGNMENTS + MOST + GUARD)
+#define BUFFER		(GUARD + ALIGNMENTS + MOST + GUARD)
 
-struct streaming_copy_room {
+struct streaming_copy_buffers {
 	u8 *src;
 	u8 *dst;
 	u8 *want;
@@ -19,58 +19,58 @@ struct streaming_copy_room {
 
 static int streaming_copy_init(struct kunit *test)
 {
-	struct streaming_copy_room *room;
+	struct streaming_copy_buffers *buffers;
 	unsigned int i;
 
-	room = kunit_kzalloc(test, sizeof(*room), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, room);
-	room->src = kunit_kzalloc(test, ROOM, GFP_KERNEL);
-	room->dst = kunit_kzalloc(test, ROOM, GFP_KERNEL);
-	room->want = kunit_kzalloc(test, ROOM, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, room->src);
-	KUNIT_ASSERT_NOT_NULL(test, room->dst);
-	KUNIT_ASSERT_NOT_NULL(test, room->want);
+	buffers = kunit_kzalloc(test, sizeof(*buffers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, buffers);
+	buffers->src = kunit_kzalloc(test, BUFFER, GFP_KERNEL);
+	buffers->dst = kunit_kzalloc(test, BUFFER, GFP_KERNEL);
+	buffers->want = kunit_kzalloc(test, BUFFER, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, buffers->src);
+	KUNIT_ASSERT_NOT_NULL(test, buffers->dst);
+	KUNIT_ASSERT_NOT_NULL(test, buffers->want);
 
-	for (i = 0; i < ROOM; i++)
-		room->src[i] = i * 7 + 1;
-	test->priv = room;
+	for (i = 0; i < BUFFER; i++)
+		buffers->src[i] = i * 7 + 1;
+	test->priv = buffers;
 
 	return 0;
 }
 
 /* Poison the destination, and set the content that it must have after a copy. */
-static void streaming_copy_expect(struct streaming_copy_room *room,
+static void streaming_copy_expect(struct streaming_copy_buffers *buffers,
 				  unsigned int to, unsigned int from,
 				  unsigned int n)
 {
-	memset(room->dst, 0xa5, ROOM);
-	memset(room->want, 0xa5, ROOM);
-	memcpy(room->want + GUARD + to, room->src + GUARD + from, n);
+	memset(buffers->dst, 0xa5, BUFFER);
+	memset(buffers->want, 0xa5, BUFFER);
+	memcpy(buffers->want + GUARD + to, buffers->src + GUARD + from, n);
 }
 
 static void streaming_copy_check(struct kunit *test,
-				 struct streaming_copy_room *room,
+				 struct streaming_copy_buffers *buffers,
 				 unsigned int to, unsigned int from,
 				 unsigned int n)
 {
-	KUNIT_ASSERT_TRUE_MSG(test, !memcmp(room->dst, room->want, ROOM),
+	KUNIT_ASSERT_TRUE_MSG(test, !memcmp(buffers->dst, buffers->want, BUFFER),
 			      "%u bytes from offset %u to offset %u",
 			      n, from, to);
 }
 
 static void streaming_copy_sized(struct kunit *test)
 {
-	struct streaming_copy_room *room = test->priv;
+	struct streaming_copy_buffers *buffers = test->priv;
 	unsigned int to, from, n;
 
 	for (to = 0; to < ALIGNMENTS; to++) {
 		for (from = 0; from < ALIGNMENTS; from++) {
 			for (n = 0; n <= MOST; n++) {
-				streaming_copy_expect(room, to, from, n);
-				memcpy_streaming(room->dst + GUARD + to,
-						 room->src + GUARD + from, n);
+				streaming_copy_expect(buffers, to, from, n);
+				memcpy_streaming(buffers->dst + GUARD + to,
+						 buffers->src + GUARD + from, n);
 				memcpy_streaming_drain();
-				streaming_copy_check(test, room, to, from, n);
+				streaming_copy_check(test, buffers, to, from, n);
 			}
 		}
 		cond_resched();
@@ -82,12 +82,12 @@ static __always_inline void streaming_copy_one(struct kunit *test,
 					       unsigned int to,
 					       unsigned int from, size_t n)
 {
-	struct streaming_copy_room *room = test->priv;
+	struct streaming_copy_buffers *buffers = test->priv;
 
-	streaming_copy_expect(room, to, from, n);
-	memcpy_streaming(room->dst + GUARD + to, room->src + GUARD + from, n);
+	streaming_copy_expect(buffers, to, from, n);
+	memcpy_streaming(buffers->dst + GUARD + to, buffers->src + GUARD + from, n);
 	memcpy_streaming_drain();
-	streaming_copy_check(test, room, to, from, n);
+	streaming_copy_check(test, buffers, to, from, n);
 }
 
 static void streaming_copy_fixed(struct kunit *test)
@@ -119,13 +119,13 @@ static void streaming_copy_fixed(struct kunit *test)
 /* The copy is visible to the same CPU without a drain. */
 static void streaming_copy_reads_own(struct kunit *test)
 {
-	struct streaming_copy_room *room = test->priv;
+	struct streaming_copy_buffers *buffers = test->priv;
 	unsigned int n;
 
 	for (n = 8; n <= MOST; n += 8) {
-		streaming_copy_expect(room, 0, 0, n);
-		memcpy_streaming(room->dst + GUARD, room->src + GUARD, n);
-		streaming_copy_check(test, room, 0, 0, n);
+		streaming_copy_expect(buffers, 0, 0, n);
+		memcpy_streaming(buffers->dst + GUARD, buffers->src + GUARD, n);
+		streaming_copy_check(test, buffers, 0, 0, n);
 	}
 	memcpy_streaming_drain();
 }
