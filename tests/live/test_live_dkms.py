@@ -86,7 +86,7 @@ def test_its_python_needs_nothing_else(unpacked: Path) -> None:
         "PYTHONDONTWRITEBYTECODE": "1",
         "PATH": "/usr/bin:/bin",
     }
-    argv = [sys.executable, "-S", "-m", "mmbatch.live.make", "zone_device", "6.12.1", "/no", "."]
+    argv = [sys.executable, "-S", "-m", "mmbatch.live.build", "zone_device", "6.12.1", "/no", "."]
 
     done = subprocess.run(argv, env=env, cwd=folder, capture_output=True, text=True, check=False)
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.cache import Cache
-from mmbatch.live import compiler as livecompiler
+from mmbatch.debian import compiler
 from mmbatch.live import dkms as livedkms
 from mmbatch.live import kernel as livekernel
 from mmbatch.live.kernel import Headers
@@ -123,11 +123,11 @@ def installed(cache: Cache, packages: Path, room: Path, **words: str) -> dict[st
 
 def appears(cache: Cache, headers: Headers) -> str:
     """Return what makes the compiler of a kernel appear in the root."""
-    compiler = livecompiler.find(cache, headers, _quiet)
-    if not compiler.told:
+    found = compiler.find(cache, headers, _quiet)
+    if not found.arguments:
         return "mv /aside/* /usr/bin"
-    program = Path(compiler.program).relative_to(cache.live)
-    want = livecompiler.wanted(headers)
+    program = Path(found.program).relative_to(cache.live)
+    want = compiler.wanted(headers)
     assert want is not None
     path = f"/usr/bin/{want.program}"
     return f"""echo '#!/bin/sh\nexec /headers/{program} "$@"' >{path}; chmod 755 {path}"""
@@ -141,7 +141,7 @@ def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
         livekernel.fetch(cache, livekernel.newest(cache, series, _quiet), _quiet)
         for series in ("6.12", "7.3")
     )
-    want = livecompiler.wanted(newer)
+    want = compiler.wanted(newer)
     assert want is not None
     before = sources()
 

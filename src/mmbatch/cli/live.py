@@ -18,12 +18,12 @@ from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode
 from mmbatch.debian import guestneeds
 from mmbatch.guest import suites as guesttest
+from mmbatch.live import build as livebuild
 from mmbatch.live import dkms as livedkms
 from mmbatch.live import guest as liveguest
 from mmbatch.live import kernel as livekernel
 from mmbatch.live import load as liverun
 from mmbatch.live import manifest as livemanifest
-from mmbatch.live import test as livetest
 from mmbatch.live.build import Module
 from mmbatch.live.load import Kernel
 from mmbatch.live.manifest import LiveManifest
@@ -63,9 +63,9 @@ def _build(
     series: str | None,
 ) -> list[Module]:
     """Return the modules of some speed-ups, by default of all, for one kernel."""
-    lives = livetest.lives(speedups)
+    lives = livemanifest.load_all(speedups)
     chosen = livekernel.choose(cache, release, series, console.say)
-    return livetest.build(cache, lives, chosen, console.say)
+    return livebuild.build_all(cache, lives, chosen, console.say)
 
 
 @command.command("build")
@@ -113,7 +113,7 @@ def load(
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
     if file is not None and len(speedups) != 1:
         raise click.UsageError("--module goes with one speed-up")
-    lives = livetest.lives(speedups)
+    lives = livemanifest.load_all(speedups)
     _require_taken(parameters, [live.speedup for live in lives])
     kernel = Kernel(livekernel.running())
     terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
@@ -139,7 +139,7 @@ def load(
 def status(console: Console, /, speedups: tuple[str, ...]) -> int:
     """Say what runs now for each function that a speed-up replaces."""
     kernel = Kernel(livekernel.running())
-    for live in livetest.lives(speedups):
+    for live in livemanifest.load_all(speedups):
         _tell(console, live, kernel)
     return ExitCode.GOOD
 
@@ -151,7 +151,7 @@ def status(console: Console, /, speedups: tuple[str, ...]) -> int:
 def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:
     """Give the kernel its own functions back, and remove the modules."""
     kernel = Kernel(livekernel.running())
-    for live in livetest.lives(speedups):
+    for live in livemanifest.load_all(speedups):
         if not liverun.unload(live.module, kernel, limit_s):
             console.result(f"{live.module} is not loaded")
             continue
@@ -197,10 +197,10 @@ def test(
     cache = Cache.open()
     guestneeds.ensure(("x86_64",), console.say, install=install, log=cache.logs / "apt-install.log")
     if release is None:
-        series = series or livetest.SERIES
+        series = series or liveguest.SERIES
     chosen = livekernel.choose(cache, release, series, console.say)
     plan = liveguest.Plan(guesttest.size_gib(size), rounds, samples)
-    good = livetest.run_all(console, cache, chosen, plan)
+    good = liveguest.run_all(console, cache, chosen, plan)
     return ExitCode.GOOD if good else ExitCode.FAILED
 
 

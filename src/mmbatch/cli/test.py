@@ -26,8 +26,8 @@ from mmbatch.debian import packages
 from mmbatch.guest import suites as guesttest
 from mmbatch.hosted import fuzz
 from mmbatch.kernel import sources as kernels
+from mmbatch.live import guest as liveguest
 from mmbatch.live import kernel as livekernel
-from mmbatch.live import test as livetest
 from mmbatch.report import seen
 
 _STAGES = ("style and types", "kernels", "the tool", "equality", "guests", "livepatches")
@@ -167,8 +167,8 @@ def _fetch(cache: Cache, console: Console) -> int:
 
 
 def _live(cache: Cache, console: Console, log: seen.Log) -> int:
-    release = livekernel.newest(cache, livetest.SERIES, console.say)
-    good = livetest.run_all(console, cache, release, livetest.QUICK, log)
+    release = livekernel.newest(cache, liveguest.SERIES, console.say)
+    good = liveguest.run_all(console, cache, release, liveguest.QUICK, log)
     return ExitCode.GOOD if good else ExitCode.FAILED
 
 

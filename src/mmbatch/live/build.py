@@ -1,31 +1,40 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Build a speed-up as a livepatch module, against a kernel's headers."""
+"""Build a speed-up as a livepatch module, against a kernel's headers.
+
+DKMS runs this for each kernel, with no packages besides Python:
+`python3 -m mmbatch.live.build SPEEDUP RELEASE HEADERS OUT`.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import re
 import shutil
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, temporary_dir
-from mmbatch.core.errors import MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.outcome import message
 from mmbatch.core.process import Result, run
-from mmbatch.live import elf, klp
-from mmbatch.live import fit as livefit
-from mmbatch.live import jumps as livejumps
-from mmbatch.live import manifest as livemanifest
-from mmbatch.live.compiler import Compiler, Finder
+from mmbatch.debian import compiler
+from mmbatch.debian.compiler import Compiler
+from mmbatch.live import elf, fit, kernel, klp, manifest
 from mmbatch.live.kernel import Headers
-from mmbatch.live.manifest import LiveManifest
+from mmbatch.live.manifest import LiveManifest, Terms
 
 _TIMEOUT_S = 900
 _STAMP = ".mmbatch-live"
 _ENGINE = ("module.c", "fit.c", "live.h")
-_QUIET = {"KBUILD_MODPOST_WARN": "1"}  # what it can't find is ours to resolve
+_QUIET = {"KBUILD_MODPOST_WARN": "1"}  # klp resolves the symbols that modpost can't find
+
+
+Finder = Callable[[Headers], Compiler]
+"""Returns the compiler of a kernel."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +42,11 @@ class Module:
     """A module that can be loaded.
 
     Attributes:
-        speedup: what it is of.
-        name: what the kernel calls it.
-        path: the file.
-        release: the kernel that takes it.
-        built: whether it was made just now.
+        speedup: name of the speed-up.
+        name: of the module.
+        path: its file.
+        release: of the kernel that it fits.
+        built: whether it was built just now.
     """
 
     speedup: str
@@ -49,41 +58,41 @@ class Module:
 
 def build(
     live: LiveManifest,
-    room: Path,
+    engine: Path,
     headers: Headers,
-    compilers: Finder,
+    find_compiler: Finder,
     place: Path,
     log: Path,
     say: Callable[[str], None],
 ) -> Module:
-    """Return a module, made when anything that it is made from has changed.
+    """Return a module, rebuilt if anything that it is built from has changed.
 
     Args:
         live: the speed-up.
-        room: the folder of the code around all modules.
-        headers: those of the kernel.
-        compilers: where its compiler comes from.
-        place: a folder for it, which nobody else writes to.
+        engine: the directory with the code that all modules share.
+        headers: of the kernel.
+        find_compiler: returns the kernel's compiler.
+        place: a directory for the module, to which nobody else writes.
         log: where the compiler's output goes.
         say: told of each phase.
 
     Raises:
-        MmbatchError: no module can be made for this kernel; says what about it is unfit.
+        MmbatchError: no module can be built for this kernel; says why.
     """
-    terms = livemanifest.load_terms(room / "live.toml")
-    live = livefit.of_series(live, headers.series, headers.release)
-    livefit.require_config(live, terms, headers.config, headers.release)
+    terms = manifest.load_terms(engine / "live.toml")
+    live = fit.of_series(live, headers.series, headers.release)
+    fit.require_config(live, terms, headers.config, headers.release)
     types = headers.types()
-    livefit.require_types(live, terms, types, headers.release)
-    compiler = compilers(headers)
+    fit.require_types(live, terms, types, headers.release)
+    chosen = find_compiler(headers)
     content = {
         target: source.read_bytes()
-        for target, source in livemanifest.staged(live, headers.series).items()
+        for target, source in manifest.staged(live, headers.series).items()
     }
-    content |= {f"live/{name}": (room / name).read_bytes() for name in _ENGINE}
-    content["live/live_tables.h"] = livefit.tables(live, terms, types).encode()
+    content |= {f"live/{name}": (engine / name).read_bytes() for name in _ENGINE}
+    content["live/live_tables.h"] = fit.tables(live, terms, types).encode()
     content["Kbuild"] = _kbuild(live).encode()
-    key = _key(content, headers, compiler)
+    key = _key(content, headers, chosen)
     module, stamp = place / f"{live.module}.ko", place / _STAMP
     fresh = stamp.exists() and stamp.read_text(encoding="utf-8") == key and module.exists()
     if not fresh:
@@ -92,17 +101,66 @@ def build(
         for target, data in content.items():
             (place / "build" / target).parent.mkdir(parents=True, exist_ok=True)
             (place / "build" / target).write_bytes(data)
-        _make(live, headers, compiler, place / "build", log)
+        _make(live, headers, chosen, place / "build", log)
         linked = _link(live, terms, headers, place / "build", log)
         atomic_write(module, linked)
         stamp.write_text(key, encoding="utf-8")
     return Module(live.speedup, live.module, module, headers.release, not fresh)
 
 
+def build_all(
+    cache: Cache, lives: Sequence[LiveManifest], release: str, say: Callable[[str], None]
+) -> list[Module]:
+    """Return the modules of some speed-ups for one kernel, built in the cache.
+
+    Args:
+        cache: for headers, compilers and modules.
+        lives: the speed-ups.
+        release: of the kernel, as printed by `uname -r`.
+        say: told of each phase.
+
+    Raises:
+        MmbatchError: a module can't be built for this kernel; says why.
+    """
+    for live in lives:  # before anything is fetched
+        fit.of_series(live, kernel.series_of(release), release)
+    headers = kernel.find(cache, release, say)
+
+    def find_compiler(chosen: Headers) -> Compiler:
+        return compiler.find(cache, chosen, say)
+
+    modules = []
+    for live in lives:
+        name = f"{live.module}-{headers.release}"
+        with cache.lock(name, f"builds {live.module}", say):
+            place, log = cache.live / name, cache.logs / f"{name}.log"
+            modules.append(build(live, paths.LIVE, headers, find_compiler, place, log, say))
+    return modules
+
+
+def main(argv: Sequence[str]) -> int:
+    """Build a speed-up's module for one kernel and put it into a directory, for DKMS."""
+    if len(argv) != 4:
+        sys.stderr.write("usage: mmbatch.live.build SPEEDUP RELEASE HEADERS OUT\n")
+        return ExitCode.USAGE
+    speedup, release, folder = argv[:3]
+    out = Path(argv[3]).resolve()  # make changes the working directory
+    place, log = out / f"made-{speedup}", out / f"{speedup}.log"
+    try:
+        live = manifest.load(paths.SPEEDUPS, speedup)
+        headers = kernel.at(Path(folder), release)
+        module = build(live, paths.LIVE, headers, compiler.installed, place, log, print)
+    except MmbatchError as error:
+        sys.stderr.write(message(error) + "\n")
+        return int(error.code)
+    shutil.copy(module.path, out)
+    return ExitCode.GOOD
+
+
 def _kbuild(live: LiveManifest) -> str:
     """Return the makefile of the module."""
     objects = [*live.objects, "live/module.o", "live/fit.o"]
-    # Livepatching does not look on stacks for the part of a function that is put elsewhere.
+    # Livepatching looks for a function on stacks, but not for its cold part elsewhere.
     flags = "-fno-reorder-blocks-and-partition"
     return (
         "# SPDX-License-Identifier: GPL-2.0-only\n"
@@ -112,10 +170,9 @@ def _kbuild(live: LiveManifest) -> str:
     )
 
 
-def _key(content: dict[str, bytes], headers: Headers, compiler: Compiler) -> str:
-    """Return a digest that is another when the module would be."""
-    told = f"{headers.release} {headers.path} {compiler.version()}"
-    digest = hashlib.sha256(told.encode())
+def _key(content: dict[str, bytes], headers: Headers, chosen: Compiler) -> str:
+    """Return a digest of all that the module is built from."""
+    digest = hashlib.sha256(f"{headers.release} {headers.path} {chosen.version()}".encode())
     for name in ("Module.symvers", ".config"):
         digest.update((headers.path / name).read_bytes())
     for target, data in sorted(content.items()):
@@ -123,25 +180,23 @@ def _key(content: dict[str, bytes], headers: Headers, compiler: Compiler) -> str
     return digest.hexdigest()
 
 
-def _make(
-    live: LiveManifest, headers: Headers, compiler: Compiler, folder: Path, log: Path
-) -> None:
-    done = _run_make(headers, compiler, folder, log)
+def _make(live: LiveManifest, headers: Headers, chosen: Compiler, folder: Path, log: Path) -> None:
+    done = _run_make(headers, chosen, folder, log)
     layouts = re.findall(r'static assertion failed: "(layout of [^"]*)"', done.stdout)
     if layouts:
-        found = f"the {layouts[0]} is not what the kernel's own description of it says"
-        raise livefit.unfit(live, headers.release, found)
+        found = f"the {layouts[0]} is another in its headers than in its BTF"
+        raise fit.unfit(live, headers.release, found)
     _require_made(done, live.module, headers, log)
 
 
-def plain(cache: Cache, source: Path, headers: Headers, compiler: Compiler, log: Path) -> bytes:
-    """Return an ordinary module made from one C file.
+def plain(cache: Cache, source: Path, headers: Headers, chosen: Compiler, log: Path) -> bytes:
+    """Return an ordinary module, built from one C file.
 
     Args:
-        cache: for what is made on the way.
+        cache: for temporary files.
         source: the file, whose name is the module's.
-        headers: those of the kernel.
-        compiler: its.
+        headers: of the kernel.
+        chosen: the kernel's compiler.
         log: where the compiler's output goes.
 
     Raises:
@@ -151,16 +206,16 @@ def plain(cache: Cache, source: Path, headers: Headers, compiler: Compiler, log:
     with temporary_dir(cache.downloads, name) as folder:
         shutil.copy(source, folder)
         (folder / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
-        _require_made(_run_make(headers, compiler, folder, log), name, headers, log)
+        _require_made(_run_make(headers, chosen, folder, log), name, headers, log)
         made = folder / f"{name}.ko"
         _strip(made, log)
         return made.read_bytes()
 
 
-def _run_make(headers: Headers, compiler: Compiler, folder: Path, log: Path) -> Result:
-    # BTF of the module itself would take pahole, and nobody reads it.
+def _run_make(headers: Headers, chosen: Compiler, folder: Path, log: Path) -> Result:
+    # BTF of the module itself would need pahole, and nobody reads it.
     argv = ["make", "-s", "-C", str(headers.path), f"M={folder}"]
-    argv += [*compiler.told, "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
+    argv += [*chosen.arguments, "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
     log.unlink(missing_ok=True)
     action = f"compile a module for Linux {headers.release}"
     return run(argv, action=action, env=_QUIET, log=log, timeout_s=_TIMEOUT_S, check=False)
@@ -169,20 +224,22 @@ def _run_make(headers: Headers, compiler: Compiler, folder: Path, log: Path) -> 
 def _require_made(done: Result, name: str, headers: Headers, log: Path) -> None:
     if done.rc:
         action = f"compile {name} for Linux {headers.release}"
-        raise MmbatchError(action, f"make ended with {done.rc}", f"see {log}")
+        raise MmbatchError(action, f"make failed with exit status {done.rc}", f"see {log}")
 
 
-def _link(
-    live: LiveManifest, terms: livemanifest.Terms, headers: Headers, folder: Path, log: Path
-) -> bytes:
-    """Return the module with its symbols made to be found by the kernel."""
+def _link(live: LiveManifest, terms: Terms, headers: Headers, folder: Path, log: Path) -> bytes:
+    """Return the module, with relocations that the kernel resolves when it loads."""
     made = folder / f"{live.module}.ko"
     _strip(made, log)
     module = elf.read(made)
-    livejumps.require_none(made, module, [function.by for function in live.replaces])
-    klp.convert(module, livefit.symbols(live, terms), klp.exported(headers.exports))
+    klp.require_no_jumps(made, module, [function.by for function in live.replaces])
+    klp.convert(module, fit.symbols(live, terms), klp.exported(headers.exports))
     return module.pack()
 
 
 def _strip(module: Path, log: Path) -> None:
     run(["objcopy", "--strip-debug", module], action=f"strip {module.name}", log=log)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -11,14 +11,14 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from mmbatch import VERSION
-from mmbatch.core import paths as checkout
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache, atomic_write, temporary_dir
 from mmbatch.core.process import run
-from mmbatch.live import manifest as livemanifest
+from mmbatch.live import manifest
 from mmbatch.live.manifest import LiveManifest, Terms
-from mmbatch.splice import manifest
+from mmbatch.splice import manifest as splice_manifest
 
-_MAKE = "mmbatch.live.make"
+_MAKE = "mmbatch.live.build"
 """What DKMS runs."""
 
 _PARTS = ("compat", "live", "splice", "tree")
@@ -102,7 +102,7 @@ def package(cache: Cache, speedup: str, folder: Path) -> Path:
         speedup: which.
         folder: where the package goes.
     """
-    live = livemanifest.load(checkout.SPEEDUPS, speedup)
+    live = manifest.load(paths.SPEEDUPS, speedup)
     words = _words(live)
     target = folder / f"{words['name']}-dkms_{VERSION}_all.deb"
     with temporary_dir(cache.downloads, "dkms") as root:
@@ -134,12 +134,12 @@ def write_source(live: LiveManifest, folder: Path) -> None:
     _write(folder / "dkms.conf", _conf(live, words), 0o644)
     _write(folder / "build", _BUILD.format_map(words), 0o755)
     for name in _imported():
-        _copy(checkout.ROOT, name, folder)
-    _copy(checkout.ROOT, "live", folder)
-    _copy(checkout.ROOT, "speedups/common", folder)
-    for one in manifest.load_with_needs(checkout.SPEEDUPS, live.speedup):
+        _copy(paths.ROOT, name, folder)
+    _copy(paths.ROOT, "live", folder)
+    _copy(paths.ROOT, "speedups/common", folder)
+    for one in splice_manifest.load_with_needs(paths.SPEEDUPS, live.speedup):
         for part in _PARTS:
-            _copy(checkout.ROOT, f"speedups/{one.speedup}/{part}", folder)
+            _copy(paths.ROOT, f"speedups/{one.speedup}/{part}", folder)
 
 
 def _words(live: LiveManifest) -> dict[str, str]:
@@ -155,14 +155,14 @@ def _words(live: LiveManifest) -> dict[str, str]:
 
 def _imported() -> list[str]:
     """Return the files of ours that `_MAKE` imports, as paths in the repository."""
-    finder = modulefinder.ModuleFinder(path=[os.fspath(checkout.ROOT / "src")])
+    finder = modulefinder.ModuleFinder(path=[os.fspath(paths.ROOT / "src")])
     finder.import_hook(_MAKE)
     files = [vars(module)["__file__"] for module in finder.modules.values()]
-    return sorted(os.path.relpath(file, checkout.ROOT) for file in files if file)
+    return sorted(os.path.relpath(file, paths.ROOT) for file in files if file)
 
 
 def _conf(live: LiveManifest, words: dict[str, str]) -> str:
-    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    terms = manifest.load_terms(paths.LIVE / "live.toml")
     options = " ".join(_options((terms, live.terms)))
     kernels = "|".join(re.escape(one) for one in live.series)
     return _CONF.format_map({**words, "options": options, "kernels": rf"^({kernels})\."})

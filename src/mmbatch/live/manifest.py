@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import SERIES, Interval
 from mmbatch.core.toml import Table
@@ -161,6 +162,15 @@ def load(rooms: Path, speedup: str) -> LiveManifest:
     )
     table.finish()
     return live
+
+
+def load_all(names: tuple[str, ...]) -> list[LiveManifest]:
+    """Return the manifests of some speed-ups, by default of all that have one.
+
+    Raises:
+        MmbatchError: a speed-up has none, or it is wrong.
+    """
+    return [load(paths.SPEEDUPS, name) for name in names or known(paths.SPEEDUPS)]
 
 
 def load_terms(path: Path) -> Terms:

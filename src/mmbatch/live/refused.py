@@ -1,150 +1,137 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Modules that must be refused: a good one, each with one thing about it that does not fit."""
+"""refused.toml: modules that the kernel must refuse, because one thing about each does not fit."""
 
 from __future__ import annotations
 
 import re
 import struct
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core.errors import MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.toml import Table
 from mmbatch.live import elf
-from mmbatch.live.build import Module
 from mmbatch.live.elf import Elf
 
+_NAME = "live/refused.toml"
 _PLACE = struct.Struct("<QQII")
 _VERSION = struct.Struct("<Q56s")
 _VERSIONS = "__versions"
-_NUMBERED = re.compile(rb"vermagic=[^\0]*\bmodversions\b")
+_HAS_VERSIONS = re.compile(rb"vermagic=[^\0]*\bmodversions\b")
 _MAGIC = b" SMP preempt"
 
 
-_Changes = Mapping[str, tuple[Callable[[Elf], None], str]]
+@dataclass(frozen=True)
+class Misfit:
+    """How a good module is turned into one that does not fit.
+
+    Attributes:
+        name: of the variant.
+        kind: what is changed; one of `KINDS`.
+        old: the string or symbol that is replaced; empty for kinds that replace none.
+        new: what replaces it, as long as `old` for a string.
+        words: what the kernel's log must say when it refuses the module.
+    """
+
+    name: str
+    kind: str
+    old: str
+    new: str
+    words: str
 
 
-def all_variants(modules: Mapping[str, Module]) -> dict[str, tuple[bytes, str]]:
-    """Return unfit modules by name, each with words that the kernel's log must have.
-
-    Args:
-        modules: those that fit, by speed-up.
+def load(speedups: Path, speedup: str) -> list[Misfit]:
+    """Read a speed-up's refused.toml.
 
     Raises:
-        MmbatchError: one lacks what was to be changed.
+        MmbatchError: it is missing or wrong.
     """
-    made = {}
-    for speedup, module in modules.items():
-        for name, variant in variants(speedup, module.path).items():
-            made[f"{speedup}_{name}"] = variant
-    return made
+    path = speedups / speedup / _NAME
+    try:
+        table = Table.load(path)
+    except FileNotFoundError:
+        raise MmbatchError(
+            f"test the livepatch of '{speedup}'",
+            f"there is no {_NAME} in its directory",
+            "write one, as docs/live-internals.md says",
+            ExitCode.USAGE,
+        ) from None
+    misfits = [_misfit(row) for row in table.tables("module")]
+    table.finish()
+    return misfits
 
 
-def variants(speedup: str, path: Path) -> dict[str, tuple[bytes, str]]:
-    """Return unfit modules of one speed-up, made from one that fits; see `all_variants`."""
-    made = {}
-    for name, (change, words) in _changes()[speedup].items():
-        content = elf.read(path)
-        if change is _other_version and not _NUMBERED.search(path.read_bytes()):
-            continue  # a kernel that does not number its interfaces
-        change(content)
-        made[name] = (content.pack(), words)
-    return made
+def variants(misfits: list[Misfit], module: Path) -> dict[str, tuple[bytes, str]]:
+    """Return modules that do not fit, by name, each with the words that the log must have.
+
+    A kernel without module versions can't refuse a wrong one, so that variant is left out.
+
+    Args:
+        misfits: what is made wrong.
+        module: a file that fits.
+
+    Raises:
+        MmbatchError: the module lacks what is to be changed.
+    """
+    found = {}
+    has_versions = _HAS_VERSIONS.search(module.read_bytes())
+    for misfit in misfits:
+        if misfit.kind == "version" and not has_versions:
+            continue
+        content = elf.read(module)
+        KINDS[misfit.kind](content, misfit)
+        found[misfit.name] = (content.pack(), misfit.words)
+    return found
 
 
-def _changes() -> Mapping[str, _Changes]:
-    """Return what is made wrong about each speed-up's module."""
-    zone_device: _Changes = {
-        "size": (_other_size, "and the module was built for"),
-        "offset": (_other_offset, "and the module was built for"),
-        "member": (_text("_refcount", "_refcounX"), "has no member _refcounX here"),
-        "struct": (_text("vmem_altmap", "vmem_altmaX"), "has no struct vmem_altmaX"),
-        "signature": (_text("struct zone *", "struct zonX *"), "is called in another way here"),
-        "function": (
-            _text("get_cpu_cacheinfo", "get_cpu_cacheinfX"),
-            "has no function get_cpu_cacheinfX() of its own",
-        ),
-        "symbol": (
-            _symbol("get_cpu_cacheinfo", "get_cpu_cacheinfX"),
-            "symbol 'get_cpu_cacheinfX' not found",
-        ),
-        "ambiguous": (
-            _symbol("get_cpu_cacheinfo", "init_once"),
-            "unresolvable ambiguity for symbol 'init_once'",
-        ),
-        "entry": (
-            _symbol("memmap_init_zone_device", "ftrace_location"),
-            "doesn't begin with a place for the tracer",
-        ),
-        "version": (_other_version, "disagrees about version of symbol module_layout"),
-        "magic": (_other_magic, "version magic '"),
-    }
-    vmap: _Changes = {
-        "variable": (
-            _symbol("vmap_allow_huge", "vmap_allow_hugX"),
-            "symbol 'vmap_allow_hugX' not found",
-        ),
-        "member": (_text("nr_pages", "nr_pageX"), "struct vm_struct has no member nr_pageX here"),
-        "function": (
-            _text("__get_vm_area_node", "__get_vm_area_nodX"),
-            "has no function __get_vm_area_nodX() of its own",
-        ),
-        "entry": (_symbol("vmap", "ftrace_location"), "doesn't begin with a place for the tracer"),
-    }
-    folio_copy: _Changes = {
-        "variable": (
-            _symbol("copy_mc_fragile_key", "copy_mc_fragile_keX"),
-            "symbol 'copy_mc_fragile_keX' not found",
-        ),
-        "member": (
-            _text("_flags_1", "_flags_X"),
-            "struct folio has no member _flags_X here",
-        ),
-        "signature": (_text("struct folio *", "struct foliX *"), "is called in another way here"),
-    }
-    return {"zone_device": zone_device, "vmap": vmap, "folio_copy": folio_copy}
+def _misfit(row: Table) -> Misfit:
+    kind = row.text("change")
+    if kind not in KINDS:
+        raise row.wrong(f"'change' is '{kind}', not one of {', '.join(KINDS)}")
+    replaces = kind in _REPLACING
+    old, new = (row.text("from"), row.text("to")) if replaces else ("", "")
+    misfit = Misfit(row.text("name"), kind, old, new, row.text("words"))
+    row.finish()
+    return misfit
 
 
-def _text(old: str, new: str) -> Callable[[Elf], None]:
-    """Return what changes a string that the module's own tables hold."""
-
-    def change(module: Elf) -> None:
-        hits = 0
-        for section in module.sections:
-            if section.name.startswith(".rodata"):
-                before = b"\0" + section.content
-                after = before.replace(f"\0{old}\0".encode(), f"\0{new}\0".encode())
-                hits += before != after
-                section.content = after[1:]
-        _require(hits == 1, old)
-
-    return change
+def _change_string(module: Elf, misfit: Misfit) -> None:
+    """Change a string in the module's tables."""
+    old, new = f"\0{misfit.old}\0".encode(), f"\0{misfit.new}\0".encode()
+    hits = 0
+    for section in module.sections:
+        if section.name.startswith(".rodata"):
+            before = b"\0" + section.content
+            after = before.replace(old, new)
+            hits += before != after
+            section.content = after[1:]
+    _require(hits == 1, misfit, misfit.old)
 
 
-def _symbol(old: str, new: str) -> Callable[[Elf], None]:
-    """Return what makes the kernel look for another symbol."""
-
-    def change(module: Elf) -> None:
-        name = f".klp.sym.vmlinux.{old},0"
-        at = [i for i, symbol in enumerate(module.symbols) if symbol.name == name]
-        _require(len(at) == 1, name)
-        symbol = module.symbols[at[0]]
-        module.symbols[at[0]] = elf.renamed(symbol, f".klp.sym.vmlinux.{new},0", symbol.section)
-
-    return change
+def _change_symbol(module: Elf, misfit: Misfit) -> None:
+    """Make the kernel look for another symbol."""
+    name = f".klp.sym.vmlinux.{misfit.old},0"
+    at = [i for i, symbol in enumerate(module.symbols) if symbol.name == name]
+    _require(len(at) == 1, misfit, name)
+    symbol = module.symbols[at[0]]
+    renamed = f".klp.sym.vmlinux.{misfit.new},0"
+    module.symbols[at[0]] = elf.renamed(symbol, renamed, symbol.section)
 
 
-def _other_size(module: Elf) -> None:
-    _change_place(module, 0, offset=0, size=8)
+def _change_size(module: Elf, misfit: Misfit) -> None:
+    """Make the first struct of the table of places larger than it is."""
+    _change_place(module, misfit, 0, offset=0, size=8)
 
 
-def _other_offset(module: Elf) -> None:
-    _change_place(module, 1, offset=8, size=0)
+def _change_offset(module: Elf, misfit: Misfit) -> None:
+    """Put the first member of that struct, the second entry, at another offset."""
+    _change_place(module, misfit, 1, offset=8, size=0)
 
 
-def _change_place(module: Elf, number: int, offset: int, size: int) -> None:
-    """Change an entry of the table of places: the first is the size of a struct."""
+def _change_place(module: Elf, misfit: Misfit, number: int, offset: int, size: int) -> None:
     found = [symbol for symbol in module.symbols if symbol.name == "live_places"]
-    _require(len(found) == 1, "live_places")
+    _require(len(found) == 1, misfit, "live_places")
     section = module.sections[found[0].section]
     content = bytearray(section.content)
     at = found[0].value + number * _PLACE.size
@@ -153,16 +140,18 @@ def _change_place(module: Elf, number: int, offset: int, size: int) -> None:
     section.content = bytes(content)
 
 
-def _other_magic(module: Elf) -> None:
+def _change_magic(module: Elf, misfit: Misfit) -> None:
+    """Change the version magic, which names the kernel that the module was built for."""
     section = module.find(".modinfo")
-    _require(section is not None and section.content.count(_MAGIC) == 1, "vermagic")
+    _require(section is not None and section.content.count(_MAGIC) == 1, misfit, "vermagic")
     assert section is not None
     section.content = section.content.replace(_MAGIC, _MAGIC.lower())
 
 
-def _other_version(module: Elf) -> None:
+def _change_version(module: Elf, misfit: Misfit) -> None:
+    """Change the checksum of a symbol's type."""
     section = module.find(_VERSIONS)
-    _require(section is not None, _VERSIONS)
+    _require(section is not None, misfit, _VERSIONS)
     assert section is not None
     content = bytearray(section.content)
     for at in range(0, len(content), _VERSION.size):
@@ -171,13 +160,26 @@ def _other_version(module: Elf) -> None:
             _VERSION.pack_into(content, at, checksum ^ 1, name)
             section.content = bytes(content)
             return
-    _require(False, "module_layout")
+    _require(False, misfit, "module_layout")
 
 
-def _require(good: bool, what: str) -> None:
+def _require(good: bool, misfit: Misfit, what: str) -> None:
     if not good:
         raise MmbatchError(
-            "make a module that must be refused",
+            f"make the module '{misfit.name}', which must be refused",
             f"the module does not have {what} exactly once",
-            "correct src/mmbatch/live/refused.py",
+            f"correct {_NAME} of the speed-up",
         )
+
+
+_REPLACING = ("string", "symbol")
+
+KINDS: Mapping[str, Callable[[Elf, Misfit], None]] = {
+    "string": _change_string,
+    "symbol": _change_symbol,
+    "size": _change_size,
+    "offset": _change_offset,
+    "magic": _change_magic,
+    "version": _change_version,
+}
+"""What can be changed, by the name that refused.toml uses."""

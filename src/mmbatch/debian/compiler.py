@@ -1,28 +1,46 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The compiler that built a kernel: the one that is here, or Debian's packages of it, unpacked.
+"""The compiler that built a kernel: an installed one, or Debian's packages of it, unpacked.
 
-An unpacked compiler runs as `foreign` describes, and so do the programs that it starts itself.
+An unpacked compiler runs as `foreign` describes, and so do the programs that it starts.
 """
 
 from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from mmbatch.core.cache import Cache, atomic_dir, require_space
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian import foreign
 from mmbatch.debian.apt import Apt
-from mmbatch.live.kernel import Headers, Say
 
 _BYTES = 300_000_000
 _INSTALL = "install it"
-_NAMES_IT = ".kernelvariables"
-"""Where Debian's headers tell make of the compiler."""
+_KERNELVARIABLES = ".kernelvariables"
+"""The file with which Debian's headers name the compiler to make."""
+
+Say = Callable[[str], None]
+
+
+class Headers(Protocol):
+    """The part of a kernel's headers that names its compiler."""
+
+    @property
+    def release(self) -> str:
+        """Release of the kernel, as printed by `uname -r`."""
+
+    @property
+    def path(self) -> Path:
+        """The directory in which make runs."""
+
+    @property
+    def config(self) -> Mapping[str, str]:
+        """The options of the kernel that are set, with their values."""
 
 
 @dataclass(frozen=True)
@@ -30,26 +48,26 @@ class Compiler:
     """A compiler for a kernel's modules.
 
     Attributes:
-        program: what starts it.
-        told: what make has to be told of it; nothing where the headers name it themselves.
+        program: name or path of the program.
+        arguments: of make, to use it; none if the headers name it themselves.
     """
 
     program: str
-    told: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()
 
     def version(self) -> str:
-        """Return what it says of itself."""
+        """Return the output of `--version`."""
         return run([self.program, "--version"], action="ask the compiler").stdout
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a kernel says of its compiler.
+    """The compiler that a kernel's configuration names.
 
     Attributes:
         program: its name, "x86_64-linux-gnu-gcc-14".
-        package: where Debian has it, "gcc-14".
-        version: of that package; empty where it isn't told.
+        package: Debian's package of it, "gcc-14".
+        version: of that package; empty if the configuration does not name it.
     """
 
     program: str
@@ -57,12 +75,8 @@ class Wanted:
     version: str
 
 
-Finder = Callable[[Headers], Compiler]
-"""How a build comes by its compiler."""
-
-
 def wanted(headers: Headers) -> Wanted | None:
-    """Return the compiler that built a kernel, None where its configuration does not say."""
+    """Return the compiler that built a kernel, None if its configuration does not name it."""
     text = headers.config.get("CONFIG_CC_VERSION_TEXT", "").strip('"')
     number = re.search(r"(\d+)\.\d+\.\d+$", text)
     if number is None or len(text.split()) < 2:
@@ -74,29 +88,29 @@ def wanted(headers: Headers) -> Wanted | None:
 
 
 def installed(headers: Headers) -> Compiler:
-    """Return the compiler of a kernel that is installed here.
+    """Return the compiler of a kernel, which must be installed.
 
     Raises:
-        MmbatchError: it is not.
+        MmbatchError: it is not installed.
     """
     want = wanted(headers)
     found = _look(headers, want)
     if found is None:
         assert want is not None
-        raise _lacking(headers, want, "that is not here")
+        raise _lacking(headers, want, "that is not installed here")
     return found
 
 
 def find(cache: Cache, headers: Headers, say: Say) -> Compiler:
-    """Return the compiler of a kernel, fetched as Debian's packages where it is not installed.
+    """Return the compiler of a kernel. Fetch Debian's packages if it is not installed.
 
     Args:
-        cache: where a fetched one is kept; nothing is installed.
+        cache: keeps a fetched compiler; nothing is installed.
         headers: of the kernel.
         say: told of each phase.
 
     Raises:
-        MmbatchError: it can't be had.
+        MmbatchError: it is not installed and can't be fetched.
     """
     want = wanted(headers)
     found = _look(headers, want)
@@ -110,7 +124,7 @@ def find(cache: Cache, headers: Headers, say: Say) -> Compiler:
             try:
                 _fetch(cache, want, place, say)
             except MmbatchError as error:
-                found_there = f"that is not here, and fetching it failed: {error.problem}"
+                found_there = f"that is not installed here, and fetching it failed: {error.problem}"
                 other = "" if error.hint == _INSTALL else f"; or {error.hint}"
                 raise _lacking(headers, want, found_there, other) from error
     program = str(place / "bin" / want.package)
@@ -118,11 +132,11 @@ def find(cache: Cache, headers: Headers, say: Say) -> Compiler:
 
 
 def _look(headers: Headers, want: Wanted | None) -> Compiler | None:
-    """Return what is installed of what is wanted, None where it is not."""
+    """Return the compiler if it is installed, and None if not."""
     if want is None:
         return Compiler("gcc")
     if shutil.which(want.program):
-        named = (headers.path / _NAMES_IT).exists()
+        named = (headers.path / _KERNELVARIABLES).exists()
         return Compiler(want.program, () if named else (f"CC={want.program}",))
     if shutil.which(want.package):
         return Compiler(want.package, (f"CC={want.package}",))
@@ -133,10 +147,10 @@ def _fetch(cache: Cache, want: Wanted, place: Path, say: Say) -> None:
     apt = Apt(cache, say)
     found = apt.madison(want.package)
     if not found:
-        raise MmbatchError(f"fetch {want.package}", "no suite there carries it", _INSTALL)
+        raise MmbatchError(f"fetch {want.package}", "no configured suite has it", _INSTALL)
     versions = dict(reversed(found))
     version = want.version if want.version in versions else found[0][0]
-    say(f"fetching {want.package} {version}, which is not installed, and what it needs")
+    say(f"fetching {want.package} {version}, which is not installed, and its dependencies")
     with atomic_dir(place) as root:
         needed = foreign.closure(apt, want.package, version, versions[version])
         for name, one in needed.items():
@@ -145,10 +159,10 @@ def _fetch(cache: Cache, want: Wanted, place: Path, say: Say) -> None:
 
 
 def wrap(root: Path, want: Wanted) -> None:
-    """Write bin/ into a folder of unpacked packages: a compiler that runs on this machine.
+    """Write bin/ into a directory of unpacked packages: a compiler that runs on this machine.
 
     Args:
-        root: the folder, which may go elsewhere later.
+        root: the directory, which may be moved later.
         want: the compiler in it.
 
     Raises:
@@ -157,7 +171,7 @@ def wrap(root: Path, want: Wanted) -> None:
     number = want.package.rpartition("-")[2]
     (root / "bin").mkdir()
     for name, places, first in (
-        # It looks there for what it starts.
+        # It looks there for the programs that it starts.
         (want.package, [f"usr/bin/{foreign.TUPLE}-{want.package}"], ['-B"${0%/*}/"']),
         ("cc1", [f"usr/{one}/gcc/{foreign.TUPLE}/{number}/cc1" for one in ("libexec", "lib")], []),
         ("as", [f"usr/bin/{foreign.TUPLE}-as"], []),

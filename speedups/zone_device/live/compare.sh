@@ -1,25 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A stock kernel, patched while it runs: same memmap, and the original back.
-# Sourced after live_start.sh. Settings: METHODS.
+# Compare the memmap that the patched kernel writes with that of the stock kernel,
+# before and after. Sourced after live/guest/start.sh.
 
-# same NAME DRIVER DEVICE DIGEST: bound again, the memmap is what it was.
+METHODS="base auto movdir64b movnti copy wide"
+
+# same DRIVER DEVICE DIGEST: after the device is bound again, its memmap is as before.
 same() {
-	again "$2" "$3" || return 1
-	[ "$(image "$2" "$3")" = "$4" ]
+	again "$1" "$2" || return 1
+	[ "$(image "$1" "$2")" = "$3" ]
 }
 
-# each NAME DRIVER: what both leave behind, and who did it.
+# each NAME DRIVER: what both write, and which of them wrote it.
 each() {
 	device=$(bound "$2")
 	again "$2" "$device"
 	digest=$(image "$2" "$device")
 	check "$1: descriptors" test -n "$digest" || return
-	check "$1: base is the same twice" same "$1" "$2" "$device" "$digest" || return
+	check "$1: base is the same twice" same "$2" "$device" "$digest" || return
 	check "$1: load" patch_in zone_device || return
 	for method in $METHODS; do
 		choose "$method" || continue
 		before=$(patched)
-		check "$1: same memmap, $method" same "$1" "$2" "$device" "$digest"
+		check "$1: same memmap, $method" same "$2" "$device" "$digest"
 		case $method in
 		base) check "$1: left to the kernel, base" test "$(patched)" -eq "$before" ;;
 		*) check "$1: ours ran, $method" test "$(patched)" -eq $((before + 1)) ;;
@@ -27,7 +29,7 @@ each() {
 	done
 	check "$1: unload" patch_out zone_device || return
 	before=$(original)
-	check "$1: same memmap after unload" same "$1" "$2" "$device" "$digest"
+	check "$1: same memmap after unload" same "$2" "$device" "$digest"
 	check "$1: the kernel's own ran" test "$(original)" -eq $((before + 1))
 }
 

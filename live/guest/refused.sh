@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Modules that don't fit this kernel are not loaded, and the log says why.
-# Sourced after live_start.sh. Settings: REFUSED, names of modules with the
-# words to look for, each in a file of its own.
+# Try to load modules that do not fit this kernel: none may be loaded, and the log
+# must say why. Sourced after start.sh. Settings: REFUSED, names of modules; the
+# words to look for are in /refused/NAME.txt.
 
-# refused NAME: not loaded, nothing patched, and the reason in the log.
+# refused NAME: not loaded, nothing patched, and the reason is in the log.
 refused() {
 	echo "trying $1" >/dev/kmsg
 	if insmod "/refused/$1.ko" 2>/tmp/insmod.out; then

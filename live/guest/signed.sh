@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# A kernel that is locked down, then one that takes signed modules only: neither
-# can be undone. Sourced after live_tool.sh and live_refused.sh, last.
+# Lock the kernel down, then make it take only signed modules. Neither can be
+# undone, so this runs last. Sourced after tool.sh and refused.sh.
 
-# unfit NAME WORDS: the good module is refused too.
+# unfit NAME WORDS: the good module is refused as well.
 unfit() {
-	cp /modules/$MODULE.ko "/refused/$1.ko"
+	cp "$file" "/refused/$1.ko"
 	echo -n "$2" >"/refused/$1.txt"
 	check "refused: $1" refused "$1"
 }
@@ -13,7 +13,7 @@ mount -t securityfs securityfs /sys/kernel/security
 check "signed: locked down" eval "echo integrity >/sys/kernel/security/lockdown"
 unfit lockdown "Lockdown: insmod: unsigned module loading is restricted"
 check "signed: the tool refuses" denied "the kernel is locked down (integrity)" \
-	load zone_device --module "$file"
+	load "$TOOL_SPEEDUP" --module "$file"
 check "signed: enforced" eval "echo 1 >/sys/module/module/parameters/sig_enforce"
 unfit sig_enforce "Loading of unsigned module is rejected"
 echo -n "Loading of module with unavailable key is rejected" >/refused/signed.txt

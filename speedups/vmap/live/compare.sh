@@ -1,22 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# vmap() of a stock kernel, patched while it runs: every page at its place, by
-# each method. Sourced after live_start.sh.
+# Map pages with the stock kernel, with each method of the patched one, and after
+# unload: every page must be at its place. Sourced after live/guest/start.sh.
 
 VMAP_METHOD=/sys/module/mmbatch_vmap/parameters/vmap.method
 IO=/sys/module/vmap_image/parameters/io
-NR=2048
 
-# maps ORDER LEAST MOST: so many leafs; content and addresses are looked at by the
-# module itself.
-maps() {
-	echo "$1 $NR" >$MAP || return 1
-	leafs=$(cut -d' ' -f2 $MAP)
-	[ "$leafs" -ge "$2" ] && [ "$leafs" -le "$3" ] || { cat $MAP; return 1; }
-	echo 0 0 >$MAP
-}
-
-# ranges NAME: physical ranges in one table, across tables, and in blocks, in a part
-# of the address space that has no memory.
+# ranges NAME: map physical ranges within one page table, across two, and as huge
+# mappings, in a part of the address space that has no memory.
 ranges() {
 	first=265290240 # 0xfd00200
 	for range in "$((first + 3)) 1" "$((first + 3)) 256" "$((first + 256)) 1536" \
@@ -25,8 +15,8 @@ ranges() {
 	done
 }
 
-# arrays NAME LEAFS: LEAFS are those of an array of blocks of the largest order.
-# Smaller blocks may follow each other by luck.
+# arrays NAME HUGE: HUGE is the number of huge mappings of an array of blocks of the
+# largest order. Smaller blocks may be neighbours by luck.
 arrays() {
 	check "$1: pages apart" maps -1 0 0
 	for order in 0 2 4 8; do
@@ -35,21 +25,22 @@ arrays() {
 	check "$1: blocks of order 9" maps 9 "$2" "$2"
 }
 
-# held ORDER LEAFS: mapped, in so many, while a module comes or goes; let_go looks
-# at it again, and the kernel's own code unmaps it, since vunmap() is not replaced.
+# held ORDER HUGE: map pages, with so many huge mappings, and keep them while a
+# module comes or goes. let_go HUGE verifies them again and unmaps them, which the
+# kernel's own code does, because vunmap() is not replaced.
 held() { echo "$1 $NR" >$MAP && has "$MAP" "$2"; }
 let_go() { has "$MAP" "$1" && echo 0 0 >$MAP; }
 
-# has FILE LEAFS: what is mapped there has so many.
+# has FILE HUGE: what is mapped there has so many huge mappings.
 has() { [ "$(cut -d' ' -f2 "$1")" = "$2" ] || { cat "$1"; return 1; }; }
 
-# huge: vmalloc() of as many pages, in leafs with and without us; huge_held and
-# huge_gone likewise.
+# huge: vmalloc() of as many pages, which uses huge mappings with and without our
+# module; huge_held and huge_gone keep and free them.
 huge_held() { echo $NR >$HUGE && has "$HUGE" 4; }
 huge_gone() { has "$HUGE" 4 && echo 0 >$HUGE; }
 huge() { huge_held && huge_gone; }
 
-# probed NAME COMMAND...: how often a function of the module ran meanwhile.
+# probed NAME COMMAND...: set $hits to how often a function of the module ran.
 probed() {
 	probe=$1
 	shift
@@ -73,11 +64,11 @@ arrays "vmap, patched" 4
 probed vmap_map_range ranges "vmap, patched"
 check "vmap: ours mapped ranges ($hits tables)" test "$hits" -ge 5
 for method in base runs pmd detect auto; do
-	leafs=4 least=1 most=1000
-	case $method in base | runs) leafs=0 ;; esac
+	expected=4 least=1 most=1000
+	case $method in base | runs) expected=0 ;; esac
 	case $method in base) least=0 most=0 ;; esac
 	check "vmap: method $method" eval "echo $method >$VMAP_METHOD"
-	arrays "vmap, $method" $leafs
+	arrays "vmap, $method" $expected
 	probed vmap_map_blocks check "vmap, $method: huge vmalloc()" huge
 	check "vmap, $method: who mapped it (ours $hits times)" \
 		eval "[ $hits -ge $least ] && [ $hits -le $most ]"
@@ -88,7 +79,7 @@ check "vmap: held, mapped by ours" held 9 4
 probed vmap_map_blocks check "vmap: vmalloc() held" huge_held
 check "vmap: ours mapped that" test "$hits" -ge 1
 check "vmap: unload" patch_out vmap
-check "vmap: large leafs unmapped after unload" let_go 4
+check "vmap: huge mappings unmapped after unload" let_go 4
 check "vmap: vmalloc() freed after unload" huge_gone
 arrays "vmap, after unload" 0
 ranges "vmap, after unload"

@@ -15,9 +15,8 @@ from foreign_programs import libraries
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import apt as apt_module
-from mmbatch.debian import foreign
-from mmbatch.live import compiler as livecompiler
-from mmbatch.live.compiler import Compiler, Wanted
+from mmbatch.debian import compiler, foreign
+from mmbatch.debian.compiler import Compiler, Wanted
 from mmbatch.live.kernel import Headers
 
 RELEASE = "7.3.4+deb13-cloud-amd64"
@@ -43,7 +42,7 @@ def headers(text: str = f"{foreign.TUPLE}-gcc-99 (Debian {VERSION}) 99.2.0") -> 
     ],
 )
 def test_what_a_kernel_says_of_its_compiler(text: str, wanted: Wanted | None) -> None:
-    assert livecompiler.wanted(headers(text)) == wanted
+    assert compiler.wanted(headers(text)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -69,24 +68,24 @@ def test_one_that_is_installed_is_used_as_it_is(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
-    found = livecompiler.find(Cache(tmp_path / "cache"), theirs, print)
+    found = compiler.find(Cache(tmp_path / "cache"), theirs, print)
 
-    assert found == livecompiler.installed(theirs) == Compiler(name, told)
+    assert found == compiler.installed(theirs) == Compiler(name, told)
     assert found.version() == "this is it\n"
     assert not list((tmp_path / "cache").rglob("compiler*"))
 
 
 def test_one_that_is_not_installed() -> None:
     with pytest.raises(MmbatchError) as caught:
-        livecompiler.installed(headers())
+        compiler.installed(headers())
 
     assert RELEASE in caught.value.action
-    assert caught.value.problem == "it was built with gcc-99, and that is not here"
+    assert caught.value.problem == "it was built with gcc-99, and that is not installed here"
     assert caught.value.hint == "install it: apt-get install gcc-99"
 
 
 def test_a_kernel_that_does_not_say() -> None:
-    assert livecompiler.installed(headers("")) == Compiler("gcc")
+    assert compiler.installed(headers("")) == Compiler("gcc")
 
 
 @pytest.fixture
@@ -117,17 +116,17 @@ def test_one_that_is_fetched(archive: FakeArchive, tmp_path: Path) -> None:
     said: list[str] = []
     cache = Cache(tmp_path / "cache")
 
-    found = livecompiler.find(cache, headers(), said.append)
+    found = compiler.find(cache, headers(), said.append)
 
-    assert f"fetching gcc-99 {VERSION}, which is not installed, and what it needs" in said
-    assert found.told == (f"CC={found.program}",)
+    assert f"fetching gcc-99 {VERSION}, which is not installed, and its dependencies" in said
+    assert found.arguments == (f"CC={found.program}",)
     folder = Path(found.program).parent
     assert found.version() == f"-B{folder}/ --version\n"
     for name in ("cc1", "as"):
         ran = subprocess.run([folder / name, "a  b"], check=True, capture_output=True, text=True)
         assert ran.stdout == "a  b\n"
     said.clear()
-    assert livecompiler.find(cache, headers(), said.append) == found
+    assert compiler.find(cache, headers(), said.append) == found
     assert said == []
 
 
@@ -138,11 +137,11 @@ def test_another_version_where_that_one_is_gone(archive: FakeArchive, tmp_path: 
     text = f"{foreign.TUPLE}-gcc-99 (Debian 99.1.0-1) 99.1.0"
 
     with pytest.raises(MmbatchError) as caught:
-        livecompiler.find(Cache(tmp_path / "cache"), headers(text), said.append)
+        compiler.find(Cache(tmp_path / "cache"), headers(text), said.append)
 
     # That of forky, which lacks the rest of it here.
     assert any(one.startswith("fetching gcc-99 99.4.0-1") for one in said)
-    assert "that is not here, and fetching it failed: " in caught.value.problem
+    assert "that is not installed here, and fetching it failed: " in caught.value.problem
     assert not list((tmp_path / "cache/live").glob("compiler*"))
 
 
@@ -151,10 +150,10 @@ def test_a_disk_that_is_full(
     archive: FakeArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert archive.root.is_dir()
-    monkeypatch.setattr("mmbatch.live.compiler._BYTES", 10**18)
+    monkeypatch.setattr("mmbatch.debian.compiler._BYTES", 10**18)
 
     with pytest.raises(MmbatchError) as caught:
-        livecompiler.find(Cache(tmp_path / "cache"), headers(), lambda _: None)
+        compiler.find(Cache(tmp_path / "cache"), headers(), lambda _: None)
 
     assert caught.value.action == "unpack gcc-99"
     assert "XDG_CACHE_HOME" in caught.value.hint
@@ -166,11 +165,11 @@ def test_one_that_nobody_has(archive: FakeArchive, tmp_path: Path) -> None:
     text = f"{foreign.TUPLE}-gcc-98 (Debian 98.1.0-1) 98.1.0"
 
     with pytest.raises(MmbatchError) as caught:
-        livecompiler.find(Cache(tmp_path / "cache"), headers(text), lambda _: None)
+        compiler.find(Cache(tmp_path / "cache"), headers(text), lambda _: None)
 
     assert caught.value.problem == (
-        "it was built with gcc-98, and that is not here, and fetching it failed: "
-        "no suite there carries it"
+        "it was built with gcc-98, and that is not installed here, and fetching it failed: "
+        "no configured suite has it"
     )
     assert caught.value.hint == "install it: apt-get install gcc-98"
     assert caught.value.code == 1

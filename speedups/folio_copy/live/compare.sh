@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# folio_copy() of a stock kernel, patched while it runs: the same bytes, by each
-# method. Sourced after live_start.sh.
+# Copy folios with the stock kernel, with each method of the patched one, and after
+# unload: the bytes must be the same. Sourced after live/guest/start.sh.
 
 COPY_METHOD=/sys/module/mmbatch_folio_copy/parameters/folio_copy.method
 COPIERS="memcpy bulk stream"
@@ -9,17 +9,7 @@ for name in $COPIERS; do
 	PROBED="$PROBED folio_copy_$name folio_copy_mc_$name"
 done
 
-# copies ORDER: digest of what both functions left.
-copies() { echo "$1" >$COPY && cat $COPY; }
-
-# same_copies: the digests of all orders are those of the kernel's own.
-same_copies() {
-	for order in 0 1 4 9; do
-		[ "$(copies $order)" = "$(cat "/tmp/copy.$order")" ] || return 1
-	done
-}
-
-# probe and unprobe: count calls within the module.
+# probe and unprobe: start and stop counting calls within the module.
 probe() {
 	for name in $PROBED; do
 		echo "p:$name mmbatch_folio_copy:$name" >>$TRACING/kprobe_events || return 1
@@ -34,18 +24,18 @@ unprobe() {
 	done
 }
 
-# hits NAME: how often it was called.
+# hits NAME: print how often it was called.
 hits() { awk -v name="$1" '$1 == name { print $2 }' $TRACING/kprobe_profile; }
 
-# noted: how often each was called so far.
+# noted: print how often each was called so far.
 noted() { for name in $PROBED; do echo "$name $(hits $name)"; done; }
 
-# since NAME: how often it was called since that was written to /tmp/noted. Others
+# since NAME: print how often it was called since /tmp/noted was written. Others
 # copy too, such as compaction.
 since() { echo $(($(hits "$1") - $(awk -v name="$1" '$1 == name { print $2 }' /tmp/noted))); }
 
-# copied METHOD: with four folios for each function, of which three have more than
-# one page, what the method names copied these, and no other did.
+# copied METHOD: both functions copied four folios. Three of them have more than one
+# page: the function that METHOD names copied these, and no other did.
 copied() {
 	[ "$(since live_folio_copy)" -ge 4 ] || return 1
 	[ "$(since live_folio_mc_copy)" -ge 4 ] || return 1

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Count the instructions of the kernel's functions and of ours in one boot: base,
+# patched, base again. Sourced after start.sh. Settings: ROUNDS, SPEEDUPS.
+#
+# NAME_count() of each speed-up's live/guest.sh calls probe_pair() once, and for
+# each case sets the value "CASE items" and calls in_turn().
+
+echo x86-tsc >$TRACING/trace_clock
+
+# probe_pair NAME FUNCTION: the events NAME_in and NAME_out, at its entry and return.
+probe_pair() {
+	echo "p:$1_in $2" >>$TRACING/kprobe_events
+	echo "r:$1_out $2" >>$TRACING/kprobe_events
+}
+
+# counts CASE VARIANT PAIR COMMAND...
+counts() {
+	counts_case="$1 $2" counts_pair=$3
+	shift 3
+	round=0
+	while [ "$round" -lt "$ROUNDS" ]; do
+		value "$counts_case" "$(counted "${counts_pair}_in" "${counts_pair}_out" "$@")"
+		round=$((round + 1))
+	done
+}
+
+# in_turn SPEEDUP CASE PAIR COMMAND...
+in_turn() {
+	turn_speedup=$1 turn_case=$2
+	shift 2
+	counts "$turn_case" base "$@"
+	check "count: load" patch_in "$turn_speedup" || return
+	counts "$turn_case" patched "$@"
+	check "count: unload" patch_out "$turn_speedup" || return
+	counts "$turn_case" control "$@"
+}
+
+for name in $SPEEDUPS; do
+	"${name}_count"
+done

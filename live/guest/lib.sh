@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Functions for scripts that run in a stock kernel. Sourced after /lib.sh, by
+# start.sh. It sources live/guest.sh of each speed-up.
+
+. /settings
+PATCHES=/sys/kernel/livepatch
+CONTROL=/sys/kernel/debug/dynamic_debug/control
+
+# drivers: load the stock kernel's own modules, in the order of their dependencies.
+drivers() {
+	for name in $DRIVER_MODULES; do
+		insmod "/modules/$name.ko" || return 1
+	done
+}
+
+# optional FUNCTION ARGUMENTS...: call a function that not every speed-up defines.
+optional() { ! command -v "$1" >/dev/null || "$@"; }
+
+# value_of FILE: print its first line, without starting a process.
+value_of() { read -r value <"$1" 2>/dev/null && echo "$value"; }
+
+# patch_in SPEEDUP and patch_out SPEEDUP: wait until the transition has ended.
+patch_in() {
+	insmod "/modules/mmbatch_$1.ko" || return 1
+	while [ "$(value_of "$PATCHES/mmbatch_$1/transition")" = 1 ]; do sleep 0.1; done
+	[ "$(value_of "$PATCHES/mmbatch_$1/enabled")" = 1 ] || return 1
+	echo "module mmbatch_$1 +p" >$CONTROL
+}
+
+patch_out() {
+	echo 0 >"$PATCHES/mmbatch_$1/enabled" || return 1
+	while [ -d "$PATCHES/mmbatch_$1" ]; do sleep 0.1; done
+	# The kernel releases the module a moment after the directory.
+	tries=0
+	until rmmod "mmbatch_$1"; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 20 ] || return 1
+		sleep 0.1
+	done
+}
+
+# unpatched: whether no livepatch is loaded.
+unpatched() { [ -z "$(ls $PATCHES)" ]; }
+
+for name in $SPEEDUPS; do
+	. "/$name/live.sh"
+done

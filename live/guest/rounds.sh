@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Load and unload the speed-ups again and again while the memory is in use.
+# Sourced after start.sh. Settings: ROUNDS, SPEEDUPS.
+#
+# NAME_load() of each speed-up's live/guest.sh runs in the background until
+# /tmp/stop exists, and calls fault() where something fails.
+
+# fault WORDS: something went wrong in the background.
+fault() { echo "$*" >>/tmp/faults; }
+
+# settled: print how much memory is free once it grows no more, because the lists of
+# each CPU are given back slowly.
+settled() {
+	settled_now=0
+	for try in 1 2 3 4 5 6 7 8; do
+		settled_last=$settled_now
+		echo 3 >/proc/sys/vm/drop_caches
+		sleep 5
+		settled_now=$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo)
+		[ $((settled_now - settled_last)) -ge 512 ] || break
+	done
+	echo "$settled_now"
+}
+
+compact_forever() {
+	while [ ! -e /tmp/stop ]; do
+		echo 1 >/proc/sys/vm/compact_memory
+		sleep 1
+	done
+}
+
+# rounds N: each loads the next speed-up, and unloads the one before.
+rounds() {
+	i=0
+	last=
+	set -- "$1" $SPEEDUPS
+	while [ "$i" -lt "$1" ]; do
+		next=$2
+		patch_in "$next" || return 1
+		[ -z "$last" ] || patch_out "$last" || return 1
+		last=$next
+		count=$1
+		shift 2
+		set -- "$count" "$@" "$next"
+		i=$((i + 1))
+		[ $((i % 10)) -ne 1 ] || echo "round $i at $(uptime) s" >/dev/console
+	done
+	patch_out "$last"
+}
+
+start_load() {
+	rm -f /tmp/stop
+	compact_forever &
+	for name in $SPEEDUPS; do
+		{ "${name}_load" || fault "${name}_load ended early"; } &
+	done
+}
+
+stop_load() {
+	touch /tmp/stop
+	wait
+}
+
+for name in $SPEEDUPS; do
+	optional "${name}_prepare" rounds
+done
+
+# A few rounds first, so that all that is allocated only once has been allocated.
+start_load
+rounds 3
+stop_load
+before=$(settled)
+start_load
+check "rounds: $ROUNDS times in and out under load" rounds "$ROUNDS"
+stop_load
+check "rounds: no fault in what ran beside ($(tail -n 1 /tmp/faults))" test ! -s /tmp/faults
+check "rounds: the original is back" unpatched
+for name in $SPEEDUPS; do
+	optional "${name}_finish" rounds
+done
+after=$(settled)
+# Free memory goes up and down by some MB; each round may cost no more than a
+# small part of a module.
+value "rounds kib-lost" $((before - after))
+check "rounds: memory is accounted for ($before kB, then $after kB)" \
+	test $((before - after)) -lt $((16384 + 16 * ROUNDS))

@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Prepare a stock kernel for the scripts that follow. Sourced. Settings:
+# DRIVER_MODULES, SPEEDUPS, and OBSERVERS: our modules that look at the results.
+
+. /live.sh
+check "drivers" drivers
+for name in $OBSERVERS; do
+	check "the module $name" insmod "/modules/$name.ko"
+done

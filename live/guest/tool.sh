@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Run `mmbatch live` itself in a guest, where it can do no harm. Sourced after
+# start.sh. Settings: TOOL_SPEEDUP, TOOL_FUNCTION: one that it replaces,
+# TOOL_PARAMETER, TOOL_VALUE, TOOL_OTHER: values that it takes, TOOL_WRONG: one
+# that it does not, TOOL_REFUSED: a module of it that does not fit, and RIVAL: a
+# second livepatch that replaces the same function.
+
+tool() {
+	HOME=/tmp PYTHONHOME=/usr PYTHONPATH=/mmbatch/src:/mmbatch/site \
+		python3 -m mmbatch live "$@" 2>&1
+}
+
+# says WORDS ARGUMENTS...: the tool succeeds and prints the words.
+says() {
+	words=$1
+	shift
+	tool "$@" >/tmp/said || return 1
+	grep -q -F "$words" /tmp/said || ! cat /tmp/said
+}
+
+# denied WORDS ARGUMENTS...: the tool fails and prints the words.
+denied() {
+	words=$1
+	shift
+	! tool "$@" >/tmp/said || return 1
+	grep -q -F "$words" /tmp/said || ! cat /tmp/said
+}
+
+rm -f /bin/setpriv # the tool takes busybox's for the real one
+module=mmbatch_$TOOL_SPEEDUP
+file=/modules/$module.ko
+parameter=$TOOL_SPEEDUP.$TOOL_PARAMETER
+shown=/sys/module/$module/parameters/$parameter
+check "tool: status before" says "$TOOL_FUNCTION(): the kernel's own" status
+check "tool: a module that does not fit" denied "$(cat "/refused/$TOOL_REFUSED.txt")" \
+	load "$TOOL_SPEEDUP" --module "/refused/$TOOL_REFUSED.ko"
+check "tool: load" says "$TOOL_FUNCTION(): $module, in use everywhere" \
+	load "$TOOL_SPEEDUP" --module "$file" --set "$parameter=$TOOL_VALUE"
+check "tool: it has its parameter" grep -q "$TOOL_VALUE" "$shown"
+check "tool: load twice" says "loaded already" load "$TOOL_SPEEDUP" --module "$file"
+check "tool: another value for what is loaded" says "it has $parameter=$TOOL_OTHER now" \
+	load "$TOOL_SPEEDUP" --module "$file" --set "$parameter=$TOOL_OTHER"
+check "tool: it has that too" grep -q "$TOOL_OTHER" "$shown"
+check "tool: a value that it does not take" denied "does not take '$TOOL_WRONG'" \
+	load "$TOOL_SPEEDUP" --module "$file" --set "$parameter=$TOOL_WRONG"
+check "tool: status" says "$TOOL_FUNCTION(): $module, in use everywhere" status
+check "tool: unload" says "$TOOL_FUNCTION(): the kernel's own" unload
+check "tool: the module is gone" test ! -e "/sys/module/$module"
+check "tool: unload twice" says "is not loaded" unload
+check "tool: another livepatch on $TOOL_FUNCTION()" patch_in "$RIVAL"
+check "tool: it is in the way" denied \
+	"$TOOL_FUNCTION() is replaced already, by the livepatch mmbatch_$RIVAL" \
+	load "$TOOL_SPEEDUP" --module "$file"
+check "tool: the other goes" patch_out "$RIVAL"

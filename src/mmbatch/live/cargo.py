@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the guests of `mmbatch live test` are given: livepatches, observers, programs, the tool."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from mmbatch.core import paths
+from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.process import run
+from mmbatch.core.toml import Table
+from mmbatch.guest import initramfs
+from mmbatch.live.build import Module
+from mmbatch.live.kernel import Headers
+
+SUBJECT = "/CN=mmbatch, a key for one test"
+"""Of the certificate, by which tools say who signed."""
+
+SCRIPTS = paths.LIVE / "guest"
+"""The scripts that run for all speed-ups."""
+
+_NAME = "live/guest.toml"
+_FUNCTIONS = "live/guest.sh"
+_COMPARE = "live/compare.sh"
+_LIBRARY = "guest/lib.sh"
+_PACKAGES = ("click", "rich")
+_DIRECTORIES = ("live", "speedups", "src")
+_LEFT_OUT = {"__pycache__", "ensurepip", "idlelib", "lib2to3", "site-packages", "test", "tkinter"}
+
+
+@dataclass(frozen=True)
+class ToolTest:
+    """How `mmbatch live` itself is tested with a speed-up.
+
+    Attributes:
+        parameter: of the speed-up's module.
+        value: one that it takes.
+        other: another that it takes.
+        wrong: one that it does not take.
+        refused: a module of refused.toml.
+    """
+
+    parameter: str
+    value: str
+    other: str
+    wrong: str
+    refused: str
+
+
+@dataclass(frozen=True)
+class GuestTest:
+    """A speed-up's guest.toml.
+
+    Attributes:
+        speedup: its name.
+        functions: its guest.sh, which the scripts source.
+        compare: its compare.sh, which runs before all speed-ups are loaded together.
+        observers: modules of ours that look at the results.
+        drivers: modules of the stock kernel that are loaded first.
+        programs: programs of ours that the scripts run.
+        least: how many times fewer instructions each case must take when it is patched.
+        tool: how the tool is tested with it, None if it is not.
+    """
+
+    speedup: str
+    functions: Path
+    compare: Path
+    observers: tuple[str, ...]
+    drivers: tuple[str, ...]
+    programs: tuple[str, ...]
+    least: Mapping[str, float]
+    tool: ToolTest | None
+
+    @property
+    def script(self) -> str:
+        """Name of compare.sh in the guest."""
+        return f"compare_{self.speedup}"
+
+
+@dataclass(frozen=True)
+class Cargo:
+    """What a guest is given to load.
+
+    Attributes:
+        modules: the livepatches, by speed-up.
+        tests: what their guest.toml say.
+        observers: modules that look at the results, by name.
+        refused: modules that must be refused and the words for it, by name.
+        signed: one of the livepatches, signed with a key that the kernel lacks.
+        rival: a second livepatch that replaces a function of `subject`.
+        subject: the speed-up with which the tool is tested.
+        function: one that it replaces.
+    """
+
+    modules: Mapping[str, Module]
+    tests: tuple[GuestTest, ...]
+    observers: Mapping[str, bytes]
+    refused: Mapping[str, tuple[bytes, str]]
+    signed: bytes
+    rival: Module
+    subject: str
+    function: str
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files that every guest has, by name."""
+        modules = [*self.modules.values(), self.rival]
+        files = {f"modules/{one.name}.ko": one.path.read_bytes() for one in modules}
+        files |= {f"modules/{name}.ko": content for name, content in self.observers.items()}
+        for script in SCRIPTS.glob("*.sh"):
+            files[script.name] = script.read_bytes()
+        files["live.sh"] = files.pop("lib.sh")  # the guest has a lib.sh of its own
+        for test in self.tests:
+            library = paths.SPEEDUPS / test.speedup / _LIBRARY
+            if library.exists():  # functions that a speed-up's other guests have too
+                files[f"{test.speedup}/lib.sh"] = library.read_bytes()
+            files[f"{test.speedup}/live.sh"] = test.functions.read_bytes()
+            files[f"{test.script}.sh"] = test.compare.read_bytes()
+        return files
+
+    def settings(self) -> dict[str, str]:
+        """Return the shell variables that every guest has."""
+        return {"SPEEDUPS": " ".join(self.modules), "OBSERVERS": " ".join(self.observers)}
+
+    def refused_files(self) -> dict[str, bytes]:
+        """Return the modules that must be refused, and the words to look for, as files."""
+        files = {"refused/signed.ko": self.signed}
+        for name, (content, words) in self.refused.items():
+            files |= {f"refused/{name}.ko": content, f"refused/{name}.txt": words.encode()}
+        return files
+
+    def tool_settings(self) -> dict[str, str]:
+        """Return the shell variables of the scripts that run the tool."""
+        tool = subject(self.tests)[1]
+        return {
+            "RIVAL": self.rival.speedup,
+            "TOOL_SPEEDUP": self.subject,
+            "TOOL_FUNCTION": self.function,
+            "TOOL_PARAMETER": tool.parameter,
+            "TOOL_VALUE": tool.value,
+            "TOOL_OTHER": tool.other,
+            "TOOL_WRONG": tool.wrong,
+            "TOOL_REFUSED": f"{self.subject}_{tool.refused}",
+        }
+
+    @property
+    def drivers(self) -> list[str]:
+        """The stock kernel's modules that are loaded first, each once."""
+        return list(dict.fromkeys(name for test in self.tests for name in test.drivers))
+
+    @property
+    def least(self) -> dict[str, float]:
+        """How many times fewer instructions each case must take, of all speed-ups."""
+        return {case: least for test in self.tests for case, least in test.least.items()}
+
+
+def load(speedups: Path, speedup: str) -> GuestTest:
+    """Read a speed-up's guest.toml.
+
+    Raises:
+        MmbatchError: it is missing or wrong, or one of the scripts is missing.
+    """
+    directory = speedups / speedup
+    for name in (_NAME, _FUNCTIONS, _COMPARE):
+        if not (directory / name).is_file():
+            raise MmbatchError(
+                f"test the livepatch of '{speedup}'",
+                f"there is no {name} in its directory",
+                "write one, as docs/live-internals.md says",
+                ExitCode.USAGE,
+            )
+    table = Table.load(directory / _NAME)
+    test = GuestTest(
+        speedup,
+        directory / _FUNCTIONS,
+        directory / _COMPARE,
+        table.texts("observers"),
+        table.texts("drivers"),
+        table.texts("programs"),
+        dict(_count(row) for row in table.tables("count")),
+        _tool(table.table("tool")),
+    )
+    table.finish()
+    return test
+
+
+def subject(tests: tuple[GuestTest, ...]) -> tuple[str, ToolTest]:
+    """Return the first speed-up with which the tool can be tested, and how.
+
+    Raises:
+        MmbatchError: there is none.
+    """
+    for test in tests:
+        if test.tool is not None:
+            return test.speedup, test.tool
+    raise MmbatchError(
+        "test `mmbatch live` in a guest",
+        f"no {_NAME} has a table [tool]",
+        "add one, as docs/live-internals.md says",
+        ExitCode.USAGE,
+    )
+
+
+def source(name: str) -> Path:
+    """Return the C file of a module or program for guests, by its name.
+
+    Raises:
+        MmbatchError: no speed-up has one of that name, nor has guest/.
+    """
+    found = [*paths.SPEEDUPS.glob(f"*/guest/{name}.c"), *(paths.ROOT / "guest").glob(f"{name}.c")]
+    if not found:
+        raise MmbatchError(
+            f"build {name} for a guest",
+            f"there is no speedups/*/guest/{name}.c and no guest/{name}.c",
+            f"correct the name in {_NAME}",
+            ExitCode.USAGE,
+        )
+    return found[0]
+
+
+def sign(cache: Cache, headers: Headers, module: Path) -> bytes:
+    """Return a module with a signature that no kernel trusts.
+
+    Args:
+        cache: for temporary files, the key among them.
+        headers: of the module's kernel, which have the program that signs.
+        module: the file, which stays as it is.
+
+    Raises:
+        MmbatchError: it can't be signed.
+    """
+    action = f"sign {module.name}"
+    program = headers.path / "scripts/sign-file"
+    if not program.exists():
+        raise MmbatchError(action, f"there is no {program}", "install the package linux-kbuild")
+    with temporary_dir(cache.downloads, "key") as folder:
+        key, certificate, signed = folder / "key.priv", folder / "key.der", folder / module.name
+        argv = ["openssl", "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256"]
+        argv += ["-days", "2", "-subj", SUBJECT, "-outform", "DER"]
+        run([*argv, "-keyout", key, "-out", certificate], action=action)
+        run([program, "sha256", key, certificate, module, signed], action=action)
+        return signed.read_bytes()
+
+
+def tool_files() -> dict[str, bytes]:
+    """Return python3, its library, click, rich, and this tool in /mmbatch, as files by name."""
+    python = Path(sys.executable).resolve()
+    library = Path(sysconfig.get_path("stdlib"))
+    found = {"bin/python3": python.read_bytes()}
+    place = f"usr/lib/{library.name}"
+    for path, name in _below(library, place):
+        if not name.startswith((f"{place}/config-", f"{place}/dist-packages")):
+            found[name] = path.read_bytes()
+    for package in _PACKAGES:
+        spec = find_spec(package)
+        assert spec is not None
+        assert spec.origin is not None
+        for path, name in _below(Path(spec.origin).parent, f"mmbatch/site/{package}"):
+            found[name] = path.read_bytes()
+    for directory in _DIRECTORIES:
+        for path, name in _below(paths.ROOT / directory, f"mmbatch/{directory}"):
+            found[name] = path.read_bytes()
+    for program in (python, *library.glob("lib-dynload/*.so")):
+        for needed in initramfs.libraries(program):
+            found[needed.lstrip("/")] = Path(needed).read_bytes()
+    return found
+
+
+def _count(row: Table) -> tuple[str, float]:
+    count = row.text("case"), row.get("least", float)
+    row.finish()
+    return count
+
+
+def _tool(table: Table | None) -> ToolTest | None:
+    if table is None:
+        return None
+    test = ToolTest(
+        *(table.text(name) for name in ("parameter", "value", "other", "wrong", "refused"))
+    )
+    table.finish()
+    return test
+
+
+def _below(folder: Path, name: str) -> Iterator[tuple[Path, str]]:
+    """Yield the files below a directory, each with its name in the guest."""
+    for path in sorted(folder.iterdir()):
+        if path.name in _LEFT_OUT:
+            continue
+        if path.is_dir():
+            yield from _below(path, f"{name}/{path.name}")
+        else:
+            yield path, f"{name}/{path.name}"

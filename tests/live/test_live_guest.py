@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The guests of `mmbatch live test`: what they are given, and what becomes of their results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mmbatch.core import paths
+from mmbatch.core.cache import Cache
+from mmbatch.core.console import Console
+from mmbatch.core.errors import MmbatchError
+from mmbatch.guest.log import Heard
+from mmbatch.live import build, cargo, guest, kernel, manifest
+from mmbatch.live.guest import QUICK
+from mmbatch.report import seen
+
+BOOTS = {"count": 1, "functional": 20, "rounds": 300}
+LIVES = manifest.known(paths.SPEEDUPS)
+GOOD = """
+observers = ["toy_image"]
+drivers = ["nd_toy"]
+programs = ["play"]
+
+[[count]]
+case = "row"
+least = 2.5
+
+[tool]
+parameter = "method"
+value = "fast"
+other = "base"
+wrong = "fsat"
+refused = "size"
+"""
+
+
+@pytest.mark.parametrize("failing", ["", *BOOTS])
+def test_the_checks_of_all_boots_are_added_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    for name, passed in BOOTS.items():
+        heard = Heard(passed=["it"] * passed, failed=["not it"] if name == failing else [])
+        booted = SimpleNamespace(heard=heard, trouble="", wall_s=1.0)
+        monkeypatch.setattr(guest, name, lambda *_, booted=booted: booted)
+    monkeypatch.setattr(guest, "report_count", lambda booted, _, tell: guest.report(booted, tell))
+    for module, name in ((build, "build_all"), (kernel, "fetch_image"), (kernel, "find")):
+        monkeypatch.setattr(module, name, lambda *_: None)
+    load = SimpleNamespace(modules={"toy": None, "other": None}, least={})
+    monkeypatch.setattr(guest, "_load", lambda *_: load)
+    log = seen.Log()
+    cache = Cache(tmp_path / "cache")
+    assert guest.run_all(Console(-1), cache, "6.12-amd64", QUICK, log) is (not failing)
+    assert log.lives == [seen.Live("6.12-amd64", ("toy", "other"), not failing, 321, QUICK.rounds)]
+
+
+def write(speedups: Path, text: str = GOOD, name: str = "toy") -> Path:
+    live = speedups / name / "live"
+    live.mkdir(parents=True)
+    (live / "guest.toml").write_text(text)
+    for script in ("guest.sh", "compare.sh"):
+        (live / script).write_text(f"# {name} {script}\n")
+    return live
+
+
+def test_what_a_manifest_says(tmp_path: Path) -> None:
+    live = write(tmp_path)
+
+    test = cargo.load(tmp_path, "toy")
+
+    assert (test.observers, test.drivers, test.programs) == (("toy_image",), ("nd_toy",), ("play",))
+    assert test.least == {"row": 2.5}
+    assert test.tool == cargo.ToolTest("method", "fast", "base", "fsat", "size")
+    assert test.functions == live / "guest.sh"
+    assert test.script == "compare_toy"
+
+
+@pytest.mark.parametrize("name", ["guest.toml", "guest.sh", "compare.sh"])
+def test_a_file_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
+    (write(tmp_path) / name).unlink()
+
+    with pytest.raises(MmbatchError) as caught:
+        cargo.load(tmp_path, "toy")
+
+    assert f"there is no live/{name}" in caught.value.problem
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (GOOD.replace("observers", "observes"), "unknown key 'observes'"),
+        (GOOD.replace("2.5", '"much"'), "'least' has the wrong type"),
+        (GOOD.replace('wrong = "fsat"\n', ""), "'wrong' is missing"),
+        (GOOD + "more = 1\n", "unknown key 'more'"),
+    ],
+)
+def test_a_manifest_that_is_wrong(tmp_path: Path, text: str, words: str) -> None:
+    write(tmp_path, text)
+
+    with pytest.raises(MmbatchError) as caught:
+        cargo.load(tmp_path, "toy")
+
+    assert words in caught.value.problem
+
+
+def test_the_tool_is_tested_with_the_first_speedup_that_says_how(tmp_path: Path) -> None:
+    write(tmp_path, GOOD[: GOOD.index("[tool]")], "a")
+    write(tmp_path, name="b")
+    tests = tuple(cargo.load(tmp_path, name) for name in ("a", "b"))
+
+    assert cargo.subject(tests) == ("b", tests[1].tool)
+    with pytest.raises(MmbatchError, match="has a table"):
+        cargo.subject(tests[:1])
+
+
+@pytest.mark.parametrize("speedup", LIVES)
+def test_every_livepatch_has_what_its_guest_needs(speedup: str) -> None:
+    test = cargo.load(paths.SPEEDUPS, speedup)
+
+    for name in (*test.observers, *test.programs):
+        assert cargo.source(name).is_file()
+    functions = test.functions.read_text()
+    for hook in ("count", "works", "load"):
+        assert f"\n{speedup}_{hook}() {{" in functions
+
+
+def test_a_source_that_does_not_exist() -> None:
+    with pytest.raises(MmbatchError, match=r"no speedups/\*/guest/nothing\.c"):
+        cargo.source("nothing")
+
+
+def test_the_scripts_of_all_are_in_the_guest(tmp_path: Path) -> None:
+    write(tmp_path)
+    path = tmp_path / "it.ko"
+    path.write_bytes(b"module")
+    module = build.Module("toy", "mmbatch_toy", path, "6.12.1", True)
+    rival = build.Module("rival", "mmbatch_rival", path, "6.12.1", True)
+    tests = (cargo.load(tmp_path, "toy"),)
+    refused = {"toy_size": (b"wrong", "words")}
+    load = cargo.Cargo(
+        {"toy": module}, tests, {"toy_image": b"seen"}, refused, b"key", rival, "toy", "toy_it"
+    )
+
+    files = load.files()
+    generic = {path.name for path in cargo.SCRIPTS.glob("*.sh")} - {"lib.sh"}
+    assert generic | {"live.sh", "toy/live.sh", "compare_toy.sh"} <= set(files)
+    assert {f"modules/{name}.ko" for name in ("mmbatch_toy", "mmbatch_rival", "toy_image")} <= set(
+        files
+    )
+    assert load.settings() == {"SPEEDUPS": "toy", "OBSERVERS": "toy_image"}
+    assert load.refused_files() == {
+        "refused/signed.ko": b"key",
+        "refused/toy_size.ko": b"wrong",
+        "refused/toy_size.txt": b"words",
+    }
+    assert load.tool_settings()["TOOL_REFUSED"] == "toy_size"
+    assert load.tool_settings()["RIVAL"] == "rival"
+    assert (load.drivers, load.least) == (["nd_toy"], {"row": 2.5})
