@@ -2,7 +2,7 @@
 """Link kernel objects, base and patched, into one process.
 
 The objects of each side are joined, keep only the functions that the bench calls, and get
-names of their own ("memmap_init_zone_device__patched0"), so that all sides live side by side.
+names of their own ("FUNCTION__patched0"), so that all sides live side by side.
 Where a loop lies within a cache line of code can change its speed by more than a patch does,
 and in a real kernel it is chance; so each side is there once for each place that the kernel's
 16-byte alignment of functions allows, and the engine goes from one to the next.
