@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import time
 from pathlib import Path
+from typing import cast
 
 import click
 import pytest
 from click.testing import CliRunner
 
 from mmbatch.cli import guest as verb
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
@@ -19,6 +21,8 @@ from mmbatch.debian import guestneeds
 from mmbatch.guest import boots, build, counts, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
 from mmbatch.kernel import sources
+from mmbatch.splice import trees
+from mmbatch.splice.manifest import known, load_with_needs
 
 
 @pytest.fixture
@@ -359,3 +363,20 @@ def test_a_build_that_fails_does_not_keep_others_from_running(
     assert "FAILED kasan" in out
     assert "the disk is full" in out
     assert out.splitlines()[-1] == "1 passed, 1 failed, 0 skipped"
+
+
+def test_a_kernel_has_the_options_of_each_speedup(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[Wanted] = []
+    monkeypatch.setattr(trees, "splice", lambda *_: None)
+    monkeypatch.setattr(build, "build", lambda *words: seen.append(words[3]))
+    manifests = load_with_needs(paths.SPEEDUPS, *known(paths.SPEEDUPS))
+    source = cast("sources.Source", None)
+    workshop = boots.Workshop(cache, source, manifests, ("CONFIG_X=y",), 1, lambda _: None)
+
+    workshop.kernel("x86_64", "kasan")
+
+    for one in manifests:
+        assert f"CONFIG_{one.speedup.upper()}_KUNIT_TEST=y" in seen[0].needed()
+    assert {"CONFIG_64BIT=y", "CONFIG_KASAN=y", "CONFIG_X=y"} <= set(seen[0].config().split())

@@ -46,12 +46,12 @@ def test_the_same_input_gives_the_same_archive() -> None:
 
 
 COUNT = Count(
-    "toys",
     ("x86_64",),
     64,
     {"blocks": "blocks in a row", "dolls": "dolls", "cars": "cars"},
     "toys.toys_same.",
     {"x86_64": {"blocks": 3.0}},
+    speedup="toys",
 )
 REQUEST = counts.Request(COUNT, "x86_64", 4, 6, None)
 

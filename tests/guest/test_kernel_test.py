@@ -29,7 +29,7 @@ TEST = KernelTest(
     {"mask": 0b1_0111_1011_1111, "threads": 2, "loops": 60},
 )
 BASE = ExtraBoot("base", "arm64", suites=("toys",), kernel_test=True)
-PLAN = Plan("toys", Path("/no"), scripts=("toys",), boots=(BASE,), kernel_test=TEST)
+PLAN = Plan(scripts=("toys",), boots=(BASE,), kernel_test=TEST, speedup="toys")
 STAGES = {
     "arm64": Stage("arm64", "arm64", "", 0, 0),
     "arm64-base": Stage("arm64-base", "arm64", "", 0, 0, "toys", BASE),

@@ -13,14 +13,12 @@ from mmbatch.guest.plan import KindSettings
 
 GOOD = """
 programs = ["spin"]
+scripts = ["play"]
 
 [method]
 parameter = "toy.method"
 values = ["base", "fast"]
 kinds = { kasan = ["base"] }
-
-[[script]]
-name = "play"
 
 [[boot]]
 name = "far"
@@ -72,14 +70,14 @@ def test_a_template_is_no_speedup(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "problem"),
     [
-        ('name = "play"', 'name = "work"', "there is no work.sh"),
+        ('["play"]', '["work"]', "there is no work.sh"),
         ('["spin"]', '["roll"]', "there is no roll.c"),
-        ("row = 1.5", "row = 1", "'row' has the wrong type"),
-        ("row = 1.5", "line = 1.5", "unknown key 'line'"),
+        ("row = 1.5", 'row = "1"', "least: arm64: row: must be a number"),
+        ("row = 1.5", "line = 1.5", "'least' has the unknown line"),
         ('suites = ["toy"]', "", "either 'scripts' or 'suites'"),
-        ('arch = "arm64"', 'arch = "vax"', "unknown architecture 'vax'"),
+        ('arch = "arm64"', 'arch = "vax"', "boot 1: arch: must be one of x86_64, arm64, not 'vax'"),
         ("kasan =", "asan =", "unknown kind 'asan'"),
-        ("kinds.debug", "kinds.odd", "unknown key 'odd'"),
+        ("kinds.debug", "kinds.odd", "unknown kind 'odd'"),
         ("item_bytes = 64", "", "'item_bytes' is missing"),
         ("[count]", "[counts]", "unknown key 'counts'"),
     ],

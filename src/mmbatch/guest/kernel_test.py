@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mmbatch.core import load
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.toml import Table
 
 _ONLY_A_MODULE = re.compile(r"^\s+depends on m$", re.MULTILINE)
 
@@ -34,34 +34,18 @@ class KernelTest:
 
     module: str
     source: str
-    tests: str
+    tests: load.Pattern
     kconfig: str
     option: str
     mask: str
     threads: str
-    parameters: Mapping[str, int]
+    parameters: Mapping[str, load.Count]
 
-    @classmethod
-    def read(cls, table: Table) -> KernelTest:
-        """Read a table of guest.toml.
-
-        Raises:
-            MmbatchError: a key is missing or wrong.
-        """
-        test = cls(
-            table.text("module"),
-            table.text("source"),
-            table.pattern("tests"),
-            table.text("kconfig"),
-            table.text("option"),
-            table.text("mask"),
-            table.text("threads"),
-            table.counts("parameters"),
-        )
-        for name in (test.mask, test.threads):
-            if name not in test.parameters:
-                raise table.wrong(f"'parameters' has no {name}")
-        return test
+    def __post_init__(self) -> None:
+        """Raise ValueError if the parameters lack one that is needed here."""
+        for name in (self.mask, self.threads):
+            if name not in self.parameters:
+                raise ValueError(f"'parameters' has no {name}")
 
     @property
     def cmdline(self) -> tuple[str, ...]:

@@ -3,24 +3,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal
 
-from mmbatch.core import paths
-from mmbatch.core.toml import Table
-from mmbatch.guest.build import ARCHES
+from mmbatch.core import load, paths
 from mmbatch.guest.kernel_test import KernelTest
 
 KINDS = {"plain": "", "debug": "debug", "kasan": "kasan"}
 """Kinds of x86-64 kernels: the name on the command line, and the one in file names."""
 
+Arch = Literal["x86_64", "arm64"]
 _FILE = "guest/guest.toml"
-_BOOT_LIMIT_S = 600
-_BOOT_MEMORY_GIB = 2
-
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -35,7 +30,13 @@ class Methods:
 
     parameter: str
     values: tuple[str, ...]
-    kinds: Mapping[str, tuple[str, ...]]
+    kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a kind is unknown or has no methods."""
+        _check_kinds(self.kinds)
+        if not self.values or not all(self.kinds.values()):
+            raise ValueError("there must be at least one method")
 
     def of(self, kind: str) -> tuple[str, ...]:
         """Return the methods to try on a kind of kernel."""
@@ -64,19 +65,25 @@ class ExtraBoot:
     """
 
     name: str
-    arch: str
+    arch: Arch
     scripts: tuple[str, ...] = ()
     suites: tuple[str, ...] = ()
     kernel_test: bool = False
     cmdline: tuple[str, ...] = ()
-    limit_s: int = _BOOT_LIMIT_S
-    memory_gib: int = _BOOT_MEMORY_GIB
-    nodes: int = 1
-    slow_mib: int = 0
+    limit_s: load.Count = 600
+    memory_gib: load.Count = 2
+    nodes: load.Count = 1
+    slow_mib: load.Natural = 0
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, KindSettings] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if a kind is unknown, or nothing or too much runs."""
+        _check_kinds(self.kinds)
+        if bool(self.scripts) == bool(self.suites):
+            raise ValueError("either 'scripts' or 'suites' is needed")
 
 
 @dataclass(frozen=True)
@@ -88,8 +95,8 @@ class KindSettings:
         without: features that its CPUs lack, as QEMU calls them.
     """
 
-    settings: Mapping[str, str]
-    without: tuple[str, ...]
+    settings: Mapping[str, str] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -97,7 +104,6 @@ class Count:
     """What `mmbatch guest bench` counts.
 
     Attributes:
-        speedup: the speed-up.
         arches: the architectures on which it can be counted.
         item_bytes: bytes of one item; counts are divided by the number of items.
         cases: a description by case.
@@ -108,11 +114,11 @@ class Count:
         suites: the KUnit suites that must pass; those of all speed-ups if empty.
         cmdline: added to the kernel's command line, with {rounds} for the number of rounds.
         twice: whether `mmbatch test` boots twice and compares the counts.
+        speedup: the speed-up.
     """
 
-    speedup: str
-    arches: tuple[str, ...]
-    item_bytes: int
+    arches: tuple[Arch, ...]
+    item_bytes: load.Count
     cases: Mapping[str, str]
     proof: str
     least: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -120,6 +126,16 @@ class Count:
     suites: tuple[str, ...] = ()
     cmdline: tuple[str, ...] = ()
     twice: bool = False
+    speedup: str = field(default="", metadata=load.NOT_IN_FILE)
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if nothing is counted, or something else must be counted."""
+        if not self.arches or not self.cases:
+            raise ValueError("'arches' and 'cases' must not be empty")
+        for arch, cases in self.least.items():
+            unknown = sorted(set(cases) - set(self.cases))
+            if arch not in self.arches or unknown:
+                raise ValueError(f"'least' has the unknown {unknown[0] if unknown else arch}")
 
 
 @dataclass(frozen=True)
@@ -127,24 +143,24 @@ class Plan:
     """What booted kernels run and count of one speed-up.
 
     Attributes:
-        speedup: the speed-up.
-        folder: its guest/ directory.
         programs: C files in it, without .c, that the scripts need as programs.
         methods: the methods that its scripts try, if any.
         scripts: its scripts in every boot that has programs, in this order.
         boots: boots of its own.
         kernel_test: a test of the kernel itself that covers what the speed-up changes, if any.
         count: what is counted, if anything.
+        speedup: the speed-up.
+        folder: its guest/ directory.
     """
 
-    speedup: str
-    folder: Path
     programs: tuple[str, ...] = ()
-    methods: Methods | None = None
+    methods: Methods | None = field(default=None, metadata=load.key("method"))
     scripts: tuple[str, ...] = ()
-    boots: tuple[ExtraBoot, ...] = ()
+    boots: tuple[ExtraBoot, ...] = field(default=(), metadata=load.key("boot"))
     kernel_test: KernelTest | None = None
     count: Count | None = None
+    speedup: str = field(default="", metadata=load.NOT_IN_FILE)
+    folder: Path = field(default=Path(), metadata=load.NOT_IN_FILE)
 
 
 def load_all(speedups: Path = paths.SPEEDUPS) -> dict[str, Plan]:
@@ -154,7 +170,7 @@ def load_all(speedups: Path = paths.SPEEDUPS) -> dict[str, Plan]:
         MmbatchError: a guest.toml is wrong.
     """
     found = sorted(path.parent.parent for path in speedups.glob(f"*/{_FILE}"))
-    return {folder.name: load(folder) for folder in found if not folder.name.startswith("_")}
+    return {folder.name: read(folder) for folder in found if not folder.name.startswith("_")}
 
 
 def chosen(speedups: Iterable[str]) -> list[Plan]:
@@ -163,133 +179,27 @@ def chosen(speedups: Iterable[str]) -> list[Plan]:
     return [every[name] for name in speedups if name in every]
 
 
-def load(folder: Path) -> Plan:
+def read(folder: Path) -> Plan:
     """Read the guest.toml of a speed-up's directory.
 
     Raises:
-        MmbatchError: it is wrong; the message names the key.
+        MmbatchError: it is wrong, or a file that it names does not exist.
     """
-    table = Table.load(folder / _FILE)
-    scripts = []
-    for row in table.tables("script"):
-        scripts.append(row.text("name"))
-        row.finish()
-    plan = Plan(
-        folder.name,
-        folder / "guest",
-        table.texts("programs"),
-        _optional(table, "method", _methods),
-        tuple(scripts),
-        tuple(_boot(row) for row in table.tables("boot")),
-        _optional(table, "kernel_test", KernelTest.read),
-        _optional(table, "count", lambda row: _count(row, folder.name)),
-    )
-    table.finish()
-    _check_files(table, plan)
-    return plan
-
-
-def _optional(table: Table, key: str, read: Callable[[Table], T]) -> T | None:
-    inner = table.table(key)
-    if inner is None:
-        return None
-    value = read(inner)
-    inner.finish()
-    return value
-
-
-def _methods(table: Table) -> Methods:
-    parameter, values = table.text("parameter"), table.texts("values")
-    kinds = _optional(table, "kinds", lambda row: row.lists()) or {}
-    unknown = [kind for kind in kinds if kind not in KINDS]
-    if unknown or not values or not all(kinds.values()):
-        raise table.wrong(f"unknown kind '{unknown[0]}'" if unknown else "there are no methods")
-    return Methods(parameter, values, kinds)
-
-
-def _boot(table: Table) -> ExtraBoot:
-    boot = ExtraBoot(
-        table.text("name"),
-        _arch(table, table.text("arch")),
-        table.texts("scripts"),
-        table.texts("suites"),
-        _flag(table, "kernel_test"),
-        table.texts("cmdline"),
-        table.count("limit_s") if table.has("limit_s") else _BOOT_LIMIT_S,
-        table.count("memory_gib") if table.has("memory_gib") else _BOOT_MEMORY_GIB,
-        table.count("nodes") if table.has("nodes") else 1,
-        table.count("slow_mib") if table.has("slow_mib") else 0,
-        table.texts("rows"),
-        table.texts("columns"),
-        _optional(table, "settings", Table.sentences) or {},
-        _optional(table, "kinds", _kinds) or {},
-    )
-    table.finish()
-    if bool(boot.scripts) == bool(boot.suites):
-        raise table.wrong("either 'scripts' or 'suites' is needed")
-    return boot
-
-
-def _kinds(table: Table) -> dict[str, KindSettings]:
-    found = {}
-    for kind in KINDS:
-        settings = _optional(table, kind, _kind)
-        if settings is not None:
-            found[kind] = settings
-    return found
-
-
-def _kind(table: Table) -> KindSettings:
-    settings = _optional(table, "settings", Table.sentences) or {}
-    return KindSettings(settings, table.texts("without"))
-
-
-def _count(table: Table, speedup: str) -> Count:
-    cases = _optional(table, "cases", Table.sentences) or {}
-    count = Count(
-        speedup,
-        tuple(_arch(table, name) for name in table.texts("arches")),
-        table.count("item_bytes"),
-        cases,
-        table.text("proof"),
-        _optional(table, "least", lambda row: _least(row, cases)) or {},
-        table.text("script") if table.has("script") else "",
-        table.texts("suites"),
-        table.texts("cmdline"),
-        _flag(table, "twice"),
-    )
-    if not count.arches or not cases:
-        raise table.wrong("'arches' and 'cases' must not be empty")
-    return count
-
-
-def _least(table: Table, cases: Mapping[str, str]) -> dict[str, dict[str, float]]:
-    found = {}
-    for arch in ARCHES:
-        inner = table.table(arch)
-        if inner is None:
-            continue
-        found[arch] = {case: inner.get(case, float) for case in cases if inner.has(case)}
-        inner.finish()
-    return found
-
-
-def _arch(table: Table, name: str) -> str:
-    if name not in ARCHES:
-        raise table.wrong(f"unknown architecture '{name}'")
-    return name
-
-
-def _flag(table: Table, key: str) -> bool:
-    return table.has(key) and table.get(key, bool)
-
-
-def _check_files(table: Table, plan: Plan) -> None:
-    """Raise MmbatchError if a script or a program that the plan names does not exist."""
+    path = folder / _FILE
+    plan = load.from_toml(Plan, path)
+    if plan.count is not None:
+        plan = replace(plan, count=replace(plan.count, speedup=folder.name))
+    plan = replace(plan, speedup=folder.name, folder=path.parent)
     scripts = [*plan.scripts, *(name for boot in plan.boots for name in boot.scripts)]
     if plan.count is not None and plan.count.script:
         scripts.append(plan.count.script)
-    names = [*(f"{name}.sh" for name in scripts), *(f"{name}.c" for name in plan.programs)]
-    for name in names:
+    for name in [*(f"{name}.sh" for name in scripts), *(f"{name}.c" for name in plan.programs)]:
         if not (plan.folder / name).exists():
-            raise table.wrong(f"there is no {name} beside it")
+            raise load.wrong(path, f"there is no {name} beside it")
+    return plan
+
+
+def _check_kinds(kinds: Iterable[str]) -> None:
+    unknown = [kind for kind in kinds if kind not in KINDS]
+    if unknown:
+        raise ValueError(f"unknown kind '{unknown[0]}'")
