@@ -41,24 +41,20 @@ struct vmap_case {
 	phys_addr_t phys;
 };
 
+#define ARRAY(ROW, pattern, regime)					\
+	ROW("vmap", "vunmap", "-" #pattern, regime, PAGES_100M, 0,	\
+	    AREA, .fill = arrays_##pattern)
+
 /* Each case once: names of mapping and unmapping, then what both have in common. */
 #define CASES(ROW)							\
-	ROW("vmap", "vunmap", "-scattered", "order 0", PAGES_100M, 0,	\
-	    AREA, .fill = arrays_scattered)				\
-	ROW("vmap", "vunmap", "-order0", "runs of 1 to 63", PAGES_100M, 0, \
-	    AREA, .fill = arrays_order0)				\
-	ROW("vmap", "vunmap", "-order4", "64 KiB blocks", PAGES_100M, 0, \
-	    AREA, .fill = arrays_order4)				\
-	ROW("vmap", "vunmap", "-order8", "1 MiB blocks", PAGES_100M, 0,	\
-	    AREA, .fill = arrays_order8)				\
-	ROW("vmap", "vunmap", "-order9", "2 MiB blocks", PAGES_100M, 0,	\
-	    AREA, .fill = arrays_order9)				\
-	ROW("vmap", "vunmap", "-mixed", "orders 8, 4, 0", PAGES_100M, 0, \
-	    AREA, .fill = arrays_mixed)					\
-	ROW("vmap", "vunmap", "-lowalign", "one run, 64 KiB aligned", PAGES_100M, 0, \
-	    AREA, .fill = arrays_lowalign)				\
-	ROW("vmap", "vunmap", "-swapped", "2 MiB, 2 exchanged", PAGES_100M, 0, \
-	    AREA, .fill = arrays_swapped)				\
+	ARRAY(ROW, scattered,	"order 0")				\
+	ARRAY(ROW, order0,	"runs of 1 to 63")			\
+	ARRAY(ROW, order4,	"64 KiB blocks")			\
+	ARRAY(ROW, order8,	"1 MiB blocks")				\
+	ARRAY(ROW, order9,	"2 MiB blocks")				\
+	ARRAY(ROW, mixed,	"orders 8, 4, 0")			\
+	ARRAY(ROW, lowalign,	"one run, 64 KiB aligned")		\
+	ARRAY(ROW, swapped,	"2 MiB, 2 exchanged")			\
 	ROW("vmap", "vunmap", "-page", "one page", 1, HOSTED_FIXED,	\
 	    AREA, .fill = arrays_scattered)				\
 	ROW("vmalloc", "vfree", "", "mapping only", PAGES_1M, HOSTED_FIXED, \

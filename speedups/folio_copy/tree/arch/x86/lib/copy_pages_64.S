@@ -21,6 +21,17 @@
 	.endif
 .endm
 
+.macro COPY_HALF_LINE at:req, store:req, stopped
+	LOAD	\at+0x00, %rax, \stopped
+	LOAD	\at+0x08, %rdx, \stopped
+	LOAD	\at+0x10, %r8, \stopped
+	LOAD	\at+0x18, %r9, \stopped
+	\store	%rax, \at+0x00(%rdi)
+	\store	%rdx, \at+0x08(%rdi)
+	\store	%r8, \at+0x10(%rdi)
+	\store	%r9, \at+0x18(%rdi)
+.endm
+
 /*
  * Poison has the granularity of a cache line. Whichever load of a line takes the
  * machine check, the whole line counts as not copied.
@@ -28,22 +39,8 @@
 .macro COPY_LINES store:req, stopped
 	.p2align 4
 .Lline\@:
-	LOAD	0x00, %rax, \stopped
-	LOAD	0x08, %rdx, \stopped
-	LOAD	0x10, %r8, \stopped
-	LOAD	0x18, %r9, \stopped
-	\store	%rax, 0x00(%rdi)
-	\store	%rdx, 0x08(%rdi)
-	\store	%r8, 0x10(%rdi)
-	\store	%r9, 0x18(%rdi)
-	LOAD	0x20, %rax, \stopped
-	LOAD	0x28, %rdx, \stopped
-	LOAD	0x30, %r8, \stopped
-	LOAD	0x38, %r9, \stopped
-	\store	%rax, 0x20(%rdi)
-	\store	%rdx, 0x28(%rdi)
-	\store	%r8, 0x30(%rdi)
-	\store	%r9, 0x38(%rdi)
+	COPY_HALF_LINE 0x00, \store, \stopped
+	COPY_HALF_LINE 0x20, \store, \stopped
 	addq	$64, %rsi
 	addq	$64, %rdi
 	subq	$64, %rcx
