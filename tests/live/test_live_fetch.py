@@ -74,7 +74,7 @@ def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive, tmp_p
     assert (place / f"usr/lib/{KBUILD}/new").read_text().startswith("#!/bin/sh\n")
     assert (place / f"usr/lib/{KBUILD}/old").read_bytes()[:4] == b"\x7fELF"
     assert (place / f"usr/lib/{foreign.TUPLE}/libc.so.6").is_file()
-    assert f"fetching what programs of {KBUILD} need to run here" in said
+    assert f"fetching the libraries that programs of {KBUILD} need here" in said
     said.clear()
     assert livekernel.fetch(cache, RELEASE, said.append) == headers
     assert said == []
@@ -98,4 +98,4 @@ def test_a_kernel_that_nobody_has(archive: FakeArchive, tmp_path: Path, fetch: o
         fetch(Cache(tmp_path / "cache"), "7.3.9-nobody", lambda _: None)
 
     assert caught.value.code == 77
-    assert caught.value.problem == "no package of Debian's has them"
+    assert caught.value.problem == "no package on the Debian mirror has them"

@@ -70,7 +70,7 @@ def test_makefiles_find_what_is_unpacked_beside_them(tmp_path: Path) -> None:
     (sources / "one/common/more.mk").touch()
 
     for _ in range(2):  # those of an earlier run of ours too
-        livekernel._find_each_other(sources)
+        livekernel._join_makefiles(sources)
         argv = ["make", "-s", "-C", str(sources / "one")]
         said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
         assert said == f"{sources}/one\n"

@@ -98,7 +98,7 @@ def test_another_livepatch_on_the_function(kernel: Kernel, module: Path) -> None
 
 def test_a_transition_under_way(kernel: Kernel, module: Path) -> None:
     put(kernel.patch("elsewhere") / "transition", "1")
-    assert "elsewhere is on its way" in refused(kernel, module)
+    assert "elsewhere is still in transition" in refused(kernel, module)
 
 
 @pytest.mark.parametrize(
@@ -183,7 +183,7 @@ def test_the_release_is_read_from_the_module(module: Path) -> None:
 
 
 def test_what_is_no_module(module: Path, tmp_path: Path) -> None:
-    for path, words in ((module, "no kernel module"), (tmp_path / "gone.ko", "there is no")):
+    for path, words in ((module, "not a kernel module"), (tmp_path / "gone.ko", "there is no")):
         with pytest.raises(MmbatchError) as caught:
             liverun.release_of(path)
         assert caught.value.code == 2
@@ -291,7 +291,7 @@ def test_unload_that_does_not_end(kernel: Kernel) -> None:
     with pytest.raises(MmbatchError) as caught:
         liverun.unload("mmbatch_it", kernel, 0.05)
 
-    assert "had not left it" in caught.value.problem
+    assert "some task still used it" in caught.value.problem
 
 
 def test_status_of_a_transition_and_of_two(kernel: Kernel) -> None:
@@ -299,5 +299,5 @@ def test_status_of_a_transition_and_of_two(kernel: Kernel) -> None:
     patched_by(kernel, "mmbatch_it", transition="1")
 
     assert liverun.status(live(), kernel) == {
-        "set_it": "mmbatch_it over a_fix, some tasks are not there yet"
+        "set_it": "mmbatch_it over a_fix, some tasks have not switched yet"
     }

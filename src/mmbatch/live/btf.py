@@ -27,7 +27,7 @@ _FUNC, _PROTO, _VAR, _DATASEC, _FLOAT, _DECL_TAG, _TYPE_TAG, _ENUM64 = (
 _MODIFIERS = (_TYPEDEF, _VOLATILE, _CONST, _RESTRICT, _TYPE_TAG)
 _SIZED = (_INT, _STRUCT, _UNION, _ENUM, _ENUM64, _FLOAT)
 _POINTER_BYTES = 8
-# Bytes behind a type's three words: a fixed count, or one for each of its elements.
+# Bytes after a type's three words: a fixed number, or so many for each of its elements.
 _FIXED = {_INT: 4, _ARRAY_KIND: 12, _VAR: 4, _DECL_TAG: 4}
 _EACH = {_STRUCT: 12, _UNION: 12, _ENUM: 8, _PROTO: 8, _DATASEC: 12, _ENUM64: 12}
 
@@ -57,19 +57,19 @@ class Btf:
         data: BTF as in the section .BTF and in /sys/kernel/btf.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not BTF.
     """
 
     def __init__(self, data: bytes) -> None:
         try:
             magic, _, _, length, types, types_len, names, names_len = _HEADER.unpack_from(data)
             if magic != _MAGIC:
-                raise ValueError("its magic number is another")
+                raise ValueError("it does not begin with the magic number of BTF")
             self._data = data
             self._names = data[length + names : length + names + names_len]
             self._types = list(self._read(length + types, length + types + types_len))
         except (struct.error, IndexError, ValueError) as error:
-            raise ValueError(f"this is no BTF: {error}") from error
+            raise ValueError(f"this is not BTF: {error}") from error
         self._structs = {one.name: one for one in self._types if one.kind == _STRUCT and one.name}
         self._functions: dict[str, list[_Type]] = {}
         for one in self._types:
@@ -77,23 +77,23 @@ class Btf:
                 self._functions.setdefault(one.name, []).append(one)
 
     def size_of(self, struct_name: str) -> int | None:
-        """Return the bytes of a struct, or None when there is no such."""
+        """Return the size of a struct in bytes, or None if the kernel has none of that name."""
         found = self._structs.get(struct_name)
         return None if found is None else found.size
 
     def place(self, struct_name: str, member: str) -> Place | None:
-        """Return where a member of a struct is, also one in nameless structs; or None."""
+        """Return where a member of a struct is, even in a nameless inner struct, or None."""
         found = self._structs.get(struct_name)
         return None if found is None else self._find(found, member)
 
     def has_function(self, name: str) -> bool:
-        """Tell whether there is a function of this name that is not inlined away."""
+        """Return whether the kernel has a function of this name that is not inlined away."""
         return name in self._functions
 
     def signature(self, name: str) -> tuple[str, ...] | None:
-        """Return how a function is called, its result first, as a manifest writes types.
+        """Return the types of a function's result and parameters, as a manifest writes them.
 
-        None when there is no such function, or more than one.
+        None if the kernel does not have exactly one function of this name.
         """
         found = self._functions.get(name, [])
         if len(found) != 1:
@@ -154,13 +154,13 @@ class Btf:
 
 
 def of_kernel(vmlinux: Path) -> Btf:
-    """Read the types of a kernel from the vmlinux that its header package brings.
+    """Read the types of a kernel from the vmlinux in its header package.
 
     Raises:
-        MmbatchError: it does not tell them.
+        MmbatchError: it does not describe them.
     """
     section = elf.read(vmlinux).find(".BTF") if vmlinux.exists() else None
-    problem = "there is no vmlinux among its headers"
+    problem = "its headers have no vmlinux"
     if section is not None:
         try:
             return Btf(section.content)
@@ -171,6 +171,6 @@ def of_kernel(vmlinux: Path) -> Btf:
     raise MmbatchError(
         "read how this kernel lays out its types",
         problem,
-        "use a kernel that has BTF, as Debian's have",
+        "use a kernel that has BTF, such as Debian's",
         ExitCode.NOT_APPLICABLE,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Make a DKMS package of a speed-up, which builds its module for every kernel installed."""
+"""Make a DKMS package that builds a speed-up's module for every installed kernel."""
 
 from __future__ import annotations
 
@@ -19,15 +19,18 @@ from mmbatch.live.manifest import LiveManifest, Terms
 from mmbatch.splice import manifest as splice_manifest
 
 _MAKE = "mmbatch.live.build"
-"""What DKMS runs."""
+"""The Python module that DKMS runs."""
 
 _PARTS = ("compat", "live", "splice", "tree")
-"""What of a speed-up's room it reads."""
+"""The directories of a speed-up that it reads."""
+
+_TESTS = ("guest", "guest.toml", "refused.toml", "*.sh")
+"""What only `mmbatch live test` reads."""
 
 _BUILD = """\
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# build RELEASE HEADERS: called by DKMS in a copy of this folder.
+# build RELEASE HEADERS: called by DKMS in a copy of this directory.
 PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 exec python3 -m {make} {speedup} "$1" "$2" .
 """
 _CONF = """\
@@ -38,21 +41,21 @@ AUTOINSTALL="yes"
 BUILT_MODULE_NAME[0]="{module}"
 BUILT_MODULE_LOCATION[0]="."
 DEST_MODULE_LOCATION[0]="/updates/dkms"
-# Symbols are found by what a strip would remove.
+# The kernel resolves symbols by names that a strip would remove.
 STRIP[0]="no"
 MAKE[0]="./build $kernelver $kernel_source_dir"
 CLEAN="rm -rf made-{speedup} {module}.ko"
-# Others are skipped.
+# DKMS skips all other kernels.
 BUILD_EXCLUSIVE_KERNEL="{kernels}"
 BUILD_EXCLUSIVE_ARCH="x86_64"
 BUILD_EXCLUSIVE_CONFIG="{options}"
-# Also one whose compiler is not here.
+# It also skips a kernel whose compiler is not installed.
 config=$kernel_source_dir/.config
 compiler=$([[ ! -e $config ]] || sed -n 's/^CONFIG_CC_VERSION_TEXT="*//p' "$config")
 compiler=${{compiler%% *}}
 if [[ -n $compiler && $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]] &&
 	! command -v "$compiler" "${{compiler#x86_64-linux-gnu-}}" >/dev/null; then
-	echo "{name}: no module for $kernelver: it was built with $compiler, and that is not here" >&2
+	echo "{name}: no module for $kernelver: it was built with $compiler, which is not installed" >&2
 	BUILD_EXCLUSIVE_KERNEL="^$"
 fi
 """
@@ -65,9 +68,9 @@ Depends: dkms (>= 3), python3 (>= 3.11), make, binutils
 Section: kernel
 Priority: optional
 Description: livepatch of the kernel's memory management (DKMS)
- Builds {module}.ko for every kernel that is installed and supported:
+ Builds {module}.ko for every installed kernel that it supports:
  {title}.
- It is not loaded by itself.
+ The package does not load the module.
 """
 _POSTINST = """\
 #!/bin/sh
@@ -95,12 +98,12 @@ fi
 
 
 def package(cache: Cache, speedup: str, folder: Path) -> Path:
-    """Write a Debian package into a folder and return its path.
+    """Write a Debian package into a directory and return its path.
 
     Args:
-        cache: for what is made on the way.
-        speedup: which.
-        folder: where the package goes.
+        cache: for temporary files.
+        speedup: its name.
+        folder: the directory.
     """
     live = manifest.load(paths.SPEEDUPS, speedup)
     words = _words(live)
@@ -124,11 +127,11 @@ def package(cache: Cache, speedup: str, folder: Path) -> Path:
 
 
 def write_source(live: LiveManifest, folder: Path) -> None:
-    """Write what DKMS builds a speed-up's module from.
+    """Write the files from which DKMS builds a speed-up's module.
 
     Args:
         live: the speed-up.
-        folder: a new one.
+        folder: a new directory.
     """
     words = _words(live)
     _write(folder / "dkms.conf", _conf(live, words), 0o644)
@@ -154,7 +157,7 @@ def _words(live: LiveManifest) -> dict[str, str]:
 
 
 def _imported() -> list[str]:
-    """Return the files of ours that `_MAKE` imports, as paths in the repository."""
+    """Return the files of this project that `_MAKE` imports, as paths in the repository."""
     finder = modulefinder.ModuleFinder(path=[os.fspath(paths.ROOT / "src")])
     finder.import_hook(_MAKE)
     files = [vars(module)["__file__"] for module in finder.modules.values()]
@@ -178,7 +181,7 @@ def _copy(root: Path, name: str, folder: Path) -> None:
     source, target = root / name, folder / name
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
-        shutil.copytree(source, target)
+        shutil.copytree(source, target, ignore=shutil.ignore_patterns(*_TESTS))
     elif source.exists():
         shutil.copyfile(source, target)
 

@@ -25,7 +25,7 @@ _RELA = struct.Struct("<QQq")
 
 @dataclass
 class Section:
-    """A section; `size` tells of those without content, such as .bss."""
+    """A section; `size` is that of sections without content, such as .bss."""
 
     name: str
     kind: int
@@ -52,13 +52,13 @@ class Symbol:
 
     @property
     def undefined(self) -> bool:
-        """Whether another file has to bring it."""
+        """Whether another file must define it."""
         return self.section == SHN_UNDEF and self.name != ""
 
 
 @dataclass(frozen=True)
 class Rela:
-    """A relocation: where, of which kind, with which symbol."""
+    """A relocation: its place, kind and symbol."""
 
     offset: int
     kind: int
@@ -68,7 +68,7 @@ class Rela:
 
 @dataclass
 class Elf:
-    """A file in memory; section indexes are those of the file."""
+    """An ELF file in memory, with the section indexes of the file."""
 
     head: bytes
     sections: list[Section]
@@ -87,18 +87,18 @@ class Elf:
         return next((one for one in self.sections if one.name == name), None)
 
     def undefined(self) -> set[str]:
-        """Return the names of symbols that other files have to bring."""
+        """Return the names of symbols that other files must define."""
         return {symbol.name for symbol in self.symbols if symbol.undefined}
 
     def relocations(self, section: Section) -> list[Rela]:
-        """Return the relocations in a section that holds some."""
+        """Return the relocations in a section of relocations."""
         return [
             Rela(offset, info & 0xFFFFFFFF, info >> 32, addend)
             for offset, info, addend in _RELA.iter_unpack(section.content)
         ]
 
     def pack(self) -> bytes:
-        """Return the file's bytes; the tables of symbols and names are written anew."""
+        """Return the file's bytes, with rewritten tables of symbols and names."""
         names, at = _strings(section.name for section in self.sections)
         self._write_symbols()
         fields = list(_HEADER.unpack(self.head))
@@ -141,14 +141,14 @@ def read(path: Path) -> Elf:
     """Read a file.
 
     Raises:
-        MmbatchError: it is no ELF file of x86-64, or a broken one.
+        MmbatchError: it is not an ELF file of x86-64, or it is broken.
     """
     data = path.read_bytes()
     try:
         return _parse(data)
     except (struct.error, ValueError, IndexError) as error:
         raise MmbatchError(
-            f"read {path.name}", f"it is no ELF file that we know ({error})", "build it anew"
+            f"read {path.name}", f"it is not an ELF file of x86-64 ({error})", "rebuild it"
         ) from error
 
 
@@ -196,7 +196,7 @@ def _string(table: bytes, at: int) -> str:
 
 
 def _strings(names: Iterator[str]) -> tuple[bytes, dict[str, int]]:
-    """Return a table of strings, and where each of them is in it."""
+    """Return a table of strings, and the offset of each string."""
     table = bytearray(b"\0")
     at = {"": 0}
     for name in names:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The distribution's kernels: their headers, installed or fetched into the cache."""
+"""A distribution's kernels and their headers, installed or fetched into the cache."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from mmbatch.live import btf
 from mmbatch.live.btf import Btf
 
 FLAVOUR = "cloud-amd64"
-"""Which of Debian's kernels a series is taken from when no release is named."""
+"""Which of Debian's kernels is used if a series is named and no release."""
 
-_HEADERS_BYTES = 200_000_000
+_PACKAGE_BYTES = 200_000_000
 _RELEASE = re.compile(r"(\d+\.\d+)\.\d+\S*")
 _RUNNING_TYPES = Path("/sys/kernel/btf/vmlinux")
 
@@ -28,13 +28,13 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Headers:
-    """What modules for a kernel are built from.
+    """The headers of a kernel, from which its modules are built.
 
     Attributes:
-        release: of the kernel, as uname tells it.
-        series: "6.12".
-        path: the folder that make is run in.
-        config: its options that are set, with their values.
+        release: of the kernel, as printed by `uname -r`.
+        series: of the kernel, "6.12".
+        path: the directory in which make runs.
+        config: the options of the kernel that are set, with their values.
     """
 
     release: str
@@ -48,7 +48,7 @@ class Headers:
         return (self.path / "Module.symvers").read_text(encoding="utf-8")
 
     def types(self) -> Btf:
-        """Return the kernel's types; those of the running kernel come from itself."""
+        """Return the kernel's types. The running kernel describes its own."""
         vmlinux = self.path / "vmlinux"
         if not vmlinux.exists() and self.release == running() and _RUNNING_TYPES.exists():
             return Btf(_RUNNING_TYPES.read_bytes())
@@ -56,7 +56,7 @@ class Headers:
 
 
 def running() -> str:
-    """Return the release of the kernel that runs here."""
+    """Return the release of the running kernel."""
     return platform.release()
 
 
@@ -65,18 +65,18 @@ def choose(cache: Cache, release: str | None, series: str | None, say: Say) -> s
 
     Args:
         cache: where package lists are kept.
-        release: which kernel; None for the newest packaged one of a series, or, without a
-            series too, for the one that runs here.
-        series: "6.12".
+        release: of the kernel. If None, the newest packaged kernel of the series is chosen;
+            without a series, the running kernel.
+        series: "6.12", or None.
         say: told of each phase.
 
     Raises:
-        MmbatchError: both are given, or nothing of the series is packaged.
+        MmbatchError: both are given, or no kernel of the series is packaged.
     """
     if release is not None and series is not None:
         raise MmbatchError(
             "choose a kernel",
-            "both --kernel and --kernel-release",
+            "--kernel and --kernel-release exclude each other",
             "give one of them",
             ExitCode.USAGE,
         )
@@ -87,41 +87,41 @@ def series_of(release: str) -> str:
     """Return the series of a release.
 
     Raises:
-        MmbatchError: it is none.
+        MmbatchError: it is not a release.
     """
     match = _RELEASE.fullmatch(release)
     if match is None:
         raise MmbatchError(
             f"choose kernel {release}",
-            "it is no release",
-            "give one as uname -r tells it",
+            "it is not a release",
+            "give one as printed by `uname -r`",
             ExitCode.USAGE,
         )
     return match[1]
 
 
 def is_of(release: str, series: Collection[str]) -> bool:
-    """Tell whether a release is of some series; what is no release is of none."""
+    """Return whether a text is a release of one of some series."""
     match = _RELEASE.fullmatch(release)
     return match is not None and match[1] in series
 
 
 def find(cache: Cache, release: str, say: Say) -> Headers:
-    """Return the headers of a kernel, fetched as the distribution's packages when they must be.
+    """Return the headers of a kernel. Fetch the distribution's packages if they are not installed.
 
     Args:
-        cache: where fetched ones are kept; nothing is installed.
+        cache: keeps fetched headers; nothing is installed.
         release: of the kernel.
         say: told of each phase.
 
     Raises:
-        MmbatchError: they can't be had.
+        MmbatchError: they are not installed and can't be fetched.
     """
     return find_installed(release) or fetch(cache, release, say)
 
 
 def find_installed(release: str, root: Path = Path("/")) -> Headers | None:
-    """Return the headers that are installed for a kernel, or None."""
+    """Return the installed headers of a kernel, or None."""
     for place in (f"lib/modules/{release}/build", f"usr/src/linux-headers-{release}"):
         path = root / place
         if (path / "Module.symvers").is_file() and (path / "Makefile").is_file():
@@ -130,10 +130,10 @@ def find_installed(release: str, root: Path = Path("/")) -> Headers | None:
 
 
 def at(path: Path, release: str) -> Headers:
-    """Return the headers in a folder.
+    """Return the headers in a directory.
 
     Raises:
-        MmbatchError: it has none.
+        MmbatchError: the directory has none.
     """
     lacking = [name for name in (".config", "Module.symvers") if not (path / name).is_file()]
     if lacking:
@@ -152,10 +152,10 @@ def _numbers(release: str) -> list[int]:
 
 
 def newest(cache: Cache, series: str, say: Say) -> str:
-    """Return the release of the newest cloud kernel of a series that the mirror carries.
+    """Return the release of the newest cloud kernel of a series that the mirror has.
 
     Raises:
-        MmbatchError: it carries none.
+        MmbatchError: it has none.
     """
     apt = Apt(cache, say)
     package = f"linux-headers-{FLAVOUR}"
@@ -164,7 +164,7 @@ def newest(cache: Cache, series: str, say: Say) -> str:
             for name in apt.depends(package, version):
                 if name.endswith(f"-{FLAVOUR}") and name.startswith("linux-headers-"):
                     return name.removeprefix("linux-headers-")
-    # A suite that went on to another series keeps this one's kernels for a while.
+    # A suite that has moved on to another series keeps this one's kernels for a while.
     releases = [
         name.removeprefix("linux-headers-")
         for name in apt.names(f"linux-headers-{series}.")
@@ -174,7 +174,7 @@ def newest(cache: Cache, series: str, say: Say) -> str:
         return max(releases, key=_numbers)
     raise MmbatchError(
         f"find a kernel of series {series}",
-        f"no {package} of it on the Debian mirror",
+        f"the Debian mirror has no {package} of it",
         "name one with --kernel-release",
         ExitCode.NOT_APPLICABLE,
     )
@@ -186,70 +186,68 @@ def fetch(cache: Cache, release: str, say: Say) -> Headers:
     Raises:
         MmbatchError: the mirror lacks them.
     """
+    what = f"the headers of Linux {release}"
     place = cache.live / f"headers-{release}"
-    folder = place / "usr/src" / f"linux-headers-{release}"
-    with cache.lock(f"headers-{release}", f"fetches the headers of Linux {release}", say):
+    with cache.lock(place.name, f"fetches {what}", say):
         if not place.exists():
-            package = f"linux-headers-{release}"
-            apt = Apt(cache, say)
-            found = apt.madison(package)
-            if not found:
-                raise _not_packaged(release)
-            version = found[0][0]
-            require_space(cache.live, _HEADERS_BYTES, f"unpack the headers of Linux {release}")
-            names = [package, *filter(_belongs, apt.depends(package, version))]
-            say(f"fetching {package} {version} and what it needs")
-            with atomic_dir(place) as unpacked:
-                for name in names:
-                    foreign.unpack(cache, apt, name, version, unpacked)
-        _find_each_other(place / "usr/src")
-        _make_run(cache, release, place, say)
-    return at(folder, release)
+            _unpack(cache, f"linux-headers-{release}", place, _is_headers, what, say)
+        _join_makefiles(place / "usr/src")
+        _make_runnable(cache, release, place, say)
+    return at(place / "usr/src" / f"linux-headers-{release}", release)
 
 
 def fetch_image(cache: Cache, release: str, say: Say) -> Path:
-    """Return the folder in which one of Debian's kernels, with its modules, is unpacked.
+    """Return the directory in which one of Debian's kernels, with its modules, is unpacked.
 
     Raises:
         MmbatchError: the mirror lacks it.
     """
     place = cache.live / f"image-{release}"
-    with cache.lock(f"image-{release}", f"fetches Linux {release}", say):
+    with cache.lock(place.name, f"fetches Linux {release}", say):
         if not place.exists():
-            package = f"linux-image-{release}"
-            apt = Apt(cache, say)
-            found = apt.madison(package)
-            if not found:
-                raise _not_packaged(release)
-            require_space(cache.live, _HEADERS_BYTES, f"unpack Linux {release}")
-            version = found[0][0]
-            # Newer ones come in parts: the kernel, its modules, its configuration.
-            parts = [one for one in apt.depends(package, version) if one.endswith(f"-{release}")]
-            say(f"fetching {package} {version}")
-            with atomic_dir(place) as unpacked:
-                for name in (package, *parts):
-                    foreign.unpack(cache, apt, name, version, unpacked)
+            # Newer kernels come in parts: the kernel, its modules, its configuration.
+            def is_part(package: str) -> bool:
+                return package.endswith(f"-{release}")
+
+            _unpack(cache, f"linux-image-{release}", place, is_part, f"Linux {release}", say)
     return place
 
 
-def _belongs(package: str) -> bool:
+def _unpack(
+    cache: Cache, package: str, place: Path, belongs: Callable[[str], bool], what: str, say: Say
+) -> None:
+    """Fetch a package, and those of its dependencies that belong to it, into a directory."""
+    apt = Apt(cache, say)
+    found = apt.madison(package)
+    if not found:
+        raise _not_packaged(what)
+    version = found[0][0]
+    require_space(cache.live, _PACKAGE_BYTES, f"unpack {what}")
+    names = [package, *filter(belongs, apt.depends(package, version))]
+    say(f"fetching {package} {version} and its dependencies")
+    with atomic_dir(place) as unpacked:
+        for name in names:
+            foreign.unpack(cache, apt, name, version, unpacked)
+
+
+def _is_headers(package: str) -> bool:
     return re.match(r"linux-(headers|kbuild)-\d", package) is not None
 
 
-def _find_each_other(sources: Path) -> None:
-    """Let the makefiles in a folder find the others beside it, and not where apt installs them."""
+def _join_makefiles(sources: Path) -> None:
+    """Let unpacked makefiles include each other, and not those where apt installs them."""
     beside = "$(dir $(abspath $(lastword $(MAKEFILE_LIST))))../"
     for makefile in sources.glob("*/Makefile"):
         text = makefile.read_text(encoding="utf-8")
         found = text.replace("include /usr/src/", f"include {beside}")
-        # It is used in a makefile that this one includes.
+        # The makefile that this one includes uses it.
         found = found.replace("KBUILD_OUTPUT=/usr/src/", f"KBUILD_OUTPUT := {beside}")
         if found != text:
             atomic_write(makefile, found)
 
 
-def _make_run(cache: Cache, release: str, place: Path, say: Say) -> None:
-    """Let programs among the headers in a folder run that were built for a newer release."""
+def _make_runnable(cache: Cache, release: str, place: Path, say: Say) -> None:
+    """Let programs among the headers run here that were built for a newer Debian release."""
     folders = list(place.glob("usr/lib/linux-kbuild-*"))
     programs = foreign.strangers(folders[0]) if folders else []
     if not programs:
@@ -258,19 +256,19 @@ def _make_run(cache: Cache, release: str, place: Path, say: Say) -> None:
     package = folders[0].name
     found = apt.madison(package)
     if not found:
-        raise _not_packaged(release)
-    say(f"fetching what programs of {package} need to run here")
+        raise _not_packaged(f"the headers of Linux {release}")
+    say(f"fetching the libraries that programs of {package} need here")
     for name, version in foreign.closure(apt, package, *found[0]).items():
         if name != package:
             foreign.unpack(cache, apt, name, version, place)
     foreign.adopt(place, programs)
 
 
-def _not_packaged(release: str) -> MmbatchError:
+def _not_packaged(what: str) -> MmbatchError:
     return MmbatchError(
-        f"fetch the headers of Linux {release}",
-        "no package of Debian's has them",
-        f"install them (apt-get install linux-headers-{release}), or name a kernel of Debian's "
+        f"fetch {what}",
+        "no package on the Debian mirror has them",
+        "install them with your distribution's package manager, or name one of Debian's kernels "
         "with --kernel-release, or a series with --kernel",
         ExitCode.NOT_APPLICABLE,
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Load a livepatch module into the kernel that runs here, watch it, and take it out again."""
+"""Load a livepatch module into the running kernel, watch its transition, and unload it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from mmbatch.live.manifest import LiveManifest, Terms
 
 _SIGNED = b"~Module signature appended~\n"
 _PAUSE_S = 0.2
-_RELEASE_S = 1.0  # the kernel gives up the module after the livepatch's folder is gone
+_RELEASE_S = 1.0  # the kernel releases the module a moment after the livepatch's directory
 _SHOWN_TASKS = 5
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """The kernel that runs here, as it shows itself.
+    """The running kernel, as sysfs and procfs show it.
 
     Attributes:
-        release: of it.
+        release: as printed by `uname -r`.
         sys: where sysfs is mounted.
         proc: where procfs is mounted.
     """
@@ -40,19 +40,19 @@ class Kernel:
 
     @property
     def patches(self) -> Path:
-        """The folder with one folder for each livepatch."""
+        """The directory with one subdirectory for each livepatch."""
         return self.sys / "kernel/livepatch"
 
     def patch(self, name: str) -> Path:
-        """The folder of a livepatch, there while it is loaded and not yet taken back."""
+        """The directory of a livepatch, which exists while it is loaded and not yet reverted."""
         return self.patches / name
 
     def in_transition(self, name: str) -> bool:
-        """Tell whether some tasks still have to be moved to or from a livepatch."""
+        """Return whether some tasks still must switch to or from a livepatch."""
         return _read(self.patch(name) / "transition") == "1"
 
     def patchers(self, function: str) -> list[str]:
-        """Return the livepatches on a function."""
+        """Return the livepatches that replace a function."""
         found = self.patches.glob(f"*/vmlinux/{function},*")
         return sorted(path.parent.parent.name for path in found)
 
@@ -60,7 +60,7 @@ class Kernel:
         """Return the kernel's types.
 
         Raises:
-            ValueError: it does not describe them.
+            ValueError: the kernel does not describe them.
         """
         try:
             return Btf((self.sys / "kernel/btf/vmlinux").read_bytes())
@@ -68,7 +68,7 @@ class Kernel:
             raise ValueError("it does not describe its types (CONFIG_DEBUG_INFO_BTF)") from error
 
     def waiting_tasks(self, wanted: str) -> list[str]:
-        """Return names of tasks that are not in the wanted state of a transition."""
+        """Return the names of tasks that have not reached the wanted state of a transition."""
         names = []
         for path in self.proc.glob("[0-9]*/patch_state"):
             if _read(path) not in ("-1", wanted, ""):
@@ -80,14 +80,14 @@ def release_of(module: Path) -> str:
     """Return the release of the kernel that a module was built for.
 
     Raises:
-        MmbatchError: it is no module.
+        MmbatchError: it is not a module.
     """
     match = re.search(rb"\0vermagic=(\S+) ", module.read_bytes() if module.is_file() else b"")
     if match is None:
         raise MmbatchError(
             f"load {module.name}",
-            "it is no kernel module" if module.is_file() else f"there is no {module}",
-            "give one that `live build` made",
+            "it is not a kernel module" if module.is_file() else f"there is no {module}",
+            "give a file that `mmbatch live build` wrote",
             ExitCode.USAGE,
         )
     return match[1].decode()
@@ -96,28 +96,28 @@ def release_of(module: Path) -> str:
 def require_loadable(
     live: LiveManifest, terms: Terms, module: Path, release: str, kernel: Kernel
 ) -> None:
-    """Raise MmbatchError unless the running kernel will take a module; nothing is changed.
+    """Raise MmbatchError unless the running kernel will accept a module; change nothing.
 
     Args:
         live: the speed-up.
-        terms: what every module needs.
+        terms: the requirements of every module.
         module: the file.
-        release: the kernel that the module was built for.
-        kernel: the one that runs.
+        release: of the kernel that the module was built for.
+        kernel: the running kernel.
     """
     action = f"load {live.module}"
     _require_root(action)
     if release != kernel.release:
         raise MmbatchError(
             action,
-            f"it was built for Linux {release}, and {kernel.release} runs here",
-            "build it anew: mmbatch live build",
+            f"it was built for Linux {release}, and Linux {kernel.release} is running",
+            "rebuild it: mmbatch live build",
         )
     if not kernel.patches.is_dir():
         raise MmbatchError(
             action,
-            "the running kernel can't be patched (CONFIG_LIVEPATCH)",
-            "boot a kernel that can, as Debian's",
+            "the running kernel does not support livepatches (CONFIG_LIVEPATCH)",
+            "boot a kernel that does, such as Debian's",
             ExitCode.NOT_APPLICABLE,
         )
     _require_trust(action, module, kernel)
@@ -128,28 +128,28 @@ def require_loadable(
             raise MmbatchError(
                 action,
                 f"{function.name}() is replaced already, by the livepatch {', '.join(others)}",
-                "take that out first, or do without this one",
+                "unload that one first, or do without this one",
             )
     for path in kernel.patches.glob("*/transition"):
         if _read(path) == "1":
             raise MmbatchError(
                 action,
-                f"the livepatch {path.parent.name} is on its way in or out",
-                "try again when it is done",
+                f"the livepatch {path.parent.name} is still in transition",
+                "try again when the transition has ended",
             )
     _require_symbols(action, symbols(live, terms), kernel)
     try:
         types = kernel.types()
     except ValueError as error:
-        raise MmbatchError(action, str(error), "use a kernel that has it, as Debian's") from error
+        raise MmbatchError(action, str(error), "use one that does, such as Debian's") from error
     require_types(live, terms, types, kernel.release)
 
 
 def require_parameters(module: Path, parameters: Iterable[str]) -> None:
-    """Raise MmbatchError if a module lacks a parameter, which the kernel would only log.
+    """Raise MmbatchError if a module lacks a parameter: the kernel would only log that.
 
     Args:
-        module: its file.
+        module: the file.
         parameters: "NAME=VALUE" each.
     """
     content = module.read_bytes()
@@ -159,7 +159,7 @@ def require_parameters(module: Path, parameters: Iterable[str]) -> None:
             raise MmbatchError(
                 f"load {module.name}",
                 f"it has no parameter {name}",
-                "see the README of the speed-up for those that it has",
+                "see the README of the speed-up for its parameters",
                 ExitCode.USAGE,
             )
 
@@ -170,7 +170,7 @@ def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel
     Args:
         live: the speed-up.
         parameters: "NAME=VALUE" each.
-        kernel: the one that runs.
+        kernel: the running kernel.
 
     Raises:
         MmbatchError: the module has no such parameter, or does not take the value.
@@ -182,7 +182,7 @@ def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel
             raise MmbatchError(
                 f"set {name} of {live.module}",
                 "the module that is loaded has no such parameter",
-                "see the README of the speed-up for those that it has",
+                "see the README of the speed-up for its parameters",
                 ExitCode.USAGE,
             )
     for name, value in pairs:
@@ -208,11 +208,11 @@ def load(
         live: the speed-up.
         module: its file, which `require_loadable` has nothing against.
         parameters: "NAME=VALUE" each.
-        kernel: the one that runs.
-        limit_s: how long tasks may take to come to it; then it is taken back.
+        kernel: the running kernel.
+        limit_s: seconds until all tasks must have switched; otherwise the livepatch is reverted.
 
     Raises:
-        MmbatchError: the kernel refused it, or a task did not get there in time.
+        MmbatchError: the kernel refused the module, or a task did not switch in time.
     """
     action = f"load {live.module}"
     done = run(["insmod", module, *parameters], action=action, check=False, finish=True)
@@ -225,18 +225,18 @@ def load(
         shown = ", ".join(tasks[:_SHOWN_TASKS]) or "some task"
         raise MmbatchError(
             action,
-            f"after {limit_s:.0f} s {shown} had not left the old function; it is being taken back",
-            "try again, or give it longer with --limit",
+            f"after {limit_s:.0f} s {shown} was still in the old function, so it is being reverted",
+            "try again, or allow more time with --limit",
         )
 
 
 def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
-    """Take a livepatch out and remove its module.
+    """Revert a livepatch and remove its module.
 
     Args:
         name: of the module.
-        kernel: the one that runs.
-        limit_s: how long tasks may take to leave it.
+        kernel: the running kernel.
+        limit_s: seconds until all tasks must have left it.
 
     Returns:
         Whether it was loaded.
@@ -256,7 +256,7 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
         if time.monotonic() > deadline:
             shown = ", ".join(kernel.waiting_tasks("0")[:_SHOWN_TASKS]) or "some task"
             raise MmbatchError(
-                action, f"after {limit_s:.0f} s {shown} had not left it", "unload it again later"
+                action, f"after {limit_s:.0f} s {shown} still used it", "unload it again later"
             )
         time.sleep(_PAUSE_S)
     _remove(name, action)
@@ -273,7 +273,7 @@ def _remove(name: str, action: str) -> None:
 
 
 def status(live: LiveManifest, kernel: Kernel) -> dict[str, str]:
-    """Return what runs now for each function that a speed-up replaces."""
+    """Return, for each function that a speed-up replaces, what runs in its place now."""
     found = {}
     for function in live.replaces:
         names = kernel.patchers(function.name)
@@ -281,7 +281,7 @@ def status(live: LiveManifest, kernel: Kernel) -> dict[str, str]:
             found[function.name] = "the kernel's own"
             continue
         moving = [name for name in names if kernel.in_transition(name)]
-        state = "some tasks are not there yet" if moving else "in use everywhere"
+        state = "some tasks have not switched yet" if moving else "in use everywhere"
         found[function.name] = f"{' over '.join(reversed(names))}, {state}"
     return found
 
@@ -289,14 +289,14 @@ def status(live: LiveManifest, kernel: Kernel) -> dict[str, str]:
 def _require_root(action: str) -> None:
     if os.geteuid() != 0:
         raise MmbatchError(
-            action, "only root may change the running kernel", "run it as root", ExitCode.USAGE
+            action, "only root can change the running kernel", "run it as root", ExitCode.USAGE
         )
 
 
 def _require_trust(action: str, module: Path, kernel: Kernel) -> None:
-    """Raise MmbatchError when only signed modules are taken and this is none."""
+    """Raise MmbatchError if the kernel takes only signed modules and this one is not signed."""
     if module.read_bytes().endswith(_SIGNED):
-        return  # whether the kernel knows the key, it will say itself
+        return  # the kernel itself says whether it knows the key
     enforced = _read(kernel.sys / "module/module/parameters/sig_enforce") == "Y"
     lockdown = re.search(r"\[(\w+)\]", _read(kernel.sys / "kernel/security/lockdown"))
     if lockdown is not None and lockdown[1] != "none":
@@ -314,7 +314,7 @@ def _require_symbols(action: str, names: Iterable[str], kernel: Kernel) -> None:
     with (kernel.proc / "kallsyms").open(encoding="utf-8") as lines:
         for line in lines:
             words = line.split()
-            if len(words) == 3 and words[2] in wanted:  # a module's has a fourth
+            if len(words) == 3 and words[2] in wanted:  # a module's symbol has a fourth
                 found[words[2]] += 1
     for name in sorted(wanted):
         if found[name] != 1:
@@ -337,7 +337,7 @@ def _comes_to_rest(name: str, kernel: Kernel, limit_s: float) -> bool:
 
 
 def _last_words(name: str) -> str:
-    """Return what the kernel's log says last of a module or of livepatching."""
+    """Return the last line of the kernel's log about a module or livepatching."""
     lines = run(["dmesg"], action="read the kernel's log", check=False).stdout.splitlines()
     said = [line for line in lines[-20:] if f"{name}: " in line or "livepatch: " in line]
     return re.sub(r"^\[[^]]*\] ", "", said[-1]) if said else ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""live.toml: what becomes of a speed-up in a kernel that is running."""
+"""live.toml: how a speed-up becomes a livepatch for a running kernel."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Function:
         name: its name.
         signature: the types of its result and its parameters: "void", "struct NAME *", or the
             bytes of anything else.
-        by: what replaces it; empty for one that is only called.
-        local: whether it is one that only its own file calls.
-        kernels: series that have it.
+        by: its replacement; empty for a function that is only called.
+        local: whether it is static.
+        kernels: the series that have it.
     """
 
     name: str
@@ -40,11 +40,11 @@ class Function:
 
 @dataclass(frozen=True)
 class Layout:
-    """What structs of the kernel hold, in some series.
+    """The members of the kernel's structs whose offset the code assumes, in some series.
 
     Attributes:
         kernels: the series.
-        structs: members whose place is taken for granted.
+        structs: members by struct.
     """
 
     kernels: Interval
@@ -53,13 +53,13 @@ class Layout:
 
 @dataclass(frozen=True)
 class Terms:
-    """What a kernel must be like.
+    """The requirements of a module on its kernel.
 
     Attributes:
-        needs: options that have to be on, each with what is wrong when it is not.
-        refuses: options that must not be, likewise.
-        calls: functions that it does not export and that have to be in it.
-        variables: its own variables, likewise.
+        needs: options that must be set, each with what is wrong without it.
+        refuses: options that must not be set, each with what is wrong with it.
+        calls: functions that the kernel must have and need not export.
+        variables: variables that it must have and need not export.
     """
 
     needs: Mapping[str, str]
@@ -74,14 +74,14 @@ class LiveManifest:
 
     Attributes:
         speedup: its name.
-        title: what it is, for people.
-        kernels: series for which it is made, as far as they are supported at all.
+        title: a description of it.
+        kernels: the series that it supports.
         objects: what is linked into the module, as paths in a kernel tree.
-        files: what is compiled and included, at those paths.
-        includes: the kernel's headers that declare all that is named here.
-        terms: what the kernel must be like.
+        files: what is compiled and included, with paths in a kernel tree.
+        includes: the kernel's headers that declare everything that is named here.
+        terms: the requirements on the kernel.
         replaces: the functions that it replaces.
-        layouts: members whose place in the kernel's structs is taken for granted.
+        layouts: members of the kernel's structs whose offset the code assumes.
     """
 
     speedup: str
@@ -101,12 +101,12 @@ class LiveManifest:
 
     @property
     def series(self) -> tuple[str, ...]:
-        """The series for which it is made, oldest first."""
+        """The series that it supports, oldest first."""
         return tuple(one for one in reversed(SERIES) if one in self.kernels)
 
     @property
     def structs(self) -> dict[str, tuple[str, ...]]:
-        """Members by struct, of all layouts together."""
+        """Members by struct, of all layouts."""
         found: dict[str, tuple[str, ...]] = {}
         for layout in self.layouts:
             for struct, members in layout.structs.items():
@@ -114,7 +114,7 @@ class LiveManifest:
         return found
 
     def of(self, series: str) -> LiveManifest:
-        """Return what is left of it in one series."""
+        """Return the part that applies to one series."""
         return replace(
             self,
             terms=replace(self.terms, calls=_of(series, self.terms.calls)),
@@ -127,34 +127,34 @@ def _of(series: str, functions: tuple[Function, ...]) -> tuple[Function, ...]:
     return tuple(one for one in functions if series in one.kernels)
 
 
-def known(rooms: Path) -> list[str]:
-    """Return the names of the speed-ups that can be loaded into a running kernel."""
-    return sorted(path.parent.parent.name for path in rooms.glob(f"*/{_NAME}"))
+def known(speedups: Path) -> list[str]:
+    """Return the names of the speed-ups that have a livepatch."""
+    return sorted(path.parent.parent.name for path in speedups.glob(f"*/{_NAME}"))
 
 
-def load(rooms: Path, speedup: str) -> LiveManifest:
+def load(speedups: Path, speedup: str) -> LiveManifest:
     """Read the manifest of a speed-up.
 
     Raises:
-        MmbatchError: there is none, or it is wrong.
+        MmbatchError: it is missing or wrong.
     """
-    room = rooms / speedup
+    directory = speedups / speedup
     try:
-        table = Table.load(room / _NAME)
+        table = Table.load(directory / _NAME)
     except (FileNotFoundError, NotADirectoryError):
         raise MmbatchError(
             f"load '{speedup}' into a running kernel",
-            "it is not made for that",
-            f"those that are: {', '.join(known(rooms)) or 'none'}",
+            "it has no livepatch",
+            f"choose one that has: {', '.join(known(speedups)) or 'there is none'}",
             ExitCode.USAGE,
         ) from None
-    every = manifest.load_with_needs(rooms, speedup)
+    every = manifest.load_with_needs(speedups, speedup)
     live = LiveManifest(
         speedup=speedup,
         title=every[-1].title,
         kernels=table.interval(),
         objects=table.texts("objects"),
-        files=(*_own_files(table, room), *_files_of_trees(every)),
+        files=(*_own_files(table, directory), *_files_of_trees(every)),
         includes=table.texts("includes"),
         terms=_terms(table),
         replaces=tuple(_function(one, "by") for one in table.tables("replace")),
@@ -174,7 +174,7 @@ def load_all(names: tuple[str, ...]) -> list[LiveManifest]:
 
 
 def load_terms(path: Path) -> Terms:
-    """Read what the module around every speed-up needs."""
+    """Read the requirements of the code that all modules share."""
     table = Table.load(path)
     terms = _terms(table)
     table.finish()
@@ -182,10 +182,10 @@ def load_terms(path: Path) -> Terms:
 
 
 def staged(live: LiveManifest, series: str) -> dict[str, Path]:
-    """Return the files that a module for a series is made from, by their place in a tree.
+    """Return the files that a module for a series is built from, by their path in a tree.
 
-    Sources that are not linked into the module, such as tests, are left out, and the
-    speed-up's own files win over those of a tree.
+    Sources that are not linked into the module, such as tests, are left out. The files of
+    live.toml override those that splicing adds to a tree.
     """
     sources = {name.removesuffix("o") + kind for name in live.objects for kind in "cS"}
     files: dict[str, Path] = {}
@@ -196,18 +196,18 @@ def staged(live: LiveManifest, series: str) -> dict[str, Path]:
     return files
 
 
-def _own_files(table: Table, room: Path) -> list[NewFile]:
+def _own_files(table: Table, directory: Path) -> list[NewFile]:
     files = []
     for one in table.tables("file"):
-        files.append(NewFile(room / one.text("from"), one.text("to"), one.interval()))
+        files.append(NewFile(directory / one.text("from"), one.text("to"), one.interval()))
         one.finish()
         if not files[-1].source.is_file():
-            raise table.wrong(f"{files[-1].source.name} is not there")
+            raise table.wrong(f"there is no {files[-1].source.name}")
     return files
 
 
 def _files_of_trees(every: list[Manifest]) -> list[NewFile]:
-    """Return what splicing adds to a tree; what depends on the tree's looks is not among it."""
+    """Return the files that splicing adds to every tree of a series."""
     return [
         file for one in every for step in one.steps for file in step.files if not file.conditions
     ]
