@@ -13,20 +13,18 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval
-from mmbatch.hosted import build as hostedbuild
-from mmbatch.hosted import check
-from mmbatch.hosted.check import Tally
+from mmbatch.hosted import build, check
+from mmbatch.hosted.check import Bench, Tally
 from mmbatch.hosted.mutants import Config, Extras, Mutant
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import manifest
-from mmbatch.splice import trees as splice
+from mmbatch.splice import manifest, trees
 
 EVENT = {"event": "check", "combinations": 70, "runs": 280, "bytes": 3_000_000_000, "stepped": 0}
 GOOD = json.dumps({**EVENT, "good": True, "streamed": 0, "text": ""})
 BAD = json.dumps({**EVENT, "good": False, "streamed": 0, "text": "byte 3 of toy 7 at shift 9"})
 STEPPED = json.dumps({**EVENT, "good": True, "stepped": 5, "streamed": 12, "text": ""})
-MISTAKE = Mutant("one too far", "a toy more", "mm/toys.c", "<", "<=", Interval(), (), False)
+MUTANT = Mutant("one too far", "a toy more", "mm/toys.c", "<", "<=", Interval(), (), False)
 NO_EXTRAS = Extras((), ())
 
 
@@ -52,7 +50,7 @@ class Toys:
         name, text = ("san", self.sanitized) if sanitize else ("plain", self.plain)
         return SimpleNamespace(path=self.script(name, text))
 
-    def link(self, work: Path, *_: object) -> Path:
+    def link(self, work: Path, *_: object, **__: object) -> Path:
         assert "<=" in (work / "tree" / "mm" / "toys.c").read_text()
         return self.script("mutant", self.mutant)
 
@@ -72,10 +70,10 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
         (spliced / name).mkdir(parents=True)
     (spliced / "mm" / "toys.c").write_text("toy < nr\n")
     tree = SimpleNamespace(path=spliced, ident="toys-1")
-    monkeypatch.setattr(splice, "splice", lambda *_: tree)
-    monkeypatch.setattr(hostedbuild, "build", made.build)
-    monkeypatch.setattr(hostedbuild, "objects", lambda *_: None)
-    monkeypatch.setattr(hostedbuild, "link", made.link)
+    monkeypatch.setattr(trees, "splice", lambda *_: tree)
+    monkeypatch.setattr(build, "build", made.build)
+    monkeypatch.setattr(build, "objects", lambda *_: None)
+    monkeypatch.setattr(build, "link", made.link)
     monkeypatch.setattr(check, "load_extras", lambda path: made.extras)
     return made
 
@@ -86,7 +84,8 @@ def run(toys: Toys, tmp_path: Path) -> Run:
         tally, said = Tally(), list[str]()
         source = Source("7.3", "7.3.4", toys.folder, "toys", "toys", "1")
         room: Any = SimpleNamespace(speedup="toys", room=tmp_path, hosted=None)
-        check.run(Cache(tmp_path / "cache"), source, [room], 2, said.append, tally, mutants=mutants)
+        bench = Bench(Cache(tmp_path / "cache"), source, [room], 2)
+        check.run(bench, said.append, tally, mutants=mutants)
         assert not list((tmp_path / "cache" / "builds").iterdir())
         return tally, said
 
@@ -99,18 +98,18 @@ def test_stages_are_counted_and_told(toys: Toys, run: Run) -> None:
             Config("other toys", ("CONFIG_TOYS=n",), Interval()),
             Config("old toys", ("CONFIG_OLD=y",), Interval.parse("<7.0")),
         ),
-        (MISTAKE,),
+        (MUTANT,),
     )
     tally, said = run()
     assert (tally.passed, tally.failed, tally.skipped) == (4, [], [])
-    assert tally.combinations == 140  # of full runs: not of the sanitizers', nor of the mistake's
+    assert tally.combinations == 140  # of full runs: not of the sanitizers', nor of the mutant's
     titles = [line.partition(":")[0] for line in said]
     assert sorted(titles[:3]) == [  # in the order in which they ended
         "ok    toys on 7.3.4",
         "ok    toys on 7.3.4, ASan and UBSan",
         "ok    toys on 7.3.4, other toys",
     ]
-    assert titles[3:] == ["ok    toys on 7.3.4, mistake 'one too far'"]
+    assert titles[3:] == ["ok    toys on 7.3.4, mutant 'one too far'"]
     assert "70 combinations, 280 runs, 3.0 GB compared (" in said[0]
     assert sorted(toys.built) == [(), (), ("CONFIG_TOYS=n",)]
     assert [word.startswith("--check=") for word in toys.asked] == [True] * 4
@@ -173,29 +172,29 @@ def test_what_can_not_be_built_fails_its_stage(
     def fail(*_: object, **__: object) -> None:
         raise MmbatchError("compile toys.c", "gcc ended with 1", "look at the log")
 
-    monkeypatch.setattr(hostedbuild, "build", fail)
+    monkeypatch.setattr(build, "build", fail)
     tally, _ = run()
     assert len(tally.failed) == 2
     assert all("gcc ended with 1" in line for line in tally.failed)
     assert not (toys.folder / "asked").exists()
 
 
-def test_a_mistake_that_is_not_caught_is_a_failure(toys: Toys, run: Run) -> None:
-    toys.extras = Extras((), (MISTAKE,))
+def test_a_mutant_that_survives_is_a_failure(toys: Toys, run: Run) -> None:
+    toys.extras = Extras((), (MUTANT,))
     toys.mutant = f"echo '{GOOD}'"
     tally, _ = run()
     assert tally.failed == [
-        "toys on 7.3.4, mistake 'one too far': it was not caught; a toy more",
+        "toys on 7.3.4, mutant 'one too far': it survived; a toy more",
     ]
-    assert tally.caught == {}
+    assert tally.killed == {}
 
 
-def test_a_mistake_that_is_caught_says_by_what(toys: Toys, run: Run) -> None:
-    toys.extras = Extras((), (MISTAKE,))
+def test_a_mutant_that_is_killed_says_by_what(toys: Toys, run: Run) -> None:
+    toys.extras = Extras((), (MUTANT,))
     tally, said = run()
-    caught = "byte 3 of toy 7 at shift 9"
-    assert tally.caught == {"toys on 7.3.4, mistake 'one too far'": caught}
-    assert f"caught by {caught}" in said[-1]
+    killer = "byte 3 of toy 7 at shift 9"
+    assert tally.killed == {"toys on 7.3.4, mutant 'one too far'": killer}
+    assert f"killed by {killer}" in said[-1]
 
 
 @pytest.mark.parametrize(
@@ -205,25 +204,25 @@ def test_a_mistake_that_is_caught_says_by_what(toys: Toys, run: Run) -> None:
         ({"old": "toy > nr", "optional": True}, 1, 0),
     ],
 )
-def test_a_mistake_that_can_not_be_made_here(
+def test_a_mutant_that_can_not_be_made_here(
     toys: Toys, run: Run, change: dict[str, Any], skipped: int, failed: int
 ) -> None:
-    toys.extras = Extras((), (Mutant(**{**MISTAKE.__dict__, **change}),))
+    toys.extras = Extras((), (Mutant(**{**MUTANT.__dict__, **change}),))
     tally, _ = run()
     assert (tally.passed, len(tally.skipped), len(tally.failed)) == (2, skipped, failed)
 
 
-def test_a_mistake_that_is_out_of_date_is_a_failure(toys: Toys, run: Run) -> None:
-    toys.extras = Extras((), (Mutant(**{**MISTAKE.__dict__, "old": "toy > nr"}),))
+def test_a_mutant_that_is_out_of_date_is_a_failure(toys: Toys, run: Run) -> None:
+    toys.extras = Extras((), (Mutant(**{**MUTANT.__dict__, "old": "toy > nr"}),))
     tally, _ = run()
     (line,) = tally.failed
     assert "occurs 0 times in mm/toys.c" in line
 
 
-def test_without_mutants_no_mistake_is_made(toys: Toys, run: Run) -> None:
-    toys.extras = Extras((), (MISTAKE,))
+def test_without_mutants_no_mutant_is_built(toys: Toys, run: Run) -> None:
+    toys.extras = Extras((), (MUTANT,))
     tally, _ = run(mutants=False)
-    assert (tally.passed, tally.caught) == (2, {})
+    assert (tally.passed, tally.killed) == (2, {})
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,12 @@ from mmbatch.core.cache import Cache, default_root, temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval
 from mmbatch.debian import packages
-from mmbatch.hosted import build as hostedbuild
-from mmbatch.hosted import fuzz
-from mmbatch.hosted.check import Tally
+from mmbatch.hosted import build, fuzz
+from mmbatch.hosted.check import Bench, Tally
 from mmbatch.hosted.fuzz import Found, Length
 from mmbatch.hosted.mutants import Extras, Mutant
 from mmbatch.kernel.sources import SERIES, Source, find_cached
-from mmbatch.splice import trees as splice
+from mmbatch.splice import trees
 from mmbatch.splice.manifest import load
 
 SPLICE = """
@@ -127,15 +126,15 @@ def test_what_has_no_fuzzer_is_passed_over(tmp_path: Path) -> None:
     tally = Tally()
     cache = Cache(tmp_path / "cache")
     manifests = [toys_manifest(fuzzed=False)]
-    fuzz.run(cache, source, manifests, 1, print, tally, Length(1), mutants=True)
+    fuzz.run(Bench(cache, source, manifests, 1), print, tally, Length(1), mutants=True)
     assert tally == Tally()
     with pytest.raises(MmbatchError) as caught:
-        fuzz.again(cache, source, manifests, 1, print, tally, tmp_path)
+        fuzz.again(Bench(cache, source, manifests, 1), print, tally, tmp_path)
     assert caught.value.code == ExitCode.USAGE
 
 
 FOUND = "Test unit written to /found/crash-1"
-MISTAKE = Mutant("one too far", "a toy more", "mm/toys.c", "<", "<=", Interval(), (), False, True)
+MUTANT = Mutant("one too far", "a toy more", "mm/toys.c", "<", "<=", Interval(), (), False, True)
 
 
 class Toys:
@@ -162,7 +161,8 @@ class Toys:
         cache = Cache(self.folder / "cache")
         source = Source("7.3", "7.3.4", self.folder, "toys", "toys", "1")
         room = [toys_manifest(fuzzed=True)]
-        fuzz.run(cache, source, room, 1, lambda text: None, tally, Length(1), mutants=True)
+        bench = Bench(cache, source, room, 1)
+        fuzz.run(bench, lambda text: None, tally, Length(1), mutants=True)
         return tally
 
 
@@ -174,11 +174,11 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
         (spliced / name).mkdir(parents=True)
     (spliced / "mm" / "toys.c").write_text("toy < nr\n")
     monkeypatch.setattr(fuzz, "available", lambda: True)
-    monkeypatch.setattr(splice, "splice", lambda *_: SimpleNamespace(path=spliced, ident="toys"))
-    monkeypatch.setattr(hostedbuild, "build", made.build)
-    monkeypatch.setattr(hostedbuild, "objects", lambda *_: None)
-    monkeypatch.setattr(hostedbuild, "link", made.link)
-    monkeypatch.setattr(fuzz, "load_extras", lambda path: Extras((), (MISTAKE,)))
+    monkeypatch.setattr(trees, "splice", lambda *_: SimpleNamespace(path=spliced, ident="toys"))
+    monkeypatch.setattr(build, "build", made.build)
+    monkeypatch.setattr(build, "objects", lambda *_: None)
+    monkeypatch.setattr(build, "link", made.link)
+    monkeypatch.setattr(fuzz, "load_extras", lambda path: Extras((), (MUTANT,)))
     return made
 
 
@@ -200,10 +200,10 @@ def test_what_to_give_again_is_told_where_an_input_was_kept(
     assert toys.run().failed == [f"toys on 7.3.4, fuzzed: {problem}"]
 
 
-def test_a_mistake_is_caught_by_an_input(toys: Toys) -> None:
+def test_a_mutant_is_killed_by_an_input(toys: Toys) -> None:
     tally = toys.run()
     assert (tally.passed, tally.failed) == (2, [])
-    assert list(tally.caught.values()) == [f"toy 3; {FOUND}"]
+    assert list(tally.killed.values()) == [f"toy 3; {FOUND} (after 0 inputs)"]
 
 
 @pytest.mark.parametrize(
@@ -216,20 +216,20 @@ def test_a_mistake_is_caught_by_an_input(toys: Toys) -> None:
         ("exit 0", "tried no input"),
     ],
 )
-def test_a_fuzzer_that_dies_by_itself_catches_nothing(toys: Toys, death: str, said: str) -> None:
+def test_a_fuzzer_that_dies_by_itself_kills_nothing(toys: Toys, death: str, said: str) -> None:
     toys.mutant = death
     tally = toys.run()
-    assert (tally.passed, tally.caught) == (1, {})
+    assert (tally.passed, tally.killed) == (1, {})
     (line,) = tally.failed
-    assert "mistake 'one too far': no input shows it: " in line
+    assert "mutant 'one too far': cannot kill the mutant: no input shows it: " in line
     assert said in line
 
 
-def test_a_mistake_that_no_input_shows_is_not_caught(toys: Toys) -> None:
+def test_a_mutant_that_no_input_shows_survives(toys: Toys) -> None:
     toys.mutant = toys.plain
     tally = toys.run()
-    assert tally.caught == {}
-    assert "it was not caught by 9 inputs; a toy more" in tally.failed[0]
+    assert tally.killed == {}
+    assert "it survived; a toy more" in tally.failed[0]
 
 
 def test_without_clang_it_is_skipped_and_says_what_to_do(
@@ -239,7 +239,8 @@ def test_without_clang_it_is_skipped_and_says_what_to_do(
     source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
     tally = Tally()
     manifests = [toys_manifest(fuzzed=True)]
-    fuzz.run(Cache(tmp_path / "cache"), source, manifests, 1, print, tally, Length(1), mutants=True)
+    bench = Bench(Cache(tmp_path / "cache"), source, manifests, 1)
+    fuzz.run(bench, print, tally, Length(1), mutants=True)
     assert "apt-get install" in tally.skipped[0]
     assert "clang libclang-rt-dev" in tally.skipped[0]
     with pytest.raises(MmbatchError) as caught:
@@ -327,9 +328,9 @@ def lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (room / "bench.c").write_text(BENCH)
     (room / "toys.c").write_text(PATCHED)
     manifest, jobs = load(room), os.cpu_count() or 1
-    objects = hostedbuild.objects(cache, source, manifest, checkout.HOSTED, (), jobs, print)
+    objects = build.objects(cache, source, manifest, checkout.HOSTED, (), jobs, print)
     with temporary_dir(cache.builds, "lock") as work:
-        yield hostedbuild.link(
+        yield build.link(
             *(work, objects, source.path, manifest, checkout.HOSTED, jobs, room / "log"), fuzz=True
         )
 

@@ -133,7 +133,7 @@ def test_a_file_that_is_not_there(spliced: Path, optional: bool) -> None:
         mutants.fits(mutant, spliced)
 
 
-def test_a_mistake_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
+def test_a_mutant_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
     assert mutants.mutate(too_far(), spliced, work) == work
@@ -147,7 +147,7 @@ def test_a_mistake_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("speedup", known(checkout.SPEEDUPS))
-def test_every_mistake_of_this_checkout_is_in_our_code(speedup: str) -> None:
+def test_every_mutant_of_this_checkout_is_in_our_code(speedup: str) -> None:
     room = checkout.SPEEDUPS / speedup
     for mutant in mutants.load_extras(room / "check.toml").mutants:
         assert mutant.old != mutant.new

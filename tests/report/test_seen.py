@@ -33,7 +33,7 @@ def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
     heard = guestlog.read(f"[    1.234567] {line}" for line in CONSOLE.splitlines())
     log = seen.Log(stages=[seen.Stage("guests", True)])
     log.booted(manifests, "7.3.4", "arm64", "plain", heard, good=True)
-    tally = Tally(passed=3, skipped=["a"], combinations=40, caught={"x": "y"})
+    tally = Tally(passed=3, skipped=["a"], combinations=40, killed={"x": "y"})
     log.checked("zone_device", "7.3.4", tally)
     log.write(tmp_path / "ci.json")
     run = seen.read(tmp_path / "ci.json")

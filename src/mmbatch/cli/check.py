@@ -113,10 +113,11 @@ def _fuzz_only(
         source = kernels.resolve(cache, one, None, console.say)
         for speedup in speedups or _fuzzed():
             manifests = manifest.load_with_needs(checkout.SPEEDUPS, speedup)
+            bench = check.Bench(cache, source, manifests, most)
             if isinstance(what, Path):
-                fuzz.again(cache, source, manifests, most, console.say, tally, what)
+                fuzz.again(bench, console.say, tally, what)
             elif what is not None:
-                fuzz.run(*(cache, source, manifests, most, console.say, tally, what), mutants=False)
+                fuzz.run(bench, console.say, tally, what, mutants=False)
     return _end(console, tally)
 
 
@@ -158,11 +159,9 @@ def run_all(
             most = jobs or os.cpu_count() or 1
             wrong = mutants and one in (series[0], series[-1])
             part = check.Tally()
-            check.run(cache, source, manifests, most, console.say, part, mutants=wrong)
-            fuzz.run(
-                *(cache, source, manifests, most, console.say, part, fuzz.Length(_FUZZ_S)),
-                mutants=wrong,
-            )
+            bench = check.Bench(cache, source, manifests, most)
+            check.run(bench, console.say, part, mutants=wrong)
+            fuzz.run(bench, console.say, part, fuzz.Length(_FUZZ_S), mutants=wrong)
             tally.add(part)
             if log is not None:
                 log.checked(speedup, source.release, part)
@@ -173,8 +172,8 @@ def _end(console: Console, tally: check.Tally) -> int:
     """Print the tally and return the exit code."""
     for line in (*tally.failed, *tally.skipped):
         console.result(line)
-    if tally.caught:
-        console.result(f"{len(tally.caught)} deliberate mistakes were caught.")
+    if tally.killed:
+        console.result(f"{len(tally.killed)} mutants were killed.")
     if tally.combinations:
         console.result(f"{tally.combinations} combinations compared in full runs.")
     console.result(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run the speed-ups' own checks on each kernel, in several builds, and against mistakes."""
+"""Run the speed-ups' own checks on each kernel, in several builds, and against mutants."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mmbatch.core import disk, process
-from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache
+from mmbatch.core import paths, process
+from mmbatch.core.cache import Cache, temporary_dir
 from mmbatch.core.errors import MmbatchError
-from mmbatch.hosted import build as hostedbuild
-from mmbatch.hosted import events as samples
+from mmbatch.hosted import build, events
 from mmbatch.hosted.mutants import Extras, Mutant, fits, load_extras, mutate
 from mmbatch.kernel.kbuild import ObjectTree
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import trees as splice
+from mmbatch.splice import trees
 from mmbatch.splice.manifest import Manifest
 from mmbatch.splice.trees import Spliced
 
@@ -44,14 +42,14 @@ class Tally:
         failed: what was wrong, one line each.
         skipped: what could not be seen here, one line each.
         combinations: inputs compared in all full runs.
-        caught: mutant to what caught it.
+        killed: mutant to what killed it.
     """
 
     passed: int = 0
     failed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     combinations: int = 0
-    caught: dict[str, str] = field(default_factory=dict)
+    killed: dict[str, str] = field(default_factory=dict)
 
     def add(self, other: Tally) -> None:
         """Count the stages of another tally as well."""
@@ -59,110 +57,107 @@ class Tally:
         self.failed += other.failed
         self.skipped += other.skipped
         self.combinations += other.combinations
-        self.caught |= other.caught
+        self.killed |= other.killed
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A speed-up on one kernel, ready to be built in several ways."""
+    """A speed-up on one kernel, which can be built in several ways.
+
+    Attributes:
+        cache: where all is built.
+        source: the kernel.
+        manifests: the speed-up after those that it needs.
+        jobs: how many compilers at a time.
+        tree: the kernel with the speed-ups in it, where that exists already.
+    """
 
     cache: Cache
     source: Source
-    spliced: Spliced
-    manifest: Manifest
+    manifests: Sequence[Manifest]
     jobs: int
-    say: Callable[[str], None]
+    tree: Spliced | None = None
+
+    @property
+    def manifest(self) -> Manifest:
+        """The speed-up."""
+        return self.manifests[-1]
+
+    @functools.cached_property
+    def spliced(self) -> Spliced:
+        """The kernel with the speed-ups in it."""
+        return self.tree or trees.splice(
+            self.cache, self.source, list(self.manifests), paths.MACROS, _silent
+        )
 
     def program(
         self, options: tuple[str, ...] = (), *, sanitize: bool = False, fuzz: bool = False
     ) -> Path:
         """Build the hosted program."""
-        return hostedbuild.build(
-            self.cache,
-            self.source,
-            self.spliced,
-            self.manifest,
-            checkout.HOSTED,
+        return build.build(
+            *(self.cache, self.source, self.spliced, self.manifest, paths.HOSTED),
             options,
             self.jobs,
-            self.say,
+            _silent,
             sanitize=sanitize,
             fuzz=fuzz,
         ).path
 
-    def tree(self, options: tuple[str, ...]) -> ObjectTree:
-        """Make the kernel's own objects, which all mistakes of a configuration share."""
-        return hostedbuild.objects(
-            self.cache,
-            self.source,
-            self.manifest,
-            checkout.HOSTED,
-            options,
-            self.jobs,
-            self.say,
+    def objects(self, options: tuple[str, ...]) -> ObjectTree:
+        """Build the kernel's own objects, which all mutants of a configuration share."""
+        return build.objects(
+            *(self.cache, self.source, self.manifest, paths.HOSTED, options, self.jobs, _silent)
         )
 
 
-def run(
-    cache: Cache,
-    source: Source,
-    manifests: list[Manifest],
-    jobs: int,
-    say: Callable[[str], None],
-    tally: Tally,
-    *,
-    mutants: bool,
-) -> None:
-    """Check the last of some speed-ups on one kernel.
+def _silent(text: str) -> None:
+    """Print no phase: a check is one line once it has ended."""
+
+
+def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, mutants: bool) -> None:
+    """Check a speed-up on one kernel.
 
     Args:
-        cache: where all is built.
-        source: the kernel.
-        manifests: the speed-up after those that it needs.
-        jobs: how many compilers at a time.
-        say: told of each stage as it ends.
-        tally: counts them.
-        mutants: try the deliberate mistakes too.
+        bench: the speed-up on that kernel.
+        say: called with a line for each stage that ends.
+        tally: counts the stages.
+        mutants: try the mutants too.
     """
-    manifest = manifests[-1]
-    spliced = splice.splice(cache, source, manifests, checkout.MACROS, say)
-    bench = Bench(cache, source, spliced, manifest, jobs, lambda text: None)
+    manifest, source = bench.manifest, bench.source
     extras = load_extras(manifest.room / "check.toml")
     name = f"{manifest.speedup} on {source.release}"
     building = threading.Lock()  # a build has compilers enough of its own
 
     def full(config: str, options: tuple[str, ...]) -> None:
-        with stage(f"{name}{config}", say, tally) as one:
+        with stage(f"{name}{config}", say, tally) as result:
             with building:
                 program = bench.program(options)
             event = _check(program, 1)
-            one.judge(event)
+            result.judge(event)
             with building:
                 tally.combinations += event.combinations
 
     def sanitized() -> None:
-        with stage(f"{name}, ASan and UBSan", say, tally) as one:
+        with stage(f"{name}, ASan and UBSan", say, tally) as result:
             with building:
                 program = bench.program(sanitize=True)
-            one.judge(_check(program, _SANITIZED_STRIDE, sanitized=True))
+            result.judge(_check(program, _SANITIZED_STRIDE, sanitized=True))
 
     _at_once(
-        min(jobs, _MOST_AT_ONCE),
+        min(bench.jobs, _MOST_AT_ONCE),
         [
             *(functools.partial(full, *config) for config in _configs(extras, source.series)),
             sanitized,
         ],
     )
     if mutants:
-        chosen = [one for one in extras.mutants if source.series in one.kernels and not one.fuzz]
-        trees = {one.options: bench.tree(one.options) for one in chosen}
-        _at_once(
-            jobs,
-            [
-                functools.partial(_try_mutant, bench, one, trees[one.options], name, say, tally)
-                for one in chosen
-            ],
-        )
+        chosen = [m for m in extras.mutants if source.series in m.kernels and not m.fuzz]
+        objects = {mutant.options: bench.objects(mutant.options) for mutant in chosen}
+
+        def attempt(mutant: Mutant) -> None:
+            try_mutant(bench, mutant, objects[mutant.options], name, say, tally, _killer)
+
+        _at_once(bench.jobs, [functools.partial(attempt, mutant) for mutant in chosen])
 
 
 def _at_once(workers: int, jobs: Sequence[Callable[[], None]]) -> None:
@@ -181,9 +176,9 @@ def plain(
 ) -> list[str]:
     """Check a speed-up in a tree, with the engine's configuration only; return what is wrong."""
     tally = Tally()
-    bench = Bench(cache, source, spliced, manifest, jobs, lambda text: None)
-    with stage(manifest.speedup, lambda text: None, tally) as one:
-        one.judge(_check(bench.program(), 1))
+    bench = Bench(cache, source, [manifest], jobs, spliced)
+    with stage(manifest.speedup, _silent, tally) as result:
+        result.judge(_check(bench.program(), 1))
     return tally.failed
 
 
@@ -202,8 +197,8 @@ class Stage:
         self.problem: str | None = None
         self.skipped: str | None = None
 
-    def judge(self, event: samples.Check) -> None:
-        """Take what a check said."""
+    def judge(self, event: events.Check) -> None:
+        """Take how a check ended."""
         self.text = (
             f"{event.combinations} combinations, {event.runs} runs, "
             f"{event.bytes / 1e9:.1f} GB compared"
@@ -216,25 +211,25 @@ class Stage:
 
 @contextmanager
 def stage(title: str, say: Callable[[str], None], tally: Tally) -> Iterator[Stage]:
-    """Count what is done in the block as one stage, and say how it went."""
+    """Count what is done in the block as one stage, and print how it ended."""
     start = time.monotonic()
-    one = Stage()
+    result = Stage()
     try:
-        yield one
+        yield result
     except MmbatchError as error:
-        one.problem = str(error)
+        result.problem = str(error)
     seconds = time.monotonic() - start
-    if one.skipped is not None:
-        tally.skipped.append(f"{title}: {one.skipped}")
-    elif one.problem is None:
+    if result.skipped is not None:
+        tally.skipped.append(f"{title}: {result.skipped}")
+    elif result.problem is None:
         tally.passed += 1
-        say(f"ok    {title}: {one.text} ({seconds:.0f} s)")
+        say(f"ok    {title}: {result.text} ({seconds:.0f} s)")
     else:
-        tally.failed.append(f"{title}: {one.problem}")
-        say(f"FAIL  {title}: {one.problem}")
+        tally.failed.append(f"{title}: {result.problem}")
+        say(f"FAIL  {title}: {result.problem}")
 
 
-def _check(program: Path, stride: int, *, sanitized: bool = False) -> samples.Check:
+def _check(program: Path, stride: int, *, sanitized: bool = False) -> events.Check:
     """Run a program's check; a program that dies, be it at its very end, has failed it."""
     result = process.run(
         [program, f"--check={stride}"],
@@ -244,39 +239,58 @@ def _check(program: Path, stride: int, *, sanitized: bool = False) -> samples.Ch
         check=False,
     )
     for number, line in enumerate(result.stdout.splitlines(), 1):
-        event = samples.parse(line, number)
-        if isinstance(event, samples.Check) and (result.rc == 0 or not event.good):
+        event = events.parse(line, number)
+        if isinstance(event, events.Check) and (result.rc == 0 or not event.good):
             return event
     words = [line for line in result.stderr.splitlines() if line.strip()]
     said = next((line for line in words if "ERROR:" in line or "hosted:" in line), None)
-    return samples.Check(False, 0, 0, 0, 0, 0, said or f"ended with {result.rc}")
+    return events.Check(False, 0, 0, 0, 0, 0, said or f"ended with {result.rc}")
 
 
-def _try_mutant(
+def _killer(program: Path, work: Path) -> str | None:
+    event = _check(program, _MUTANT_STRIDE)
+    return None if event.good else event.text
+
+
+def try_mutant(
     bench: Bench,
     mutant: Mutant,
-    tree: ObjectTree,
+    objects: ObjectTree,
     name: str,
     say: Callable[[str], None],
     tally: Tally,
+    killer: Callable[[Path, Path], str | None],
+    *,
+    fuzz: bool = False,
 ) -> None:
-    """See that a mistake is caught; count it as a stage."""
-    title = f"{name}, mistake '{mutant.name}'"
-    with (
-        stage(title, say, tally) as one,
-        disk.temporary_dir(bench.cache.builds, "mutant") as work,
-    ):
+    """Build a mutant, see that it is killed, and count that as a stage.
+
+    Args:
+        bench: the speed-up on a kernel.
+        mutant: what to change in it.
+        objects: the kernel's own objects, of the mutant's configuration.
+        name: of the speed-up and the kernel, for the stage.
+        say: called with the stage's line.
+        tally: counts it.
+        killer: runs the program, with a folder for files; returns what killed the mutant.
+        fuzz: build it with libFuzzer.
+    """
+    title = f"{name}, mutant '{mutant.name}'"
+    with stage(title, say, tally) as result, temporary_dir(bench.cache.builds, "mutant") as work:
         if not fits(mutant, bench.spliced.path):
-            one.skipped = "this release does not have the code"
+            result.skipped = "this release does not have the code"
             return
         (work / "tree").mkdir()
         mutated = mutate(mutant, bench.spliced.path, work / "tree")
-        program = hostedbuild.link(
-            work, tree, mutated, bench.manifest, checkout.HOSTED, 1, work / "mutant.log"
+        program = build.link(
+            *(work, objects, mutated, bench.manifest, paths.HOSTED),
+            bench.jobs if fuzz else 1,
+            work / "mutant.log",
+            fuzz=fuzz,
         )
-        event = _check(program, _MUTANT_STRIDE)
-        if event.good:
-            one.problem = f"it was not caught; {mutant.why}"
+        killed_by = killer(program, work)
+        if killed_by is None:
+            result.problem = f"it survived; {mutant.why}"
         else:
-            one.text = f"caught by {event.text}"
-            tally.caught[title] = event.text
+            result.text = f"killed by {killed_by}"
+            tally.killed[title] = killed_by

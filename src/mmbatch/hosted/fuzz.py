@@ -6,19 +6,14 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core import disk, process
-from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache
+from mmbatch.core import process
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import packages
-from mmbatch.hosted import build as hostedbuild
-from mmbatch.hosted.check import Bench, Tally, stage
-from mmbatch.hosted.mutants import Mutant, fits, load_extras, mutate
-from mmbatch.kernel.sources import Source
-from mmbatch.splice import trees as splice
+from mmbatch.hosted.check import Bench, Tally, stage, try_mutant
+from mmbatch.hosted.mutants import load_extras
 from mmbatch.splice.manifest import Manifest
 
 PACKAGES = ("clang", "libclang-rt-dev")
@@ -29,7 +24,7 @@ _INPUT_S = 60  # an input that takes longer is one that hangs
 _MUTANT_S = 60
 _BUILD_SLACK_S = 120
 _EXECUTED = re.compile(r"^stat::number_of_executed_units: (\d+)$", re.MULTILINE)
-_SAID = re.compile(r"^hosted: (.*)$", re.MULTILINE)
+_MESSAGE = re.compile(r"^hosted: (.*)$", re.MULTILINE)
 _NO_MEMORY = "oom-"  # libFuzzer's name for the input that it was at when memory ran out
 _KEPT = re.compile(r"Test unit written to (\S+)")
 
@@ -105,68 +100,54 @@ def try_to_install(say: Callable[[str], None], log: Path) -> None:
 
 
 def run(
-    cache: Cache,
-    source: Source,
-    manifests: list[Manifest],
-    jobs: int,
+    bench: Bench,
     say: Callable[[str], None],
     tally: Tally,
     length: Length,
     *,
     mutants: bool,
 ) -> None:
-    """Fuzz the last of some speed-ups on one kernel; nothing for one without a fuzzer.
+    """Fuzz a speed-up on one kernel; do nothing for one without a fuzzer.
 
     What libFuzzer found worth keeping stays in the cache, and the next run goes on from there.
 
     Args:
-        cache: where all is built.
-        source: the kernel.
-        manifests: the speed-up after those that it needs.
-        jobs: how many compilers at a time.
-        say: told of each stage as it ends.
-        tally: counts them.
-        length: how long.
-        mutants: see that the fuzzer catches the mistakes that are left to it.
+        bench: the speed-up on that kernel.
+        say: called with a line for each stage that ends.
+        tally: counts the stages.
+        length: how long to fuzz.
+        mutants: see that the fuzzer kills the mutants that only it can kill.
     """
-    manifest = manifests[-1]
+    manifest, source = bench.manifest, bench.source
     if not fuzzes(manifest):
         return
     name = f"{manifest.speedup} on {source.release}, fuzzed"
     if not available():
         tally.skipped.append(f"{name}: no clang; {packages.install_command(PACKAGES)}")
         return
-    bench = _bench(cache, source, manifests, jobs)
-    with stage(name, say, tally) as one:
-        found = fuzz(_program(bench), _folder(bench), length)
-        one.text = f"{found.inputs} inputs, none wrong"
-        one.problem = found.problem
+    with stage(name, say, tally) as result:
+        found = fuzz(bench.program(fuzz=True), _folder(bench), length)
+        result.text = f"{found.inputs} inputs, none wrong"
+        result.problem = found.problem
         if found.problem is not None and found.kept is not None:
-            again = f"./mmbatch check {manifest.speedup} --kernel {source.series} --fuzz-input"
-            one.problem = f"{found.problem}; again with: {again} {found.kept}"
+            command = f"./mmbatch check {manifest.speedup} --kernel {source.series} --fuzz-input"
+            result.problem = f"{found.problem}; again with: {command} {found.kept}"
     if mutants:
         for mutant in load_extras(manifest.room / "check.toml").mutants:
             if mutant.fuzz and source.series in mutant.kernels:
-                _try_mutant(bench, mutant, name, say, tally)
+                objects = bench.objects(mutant.options)
+                try_mutant(bench, mutant, objects, name, say, tally, _killer, fuzz=True)
 
 
-def again(
-    cache: Cache,
-    source: Source,
-    manifests: list[Manifest],
-    jobs: int,
-    say: Callable[[str], None],
-    tally: Tally,
-    kept: Path,
-) -> None:
+def again(bench: Bench, say: Callable[[str], None], tally: Tally, kept: Path) -> None:
     """Give the fuzzer's program one input that was kept; see `run`."""
-    manifest = manifests[-1]
-    require(manifest)
-    program = _program(_bench(cache, source, manifests, jobs))
-    with stage(f"{manifest.speedup} on {source.release}, {kept.name}", say, tally) as one:
+    require(bench.manifest)
+    program = bench.program(fuzz=True)
+    title = f"{bench.manifest.speedup} on {bench.source.release}, {kept.name}"
+    with stage(title, say, tally) as result:
         found = give(program, kept)
-        one.text = "not wrong"
-        one.problem = found.problem
+        result.text = "not wrong"
+        result.problem = found.problem
 
 
 def fuzzes(manifest: Manifest) -> bool:
@@ -194,8 +175,8 @@ def fuzz(program: Path, folder: Path, length: Length) -> Found:
         length: how long.
     """
     corpus, found = folder / "corpus", folder / "found"
-    for one in (corpus, found):
-        one.mkdir(parents=True, exist_ok=True)
+    for part in (corpus, found):
+        part.mkdir(parents=True, exist_ok=True)
     return _ended(
         [
             program,
@@ -225,46 +206,20 @@ def _ended(argv: list[str | Path], limit_s: float | None) -> Found:
     if result.rc == 0:
         return Found(inputs, None if inputs else "it ended well, and tried no input", None)
     kept = _KEPT.search(result.stderr)
-    said = _SAID.findall(result.stderr)
-    words = said[-1] if said else f"the fuzzer ended with {result.rc}"
-    return Found(inputs, words, Path(kept[1]) if kept else None)
-
-
-def _bench(cache: Cache, source: Source, manifests: list[Manifest], jobs: int) -> Bench:
-    spliced = splice.splice(cache, source, manifests, checkout.MACROS, lambda text: None)
-    return Bench(cache, source, spliced, manifests[-1], jobs, lambda text: None)
-
-
-def _program(bench: Bench) -> Path:
-    return bench.program(fuzz=True)
+    messages = _MESSAGE.findall(result.stderr)
+    problem = messages[-1] if messages else f"the fuzzer ended with {result.rc}"
+    return Found(inputs, problem, Path(kept[1]) if kept else None)
 
 
 def _folder(bench: Bench) -> Path:
     return bench.cache.root / "fuzz" / f"{bench.manifest.speedup}-{bench.source.series}"
 
 
-def _try_mutant(
-    bench: Bench, mutant: Mutant, name: str, say: Callable[[str], None], tally: Tally
-) -> None:
-    """See that the fuzzer catches a mistake, from nothing and always the same way."""
-    title = f"{name}, mistake '{mutant.name}'"
-    with stage(title, say, tally) as one, disk.temporary_dir(bench.cache.builds, "mutant") as work:
-        if not fits(mutant, bench.spliced.path):
-            one.skipped = "this release does not have the code"
-            return
-        (work / "tree").mkdir()
-        mutated = mutate(mutant, bench.spliced.path, work / "tree")
-        program = hostedbuild.link(
-            *(work, bench.tree(mutant.options), mutated, bench.manifest, checkout.HOSTED),
-            bench.jobs,
-            work / "mutant.log",
-            fuzz=True,
+def _killer(program: Path, work: Path) -> str | None:
+    """Fuzz a mutant, from nothing and always the same way."""
+    found = fuzz(program, work, Length(_MUTANT_S, seed=1))
+    if found.problem is not None and not found.blamed:
+        raise MmbatchError(
+            "kill the mutant", f"no input shows it: {found.problem}", "look at the fuzzer's output"
         )
-        found = fuzz(program, work, replace(Length(_MUTANT_S), seed=1))
-        if found.problem is None:
-            one.problem = f"it was not caught by {found.inputs} inputs; {mutant.why}"
-        elif not found.blamed:
-            one.problem = f"no input shows it: {found.problem}"
-        else:
-            one.text = f"caught after {found.inputs} inputs by {found.problem}"
-            tally.caught[title] = found.problem
+    return found.problem and f"{found.problem} (after {found.inputs} inputs)"
