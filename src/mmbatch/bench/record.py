@@ -53,7 +53,7 @@ class Detail:
     """What the table leaves out.
 
     Attributes:
-        pairs: pairs behind the ratio.
+        pairs: pairs that the ratio was made from.
         minimum: fastest sample.
         mad: median absolute deviation of the samples, not scaled.
         p: Wilcoxon signed-rank, two-sided; None for base.

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmbatch.core.errors import MmbatchError
-from mmbatch.hosted import events as samples
 from mmbatch.hosted.events import (
     BASE,
     Case,
@@ -24,7 +23,9 @@ from mmbatch.hosted.events import (
     Event,
     Note,
     Sample,
+    digest,
     is_limit,
+    read_events,
 )
 
 
@@ -152,7 +153,7 @@ def collect(events: Iterable[Event]) -> Run:
             that runs one process a case), if it says the same.
 
     Returns:
-        The run; `sha256` is that of the file that `samples.write_events` makes of the events.
+        The run; `sha256` is that of the file that `events.write_events` makes of the events.
 
     Raises:
         MmbatchError: no engine event or two different ones, a case twice, or a sample or check
@@ -186,7 +187,7 @@ def collect(events: Iterable[Event]) -> Run:
     complete = isinstance(events[-1], Done)
     if not complete:
         notes.append(Note("", "the engine did not run to its end"))
-    return Run(engine, cases, tuple(notes), complete, samples.digest(events))
+    return Run(engine, cases, tuple(notes), complete, digest(events))
 
 
 def read(path: Path) -> Run:
@@ -199,9 +200,9 @@ def read(path: Path) -> Run:
         The run; `sha256` is that of the file's bytes.
 
     Raises:
-        MmbatchError: see `samples.read_events` and `collect`.
+        MmbatchError: see `events.read_events` and `collect`.
     """
-    events, notes = samples.read_events(path)
+    events, notes = read_events(path)
     run = collect(events)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     return Run(run.engine, run.cases, (*run.notes, *notes), run.complete and not notes, sha256)

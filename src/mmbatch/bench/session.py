@@ -11,20 +11,17 @@ from datetime import datetime
 from pathlib import Path
 
 from mmbatch.bench import machine, record, results, rounds, runs
-from mmbatch.bench import store as stored
-from mmbatch.core import paths as checkout
+from mmbatch.bench.store import RECORD, SAMPLES
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.disk import new_dir
-from mmbatch.hosted import build as hostedbuild
-from mmbatch.hosted import events as samples
-from mmbatch.hosted import run as hosted
+from mmbatch.hosted import build, run
 from mmbatch.hosted.build import Program
-from mmbatch.hosted.events import Case, Event
+from mmbatch.hosted.events import Case, Event, write_events
 from mmbatch.hosted.run import Request
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import manifest
-from mmbatch.splice import trees as splice
+from mmbatch.splice import manifest, trees
 
 
 @dataclass(frozen=True)
@@ -66,8 +63,9 @@ class Session:
 
     def all_of(self, source: Source) -> tuple[str, ...]:
         """Return the names of the speed-ups that can be measured on a kernel."""
-        rooms = [manifest.load(checkout.SPEEDUPS / n) for n in manifest.known(checkout.SPEEDUPS)]
-        return tuple(m.speedup for m in rooms if m.hosted and source.series in m.kernels)
+        names = manifest.known(paths.SPEEDUPS)
+        speedups = [manifest.load(paths.SPEEDUPS / name) for name in names]
+        return tuple(m.speedup for m in speedups if m.hosted and source.series in m.kernels)
 
     def prepare(self, source: Source, speedup: str, request: Request, part: int) -> Prepared:
         """Build a speed-up's program and see that there is room to run it.
@@ -78,24 +76,24 @@ class Session:
             request: what to run.
             part: divide the size of the large cases by this.
         """
-        manifests = manifest.load_with_needs(checkout.SPEEDUPS, speedup)
+        manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
         say = self.console.say
-        spliced = splice.splice(self.cache, source, manifests, checkout.MACROS, say)
-        program = hostedbuild.build(
+        spliced = trees.splice(self.cache, source, manifests, paths.MACROS, say)
+        program = build.build(
             self.cache,
             source,
             spliced,
             manifests[-1],
-            checkout.HOSTED,
+            paths.HOSTED,
             self.options,
             self.jobs,
             say,
         )
-        cases = hosted.plan(program.path, request)
+        cases = run.plan(program.path, request)
         sizes = [case.items for case in cases if not case.fixed]
         if part > 1 and sizes:
             request = replace(request, items=max(sizes) // part)
-            cases = hosted.plan(program.path, request)
+            cases = run.plan(program.path, request)
         return Prepared(speedup, source, program, request, cases)
 
     def measure(
@@ -114,7 +112,7 @@ class Session:
         started = datetime.now().astimezone().isoformat(timespec="seconds")
         here = machine.describe()
         for one in prepared:
-            hosted.require_memory(one.cases, hosted.available_memory(here.available_bytes))
+            run.require_memory(one.cases, run.available_memory(here.available_bytes))
         folders = [places.get(one.speedup) or self._folder(one, started) for one in prepared]
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
@@ -126,7 +124,7 @@ class Session:
                 for one, folder in zip(prepared, folders, strict=True)
             ]
         for one, folder, events in zip(prepared, folders, said, strict=True):
-            samples.write_events(folder / stored.SAMPLES, events)
+            write_events(folder / SAMPLES, events)
             result = results.build_record(
                 runs.collect(events),
                 here,
@@ -134,7 +132,7 @@ class Session:
                 self._reproducer(prepared if interleave else [one], interleave=interleave),
                 started,
             )
-            record.write(folder / stored.RECORD, result)
+            record.write(folder / RECORD, result)
         return folders
 
     def _in_turns(self, prepared: Sequence[Prepared], folders: Sequence[Path]) -> list[list[Event]]:
@@ -154,7 +152,7 @@ class Session:
         return [rounds.join(said[one.speedup]) for one in prepared]
 
     def _run(self, one: Prepared, request: Request, log: Path) -> list[Event]:
-        return hosted.run(one.program.path, request, one.cases, self.console, log)
+        return run.run(one.program.path, request, one.cases, self.console, log)
 
     def _folder(self, one: Prepared, started: str) -> Path:
         name = f"{started[:19].replace(':', '')}-{one.speedup}-{one.source.release}"

@@ -37,7 +37,7 @@ def error_from_os(error: OSError, action: str) -> MmbatchError:
         action: what was being done, as a phrase.
 
     Returns:
-        An error which names the file, the reason, the room left, and what to do.
+        An error which names the file, the reason, the space left, and what to do.
     """
     problem = _REASONS.get(error.errno or 0, error.strerror or str(error))
     place = Path(os.fsdecode(error.filename)) if error.filename is not None else None
@@ -65,7 +65,7 @@ def require_space(path: Path, needed_bytes: int, what: str) -> None:
 
     Args:
         path: where it will be written; need not exist yet.
-        needed_bytes: room needed, in bytes.
+        needed_bytes: space needed, in bytes.
         what: what needs it, as a phrase ("unpack linux 7.3").
     """
     free = free_bytes(path)
@@ -90,7 +90,7 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
         mode: its permissions.
 
     Raises:
-        MmbatchError: no room or no permission.
+        MmbatchError: no space left or no permission.
     """
     data = content.encode() if isinstance(content, str) else content
     temporary: str | None = None
@@ -150,7 +150,7 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
         final: the folder to make.
 
     Raises:
-        MmbatchError: no room or no permission.
+        MmbatchError: no space left or no permission.
     """
     action = f"write {final.name}"
     with contextlib.ExitStack() as locks:
@@ -272,7 +272,7 @@ def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
         name: what it is for; a part of its name.
 
     Raises:
-        MmbatchError: no room or no permission.
+        MmbatchError: no space left or no permission.
     """
     with contextlib.ExitStack() as lock:
         try:

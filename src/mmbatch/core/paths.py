@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where the rooms of this checkout are."""
+"""Where the directories of this checkout are."""
 
 from __future__ import annotations
 

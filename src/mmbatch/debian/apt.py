@@ -96,7 +96,7 @@ class Apt:
             if stage is not None:
                 with contextlib.suppress(MmbatchError):
                     return self._fetch(stage, package, version, dest)
-            self._say(f"{package} {version} could not be fetched; asking the mirror anew")
+            self._say(f"{package} {version} could not be fetched; asking the mirror again")
             self._updated.clear()
             self._complaint = ""
             for stale in self._stages:

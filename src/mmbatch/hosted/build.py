@@ -11,7 +11,6 @@ from pathlib import Path
 
 from mmbatch.core.cache import Cache, atomic_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.hosted import link as hostedlink
 from mmbatch.hosted.link import ENGINE_OBJECTS, PROGRAM, Linker
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
@@ -68,7 +67,7 @@ def build(
         *manifest.room.glob("*.[ch]"),
     ]
     digest = hashlib.sha256(f"{tree.path.name} {spliced.ident}".encode())
-    for path in (*inputs, Path(__file__), Path(hostedlink.__file__)):
+    for path in (*inputs, Path(__file__), Path(__file__).with_name("link.py")):
         digest.update(path.read_bytes())
     kind = "sanitized" if sanitize else "fuzzed" if fuzz else "hosted"
     prefix = f"{kind}-{manifest.speedup}-{source.ident}"

@@ -67,7 +67,7 @@ class Linker:
         work: the folder; must exist.
         tree: where the tree's own objects are.
         patched: the source tree with the speed-up in it.
-        room: the speed-up's room.
+        folder: the speed-up's directory.
         hosted: what to link.
         engine: the folder hosted/ of the checkout.
         log: where the tools' words go.
@@ -81,7 +81,7 @@ class Linker:
         work: Path,
         tree: kbuild.ObjectTree,
         patched: Path,
-        room: Path,
+        folder: Path,
         hosted: Hosted,
         engine: Path,
         log: Path,
@@ -93,7 +93,7 @@ class Linker:
         self.work = work
         self.tree = tree
         self.patched = patched
-        self.room = room
+        self.folder = folder
         self.hosted = hosted
         self.engine = engine
         self.log = log
@@ -104,7 +104,7 @@ class Linker:
     def build(self) -> Path:
         """Make the program and return its path."""
         kernel_options = _SANITIZE_KERNEL if self.sanitize else ()
-        own = [self.room / name for name in self.hosted.own]
+        own = [self.folder / name for name in self.hosted.own]
         theirs = [self._source(name) for name in (*self.hosted.objects, *self.hosted.added)]
         base = [self.tree.path / name for name in self.hosted.objects]
         base += self._compile("base", own)
@@ -129,7 +129,7 @@ class Linker:
             "shim",
             [
                 *sorted((self.engine / "kernel").glob("*.c")),
-                *(path for path in sorted(self.room.glob("*.c")) if path not in own),
+                *(path for path in sorted(self.folder.glob("*.c")) if path not in own),
             ],
             options=(*kernel_options, *_QUIET, f"-I{self.engine / 'include'}", f"-I{self.work}"),
         )

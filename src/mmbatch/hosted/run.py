@@ -13,8 +13,7 @@ from mmbatch.core import process
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.outcome import raise_unless_good
-from mmbatch.hosted import events as samples
-from mmbatch.hosted.events import Case, Equal, Event, Sample
+from mmbatch.hosted.events import AUTO, Case, Done, Equal, Event, Sample, parse
 
 _SLACK_BYTES = 96 << 20
 _HUGE = 2 << 20
@@ -72,12 +71,12 @@ def plan(program: Path, request: Request) -> list[Case]:
             ExitCode.USAGE,
         )
     raise_unless_good(listed, [program], "ask the hosted program for its cases", None)
-    events = [samples.parse(line, i) for i, line in enumerate(listed.stdout.splitlines(), 1)]
+    events = [parse(line, i) for i, line in enumerate(listed.stdout.splitlines(), 1)]
     return [event for event in events if isinstance(event, Case)]
 
 
 def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
-    """Raise MmbatchError, with the largest size that fits, unless the arena has room.
+    """Raise MmbatchError, with the largest size that fits, unless the arena has space for it.
 
     Args:
         cases: what will be run; one arena is as large as the largest.
@@ -119,8 +118,8 @@ def available_memory(
         used = int((cgroup / "memory.current").read_text())
     except (OSError, ValueError):
         return machine_bytes
-    room = max(0, limit - used)
-    return room if machine_bytes is None else min(room, machine_bytes)
+    free = max(0, limit - used)
+    return free if machine_bytes is None else min(free, machine_bytes)
 
 
 def run(
@@ -156,12 +155,12 @@ def run(
                     begun.append(event.case)
                 elif isinstance(event, Sample):
                     progress.advance()
-                elif isinstance(event, Equal) and event.variant == samples.AUTO:
+                elif isinstance(event, Equal) and event.variant == AUTO:
                     progress.update(sum(sizes.get(name, 0) for name in begun[:-1]), event.case)
     except _EndedError as error:  # an unequal image is for the report to tell
-        if not events or not isinstance(events[-1], samples.Done):
+        if not events or not isinstance(events[-1], Done):
             raise _ended_early(log, error.problem) from error
-    if not events or not isinstance(events[-1], samples.Done):
+    if not events or not isinstance(events[-1], Done):
         raise _ended_early(log, "it ended before its last line")
     return events
 
@@ -183,7 +182,7 @@ def _events(lines: Iterator[str]) -> Iterator[Event]:
     line, number = following(), 1
     while line is not None:
         try:
-            event = samples.parse(line, number)
+            event = parse(line, number)
         except MmbatchError:
             if following() is None:
                 return

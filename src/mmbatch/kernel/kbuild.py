@@ -63,7 +63,7 @@ def configure(
         MmbatchError: the kernel can't be built here, or its configuration refused an option.
     """
     text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
-    # Its makefiles name the source by its full path, so a cache that was moved builds anew.
+    # Its makefiles name the source by its full path, so a cache that was moved is rebuilt.
     parts = [source.state, str(source.path), text, *objects]
     wanted = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     path = cache.builds / f"{source.ident}-{wanted}"

@@ -43,7 +43,7 @@ def refresh(tree: Path, place: Path, progress: Progressing) -> str:
         A digest of the copy's state, which is another whenever a file is.
 
     Raises:
-        MmbatchError: a file can't be read, or there is no room.
+        MmbatchError: a file can't be read, or there is no space left.
     """
     copy = place / "linux"
     try:

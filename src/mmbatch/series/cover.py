@@ -57,7 +57,7 @@ def _lines(
     else:
         yield from narrow.paragraph(
             "Measured with the kernel's own objects, base and patched, linked into one process, "
-            "after both were seen to leave the same bytes. The first line repeats it.",
+            "after both had produced identical memory. The first line repeats it.",
             "",
         )
         yield ""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What checkpatch says of a patch, and which of it a room has explained."""
+"""What checkpatch says of a patch, and which of it a speed-up explains."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ class _Explanations:
 
 
 def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
-    """Return type of complaint to why it stays, of all series and of some speed-ups' rooms.
+    """Return type of complaint to why it stays, of all series and of some speed-ups.
 
-    A room's `checkpatch.toml` has a table `[[explained]]` with `type` and `why` for each.
+    A speed-up's `checkpatch.toml` has a table `[[explained]]` with `type` and `why` for each.
 
     Raises:
         MmbatchError: such a file is wrong.

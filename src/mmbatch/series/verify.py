@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mmbatch.core import paths as checkout
-from mmbatch.core import process
+from mmbatch.core import paths, process
 from mmbatch.core.cache import Cache, temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import check
@@ -162,14 +161,14 @@ class Bisection:
 def is_checkable(tree: Path, manifest: Manifest) -> bool:
     """Tell whether a tree has what a speed-up's checks run, on x86.
 
-    These are the objects that it adds, the headers that its C files in the room look for, and its
-    headers of the architecture: the checks ask for each method there by its name.
+    These are the objects that it adds, the headers that the C files in its directory look for,
+    and its headers of the architecture: the checks ask for each method there by its name.
     """
     if manifest.hosted is None:
         return False
     sources = [tree / name for name in manifest.hosted.added]
-    rooms = [(manifest.room / name).read_text(encoding="utf-8") for name in manifest.hosted.own]
-    headers = [tree / "include" / name for text in rooms for name in _LOOKED_FOR.findall(text)]
+    own = [(manifest.room / name).read_text(encoding="utf-8") for name in manifest.hosted.own]
+    headers = [tree / "include" / name for text in own for name in _LOOKED_FOR.findall(text)]
     targets = [file.target for step in manifest.steps for file in step.files]
     headers += [tree / name for name in targets if name.startswith("arch/x86/include/")]
     return all(path.exists() for path in headers) and all(
@@ -201,7 +200,7 @@ class _Build:
         Objects that nothing has changed for are not built again: what was said of them is known.
         """
         tree, out = self._work / "tree", self._work / "out"
-        config = (checkout.HOSTED / "kernel.config").read_text(encoding="utf-8") + _KUNIT
+        config = (paths.HOSTED / "kernel.config").read_text(encoding="utf-8") + _KUNIT
         for path in sorted((*tree.glob("mm/*.kunitconfig"), *tree.glob("lib/*.kunitconfig"))):
             if not (self._source.path / path.relative_to(tree)).exists():
                 config += path.read_text(encoding="utf-8")
