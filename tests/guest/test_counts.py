@@ -112,7 +112,7 @@ def test_instructions_are_never_called_time() -> None:
     assert [row.verdict for row in counted.rows] == ["base", "fewer instructions"]
     record.validate(record.to_dict(counted))
     text = "\n".join(counts.table(counted))
-    assert "7.10 instructions a page, 8.03 times fewer" in text
+    assert "7.10 instructions per page, 8.03 times fewer" in text
     assert "faster" not in text
     assert list(counts.too_many(counted, REQUEST)) == []
 
@@ -132,7 +132,7 @@ def test_the_gate_names_the_case_that_misses_it() -> None:
     )
 
     assert list(counts.too_many(result, REQUEST)) == [
-        "blocks: auto takes 1.43 times fewer, and 3 times fewer is asked for"
+        "blocks: auto takes 1.43 times fewer, but must take 3 times fewer"
     ]
 
 

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * move_folios MEMORY MIB KIB NODE ACTION...: fill memory on a node, and see after
- * each action that every word of it is what it was.
+ * move_folios MEMORY MIB KIB NODE ACTION...: fill memory on a node, and compare
+ * every word of it after each action.
  *
- * MEMORY is "anon", "hugetlb" or a file, whose folios have KIB each. Actions:
+ * MEMORY is "anon", "hugetlb" or a file. Its folios have KIB each. Actions:
  *
- * - to NODE: move_pages(2) them there, one address for each folio. Tells how many
- *   arrived, the milliseconds, and how many microseconds too late a thread on the
- *   same CPU woke up at worst.
+ * - to NODE: move the folios there by move_pages(2), with one address for each.
+ *   Prints how many arrived, the milliseconds, and how many microseconds too late
+ *   a thread on the same CPU woke up at worst.
  * - soften N: take the second page of every Nth folio out of use, which moves
- *   what is in it.
- * - run COMMAND: whatever else moves memory; it has to end with 0.
+ *   its content.
+ * - run COMMAND: run something else that moves memory. It must exit with 0.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -44,7 +44,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Another one each time: memory that others filled must not pass for a copy. */
+/* Differs in each run, so that memory of an earlier run cannot pass for a copy. */
 static uint64_t seed;
 
 static uint64_t pattern(unsigned long i)
@@ -130,7 +130,7 @@ static uint64_t now_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-/* How late a thread is that naps on the CPU of who copies. */
+/* Measure how late a thread wakes that sleeps on the CPU that copies. */
 static uint64_t latest_ns;
 static bool over;
 
@@ -182,7 +182,7 @@ static void move_to(int node)
 	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
 	pthread_join(napper, NULL);
 
-	/* Once more, without nodes: where are they? */
+	/* Without nodes, the same call returns where the pages are. */
 	if (syscall(SYS_move_pages, 0, folios, heads, NULL, status, 0) < 0)
 		die("move_pages");
 	for (i = 0; i < folios; i++)

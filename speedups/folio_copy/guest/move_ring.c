@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * move_ring FILE ROUNDS NODE NODE: finish reads of a file by aio, move the ring
- * with what they told to the one node and the other, and miss none of it.
+ * move_ring FILE ROUNDS NODE NODE: read a file by aio, move the ring that has the
+ * events to one node and the other, and check that no event is lost.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define PAGE	4096UL
-#define READS	512	/* more than one page of the ring holds */
+#define READS	512	/* more than fit into one page of the ring */
 #define MOVE	2	/* MPOL_MF_MOVE */
 
 static char content[READS * 64], found[READS * 64];
@@ -27,7 +27,7 @@ static void die(const char *what)
 	exit(1);
 }
 
-/* Moves each page of the ring, which is mapped at its name, and counts them. */
+/* Move each page of the ring, whose name is its address, and count them. */
 static unsigned long move(aio_context_t ring, int node)
 {
 	unsigned long at, moved = 0;
@@ -44,7 +44,7 @@ static unsigned long move(aio_context_t ring, int node)
 	}
 }
 
-/* Each round's events have names of their own: those of another must not pass. */
+/* Events have other names in each round, so that an old one is recognised. */
 static void submit(aio_context_t ring, int fd, uint64_t first)
 {
 	unsigned long i;
@@ -77,13 +77,13 @@ static void collect(aio_context_t ring, uint64_t first)
 		uint64_t which = events[i].data - first;
 
 		if (which >= READS || seen[which] || events[i].res != 64) {
-			fprintf(stderr, "event %lu is not what a read told\n", i);
+			fprintf(stderr, "event %lu is not one of a read\n", i);
 			exit(1);
 		}
 		seen[which] = 1;
 	}
 	if (memcmp(content, found, sizeof(content))) {
-		fprintf(stderr, "what was read is not what the file holds\n");
+		fprintf(stderr, "the data that was read differs from the file\n");
 		exit(1);
 	}
 }

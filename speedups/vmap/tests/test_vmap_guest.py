@@ -48,7 +48,7 @@ def test_the_least_gain_depends_on_the_architecture() -> None:
     heard = Heard(values=values, cases=cases, finished=True)
 
     for arch, sentences in (
-        ("arm64", ["ioremap-1M: auto takes 1.30 times fewer, and 1.35 times fewer is asked for"]),
+        ("arm64", ["ioremap-1M: auto takes 1.30 times fewer, but must take 1.35 times fewer"]),
         ("x86_64", []),
     ):
         result = results.build_record(

@@ -48,7 +48,7 @@ int main(int argc, char **argv)
 		words = map(argv[1], bytes);
 		for (i = 0; i < bytes / sizeof(*words); i++)
 			words[i] = pattern(i);
-		/* A character device has nothing to sync to, and says so. */
+		/* msync() fails on a character device, which has nothing to sync. */
 		if (msync(words, bytes, MS_SYNC) && errno != EINVAL) {
 			perror("msync");
 			return 1;

@@ -100,8 +100,7 @@ def filesystem(
     Args:
         cache: keeps what is compiled on the way.
         kernel: its modules go into the filesystem.
-        scripts: names of scripts, which run in this order; each is NAME.sh in `others` or
-            guest/scripts/.
+        scripts: names of scripts, which run in this order; each is NAME.sh in `others`.
         settings: shell variables for them.
         others: more files, name to content.
     """
@@ -119,9 +118,6 @@ def filesystem(
         "settings": _settings(settings),
         **others,
     }
-    for name in scripts:
-        if f"{name}.sh" not in files:
-            files[f"{name}.sh"] = (FILES / "scripts" / f"{name}.sh").read_bytes()
     for module in kernel.modules:
         files[f"modules/{module.name}"] = module.read_bytes()
     return initramfs.make(programs, files, busybox)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Build bootable kernels with the speed-ups in them, once for each state of their inputs."""
+"""Build bootable kernels with the speed-ups, again only if an input has changed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KEPT = 3
 _BUILD_BYTES = 3_000_000_000
 _STAMP = ".mmbatch-guest"
 _OVERLAY = "overlay.json"
-_OPTIONAL = "optional"  # the fragment of what some kernels don't have
+_OPTIONAL = "optional"  # the fragment with options that some kernels lack
 _KINDS: dict[str, tuple[str, ...]] = {"": (), "debug": ("debug",), "kasan": ("debug", "kasan")}
 _SAME_ANYWHERE = {
     "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
@@ -38,11 +38,11 @@ class Arch:
     """How a kernel is built for an architecture.
 
     Attributes:
-        name: what users call it.
-        kernel: what the kernel's makefiles call it.
-        machine: what uname calls it.
-        cross: prefix of the cross compiler's programs.
-        image: what QEMU boots, as a path in the output folder.
+        name: its name on the command line.
+        kernel: its name in the kernel's makefiles.
+        machine: its name as printed by `uname -m`.
+        cross: prefix of the cross compiler.
+        image: the file that QEMU boots, relative to the output directory.
     """
 
     name: str
@@ -52,7 +52,7 @@ class Arch:
     image: str
 
     def words(self) -> list[str]:
-        """Return what make has to be told."""
+        """Return the variables for make."""
         native = platform.machine() == self.machine
         return [f"ARCH={self.kernel}", *([] if native else [f"CROSS_COMPILE={self.cross}"])]
 
@@ -68,11 +68,11 @@ class GuestKernel:
     """A kernel that boots.
 
     Attributes:
-        release: of its source.
-        origin: where the source comes from, for people.
-        arch: what it runs on.
+        release: release of its source.
+        origin: a description of where the source comes from.
+        arch: its architecture.
         image: the file that QEMU boots.
-        modules: the modules that were built with it.
+        modules: its modules.
         config_sha256: digest of its .config.
     """
 
@@ -86,12 +86,12 @@ class GuestKernel:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is to be built.
+    """A kernel to build.
 
     Attributes:
-        arch: for which machine.
-        kind: "" for a plain one, "debug" with what complains, "kasan" with that and KASAN.
-        options: more of the configuration, "CONFIG_X=y" each.
+        arch: the architecture.
+        kind: "" for a plain one, "debug" with debugging options, "kasan" with KASAN too.
+        options: options added to the configuration, "CONFIG_X=y" each.
         fragments: the directories that have fragments of the configuration, NAME.config; the
             first one has those that every kernel needs.
     """
@@ -103,14 +103,14 @@ class Wanted:
 
     @property
     def flavour(self) -> str:
-        """Name of the output folder: one for each kind, so that a change builds little."""
+        """Name of the output directory. Each kind has its own, so a change rebuilds little."""
         parts = [self.arch.name, *([self.kind] if self.kind else [])]
         if self.options:
             parts.append(hashlib.sha256("\n".join(self.options).encode()).hexdigest()[:6])
         return "-".join(parts)
 
     def config(self) -> str:
-        """Return the configuration over allnoconfig."""
+        """Return the configuration that is applied on top of allnoconfig."""
         texts = [self._fragment(_OPTIONAL), *self._fragments()]
         return "".join([*texts, *(f"{option}\n" for option in self.options)])
 
@@ -138,18 +138,18 @@ def build(
     jobs: int,
     say: Callable[[str], None],
 ) -> GuestKernel:
-    """Return a kernel, built when anything that it is made from has changed.
+    """Return a kernel, and build it if an input has changed.
 
-    It is built from a tree of its own at a place that stays, so that a changed file costs
-    its objects and not all of them.
+    It is built from a copy of the source that stays, so a changed file rebuilds only its
+    objects.
 
     Args:
-        cache: where it is kept.
+        cache: keeps the copy and the kernel.
         source: the kernel without speed-ups.
-        spliced: the kernel with them.
-        wanted: what is to be built.
-        jobs: how many compilers at a time.
-        say: told of each phase.
+        spliced: the kernel with speed-ups.
+        wanted: the kernel to build.
+        jobs: how many compilers run at a time.
+        say: called with a line for each phase.
 
     Raises:
         MmbatchError: it can't be built here, or its configuration refused an option.
@@ -184,7 +184,7 @@ def build(
 
 
 def _forget_orphans(cache: Cache) -> None:
-    """Remove what was built from trees that are no longer in the cache."""
+    """Remove builds of trees that are no longer in the cache."""
     for path in cache.builds.glob("guest-*"):
         if not (cache.trees / path.name.removeprefix("guest-")).exists():
             shutil.rmtree(path, ignore_errors=True)
@@ -236,7 +236,7 @@ def _make(
 
 
 def check_fragments(config: Path, wanted: Wanted, release: str) -> None:
-    """Raise MmbatchError when a test would run without what it is there for."""
+    """Raise MmbatchError if the kernel lacks an option that the tests need."""
     lacking = []
     for option in wanted.needed():
         try:
@@ -253,9 +253,9 @@ def check_fragments(config: Path, wanted: Wanted, release: str) -> None:
 
 
 def keep(place: Path, output: Path, wanted: Wanted, key: str) -> tuple[Path, list[Path]]:
-    """Return the image and the modules in a folder that the next build leaves alone.
+    """Return the image and the modules, copied to where the next build leaves them alone.
 
-    Those of the last few builds stay: others may be booting them.
+    The last few builds are kept, since other processes may be booting them.
     """
     kept = place / f"{wanted.flavour}.{key[:12]}"
     modules = sorted(output.glob("lib/*.ko"))
@@ -271,7 +271,7 @@ def keep(place: Path, output: Path, wanted: Wanted, key: str) -> tuple[Path, lis
 
 
 def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
-    """Return a copy of the source at a place that stays, with the spliced files in it.
+    """Return a copy of the source that stays, with the spliced files in it.
 
     A file whose content is right already is not written, since make compares times.
 

@@ -32,7 +32,7 @@ _ALIKE = 0.001  # how far the medians of two boots may be apart
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be counted.
+    """What to count.
 
     Attributes:
         count: the cases of a speed-up.
@@ -55,14 +55,14 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     """Build, boot, count, print, and write the result.
 
     Raises:
-        MmbatchError: the guest did not come to its end, or counted nothing.
+        MmbatchError: the guest did not finish, or counted nothing.
     """
     kernel = workshop.kernel(request.arch)
-    judged, said = _count(console, workshop, request, kernel)
+    judged, counted_events = _count(console, workshop, request, kernel)
     result = counted(judged)
     name = f"{result.started[:19].replace(':', '')}-guest-{kernel.release}"
     folder = new_dir(workshop.cache.runs, name)
-    samples.write_events(folder / "samples.jsonl", said)
+    samples.write_events(folder / "samples.jsonl", counted_events)
     for path in (folder / "bench.json", json_file):
         if path is not None:
             record.write(path, result)
@@ -91,20 +91,20 @@ def _count(
     else:
         booted = boots.count_at_boot(workshop, kernel, count, request.rounds)
     _require_result(workshop, booted, count.suites or workshop.suites, count)
-    said = list(events(booted.heard, count))
+    counted_events = list(events(booted.heard, count))
     judged = results.build_record(
-        runs.collect(said),
+        runs.collect(counted_events),
         machine.describe(),
         record.KernelInfo(kernel.release, kernel.origin, kernel.config_sha256),
         _reproducer(workshop, request),
         started,
         engine="guest-icount",
     )
-    return judged, said
+    return judged, counted_events
 
 
 def events(heard: Heard, count: Count) -> Iterator[samples.Event]:
-    """Yield what a guest counted as the events of an engine."""
+    """Yield the counts of a guest as the events of a bench program."""
     yield samples.Engine(count.speedup, (BASE, CONTROL, "patched"), count.item_bytes, {})
     proofs = {
         case.name.removeprefix(count.proof): case
@@ -138,16 +138,16 @@ def events(heard: Heard, count: Count) -> Iterator[samples.Event]:
 
 
 def counted(result: record.Record) -> record.Record:
-    """Return a record whose verdicts speak of instructions and not of time."""
+    """Return a record whose verdicts are about instructions and not time."""
     words = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
     rows = (replace(row, verdict=words.get(row.verdict, row.verdict)) for row in result.rows)
     return replace(result, rows=tuple(rows))
 
 
 def table(result: record.Record) -> Iterator[str]:
-    """Yield the lines of the result for people."""
+    """Yield the lines of the result as text."""
     yield f"$ {result.command}"
-    yield f"Linux {result.kernel.release}; instructions, counted by QEMU: no time, no speed"
+    yield f"Linux {result.kernel.release}; instructions counted by QEMU, not time"
     case = ""
     for row in result.rows:
         if row.case != case:
@@ -157,10 +157,10 @@ def table(result: record.Record) -> Iterator[str]:
         if row.per_item is None:
             yield f"  {row.variant:10} not shown: {row.verdict}"
         elif row.ratio is None:
-            yield f"  {row.variant:10} {row.per_item:8.2f} instructions a {row.item}"
+            yield f"  {row.variant:10} {row.per_item:8.2f} instructions per {row.item}"
         else:
             fewer = f"{row.ratio.median:.2f} times fewer"
-            yield f"  {row.variant:10} {row.per_item:8.2f} instructions a {row.item}, {fewer}"
+            yield f"  {row.variant:10} {row.per_item:8.2f} instructions per {row.item}, {fewer}"
     for control in result.controls:
         if control.ratio is not None:
             yield f"control, {control.case}: base / base = {control.ratio:.5f}"
@@ -170,7 +170,7 @@ def _require_result(
     workshop: Workshop, booted: Booted, suites: Sequence[str], count: Count
 ) -> None:
     _, failed, _ = booted.heard.verdicts(suites)
-    # A method whose image differs has no numbers, which its rows tell.
+    # A method whose proof fails has a row without numbers, and does not stop the others.
     found = booted.trouble or "; ".join(one for one in failed if not one.startswith(count.proof))
     if found or not booted.heard.values:
         raise MmbatchError(
@@ -216,18 +216,18 @@ def too_many(result: record.Record, request: Request) -> Iterator[str]:
             continue
         if row.ratio.median < least:
             shown = f"{row.ratio.median:.2f} times fewer"
-            yield f"{row.case}: auto takes {shown}, and {least:g} times fewer is asked for"
+            yield f"{row.case}: auto takes {shown}, but must take {least:g} times fewer"
 
 
 def unlike(one: record.Record, other: record.Record) -> Iterator[str]:
-    """Yield a sentence for each row whose count is another one in another boot."""
+    """Yield a sentence for each row whose count differs between two boots."""
     for name, first, second in _pairs(one, other):
         if abs(second / first - 1) > _ALIKE:
             yield f"{name}: {first:.0f} instructions, and {second:.0f} in another boot"
 
 
 def _distance(one: record.Record, other: record.Record) -> float:
-    """Return the largest distance of two boots in any row, as a part of its count."""
+    """Return the largest difference of two boots in any row, as a fraction of its count."""
     return max(abs(second / first - 1) for _, first, second in _pairs(one, other))
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Make the guests' first filesystem: busybox, real programs with their libraries, scripts."""
+"""Pack an initramfs for guests: busybox, programs with their libraries, and scripts."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ _FOLDERS = ("dev", "proc", "sys", "tmp", "mnt", "bin", "sbin", "modules")
 
 @dataclass
 class Archive:
-    """A cpio archive in the format that the kernel unpacks; the same input, the same bytes."""
+    """A cpio archive in the kernel's format. The same input gives the same bytes."""
 
     _entries: dict[str, tuple[int, bytes, tuple[int, int]]] = field(default_factory=dict)
 
     def folder(self, name: str) -> None:
-        """Add a folder and those above it."""
+        """Add a directory and its parents."""
         above, _, _ = name.rpartition("/")
         if above and above not in self._entries:
             self.folder(above)
         self._entries.setdefault(name, (stat.S_IFDIR | 0o755, b"", (0, 0)))
 
     def file(self, name: str, content: bytes, mode: int = 0o644) -> None:
-        """Add a file, with the folders that it needs."""
+        """Add a file and its parent directories."""
         self._add(name, stat.S_IFREG | mode, content)
 
     def link(self, name: str, target: str) -> None:
@@ -77,12 +77,12 @@ def make(
     """Return an initramfs with a shell in it.
 
     Args:
-        programs: real programs of this machine; they go to /bin with all their libraries.
-        files: what else, name to content; all of it can be executed.
+        programs: programs of this machine, which go to /bin with all their libraries.
+        files: other files, name to content; all are executable.
         busybox: the shell, and most of its tools.
 
     Raises:
-        MmbatchError: a program or a library is not there.
+        MmbatchError: a program or a library does not exist.
     """
     archive = Archive()
     for name in _FOLDERS:
@@ -92,7 +92,7 @@ def make(
     archive.file("bin/busybox", _content(busybox), 0o755)
     listed = run([busybox, "--list"], action="ask busybox what it has").stdout.split()
     for applet in listed:
-        if applet != "busybox":  # or the link would lead to itself
+        if applet != "busybox":  # the link would point to itself
             archive.link(f"bin/{applet}", "busybox")
     for library in libraries(busybox):
         archive.file(library.lstrip("/"), _content(Path(library)), 0o755)
@@ -117,7 +117,7 @@ def _content(path: Path) -> bytes:
 
 
 def libraries(program: Path) -> list[str]:
-    """Return the paths of a program's libraries; a static one has none, and ldd says so."""
+    """Return the paths of a program's libraries; none if it is static."""
     action = f"list the libraries of {program.name}"
-    said = run(["ldd", os.fspath(program)], action=action, check=False).stdout
-    return re.findall(r"(?:=>\s*|^\s*)(/\S+)\s+\(0x", said, re.M)
+    output = run(["ldd", os.fspath(program)], action=action, check=False).stdout
+    return re.findall(r"(?:=>\s*|^\s*)(/\S+)\s+\(0x", output, re.M)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Read what a guest said: its scripts' marks, the KUnit results and the kernel's complaints."""
+"""Read the console of a guest: results of scripts and KUnit, and the kernel's complaints."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _RESULT = re.compile(
     r"^(?P<indent> *)(?P<word>ok|not ok) \d+(?: -)? ?(?P<name>[^#]*?)\s*(?P<rest>#.*)?$"
 )
 _SKIP = re.compile(r"# SKIP\b")
-_TOLD = ("pass", "fail", "skip", "value")
+_RESULTS = ("pass", "fail", "skip", "value")
 _EXPECTATION = re.compile(r"^# \S+: (?:EXPECTATION|ASSERTION) FAILED at ")
 _COUNT = re.compile(r"^\w+_bench: case=(\S+) method=(\S+) ns=(\d+) items=(\d+)$")
 _SUMMARY = re.compile(r"^Summary: (\w+) passed: (\d+) failed: (\d+) ")
@@ -33,7 +33,7 @@ class Case:
     Attributes:
         name: "suite.case" or "suite.case.parameter".
         state: "ok", "not ok" or "skipped".
-        detail: what the test said about it.
+        detail: the message of the test.
     """
 
     name: str
@@ -43,18 +43,18 @@ class Case:
 
 @dataclass
 class Heard:
-    """What a guest said.
+    """What the console of a guest says.
 
     Attributes:
         passed: checks of the scripts that passed.
-        failed: checks of the scripts that did not, each with what was seen.
-        skipped: checks that this machine can't make.
-        values: what was measured, in order: name and number.
-        stages: scripts that began, and the guest's uptime then.
-        suites: the KUnit suites that came to their end, and whether they passed.
+        failed: checks of the scripts that failed, each with its message.
+        skipped: checks that are impossible on this machine.
+        values: names and numbers that were measured, in order.
+        stages: scripts that began, and the uptime in seconds at which they did.
+        suites: the KUnit suites that finished, and whether they passed.
         cases: the KUnit cases.
-        complaints: what the kernel complained of.
-        finished: whether the guest came to its end.
+        complaints: lines of the kernel's log that report a problem.
+        finished: whether all scripts ended.
     """
 
     passed: list[str] = field(default_factory=list)
@@ -71,7 +71,7 @@ class Heard:
         """Return (passed, failed, skipped) by name; a suite that did not run has failed.
 
         Args:
-            suites: those that have to have run.
+            suites: the suites that must have run.
         """
         passed = [*self.passed]
         failed = [*self.failed]
@@ -97,15 +97,15 @@ def read(lines: Iterable[str]) -> Heard:
     heard = Heard()
     log: list[str] = []
     in_log = False
-    told = 0
+    results = 0
     for line in lines:
         mark = re.search(r"@@ (\w+)(?: (.*))?$", line)
         if mark is not None:
-            told += mark[1] in _TOLD
-            _mark(heard, mark[1], (mark[2] or "").strip(), told)
+            results += mark[1] in _RESULTS
+            _mark(heard, mark[1], (mark[2] or "").strip(), results)
             if mark[1] == "dmesg":
                 in_log = True
-                log.clear()  # the log has all that the console had
+                log.clear()  # the log repeats what the console had
         elif _STAMP.match(line) or in_log:
             log.append(line)
     kernel = [_STAMP.sub("", line) for line in log]
@@ -115,7 +115,7 @@ def read(lines: Iterable[str]) -> Heard:
     return heard
 
 
-def _mark(heard: Heard, word: str, rest: str, told: int) -> None:
+def _mark(heard: Heard, word: str, rest: str, results: int) -> None:
     if word == "pass":
         heard.passed.append(rest)
     elif word == "fail":
@@ -134,8 +134,8 @@ def _mark(heard: Heard, word: str, rest: str, told: int) -> None:
     elif word == "end":
         heard.finished = True
         _, _, number = rest.partition(" ")
-        if number != str(told):
-            heard.failed.append(f"{told} of {number or 'unknown'} results arrived whole")
+        if number != str(results):
+            heard.failed.append(f"{results} of {number or 'unknown'} results arrived whole")
 
 
 def _read_counts(heard: Heard, lines: Sequence[str]) -> None:
@@ -156,20 +156,20 @@ def _read_counts(heard: Heard, lines: Sequence[str]) -> None:
 def _read_ktap(heard: Heard, lines: Sequence[str]) -> None:
     """Read KTAP: suites at the left edge, cases one step in, parameters two."""
     waiting: list[tuple[int, str, str, str]] = []
-    said: list[list[str]] = []
+    messages: list[list[str]] = []
     for line in lines:
         match = _RESULT.match(line)
         if match is None:
-            _hear(said, line.strip())
+            _hear(messages, line.strip())
             continue
         depth = len(match["indent"]) // 4
         rest = match["rest"] or ""
         state = "skipped" if match["word"] == "ok" and _SKIP.match(rest) else match["word"]
         detail = rest.lstrip("# ").removeprefix("SKIP").strip()
-        if state == "not ok" and said:
-            more = f" (and {len(said) - 1} more)" if len(said) > 1 else ""
-            detail = "; ".join(said[0]) + more
-        said.clear()
+        if state == "not ok" and messages:
+            more = f" (and {len(messages) - 1} more)" if len(messages) > 1 else ""
+            detail = "; ".join(messages[0]) + more
+        messages.clear()
         if depth > 0:
             waiting.append((depth, match["name"], state, detail))
             continue
@@ -178,16 +178,16 @@ def _read_ktap(heard: Heard, lines: Sequence[str]) -> None:
         waiting.clear()
 
 
-def _hear(said: list[list[str]], line: str) -> None:
-    """Add a line to what failed expectations say; each begins with its place in the source."""
+def _hear(messages: list[list[str]], line: str) -> None:
+    """Add a line to the messages of failed expectations; each starts with a source line."""
     if _EXPECTATION.search(line):
-        said.append([line.rpartition(" at ")[2]])
-    elif said and line and not re.match(r"#|KTAP version|\d+\.\.\d+", line):
-        said[-1].append(line)
+        messages.append([line.rpartition(" at ")[2]])
+    elif messages and line and not re.match(r"#|KTAP version|\d+\.\.\d+", line):
+        messages[-1].append(line)
 
 
 def _named(suite: str, waiting: Sequence[tuple[int, str, str, str]]) -> list[Case]:
-    """Give parameters, which come before their case, its name, and leave it out."""
+    """Return the cases. Parameters come before their case, and replace it under its name."""
     cases: list[Case] = []
     inner: list[tuple[str, str, str]] = []
     for depth, name, state, detail in waiting:

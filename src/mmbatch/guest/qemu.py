@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boot a kernel under QEMU, within a time limit, and listen to its console."""
+"""Boot a kernel under QEMU, within a time limit, and record its console."""
 
 from __future__ import annotations
 
@@ -23,29 +23,29 @@ PROBE_LIMIT_S = 20
 _LAST_LINES = 12
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?=]*[A-Za-z]|c)")  # the firmware clears the screen
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
-_FAST, _SLOW = (10, "10G"), (100, "1G")  # ns, and bytes a second, as firmware tells them
-_LABEL_MIB = 2  # cut from the memory behind an NVDIMM, which has to stay aligned
+_FAST, _SLOW = (10, "10G"), (100, "1G")  # latency in ns, and bytes a second, as in the HMAT
+_LABEL_MIB = 2  # taken from the memory after an NVDIMM, which must stay aligned
 
 
 @dataclass(frozen=True)
 class Boot:
-    """A guest that is to be booted.
+    """A guest to boot.
 
     Attributes:
-        name: of its files in the cache.
-        kernel: what boots.
-        initramfs: its filesystem; none for a kernel that only runs its KUnit suites.
-        limit_s: it has to have ended after this time.
-        cmdline: more of the kernel's command line.
-        memory_gib: its memory.
-        pmem_gib: size of its NVDIMM; none when 0.
-        cpus: how many.
-        nodes: over how many NUMA nodes its memory is spread.
-        slow_mib: memory of one more node, which has no CPU and is of a lower tier; none when 0.
-        one_thread: emulate its CPUs in turns.
+        name: name of its files in the cache.
+        kernel: the kernel.
+        initramfs: its filesystem; None for a kernel that only runs its KUnit suites.
+        limit_s: seconds after which it is stopped.
+        cmdline: added to the kernel's command line.
+        memory_gib: its memory in GiB.
+        pmem_gib: size of its NVDIMM in GiB; none if 0.
+        cpus: number of CPUs.
+        nodes: number of NUMA nodes that its memory is spread over.
+        slow_mib: MiB of memory on one more node, without a CPU and of a lower tier; none if 0.
+        one_thread: whether one thread of QEMU emulates all CPUs.
         without: features that its CPUs lack, as QEMU calls them.
-        counted: run under -icount, where a nanosecond of its time is one instruction.
-        kvm: use it; only after `kvm_works` said so.
+        counted: whether it runs under -icount, where a nanosecond of its time is one instruction.
+        kvm: whether it runs under KVM; ask `kvm_works` first.
     """
 
     name: str
@@ -69,10 +69,10 @@ class Booted:
     """A guest that has ended.
 
     Attributes:
-        heard: what it said.
-        lines: all of its console.
-        wall_s: how long it took.
-        trouble: why it ended otherwise than it should have; empty when it did not.
+        heard: what its console says.
+        lines: all lines of its console.
+        wall_s: how long it ran, in seconds.
+        trouble: what went wrong with the boot; empty if nothing did.
     """
 
     heard: guestlog.Heard
@@ -119,7 +119,7 @@ def command(boot: Boot, initramfs: Path | None) -> list[str]:
 
 
 def _nodes(boot: Boot) -> list[str]:
-    """Return what QEMU is told of NUMA nodes; nothing when there is one."""
+    """Return QEMU's arguments for NUMA nodes; none if there is one node."""
     if boot.nodes < 2 and not boot.slow_mib:
         return []
     words = []
@@ -144,11 +144,11 @@ def _nodes(boot: Boot) -> list[str]:
 
 
 def run(cache: Cache, boot: Boot) -> Booted:
-    """Boot a guest and wait for its end; nothing of it is left when this returns.
+    """Boot a guest and wait for its end. No process of it is left when this returns.
 
     Args:
-        cache: its console is kept in the logs there, line by line as it comes.
-        boot: what to boot.
+        cache: keeps its console in logs/, written line by line.
+        boot: the guest.
     """
     lines: list[str] = []
     trouble = ""
@@ -184,7 +184,7 @@ def run(cache: Cache, boot: Boot) -> Booted:
 
 
 def last_lines(booted: Booted) -> str:
-    """Return the end of a guest's console, for people."""
+    """Return the last lines of a guest's console, for an error message."""
     kept = [line for line in booted.lines if line.strip()][-_LAST_LINES:]
     return "\n".join(f"    {line}" for line in kept)
 
@@ -195,14 +195,14 @@ def with_kvm(boot: Boot) -> Boot:
 
 
 def kvm_works(cache: Cache, boot: Boot, say: Callable[[str], None]) -> bool:
-    """Tell whether KVM really runs a guest here; a device file that opens is no proof.
+    """Return whether KVM really runs a guest here; a device that opens does not prove it.
 
     The answer is remembered until this machine boots again.
 
     Args:
-        cache: where it is remembered.
-        boot: a guest that only starts and ends.
-        say: told when a probe is made.
+        cache: keeps the answer.
+        boot: a guest that starts and ends at once.
+        say: called with a line if a guest is booted.
     """
     if boot.kernel.arch.machine != platform.machine() or not os.access("/dev/kvm", os.W_OK):
         return False
@@ -212,7 +212,7 @@ def kvm_works(cache: Cache, boot: Boot, say: Callable[[str], None]) -> bool:
         answers = json.loads(known.read_text(encoding="utf-8"))
         if answers.get("boot_id") == boot_id:
             return bool(answers.get("works"))
-    say(f"seeing whether KVM runs a guest here (at most {PROBE_LIMIT_S} s)")
+    say(f"testing whether KVM runs a guest here (at most {PROBE_LIMIT_S} s)")
     booted = run(cache, replace(boot, name="kvm-probe", kvm=True, limit_s=PROBE_LIMIT_S))
     works = not booted.trouble
     atomic_write(known, json.dumps({"boot_id": boot_id, "works": works}) + "\n")

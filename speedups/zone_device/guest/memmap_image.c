@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For guests of stock kernels: a digest of the memmap of some PFNs.
+ * Compute a digest of a part of the memmap, in a guest with a stock kernel.
  *
- * Write "FIRST COUNT" to the parameter, and read the digest of those struct
- * pages from it. Where a descriptor points to its dev_pagemap, which is another
- * with each bind, the distance to the first one's counts.
+ * Write "FIRST COUNT" to the parameter, and read the digest of those struct pages
+ * from it. The dev_pagemap differs with each bind. So a pointer to it enters the
+ * digest as its distance from the pointer of the first struct page.
  */
 
 #include <linux/kernel.h>
@@ -15,7 +15,7 @@
 #include <linux/sysfs.h>
 
 #define MEMMAP_IMAGE_WORDS	(sizeof(struct page) / sizeof(u64))
-/* In the place of a list, whichever struct says so. */
+/* In the place of the list, in whichever struct the kernel has it. */
 #define MEMMAP_IMAGE_PGMAP	(offsetof(struct page, lru) / sizeof(u64))
 #define MEMMAP_IMAGE_PRIME	0x100000001b3ULL
 
@@ -35,7 +35,7 @@ static u64 memmap_image_make(unsigned long pfn, unsigned long nr)
 		for (k = 0; k < MEMMAP_IMAGE_WORDS; k++) {
 			u64 word = words[k];
 
-			/* The last bit tells a tail's head from a pgmap. */
+			/* The last bit distinguishes a tail's head from a pgmap. */
 			if (k == MEMMAP_IMAGE_PGMAP && !(word & 1))
 				word -= first;
 			digest = (digest ^ word) * MEMMAP_IMAGE_PRIME;
@@ -72,6 +72,6 @@ static const struct kernel_param_ops memmap_image_ops = {
 };
 
 module_param_cb(range, &memmap_image_ops, NULL, 0600);
-MODULE_PARM_DESC(range, "first PFN and count, for a digest of their descriptors");
+MODULE_PARM_DESC(range, "first PFN and number of struct pages for the digest");
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("mmbatch: digest of a memmap, for tests in guests");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For guests: move a process's huge pages from node to node until it is ended.
- * Says on the standard output, then, how many were moved as a whole: all that is
- * asked for is to move the first page of each, so that the last goes along only if
- * they hang together. What no longer does is made anew.
+ * Move a process's huge pages from node to node until it is stopped, and then
+ * print how many were moved as a whole. It asks only for the first page of each to
+ * be moved, so the last one moves along only if the page is still huge. Blocks
+ * that were split are recreated.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -48,7 +48,7 @@ static int is_full(int i)
 	return 1;
 }
 
-/* On which node the last page of a block is. */
+/* Return the node that has the last page of a block. */
 static int last_node(int i)
 {
 	void *last = (char *)blocks[i] + LAST_PAGE;
@@ -57,7 +57,7 @@ static int last_node(int i)
 	return syscall(SYS_move_pages, 0, 1, &last, NULL, &status, MOVE) ? -1 : status;
 }
 
-/* Move all blocks; returns how many went as a whole, or -1. */
+/* Move all blocks. Return how many moved as a whole, or -1. */
 static int move(int node)
 {
 	int status[BLOCKS], before[BLOCKS], moved = 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For guests of stock kernels: arrays of pages, mapped by vmap() and vmalloc().
+ * Map arrays of pages in a guest with a stock kernel, by vmap() and vmalloc().
  *
  * Write "ORDER COUNT" to the parameter "map": COUNT pages, allocated in blocks of
- * 2^ORDER, are mapped and looked at through both of their addresses. ORDER -1
- * makes an array in which no page follows its neighbour. "0 0" looks at them
- * again and unmaps them. Reading tells the number of pages and of large leafs.
+ * 2^ORDER, are mapped and checked through both of their addresses. With ORDER -1,
+ * no page of the array follows the one before. "0 0" checks them again and unmaps
+ * them. Reading returns the number of pages and of huge mappings.
  *
- * Write a count of pages to the parameter "huge": so many are allocated by a
- * vmalloc() that may use large leafs, and looked at likewise; 0 frees them.
+ * Write a number of pages to the parameter "huge": a vmalloc() that may use huge
+ * mappings allocates them, and they are checked likewise. 0 frees them.
  *
  * Write "PFN COUNT" to the parameter "io": addresses without memory are mapped by
  * ioremap(), looked up in the page table, never used, and unmapped.
@@ -31,10 +31,10 @@
 
 /**
  * struct vmap_image - pages and where they are mapped
- * @pages: they, each of them ours
- * @count: how many
- * @leafs: how many large leafs they are mapped with
- * @area: where they are mapped
+ * @pages: the pages, all of this module
+ * @count: number of pages
+ * @leafs: number of huge mappings
+ * @area: address of the mapping
  */
 struct vmap_image {
 	struct page **pages;
@@ -65,7 +65,7 @@ static u64 *vmap_image_mapped(struct vmap_image *image, unsigned long i)
 	return image->area + i * PAGE_SIZE;
 }
 
-/* What is written through one address has to be read through the other. */
+/* Data that is written through one address must be read through the other. */
 static bool vmap_image_is_good(struct vmap_image *image, u64 key)
 {
 	unsigned long i;
@@ -154,7 +154,7 @@ static int vmap_image_alloc(int order, unsigned long count)
 	if (i != count)
 		return -EINVAL;
 
-	/* Descending, however they were allocated. */
+	/* Sort them in descending order, in whatever order they were allocated. */
 	for (i = 0; order < 0 && i + 1 < count; i++) {
 		for (k = i; k + 1 && pages[k + 1] == pages[k] + 1; k--)
 			swap(pages[k], pages[k + 1]);
@@ -231,8 +231,8 @@ static int vmap_image_vfree(void)
 }
 
 /*
- * The kernel does not tell which pages it took: those that are mapped have to be
- * in one place each, and nobody else's.
+ * The kernel does not say which pages it took. So each mapped page must appear
+ * once, and belong to nobody else.
  */
 static int vmap_image_vmalloc(const char *val, const struct kernel_param *kp)
 {
@@ -273,7 +273,7 @@ static const struct kernel_param_ops vmap_image_huge_ops = {
 	.get = vmap_image_get,
 };
 
-/* What the page table says of an address; 0 for nothing. */
+/* Return the physical address that the page table has for an address, or 0. */
 static unsigned long vmap_image_pfn(unsigned long addr)
 {
 	unsigned int level;
@@ -319,9 +319,9 @@ static void __exit vmap_image_exit(void)
 
 module_exit(vmap_image_exit);
 module_param_cb(map, &vmap_image_ops, &vmap_image_array, 0600);
-MODULE_PARM_DESC(map, "order of the blocks and count of pages to be mapped");
+MODULE_PARM_DESC(map, "order of the blocks and number of pages to map");
 module_param_cb(huge, &vmap_image_huge_ops, &vmap_image_huge, 0600);
-MODULE_PARM_DESC(huge, "count of pages that vmalloc() allocates");
+MODULE_PARM_DESC(huge, "number of pages that vmalloc() allocates");
 module_param_cb(io, &vmap_image_io_ops, NULL, 0200);
 MODULE_PARM_DESC(io, "first PFN and count, mapped by ioremap()");
 MODULE_LICENSE("GPL");

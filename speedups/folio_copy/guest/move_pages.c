@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* For guests: move a process's pages from node to node until it is ended. */
+/* Move a process's pages from node to node until it is stopped. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>

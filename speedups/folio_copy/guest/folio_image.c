@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * For guests of stock kernels: folios that are copied.
+ * Copy folios in a guest with a stock kernel.
  *
- * Write an order to the parameter "copy": a folio of that order is copied by
- * folio_copy() and by folio_mc_copy() into the first part of a larger one, of
- * which all is looked at. Reading tells a digest of what was left there.
+ * Write an order to the parameter "copy": folio_copy() and folio_mc_copy() copy a
+ * folio of that order into the first part of a larger one, all of which is
+ * compared. Reading the parameter returns a digest of the result.
  */
 
 #include <linux/gfp.h>
@@ -33,7 +33,7 @@ static void folio_image_fill(struct folio *src, struct folio *dst)
 	memset(folio_address(dst), FOLIO_IMAGE_BLANK, folio_size(dst));
 }
 
-/* All of @src and nothing more is in @dst, and the digest of that is noted. */
+/* Check that @dst has all of @src and nothing more, and keep its digest. */
 static int folio_image_check(struct folio *src, struct folio *dst)
 {
 	const u64 *words = folio_address(dst);
@@ -108,6 +108,6 @@ static const struct kernel_param_ops folio_image_ops = {
 };
 
 module_param_cb(copy, &folio_image_ops, NULL, 0600);
-MODULE_PARM_DESC(copy, "order of a folio to be copied");
+MODULE_PARM_DESC(copy, "order of the folio to copy");
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("mmbatch: user of folio_copy(), for tests in guests");
