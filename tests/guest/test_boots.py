@@ -146,6 +146,19 @@ def test_the_stages_of_a_whole_test() -> None:
     ]
 
 
+def test_one_suite_is_booted_alone() -> None:
+    (name, *_) = boots.known_suites()
+    stages = suites.suite_stages(("x86_64", "arm64"), [name])
+    assert [stage.name for stage in stages] == [f"x86_64-{name}", f"arm64-{name}"]
+    for stage in stages:
+        assert stage.extra is not None
+        assert stage.extra.suites == (name,)
+        assert stage.extra.cmdline == (f"kunit.filter_glob={name}",)
+        assert not stage.size_gib
+    with pytest.raises(click.BadParameter, match=f"no_such.*{name}"):
+        suites.suite_stages(("x86_64",), ["no_such"])
+
+
 def test_only_some_kinds() -> None:
     chosen = suites.stages(("x86_64",), ("kasan", "plain"), 100, 30)
 

@@ -15,6 +15,7 @@ import pytest
 from mmbatch.core import paths
 from mmbatch.core.cache import default_root
 from mmbatch.core.errors import ExitCode
+from mmbatch.debian import guestneeds
 from mmbatch.kernel import sources
 from mmbatch.splice import manifest
 
@@ -100,3 +101,14 @@ def test_the_copy_is_applied_measured_and_checked(checkout: Path, tmp_path: Path
     checked = mmbatch(checkout, "check", NAME, "--kernel", series)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert "0 failed" in checked.stdout
+
+
+@pytest.mark.kernel
+@pytest.mark.skipif(
+    bool(guestneeds.missing(("x86_64",))), reason="what guests need is not installed"
+)
+def test_its_kunit_suite_runs_in_a_kernel(checkout: Path) -> None:
+    booted = mmbatch(checkout, "guest", "test", "--suite", NAME, "--kernel", newest(), "-v")
+    assert booted.returncode == 0, booted.stdout + booted.stderr
+    assert f"{NAME}.{NAME}_every_byte" in booted.stderr
+    assert "0 failed" in booted.stdout

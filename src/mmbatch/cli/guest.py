@@ -85,6 +85,13 @@ def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
     metavar="BOOT",
     help="Of them only this, as x86_64-debug-moves.",
 )
+@click.option(
+    "--suite",
+    "suite_names",
+    multiple=True,
+    metavar="NAME",
+    help="Run only this KUnit suite, and no programs; by default on x86-64.",
+)
 @click.option("--size", default="13G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
 @click.option(
     "--rebinds",
@@ -108,14 +115,20 @@ def test(
     arches: tuple[str, ...],
     kinds: tuple[str, ...],
     names: tuple[str, ...],
+    suite_names: tuple[str, ...],
     size: str,
     rebinds: int,
     json_file: Path | None,
     **where: Any,
 ) -> int:
     """Boot kernels; run the KUnit suites, use an emulated NVDIMM, move folios."""
-    chosen = arches or (("x86_64",) if kinds else ("x86_64", "arm64"))
-    stages = suites.stages(chosen, kinds, suites.size_gib(size), rebinds, names)
+    if suite_names and (kinds or names or json_file):
+        raise click.UsageError("--suite goes with --arch only, of the options that choose boots.")
+    chosen = arches or (("x86_64",) if kinds or suite_names else ("x86_64", "arm64"))
+    if suite_names:
+        stages = suites.suite_stages(chosen, suite_names)
+    else:
+        stages = suites.stages(chosen, kinds, suites.size_gib(size), rebinds, names)
     if json_file is not None:
         seen.check_place(json_file)
     workshop = _workshop(console, sorted({stage.arch for stage in stages}), **where)

@@ -22,7 +22,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
-from mmbatch.debian import packages
+from mmbatch.debian import guestneeds, packages
 from mmbatch.guest import suites as guesttest
 from mmbatch.hosted import fuzz
 from mmbatch.kernel import sources as kernels
@@ -78,6 +78,8 @@ def command(
     if install and not lint:
         _install_browser(console, cache)
         fuzz.try_to_install(console.say, cache.logs / "apt-install.log")
+        if not tool:
+            _install_for_guests(console, cache)
     log = seen.Log()
     stages: list[tuple[str, Callable[[], int]]] = [("style and types", lambda: _lint(cache))]
     if not lint:
@@ -134,6 +136,16 @@ def _install_browser(console: Console, cache: Cache) -> None:
         packages.install(_BROWSER, console.say, cache.logs / "apt-install.log")
     except MmbatchError as error:
         console.say(f"no browser, so the report's page is not tested in one: {error.problem}")
+
+
+def _install_for_guests(console: Console, cache: Cache) -> None:
+    """Install what guests need, because a test of the tool boots one before their stage."""
+    try:
+        guestneeds.ensure(
+            guesttest.ARCHES, console.say, install=True, log=cache.logs / "apt-install.log"
+        )
+    except MmbatchError as error:
+        console.say(f"no guests yet, so the test that boots one is skipped: {error}")
 
 
 def _passes(name: str, stage: Callable[[], int], console: Console) -> bool:

@@ -73,6 +73,12 @@ class Workshop:
         return [name for one in self.manifests for name in manifest.suites_of(one)]
 
 
+def known_suites() -> list[str]:
+    """Return the names of all KUnit suites that speed-ups add."""
+    every = manifest.load_with_needs(paths.SPEEDUPS, *manifest.known(paths.SPEEDUPS))
+    return [name for one in every for name in manifest.suites_of(one)]
+
+
 def choose_speedups(source: Source) -> list[Manifest]:
     """Return every speed-up that is made for a kernel and that changes kernels."""
     every = manifest.load_with_needs(paths.SPEEDUPS, *manifest.known(paths.SPEEDUPS))

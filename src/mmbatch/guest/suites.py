@@ -24,7 +24,9 @@ from mmbatch.kernel import sources
 from mmbatch.report import seen
 
 _SLOWER = {"": 1.0, "debug": 4.0, "kasan": 6.0}
-_ALL = ("x86_64", "arm64")
+ARCHES = ("x86_64", "arm64")
+"""The architectures of guests."""
+
 _COMPLAINING = {"": (), "debug": ("page_poison=1",), "kasan": ("page_poison=1",)}
 _WITH_PROGRAMS = "x86_64"  # the arm64 guest has KUnit suites only, and one kind of kernel
 _USUAL_GIB = 13  # enough for every test that depends on the size
@@ -57,8 +59,9 @@ class Stage:
         kind: kind of the kernel, see `build.Wanted`.
         size_gib: size of its NVDIMM in GiB; 0 if it runs no programs, or has no NVDIMM.
         rebinds: how often a driver is bound again.
-        speedup: the speed-up that asks for it; empty if it runs everything of all speed-ups.
-        extra: the boot that this speed-up asks for.
+        speedup: the speed-up that asks for it, if one does.
+        extra: the boot that this speed-up or the user asks for; None if it runs everything of
+            all speed-ups.
     """
 
     name: str
@@ -113,6 +116,34 @@ def stages(
     return [stage for stage in known if not names or stage.name in names]
 
 
+def suite_stages(arches: Iterable[str], names: Sequence[str]) -> list[Stage]:
+    """Return boots that run one KUnit suite each and nothing else.
+
+    Args:
+        arches: the architectures.
+        names: the suites.
+
+    Raises:
+        click.BadParameter: no speed-up brings a suite of this name.
+    """
+    known = boots.known_suites()
+    for name in names:
+        if name not in known:
+            raise click.BadParameter(f"no speed-up has a KUnit suite {name}: {', '.join(known)}")
+    return [
+        Stage(
+            f"{arch}-{name}",
+            arch,
+            "",
+            0,
+            0,
+            extra=ExtraBoot(name, arch, suites=(name,), cmdline=(f"kunit.filter_glob={name}",)),
+        )
+        for arch in arches
+        for name in names
+    ]
+
+
 def run_all(console: Console, cache: Cache, *, install: bool, log: seen.Log | None = None) -> int:
     """Run all guest tests of `make test`, on the newest kernel that is available.
 
@@ -122,11 +153,11 @@ def run_all(console: Console, cache: Cache, *, install: bool, log: seen.Log | No
         install: whether apt may install what is missing.
         log: gets the results of each speed-up.
     """
-    guestneeds.ensure(_ALL, console.say, install=install, log=cache.logs / "apt-install.log")
+    guestneeds.ensure(ARCHES, console.say, install=install, log=cache.logs / "apt-install.log")
     source = sources.resolve(cache, None, None, console.say, console.progress)
     manifests = boots.choose_speedups(source)
     workshop = Workshop(cache, source, manifests, (), boots.cpus(), console.say)
-    ended = run_stages(console, workshop, stages(_ALL, (), _USUAL_GIB, _USUAL_REBINDS), log)
+    ended = run_stages(console, workshop, stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS), log)
     for one in plan.load_all().values():
         for request in gates(one):
             ended = counts.run(console, workshop, request, None) or ended
@@ -227,6 +258,8 @@ def _runs_kernel_test(stage: Stage, one: Plan) -> bool:
 def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel, plans: Sequence[Plan]) -> Booted:
     slow, cmdline = _SLOWER[stage.kind], _COMPLAINING[stage.kind]
     kind = stage.kind or "plain"
+    if stage.extra is not None and not stage.speedup:
+        return boots.suites(workshop, kernel, stage.name, (*stage.extra.cmdline, *cmdline))
     if stage.extra is not None:
         (one,) = (one for one in plans if one.speedup == stage.speedup)
         return boots.extra(workshop, kernel, stage.name, one, stage.extra, kind, slow, cmdline)
