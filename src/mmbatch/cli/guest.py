@@ -18,7 +18,7 @@ from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode
 from mmbatch.debian import guestneeds
 from mmbatch.guest import boots, counts, plan, suites
-from mmbatch.guest.plan import Count
+from mmbatch.guest.plan import Arch, Count
 from mmbatch.kernel import sources as kernels
 from mmbatch.report import seen
 
@@ -112,7 +112,7 @@ def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
 def test(
     console: Console,
     /,
-    arches: tuple[str, ...],
+    arches: tuple[Arch, ...],
     kinds: tuple[str, ...],
     names: tuple[str, ...],
     suite_names: tuple[str, ...],

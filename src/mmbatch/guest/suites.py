@@ -18,7 +18,7 @@ from mmbatch.guest import boots, counts, plan, qemu
 from mmbatch.guest.boots import Workshop
 from mmbatch.guest.build import GuestKernel
 from mmbatch.guest.log import Heard
-from mmbatch.guest.plan import KINDS, ExtraBoot, Plan
+from mmbatch.guest.plan import KINDS, Arch, ExtraBoot, Plan
 from mmbatch.guest.qemu import Booted
 from mmbatch.kernel import sources
 from mmbatch.report import seen
@@ -116,7 +116,7 @@ def stages(
     return [stage for stage in known if not names or stage.name in names]
 
 
-def suite_stages(arches: Iterable[str], names: Sequence[str]) -> list[Stage]:
+def suite_stages(arches: Iterable[Arch], names: Sequence[str]) -> list[Stage]:
     """Return boots that run one KUnit suite each and nothing else.
 
     Args:
