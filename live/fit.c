@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Whether the running kernel is the one that the module was built for.
+ * Check that the running kernel is the one that the module was built for.
  *
  * A module's version magic and its symbol versions say much about that, but
- * not that a struct has its members where the compiler saw them. The kernel's
- * own description of its types (BTF) does.
+ * they do not say that the members of a struct are where the compiler saw them.
+ * The kernel's own description of its types (BTF) does.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -22,7 +22,7 @@
 
 #include "live.h"
 
-/* No struct of the kernel hides a member behind more nameless ones. */
+/* No struct of the kernel nests more nameless structs around a member. */
 #define LIVE_MAX_DEPTH	8
 
 static const struct btf *live_btf(void)
@@ -42,7 +42,7 @@ static const struct btf_type *live_plain(const struct btf *btf, u32 id)
 	return btf_type_skip_modifiers(btf, id, NULL);
 }
 
-/* Size in bytes, 0 for what has none. */
+/* Size in bytes, or 0 if the type has none. */
 static u32 live_size(const struct btf *btf, u32 id)
 {
 	const struct btf_type *type = live_plain(btf, id);
@@ -140,10 +140,10 @@ static bool live_place_fits(const struct btf *btf, const struct btf_type *type,
 
 /**
  * live_check_places - compare the layout of structs with that of this kernel
- * @places: what the compiler saw, in the order of the structs
- * @nr: how many
+ * @places: what the compiler saw, ordered by struct
+ * @nr: number of places
  *
- * Return: 0, or -ENOEXEC after a line in the log that says what differs.
+ * Return: 0, or -ENOEXEC after logging what differs.
  */
 int live_check_places(const struct live_place *places, unsigned int nr)
 {
@@ -155,7 +155,7 @@ int live_check_places(const struct live_place *places, unsigned int nr)
 		return -ENOEXEC;
 
 	for (i = 0; i < nr; i++) {
-		/* A search goes through all types, so one does for all members. */
+		/* A search walks all types, so search once for all members. */
 		if (!i || strcmp(places[i].type, places[i - 1].type))
 			type = live_struct(btf, places[i].type);
 		if (!type || !live_place_fits(btf, type, &places[i]))
@@ -165,7 +165,7 @@ int live_check_places(const struct live_place *places, unsigned int nr)
 	return 0;
 }
 
-/* Whether a type is what a signature writes as @wanted. */
+/* Whether a type is the one that a signature writes as @wanted. */
 static bool live_type_fits(const struct btf *btf, u32 id, const char *wanted)
 {
 	const struct btf_type *type = live_plain(btf, id), *target;
@@ -204,7 +204,7 @@ static bool live_signature_fits(const struct btf *btf,
 	unsigned int i, nr;
 
 	if (!proto) {
-		pr_err("refusing: this kernel has no function %s() of its own\n",
+		pr_err("refusing: this kernel has no function %s(), or inlines it\n",
 		       signature->name);
 		return false;
 	}
@@ -223,16 +223,16 @@ static bool live_signature_fits(const struct btf *btf,
 	return true;
 
 differs:
-	pr_err("refusing: %s() is called in another way here\n", signature->name);
+	pr_err("refusing: %s() has another signature here\n", signature->name);
 	return false;
 }
 
 /**
- * live_check_signatures - compare how functions are called with this kernel
- * @signatures: how the module calls them
- * @nr: how many
+ * live_check_signatures - compare the types of functions with this kernel
+ * @signatures: what the module expects
+ * @nr: number of signatures
  *
- * Return: 0, or -ENOEXEC after a line in the log that says what differs.
+ * Return: 0, or -ENOEXEC after logging what differs.
  */
 int live_check_signatures(const struct live_signature *signatures,
 			  unsigned int nr)
@@ -252,10 +252,10 @@ int live_check_signatures(const struct live_signature *signatures,
 }
 
 /**
- * live_check_entry - see whether LIVE_ORIGINAL() can enter a function
+ * live_check_entry - check that LIVE_ORIGINAL() can enter a function
  * @entry: the function
  *
- * Return: 0, or -ENOEXEC after a line in the log.
+ * Return: 0, or -ENOEXEC after logging the reason.
  */
 int live_check_entry(const struct live_entry *entry)
 {
@@ -264,7 +264,7 @@ int live_check_entry(const struct live_entry *entry)
 	if (ftrace_location(address) == address + entry->bytes)
 		return 0;
 
-	pr_err("refusing: %s() doesn't begin with a place for the tracer\n",
+	pr_err("refusing: %s() has no ftrace location at its entry\n",
 	       entry->name);
 	return -ENOEXEC;
 }

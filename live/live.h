@@ -2,7 +2,7 @@
 #ifndef _MMBATCH_LIVE_H
 #define _MMBATCH_LIVE_H
 
-/* What a speed-up and the module around it know of each other. */
+/* The interface between a speed-up and the module around it. */
 
 #include <linux/compiler.h>
 #include <linux/ftrace.h>
@@ -12,8 +12,8 @@
 #include <linux/types.h>
 
 /*
- * From a function's symbol to the call of the tracer. A function that is local
- * to its file, and called by its name only, has no landing place in between.
+ * Bytes from a function's symbol to its ftrace call: those of ENDBR. GCC omits
+ * ENDBR for a static function that is never called through a pointer.
  */
 #ifdef CONFIG_X86_KERNEL_IBT
 #define LIVE_ENTRY_BYTES	4
@@ -21,7 +21,7 @@
 #define LIVE_ENTRY_BYTES	0
 #endif
 
-/* Mitigations write what they need in front of a function that is called. */
+/* Mitigations write code before the entry of every function that is called. */
 #ifdef CONFIG_CALL_PADDING
 #define LIVE_PADDING	".skip " __stringify(CONFIG_FUNCTION_PADDING_BYTES) ", 0x90\n"
 #else
@@ -29,22 +29,21 @@
 #endif
 
 /**
- * LIVE_ORIGINAL - make the way to a function that is being replaced
+ * LIVE_ORIGINAL - define a way to call a function that is being replaced
  * @function: its name
  *
- * Defines live_original_@function(), which runs the kernel's own code whether
- * or not it is replaced: it enters behind the place at which calls are led
- * away. Has to be called by its name, since that entry is no landing place for
- * indirect calls. live_check_entry() tells whether the function begins as this
- * takes for granted.
+ * Defines live_original_@function(), which runs the kernel's own code even while
+ * it is replaced: it jumps past the ftrace call, which redirects callers. Call
+ * it by name only, because it has no ENDBR for indirect calls.
+ * live_check_entry() checks that the function begins as this assumes.
  */
 #define LIVE_ORIGINAL(function)						\
-	LIVE_ORIGINAL_BEHIND(function, LIVE_ENTRY_BYTES)
+	LIVE_ORIGINAL_AFTER(function, LIVE_ENTRY_BYTES)
 
-/* The same for a function that is local to its file, "local" in live.toml. */
-#define LIVE_ORIGINAL_LOCAL(function)	LIVE_ORIGINAL_BEHIND(function, 0)
+/* The same for a static function, which is "local" in live.toml. */
+#define LIVE_ORIGINAL_LOCAL(function)	LIVE_ORIGINAL_AFTER(function, 0)
 
-#define LIVE_ORIGINAL_BEHIND(function, bytes)				\
+#define LIVE_ORIGINAL_AFTER(function, bytes)				\
 	asm(".pushsection .text, \"ax\"\n"				\
 	    ".p2align 4\n"						\
 	    LIVE_PADDING						\
@@ -57,23 +56,23 @@
 	    ".popsection")
 
 /*
- * Stands behind the last call of a function that replaces one, unless that is of
+ * Put this after the last call of a replacement, unless that is a call of
  * live_original_*().
  *
  * Livepatching looks for the replacement itself on the stacks of tasks, and for
- * nothing else of the module. Without this the compiler may jump to what is
- * called last: a task that sleeps there, with the replacement not on its stack,
- * does not hold up the transition, and wakes up in a module that is gone. The
- * build refuses a replacement that jumps away.
+ * nothing else of the module. Without this, the compiler may turn the last call
+ * into a jump. A task that sleeps in the called function then does not have the
+ * replacement on its stack. So the transition does not wait for it, and it wakes
+ * up in a module that has been freed. The build refuses such a replacement.
  *
- * The kernel's own function may be jumped to, since it comes back to the caller
- * and not to the module. A task that is preempted on the way there is waited for
- * by ftrace, when it lets go of a function that no other livepatch is on.
+ * A jump to the kernel's own function is safe, because it returns to the caller
+ * and not to the module. A task may be preempted on its way there. ftrace waits
+ * for it when it releases a function that no other livepatch replaces.
  */
 #define live_stay()	barrier()
 
 /**
- * struct live_place - where the module expects something in a struct
+ * struct live_place - the layout that the module expects of a struct or member
  * @type: name of the struct
  * @member: name of the member, or NULL for the struct as a whole
  * @offset: of the member, in bytes
@@ -89,7 +88,7 @@ struct live_place {
 #define LIVE_MAX_PARAMS	10
 
 /**
- * struct live_signature - how the module calls a function, or is called for it
+ * struct live_signature - the types of a function that is called or replaced
  * @name: of the function
  * @returns: the type of its result, written as in @params; "void" for none
  * @params: "struct NAME *", or the size of anything else in bytes, "8"
@@ -104,7 +103,7 @@ struct live_signature {
  * struct live_entry - a function that is replaced
  * @name: of the function
  * @address: of the kernel's own
- * @bytes: from there to the call of the tracer
+ * @bytes: from there to its ftrace call
  */
 struct live_entry {
 	const char *name;
@@ -117,7 +116,7 @@ int live_check_signatures(const struct live_signature *signatures,
 			  unsigned int nr);
 int live_check_entry(const struct live_entry *entry);
 
-/* What a speed-up does once before it is used, if anything; 0 for success. */
+/* Runs once before the speed-up is put to use, if it defines this; 0 for success. */
 int live_start(void);
 
 #endif /* _MMBATCH_LIVE_H */

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A livepatch that puts a speed-up into a kernel that is running.
+ * A livepatch that puts a speed-up into a running kernel.
  *
- * What it is about is in live_tables.h, which is written for each build. The
- * module loads only into a kernel whose types say of themselves that they look
- * as the compiler took them to look, and whose functions begin as expected.
+ * The build generates live_tables.h, which says what is replaced. The module
+ * loads only into a kernel whose BTF describes the types that the compiler saw,
+ * and whose functions begin as expected.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -51,7 +51,7 @@ static int __init live_init(void)
 	return klp_enable_patch(&live_patch);
 }
 
-/* The patch is disabled through sysfs; only then can the module go. */
+/* The patch must be disabled through sysfs before the module can be unloaded. */
 static void __exit live_exit(void)
 {
 }
