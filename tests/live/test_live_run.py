@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from test_live_fit import NO_TERMS, live
+from test_live_fit import LIVES, NO_TERMS, live
 
 from fake_btf import kernel as fake_types
 from mmbatch.cli.live import command
@@ -221,10 +221,14 @@ def test_a_parameter_of_what_is_loaded(kernel: Kernel, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("speedups", "parameter", "words"),
     [
-        (["vmap"], "zone_device.method=copy", "'zone_device' is not among what is loaded: vmap"),
-        ([], "zone_devise.method=copy", "'zone_devise' is not among what is loaded: folio_copy, "),
+        (
+            LIVES[:1],
+            f"{LIVES[1]}.method=copy",
+            f"'{LIVES[1]}' is not among what is loaded: {LIVES[0]}",
+        ),
+        ([], "nothing.method=copy", f"'nothing' is not among what is loaded: {LIVES[0]}, "),
         ([], "method=copy", "write it as SPEEDUP.PARAMETER=VALUE"),
-        ([], "zone_device.method", "write it as SPEEDUP.PARAMETER=VALUE"),
+        ([], f"{LIVES[0]}.method", "write it as SPEEDUP.PARAMETER=VALUE"),
     ],
 )
 def test_a_parameter_that_nothing_takes(speedups: list[str], parameter: str, words: str) -> None:

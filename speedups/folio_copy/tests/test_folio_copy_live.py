@@ -1,0 +1,27 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The livepatch of folio_copy: its files, and options that it needs or refuses."""
+
+from __future__ import annotations
+
+from mmbatch.core.paths import SPEEDUPS
+from mmbatch.live import manifest, refused
+
+LIVE = manifest.load(SPEEDUPS, "folio_copy")
+
+
+def test_assembly_is_part_of_the_module() -> None:
+    staged = manifest.staged(LIVE, "6.12")
+
+    assert staged["arch/x86/lib/copy_pages_64.S"].is_file()
+    assert staged["mm/folio_copy.h"].parts[-2] == "live"
+
+
+def test_options() -> None:
+    assert {"CONFIG_KALLSYMS_ALL", "CONFIG_ARCH_HAS_COPY_MC"} <= set(LIVE.terms.needs)
+    assert "CONFIG_KMSAN" in LIVE.terms.refuses
+
+
+def test_what_must_be_refused() -> None:
+    misfits = refused.load(SPEEDUPS, "folio_copy")
+
+    assert {one.name for one in misfits} >= {"variable", "member", "signature"}

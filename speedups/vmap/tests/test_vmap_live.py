@@ -1,0 +1,53 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The livepatch of vmap: its options, and a module for each of Debian's kernels."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+
+import pytest
+
+from mmbatch.core.cache import Cache
+from mmbatch.core.interval import SERIES
+from mmbatch.core.paths import SPEEDUPS
+from mmbatch.live import build, cargo, kernel, manifest, refused
+
+LIVE = manifest.load(SPEEDUPS, "vmap")
+
+
+def test_options() -> None:
+    assert set(LIVE.terms.needs) >= {
+        "CONFIG_KALLSYMS_ALL",
+        "CONFIG_HAVE_ARCH_HUGE_VMALLOC",
+        "CONFIG_SPARSEMEM_VMEMMAP",
+    }
+    assert {"CONFIG_KMSAN", "CONFIG_PAGE_TABLE_CHECK"} <= set(LIVE.terms.refuses)
+
+
+def test_what_must_be_refused() -> None:
+    misfits = refused.load(SPEEDUPS, "vmap")
+
+    assert {one.name for one in misfits} >= {"variable", "member", "function", "entry"}
+
+
+def test_least_gains_that_a_guest_must_count() -> None:
+    assert cargo.load(SPEEDUPS, "vmap").least == {
+        "vmap-order-1": 0.95,
+        "vmap-order4": 2.5,
+        "vmap-order8": 2.5,
+        "vmap-order9": 5.0,
+    }
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize("series", SERIES)
+def test_the_kernels_own_vmap_sees_its_caller(series: str) -> None:
+    cache = Cache.open()
+    release = kernel.choose(cache, None, series, lambda _: None)
+    (module,) = build.build_all(cache, [LIVE], release, lambda _: None)
+    argv = ["objdump", "-d", "--no-show-raw-insn", "--disassemble=live_vmap", str(module.path)]
+    shown = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+
+    assert re.search(r"\tj\w+ +\w+ <live_original_vmap>", shown)
+    assert not re.search(r"\tcall +\w+ <live_original_vmap>", shown)
