@@ -21,8 +21,8 @@ from mmbatch.hosted.events import Case, Engine
 from mmbatch.hosted.run import Request
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.sources import Source
-from mmbatch.report import narrow, page
-from mmbatch.report import text as report
+from mmbatch.report import html as report_page
+from mmbatch.report import text
 from mmbatch.splice import manifest
 from mmbatch.splice import trees as splice
 
@@ -179,9 +179,9 @@ def test_the_table_for_a_cover_letter(
     file = tmp_path / "my.json"
     assert cli.main(["bench", "-q", "--cover", "--json", str(file)]) == ExitCode.GOOD
     said = capsys.readouterr().out
-    assert said == narrow.cover(record.read(file))
+    assert said == text.run(record.read(file))
     assert cli.main(["bench", "-q", "--json", str(file)]) == ExitCode.GOOD
-    assert capsys.readouterr().out == report.plain(record.read(file))
+    assert capsys.readouterr().out == text.run(record.read(file))
 
 
 def test_speedups_take_turns(
@@ -195,8 +195,8 @@ def test_speedups_take_turns(
     assert asked.ran[0].seed == 1
     runs = stored.load([out / "zone_device", out / "streaming_copy"])
     said = capsys.readouterr().out
-    assert said == narrow.report(runs, checkout.SPEEDUPS)
-    assert html.read_text() == page.render(runs, checkout.SPEEDUPS)
+    assert said == text.report(runs, checkout.SPEEDUPS)
+    assert html.read_text() == report_page.render(runs, checkout.SPEEDUPS)
     for run in runs:
         assert run.raw is Raw.SAME
         (base, *_) = run.record.rows

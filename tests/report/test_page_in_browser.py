@@ -3,24 +3,24 @@
 
 from __future__ import annotations
 
-import html
 import json
 import os
 import re
 import shutil
 import subprocess
 from dataclasses import dataclass
+from html import unescape
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fake_run import broken, few, mixed, noisy, record_of
-from mmbatch.bench import store as stored
-from mmbatch.bench.store import Raw, Stored
+from mmbatch.bench import store
+from mmbatch.bench.store import Raw, Stored, run_names
 from mmbatch.core import paths as checkout
 from mmbatch.hosted.events import Event
-from mmbatch.report import page
+from mmbatch.report import html as page
 
 CHROMIUM = shutil.which("chromium")
 PHONE = 390
@@ -41,7 +41,7 @@ onload = () => {
     const r = one.getBoundingClientRect();
     return [r.left, r.top, r.right, r.bottom];
   };
-  const texts = [...d.querySelectorAll("svg.plot")].map(plot => ({
+  const texts = [...d.querySelectorAll("svg.axis, body > svg")].map(plot => ({
     box: box(plot),
     texts: [...plot.querySelectorAll("text")].map(one => ({
       text: one.textContent, box: box(one), size: parseFloat(view.getComputedStyle(one).fontSize),
@@ -54,7 +54,7 @@ onload = () => {
   document.getElementById("out").textContent = JSON.stringify({
     wide: root.scrollWidth, room: root.clientWidth, plots: texts,
     back: colour("body", "backgroundColor"), text: colour("body", "color"),
-    won: colour("text.m-won", "fill"), lost: colour("text.m-lost", "fill"),
+    won: colour(".faster", "color"), lost: colour(".slower", "color"),
   });
 };
 </script>
@@ -85,7 +85,7 @@ def _look(tmp_path: Path, content: str, width: int = PHONE, *, dark: bool = Fals
     assert found, done.stderr[-2000:]
     assert found[1], "the page can't be looked into"
     console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
-    return Seen(json.loads(html.unescape(found[1])), console)
+    return Seen(json.loads(unescape(found[1])), console)
 
 
 def _problems(seen: Seen) -> list[str]:
@@ -109,16 +109,16 @@ def _problems(seen: Seen) -> list[str]:
 
 
 def _runs(*each: list[Event]) -> list[Stored]:
-    letters = map(stored.letters, range(len(each)))
+    records = [record_of(events) for events in each]
+    names = run_names(records)
     return [
-        Stored(letter, Path(), record_of(events), Raw.SAME)
-        for letter, events in zip(letters, each, strict=True)
+        Stored(name, Path(), record, Raw.SAME) for name, record in zip(names, records, strict=True)
     ]
 
 
 def _results() -> str:
     paths = sorted((checkout.ROOT / "results").glob("*.json"))
-    return page.render(stored.load(paths), checkout.SPEEDUPS)
+    return page.render(store.load(paths), checkout.SPEEDUPS)
 
 
 @pytest.mark.parametrize("width", [PHONE, 1200])
@@ -131,7 +131,7 @@ def test_the_results_of_this_checkout(tmp_path: Path, width: int) -> None:
 def test_every_kind_of_row_on_a_phone(tmp_path: Path) -> None:
     content = page.render(_runs(mixed(), broken(), noisy(), few()), checkout.SPEEDUPS)
     seen = _look(tmp_path, content)
-    assert len(seen.figures["plots"]) == 7
+    assert len(seen.figures["plots"]) == 1 + 7  # the overview's axis, and one of each case and run
     assert _problems(seen) == []
 
 
@@ -154,7 +154,7 @@ def test_light_and_dark_can_be_read(tmp_path: Path, dark: bool) -> None:
 def test_what_is_wrong_is_seen(tmp_path: Path) -> None:
     bad = """<!DOCTYPE html><meta charset="utf-8">
 <div style="width:500px">wide</div>
-<svg class="plot" width="100" height="20"><text style="font-size:9px" y="9">tiny</text>
+<svg class="axis" width="100" height="20"><text style="font-size:9px" y="9">tiny</text>
 <text x="90" y="18">cut off on the right</text>
 <text x="0" y="10" style="font-size:14px">over</text></svg>
 <script>console.error("oh no")</script>"""

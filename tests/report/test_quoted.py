@@ -13,7 +13,7 @@ import pytest
 
 from mmbatch.bench import record
 from mmbatch.core import paths as checkout
-from mmbatch.report import text as report
+from mmbatch.report import text as renderer
 
 README = (checkout.ROOT / "README.md").read_text(encoding="utf-8")
 MACHINE = "7.3-epyc-2c"
@@ -73,7 +73,7 @@ def test_seconds_of_the_first_table() -> None:
 def test_excerpts_are_printed_for_the_record(page: str) -> None:
     text = (checkout.ROOT / page).read_text(encoding="utf-8")
     block = text.partition("<!-- transcript -->\n```\n")[2].partition("\n```\n")[0]
-    printed = report.plain(record.read(checkout.ROOT / f"results/zone_device-{MACHINE}.json"))
+    printed = renderer.run(record.read(checkout.ROOT / f"results/zone_device-{MACHINE}.json"))
     assert len(block.splitlines()) >= 6
     for line in block.splitlines():
         assert line in printed.splitlines(), f"{page} shows what is not printed: {line}"

@@ -19,7 +19,7 @@ from mmbatch.bench import record
 from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode
-from mmbatch.report import narrow
+from mmbatch.report import text
 from mmbatch.report.benefits import who_benefits
 from mmbatch.splice.manifest import load_with_needs
 
@@ -99,7 +99,7 @@ def test_the_cover_says_that_nothing_was_measured(
     for words in who_benefits(checkout.SPEEDUPS / "zone_device"):
         assert words in " ".join(cover.split())
     own = cover.split("\n---\n")[0].split("Some User (")[0]
-    assert max(map(len, own.splitlines())) <= narrow.WIDTH
+    assert max(map(len, own.splitlines())) <= text.WIDTH
     assert "not measured yet on 7.3.4" in capsys.readouterr().out
 
 
@@ -113,7 +113,7 @@ def test_the_cover_shows_a_run_of_this_kernel_only(
     record.write(tmp_path / "mine.json", mine)
     assert _export(tree, tmp_path / "out", "--run", tmp_path / "mine.json") == 0
     cover = _body(_mails(tmp_path / "out/zone_device")[0])
-    assert narrow.cover(mine) in cover
+    assert text.run(mine) in cover
     assert "Not measured" not in cover
     assert _export(tree, tmp_path / "out2", "--run", tmp_path / "other.json") == ExitCode.USAGE
     assert "it is of Linux 7.3.1" in capsys.readouterr().err
@@ -126,7 +126,7 @@ def test_the_cover_shows_a_run_of_this_kernel_only(
     (place / "2026-03").mkdir()
     record.write(place / "2026-03/bench.json", dataclasses.replace(part, started=mine.started))
     assert _export(tree, tmp_path / "out3") == 0
-    assert narrow.cover(mine) in _body(_mails(tmp_path / "out3/zone_device")[0])
+    assert text.run(mine) in _body(_mails(tmp_path / "out3/zone_device")[0])
 
 
 def test_all_that_suit_the_kernel_get_a_folder(tree: Path, tmp_path: Path) -> None:

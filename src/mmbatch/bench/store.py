@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+import re
+import shlex
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
@@ -26,9 +29,9 @@ class Raw(StrEnum):
 
 @dataclass(frozen=True)
 class Stored:
-    """A run and the letter that a report calls it by."""
+    """A run and the name that a report calls it by: its machine and kernel."""
 
-    label: str
+    name: str
     path: Path
     record: Record
     raw: Raw
@@ -48,32 +51,81 @@ def load(paths: Sequence[Path]) -> list[Stored]:
     Raises:
         MmbatchError: one is neither, or one run was given twice.
     """
-    runs: list[Stored] = []
-    for number, given in enumerate(paths):
+    found: list[tuple[Path, Record]] = []
+    for given in paths:
         path = given / RECORD if given.is_dir() else given
         record = read(path)
         if not record.rows:
             raise MmbatchError(f"report on {given}", "it has no rows", "leave it out")
-        for other in runs:
-            if (other.record.samples_sha256, other.record.started) == (
-                record.samples_sha256,
-                record.started,
-            ):
+        for other_path, other in found:
+            if (other.samples_sha256, other.started) == (record.samples_sha256, record.started):
                 raise MmbatchError(
                     f"report on {given}",
-                    f"it is the same run as {other.path}",
+                    f"it is the same run as {other_path}",
                     "give each run once",
                     ExitCode.USAGE,
                 )
-        runs.append(Stored(letters(number), path, record, _raw(path, record)))
-    return runs
+        found.append((path, record))
+    names = run_names([record for _, record in found])
+    return [
+        Stored(name, path, record, _raw(path, record))
+        for name, (path, record) in zip(names, found, strict=True)
+    ]
+
+
+def run_names(records: Sequence[Record]) -> Iterator[str]:
+    """Name runs by machine and kernel, so that no two runs of a speed-up have one name.
+
+    Args:
+        records: the runs of a report.
+
+    Yields:
+        A name for each. Runs of several speed-ups on one machine share it, since a reader wants to
+        see that they belong together. Where it would be ambiguous, the time of the start follows.
+    """
+    plain = [f"{machine_name(one)}, Linux {one.kernel.release}" for one in records]
+    timed = [
+        f"{name}, {datetime.fromisoformat(one.started):%Y-%m-%d %H:%M}"
+        for name, one in zip(plain, records, strict=True)
+    ]
+    speedups = [{row.speedup for row in one.rows} for one in records]
+
+    def same(names: list[str], at: int) -> list[int]:
+        others = range(len(names))
+        return [i for i in others if names[i] == names[at] and speedups[i] & speedups[at]]
+
+    for at, name in enumerate(plain):
+        if len(same(plain, at)) == 1:
+            yield name
+        elif len(alike := same(timed, at)) == 1:
+            yield timed[at]
+        else:
+            yield f"{timed[at]} (run {1 + alike.index(at)})"
+
+
+def machine_name(record: Record) -> str:
+    """Return a short name of the machine that a run is about: its CPU, or the emulated guest."""
+    if record.engine == "guest-icount":
+        return f"emulated {guest_arch(record) or record.machine.arch}"
+    clutter = r"\((R|TM)\)|\b(CPU|Processor)(?=\s*(@|$))|@.*"
+    name = re.sub(clutter, " ", record.machine.cpu, flags=re.I)
+    return " ".join(name.split()) or record.machine.arch
+
+
+def guest_arch(record: Record) -> str:
+    """Return what a guest was, where its command says that; the machine may be another."""
+    try:
+        words = shlex.split(record.command)
+    except ValueError:
+        return ""
+    return words[words.index("--arch") + 1] if "--arch" in words[:-1] else ""
 
 
 def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
     """Return the last whole hosted run of each speed-up in a folder of runs.
 
     Passed over are runs that can't be read, such as those of another version, and those in which
-    the user left out cases, which may be the losing ones, or made it another machine or kernel.
+    the user left out cases, which may be the slower ones, or changed the machine or kernel.
 
     Args:
         runs: the folder, whose entries begin with the time.
@@ -91,12 +143,6 @@ def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
         if _whole(record) and release in (None, record.kernel.release):
             found |= {row.speedup: path.parent for row in record.rows}
     return {name: found[name] for name in sorted(found)}
-
-
-def letters(number: int) -> str:
-    """Name the runs of a report: A, B, ... Z, AA, AB, ..."""
-    rest, last = divmod(number, 26)
-    return (letters(rest - 1) if rest else "") + chr(ord("A") + last)
 
 
 def _whole(record: Record) -> bool:

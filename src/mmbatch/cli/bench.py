@@ -22,8 +22,8 @@ from mmbatch.core.disk import is_special, require_place
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import run as hosted
 from mmbatch.kernel import sources as kernels
-from mmbatch.report import narrow, page
-from mmbatch.report import text as report
+from mmbatch.report import html as report_page
+from mmbatch.report import text
 from mmbatch.splice import manifest
 
 DEFAULT_SPEEDUP = "zone_device"
@@ -177,7 +177,7 @@ def command(
         record.write(json_file, results[0])
     _print(console, made, results, cover=cover)
     if html is not None:
-        atomic_write(html, page.render(stored.load(made), checkout.SPEEDUPS))
+        atomic_write(html, report_page.render(stored.load(made), checkout.SPEEDUPS))
         console.say(f"the page is {html}")
     for folder in made:
         console.say(f"samples.jsonl and bench.json are in {folder}")
@@ -190,11 +190,11 @@ def _print(
     console: Console, made: list[Path], results: list[record.Record], *, cover: bool
 ) -> None:
     if cover:
-        console.out.file.write("\n".join(narrow.cover(result) for result in results))
+        console.out.file.write("\n".join(text.run(result) for result in results))
     elif len(results) == 1:
-        report.print_record(results[0], console.out)
+        text.print_run(results[0], console.out)
     else:
-        console.out.file.write(narrow.report(stored.load(made), checkout.SPEEDUPS))
+        console.out.file.write(text.report(stored.load(made), checkout.SPEEDUPS))
 
 
 def _check_options(options: tuple[str, ...], features: tuple[str, ...]) -> None:

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import click
 
-from mmbatch.bench import store as stored
+from mmbatch.bench import store
 from mmbatch.bench.store import Raw
 from mmbatch.core import paths as checkout
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.disk import atomic_write
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.report import narrow, page
+from mmbatch.report import compare, html, markdown, plot, text
 
 
 @click.command("report", short_help="Show runs side by side, as text and as an HTML page.")
@@ -27,36 +27,64 @@ from mmbatch.report import narrow, page
     metavar="FILE",
     help="Where the page goes; by default into the cache's folder of runs.",
 )
+@click.option(
+    "--svg",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the overview of all cases to this SVG file instead of a page.",
+)
+@click.option(
+    "--markdown",
+    "markdown_file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Write the tables into this Markdown file, between its two marks, instead of a page.",
+)
 @click.option("--text", "text_only", is_flag=True, help="Print the text only, write no page.")
 @click.option("--cover", is_flag=True, help="Print each run's table for a cover letter instead.")
 @output_options
 def command(
-    console: Console, runs: tuple[Path, ...], output: Path | None, text_only: bool, cover: bool
+    console: Console,
+    runs: tuple[Path, ...],
+    output: Path | None,
+    svg: Path | None,
+    markdown_file: Path | None,
+    text_only: bool,
+    cover: bool,
 ) -> int:
     """Show RUNs side by side: folders that bench made, or files that bench --json wrote.
 
     Without a RUN, the last one of each speed-up on this machine. The page is one file: it loads
     nothing, and can be mailed.
     """
-    if (text_only or cover) and output is not None:
-        raise click.UsageError("--text and --cover write no page, so -o has no meaning.")
-    chosen = stored.load(runs or _newest())
+    files = output or svg or markdown_file
+    if (text_only or cover) and files is not None:
+        raise click.UsageError("--text and --cover write no file, so name none.")
+    chosen = store.load(runs or _newest())
     if cover:
-        console.out.file.write("\n".join(narrow.cover(run.record) for run in chosen))
-    else:
-        console.out.file.write(narrow.report(chosen, checkout.SPEEDUPS))
-    if not (text_only or cover):
-        path = output or _default()
-        atomic_write(path, page.render(chosen, checkout.SPEEDUPS))
-        console.say(f"the page is {path}")
+        console.out.file.write("\n".join(text.run(run.record) for run in chosen))
+    elif svg is None and markdown_file is None:
+        console.out.file.write(text.report(chosen, checkout.SPEEDUPS))
+    if svg is not None:
+        _write(console, svg, plot.svg(compare.sections(chosen)), "overview")
+    if markdown_file is not None:
+        content = markdown.into(markdown_file, chosen)
+        _write(console, markdown_file, content, "file with the tables")
+    if output is not None or not (files or text_only or cover):
+        _write(console, output or _default(), html.render(chosen, checkout.SPEEDUPS), "page")
     differing = [run for run in chosen if run.raw is Raw.DIFFERS]
     for run in differing:
         console.say(f"{run.path}: its record {Raw.DIFFERS}")
     return ExitCode.FAILED if differing else ExitCode.GOOD
 
 
+def _write(console: Console, path: Path, content: str, what: str) -> None:
+    atomic_write(path, content)
+    console.say(f"the {what} is {path}")
+
+
 def _newest() -> list[Path]:
-    found = list(stored.newest(Cache.open().runs).values())
+    found = list(store.newest(Cache.open().runs).values())
     if not found:
         raise MmbatchError(
             "find the last runs on this machine",

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Show records: as text for a terminal or a mail, as Markdown, and as an HTML page.
+"""Show records: as text of 72 columns, as Markdown, and as an HTML page or an SVG plot.
 
-`text` prints one record, `narrow` and `compare` put several side by side, and `page` writes HTML.
+`compare` selects what is shown, and `words` says it. `text`, `markdown` and `html` with `plot`
+render it. `seen` and `matrix` keep and show what runs of the tests verified.
 """

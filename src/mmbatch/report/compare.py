@@ -1,20 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Several runs put side by side: speed-up by speed-up, case by case, with who loses."""
+"""Select what a report shows: runs side by side, speed-up by speed-up, and their regressions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from mmbatch.bench.record import Control, Limit, Row
+from mmbatch.bench.record import Control, Limit, Record, Row
 from mmbatch.bench.statistics import NOISE, Verdict
-from mmbatch.bench.store import Stored
+from mmbatch.bench.store import Raw, Stored
 from mmbatch.hosted.events import AUTO, BASE
 
 COPY = "copy"
 _FEW = 3
-_LOST = (Verdict.SLOWER, Verdict.MORE)
-_WON = (Verdict.FASTER, Verdict.FEWER)
+_SLOWER = (Verdict.SLOWER, Verdict.MORE)
+_FASTER = (Verdict.FASTER, Verdict.FEWER)
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Entry:
         """What a user gets: `auto`, or the last step where nothing chooses."""
         return next((row for row in self.rows if row.variant == AUTO), self.rows[-1])
 
+    @property
+    def pairs(self) -> int:
+        """How many pairs of samples were compared, at most."""
+        return max((row.detail.pairs for row in self.rows if row.detail), default=0)
+
 
 @dataclass(frozen=True)
 class CaseGroup:
@@ -53,10 +59,16 @@ class Section:
     speedup: str
     cases: tuple[CaseGroup, ...]
 
+    @property
+    def runs(self) -> list[Stored]:
+        """The runs of this speed-up, in the order in which they were given."""
+        found = {id(entry.run): entry.run for case in self.cases for entry in case.entries}
+        return list(found.values())
+
 
 @dataclass(frozen=True)
-class Loss:
-    """A row that loses: against base, shown; or against the plain copy, by its median."""
+class Regression:
+    """A slower row: against base, shown; or against the plain copy, by its median."""
 
     run: Stored
     row: Row
@@ -66,38 +78,36 @@ class Loss:
 
     @property
     def words(self) -> str:
-        """How much it loses by, in a few words."""
-        text = f"takes {self.factor:.2f} times what {self.than} takes"
+        """How much slower it is, in a few words."""
+        text = _compared(f"{self.factor:.2f}", self)
         return (
             f"{text} ({self.interval[0]:.2f} to {self.interval[1]:.2f})" if self.interval else text
         )
 
 
 @dataclass(frozen=True)
-class Losses:
-    """What one variant of a speed-up loses against the same in one run; never empty."""
+class Regressions:
+    """The slower rows of one variant of a speed-up against the same in one run; never empty."""
 
-    each: tuple[Loss, ...]
+    each: tuple[Regression, ...]
 
     @property
     def few(self) -> bool:
-        """Whether each of them is told by itself."""
+        """Whether each of them is listed by itself."""
         return len(self.each) <= _FEW
 
     @property
     def words(self) -> str:
         """All of them in a few words."""
-        factors = [loss.factor for loss in self.each]
-        return (
-            f"in {len(self.each)} cases takes {min(factors):.2f} to {max(factors):.2f} times "
-            f"what {self.each[0].than} takes"
-        )
+        factors = [one.factor for one in self.each]
+        much = _compared(f"{min(factors):.2f} to {max(factors):.2f}", self.each[0])
+        return f"{much} in {len(self.each)} cases"
 
     @property
     def cases(self) -> str:
         """Each case and its factor, the worst first."""
-        worst = sorted(self.each, key=lambda loss: -loss.factor)
-        return ", ".join(f"{loss.row.case} {loss.factor:.2f}" for loss in worst)
+        worst = sorted(self.each, key=lambda one: -one.factor)
+        return ", ".join(f"{one.row.case} {one.factor:.2f}" for one in worst)
 
 
 def sections(runs: Sequence[Stored]) -> list[Section]:
@@ -116,45 +126,67 @@ def sections(runs: Sequence[Stored]) -> list[Section]:
     ]
 
 
-def losses(groups: Sequence[Section]) -> list[Loss]:
-    """Return every row that loses, those against base first."""
+def entries_of(record: Record) -> list[Entry]:
+    """Return the cases of one record, in the order of the run."""
+    return list(_entries(Stored("", Path(), record, Raw.ABSENT)))
+
+
+def regressions(groups: Sequence[Section]) -> list[Regression]:
+    """Return every slower row, those against base first."""
     entries = [entry for one in groups for case in one.cases for entry in case.entries]
     return [
-        *(loss for entry in entries for loss in _against_base(entry)),
-        *(loss for entry in entries for loss in _against_copy(entry)),
+        *(one for entry in entries for one in _against_base(entry)),
+        *(one for entry in entries for one in _against_copy(entry)),
     ]
 
 
-def by_variant(found: Sequence[Loss]) -> list[Losses]:
-    """Put together what one variant loses, in the order in which variants first appear."""
-    groups: dict[tuple[str, str, str, str], list[Loss]] = {}
-    for loss in found:
-        key = (loss.than, loss.run.label, loss.row.speedup, loss.row.variant)
-        groups.setdefault(key, []).append(loss)
-    return [Losses(tuple(each)) for each in groups.values()]
+def by_variant(found: Sequence[Regression]) -> list[Regressions]:
+    """Group the slower rows of each variant, in the order in which variants first appear."""
+    groups: dict[tuple[str, int, str, str], list[Regression]] = {}
+    for one in found:
+        key = (one.than, id(one.run), one.row.speedup, one.row.variant)
+        groups.setdefault(key, []).append(one)
+    return [Regressions(tuple(each)) for each in groups.values()]
 
 
-def lost(row: Row) -> bool:
+def is_slower(row: Row) -> bool:
     """Tell whether a row is shown to be worse than base."""
-    return row.verdict in _LOST
+    return row.verdict in _SLOWER
 
 
-def won(row: Row) -> bool:
+def is_faster(row: Row) -> bool:
     """Tell whether a row is shown to be better than base."""
-    return row.verdict in _WON
+    return row.verdict in _FASTER
 
 
 def slower_than_copy(entry: Entry) -> list[tuple[Row, float]]:
-    """Return the rows of a case whose median is above the plain copy's, and how many times."""
+    """Return the rows of a case that take longer than the plain copy of the same case.
+
+    A median must exceed the copy's by more than code layout alone can do, and by more than base
+    differs from its own second copy: `auto` may be the plain copy, and a difference within that
+    band says nothing. A case that noise voids, or that has no control, claims nothing at all.
+
+    Returns:
+        Each such row, and how many times as long as the copy it takes.
+    """
     copy = next((row for row in entry.rows if row.variant == COPY), None)
-    if copy is None or copy.median is None:
+    control = entry.control
+    if copy is None or copy.median is None or control is None:
+        return []
+    if control.too_noisy or control.band is None:
         return []
     times = [
         (row, row.median / copy.median)
         for row in entry.rows
         if row.median is not None and row.variant not in (BASE, COPY)
     ]
-    return [(row, factor) for row, factor in times if factor > 1 + NOISE]
+    return [(row, factor) for row, factor in times if factor > 1 + max(NOISE, control.band)]
+
+
+def _compared(factor: str, one: Regression) -> str:
+    if one.row.unit == "ns":
+        return f"takes {factor} times as long as {one.than}"
+    return f"needs {factor} times the {one.row.unit} of {one.than}"
 
 
 def _entries(run: Stored) -> Iterator[Entry]:
@@ -167,15 +199,15 @@ def _entries(run: Stored) -> Iterator[Entry]:
         yield Entry(run, tuple(mine), controls[0] if controls else None, tuple(limits))
 
 
-def _against_base(entry: Entry) -> Iterator[Loss]:
+def _against_base(entry: Entry) -> Iterator[Regression]:
     for row in entry.rows:
-        if lost(row) and row.ratio:
+        if is_slower(row) and row.ratio:
             ci95 = row.ratio.ci95
             interval = (1 / ci95[1], 1 / ci95[0]) if ci95 else None
-            yield Loss(entry.run, row, 1 / row.ratio.median, "base", interval)
+            yield Regression(entry.run, row, 1 / row.ratio.median, "base", interval)
 
 
-def _against_copy(entry: Entry) -> Iterator[Loss]:
+def _against_copy(entry: Entry) -> Iterator[Regression]:
     for row, factor in slower_than_copy(entry):
-        if not lost(row):
-            yield Loss(entry.run, row, factor, "the plain copy")
+        if not is_slower(row):
+            yield Regression(entry.run, row, factor, "the plain copy")

@@ -1,39 +1,63 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where the marks of a case's plot go: ratios on a logarithmic axis, in per cent of its width.
+"""Where the marks of a report's plots go, and the overview as an SVG file.
 
-The page draws them as SVG of its own. Its text keeps the size of the page's text on every
-screen, since only x is relative, and its colours follow the page's light and dark style; a
-plotting library's picture does neither, and would bring 35 MB along.
+Places are per cent of a plot's width, so that the page can draw the same plot on every screen
+while its text keeps its size, and its colours follow the light or dark style. A plotting library's
+picture does neither, and would bring 35 MB along.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mmbatch.bench.record import Row
 from mmbatch.hosted.events import BASE
 from mmbatch.report import compare
-from mmbatch.report.compare import Entry
-from mmbatch.report.lines import duration
+from mmbatch.report.compare import Entry, Section
+from mmbatch.report.words import each, noise, short
 
-ROW_PX = 46
-HEAD_PX = 22
-AXIS_PX = 26
+LEVEL_PX = 7
+"""How far apart the dots of an overview are that lie above each other."""
+
+CONTROL = "control"
+SHAPES = {
+    "faster": "M-5 4 L0 -5 L5 4 Z",
+    "slower": "M-5 -4 L0 5 L5 -4 Z",
+    "base": "M-4 -4 H4 V4 H-4 Z",
+    "control": "M-4 -4 H4 V4 H-4 Z",
+    "open": "M0 -5 L5 0 L0 5 L-5 0 Z",
+    "limit": "M-1 -6 H1 V6 H-1 Z",
+}
+"""Each kind of mark as a path around its place, in pixels."""
+
+_TEMPLATE = "overview.svg"
 _MARGIN = 0.06
 _EDGE = 3.0  # per cent on each side, so that a mark at the end is whole
-_APART = 13.0
-_DIGIT = 1.1  # per cent: half of a character of the axis, on the narrowest page
 _NICE = (1, 2, 0.5, 4, 0.25, 1.5, 3, 0.75, 1.25, 8, 0.125, 6, 1.1, 0.9, 1.75, 2.5, 16, 32, 64, 1.05)
+_APART = 1.1  # per cent: from one dot of an overview to the next, on the narrowest page
+_BEYOND = (0.25, 20.0)  # an overview ends there, since few cases would take most of its width
+_BINS = 48
 
 
 @dataclass(frozen=True)
 class Scale:
-    """A logarithmic axis of ratios, the same for all plots of a case."""
+    """A logarithmic axis of ratios.
+
+    Attributes:
+        low: the ratio at its left end.
+        high: the ratio at its right end.
+        apart: how far apart its numbers are at least, in per cent of the width.
+        digit: half of a character of its numbers on the narrowest page, in per cent.
+    """
 
     low: float
     high: float
+    apart: float = 34.0
+    digit: float = 3.6
 
     def x(self, ratio: float) -> float:
         """Return a ratio's place in per cent of the width."""
@@ -44,9 +68,9 @@ class Scale:
         """Return round numbers that are whole on the axis, and can be read beside each other."""
         chosen: list[float] = []
         for ratio in _NICE:
-            half = _DIGIT * len(f"{ratio:g}")
+            half = self.digit * len(f"{ratio:g}")
             inside = self.low <= ratio <= self.high and half <= self.x(ratio) <= 100 - half
-            if inside and all(abs(self.x(ratio) - self.x(one)) >= _APART for one in chosen):
+            if inside and all(abs(self.x(ratio) - self.x(one)) >= self.apart for one in chosen):
                 chosen.append(ratio)
         return sorted(chosen)
 
@@ -57,18 +81,18 @@ class Mark:
 
     Attributes:
         name: the variant.
-        words: ratio and verdict, or why there is none.
-        kind: "won", "lost", "base", "control" or "open": how it is drawn.
-        y: its top in pixels.
+        number: its ratio, or base's time; empty where nothing is shown.
+        words: its verdict.
+        kind: a key of `SHAPES`: how it is drawn.
         x: the median's place; None where nothing is shown.
         lo: the interval's lower end; None without one.
         hi: its upper end.
     """
 
     name: str
+    number: str
     words: str
     kind: str
-    y: int
     x: float | None = None
     lo: float | None = None
     hi: float | None = None
@@ -80,33 +104,68 @@ class Plot:
 
     Attributes:
         entry: what it shows.
-        marks: its rows.
+        marks: its rows by name.
         ticks: (place, text) on the axis.
         one: the place of 1.
         band: places of the control band's ends; None without one.
         limit: the place of what the limit's time would be as a ratio; None without one.
-        limit_words: that ratio, in words.
-        height: in pixels.
     """
 
     entry: Entry
-    marks: tuple[Mark, ...]
+    marks: dict[str, Mark]
     ticks: tuple[tuple[float, str], ...]
     one: float
     band: tuple[float, float] | None
     limit: float | None
-    limit_words: str
-    height: int
+
+
+@dataclass(frozen=True)
+class Dot:
+    """A case in an overview: its place, its level above the strip's ground, kind, and words."""
+
+    x: float
+    level: int
+    kind: str
+    words: str
+
+
+@dataclass(frozen=True)
+class Strip:
+    """A line of an overview.
+
+    Attributes:
+        title: what it is about; empty where it goes on with the strip above.
+        words: what its dots say, counted.
+        dots: its cases.
+        aside: whether its dots are of variants that users do not get.
+        y: its top in pixels, in a file.
+    """
+
+    title: str
+    words: str
+    dots: tuple[Dot, ...]
+    aside: bool
+    y: int = 0
 
     @property
-    def bottom(self) -> int:
-        """Where the rows end, in pixels."""
-        return self.height - AXIS_PX
+    def height(self) -> int:
+        """How high its dots are together, in pixels."""
+        return LEVEL_PX * (1 + max((dot.level for dot in self.dots), default=0)) + 6
 
-    @property
-    def summary(self) -> str:
-        """All of it in words, for who can't see it."""
-        return "; ".join(f"{mark.name}: {mark.words}" for mark in self.marks)
+
+@dataclass(frozen=True)
+class Overview:
+    """All cases of all runs on one axis.
+
+    Attributes:
+        strips: its lines.
+        ticks: (place, text) on the axis.
+        one: the place of 1.
+    """
+
+    strips: tuple[Strip, ...]
+    ticks: tuple[tuple[float, str], ...]
+    one: float
 
 
 def scale(entries: Sequence[Entry]) -> Scale:
@@ -121,19 +180,77 @@ def scale(entries: Sequence[Entry]) -> Scale:
 
 def plot(entry: Entry, axis: Scale) -> Plot:
     """Place one entry's rows on an axis."""
-    marks = tuple(_marks(entry, axis))
     limit = entry.base.of_limit.median if entry.base.of_limit else None
     band = entry.control.band if entry.control else None
     return Plot(
         entry,
-        marks,
-        tuple((axis.x(ratio), f"{ratio:g}") for ratio in axis.ticks()),
+        {mark.name: mark for mark in _marks(entry, axis)},
+        _ticks(axis),
         axis.x(1),
         None if band is None else (axis.x(1 - min(band, 0.99)), axis.x(1 + band)),
         None if limit is None else axis.x(limit),
-        "" if limit is None else f"limit {limit:.2f}",
-        HEAD_PX + ROW_PX * len(marks) + AXIS_PX,
     )
+
+
+def overview(groups: Sequence[Section]) -> Overview:
+    """Place a dot for each case and run, and one for each slower row of other variants."""
+    chosen = [entry.chosen for one in groups for case in one.cases for entry in case.entries]
+    others = [row for one in groups for run in one.runs for row in _other_slower(one, run.name)]
+    shown = [1.0, *(row.ratio.median for row in [*chosen, *others] if row.ratio)]
+    low, high = max(min(shown), _BEYOND[0]), min(max(shown), _BEYOND[1])
+    if high / low < 2:
+        low, high = low / 1.4, high * 1.4
+    axis = Scale(low, high, apart=8.0, digit=1.1)
+    strips: list[Strip] = []
+    y = 8
+    for one in groups:
+        for strip in _strips(one, axis):
+            strips.append(Strip(strip.title, strip.words, strip.dots, strip.aside, y))
+            y += strip.height + (44 if strip.title else 26)
+    return Overview(tuple(strips), _ticks(axis), axis.x(1))
+
+
+def svg(groups: Sequence[Section]) -> str:
+    """Return the overview as an SVG file, which can be read on light and dark pages."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+    )
+    drawn = overview(groups)
+    last = drawn.strips[-1]
+    return environment.get_template(_TEMPLATE).render(
+        overview=drawn,
+        bottom=last.y + last.height + (44 if last.title else 26),
+        level=LEVEL_PX,
+        shapes=SHAPES,
+    )
+
+
+def histogram(samples: Sequence[int], low: float, high: float) -> str:
+    """Return the distribution of samples as an SVG path.
+
+    Args:
+        samples: times or counts, each at least 1.
+        low: where the axis begins, in the same unit; it is logarithmic.
+        high: where it ends.
+
+    Returns:
+        Steps in a box of 48 by 20, the fullest of the bins 20 high.
+    """
+    span = math.log(high / low) or 1.0
+    places = (math.log(max(one, low) / low) / span for one in samples)
+    counts = Counter(min(_BINS - 1, max(0, int(_BINS * part))) for part in places)
+    most = max(counts.values(), default=1)
+    steps = [f"M{at} 20V{20 - 20 * counts[at] / most:.3g}h1V20Z" for at in sorted(counts)]
+    return "".join(steps)
+
+
+def _ticks(axis: Scale) -> tuple[tuple[float, str], ...]:
+    return tuple((axis.x(ratio), f"{ratio:g}") for ratio in axis.ticks())
 
 
 def _values(entry: Entry) -> Iterator[float]:
@@ -150,32 +267,87 @@ def _values(entry: Entry) -> Iterator[float]:
 
 
 def _marks(entry: Entry, axis: Scale) -> Iterator[Mark]:
-    y = HEAD_PX
     for row in entry.rows:
-        yield _mark(row, axis, y)
-        y += ROW_PX
+        yield _mark(row, axis)
         if row is entry.base and entry.control is not None:
             control = entry.control
-            words = "not equal or not checked" if control.ratio is None else f"{control.ratio:.3f}"
-            if control.band is not None:
-                words += f", noise band \N{PLUS-MINUS SIGN}{control.band:.1%}".replace("%", " %")
+            number = "" if control.ratio is None else f"{control.ratio:.3f}"
             x = None if control.ratio is None else axis.x(control.ratio)
-            yield Mark("control (= base)", words, "control", y, x, *_ends(control.ci95, axis))
-            y += ROW_PX
+            words = noise(control).replace("+-", "\N{PLUS-MINUS SIGN}")
+            yield Mark(CONTROL, number, words, "control", x, *_ends(control.ci95, axis))
+    fastest = entry.base.of_limit
+    if fastest:
+        name = fastest.vs.replace(":", ": ", 1)
+        yield Mark(name, f"{fastest.median:.3f}", "limit", "limit", axis.x(fastest.median))
 
 
-def _mark(row: Row, axis: Scale, y: int) -> Mark:
+def _mark(row: Row, axis: Scale) -> Mark:
     if row.variant == BASE and row.median is not None:
-        words = f"{row.per_item:.3g} {row.unit} a {row.item}"
-        if row.unit == "ns":
-            words = f"{duration(row.median, row.unit)}, {words}"
-        return Mark(row.variant, words, "base", y, axis.x(1))
+        number = f"{each(row.per_item)} {'ns' if row.unit == 'ns' else ''}".rstrip()
+        return Mark(row.variant, number, short(row.verdict), "base", axis.x(1))
     if row.ratio is None:
-        return Mark(row.variant, row.verdict, "open", y)
-    kind = "won" if compare.won(row) else "lost" if compare.lost(row) else "open"
-    words = f"{row.ratio.median:.3f} {row.verdict}"
-    return Mark(row.variant, words, kind, y, axis.x(row.ratio.median), *_ends(row.ratio.ci95, axis))
+        return Mark(row.variant, "", short(row.verdict), "open")
+    number, x = f"{row.ratio.median:.3f}", axis.x(row.ratio.median)
+    return Mark(
+        row.variant, number, short(row.verdict), _kind(row), x, *_ends(row.ratio.ci95, axis)
+    )
+
+
+def _kind(row: Row) -> str:
+    return "faster" if compare.is_faster(row) else "slower" if compare.is_slower(row) else "open"
 
 
 def _ends(ci95: tuple[float, float] | None, axis: Scale) -> tuple[float | None, float | None]:
     return (axis.x(ci95[0]), axis.x(ci95[1])) if ci95 else (None, None)
+
+
+def _strips(section: Section, axis: Scale) -> Iterator[Strip]:
+    for run in section.runs:
+        rows = [
+            entry.chosen for case in section.cases for entry in case.entries if entry.run is run
+        ]
+        counts = Counter(str(row.verdict) for row in rows)
+        words = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+        beyond = [
+            f"{row.ratio.median:.0f}"
+            for row in rows
+            if row.ratio and not axis.low <= row.ratio.median <= axis.high
+        ]
+        if beyond:
+            words += f" (beyond the axis: {', '.join(beyond)})"
+        variants = " or ".join(dict.fromkeys(row.variant for row in rows))
+        title = f"{section.speedup}, {run.name}"
+        if any(row.unit != "ns" for row in rows):
+            title += f": {rows[0].unit}, no time"
+        yield Strip(title, f"{variants}: {words}", _dots(rows, axis), aside=False)
+        others = list(_other_slower(section, run.name))
+        if others:
+            named = Counter(row.variant for row in others)
+            words = ", ".join(f"{name} in {count}" for name, count in named.items())
+            yield Strip("", f"other variants, slower: {words}", _dots(others, axis), aside=True)
+
+
+def _other_slower(section: Section, name: str) -> Iterator[Row]:
+    """Yield the slower rows of a run that users do not get."""
+    for case in section.cases:
+        for entry in case.entries:
+            if entry.run.name == name:
+                yield from (
+                    row for row in entry.rows if compare.is_slower(row) and row is not entry.chosen
+                )
+
+
+def _dots(rows: Iterable[Row], axis: Scale) -> tuple[Dot, ...]:
+    """Place dots as low as they fit beside those that are there."""
+    placed: list[Dot] = []
+    for row in sorted((row for row in rows if row.ratio), key=_ratio):
+        x = axis.x(_ratio(row))
+        near = {dot.level for dot in placed if abs(dot.x - x) < _APART}
+        level = next(number for number in range(len(placed) + 1) if number not in near)
+        words = f"{row.case}: {row.variant} {_ratio(row):.3f} {row.verdict}"
+        placed.append(Dot(x, level, _kind(row), words))
+    return tuple(placed)
+
+
+def _ratio(row: Row) -> float:
+    return row.ratio.median if row.ratio else 1.0

@@ -1,154 +1,245 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The table of a record: plain text, rich, and Markdown, all from the same rows and sentences."""
+"""Records as ASCII of at most 72 columns: for a terminal, a cover letter and a report alike."""
 
 from __future__ import annotations
 
+import shlex
 import textwrap
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mmbatch.bench.record import Record
-from mmbatch.report.ascii import ascii_only, command
-from mmbatch.report.lines import CaseTable, Line, case_tables, closing, head
+from mmbatch.bench.record import Control, Limit, Record, Row
+from mmbatch.bench.store import Stored
+from mmbatch.report import compare
+from mmbatch.report.benefits import who_benefits
+from mmbatch.report.compare import Entry, Regressions, Section
+from mmbatch.report.words import (
+    COLUMNS,
+    caveats,
+    closing,
+    duration,
+    each,
+    head,
+    noise,
+    sentence,
+    short,
+)
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console
 
-__all__ = ["markdown", "plain", "print_record", "rich_table"]
-
-WIDTH = 100
-_WIDTHS = (18, 10, 14, 6, 16, 23, 7)
-_STYLES = {
-    "faster": "green",
-    "slower": "bold red",
-    "NOT EQUAL, not shown": "bold red",
-    "not checked, not shown": "bold red",
-    "inconclusive, too noisy": "yellow",
-    "inconclusive": "yellow",
-    "too few pairs": "yellow",
+WIDTH = 72
+_WIDTHS = (16, 8, 7, 5, 12, 4, 14)
+_LEFT = (0, 6)
+_STYLES = {  # of words at the end of a table's line, and of its whole lines
+    r"(?m) (faster|fewer)$": "green",
+    r"(?m) (slower|more|NOT EQUAL|NOT CHECKED)$": "bold red",
+    r"(?m) (TOO NOISY|inconclusive|too few pairs)$": "yellow",
+    r"(?m)^(control \(= base\)|limit: ).*$": "dim",
 }
+Cells = tuple[str, str, str, str, str, str, str]
 
 
-def _printable(text: str) -> str:
-    """Any script, but no control characters, which could drive a terminal."""
-    flat = " ".join(text.split())
-    return "".join(one if one.isprintable() else "?" for one in flat)
-
-
-def _paragraph(text: str, indent: str = "") -> list[str]:
-    return textwrap.wrap(ascii_only(text), WIDTH, subsequent_indent=indent)
-
-
-def _fit(cell: str, width: int, left: bool) -> str:
-    text = ascii_only(cell)
-    if len(text) > width:
-        text = text[: width - 1] + "~"
-    return text.ljust(width) if left else text.rjust(width)
-
-
-def _plain_row(cells: Iterable[str]) -> str:
-    padded = [
-        _fit(cell, width, index in (0, 5))
-        for index, (cell, width) in enumerate(zip(cells, _WIDTHS, strict=True))
-    ]
-    return " ".join(padded).rstrip()
-
-
-def plain(record: Record) -> str:
-    """The table in ASCII, at most 100 columns wide.
+def run(record: Record) -> str:
+    """Return the result of one run.
 
     Args:
         record: what was measured.
 
     Returns:
-        The text; its first line is the command that reproduces it, its last the verdicts.
+        The command that repeats it, machine and kernel, a table for each case, the verdicts.
     """
-    lines = command(record.command, WIDTH)
-    for sentence in head(record):
-        lines += _paragraph(sentence, "  ")
-    for table in case_tables(record):
-        lines += ["", *_paragraph(table.title), _plain_row(table.headings)]
-        lines += [_plain_row(line.cells) for line in table.lines]
+    lines = [*command(record.command)]
+    for words in head(record):
+        lines += paragraph(words)
+    for entry in compare.entries_of(record):
+        lines += ["", *_title(entry), *_table(entry)]
     lines.append("")
-    for sentence in closing(record):
-        lines += _paragraph(sentence, "  ")
+    for words in closing(record):
+        lines += paragraph(words)
     return "\n".join(lines) + "\n"
 
 
-def _rich_case(table: CaseTable) -> RenderableType:
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    grid = Table(title=Text(_printable(table.title)), title_justify="left", box=box.SIMPLE_HEAD)
-    for index, heading in enumerate(table.headings):
-        grid.add_column(heading, justify="left" if index in (0, 5) else "right", no_wrap=True)
-    for line in table.lines:
-        cells = enumerate(map(_printable, line.cells))
-        grid.add_row(*(Text(cell, style=_style(line, at)) for at, cell in cells))
-    return grid
-
-
-def _style(line: Line, column: int) -> str:
-    if line.aside:
-        return "dim"
-    return _STYLES.get(line.verdict, "") if column in (3, 5) else ""
-
-
-def rich_table(record: Record) -> RenderableType:
-    """The table for a terminal, in colour.
-
-    Args:
-        record: what was measured.
-
-    Returns:
-        Something that a rich console prints, with the same cells and sentences as `plain`.
-    """
-    from rich.console import Group
-    from rich.text import Text
-
-    parts: list[RenderableType] = [
-        Text(line, style="bold") for line in command(record.command, WIDTH)
-    ]
-    parts += [Text(_printable(sentence)) for sentence in head(record)]
-    parts += [_rich_case(table) for table in case_tables(record)]
-    parts += [Text(_printable(sentence)) for sentence in closing(record)]
-    return Group(*parts)
-
-
-def print_record(record: Record, console: Console) -> None:
-    """Print a record: rich on a terminal that is wide enough, else plain ASCII.
+def print_run(record: Record, console: Console) -> None:
+    """Print the result of one run, its verdicts in colour on a terminal.
 
     Args:
         record: what was measured.
         console: where to.
     """
-    if console.is_terminal and console.width >= WIDTH + 5:
-        console.print(rich_table(record))
-    else:
-        console.file.write(plain(record))
+    if not console.is_terminal:
+        console.file.write(run(record))
+        return
+    from rich.text import Text
+
+    text = Text(run(record))
+    for pattern, style in _STYLES.items():
+        text.highlight_regex(pattern, style)
+    console.print(text, soft_wrap=True, end="")
 
 
-def _markdown_row(cells: Iterable[str]) -> str:
-    return "| " + " | ".join(ascii_only(cell).replace("|", "\\|") for cell in cells) + " |"
-
-
-def markdown(record: Record) -> str:
-    """The result tables for a README.
+def report(runs: Sequence[Stored], rooms: Path) -> str:
+    """Return several runs side by side.
 
     Args:
-        record: what was measured.
+        runs: what was measured.
+        rooms: where the speed-ups are, whose READMEs say who benefits.
 
     Returns:
-        Markdown: the command, the machine, a table for each case, and the verdicts.
+        What each run was, its regressions, and a table for each case with the runs beneath each
+        other.
     """
-    parts = ["```\n" + "\n".join(command(record.command, WIDTH)) + "\n```\n"]
-    parts += [ascii_only(sentence) + "  " for sentence in head(record)]
-    for table in case_tables(record):
-        parts += ["", f"**{ascii_only(table.title)}**", "", _markdown_row(table.headings)]
-        parts.append("| --- | ---: | ---: | ---: | ---: | --- | ---: |")
-        for line in table.lines:
-            strong = line.verdict == "slower"
-            parts.append(_markdown_row(f"**{c}**" if strong and c else c for c in line.cells))
-    parts += ["", *(f"- {ascii_only(sentence)}" for sentence in closing(record))]
-    return "\n".join(parts) + "\n"
+    groups = compare.sections(runs)
+    lines = ["Runs", "", *paragraph(COLUMNS), ""]
+    for one in runs:
+        lines += _run(one)
+    lines += ["Regressions", ""]
+    found = compare.by_variant(compare.regressions(groups))
+    lines += [line for one in found for line in _regressions(one)] or ["No row is shown slower."]
+    for section in groups:
+        lines += ["", section.speedup, "-" * len(section.speedup)]
+        for words in who_benefits(rooms / section.speedup):
+            lines += ["", *paragraph(words, "")]
+        lines += _cases(section)
+    return "\n".join(lines) + "\n"
+
+
+def ascii_only(text: str) -> str:
+    """Printable ASCII on one line: anything else, control characters too, is a question mark."""
+    return "".join(one if " " <= one <= "~" else "?" for one in " ".join(text.split()))
+
+
+def command(text: str) -> list[str]:
+    """A command in lines of at most 72 columns, each a word or more, ready to be pasted.
+
+    A single word that is longer stands on a line of its own.
+    """
+    lines = ["$"]
+    try:
+        words = [shlex.quote(word) for word in shlex.split(text)]
+    except ValueError:
+        words = text.split()
+    for word in map(ascii_only, words):
+        if len(lines[-1]) + 1 + len(word) + 2 > WIDTH and lines[-1] != "$":
+            lines[-1] += " \\"
+            lines.append("     " + word)
+        else:
+            lines[-1] += " " + word
+    return lines
+
+
+def paragraph(text: str, indent: str = "  ") -> list[str]:
+    """Text in lines of at most 72 columns, those after the first indented."""
+    return textwrap.wrap(ascii_only(text), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+
+
+def _run(run: Stored) -> Iterator[str]:
+    record = run.record
+    yield from paragraph(f"{', '.join(run.speedups)}: {run.name}")
+    for words in list(head(record))[:2]:
+        yield from paragraph(words)
+    yield from paragraph(f"engine: {record.engine}, started {record.started}")
+    yield f"config  {record.kernel.config_sha256}"
+    yield f"samples {record.samples_sha256}"
+    yield from paragraph(f"  {run.raw}")
+    yield from command(record.command)
+    for words in caveats(record):
+        yield from paragraph(words)
+    yield ""
+
+
+def _regressions(group: Regressions) -> Iterator[str]:
+    first = group.each[0]
+    if not group.few:
+        what = f"{first.row.speedup} {first.row.variant} {group.words}"
+        yield from paragraph(f"- {what} ({first.run.name}): {group.cases}.")
+        return
+    for one in group.each:
+        what = f"{one.row.speedup} {one.row.case}: {one.row.variant} {one.words}"
+        yield from paragraph(f"- {what} ({one.run.name}).")
+
+
+def _cases(section: Section) -> Iterator[str]:
+    for case in section.cases:
+        yield ""
+        yield from _title(case.entries[0])
+        for entry in case.entries:
+            if len(section.runs) > 1:
+                yield from paragraph(f"{entry.run.name}:")
+            yield from _table(entry)
+            yield from paragraph(f"{sentence(entry.chosen)}.")
+
+
+def _title(entry: Entry) -> list[str]:
+    base = entry.base
+    return paragraph(
+        f"{base.speedup} {base.case} ({base.regime}): {base.items:,} {base.item}s, "
+        f"{entry.pairs} pairs" + ("" if base.unit == "ns" else f"; medians in {base.unit}")
+    )
+
+
+def _table(entry: Entry) -> Iterator[str]:
+    per_item = "ns each" if entry.base.unit == "ns" else "each"
+    yield _line(("variant", "median", per_item, "ratio", "95 % interv.", "xlim", "verdict"))
+    for row in entry.rows:
+        yield _line(_row(row))
+        if row is entry.base and entry.control is not None:
+            yield _line(_control(entry.control))
+    for limit in entry.limits:
+        yield _line(_limit(limit))
+
+
+def _row(row: Row) -> Cells:
+    return (
+        row.variant,
+        _median(row.median, row.unit),
+        each(row.per_item),
+        _number(row.ratio.median, 5) if row.ratio else "-",
+        _interval(row.ratio.ci95) if row.ratio else "-",
+        _number(row.of_limit.median, 4) if row.of_limit else "",
+        short(row.verdict),
+    )
+
+
+def _control(control: Control) -> Cells:
+    return (
+        "control (= base)",
+        _median(control.median, control.unit),
+        each(control.per_item),
+        "-" if control.ratio is None else _number(control.ratio, 5),
+        _interval(control.ci95),
+        "",
+        noise(control),
+    )
+
+
+def _limit(limit: Limit) -> Cells:
+    median = _median(limit.median, limit.unit)
+    return (f"limit: {limit.name}", median, each(limit.per_item), "", "", "1.00", "")
+
+
+def _median(median: float | None, unit: str) -> str:
+    if median is None or unit == "ns":
+        return duration(median, unit)
+    return f"{median:.0f}" if median < 1e8 else f"{median:.2e}"
+
+
+def _interval(ci95: tuple[float, float] | None) -> str:
+    return f"{_number(ci95[0], 5)}..{_number(ci95[1], 5)}" if ci95 else "-"
+
+
+def _number(value: float, width: int) -> str:
+    """A number with as many digits behind the point, three at most, as a width allows."""
+    texts = (f"{value:.{digits}f}" for digits in (3, 2, 1, 0))
+    return next((text for text in texts if len(text) <= width), f"{value:.0e}")
+
+
+def _line(cells: Iterable[str]) -> str:
+    parts = []
+    for index, (cell, width) in enumerate(zip(cells, _WIDTHS, strict=True)):
+        text = ascii_only(cell)
+        if len(text) > width:
+            text = text[: width - 1] + "~"
+        parts.append(text.ljust(width) if index in _LEFT else text.rjust(width))
+    return " ".join(parts).rstrip()

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mmbatch.bench.record import Record
 from mmbatch.kernel.sources import Source
-from mmbatch.report import narrow
+from mmbatch.report import text as mail
 from mmbatch.report.benefits import who_benefits
 from mmbatch.splice.manifest import Manifest
 
@@ -40,30 +40,28 @@ def _lines(
 ) -> Iterator[str]:
     manifest = manifests[-1]
     for paragraph in who_benefits(manifest.room):
-        yield from narrow.paragraph(paragraph, "")
+        yield from mail.paragraph(paragraph, "")
         yield ""
     others = [other.speedup for other in manifests[:-1]]
     if others:
-        yield from narrow.paragraph(
-            f"The first patches are {', '.join(others)}, which it needs.", ""
-        )
+        yield from mail.paragraph(f"The first patches are {', '.join(others)}, which it needs.", "")
         yield ""
-    yield from narrow.paragraph(f"Made for Linux {source.release} ({source.origin}).", "")
+    yield from mail.paragraph(f"Made for Linux {source.release} ({source.origin}).", "")
     yield ""
     if measured is None:
-        yield from narrow.paragraph("Not measured by the sender. To measure it:", "")
+        yield from mail.paragraph("Not measured by the sender. To measure it:", "")
         yield ""
-        yield from narrow.command(f"./mmbatch bench {manifest.speedup} --kernel {source.series}")
+        yield from mail.command(f"./mmbatch bench {manifest.speedup} --kernel {source.series}")
     else:
-        yield from narrow.paragraph(
+        yield from mail.paragraph(
             "Measured with the kernel's own objects, base and patched, linked into one process, "
             "after both had produced identical memory. The first line repeats it.",
             "",
         )
         yield ""
-        yield from narrow.cover(measured).rstrip("\n").split("\n")
+        yield from mail.run(measured).rstrip("\n").split("\n")
     if explained:
         yield ""
-        yield from narrow.paragraph("What checkpatch.pl --strict says of the series:", "")
+        yield from mail.paragraph("What checkpatch.pl --strict says of the series:", "")
         for one in explained:
-            yield from narrow.paragraph(f"- {one}")
+            yield from mail.paragraph(f"- {one}")

@@ -1,39 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The words and cells of a report, in no particular markup."""
+"""The words, numbers and sentences of a report, in no particular markup."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 from mmbatch.bench.machine import machine_line
-from mmbatch.bench.record import Control, Limit, Record, Row, RowRatio
+from mmbatch.bench.record import Control, Record, Row, RowRatio
 from mmbatch.bench.statistics import MAX_BAND, Verdict
 from mmbatch.hosted.events import AUTO
 
 COLUMNS = (
-    "ratio: base time / variant time, median of pairs (above 1: faster); "
-    "x limit: time / limit's time"
+    "ratio: base time / variant time, median of pairs (above 1: faster); xlim: time / limit's time"
 )
-"""What the columns mean."""
+"""What the columns of a table mean."""
 
-
-@dataclass(frozen=True)
-class Line:
-    """One row: seven cells, its verdict, and whether it is no build of ours (control, limit)."""
-
-    cells: tuple[str, str, str, str, str, str, str]
-    verdict: str
-    aside: bool = False
-
-
-@dataclass(frozen=True)
-class CaseTable:
-    """The rows of one case under its title and the headings of the seven columns."""
-
-    title: str
-    headings: tuple[str, str, str, str, str, str, str]
-    lines: tuple[Line, ...]
+_SHORT = {
+    Verdict.FEWER: "fewer",
+    Verdict.MORE: "more",
+    Verdict.NO_DIFFERENCE: "no difference",
+    Verdict.TOO_NOISY: "TOO NOISY",
+    Verdict.NOT_EQUAL: "NOT EQUAL",
+    Verdict.NOT_CHECKED: "NOT CHECKED",
+}
 
 
 def duration(median: float | None, unit: str) -> str:
@@ -57,98 +46,28 @@ def duration(median: float | None, unit: str) -> str:
     return f"{scaled:.{1 if scaled >= 99.995 else 2}f} {name}"
 
 
-def _each(per_item: float | None, unit: str) -> str:
-    if per_item is None:
-        return "-"
-    return f"{per_item:.{1 if per_item >= 100 else 2}f} {unit}"
+def each(per_item: float | None) -> str:
+    """A median by item, without its unit: two digits behind the point."""
+    return "-" if per_item is None else f"{per_item:.2f}"
 
 
-def _interval(ci95: tuple[float, float] | None) -> str:
+def interval(ci95: tuple[float, float] | None) -> str:
+    """Both ends of an interval of ratios."""
     return f"{ci95[0]:.3f} .. {ci95[1]:.3f}" if ci95 else "-"
 
 
-def _row_line(row: Row) -> Line:
-    return Line(
-        (
-            row.variant,
-            duration(row.median, row.unit),
-            _each(row.per_item, row.unit),
-            f"{row.ratio.median:.3f}" if row.ratio else "-",
-            _interval(row.ratio.ci95) if row.ratio else "-",
-            row.verdict,
-            f"{row.of_limit.median:.2f}" if row.of_limit else "-",
-        ),
-        row.verdict,
-    )
+def short(verdict: str) -> str:
+    """A verdict in 14 characters at most, for tables."""
+    return _SHORT.get(Verdict(verdict), verdict)
 
 
-def _control_word(control: Control) -> str:
+def noise(control: Control) -> str:
+    """What a control says: its band, or why it has none."""
     if control.image_equal is not True:
-        return Verdict.NOT_EQUAL if control.image_equal is False else Verdict.NOT_CHECKED
+        return short(Verdict.NOT_EQUAL if control.image_equal is False else Verdict.NOT_CHECKED)
     if control.band is None:
         return Verdict.TOO_FEW
-    return f"noise band +-{control.band:.1%}".replace("%", " %")
-
-
-def _control_line(control: Control) -> Line:
-    return Line(
-        (
-            "control (= base)",
-            duration(control.median, control.unit),
-            _each(control.per_item, control.unit),
-            "-" if control.ratio is None else f"{control.ratio:.3f}",
-            _interval(control.ci95),
-            _control_word(control),
-            "",
-        ),
-        "",
-        aside=True,
-    )
-
-
-def _limit_line(limit: Limit) -> Line:
-    median = duration(limit.median, limit.unit)
-    each = _each(limit.per_item, limit.unit)
-    return Line((f"limit: {limit.name}", median, each, "", "", "", "1.00"), "", aside=True)
-
-
-def _cases(record: Record) -> dict[tuple[str, str], list[Row]]:
-    cases: dict[tuple[str, str], list[Row]] = {}
-    for row in record.rows:
-        cases.setdefault((row.speedup, row.case), []).append(row)
-    return cases
-
-
-def case_tables(record: Record) -> Iterator[CaseTable]:
-    """The tables of a record, one for each case, in the order of the run.
-
-    Args:
-        record: what was measured.
-
-    Yields:
-        Base, control, the variants, the limits.
-    """
-    for key, rows in _cases(record).items():
-        controls = [one for one in record.controls if (one.speedup, one.case) == key]
-        limits = [one for one in record.limits if (one.speedup, one.case) == key]
-        first = rows[0]
-        pairs = max((row.detail.pairs for row in rows if row.detail), default=0)
-        title = (
-            f"{first.speedup} {first.case} ({first.regime}): "
-            f"{first.items:,} {first.item}s, {pairs} pairs"
-        )
-        each = f"per {first.item}"
-        headings = ("variant", "median", each, "ratio", "95 % interval", "verdict", "x limit")
-        yield CaseTable(title, headings, case_lines(rows, controls, limits))
-
-
-def case_lines(
-    rows: Sequence[Row], controls: Sequence[Control], limits: Sequence[Limit]
-) -> tuple[Line, ...]:
-    """Return the lines of one case: base, control, the variants, the limits."""
-    base, *others = map(_row_line, rows)
-    aside = [_control_line(control) for control in controls]
-    return (base, *aside, *others, *map(_limit_line, limits))
+    return f"noise +-{100 * control.band:.{1 if control.band < 1 else 0}f} %"
 
 
 def head(record: Record) -> Iterator[str]:
@@ -193,7 +112,7 @@ def _named(rows: Iterable[Row]) -> str:
     )
 
 
-def _losing(record: Record) -> Iterator[str]:
+def _regressions(record: Record) -> Iterator[str]:
     slower = [row for row in record.rows if row.verdict == Verdict.SLOWER]
     shown = (Verdict.BASE, Verdict.FASTER, Verdict.NO_DIFFERENCE)
     if slower:
@@ -215,7 +134,7 @@ def _losing(record: Record) -> Iterator[str]:
 
 
 def caveats(record: Record) -> Iterator[str]:
-    """Yield notes, failed checks, noise and losing rows of a record, in sentences."""
+    """Yield notes, failed checks, noise and slower rows of a record, in sentences."""
     for note in record.notes:
         yield f"note: {note}"
     unproven = [row for row in record.rows if row.image_equal is not True]
@@ -231,7 +150,7 @@ def caveats(record: Record) -> Iterator[str]:
                 f"{100 * control.band:.0f} % (allowed: {100 * MAX_BAND:.0f} %), so nothing is "
                 "claimed there; run again with nothing else running."
             )
-    yield from _losing(record)
+    yield from _regressions(record)
 
 
 def closing(record: Record) -> Iterator[str]:

@@ -1,22 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""results/README.md shows what the records beside it hold; links and commands lead somewhere."""
+"""results/ shows what its records hold; links and commands in Markdown lead somewhere."""
 
 from __future__ import annotations
 
 import dataclasses
 import re
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from fake_run import FSDAX, SMALL, case_events, record_of, run_events
-from mmbatch.bench import record
+from mmbatch.bench import record, store
 from mmbatch.bench.record import Record
 from mmbatch.bench.statistics import Verdict
 from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.report import readme
+from mmbatch.report import compare, markdown, plot
 
 PAGES = sorted(
     path
@@ -35,40 +36,83 @@ def _record(small: dict[str, float] | None = None) -> Record:
     )
 
 
+RESULTS = checkout.ROOT / "results"
+REMAKE = "./mmbatch report results/*.json --markdown results/README.md --svg results/overview.svg"
+
+
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     (tmp_path / "results").mkdir()
-    text = f"# mmbatch\n\n{readme.BEGIN}\nold\n{readme.END}\n\nThe rest.\n"
+    text = f"# mmbatch\n\n{markdown.BEGIN}\nold\n{markdown.END}\n\nThe rest.\n"
     (tmp_path / "results/README.md").write_text(text)
     record.write(tmp_path / "results/zone_device.json", _record())
     return tmp_path
 
 
+def _made(root: Path) -> str:
+    return markdown.into(root / "results/README.md", _runs(root))
+
+
+def _runs(root: Path) -> list[store.Stored]:
+    return store.load(sorted((root / "results").glob("*.json")))
+
+
 def test_this_checkout_shows_its_results() -> None:
-    for path, text in readme.pages(checkout.ROOT).items():
-        assert path.read_text(encoding="utf-8") == text, (
-            f"{path.name} is stale: PYTHONPATH=src python3 -m mmbatch.report.readme"
-        )
+    runs = _runs(checkout.ROOT)
+    page = RESULTS / "README.md"
+    assert markdown.into(page, runs) == page.read_text(encoding="utf-8"), f"stale: {REMAKE}"
+    overview = (RESULTS / "overview.svg").read_text(encoding="utf-8")
+    assert plot.svg(compare.sections(runs)) == overview, f"stale: {REMAKE}"
 
 
-def test_every_page_of_results_has_its_record() -> None:
-    made = set(readme.pages(checkout.ROOT)) | {checkout.ROOT / "results/README.md"}
-    assert set((checkout.ROOT / "results").glob("*.md")) <= made
+def test_the_documented_command_makes_them() -> None:
+    assert REMAKE in " ".join((RESULTS / "README.md").read_text().replace("\\\n", " ").split())
+
+
+def test_the_overview_shows_every_case_and_every_regression() -> None:
+    overview = (RESULTS / "overview.svg").read_text(encoding="utf-8")
+    rows = [row for run in _runs(checkout.ROOT) for row in run.record.rows]
+    slower = [row for row in rows if compare.is_slower(row)]
+    assert len({row.variant for row in slower}) == 3
+    for row in slower:
+        assert row.ratio is not None
+        words = f"{row.case}: {row.variant} {row.ratio.median:.3f} {row.verdict}"
+        assert f"<title>{words}</title>" in overview
+    assert overview.count('class="slower') == len(slower)
+    drawn = len({(id(run), row.case) for run in _runs(checkout.ROOT) for row in run.record.rows})
+    assert overview.count("<title>") == drawn + sum(row.variant != "streaming" for row in slower)
+
+
+def test_every_record_is_compact() -> None:
+    for path in RESULTS.glob("*.json"):
+        text = path.read_text(encoding="utf-8")
+        assert record.compact(record.to_dict(record.read(path))) == text, path.name
 
 
 def test_table_takes_the_place_of_what_was_there(root: Path) -> None:
-    assert readme.write(root) == [root / "results/zone_device.md", root / "results/README.md"]
-    text = (root / "results/README.md").read_text()
-    assert text.startswith("# mmbatch\n") and text.endswith(f"{readme.END}\n\nThe rest.\n")
+    page = root / "results/README.md"
+    words = ["report", str(root / "results/zone_device.json"), "--markdown", str(page)]
+    assert cli.main(words) == 0
+    text = page.read_text()
+    assert text.startswith("# mmbatch\n") and text.endswith(f"{markdown.END}\n\nThe rest.\n")
     assert "\nold\n" not in text
     assert "| fsdax-100G (cold, altmap) | 8.39 ns |" in text
-    assert "(zone_device.md)" in text
-    assert readme.write(root) == []
+    assert "[record](zone_device.json)" in text
+    assert cli.main(words) == 0
+    assert page.read_text() == text
 
 
-def test_losses_are_named(root: Path) -> None:
-    readme.write(root)
-    text = (root / "results/README.md").read_text()
+def test_the_overview_is_a_file(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    svg = root / "overview.svg"
+    assert cli.main(["report", str(root / "results/zone_device.json"), "--svg", str(svg)]) == 0
+    assert capsys.readouterr().out == ""
+    assert svg.read_text() == plot.svg(compare.sections(_runs(root)))
+    tree = ElementTree.parse(svg)
+    assert tree.getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_regressions_are_named(root: Path) -> None:
+    text = _made(root)
     assert "**0.91 slower**" in text
     assert "Slower than `copy`, by the medians: wide in small-hot (1.10 times its time)." in text
 
@@ -77,27 +121,25 @@ def test_older_kernels_get_a_line(root: Path) -> None:
     older = _record({**SMALL, "auto": 700e3})
     kernel = dataclasses.replace(older.kernel, release="6.12.95")
     record.write(root / "results/old.json", dataclasses.replace(older, kernel=kernel))
-    readme.write(root)
-    text = (root / "results/README.md").read_text()
-    assert text.count("| case | base") == 1
-    assert "[all rows](zone_device.md))\n\n| case" in text
+    text = _made(root)
+    assert text.count("| case | base") == 2  # the second folded
+    assert "[record](zone_device.json))\n\n| case" in text
+    assert text.count("<details><summary>All 2 cases of Linux 6.12.95</summary>\n\n| case") == 1
     (line,) = (line for line in text.splitlines() if line.startswith("- Linux 6.12.95 "))
-    assert "(old.md)" in line
+    assert "(old.json)" in line
     assert re.search(r"\*\*slower: .*auto in small-hot \(0\.\d\d\)\*\*$", line)
 
 
-def test_auto_that_loses_is_marked(root: Path) -> None:
+def test_a_slower_auto_is_marked(root: Path) -> None:
     record.write(root / "results/zone_device.json", _record({**SMALL, "auto": 480e3}))
-    readme.write(root)
-    assert "**auto** in small-hot (1.20 times its time)" in (root / "results/README.md").read_text()
+    assert "**auto** in small-hot (1.20 times its time)" in _made(root)
 
 
 def test_counts_are_not_shown_as_time_on_a_machine(root: Path) -> None:
     one = _record({**SMALL, "auto": 480e3})
     rows = tuple(dataclasses.replace(row, unit="instructions") for row in one.rows)
     record.write(root / "results/zone_device.json", dataclasses.replace(one, rows=rows))
-    readme.write(root)
-    text = (root / "results/README.md").read_text()
+    text = _made(root)
     assert "Linux 7.3.1: instructions, counted by QEMU; no time" in text
     assert "times its time" not in text
 
@@ -122,11 +164,13 @@ def _many(more: dict[str, float]) -> Record:
 
 def test_of_many_cases_those_are_shown_that_matter(root: Path) -> None:
     record.write(root / "results/zone_device.json", _many({**SMALL, "auto": 500e3}))
-    readme.write(root)
-    text = (root / "results/README.md").read_text()
-    shown = re.findall(r"^\| (\d\S*) \(", text, re.M)
+    text = _made(root)
+    open_part, _, folded = text.partition("<details>")
+    shown = re.findall(r"^\| (\d\S*) \(", open_part, re.M)
+    assert "<summary>The other 29 cases</summary>" in folded
+    assert len(re.findall(r"^\| \S+ \(", folded, re.M)) == 29
     every = [f"{size}M{suffix}" for size in range(1, 8) for suffix in ("", "-read")]
-    assert sorted(shown) == sorted([*every, "3M-old"])  # which auto loses
+    assert sorted(shown) == sorted([*every, "3M-old"])  # in which auto is slower
     assert "\n2 more cases, no difference shown in any: free-1M, free-2M.\n" in text
     (line,) = re.findall("^27 more cases are some of these again (.*)$", text, re.M)
     assert line.startswith("(older; no feature): auto 0.9")
@@ -136,20 +180,18 @@ def test_of_many_cases_those_are_shown_that_matter(root: Path) -> None:
 def test_of_few_cases_all_are_shown(root: Path) -> None:
     few = dataclasses.replace(_many(SMALL), rows=_many(SMALL).rows[: 4 * 20])
     record.write(root / "results/zone_device.json", few)
-    readme.write(root)
-    text = (root / "results/README.md").read_text()
+    text = _made(root)
     assert len(re.findall(r"^\| \d\S* \(", text, re.M)) == 20
     assert "more cases" not in text
 
 
-def test_an_older_kernel_with_many_losses_counts_them(root: Path) -> None:
+def test_an_older_kernel_with_many_regressions_counts_them(root: Path) -> None:
     older = _many(SMALL)
     kernel = dataclasses.replace(older.kernel, release="6.12.95")
     record.write(root / "results/old.json", dataclasses.replace(older, kernel=kernel))
-    readme.write(root)
     assert re.search(
         r"^- Linux 6.12.95 .*; \*\*slower: wide in 28 cases \(0.9\d to 0.9\d\)\*\*$",
-        (root / "results/README.md").read_text(),
+        _made(root),
         re.M,
     )
 
@@ -165,10 +207,10 @@ def test_counts_of_two_architectures_are_two_tables(root: Path) -> None:
     )
     for arch in ("x86_64", "arm64"):
         command = f"./mmbatch guest bench vmap --arch {arch} --rounds 6"
-        made = dataclasses.replace(one, rows=rows, limits=(), command=command)
+        started = f"2026-01-02T03:04:{len(arch):02}+00:00"
+        made = dataclasses.replace(one, rows=rows, limits=(), command=command, started=started)
         record.write(root / f"results/{arch}.json", made)
-    readme.write(root)
-    text = (root / "results/README.md").read_text()
+    text = _made(root)
     for arch in ("x86_64", "arm64"):
         assert f"Linux 7.3.1, {arch}: instructions, counted by QEMU; no time" in text
     assert "The same on other kernels" not in text
@@ -179,7 +221,7 @@ def test_counts_of_two_architectures_are_two_tables(root: Path) -> None:
 def test_readme_without_a_place_for_results(root: Path) -> None:
     (root / "results/README.md").write_text("# mmbatch\n")
     with pytest.raises(MmbatchError, match="no <!-- results -->") as caught:
-        readme.pages(root)
+        _made(root)
     assert caught.value.code == ExitCode.USAGE
 
 

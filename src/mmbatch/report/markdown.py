@@ -1,0 +1,283 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Records as Markdown: a line for each case, as results/README.md has them."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from mmbatch.bench.record import Record, Row
+from mmbatch.bench.statistics import Verdict
+from mmbatch.bench.store import Stored, guest_arch
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.hosted.events import AUTO, BASE
+from mmbatch.report import compare
+from mmbatch.report.text import ascii_only
+
+BEGIN = "<!-- results -->"
+END = "<!-- /results -->"
+
+Case = Mapping[str, Row]
+"""The rows of a case, by variant."""
+
+_LONG = 20  # cases; more are hard to read
+_FEW = 3
+_READ = "read back"  # a case of its own, where others do the same on another CPU
+
+
+def into(path: Path, runs: Sequence[Stored]) -> str:
+    """Return what a file holds with the tables of some runs between its two marks.
+
+    Args:
+        path: the file.
+        runs: what was measured.
+
+    Raises:
+        MmbatchError: it can't be read, or has no place for them.
+    """
+    try:
+        old = path.read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise MmbatchError(
+            f"put the tables into {path}",
+            str(error),
+            f"name a file that has {BEGIN} and {END}",
+            ExitCode.USAGE,
+        ) from None
+    head, begin, rest = old.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise MmbatchError(
+            f"put the tables into {path}",
+            f"it has no {BEGIN} followed by {END}",
+            "write both where the tables belong",
+            ExitCode.USAGE,
+        )
+    return f"{head}{BEGIN}\n{tables(runs, path.parent)}{END}{tail}"
+
+
+def tables(runs: Sequence[Stored], place: Path = Path()) -> str:
+    """Return the tables of some runs, those of a speed-up's older kernels folded.
+
+    Args:
+        runs: what was measured.
+        place: where the text will be, for links to the records.
+    """
+    groups: dict[tuple[bool, str, str, int, str], list[Stored]] = {}
+    for run in runs:
+        record, machine = run.record, run.record.machine
+        where = (machine.cpu, machine.cores, guest_arch(record))
+        groups.setdefault((not _timed(record), record.rows[0].speedup, *where), []).append(run)
+    lines: list[str] = []
+    for key in sorted(groups):
+        newest, *others = sorted(groups[key], key=lambda run: _release(run.record))[::-1]
+        lines += ["", f"**{ascii_only(_title(newest.record))}** ({_link(newest, place)})", ""]
+        lines += table(newest.record)
+        if others:
+            lines += ["", "The same on other kernels:", ""]
+        for run in others:
+            what = f"Linux {run.record.kernel.release} ({_link(run, place)})"
+            lines.append(f"- {ascii_only(what)}: {in_short(run.record)}")
+        for run in others:
+            cases = _cases(run.record)
+            title = f"All {len(cases)} cases of Linux {run.record.kernel.release}"
+            lines += ["", *_folded(title, _grid(run.record, cases))]
+    return "\n".join(lines) + "\n"
+
+
+def table(record: Record) -> Iterator[str]:
+    """Yield a line for each case, those folded that matter less where there are many."""
+    cases = _cases(record)
+    last = _variants(record)[-1]
+    shown, varied, alike = _choose(cases, last)
+    yield from _grid(record, shown)
+    if alike:
+        names = ", ".join(ascii_only(_name(rows)) for rows in alike)
+        yield f"\n{len(alike)} more cases, no difference shown in any: {names}."
+    if varied:
+        words = dict.fromkeys(_regime(rows).rpartition(", ")[2] for rows in varied)
+        yield (
+            f"\n{len(varied)} more cases are some of these again ({'; '.join(words)}): "
+            f"{_summary(varied, last)}."
+        )
+    if alike or varied:
+        title = f"The other {len(alike) + len(varied)} cases"
+        yield ""
+        yield from _folded(title, _grid(record, [one for one in cases if one not in shown]))
+    slower = [words for entry in compare.entries_of(record) for words in _slower(entry)]
+    if slower and record.rows[0].unit == "ns":
+        yield f"\nSlower than `{compare.COPY}`, by the medians: {'; '.join(slower)}."
+
+
+def in_short(record: Record) -> str:
+    """Say how the last variant does, and which rows are worse than base."""
+    last = record.rows[-1].variant
+    ratios = _ratios(row for row in record.rows if row.variant == last)
+    slower = _regressions(record.rows) or "no row is slower than base"
+    shown = f"{last} {min(ratios):.2f} to {max(ratios):.2f}; " if ratios else ""
+    return f"{shown}{slower}"
+
+
+def _folded(title: str, lines: Iterable[str]) -> Iterator[str]:
+    yield f"<details><summary>{title}</summary>\n"
+    yield from lines
+    yield "\n</details>"
+
+
+def _link(run: Stored, place: Path) -> str:
+    return f"[record]({os.path.relpath(run.path, place)})"
+
+
+def _title(record: Record) -> str:
+    what = f"{record.rows[0].speedup}, Linux {record.kernel.release}"
+    if not _timed(record):
+        arch = guest_arch(record)
+        return f"{what}{f', {arch}' if arch else ''}: instructions, counted by QEMU; no time"
+    machine = record.machine
+    parts = [machine.cpu]
+    if machine.family is not None:
+        parts[0] += f" (family {machine.family} model {machine.model})"
+    parts.append(f"{machine.cores} cores")
+    if machine.llc_bytes:
+        parts.append(f"LLC {machine.llc_bytes >> 20} MiB")
+    parts.append(f"VM ({machine.hypervisor})" if machine.hypervisor else "bare metal")
+    return f"{what}: {', '.join(parts)}"
+
+
+def _timed(record: Record) -> bool:
+    return all(row.unit == "ns" for row in record.rows)
+
+
+def _release(record: Record) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", record.kernel.release)]
+
+
+def _cases(record: Record) -> list[Case]:
+    return [{row.variant: row for row in entry.rows} for entry in compare.entries_of(record)]
+
+
+def _variants(record: Record) -> list[str]:
+    return list(dict.fromkeys(row.variant for row in record.rows if row.variant != BASE))
+
+
+def _choose(
+    cases: Sequence[Case], last: str
+) -> tuple[Sequence[Case], Sequence[Case], Sequence[Case]]:
+    """Return (cases to show, those that vary one of these, those in which nothing shows).
+
+    A case in which `last`, which is what users get, is slower is always shown.
+    """
+    shown: list[Case] = []
+    varied: list[Case] = []
+    alike: list[Case] = []
+    for rows in cases:
+        if len(cases) <= _LONG or (last in rows and compare.is_slower(rows[last])):
+            shown.append(rows)
+        elif any(_varies(rows, other) for other in cases):
+            varied.append(rows)
+        elif all(row.verdict in (Verdict.BASE, Verdict.NO_DIFFERENCE) for row in rows.values()):
+            alike.append(rows)
+        else:
+            shown.append(rows)
+    return shown, varied, alike
+
+
+def _varies(rows: Case, other: Case) -> bool:
+    """Tell whether a case is another one with a word more in its name and in its regime."""
+    regime, _, word = _regime(rows).rpartition(", ")
+    longer = _name(rows).startswith(f"{_name(other)}-")
+    return word != _READ and regime == _regime(other) and longer
+
+
+def _summary(cases: Sequence[Case], last: str) -> str:
+    """Say how the last variant does in some cases, and which of the others are worse than base."""
+    mine = [rows[last] for rows in cases if last in rows]
+    ratios = _ratios(mine)
+    verdicts = Counter(str(row.verdict) for row in mine)
+    ended = ", ".join(f"{word} in {count}" for word, count in verdicts.most_common())
+    text = f"{last} {min(ratios):.2f} to {max(ratios):.2f}, {ended}" if ratios else ended
+    slower = _regressions(row for rows in cases for row in rows.values())
+    return f"{text}; {slower}" if slower else text
+
+
+def _regressions(rows: Iterable[Row]) -> str:
+    """Name slower rows, or count them where a variant has many; nothing where there is none."""
+    by_variant: dict[str, list[Row]] = {}
+    for row in filter(compare.is_slower, rows):
+        by_variant.setdefault(row.variant, []).append(row)
+    parts: list[str] = []
+    for variant, mine in by_variant.items():
+        ratios = _ratios(mine)
+        if len(mine) <= _FEW:
+            parts += [
+                f"{variant} in {row.case} ({ratio:.2f})"
+                for row, ratio in zip(mine, ratios, strict=True)
+            ]
+        else:
+            parts.append(f"{variant} in {len(mine)} cases ({min(ratios):.2f} to {max(ratios):.2f})")
+    words = {str(row.verdict): None for mine in by_variant.values() for row in mine}
+    return f"**{' or '.join(words)}: {', '.join(parts)}**" if parts else ""
+
+
+def _ratios(rows: Iterable[Row]) -> list[float]:
+    return [row.ratio.median for row in rows if row.ratio is not None]
+
+
+def _name(rows: Case) -> str:
+    return rows[BASE].case
+
+
+def _regime(rows: Case) -> str:
+    return rows[BASE].regime
+
+
+def _grid(record: Record, cases: Sequence[Case]) -> Iterator[str]:
+    variants = _variants(record)
+    limited = any(row.of_limit for row in record.rows)
+    head = ["case", f"base, per {record.rows[0].item}", *variants]
+    head.append(f"95 % interval of {variants[-1]}")
+    if limited:
+        head.append(f"{variants[-1]}, x limit")
+    yield _line(*head)
+    yield _line("---", *["---:"] * (len(head) - 1))
+    for rows in cases:
+        yield _case(rows, variants, limited=limited)
+
+
+def _case(rows: Case, variants: Sequence[str], *, limited: bool) -> str:
+    base, last = rows[BASE], rows.get(variants[-1])
+    interval = last.ratio.ci95 if last and last.ratio else None
+    of_limit = f"{last.of_limit.median:.2f}" if last and last.of_limit else "-"
+    return _line(
+        f"{base.case} ({base.regime})",
+        "-" if base.per_item is None else f"{base.per_item:.2f} {base.unit}",
+        *(_cell(rows.get(variant)) for variant in variants),
+        f"{interval[0]:.3f} .. {interval[1]:.3f}" if interval else "-",
+        *([of_limit] if limited else []),
+    )
+
+
+def _cell(row: Row | None) -> str:
+    if row is None:
+        return "-"
+    if row.ratio is None:
+        return row.verdict
+    number = f"{row.ratio.median:.2f}"
+    if compare.is_faster(row):
+        return number
+    words = f"{number} {row.verdict}"
+    return f"**{words}**" if compare.is_slower(row) else words
+
+
+def _slower(entry: compare.Entry) -> Iterator[str]:
+    """Say which variants of a case take longer than the plain copy of the same case."""
+    for row, factor in compare.slower_than_copy(entry):
+        mark = "**auto**" if row.variant == AUTO else row.variant
+        yield f"{mark} in {row.case} ({factor:.2f} times its time)"
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(ascii_only(cell).replace('|', chr(92) + '|') for cell in cells)} |"
