@@ -14,6 +14,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import EVERY, Interval
 from mmbatch.core.load import (
     NOT_IN_FILE,
+    OTHER_KEYS,
     Count,
     LoadError,
     Natural,
@@ -36,6 +37,12 @@ class Colour(StrEnum):
 class Wheel:
     size: Count
     spokes: Natural = 0
+
+
+@dataclass(frozen=True)
+class Box:
+    kernels: Interval = EVERY
+    contents: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata=OTHER_KEYS)
 
 
 @dataclass(frozen=True)
@@ -144,6 +151,16 @@ def test_hostile_json_ends_in_an_error_that_can_be_printed(text: str, found: str
         from_json(Toy, text)
     assert str(caught.value).startswith(found)
     assert len(str(caught.value).encode()) < 300
+
+
+def test_a_mapping_may_take_all_other_keys() -> None:
+    assert load(Box, {"kernels": ">=7.2", "dolls": ["a"]}) == Box(
+        Interval((7, 2)), {"dolls": ("a",)}
+    )
+    assert load(Box, {}) == Box()
+    with pytest.raises(LoadError) as caught:
+        load(Box, {"dolls": ["a", 1]})
+    assert str(caught.value) == "dolls 2: must be a string, not 1"
 
 
 def test_a_json_file_is_named(tmp_path: Path) -> None:

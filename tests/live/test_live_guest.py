@@ -91,7 +91,7 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
     ("text", "words"),
     [
         (GOOD.replace("observers", "observes"), "unknown key 'observes'"),
-        (GOOD.replace("2.5", '"much"'), "'least' has the wrong type"),
+        (GOOD.replace("2.5", '"much"'), "count 1: least: must be a number, not 'much'"),
         (GOOD.replace('wrong = "fsat"\n', ""), "'wrong' is missing"),
         (GOOD + "more = 1\n", "unknown key 'more'"),
     ],

@@ -130,7 +130,7 @@ words = "no b"
 @pytest.mark.parametrize(
     ("row", "words"),
     [
-        ('change = "colour"\nwords = "no"', "'change' is 'colour', not one of string, "),
+        ('change = "colour"\nwords = "no"', "module 1: change: must be one of string, "),
         ('change = "string"\nwords = "no"', "'from' is missing"),
         ('change = "size"\nfrom = "a"\nwords = "no"', "unknown key 'from'"),
         ('change = "size"', "'words' is missing"),

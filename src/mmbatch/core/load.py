@@ -86,6 +86,10 @@ NOT_IN_FILE: Mapping[str, str | None] = {"key": None}
 """Metadata of a field that no file sets."""
 
 
+OTHER_KEYS: Mapping[str, str | None] = {"key": "*"}
+"""Metadata of a mapping that takes all keys which no other field has."""
+
+
 def key(name: str) -> Mapping[str, str]:
     """Return the metadata of a field whose key in the file is not its name.
 
@@ -214,6 +218,9 @@ def _generic(origin: Any, inner: tuple[Any, ...], data: Any) -> Any:
 def _object(kind: Any, data: Any) -> Any:
     data = _typed(dict, data)
     expected = _fields(kind)
+    if "*" in expected:
+        others = {name: value for name, value in data.items() if name not in expected}
+        data = {name: value for name, value in data.items() if name in expected} | {"*": others}
     for name, (_, _, required) in expected.items():
         if required and name not in data:
             raise LoadError(f"'{name}' is missing")
@@ -245,7 +252,8 @@ def _at(place: str | int, kind: Any, data: Any) -> Any:
     try:
         return _value(kind, data)
     except LoadError as error:
-        raise LoadError(error.problem, (place, *error.places)) from None
+        places = error.places if place == "*" else (place, *error.places)
+        raise LoadError(error.problem, places) from None
 
 
 def _tuple(kinds: tuple[Any, ...], data: Any) -> tuple[Any, ...]:

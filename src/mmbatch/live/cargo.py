@@ -6,15 +6,15 @@ from __future__ import annotations
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache, temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.load import from_toml, key
 from mmbatch.core.process import run
-from mmbatch.core.toml import Table
 from mmbatch.guest import initramfs
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
@@ -51,6 +51,23 @@ class ToolTest:
     other: str
     wrong: str
     refused: str
+
+
+@dataclass(frozen=True)
+class _Count:
+    case: str
+    least: float
+
+
+@dataclass(frozen=True)
+class _File:
+    """What guest.toml holds; see `GuestTest`."""
+
+    observers: tuple[str, ...] = ()
+    drivers: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()
+    counts: tuple[_Count, ...] = field(default=(), metadata=key("count"))
+    tool: ToolTest | None = None
 
 
 @dataclass(frozen=True)
@@ -174,19 +191,17 @@ def load(speedups: Path, speedup: str) -> GuestTest:
                 "write one, as docs/live-internals.md says",
                 ExitCode.USAGE,
             )
-    table = Table.load(directory / _NAME)
-    test = GuestTest(
+    loaded = from_toml(_File, directory / _NAME)
+    return GuestTest(
         speedup,
         directory / _FUNCTIONS,
         directory / _COMPARE,
-        table.texts("observers"),
-        table.texts("drivers"),
-        table.texts("programs"),
-        dict(_count(row) for row in table.tables("count")),
-        _tool(table.table("tool")),
+        loaded.observers,
+        loaded.drivers,
+        loaded.programs,
+        {count.case: count.least for count in loaded.counts},
+        loaded.tool,
     )
-    table.finish()
-    return test
 
 
 def subject(tests: tuple[GuestTest, ...]) -> tuple[str, ToolTest]:
@@ -269,22 +284,6 @@ def tool_files() -> dict[str, bytes]:
         for needed in initramfs.libraries(program):
             found[needed.lstrip("/")] = Path(needed).read_bytes()
     return found
-
-
-def _count(row: Table) -> tuple[str, float]:
-    count = row.text("case"), row.get("least", float)
-    row.finish()
-    return count
-
-
-def _tool(table: Table | None) -> ToolTest | None:
-    if table is None:
-        return None
-    test = ToolTest(
-        *(table.text(name) for name in ("parameter", "value", "other", "wrong", "refused"))
-    )
-    table.finish()
-    return test
 
 
 def _below(folder: Path, name: str) -> Iterator[tuple[Path, str]]:

@@ -4,18 +4,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.interval import SERIES, Interval
-from mmbatch.core.toml import Table
+from mmbatch.core.interval import EVERY, SERIES, Interval
+from mmbatch.core.load import OTHER_KEYS, from_toml, key, wrong
 from mmbatch.splice import manifest
 from mmbatch.splice.manifest import Manifest, NewFile
 
 _NAME = "live/live.toml"
-_EVERY = Interval()
 
 
 @dataclass(frozen=True)
@@ -31,11 +30,11 @@ class Function:
         kernels: the series that have it.
     """
 
-    name: str
-    signature: tuple[str, ...]
+    name: str = field(metadata=key("function"))
+    signature: tuple[str, ...] = ()
     by: str = ""
     local: bool = False
-    kernels: Interval = _EVERY
+    kernels: Interval = EVERY
 
 
 @dataclass(frozen=True)
@@ -47,8 +46,8 @@ class Layout:
         structs: members by struct.
     """
 
-    kernels: Interval
-    structs: Mapping[str, tuple[str, ...]]
+    kernels: Interval = EVERY
+    structs: Mapping[str, tuple[str, ...]] = field(default_factory=dict, metadata=OTHER_KEYS)
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,35 @@ class Terms:
         variables: variables that it must have and need not export.
     """
 
-    needs: Mapping[str, str]
-    refuses: Mapping[str, str]
-    calls: tuple[Function, ...]
+    needs: Mapping[str, str] = field(default_factory=dict)
+    refuses: Mapping[str, str] = field(default_factory=dict)
+    calls: tuple[Function, ...] = field(default=(), metadata=key("call"))
     variables: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a replacement of a function that is only called."""
+        for function in self.calls:
+            if function.by:
+                raise ValueError(f"call of {function.name}: unknown key 'by'")
+
+
+@dataclass(frozen=True)
+class _File(Terms):
+    """What live.toml holds."""
+
+    kernels: Interval = EVERY
+    objects: tuple[str, ...] = ()
+    files: tuple[NewFile, ...] = field(default=(), metadata=key("file"))
+    includes: tuple[str, ...] = ()
+    replaces: tuple[Function, ...] = field(default=(), metadata=key("replace"))
+    layouts: tuple[Layout, ...] = field(default=(), metadata=key("structs"))
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a function that nothing replaces."""
+        super().__post_init__()
+        for function in self.replaces:
+            if not function.by:
+                raise ValueError(f"replace of {function.name}: 'by' is missing")
 
 
 @dataclass(frozen=True)
@@ -140,7 +164,7 @@ def load(speedups: Path, speedup: str) -> LiveManifest:
     """
     directory = speedups / speedup
     try:
-        table = Table.load(directory / _NAME)
+        loaded = from_toml(_File, directory / _NAME)
     except (FileNotFoundError, NotADirectoryError):
         raise MmbatchError(
             f"load '{speedup}' into a running kernel",
@@ -149,19 +173,21 @@ def load(speedups: Path, speedup: str) -> LiveManifest:
             ExitCode.USAGE,
         ) from None
     every = manifest.load_with_needs(speedups, speedup)
-    live = LiveManifest(
+    own = tuple(replace(file, source=directory / file.source) for file in loaded.files)
+    for file in own:
+        if not file.source.is_file():
+            raise wrong(directory / _NAME, f"there is no {file.source.name}")
+    return LiveManifest(
         speedup=speedup,
         title=every[-1].title,
-        kernels=table.interval(),
-        objects=table.texts("objects"),
-        files=(*_own_files(table, directory), *_files_of_trees(every)),
-        includes=table.texts("includes"),
-        terms=_terms(table),
-        replaces=tuple(_function(one, "by") for one in table.tables("replace")),
-        layouts=tuple(Layout(one.interval(), one.lists()) for one in table.tables("structs")),
+        kernels=loaded.kernels,
+        objects=loaded.objects,
+        files=(*own, *_files_of_trees(every)),
+        includes=loaded.includes,
+        terms=Terms(loaded.needs, loaded.refuses, loaded.calls, loaded.variables),
+        replaces=loaded.replaces,
+        layouts=loaded.layouts,
     )
-    table.finish()
-    return live
 
 
 def load_all(names: tuple[str, ...]) -> list[LiveManifest]:
@@ -175,10 +201,7 @@ def load_all(names: tuple[str, ...]) -> list[LiveManifest]:
 
 def load_terms(path: Path) -> Terms:
     """Read the requirements of the code that all modules share."""
-    table = Table.load(path)
-    terms = _terms(table)
-    table.finish()
-    return terms
+    return from_toml(Terms, path)
 
 
 def staged(live: LiveManifest, series: str) -> dict[str, Path]:
@@ -196,40 +219,8 @@ def staged(live: LiveManifest, series: str) -> dict[str, Path]:
     return files
 
 
-def _own_files(table: Table, directory: Path) -> list[NewFile]:
-    files = []
-    for one in table.tables("file"):
-        files.append(NewFile(directory / one.text("from"), one.text("to"), one.interval()))
-        one.finish()
-        if not files[-1].source.is_file():
-            raise table.wrong(f"there is no {files[-1].source.name}")
-    return files
-
-
 def _files_of_trees(every: list[Manifest]) -> list[NewFile]:
     """Return the files that splicing adds to every tree of a series."""
     return [
         file for one in every for step in one.steps for file in step.files if not file.conditions
     ]
-
-
-def _terms(table: Table) -> Terms:
-    needs, refuses = table.table("needs"), table.table("refuses")
-    return Terms(
-        {} if needs is None else needs.sentences(),
-        {} if refuses is None else refuses.sentences(),
-        tuple(_function(one) for one in table.tables("call")),
-        table.texts("variables"),
-    )
-
-
-def _function(table: Table, by: str = "") -> Function:
-    function = Function(
-        table.text("function"),
-        table.texts("signature"),
-        table.text(by) if by else "",
-        local=table.has("local") and table.get("local", bool),
-        kernels=table.interval(),
-    )
-    table.finish()
-    return function

@@ -6,11 +6,11 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.toml import Table
+from mmbatch.core.load import from_toml, key
 from mmbatch.live import elf
 from mmbatch.live.elf import Elf
 
@@ -35,10 +35,29 @@ class Misfit:
     """
 
     name: str
-    kind: str
-    old: str
-    new: str
-    words: str
+    kind: str = field(metadata=key("change"))
+    old: str = field(default="", metadata=key("from"))
+    new: str = field(default="", metadata=key("to"))
+    words: str = ""
+
+    def __post_init__(self) -> None:
+        """Raise ValueError for a kind that there is not, or that lacks or has what it replaces."""
+        if self.kind not in KINDS:
+            raise ValueError(f"change: must be one of {', '.join(KINDS)}, not '{self.kind}'")
+        if not self.words:
+            raise ValueError("'words' is missing")
+        for name, value in (("from", self.old), ("to", self.new)):
+            if self.kind in _REPLACING and not value:
+                raise ValueError(f"'{name}' is missing")
+            if self.kind not in _REPLACING and value:
+                raise ValueError(f"unknown key '{name}' for change '{self.kind}'")
+
+
+@dataclass(frozen=True)
+class _File:
+    """What refused.toml holds."""
+
+    misfits: tuple[Misfit, ...] = field(default=(), metadata=key("module"))
 
 
 def load(speedups: Path, speedup: str) -> list[Misfit]:
@@ -49,7 +68,7 @@ def load(speedups: Path, speedup: str) -> list[Misfit]:
     """
     path = speedups / speedup / _NAME
     try:
-        table = Table.load(path)
+        return list(from_toml(_File, path).misfits)
     except FileNotFoundError:
         raise MmbatchError(
             f"test the livepatch of '{speedup}'",
@@ -57,9 +76,6 @@ def load(speedups: Path, speedup: str) -> list[Misfit]:
             "write one, as docs/live-internals.md says",
             ExitCode.USAGE,
         ) from None
-    misfits = [_misfit(row) for row in table.tables("module")]
-    table.finish()
-    return misfits
 
 
 def variants(misfits: list[Misfit], module: Path) -> dict[str, tuple[bytes, str]]:
@@ -83,17 +99,6 @@ def variants(misfits: list[Misfit], module: Path) -> dict[str, tuple[bytes, str]
         KINDS[misfit.kind](content, misfit)
         found[misfit.name] = (content.pack(), misfit.words)
     return found
-
-
-def _misfit(row: Table) -> Misfit:
-    kind = row.text("change")
-    if kind not in KINDS:
-        raise row.wrong(f"'change' is '{kind}', not one of {', '.join(KINDS)}")
-    replaces = kind in _REPLACING
-    old, new = (row.text("from"), row.text("to")) if replaces else ("", "")
-    misfit = Misfit(row.text("name"), kind, old, new, row.text("words"))
-    row.finish()
-    return misfit
 
 
 def _change_string(module: Elf, misfit: Misfit) -> None:
