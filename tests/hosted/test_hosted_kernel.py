@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
+import real_kernel
 from mmbatch.core import paths as checkout
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, default_root, temporary_dir
+from mmbatch.core.cache import Cache, temporary_dir
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.hosted import run as hosted
-from mmbatch.hosted.events import Case, Check, Equal, Event, Note, Sample, parse
-from mmbatch.kernel.sources import SERIES, Source, find_cached
-from mmbatch.splice import trees as splice
-from mmbatch.splice.manifest import load, load_with_needs
+from mmbatch.hosted.events import Check, Equal, Event, Sample, parse
+from mmbatch.kernel.sources import Source
+from mmbatch.splice.manifest import load
 
 PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objcopy", "nm")
 LACKS = [name for name in PROGRAMS if shutil.which(name) is None]
@@ -107,28 +107,7 @@ const struct hosted_bench hosted_bench = {
 @pytest.fixture(scope="module")
 def kernel() -> tuple[Cache, Source]:
     """The newest kernel of the user's cache."""
-    try:
-        root = default_root(os.environ)
-    except MmbatchError:
-        pytest.skip("no cache")
-    cache = Cache(root) if root.is_dir() else None
-    for series in SERIES if cache else ():
-        assert cache is not None
-        if source := find_cached(cache, series):
-            return cache, source
-    pytest.skip("no kernel in the cache")
-
-
-@pytest.fixture(scope="module")
-def memmap(kernel: tuple[Cache, Source]) -> Path:
-    """The program of zone_device."""
-    cache, source = kernel
-    manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
-    spliced = splice.splice(cache, source, manifests, checkout.MACROS, print)
-    jobs = os.cpu_count() or 1
-    return hostedbuild.build(
-        cache, source, spliced, manifests[-1], checkout.HOSTED, (), jobs, print
-    ).path
+    return real_kernel.newest()
 
 
 @pytest.fixture(scope="module")
@@ -158,27 +137,6 @@ def equals(events: list[Event]) -> dict[str, dict[str, bool]]:
         if isinstance(event, Equal):
             found.setdefault(event.case, {})[event.variant] = event.equal
     return found
-
-
-@pytest.mark.parametrize("value", [None, 0, 1])
-def test_every_variant_leaves_what_base_leaves(memmap: Path, value: int | None) -> None:
-    switched = [] if value is None else [w for f in FEATURES[:3] for w in ("--cpu", f"{f}={value}")]
-    found = equals(said(memmap, "--check-only", "--items", str(SIZE), *switched))
-    cases = [c.case for c in said(memmap, "--list", "--items", str(SIZE)) if isinstance(c, Case)]
-    assert list(found) == cases
-    for variants in found.values():
-        assert variants.keys() >= {"control", "auto", *METHODS}
-        assert set(variants.values()) == {True}
-
-
-@pytest.mark.parametrize("slow", sorted(METHODS))
-def test_a_method_that_is_slow_here_is_not_chosen(memmap: Path, slow: str) -> None:
-    arguments = ["--items", "4194304", "--pairs", "1", "--case", "fsdax", "--case", "private"]
-    notes = [e.text for e in said(memmap, *arguments, "--slow", f"{slow}=300") if type(e) is Note]
-    chosen = [text.removeprefix("auto chose ") for text in notes if text.startswith("auto chose")]
-    assert len(chosen) == 2
-    assert slow not in chosen
-    assert set(chosen) <= METHODS | {"movdir64b"}
 
 
 def test_a_symbol_that_nothing_defines_is_named(toys: Path, tmp_path: Path) -> None:

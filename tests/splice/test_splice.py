@@ -212,19 +212,6 @@ def test_a_kernel_that_is_not_meant_is_exit_code_77(cache: Cache, tmp_path: Path
     assert list(cache.splices.iterdir()) == []
 
 
-def test_releases_of_one_series_get_the_file_that_suits(tmp_path: Path) -> None:
-    kinds = set()
-    for by_page in (True, False):
-        work = make_tree(tmp_path / f"{by_page}", by_page=by_page)
-        list(apply_steps(work, "7.3", zone_device(), checkout.MACROS))
-        kinds.add((work / "mm/zone_device_pageblock.h").read_text())
-    room = ROOMS / "zone_device" / "compat"
-    assert kinds == {
-        (room / kind / "mm/zone_device_pageblock.h").read_text()
-        for kind in ("pageblock-by-page", "pageblock-by-caller")
-    }
-
-
 def test_the_diffs_of_the_steps_make_the_spliced_tree(tmp_path: Path, tree: Path) -> None:
     for name in ("mm/Makefile", "include/linux/mm.h"):  # no newline at the end, odd bytes
         text = (tree / name).read_bytes()

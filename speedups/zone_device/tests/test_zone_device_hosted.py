@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The hosted program of zone_device: all methods are equal, and a slow one is not chosen."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import real_kernel
+from mmbatch.core import process
+from mmbatch.hosted.events import Case, Equal, Event, Note, parse
+
+SIZE = 4096
+METHODS = {"copy", "movnti", "wide"}
+FEATURES = ("rep_good", "erms", "fsrm")
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch"),
+]
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return real_kernel.hosted_program("zone_device")
+
+
+def events_of(program: Path, *arguments: str) -> list[Event]:
+    done = process.run([program, *arguments], action="run a hosted program", timeout_s=120)
+    return [parse(line, i) for i, line in enumerate(done.stdout.splitlines(), 1)]
+
+
+@pytest.mark.parametrize("value", [None, 0, 1])
+def test_every_variant_leaves_what_base_leaves(program: Path, value: int | None) -> None:
+    switched = [] if value is None else [w for f in FEATURES for w in ("--cpu", f"{f}={value}")]
+    found: dict[str, dict[str, bool]] = {}
+    for event in events_of(program, "--check-only", "--items", str(SIZE), *switched):
+        if isinstance(event, Equal):
+            found.setdefault(event.case, {})[event.variant] = event.equal
+    cases = [
+        c.case for c in events_of(program, "--list", "--items", str(SIZE)) if isinstance(c, Case)
+    ]
+    assert list(found) == cases
+    for variants in found.values():
+        assert variants.keys() >= {"control", "auto", *METHODS}
+        assert set(variants.values()) == {True}
+
+
+@pytest.mark.parametrize("slow", sorted(METHODS))
+def test_a_method_that_is_slow_here_is_not_chosen(program: Path, slow: str) -> None:
+    arguments = ["--items", "4194304", "--pairs", "1", "--case", "fsdax", "--case", "private"]
+    notes = [
+        e.text for e in events_of(program, *arguments, "--slow", f"{slow}=300") if type(e) is Note
+    ]
+    chosen = [text.removeprefix("auto chose ") for text in notes if text.startswith("auto chose")]
+    assert len(chosen) == 2
+    assert slow not in chosen
+    assert set(chosen) <= METHODS | {"movdir64b"}

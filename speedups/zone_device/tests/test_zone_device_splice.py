@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""zone_device spliced into made-up trees."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fake_tree import make_tree
+from mmbatch.core import paths
+from mmbatch.splice.manifest import load_with_needs
+from mmbatch.splice.steps import apply_steps
+
+pytestmark = pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch")
+
+
+def test_releases_of_one_series_get_the_file_that_suits(tmp_path: Path) -> None:
+    manifests = load_with_needs(paths.SPEEDUPS, "zone_device")
+    kinds = set()
+    for by_page in (True, False):
+        work = make_tree(tmp_path / f"{by_page}", by_page=by_page)
+        list(apply_steps(work, "7.3", manifests, paths.MACROS))
+        kinds.add((work / "mm/zone_device_pageblock.h").read_text())
+    compat = paths.SPEEDUPS / "zone_device" / "compat"
+    assert kinds == {
+        (compat / kind / "mm/zone_device_pageblock.h").read_text()
+        for kind in ("pageblock-by-page", "pageblock-by-caller")
+    }

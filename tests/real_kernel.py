@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Real kernels of the user's cache, and hosted programs of them, for tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mmbatch.core import paths
+from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.errors import MmbatchError
+from mmbatch.hosted import build
+from mmbatch.kernel.sources import SERIES, Source, find_cached
+from mmbatch.splice import trees
+from mmbatch.splice.manifest import load_with_needs
+
+
+def newest() -> tuple[Cache, Source]:
+    """Return the cache and the newest kernel in it; skip the test if there is none."""
+    try:
+        root = default_root(os.environ)
+    except MmbatchError:
+        pytest.skip("no cache")
+    cache = Cache(root) if root.is_dir() else None
+    for series in SERIES if cache else ():
+        assert cache is not None
+        if source := find_cached(cache, series):
+            return cache, source
+    pytest.skip("no kernel in the cache")
+
+
+def hosted_program(speedup: str) -> Path:
+    """Return the hosted program of a speed-up on the newest kernel."""
+    cache, source = newest()
+    manifests = load_with_needs(paths.SPEEDUPS, speedup)
+    spliced = trees.splice(cache, source, manifests, paths.MACROS, print)
+    jobs = os.cpu_count() or 1
+    return build.build(cache, source, spliced, manifests[-1], paths.HOSTED, (), jobs, print).path
