@@ -47,7 +47,7 @@ def test_a_run_is_kept(run: Run, tmp_path: Path) -> None:
     result = run("--json", tmp_path / "seen.json")
     assert result.exception is None
     assert "stages: 6 passed, 0 failed, 0 skipped" in result.output
-    kept = seen.read(tmp_path / "seen.json")
+    (kept,) = seen.read(tmp_path / "seen.json")
     assert kept.stages == tuple(seen.Stage(name, True) for name in STAGES)
 
 
@@ -62,7 +62,8 @@ def test_what_livepatches_showed_is_kept(
 
     monkeypatch.setattr(test, "_live", live)
     run("--json", tmp_path / "seen.json")
-    assert seen.read(tmp_path / "seen.json").lived == (lived,)
+    (kept,) = seen.read(tmp_path / "seen.json")
+    assert kept.lived == (lived,)
 
 
 def test_a_full_disk_fails_its_stage_and_the_run_is_kept(
@@ -72,7 +73,7 @@ def test_a_full_disk_fails_its_stage_and_the_run_is_kept(
     result = run("--json", tmp_path / "seen.json")
     assert "run the stage guests: /some/file: the disk is full" in result.output
     assert "stages: 5 passed, 1 failed, 0 skipped" in result.output
-    kept = seen.read(tmp_path / "seen.json")
+    (kept,) = seen.read(tmp_path / "seen.json")
     assert [stage.name for stage in kept.stages if not stage.passed] == ["guests"]
 
 

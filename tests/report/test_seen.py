@@ -3,7 +3,9 @@
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -36,7 +38,7 @@ def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
     tally = Tally(passed=3, skipped=["a"], combinations=40, killed={"x": "y"})
     log.checked("zone_device", "7.3.4", tally)
     log.write(tmp_path / "ci.json")
-    run = seen.read(tmp_path / "ci.json")
+    (run,) = seen.read(tmp_path / "ci.json")
     assert run.booted == (
         seen.Boot("streaming_copy", "7.3.4", "arm64", "plain", True, ("streaming_copy",), 2, 1),
         seen.Boot("zone_device", "7.3.4", "arm64", "plain", True, (), 0, 0),
@@ -60,7 +62,7 @@ def test_guests_alone_are_kept_too(
     monkeypatch.setattr(guest, "_workshop", lambda *_, **__: None)
     monkeypatch.setattr(guesttest, "run_stages", run)
     CliRunner().invoke(guest.test, ["--json", str(tmp_path / "guests.json")])
-    kept = seen.read(tmp_path / "guests.json")
+    (kept,) = seen.read(tmp_path / "guests.json")
     assert kept.booted == (boot,)
     assert kept.stages == (seen.Stage("guests", code == 0),)
 
@@ -74,24 +76,61 @@ def test_guests_are_not_booted_for_a_file_that_nothing_takes(
     assert result.exception.hint == "choose another place with --json"
 
 
-@pytest.mark.parametrize(
-    "change", [{"schema": 1}, {"stages": 1}, {"more": 1}, {"booted": [{"speedup": "toys"}]}]
-)
+@pytest.mark.parametrize("change", [{"schema": 2}, {"runs": 1}, {"more": 1}])
 def test_a_wrong_file_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
-    path = tmp_path / "ci.json"
+    _refused(tmp_path / "ci.json", lambda file: {**file, **change})
+
+
+@pytest.mark.parametrize(
+    "change", [{"stages": 1}, {"more": 1}, {"booted": [{"speedup": "toys"}]}, {"date": None}]
+)
+def test_a_wrong_run_is_refused(tmp_path: Path, change: dict[str, object]) -> None:
+    _refused(
+        tmp_path / "ci.json",
+        lambda file: {**file, "runs": [{**run, **change} for run in file["runs"]]},
+    )
+
+
+def _refused(path: Path, change: Callable[[Any], Any]) -> None:
     seen.Log().write(path)
-    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
     with pytest.raises(MmbatchError, match=r"read .*ci\.json"):
         seen.read(path)
 
 
+def test_runs_in_one_file(tmp_path: Path) -> None:
+    path = tmp_path / "seen.json"
+
+    def keep(release: str, *stages: str, passed: int = 7) -> None:
+        log = seen.Log([seen.Stage(stage, True) for stage in stages])
+        boot = seen.Boot("toy", release, "x86_64", "plain", True, ("toy",), passed, 0)
+        log.boots.append(boot)
+        log.write(path)
+
+    def kept() -> list[tuple[str, int]]:
+        return [(run.booted[0].kernel, run.booted[0].passed) for run in seen.read(path)]
+
+    keep("7.2.12", "guests")
+    keep("6.12.95", "guests")
+    keep("7.3.4", "the tool", "guests")
+    assert kept() == [("7.3.4", 7), ("6.12.95", 7), ("7.2.12", 7)]  # all tests, then guests
+    keep("6.12.95", "guests", passed=8)
+    assert kept() == [("7.3.4", 7), ("6.12.95", 8), ("7.2.12", 7)]
+    keep("7.3.5", "the tool", "guests", passed=9)
+    assert kept() == [("7.3.5", 9), ("6.12.95", 8), ("7.2.12", 7)]
+
+
+def test_a_run_is_not_begun_for_a_file_that_holds_something_else(tmp_path: Path) -> None:
+    (tmp_path / "seen.json").write_text("{}")
+    with pytest.raises(MmbatchError, match=r"read .*seen\.json"):
+        seen.check_place(tmp_path / "seen.json")
+
+
 def test_the_kept_runs_can_be_read_and_have_no_failure() -> None:
-    every, *guests = seen.kept()
-    if not every.exists():
-        pytest.skip("no run is kept yet")
-    runs = [seen.read(path) for path in (every, *guests)]
-    assert runs[0].checked and runs[0].lived
-    for run in runs:
+    every, *guests = seen.read(seen.KEPT)
+    assert every.whole and every.checked and every.lived
+    assert not any(run.whole for run in guests)
+    for run in (every, *guests):
         assert run.booted
         assert all(stage.passed for stage in run.stages)
         assert not run.commit.endswith("-dirty")

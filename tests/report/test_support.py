@@ -15,14 +15,14 @@ PAGE = checkout.ROOT / "docs" / "support-matrix.md"
 
 
 def test_the_committed_page_is_what_the_manifests_say() -> None:
-    assert PAGE.read_text(encoding="utf-8") == support.page(checkout.SPEEDUPS, seen.kept()), (
+    assert PAGE.read_text(encoding="utf-8") == support.page(checkout.SPEEDUPS), (
         "make it anew: ./mmbatch apply --matrix > docs/support-matrix.md"
     )
 
 
 def test_the_hidden_option_prints_it(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["apply", "--matrix"]) == 0
-    assert capsys.readouterr().out == support.page(checkout.SPEEDUPS, seen.kept())
+    assert capsys.readouterr().out == support.page(checkout.SPEEDUPS)
 
 
 def test_every_hook_has_a_row_with_the_kernels_that_all_levels_allow(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_every_hook_has_a_row_with_the_kernels_that_all_levels_allow(tmp_path: P
 def test_the_page_is_a_table_that_markdown_reads(tmp_path: Path) -> None:
     text = GOOD.replace('needs = ["shelf"]\n', "").replace('"<7.0"', '">=7.3"')
     make_room(tmp_path, text.replace('">=6.12,<7.4"', '">=7.2,<7.4"'))
-    page = support.page(tmp_path, [tmp_path / "none.json"])
+    page = support.page(tmp_path, tmp_path / "none.json")
     assert "| toy | no | yes | yes | `>=7.2,<7.4` |  |\n" in page
     assert "## toy: toys in rows\n" in page
     assert "| rows | new file, if toy() has red\\|blue | `mm/rows.h` |  |  | `>=7.3,<7.4` |" in page
@@ -74,7 +74,7 @@ def test_what_a_run_saw_stands_beside_what_it_did_not_try(tmp_path: Path) -> Non
         seen.Live("7.3.4-amd64", ("toy",), False, 30, 3),
     ]
     log.write(tmp_path / "ci.json")
-    page = support.page(tmp_path, [tmp_path / "ci.json"])
+    page = support.page(tmp_path, tmp_path / "ci.json")
     assert [line for line in page.splitlines() if line.startswith("| toy | ")][1:] == [
         "| toy | 6.12 | x86_64 | not tried | not tried |",
         "| toy | 6.12 | arm64 | not tried | not tried |",
@@ -91,12 +91,13 @@ def test_what_a_run_saw_stands_beside_what_it_did_not_try(tmp_path: Path) -> Non
 
 def test_guests_of_other_kernels_are_another_run(tmp_path: Path) -> None:
     make_room(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
-    log = seen.Log([seen.Stage("guests", True)])
+    log = seen.Log([seen.Stage("the tool", True), seen.Stage("guests", True)])
     log.boots = [seen.Boot("toy", "7.3.4", "x86_64", "plain", True, ("toy",), 7, 1)]
     log.write(tmp_path / "ci.json")
+    log.stages = [seen.Stage("guests", True)]
     log.boots = [seen.Boot("toy", "7.2.12", "x86_64", "plain", True, ("toy",), 6, 0)]
-    log.write(tmp_path / "more.json")
-    page = support.page(tmp_path, [tmp_path / "ci.json", tmp_path / "more.json"])
+    log.write(tmp_path / "ci.json")
+    page = support.page(tmp_path, tmp_path / "ci.json")
     assert "\nGuests of 7.2.12 by `mmbatch guest test` of commit " in page
     assert "| toy | 7.2.12 | x86_64 | not tried | plain: 6 cases |" in page
     assert "| toy | 7.3.4 | x86_64 | not tried | plain: 7 cases, 1 skipped |" in page
@@ -105,10 +106,10 @@ def test_guests_of_other_kernels_are_another_run(tmp_path: Path) -> None:
 def test_a_run_without_livepatches_says_so(tmp_path: Path) -> None:
     make_room(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
     seen.Log().write(tmp_path / "ci.json")
-    page = support.page(tmp_path, [tmp_path / "ci.json"])
+    page = support.page(tmp_path, tmp_path / "ci.json")
     assert "while it ran ([live.md](live.md)):\n\n- not tried\n" in page
 
 
 def test_without_a_kept_run_the_page_says_so(tmp_path: Path) -> None:
     make_room(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
-    assert "`docs/support-matrix.json` is missing" in support.page(tmp_path, [tmp_path / "ci.json"])
+    assert "`docs/support-matrix.json` is missing" in support.page(tmp_path, tmp_path / "ci.json")

@@ -15,14 +15,13 @@ from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import check_tree
 from mmbatch.report import matrix as support
-from mmbatch.report import seen
 from mmbatch.splice import apply, plan
 from mmbatch.splice import copy as applycopy
 
 
 def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        click.echo(support.page(checkout.SPEEDUPS, seen.kept()), nl=False)
+        click.echo(support.page(checkout.SPEEDUPS), nl=False)
         context.exit()
 
 

@@ -15,7 +15,7 @@ from mmbatch.splice.manifest import Manifest, Step, known, load_with_needs
 
 _HEAD = """\
 <!-- SPDX-License-Identifier: GPL-2.0-only -->
-<!-- Made from speedups/*/splice/splice.toml and docs/support-matrix*.json:
+<!-- Made from speedups/*/splice/splice.toml and docs/support-matrix.json:
      ./mmbatch apply --matrix > docs/support-matrix.md -->
 # Support matrix
 
@@ -54,12 +54,12 @@ def rows(manifest: Manifest) -> Iterator[Row]:
         yield from _step_rows(step, manifest.kernels & step.kernels)
 
 
-def page(rooms: Path, runs: Sequence[Path]) -> str:
+def page(rooms: Path, kept: Path = seen.KEPT) -> str:
     """Return the whole page, in Markdown.
 
     Args:
         rooms: where the speed-ups are.
-        runs: what a run of all tests saw, which may be missing, and then runs of guests.
+        kept: what runs of the tests saw; it may be missing.
     """
     manifests = load_with_needs(rooms, *known(rooms))
     lines = [_HEAD]
@@ -69,7 +69,7 @@ def page(rooms: Path, runs: Sequence[Path]) -> str:
         marks = ["yes" if series in manifest.kernels else "no" for series in reversed(SERIES)]
         needs = ", ".join(manifest.needs)
         lines.append(_line(manifest.speedup, *marks, _code(str(manifest.kernels)), needs))
-    lines += _seen(manifests, [seen.read(run) for run in runs] if runs[0].exists() else [])
+    lines += _seen(manifests, seen.read(kept) if kept.exists() else ())
     for manifest in manifests:
         lines.append(f"\n## {manifest.speedup}: {manifest.title}\n")
         lines.append(_line("step", "hook", "file", "function", "matches", "kernels"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -18,11 +19,12 @@ from mmbatch.core.load import from_json_file
 from mmbatch.hosted.check import Tally
 from mmbatch.splice.manifest import Manifest, suites_of
 
-SCHEMA = 2
-KEPT = checkout.ROOT / "docs" / "support-matrix.json"
-"""The run of all tests that the support matrix shows."""
+SCHEMA = 3
+GUESTS = "guests"
+"""The stage that boots kernels; a run with no other one is of `mmbatch guest test`."""
 
-_GUESTS = "support-matrix-*.json"  # beside it: of guests with other kernels
+KEPT = checkout.ROOT / "docs" / "support-matrix.json"
+"""The runs that the support matrix shows: one of all tests, and those of other guests."""
 
 
 class Case(Protocol):
@@ -128,10 +130,9 @@ class Live:
 
 @dataclass(frozen=True)
 class Seen:
-    """All of it.
+    """What one run of tests saw.
 
     Attributes:
-        schema: of the file.
         commit: the project's, short; with "-dirty" when the checkout had more in it.
         date: when it ended, in UTC.
         stages: those that ran.
@@ -140,13 +141,29 @@ class Seen:
         lived: what distributions' kernels saw.
     """
 
-    schema: int
     commit: str
     date: str
     stages: tuple[Stage, ...]
     checked: tuple[Checked, ...]
     booted: tuple[Boot, ...]
     lived: tuple[Live, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it was a run of all tests, not of guests alone."""
+        return [stage.name for stage in self.stages] != [GUESTS]
+
+    def replaces(self, other: Seen) -> bool:
+        """Tell whether it ran the same tests on the same kernels as an earlier run."""
+        if self.whole or other.whole:
+            return self.whole and other.whole
+        return {boot.kernel for boot in self.booted} == {boot.kernel for boot in other.booted}
+
+
+@dataclass(frozen=True)
+class _File:
+    schema: int
+    runs: tuple[Seen, ...]
 
 
 @dataclass
@@ -182,9 +199,14 @@ class Log:
             self.boots.append(Boot(one.speedup, release, arch, kind, good, ended, *counts))
 
     def write(self, path: Path) -> None:
-        """Write the file that `read` reads."""
-        seen = Seen(
-            SCHEMA,
+        """Put this run into a file that `read` reads.
+
+        Other runs in the file stay, but for an earlier one of the same tests on the same kernels.
+
+        Raises:
+            MmbatchError: the file holds something else.
+        """
+        mine = Seen(
             _commit(),
             datetime.now(UTC).strftime("%Y-%m-%d"),
             tuple(self.stages),
@@ -192,35 +214,44 @@ class Log:
             tuple(self.boots),
             tuple(self.lives),
         )
-        disk.atomic_write(path, json.dumps(asdict(seen), indent=1) + "\n")
-
-
-def kept() -> tuple[Path, ...]:
-    """Return the runs that the support matrix shows, that of all tests first."""
-    return (KEPT, *sorted(KEPT.parent.glob(_GUESTS)))
+        others = [run for run in _there(path) if not mine.replaces(run)]
+        runs = sorted([*others, mine], key=lambda run: (not run.whole, _releases(run)))
+        file = _File(SCHEMA, tuple(runs))
+        disk.atomic_write(path, json.dumps(asdict(file), indent=1) + "\n")
 
 
 def check_place(path: Path) -> None:
     """Raise unless a run that takes long can be kept there when it ends.
 
     Raises:
-        MmbatchError: its folder takes no file.
+        MmbatchError: its folder takes no file, or the file holds something else.
     """
     if not disk.is_special(path):
         disk.require_place(path.parent, "--json")
+    _there(path)
 
 
-def read(path: Path) -> Seen:
-    """Read what a run saw.
+def read(path: Path) -> tuple[Seen, ...]:
+    """Read what runs of tests saw, that of all tests first.
 
     Raises:
         MmbatchError: it can't be read, or is no such file.
     """
     hint = "give a file that --json of `mmbatch test` or `mmbatch guest test` wrote"
-    seen = from_json_file(Seen, path, hint)
-    if seen.schema != SCHEMA:
-        raise MmbatchError(f"read {path}", f"schema: must be {SCHEMA}, not {seen.schema}", hint)
-    return seen
+    file = from_json_file(_File, path, hint)
+    if file.schema != SCHEMA:
+        raise MmbatchError(f"read {path}", f"schema: must be {SCHEMA}, not {file.schema}", hint)
+    return file.runs
+
+
+def _there(path: Path) -> tuple[Seen, ...]:
+    return read(path) if path.is_file() else ()
+
+
+def _releases(run: Seen) -> list[list[int]]:
+    """Return the kernels of a run's guests as numbers, so that 6.12 comes before 7.2."""
+    names = {boot.kernel for boot in run.booted}
+    return sorted([int(part) for part in re.findall(r"\d+", name)] for name in names)
 
 
 def _commit() -> str:
