@@ -20,6 +20,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import guestneeds
 from mmbatch.guest import boots, build, counts, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
+from mmbatch.guest.plan import ExtraBoot
 from mmbatch.kernel import sources
 from mmbatch.splice import trees
 from mmbatch.splice.manifest import known, load_with_needs
@@ -393,3 +394,14 @@ def test_a_kernel_has_the_options_of_each_speedup(
     for one in manifests:
         assert f"CONFIG_{one.speedup.upper()}_KUNIT_TEST=y" in seen[0].needed()
     assert {"CONFIG_64BIT=y", "CONFIG_KASAN=y", "CONFIG_X=y"} <= set(seen[0].config().split())
+
+
+def test_a_boot_of_a_speedup_that_this_kernel_lacks_is_skipped(
+    cache: Cache, capsys: pytest.CaptureFixture[str]
+) -> None:
+    boot = ExtraBoot("far", "x86_64", suites=("toy",))
+    stage = suites.Stage("x86_64-far", "x86_64", "", 0, 0, "toy", boot)
+
+    assert suites.run_stages(Console(), FakeWorkshop(cache), [stage]) == 0  # type: ignore[arg-type]
+
+    assert "0 passed, 0 failed, 1 skipped" in capsys.readouterr().out

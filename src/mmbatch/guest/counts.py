@@ -24,7 +24,7 @@ from mmbatch.guest.build import GuestKernel
 from mmbatch.guest.log import Heard
 from mmbatch.guest.plan import Count
 from mmbatch.guest.qemu import Booted
-from mmbatch.hosted import events as samples
+from mmbatch.hosted import events as bench_events
 
 UNIT = "instructions"
 _ALIKE = 0.001  # how far the medians of two boots may be apart
@@ -62,7 +62,7 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     result = counted(judged)
     name = f"{result.started[:19].replace(':', '')}-guest-{kernel.release}"
     folder = new_dir(workshop.cache.runs, name)
-    samples.write_events(folder / "samples.jsonl", counted_events)
+    bench_events.write_events(folder / "samples.jsonl", counted_events)
     for path in (folder / "bench.json", json_file):
         if path is not None:
             record.write(path, result)
@@ -81,7 +81,7 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
 
 def _count(
     console: Console, workshop: Workshop, request: Request, kernel: GuestKernel
-) -> tuple[record.Record, list[samples.Event]]:
+) -> tuple[record.Record, list[bench_events.Event]]:
     """Boot once; return the record, and the events that it is made from."""
     started = datetime.now().astimezone().isoformat(timespec="seconds")
     console.say(f"booting Linux {kernel.release} to count instructions of {request.count.speedup}")
@@ -103,9 +103,9 @@ def _count(
     return judged, counted_events
 
 
-def events(heard: Heard, count: Count) -> Iterator[samples.Event]:
+def events(heard: Heard, count: Count) -> Iterator[bench_events.Event]:
     """Yield the counts of a guest as the events of a bench program."""
-    yield samples.Engine(count.speedup, (BASE, CONTROL, "patched"), count.item_bytes, {})
+    yield bench_events.Engine(count.speedup, (BASE, CONTROL, "patched"), count.item_bytes, {})
     proofs = {
         case.name.removeprefix(count.proof): case
         for case in heard.cases
@@ -123,18 +123,20 @@ def events(heard: Heard, count: Count) -> Iterator[samples.Event]:
         if not items or not numbers:
             continue
         rounds = min(map(len, numbers.values()))
-        yield samples.Case(
+        yield bench_events.Case(
             name, regime, UNIT, "page", items, items * count.item_bytes, tuple(numbers), rounds
         )
         for variant in numbers:
             proof = proofs.get(BASE if variant == CONTROL else variant)
             if proof is not None:
                 equal = proof.state == "ok"
-                yield samples.Equal(name, variant, equal, items * count.item_bytes, proof.detail)
+                yield bench_events.Equal(
+                    name, variant, equal, items * count.item_bytes, proof.detail
+                )
         for position, (variant, counted_numbers) in enumerate(numbers.items()):
             for block, number in enumerate(counted_numbers):
-                yield samples.Sample(name, variant, block, 0, position, number)
-    yield samples.Done()
+                yield bench_events.Sample(name, variant, block, 0, position, number)
+    yield bench_events.Done()
 
 
 def counted(result: record.Record) -> record.Record:
@@ -202,7 +204,7 @@ def absent(result: record.Record, count: Count) -> Iterator[str]:
     there = {(row.case, row.variant) for row in result.rows if row.per_item is not None}
     there |= {(one.case, CONTROL) for one in result.controls if one.per_item is not None}
     for case in count.cases:
-        lacking = [name for name in (BASE, CONTROL, samples.AUTO) if (case, name) not in there]
+        lacking = [name for name in (BASE, CONTROL, bench_events.AUTO) if (case, name) not in there]
         if lacking:
             yield f"{case}: no count of {' and '.join(lacking)}"
 
@@ -212,7 +214,7 @@ def too_many(result: record.Record, request: Request) -> Iterator[str]:
     every = request.count.least.get(request.arch, {})
     for row in result.rows:
         least = every.get(row.case)
-        if row.variant != samples.AUTO or least is None or row.ratio is None:
+        if row.variant != bench_events.AUTO or least is None or row.ratio is None:
             continue
         if row.ratio.median < least:
             shown = f"{row.ratio.median:.2f} times fewer"

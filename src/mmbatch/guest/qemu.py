@@ -16,7 +16,7 @@ from pathlib import Path
 from mmbatch.core.cache import Cache, atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import stream
-from mmbatch.guest import log as guestlog
+from mmbatch.guest import log
 from mmbatch.guest.build import GuestKernel
 
 PROBE_LIMIT_S = 20
@@ -75,7 +75,7 @@ class Booted:
         trouble: what went wrong with the boot; empty if nothing did.
     """
 
-    heard: guestlog.Heard
+    heard: log.Heard
     lines: list[str]
     wall_s: float
     trouble: str
@@ -177,7 +177,7 @@ def run(cache: Cache, boot: Boot) -> Booted:
         except MmbatchError as error:
             trouble = error.problem
     wall_s = time.monotonic() - start
-    heard = guestlog.read(lines)
+    heard = log.read(lines)
     if boot.initramfs is not None and not heard.finished and not trouble:
         trouble = "the guest ended without a result"
     return Booted(heard, lines, wall_s, trouble)
