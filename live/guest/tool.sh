@@ -14,16 +14,16 @@ tool() {
 says() {
 	words=$1
 	shift
-	tool "$@" >/tmp/said || return 1
-	grep -q -F "$words" /tmp/said || ! cat /tmp/said
+	tool "$@" >/tmp/printed || return 1
+	grep -q -F "$words" /tmp/printed || ! cat /tmp/said
 }
 
 # denied WORDS ARGUMENTS...: the tool fails and prints the words.
 denied() {
 	words=$1
 	shift
-	! tool "$@" >/tmp/said || return 1
-	grep -q -F "$words" /tmp/said || ! cat /tmp/said
+	! tool "$@" >/tmp/printed || return 1
+	grep -q -F "$words" /tmp/printed || ! cat /tmp/said
 }
 
 rm -f /bin/setpriv # the tool takes busybox's for the real one

@@ -15,7 +15,7 @@ each() {
 	device=$(bound "$2")
 	again "$2" "$device"
 	digest=$(image "$2" "$device")
-	check "$1: descriptors" test -n "$digest" || return
+	check "$1: digest" test -n "$digest" || return
 	check "$1: base is the same twice" same "$2" "$device" "$digest" || return
 	check "$1: load" patch_in zone_device || return
 	for method in $METHODS; do

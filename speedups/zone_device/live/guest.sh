@@ -48,7 +48,7 @@ zone_device_prepare() {
 	pmem=$(bound nd_pmem)
 	again nd_pmem "$pmem"
 	pmem_digest=$(image nd_pmem "$pmem")
-	check "$1: descriptors" test -n "$pmem_digest"
+	check "$1: digest" test -n "$pmem_digest"
 }
 
 zone_device_works() {

@@ -145,7 +145,7 @@ def main(argv: Sequence[str]) -> int:
         return ExitCode.USAGE
     speedup, release, folder = argv[:3]
     out = Path(argv[3]).resolve()  # make changes the working directory
-    place, log = out / f"made-{speedup}", out / f"{speedup}.log"
+    place, log = out / f"build-{speedup}", out / f"{speedup}.log"
     try:
         live = manifest.load(paths.SPEEDUPS, speedup)
         headers = kernel.at(Path(folder), release)
@@ -207,9 +207,9 @@ def plain(cache: Cache, source: Path, headers: Headers, chosen: Compiler, log: P
         shutil.copy(source, folder)
         (folder / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
         _require_made(_run_make(headers, chosen, folder, log), name, headers, log)
-        made = folder / f"{name}.ko"
-        _strip(made, log)
-        return made.read_bytes()
+        built = folder / f"{name}.ko"
+        _strip(built, log)
+        return built.read_bytes()
 
 
 def _run_make(headers: Headers, chosen: Compiler, folder: Path, log: Path) -> Result:
@@ -229,10 +229,10 @@ def _require_made(done: Result, name: str, headers: Headers, log: Path) -> None:
 
 def _link(live: LiveManifest, terms: Terms, headers: Headers, folder: Path, log: Path) -> bytes:
     """Return the module, with relocations that the kernel resolves when it loads."""
-    made = folder / f"{live.module}.ko"
-    _strip(made, log)
-    module = elf.read(made)
-    klp.require_no_jumps(made, module, [function.by for function in live.replaces])
+    built = folder / f"{live.module}.ko"
+    _strip(built, log)
+    module = elf.read(built)
+    klp.require_no_jumps(built, module, [function.by for function in live.replaces])
     klp.convert(module, fit.symbols(live, terms), klp.exported(headers.exports))
     return module.pack()
 

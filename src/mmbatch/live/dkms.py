@@ -44,7 +44,7 @@ DEST_MODULE_LOCATION[0]="/updates/dkms"
 # The kernel resolves symbols by names that a strip would remove.
 STRIP[0]="no"
 MAKE[0]="./build $kernelver $kernel_source_dir"
-CLEAN="rm -rf made-{speedup} {module}.ko"
+CLEAN="rm -rf build-{speedup} {module}.ko"
 # DKMS skips all other kernels.
 BUILD_EXCLUSIVE_KERNEL="{kernels}"
 BUILD_EXCLUSIVE_ARCH="x86_64"
@@ -116,13 +116,13 @@ def package(cache: Cache, speedup: str, folder: Path) -> Path:
             ("prerm", _PRERM, 0o755),
         ):
             _write(root / "DEBIAN" / name, text.format_map(words), mode)
-        made = root.with_suffix(".deb")
-        argv = ["dpkg-deb", "--root-owner-group", "--build", str(root), str(made)]
+        built = root.with_suffix(".deb")
+        argv = ["dpkg-deb", "--root-owner-group", "--build", str(root), str(built)]
         run(argv, action="make the DKMS package")
         try:
-            atomic_write(target, made.read_bytes())
+            atomic_write(target, built.read_bytes())
         finally:
-            made.unlink()
+            built.unlink()
     return target
 
 

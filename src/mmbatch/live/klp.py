@@ -3,7 +3,7 @@
 
 The kernel's livepatching resolves the relocations that `convert` writes when the module loads. It
 looks among all symbols and not only the exported ones, and refuses a module if one is missing or
-not unique. modpost can't write such relocations, so they are made after the link.
+not unique. modpost can't write such relocations, so this happens after the link.
 
 Livepatching waits for tasks that have a replacement on their stack. If the compiler turned a
 replacement's last call into a jump, the called function runs in the module without that: a task
@@ -143,8 +143,8 @@ def _leaves(path: Path, module: Elf, symbol: Symbol) -> Iterator[str]:
     section = module.sections[symbol.section].name
     argv = ["objdump", "-d", "-r", "--no-show-raw-insn", f"--section={section}"]
     argv += [f"--start-address={symbol.value}", f"--stop-address={symbol.value + symbol.size}"]
-    said = run([*argv, path], action=f"look for jumps in {path.name}").stdout.splitlines()
-    for line, following in zip(said, [*said[1:], ""], strict=True):
+    lines = run([*argv, path], action=f"look for jumps in {path.name}").stdout.splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
         jump = _JUMP.match(line)
         if jump is None:
             continue

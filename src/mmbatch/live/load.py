@@ -217,8 +217,8 @@ def load(
     action = f"load {live.module}"
     done = run(["insmod", module, *parameters], action=action, check=False, finish=True)
     if done.rc:
-        said = _last_words(live.module)
-        raise MmbatchError(action, said or done.stderr.strip() or "insmod failed", "see dmesg")
+        logged = _last_words(live.module)
+        raise MmbatchError(action, logged or done.stderr.strip() or "insmod failed", "see dmesg")
     if not _comes_to_rest(live.module, kernel, limit_s):
         tasks = kernel.waiting_tasks("1")
         (kernel.patch(live.module) / "enabled").write_text("0")
@@ -339,8 +339,8 @@ def _comes_to_rest(name: str, kernel: Kernel, limit_s: float) -> bool:
 def _last_words(name: str) -> str:
     """Return the last line of the kernel's log about a module or livepatching."""
     lines = run(["dmesg"], action="read the kernel's log", check=False).stdout.splitlines()
-    said = [line for line in lines[-20:] if f"{name}: " in line or "livepatch: " in line]
-    return re.sub(r"^\[[^]]*\] ", "", said[-1]) if said else ""
+    found = [line for line in lines[-20:] if f"{name}: " in line or "livepatch: " in line]
+    return re.sub(r"^\[[^]]*\] ", "", found[-1]) if found else ""
 
 
 def _read(path: Path) -> str:
