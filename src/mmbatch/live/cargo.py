@@ -225,13 +225,13 @@ def source(name: str) -> Path:
     """Return the C file of a module or program for guests, by its name.
 
     Raises:
-        MmbatchError: no speed-up has one of that name, nor has guest/.
+        MmbatchError: no speed-up has one of that name.
     """
-    found = [*paths.SPEEDUPS.glob(f"*/guest/{name}.c"), *(paths.ROOT / "guest").glob(f"{name}.c")]
+    found = sorted(paths.SPEEDUPS.glob(f"*/guest/{name}.c"))
     if not found:
         raise MmbatchError(
             f"build {name} for a guest",
-            f"there is no speedups/*/guest/{name}.c and no guest/{name}.c",
+            f"there is no speedups/*/guest/{name}.c",
             f"correct the name in {_NAME}",
             ExitCode.USAGE,
         )
