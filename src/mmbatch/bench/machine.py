@@ -22,7 +22,7 @@ FLAGS = ("rep_good", "erms", "fsrm", "movdir64b", "clzero", "avx512f")
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine of a run; fields that it doesn't tell are None or empty.
+    """The machine of a run; fields that it doesn't have are None or empty.
 
     Attributes:
         cpu: model name, or implementer and part where there is none (arm64).
@@ -63,7 +63,7 @@ class Machine:
 
 @dataclass(frozen=True)
 class Cpu:
-    """What /proc/cpuinfo says about the first CPU; see `Machine`."""
+    """What /proc/cpuinfo has about the first CPU; see `Machine`."""
 
     name: str
     family: int | None
@@ -136,7 +136,7 @@ def pick_llc(caches: Iterable[tuple[str, str, str]]) -> int | None:
 
 
 def parse_getconf_llc(text: str) -> int | None:
-    """Read the last-level cache from `getconf -a`; it prints 0 or nothing where it can't say."""
+    """Read the last-level cache from `getconf -a`; it prints 0 or nothing where it doesn't know."""
     found = re.findall(r"^LEVEL(\d)_(?:D?CACHE)_SIZE\s+(\d+)\s*$", text, re.MULTILINE)
     sizes = {int(level): int(size) for level, size in found if int(size)}
     return sizes[max(sizes)] if sizes else None

@@ -153,7 +153,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Record:
-    """Everything that one `bench` says; `started` is ISO 8601 with an offset."""
+    """Everything that one `bench` measured; `started` is ISO 8601 with an offset."""
 
     schema: int
     command: str

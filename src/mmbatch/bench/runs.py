@@ -40,7 +40,7 @@ class Pairs:
 
 @dataclass
 class CaseRun:
-    """What one run says about one case.
+    """What one run measured of one case.
 
     Attributes:
         case: the workload.

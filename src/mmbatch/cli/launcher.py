@@ -22,8 +22,7 @@ from pathlib import Path
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, error_from_os, require_space
-from mmbatch.core.errors import MmbatchError
-from mmbatch.core.outcome import message
+from mmbatch.core.errors import MmbatchError, message
 from mmbatch.debian import packages
 
 _ROOT = Path(__file__).resolve().parents[3]

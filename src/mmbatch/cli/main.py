@@ -18,8 +18,7 @@ from click.shell_completion import CompletionItem
 
 from mmbatch import VERSION
 from mmbatch.core.cache import error_from_os
-from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.outcome import message
+from mmbatch.core.errors import ExitCode, MmbatchError, message
 
 VERBS = {
     "apply": "Put the speed-ups into a kernel tree, as a branch.",

@@ -35,10 +35,10 @@ Progressing = Callable[[str, float | None, str], contextlib.AbstractContextManag
 
 
 class Console:
-    """One verb's mouth: `say` for phases, `progress` for counted work, `out` for results.
+    """The output of one verb: `say` for phases, `progress` for counted work, `out` for results.
 
     Args:
-        verbosity: -1 says nothing but results, 0 phases, 1 details too.
+        verbosity: -1 prints results only, 0 phases, 1 details too.
     """
 
     def __init__(self, verbosity: int = 0) -> None:
@@ -57,7 +57,7 @@ class Console:
         return _rich_console(stderr=True)
 
     def say(self, text: str) -> None:
-        """Print one phase line with the seconds since the start, unless told to be quiet."""
+        """Print one phase line with the seconds since the start, unless it is quiet."""
         if self.verbosity >= 0:
             self._line(text)
 
@@ -116,17 +116,17 @@ class _Silent:
     """Counted work that nobody watches."""
 
     def advance(self, amount: float = 1) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
     def update(self, done: float, text: str | None = None) -> None:
-        """Say nothing."""
+        """Print nothing."""
 
 
 def spoken(say: Callable[[str], None]) -> Progressing:
-    """Return a stand-in for `Console.progress` which only says the titles.
+    """Return a stand-in for `Console.progress` which only prints the titles.
 
     Args:
-        say: told each title.
+        say: called with each title.
     """
 
     @contextlib.contextmanager

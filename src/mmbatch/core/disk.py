@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Write whole files and folders or none, and say it well when the disk won't have them."""
+"""Write whole files and folders or none, and explain it when the disk refuses them."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a user is told when something can't be done, and with which exit code."""
+"""Errors that a user can act on, and exit codes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class ExitCode(IntEnum):
 
 
 class MmbatchError(Exception):
-    """A failure that a user can act on, told as an `error:` and a `hint:` line.
+    """A failure that a user can act on, printed as an `error:` and a `hint:` line.
 
     Args:
         action: what the tool could not do, as an infinitive phrase ("fetch linux-source-7.3").
@@ -35,3 +35,9 @@ class MmbatchError(Exception):
         self.problem = problem
         self.hint = hint
         self.code = code
+
+
+def message(error: MmbatchError) -> str:
+    """Return what a person reads of an error: an `error:` and a `hint:` line, as git has them."""
+    problem = " ".join(error.problem.split()).rstrip(".")
+    return f"error: cannot {error.action}: {problem}\nhint: {error.hint.rstrip('.')}"

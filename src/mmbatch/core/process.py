@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import selectors
 import shlex
 import signal
@@ -13,18 +14,32 @@ import sys
 import tempfile
 import time
 from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.outcome import Result, raise_unless_good, too_slow
 from mmbatch.core.programs import child_env, guarded
 
-__all__ = ["Result", "pipeline", "run", "stream"]
-
+_TELLING = re.compile(r"\b(?:error|fatal): |undefined reference", re.IGNORECASE)
 _TERM_GRACE_S = 3.0
 _ORPHAN_GRACE_S = 0.3  # for its children, once the program itself has ended
 _KEPT_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True)
+class Result:
+    """How a program ended.
+
+    Attributes:
+        rc: exit status, negative for a signal.
+        stdout: what it printed; with a log, the last 64 KiB of both of its streams.
+        stderr: what it printed there; empty with a log.
+    """
+
+    rc: int
+    stdout: str
+    stderr: str
 
 
 def run(
@@ -83,7 +98,7 @@ def run(
             try:
                 _wait(process, timeout_s, finish)
             except subprocess.TimeoutExpired:
-                raise too_slow(argv, action, timeout_s) from None
+                raise _too_slow(argv, action, timeout_s) from None
         if log is None:
             result = Result(process.returncode, _read(out, 0, errors), _read(err, 0))
         else:
@@ -140,7 +155,7 @@ def stream(
                 left = None if deadline is None else max(0.0, deadline - time.monotonic())
                 process.wait(timeout=left)
             except (TimeoutError, subprocess.TimeoutExpired):
-                raise too_slow(argv, action, timeout_s) from None
+                raise _too_slow(argv, action, timeout_s) from None
         result = Result(process.returncode, "", _read(err, start))
     if check:
         raise_unless_good(result, argv, action, log)
@@ -171,6 +186,45 @@ def pipeline(
     return run(
         ["bash", "-c", f"set -o pipefail; {joined}"], action=action, cwd=cwd, timeout_s=timeout_s
     )
+
+
+def _too_slow(argv: Sequence[str | Path], action: str, timeout_s: float | None) -> MmbatchError:
+    """Return the error for a program that ran past its time limit, in seconds."""
+    return MmbatchError(
+        action,
+        f"{Path(argv[0]).name} did not finish within {timeout_s:g} s",
+        "try again, on a machine with less other load",
+    )
+
+
+def raise_unless_good(
+    result: Result, argv: Sequence[str | Path], action: str, log: Path | None
+) -> None:
+    """Raise MmbatchError with a program's last words unless it ended with 0.
+
+    Args:
+        result: how it ended.
+        argv: program and arguments.
+        action: what it was for.
+        log: where all of its output is, if anywhere.
+    """
+    if result.rc == 0:
+        return
+    lines = [line for line in (result.stdout + "\n" + result.stderr).splitlines() if line.strip()]
+    last = lines[-1].strip() if lines else "it said nothing"
+    ended = f"ended with {result.rc}"
+    if result.rc < 0:
+        ended = f"was ended by signal {signal.Signals(-result.rc).name}"
+    full = [line.strip() for line in lines if "No space left on device" in line]
+    if full:
+        last = full[0]
+        hint = "free some space on that disk, or set XDG_CACHE_HOME to a folder on another one"
+    elif log is not None:
+        hint = f"read the whole output in {os.fspath(log)}"
+        last = next((line.strip() for line in lines if _TELLING.search(line)), last)
+    else:
+        hint = "run it by hand to see more: " + shlex.join([os.fspath(word) for word in argv])
+    raise MmbatchError(action, f"{Path(argv[0]).name} {ended}: {last}", hint)
 
 
 @contextlib.contextmanager

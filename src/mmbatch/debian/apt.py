@@ -107,12 +107,12 @@ class Apt:
             return self._fetch(stage, package, found[0][0], dest)
 
     def size(self, package: str, version: str) -> int | None:
-        """Return the bytes of a package file that `madison` told of; None when not known."""
+        """Return the bytes of a package file that `madison` found; None when not known."""
         sizes = (stage.size(package, version) for stage in self._stages if stage.has_indexes())
         return next((size for size in sizes if size is not None), None)
 
     def depends(self, package: str, version: str) -> list[str]:
-        """Return the packages that a package which `madison` told of needs; of choices, all."""
+        """Return the packages that a package which `madison` found needs; of choices, all."""
         for stage in self._stages:
             if stage.has_indexes() and (found := stage.depends(package, version)):
                 return found

@@ -183,7 +183,7 @@ class Linker:
         other_source: Path | None = None,
         options: tuple[str, ...] = (),
     ) -> list[Path]:
-        """Compile files like an object of the tree; with headers of a copy of it, if told so."""
+        """Compile files like an object of the tree, or with the headers of a copy of it."""
 
         def one(file: Path) -> Path:
             output = self.work / f"{side}-{file.stem}.o"
@@ -231,7 +231,7 @@ class Linker:
         return output
 
     def _write_wanted(self, objects: list[Path]) -> None:
-        """Tell the shim which symbols the objects want and which they have."""
+        """Write for the shim which symbols the objects need and which they have."""
         defined = set().union(*(_symbols(path, defined=True) for path in objects))
         wanted = set().union(*(_symbols(path, defined=False) for path in objects)) - defined
         lines = [f"#define WANTED_{name} 1\n" for name in sorted(wanted) if name.isidentifier()]

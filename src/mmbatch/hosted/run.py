@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run a hosted program: see that it fits, then collect what it says."""
+"""Run a hosted program: check that it fits into memory, then collect its events."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from pathlib import Path
 from mmbatch.core import process
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.outcome import raise_unless_good
 from mmbatch.hosted.events import AUTO, Case, Done, Equal, Event, Sample, parse
 
 _SLACK_BYTES = 96 << 20
@@ -70,7 +69,7 @@ def plan(program: Path, request: Request) -> list[Case]:
             "look at --list for the cases; features are rep_good, erms, fsrm, movdir64b, clzero",
             ExitCode.USAGE,
         )
-    raise_unless_good(listed, [program], "ask the hosted program for its cases", None)
+    process.raise_unless_good(listed, [program], "ask the hosted program for its cases", None)
     events = [parse(line, i) for i, line in enumerate(listed.stdout.splitlines(), 1)]
     return [event for event in events if isinstance(event, Case)]
 
@@ -107,7 +106,7 @@ def _memory(case: Case) -> int:
 def available_memory(
     machine_bytes: int | None, cgroup: Path = Path("/sys/fs/cgroup")
 ) -> int | None:
-    """Return the bytes that we may use: the machine's, or less where a cgroup says so.
+    """Return the bytes that we may use: the machine's, or less where a cgroup limits them.
 
     Args:
         machine_bytes: what the machine has available.
@@ -125,7 +124,7 @@ def available_memory(
 def run(
     program: Path, request: Request, cases: Sequence[Case], console: Console, log: Path
 ) -> list[Event]:
-    """Run the program to its end and return all that it said.
+    """Run the program to its end and return its events.
 
     Args:
         program: the hosted program.
@@ -166,7 +165,7 @@ def run(
 
 
 class _EndedError(MmbatchError):
-    """The program ended badly, and this is what the system says of it."""
+    """The program ended badly, as the system reports it."""
 
 
 def _events(lines: Iterator[str]) -> Iterator[Event]:
@@ -192,7 +191,7 @@ def _events(lines: Iterator[str]) -> Iterator[Event]:
 
 
 def _ended_early(log: Path, ended: str) -> MmbatchError:
-    """Say why the program did not come to its end, from its last words or from how it ended."""
+    """Return why the program ended early, from its last message or from how it ended."""
     try:
         words = log.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

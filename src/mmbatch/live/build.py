@@ -18,8 +18,7 @@ from pathlib import Path
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, temporary_dir
-from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.outcome import message
+from mmbatch.core.errors import ExitCode, MmbatchError, message
 from mmbatch.core.process import Result, run
 from mmbatch.debian import compiler
 from mmbatch.debian.compiler import Compiler

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the cover letter of an exported series says."""
+"""The text of an exported series' cover letter."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def repository(place: Path, contents: Mapping[str, bytes], signer: str) -> tuple
 
 
 def run_git(place: Path, *words: str) -> str:
-    """Run git in a repository of ours, whatever the user's settings are; return what it said."""
+    """Run git in a repository of ours, whatever the user's settings are; return what it printed."""
     done = process.run(
         ["git", "-C", place, *words], action=f"run git {words[0]} in a copy of ours", env=_OWN
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What checkpatch says of a patch, and which of it a speed-up explains."""
+"""What checkpatch reports about a patch, and which of it a speed-up explains."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
 
 
 def of_patches(tree: Path, patches: Sequence[Path], *, signed_off: bool) -> list[list[Objection]]:
-    """Return what a tree's own checkpatch.pl --strict says of each of some patches.
+    """Return what a tree's own checkpatch.pl --strict reports about each of some patches.
 
     Args:
         tree: the kernel.

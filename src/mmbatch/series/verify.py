@@ -44,7 +44,7 @@ class Report:
     failed: list[str] = field(default_factory=list)
 
     def judge(self, title: str, problems: Sequence[str], say: Callable[[str], None]) -> None:
-        """Count a check, and say how it ended."""
+        """Count a check, and print how it ended."""
         if problems:
             self.failed += [f"{title}: {problem}" for problem in problems]
             say(f"FAIL  {title}: {problems[0]}")
@@ -195,7 +195,7 @@ class _Build:
         (work / "out").mkdir()
 
     def complaints(self, goals: Sequence[str]) -> list[str]:
-        """Build objects with W=1 and sparse; return what was said, without line numbers.
+        """Build objects with W=1 and sparse; return the warnings, without line numbers.
 
         Objects that nothing has changed for are not built again: what was said of them is known.
         """
