@@ -5,13 +5,16 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import shlex
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
 
+import click
 import pytest
 
 from mmbatch.bench import record
+from mmbatch.cli import main
 from mmbatch.core import paths as checkout
 from mmbatch.report import text as renderer
 
@@ -118,7 +121,7 @@ _GENERATED = re.compile(
 _PAGES = [
     page
     for page in sorted({*checkout.ROOT.glob("*.md"), *checkout.ROOT.glob("*/**/*.md")})
-    if not re.search(r"^(tests/|results/.+-|docs/support-matrix|docs/report)", _name(page))
+    if not re.search(r"^(tests/|docs/support-matrix)", _name(page))
 ]
 
 
@@ -155,3 +158,30 @@ def test_files_that_a_speedup_lists(speedup: str) -> None:
     cells = [line.split("|")[1] for line in table.splitlines()[2:]]
     for name in re.findall(r"`([^`]+)`", " ".join(cells)):
         assert any((checkout.SPEEDUPS / speedup).glob(f"**/{name.rstrip('/')}")), name
+
+
+def _commands() -> list[tuple[str, list[str]]]:
+    """Every `./mmbatch ...` of a document, as (document, words after ./mmbatch)."""
+    found = []
+    for page in _PAGES:
+        text = page.read_text(encoding="utf-8").replace("\\\n", " ")
+        for command in re.findall(r"\./mmbatch ((?:[^`\n#|]|\|(?=[a-z]))+)", text):
+            words = shlex.split(command.replace("'", " "))
+            if words[0] in main.VERBS:
+                found.append((_name(page), words))
+    return found
+
+
+def test_options_that_documents_name() -> None:
+    unknown = []
+    for page, words in _commands():
+        verb: click.Command = main.cli
+        context = click.Context(verb)
+        for word in words:
+            held = verb.get_command(context, word) if isinstance(verb, click.Group) else None
+            verb = held or verb
+        known = {name for option in verb.get_params(context) for name in option.opts}
+        given = [word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]
+        unknown += [f"{page}: {' '.join(words)}" for word in given if word not in known]
+    assert len(_commands()) > 50
+    assert unknown == []
