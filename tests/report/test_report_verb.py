@@ -13,6 +13,7 @@ import pytest
 
 from fake_run import FSDAX, SMALL, broken, case_events, few, mixed, noisy, record_of, run_events
 from mmbatch.bench import record, store
+from mmbatch.bench.record import EngineName
 from mmbatch.bench.statistics import Verdict
 from mmbatch.bench.store import Raw, Stored
 from mmbatch.cli import main as cli
@@ -154,6 +155,22 @@ def test_regressions_against_base_come_before_those_against_the_copy(runs: list[
     run = Stored("A", Path(), record_of(events), Raw.ABSENT)
     (one,) = compare.regressions(compare.sections([run]))
     assert (one.row.variant, one.words) == ("wide", "takes 1.10 times as long as the plain copy")
+
+
+def test_newer_kernels_come_first_and_counts_last() -> None:
+    first = record_of(mixed())
+    made = []
+    engines: dict[str, EngineName] = {
+        "6.12.95": "hosted",
+        "7.10.1": "guest-icount",
+        "7.9.2": "hosted",
+    }
+    for release, engine in engines.items():
+        kernel = dataclasses.replace(first.kernel, release=release)
+        made.append(dataclasses.replace(first, kernel=kernel, engine=engine))
+    runs = [Stored(one.kernel.release, Path(), one, Raw.ABSENT) for one in made]
+    (section,) = compare.sections(runs)
+    assert [run.name for run in section.runs] == ["7.9.2", "6.12.95", "7.10.1"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -111,9 +112,13 @@ class Regressions:
 
 
 def sections(runs: Sequence[Stored]) -> list[Section]:
-    """Put runs side by side, in the order in which speed-ups and cases first appear."""
+    """Put runs side by side, in the order in which speed-ups and cases first appear.
+
+    Runs that measure time come before those that count, and newer kernels before older ones.
+    """
     cases: dict[str, dict[tuple[str, str], list[Entry]]] = {}
-    for run in runs:
+    newest = sorted(runs, key=lambda run: release(run.record), reverse=True)
+    for run in sorted(newest, key=lambda run: run.record.engine == "guest-icount"):
         for entry in _entries(run):
             key = (entry.rows[0].case, entry.rows[0].regime)
             cases.setdefault(entry.rows[0].speedup, {}).setdefault(key, []).append(entry)
@@ -124,6 +129,11 @@ def sections(runs: Sequence[Stored]) -> list[Section]:
         )
         for speedup, groups in cases.items()
     ]
+
+
+def release(record: Record) -> list[int]:
+    """Return a kernel's release as numbers, by which releases can be ordered."""
+    return [int(number) for number in re.findall(r"\d+", record.kernel.release)]
 
 
 def entries_of(record: Record) -> list[Entry]:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -73,7 +72,7 @@ def tables(runs: Sequence[Stored], place: Path = Path()) -> str:
         groups.setdefault((not _timed(record), record.rows[0].speedup, *where), []).append(run)
     lines: list[str] = []
     for key in sorted(groups):
-        newest, *others = sorted(groups[key], key=lambda run: _release(run.record))[::-1]
+        newest, *others = sorted(groups[key], key=lambda run: compare.release(run.record))[::-1]
         lines += ["", f"**{ascii_only(_title(newest.record))}** ({_link(newest, place)})", ""]
         lines += table(newest.record)
         if others:
@@ -149,10 +148,6 @@ def _title(record: Record) -> str:
 
 def _timed(record: Record) -> bool:
     return all(row.unit == "ns" for row in record.rows)
-
-
-def _release(record: Record) -> list[int]:
-    return [int(number) for number in re.findall(r"\d+", record.kernel.release)]
 
 
 def _cases(record: Record) -> list[Case]:
