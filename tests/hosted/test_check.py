@@ -83,7 +83,7 @@ def run(toys: Toys, tmp_path: Path) -> Run:
     def once(*, mutants: bool = True) -> tuple[Tally, list[str]]:
         tally, said = Tally(), list[str]()
         source = Source("7.3", "7.3.4", toys.folder, "toys", "toys", "1")
-        room: Any = SimpleNamespace(speedup="toys", room=tmp_path, hosted=None)
+        room: Any = SimpleNamespace(speedup="toys", directory=tmp_path, hosted=None)
         bench = Bench(Cache(tmp_path / "cache"), source, [room], 2)
         check.run(bench, said.append, tally, mutants=mutants)
         assert not list((tmp_path / "cache" / "builds").iterdir())
@@ -239,7 +239,7 @@ def test_the_tally_ends_the_report(
     last: str,
 ) -> None:
     source = Source("7.3", "7.3.4", toys.folder, "toys", "toys", "1")
-    room = SimpleNamespace(speedup="toys", room=toys.folder, hosted=None)
+    room = SimpleNamespace(speedup="toys", directory=toys.folder, hosted=None)
     monkeypatch.setattr(kernels, "resolve", lambda *_: source)
     monkeypatch.setattr(manifest, "known", lambda rooms: ["toys"])
     monkeypatch.setattr(manifest, "load_with_needs", lambda rooms, name: [room])

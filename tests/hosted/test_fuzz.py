@@ -118,7 +118,7 @@ def test_what_was_wrong_is_told_with_its_input(tmp_path: Path, said: str, proble
 
 
 def toys_manifest(*, fuzzed: bool) -> Any:
-    return SimpleNamespace(speedup="toys", hosted=SimpleNamespace(fuzz=fuzzed), room=Path())
+    return SimpleNamespace(speedup="toys", hosted=SimpleNamespace(fuzz=fuzzed), directory=Path())
 
 
 def test_what_has_no_fuzzer_is_passed_over(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def build(
     tree = objects(cache, source, manifest, engine, options, jobs, say)
     inputs = [
         *sorted(p for p in engine.rglob("*") if p.suffix in (".c", ".h", ".lds")),
-        *manifest.room.glob("*.[ch]"),
+        *manifest.directory.glob("*.[ch]"),
     ]
     digest = hashlib.sha256(f"{tree.path.name} {spliced.ident}".encode())
     for path in (*inputs, Path(__file__), Path(__file__).with_name("link.py")):
@@ -129,7 +129,7 @@ def link(
     """
     hosted = _hosted(manifest)
     linker = Linker(
-        *(work, tree, patched, manifest.room, hosted, engine, log, jobs),
+        *(work, tree, patched, manifest.directory, hosted, engine, log, jobs),
         sanitize=sanitize,
         fuzz=fuzz,
     )

@@ -124,7 +124,7 @@ def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, mutants: bool
         mutants: try the mutants too.
     """
     manifest, source = bench.manifest, bench.source
-    extras = load_extras(manifest.room / "check.toml")
+    extras = load_extras(manifest.directory / "check.toml")
     name = f"{manifest.speedup} on {source.release}"
     building = threading.Lock()  # a build has compilers enough of its own
 

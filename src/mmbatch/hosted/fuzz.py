@@ -133,7 +133,7 @@ def run(
             command = f"./mmbatch check {manifest.speedup} --kernel {source.series} --fuzz-input"
             result.problem = f"{found.problem}; again with: {command} {found.kept}"
     if mutants:
-        for mutant in load_extras(manifest.room / "check.toml").mutants:
+        for mutant in load_extras(manifest.directory / "check.toml").mutants:
             if mutant.fuzz and source.series in mutant.kernels:
                 objects = bench.objects(mutant.options)
                 try_mutant(bench, mutant, objects, name, say, tally, _killer, fuzz=True)

@@ -39,7 +39,7 @@ def _lines(
     explained: Sequence[str],
 ) -> Iterator[str]:
     manifest = manifests[-1]
-    for paragraph in who_benefits(manifest.room):
+    for paragraph in who_benefits(manifest.directory):
         yield from mail.paragraph(paragraph, "")
         yield ""
     others = [other.speedup for other in manifests[:-1]]

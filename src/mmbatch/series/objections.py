@@ -51,7 +51,7 @@ def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
     """
     found = dict(_ANY_SERIES)
     for manifest in manifests:
-        path = manifest.room / "checkpatch.toml"
+        path = manifest.directory / "checkpatch.toml"
         if path.exists():
             found |= {entry.type: entry.why for entry in from_toml(_Explanations, path).explained}
     return found

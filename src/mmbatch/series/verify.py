@@ -167,7 +167,7 @@ def is_checkable(tree: Path, manifest: Manifest) -> bool:
     if manifest.hosted is None:
         return False
     sources = [tree / name for name in manifest.hosted.added]
-    own = [(manifest.room / name).read_text(encoding="utf-8") for name in manifest.hosted.own]
+    own = [(manifest.directory / name).read_text(encoding="utf-8") for name in manifest.hosted.own]
     headers = [tree / "include" / name for text in own for name in _LOOKED_FOR.findall(text)]
     targets = [file.target for step in manifest.steps for file in step.files]
     headers += [tree / name for name in targets if name.startswith("arch/x86/include/")]

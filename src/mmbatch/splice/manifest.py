@@ -204,7 +204,7 @@ class Manifest:
         needs: the speed-ups that must be applied first.
         steps: the commits, in order.
         hosted: what the hosted engine builds for it.
-        room: its directory, known once it is loaded.
+        directory: its directory, known once it is loaded.
     """
 
     speedup: str
@@ -213,53 +213,53 @@ class Manifest:
     needs: tuple[str, ...] = ()
     steps: tuple[Step, ...] = field(default=(), metadata=key("step"))
     hosted: Hosted | None = None
-    room: Path = field(default=Path(), metadata=NOT_IN_FILE)
+    directory: Path = field(default=Path(), metadata=NOT_IN_FILE)
 
 
-def load(room: Path) -> Manifest:
-    """Read the manifest of a speed-up's room.
+def load(directory: Path) -> Manifest:
+    """Read the manifest of a speed-up, given its directory.
 
     Raises:
         MmbatchError: there is none, or it is wrong; with the key that is.
     """
-    path = room / _NAME
+    path = directory / _NAME
     try:
         manifest = from_toml(Manifest, path)
     except (FileNotFoundError, NotADirectoryError):
         raise MmbatchError(
-            f"read the manifest of '{room.name}'",
+            f"read the manifest of '{directory.name}'",
             "there is no speed-up of this name",
-            f"known speed-ups: {', '.join(known(room.parent)) or 'none'}",
+            f"known speed-ups: {', '.join(known(directory.parent)) or 'none'}",
             ExitCode.USAGE,
         ) from None
-    if manifest.speedup != room.name:
-        raise wrong(path, f"speedup: is '{manifest.speedup}' in the directory '{room.name}'")
-    steps = tuple(_resolved(step, room) for step in manifest.steps)
-    return replace(manifest, steps=steps, room=room)
+    if manifest.speedup != directory.name:
+        raise wrong(path, f"speedup: is '{manifest.speedup}' in the directory '{directory.name}'")
+    steps = tuple(_resolved(step, directory) for step in manifest.steps)
+    return replace(manifest, steps=steps, directory=directory)
 
 
-def _resolved(step: Step, room: Path) -> Step:
+def _resolved(step: Step, directory: Path) -> Step:
     """Return a step with all of its new files, paths that can be opened, and texts to use."""
-    tree, common = room / "tree", room.parent / "common"
+    tree, common = directory / "tree", directory.parent / "common"
     own = (NewFile(tree / name, name, step.kernels) for name in step.plain)
     shared = (NewFile(common / name, name, step.kernels, common=True) for name in step.common)
-    listed = (replace(file, source=room / file.source) for file in step.files)
-    rules = (replace(rule, cocci=room / "splice" / rule.cocci) for rule in step.rules)
+    listed = (replace(file, source=directory / file.source) for file in step.files)
+    rules = (replace(rule, cocci=directory / "splice" / rule.cocci) for rule in step.rules)
     resolved = replace(
         step, body=step.body.strip(), files=(*own, *shared, *listed), rules=tuple(rules)
     )
     paths = [file.source for file in resolved.files] + [rule.cocci for rule in resolved.rules]
-    paths += [room / "splice" / edit.text_file for edit in step.edits if edit.text_file]
+    paths += [directory / "splice" / edit.text_file for edit in step.edits if edit.text_file]
     for path in paths:
         if not path.is_file():
-            lost = os.path.relpath(path, room)
-            raise wrong(room / _NAME, f"step '{step.name}' names {lost}, which is not there")
+            lost = os.path.relpath(path, directory)
+            raise wrong(directory / _NAME, f"step '{step.name}' names {lost}, which is not there")
     return replace(
-        resolved, edits=tuple(replace(edit, text=_text(edit, room)) for edit in step.edits)
+        resolved, edits=tuple(replace(edit, text=_text(edit, directory)) for edit in step.edits)
     )
 
 
-def _text(edit: Edit, room: Path) -> str:
+def _text(edit: Edit, directory: Path) -> str:
     """Return what an edit puts into the tree.
 
     A file of it begins with comments of its own, which stay here, and a blank line separates
@@ -267,14 +267,14 @@ def _text(edit: Edit, room: Path) -> str:
     """
     if edit.text_file is None:
         return edit.text.removeprefix("\n")
-    content = (room / "splice" / edit.text_file).read_text(encoding="utf-8")
+    content = (directory / "splice" / edit.text_file).read_text(encoding="utf-8")
     content = re.sub(r"\A(//.*\n)*\n*", "", content)
     return ("\n" if edit.op == "after" else "") + content + ("\n" if edit.op == "before" else "")
 
 
-def known(rooms: Path) -> list[str]:
+def known(folder: Path) -> list[str]:
     """Return the names of the speed-ups that have a manifest; `_template` is none of them."""
-    return sorted(path.parent.parent.name for path in rooms.glob(f"[!_]*/{_NAME}"))
+    return sorted(path.parent.parent.name for path in folder.glob(f"[!_]*/{_NAME}"))
 
 
 def suites_of(manifest: Manifest) -> list[str]:
@@ -283,16 +283,16 @@ def suites_of(manifest: Manifest) -> list[str]:
     return [name.removesuffix("_kunit.c") for name in files if name.endswith("_kunit.c")]
 
 
-def load_with_needs(rooms: Path, *speedups: str) -> list[Manifest]:
+def load_with_needs(folder: Path, *speedups: str) -> list[Manifest]:
     """Return the manifests of speed-ups, each once and after those of all that it needs."""
     found: dict[str, Manifest] = {}
 
     def visit(name: str, above: tuple[str, ...]) -> None:
         if name in found:
             return
-        manifest = load(rooms / name)
+        manifest = load(folder / name)
         if name in above:
-            raise wrong(rooms / name / _NAME, f"'{name}' needs itself")
+            raise wrong(folder / name / _NAME, f"'{name}' needs itself")
         for need in manifest.needs:
             visit(need, (*above, name))
         found[name] = manifest

@@ -59,11 +59,11 @@ class Result:
     already: str | None = None
 
 
-def choose(rooms: Path, names: Sequence[str], series: str, release: str) -> list[Manifest]:
+def choose(folder: Path, names: Sequence[str], series: str, release: str) -> list[Manifest]:
     """Return the manifests of the named speed-ups and of all that they need, in order.
 
     Args:
-        rooms: where the speed-ups are.
+        folder: where the speed-ups are.
         names: which; none for all that are made for the kernel.
         series: the kernel's.
         release: the kernel's, for error messages.
@@ -71,7 +71,7 @@ def choose(rooms: Path, names: Sequence[str], series: str, release: str) -> list
     Raises:
         MmbatchError: there is no such speed-up, or it is not made for this kernel.
     """
-    fitting = [name for name in known(rooms) if series in load(rooms / name).kernels]
+    fitting = [name for name in known(folder) if series in load(folder / name).kernels]
     if not names and not fitting:
         raise MmbatchError(
             f"choose speed-ups for Linux {release}",
@@ -79,7 +79,7 @@ def choose(rooms: Path, names: Sequence[str], series: str, release: str) -> list
             "name one to see which kernels it is made for",
             ExitCode.NOT_APPLICABLE,
         )
-    manifests = load_with_needs(rooms, *(names or fitting))
+    manifests = load_with_needs(folder, *(names or fitting))
     require_series(manifests, series, release)
     return manifests
 

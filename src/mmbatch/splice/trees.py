@@ -107,7 +107,7 @@ def _inputs(manifests: list[Manifest], macros: Path) -> Iterator[Path]:
     yield macros
     yield from (Path(str(module.__file__)) for module in (steps, edits, spatch))
     for manifest in manifests:
-        yield manifest.room / "splice" / "splice.toml"
+        yield manifest.directory / "splice" / "splice.toml"
         for step in manifest.steps:
             yield from (file.source for file in step.files)
             yield from (rule.cocci for rule in step.rules)
