@@ -7,7 +7,7 @@ ARGS ?=
 .PHONY: help bench report check test lint
 
 help:
-	@echo 'make bench   measure the zone_device speed-up on this machine against a real kernel'
+	@echo 'make bench   measure one speed-up (zone_device) on this machine against a real kernel'
 	@echo '             (installs what is missing with apt, and says what)'
 	@echo 'make report  measure every speed-up in turns, and write report.html'
 	@echo 'make check   compare patched kernel code with its oracle, byte for byte, on all kernels'
@@ -26,7 +26,7 @@ bench:
 	@./mmbatch bench zone_device --install $(ARGS)
 
 report:
-	@./mmbatch bench --interleave --install --html report.html $(ARGS)
+	@./mmbatch bench --install --html report.html $(ARGS)
 
 check:
 	@./mmbatch check --install $(ARGS)

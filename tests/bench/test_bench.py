@@ -94,9 +94,14 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
         (["--seed", "-1"], "--seed"),
         (["--seed", str(1 << 64)], "--seed"),
         (["--jobs", "0"], "--jobs"),
-        (["toys", "more"], "more: several speed-ups need --interleave"),
-        (["toys", "more", "--interleave", "--json", "x"], "--json and --list are for one"),
-        (["--interleave", "--list"], "--json and --list are for one"),
+        (["toys", "more", "--json", "x"], "--json holds the result of one speed-up"),
+        (["--json", "x"], "--json holds the result of one speed-up"),
+        (["toys", "--json", "-", "--html", "-"], "can't both be standard output"),
+        (["toys", "--size", "10X"], "'10X' is no size such as"),
+        (["toys", "--size", "4097"], "is not made of pages of 4096 bytes"),
+        (["toys", "--size", "0"], "is not made of pages of 4096 bytes"),
+        (["toys", "--size", "4097T"], "is not made of pages of 4096 bytes"),
+        (["toys", "--size", "1G", "--pfns", "3"], "--size and --pfns exclude each other"),
         (["--baseline", "no such/old.json"], "they are of another run"),
     ],
 )
@@ -120,7 +125,7 @@ def test_an_unknown_speedup(
 
 
 def test_the_list_runs_nothing(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "-q", "--list"]) == ExitCode.GOOD
+    assert cli.main(["bench", "zone_device", "-q", "--list"]) == ExitCode.GOOD
     lines = capsys.readouterr().out.splitlines()
     assert [line.split()[0] for line in lines] == ["toys-100G", "toys-hot"]
     assert "8000 toys" in lines[0]
@@ -141,7 +146,7 @@ def test_the_list_runs_nothing(asked: Asked, capsys: pytest.CaptureFixture[str])
 def test_size_pairs_and_budget(
     asked: Asked, arguments: list[str], pairs: int, budget_s: int | None, items: int | None
 ) -> None:
-    assert cli.main(["bench", "-q", *arguments]) == ExitCode.GOOD
+    assert cli.main(["bench", "zone_device", "-q", *arguments]) == ExitCode.GOOD
     (request,) = asked.ran
     assert (request.pairs, request.budget_s, request.items) == (pairs, budget_s, items)
     assert asked.requests[-1] == request
@@ -177,10 +182,10 @@ def test_the_table_for_a_cover_letter(
     asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = tmp_path / "my.json"
-    assert cli.main(["bench", "-q", "--cover", "--json", str(file)]) == ExitCode.GOOD
+    assert cli.main(["bench", "zone_device", "-q", "--cover", "--json", str(file)]) == ExitCode.GOOD
     said = capsys.readouterr().out
     assert said == text.run(record.read(file))
-    assert cli.main(["bench", "-q", "--json", str(file)]) == ExitCode.GOOD
+    assert cli.main(["bench", "zone_device", "-q", "--json", str(file)]) == ExitCode.GOOD
     assert capsys.readouterr().out == text.run(record.read(file))
 
 
@@ -188,7 +193,7 @@ def test_speedups_take_turns(
     asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     out, html = tmp_path / "out", tmp_path / "report.html"
-    words = ["bench", "-q", "zone_device", "streaming_copy", "--interleave", "--repeats", "20"]
+    words = ["bench", "-q", "zone_device", "streaming_copy", "--repeats", "20"]
     assert cli.main([*words, "-o", str(out), "--html", str(html)]) == ExitCode.GOOD
     assert [request.pairs for request in asked.ran] == [8, 8, 6, 6, 6, 6]
     assert len({request.seed for request in asked.ran}) == 3
@@ -207,14 +212,14 @@ def test_speedups_take_turns(
 
 
 def test_all_speedups_of_the_kernel_take_turns(asked: Asked, tmp_path: Path) -> None:
-    assert cli.main(["bench", "-q", "--interleave", "-o", str(tmp_path / "out")]) == ExitCode.GOOD
+    assert cli.main(["bench", "-q", "-o", str(tmp_path / "out")]) == ExitCode.GOOD
     made = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"zone_device", "streaming_copy"} <= made
 
 
 def test_both_files_and_the_users_own(asked: Asked, tmp_path: Path) -> None:
     folder, file = tmp_path / "my results", tmp_path / "my.json"
-    words = ["bench", "-q", "--repeats", "2", "-o", str(folder), "--json", str(file)]
+    words = ["bench", "zone_device", "-q", "--repeats", "2", "-o", str(folder), "--json", str(file)]
     assert cli.main(words) == ExitCode.GOOD
     assert sorted(path.name for path in folder.iterdir()) == ["bench.json", "samples.jsonl"]
     assert file.read_bytes() == (folder / "bench.json").read_bytes()
@@ -223,7 +228,7 @@ def test_both_files_and_the_users_own(asked: Asked, tmp_path: Path) -> None:
 
 def test_runs_of_one_second_do_not_share_a_folder(asked: Asked, tmp_path: Path) -> None:
     for _ in range(8):
-        assert cli.main(["bench", "-q", "--repeats", "2"]) == ExitCode.GOOD
+        assert cli.main(["bench", "zone_device", "-q", "--repeats", "2"]) == ExitCode.GOOD
     runs = list((tmp_path / "cache" / "runs").iterdir())
     assert len(runs) == 8
     assert all((run / "samples.jsonl").is_file() for run in runs)
@@ -234,7 +239,10 @@ def test_a_place_that_can_not_be_written_is_said_before_measuring(
     asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
 ) -> None:
     (tmp_path / "file").touch()
-    assert cli.main(["bench", "-q", option, str(tmp_path / "file" / "x")]) == ExitCode.FAILED
+    assert (
+        cli.main(["bench", "zone_device", "-q", option, str(tmp_path / "file" / "x")])
+        == ExitCode.FAILED
+    )
     said = capsys.readouterr()
     assert said.out == ""
     assert str(tmp_path / "file") in said.err
@@ -246,7 +254,7 @@ def test_too_little_memory_is_said_before_measuring(
     asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(hosted, "available_memory", lambda machine_bytes: 1 << 20)
-    assert cli.main(["bench", "-q"]) == ExitCode.NOT_APPLICABLE
+    assert cli.main(["bench", "zone_device", "-q"]) == ExitCode.NOT_APPLICABLE
     assert "make room for toys-100G" in capsys.readouterr().err
     assert asked.ran == []
 
@@ -258,5 +266,5 @@ def test_an_engine_that_ends_early_leaves_no_samples(
         raise MmbatchError("run the hosted program", "it ended", "look")
 
     monkeypatch.setattr(hosted, "run", end)
-    assert cli.main(["bench", "-q", "-o", str(tmp_path / "out")]) == ExitCode.FAILED
+    assert cli.main(["bench", "zone_device", "-q", "-o", str(tmp_path / "out")]) == ExitCode.FAILED
     assert [path.name for path in (tmp_path / "out").iterdir()] in ([], ["hosted.log"])

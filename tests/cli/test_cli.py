@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import contextlib
 import errno
 import importlib
+import json
 import os
+import pty
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -63,13 +67,102 @@ def test_version() -> None:
 
 
 @pytest.mark.parametrize(
-    "arguments", [["no-such-verb"], ["doctor", "--no-such-option"], ["doctor", "-q", "-v"]]
+    ("arguments", "hint"),
+    [
+        ("benhc", "did you mean 'bench'?"),
+        ("no-such-verb", f"known verbs: {', '.join(sorted(cli.VERBS))}"),
+        ("live statsu", "did you mean 'status'?"),
+        ("guest tets", "did you mean 'test'?"),
+        ("doctor --quite", "did you mean '--quiet'?"),
+        ("doctor -q -v", "run 'mmbatch doctor --help' to see how it is called"),
+        ("apply", "run 'mmbatch apply --help' to see how it is called"),
+        ("apply . --undo -n", "leave out one of them"),
+        ("bench zone_devic", "did you mean 'zone_device'?"),
+        ("report -o x --text", "leave out the file"),
+        ("test --lint --json x", "leave out --json"),
+        ("live load --set x", "write it as SPEEDUP.PARAMETER=VALUE"),
+        ("live load --module x", "name the speed-up"),
+        ("completion tcsh", "run 'mmbatch completion --help' to see how it is called"),
+    ],
 )
-def test_usage_errors(arguments: list[str]) -> None:
-    done = call(*arguments)
-    assert done.returncode == 2
-    assert "Error" in done.stderr
-    assert "Traceback" not in done.stderr
+def test_usage_errors(capsys: pytest.CaptureFixture[str], arguments: str, hint: str) -> None:
+    assert cli.main(arguments.split()) == 2
+    error, said, *more = capsys.readouterr().err.splitlines()
+    assert error.startswith("error: ")
+    assert not error.endswith(".")
+    assert (said, more) == (f"hint: {hint}", [])
+
+
+def test_without_a_verb_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) in (0, 2)  # as the version of click has it
+    said = "".join(capsys.readouterr())
+    assert "Exit codes: 0 good" in said
+    assert "hint:" not in said
+
+
+def every_command(
+    group: click.Group = cli.cli, name: str = "mmbatch"
+) -> Iterator[tuple[str, click.Command]]:
+    context = click.Context(group, info_name=name)
+    for verb in group.list_commands(context):
+        command = group.get_command(context, verb)
+        assert command is not None
+        yield f"{name} {verb}", command
+        if isinstance(command, click.Group):
+            yield from every_command(command, f"{name} {verb}")
+
+
+VERB_OF_HELP = re.compile(
+    "(Add|Begin|Bind|Boot|Build|Change|Check|Count|Delete|End|Give|Install|Leave|List|Load|Measure|"
+    "Number|Only|Print|Put|Read|Run|Seed|Set|Show|Switch|Use|Wait|Write) "
+)
+
+
+def test_help_is_one_line_a_verb_first() -> None:
+    texts = [
+        (f"{name} {option.opts[-1]}", option.help or "")
+        for name, command in every_command()
+        for option in command.params
+        if isinstance(option, click.Option) and not option.hidden
+    ]
+    assert len(texts) > 50
+    wrong = [
+        f"{name}: {text}"
+        for name, text in texts
+        if not VERB_OF_HELP.match(text) or text.endswith(".") or "\n" in text
+    ]
+    assert wrong == []
+
+
+def test_a_file_that_is_standard_output_is_alone_there(tmp_path: Path) -> None:
+    done = call("doctor", "--json", "-")
+    told = json.loads(done.stdout)
+    assert (told["schema"], told["command"]) == (1, "doctor")
+    assert all(check["name"] in done.stderr for check in told["checks"])
+    file = tmp_path / "out.json"
+    done = call("doctor", "--json", str(file))
+    assert json.loads(file.read_text())["checks"][0] == told["checks"][0]
+    assert told["checks"][0]["name"] in done.stdout
+
+
+@pytest.mark.parametrize("columns", [60, 72, 100])
+def test_a_table_fits_the_terminal(columns: int) -> None:
+    """Run the doctor on a terminal of some columns, where no line may be longer."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.environ.update(TERM="xterm", NO_COLOR="1", PYTHONPATH=SOURCES, COLUMNS=str(columns))
+        program = "from mmbatch.core.console import Console; Console().table([(%r, %r)] * 3)"
+        text = program % ("missing", " ".join(["word"] * 40))
+        os.execv(sys.executable, [sys.executable, "-c", text])
+    said = b""
+    with contextlib.suppress(OSError):
+        while more := os.read(terminal, 4096):
+            said += more
+    os.waitpid(pid, 0)
+    lines = re.sub(rb"\x1b\[[0-9;]*m", b"", said).decode().splitlines()
+    assert sum(line.count("word") for line in lines) == 120
+    assert max(len(line.rstrip()) for line in lines) <= columns
+    assert max(len(line.rstrip()) for line in lines) > columns - 10
 
 
 @pytest.fixture

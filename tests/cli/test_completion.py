@@ -23,8 +23,22 @@ from mmbatch.splice.manifest import known
 
 
 def complete(capsys: pytest.CaptureFixture[str], *words: str) -> list[str]:
-    assert cli.main(["completion", "--of", "--", *words]) == 0
-    return [line.split("\t")[1] for line in capsys.readouterr().out.splitlines()]
+    """Return what click completes the last word to, as bash asks it."""
+    answers = ask(capsys, *words)
+    assert all(kind == "plain" for kind, _ in answers)
+    return [value for _, value in answers]
+
+
+def ask(capsys: pytest.CaptureFixture[str], *words: str) -> list[tuple[str, str]]:
+    typed = ["mmbatch", *(words or ("",))]
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("_MMBATCH_COMPLETE", "bash_complete")
+        patched.setenv("COMP_WORDS", " ".join(typed))
+        patched.setenv("COMP_CWORD", str(len(typed) - 1))
+        with pytest.raises(SystemExit):
+            cli.main([])
+    lines = capsys.readouterr().out.splitlines()
+    return [(kind, value) for kind, _, value in (line.partition(",") for line in lines)]
 
 
 def test_verbs(capsys: pytest.CaptureFixture[str]) -> None:
@@ -56,15 +70,33 @@ def test_series(capsys: pytest.CaptureFixture[str], verb: str) -> None:
 
 def test_options_and_files(capsys: pytest.CaptureFixture[str]) -> None:
     assert complete(capsys, "bench", "--int") == ["--interleave"]
+    assert "--baseline" not in complete(capsys, "bench", "--")
     assert complete(capsys, "guest", "test", "--arch", "x") == ["x86_64"]
-    assert cli.main(["completion", "--of", "--", "report", "my"]) == 0
-    assert capsys.readouterr().out == "file\tmy\t\n"
+    assert ask(capsys, "report", "my") == [("file", "my")]
 
 
 @pytest.mark.parametrize("words", [[], ["tcsh"], ["bash", "zsh"]])
 def test_a_shell_that_is_not_known(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["completion", *words]) == 2
-    assert "bash, zsh, fish" in capsys.readouterr().err
+    error, hint = capsys.readouterr().err.splitlines()[-2:]
+    assert (error[:7], hint[:6]) == ("error: ", "hint: ")
+
+
+@pytest.mark.parametrize("environment", [False, True])
+def test_a_word_is_completed_without_touching_the_cache(tmp_path: Path, environment: bool) -> None:
+    """Without an environment nothing is set up, and with this one (no venv) nothing is written."""
+    words = {"COMP_WORDS": "mmbatch ben", "COMP_CWORD": "1", "_MMBATCH_COMPLETE": "bash_complete"}
+    env = {**os.environ, **words, "MMBATCH_CACHE": str(tmp_path / "cache")}
+    env["MMBATCH_NO_VENV"] = "1" if environment else ""
+    done = subprocess.run(
+        [sys.executable, checkout.ROOT / "mmbatch"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=env,
+    )
+    assert (done.stdout, done.stderr) == ("plain,bench\n" if environment else "", "")
+    assert not (tmp_path / "cache").exists()
 
 
 _START = {
@@ -73,9 +105,9 @@ _START = {
     "fish": ["fish", "--no-config", "-i"],
 }
 _LOAD = {
-    "bash": "source <(./mmbatch completion bash)",
-    "zsh": "autoload -Uz compinit; compinit -u -D; source <(./mmbatch completion zsh)",
-    "fish": "./mmbatch completion fish | source",
+    "bash": "source <(mmbatch completion bash)",
+    "zsh": "autoload -Uz compinit; compinit -u -D; source <(mmbatch completion zsh)",
+    "fish": "mmbatch completion fish | source",
 }
 
 
@@ -85,7 +117,8 @@ def program(tmp_path: Path) -> Path:
     source = Path(mmbatch.__file__).parents[1]
     path = tmp_path / "mmbatch"
     path.write_text(
-        f'#!/bin/sh\n[ "$1" = completion ] || {{ echo "called: [$*]"; exit; }}\n'
+        f'#!/bin/sh\n[ "$1" = completion ] || [ "$_MMBATCH_COMPLETE" ] || '
+        '{ echo "called: [$*]"; exit; }\n'
         f"PYTHONPATH='{source}' exec '{sys.executable}' -m mmbatch \"$@\"\n"
     )
     path.chmod(0o755)
@@ -96,23 +129,27 @@ def program(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("typed", "called"),
     [
-        ("./mmbatch ben\t", "bench"),
+        ("mmbatch ben\t", "bench"),
         ("./mmbatch bench --interl\t", "bench --interleave"),
         ("./mmbatch bench --kernel 6\t", "bench --kernel 6.12"),
-        ("./mmbatch bench zone_d\t", "bench zone_device"),
+        ("mmbatch bench zone_d\t", "bench zone_device"),
         ("./mmbatch report ./a-fi\t", "report ./a-file"),
     ],
     ids=["verb", "option", "series", "speedup", "file"],
 )
 def test_in_the_shell_itself(shell: str, typed: str, called: str, program: Path) -> None:
-    """Type into a shell on a terminal, with the tabulator where a word is not complete."""
+    """Type into a shell on a terminal, with tab completion where a word is not complete."""
     if shutil.which(shell) is None:
         pytest.skip(f"no {shell}")
     (program / "a-file").touch()
     pid, terminal = pty.fork()
     if pid == 0:
         os.chdir(program)
-        environment = {"PATH": os.environ["PATH"], "HOME": str(program), "TERM": "xterm"}
+        environment = {
+            "PATH": f"{program}:{os.environ['PATH']}",
+            "HOME": str(program),
+            "TERM": "xterm",
+        }
         os.execvpe(shell, _START[shell], environment)
     try:
         os.write(terminal, f"{_LOAD[shell]}; echo rea''dy\n".encode())
@@ -139,10 +176,3 @@ def _read_until(terminal: int, wanted: bytes, limit_s: float = 20) -> bytes:
             except OSError:
                 break
     return said
-
-
-def test_the_bash_script_is_in_order() -> None:
-    if shutil.which("shellcheck") is None:
-        pytest.skip("no shellcheck")
-    path = checkout.ROOT / "src/mmbatch/cli/completion_scripts/bash"
-    subprocess.run(["shellcheck", "-s", "bash", path], check=True)

@@ -120,7 +120,7 @@ def test_an_unknown_speedup_is_answered_with_the_known(tmp_path: Path) -> None:
     for name in ("lost", "b"):
         with pytest.raises(MmbatchError) as caught:
             manifest.load_with_needs(tmp_path, name)
-        assert caught.value.action == "read the manifest of 'lost'"
+        assert caught.value.action == "find the speed-up 'lost'"
         assert caught.value.hint == "known speed-ups: a, b"
         assert caught.value.code == ExitCode.USAGE
 

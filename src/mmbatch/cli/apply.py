@@ -8,8 +8,9 @@ from pathlib import Path
 
 import click
 
-from mmbatch.cli import options as params
-from mmbatch.core import paths as checkout
+from mmbatch.cli import answers, options
+from mmbatch.cli.usage import Misuse
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -21,24 +22,27 @@ from mmbatch.splice import copy as applycopy
 
 def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> None:
     if wanted:
-        click.echo(support.page(checkout.SPEEDUPS), nl=False)
+        click.echo(support.page(paths.SPEEDUPS), nl=False)
         context.exit()
 
 
-@click.command("apply", short_help="Put the speed-ups into a kernel tree, as a branch.")
+@click.command("apply")
 @click.argument("tree", type=click.Path(path_type=Path))
-@params.speedups
-@click.option("--branch", metavar="NAME", help="Name of the branch; by default mmbatch/SPEEDUP.")
-@click.option("-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line.")
-@click.option("-n", "--dry-run", is_flag=True, help="Print the diff of each step, write nothing.")
-@click.option("--undo", is_flag=True, help="Delete the branch, if it still is as it was made.")
+@options.speedups
+@click.option(
+    "--branch", metavar="NAME", help="Give the branch this name, by default mmbatch/SPEEDUP"
+)
+@options.signoff
+@click.option("-n", "--dry-run", is_flag=True, help="Print the diff of each step and write nothing")
+@click.option("--undo", is_flag=True, help="Delete the branch if it is still as apply left it")
 @click.option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where to write a copy, for a tree without git.",
+    help="Write a copy to DIR, for a tree without git",
 )
+@options.json_file
 @click.option(
     "--matrix", is_flag=True, is_eager=True, expose_value=False, hidden=True, callback=_print_matrix
 )
@@ -53,41 +57,46 @@ def command(
     dry_run: bool,
     undo: bool,
     output: Path | None,
+    json_file: Path | None,
 ) -> int:
-    """Put SPEEDUPs, by default all that suit its kernel, into the kernel TREE.
+    """Put SPEEDUPs, by default all that support its kernel, into the kernel TREE.
 
     In a git tree they become a branch on top of HEAD, one commit for each step; what is checked
     out stays as it is. A tree without git stays as it is too, and a copy is written.
     """
     if undo and dry_run:
-        raise click.UsageError("--undo and -n exclude each other.")
+        raise Misuse("--undo and -n exclude each other", "leave out one of them")
+    options.require_writable(("--json", json_file))
     tree = tree.absolute().resolve()
     series, release = check_tree(tree)
-    manifests = plan.choose(checkout.SPEEDUPS, speedups, series, release)
-    target = plan.Target(tree, series, release, manifests, checkout.MACROS)
+    manifests = plan.choose(paths.SPEEDUPS, speedups, series, release)
+    target = plan.Target(tree, series, release, manifests, paths.MACROS)
     branch_wanted = branch or apply.branch_name(manifests)
+    has_git = (tree / ".git").exists()
     _check_options(
         tree,
-        has_git=(tree / ".git").exists(),
+        has_git=has_git,
         output=output,
         for_git=bool(branch or sign_off or undo),
     )
+    names = [manifest.speedup for manifest in manifests]
     if undo:
         commit = apply.take_back(tree, branch_wanted)
         console.result(f"Deleted {branch_wanted}, which ended at {commit}.")
+        undone = answers.Apply(release, names, branch_wanted, undone=commit)
+        options.write_answer(json_file, "apply", undone)
         return ExitCode.GOOD
     cache = Cache.open()
-    if (tree / ".git").exists():
+    if has_git:
         result = apply.to_branch(
             cache, target, branch_wanted, console.say, sign_off=sign_off, dry_run=dry_run
         )
     else:
         result = applycopy.to_copy(cache, target, output, console.say, dry_run=dry_run)
     if result.already is not None:
-        names = ", ".join(manifest.speedup for manifest in manifests)
-        console.result(f"Already applied: {result.already} has {names}.")
+        console.result(f"Already applied: {result.already} has {', '.join(names)}.")
     elif dry_run:
-        _print_diffs(result)
+        _print_diffs(console, result)
     elif result.base is not None:
         _print_branch(console, tree, branch_wanted, result)
     else:
@@ -95,6 +104,17 @@ def command(
         console.result(
             f"{output} is linux {release} with {_count(len(result.steps), 'step')} on top."
         )
+    answer = answers.Apply(
+        release,
+        names,
+        branch_wanted if has_git else None,
+        result.base,
+        None if output is None else str(output),
+        dry_run,
+        result.already,
+        steps=[_step(step, with_diff=dry_run) for step in result.steps],
+    )
+    options.write_answer(json_file, "apply", answer)
     return ExitCode.GOOD
 
 
@@ -110,22 +130,31 @@ def _check_options(tree: Path, *, has_git: bool, output: Path | None, for_git: b
     raise MmbatchError(f"apply to {tree}", problem, hint, ExitCode.USAGE)
 
 
-def _print_diffs(result: plan.Result) -> None:
+def _step(step: plan.Planned, *, with_diff: bool) -> answers.Step:
+    applied = step.applied
+    diff = applied.diff.encode(errors="surrogateescape").decode(errors="replace")
+    new = applied.diff.count("\nnew file mode ")
+    return answers.Step(applied.subject, applied.changed, new, diff if with_diff else "")
+
+
+def _print_diffs(console: Console, result: plan.Result) -> None:
     """Print the steps as they are, bytes and tabs included."""
     for number, step in enumerate(result.steps, 1):
         body = "\n".join(
             f"    {line}".rstrip() for line in apply.wrap(step.applied.body).split("\n")
         )
         head = f"[{number}/{len(result.steps)}] {step.applied.subject}\n\n{body}\n\n"
-        click.echo((head + step.applied.diff).encode(errors="surrogateescape"))
+        text = (head + step.applied.diff).encode(errors="surrogateescape")
+        click.echo(text, err=console.to_stderr)
 
 
 def _print_steps(console: Console, result: plan.Result) -> None:
-    for step in result.steps:
-        new = step.applied.diff.count("\nnew file mode ")
-        parts = [_count(step.applied.changed, "line") + " changed"] if step.applied.changed else []
-        parts += [_count(new, "new file")] if new else []
-        console.result(f"  {step.applied.subject} ({', '.join(parts)})")
+    rows = []
+    for step in (_step(step, with_diff=False) for step in result.steps):
+        parts = [_count(step.changed, "line") + " changed"] if step.changed else []
+        parts += [_count(step.new_files, "new file")] if step.new_files else []
+        rows.append((f"  {step.subject}", ", ".join(parts)))
+    console.table(rows)
 
 
 def _print_branch(console: Console, tree: Path, branch: str, result: plan.Result) -> None:

@@ -5,28 +5,27 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from mmbatch.bench import record
-from mmbatch.bench import store as stored
+from mmbatch.bench import record, store
 from mmbatch.bench.results import exit_code
-from mmbatch.bench.session import Session
-from mmbatch.cli import options as params
-from mmbatch.cli import requirements as doctor
-from mmbatch.core import paths as checkout
+from mmbatch.bench.session import Prepared, Session
+from mmbatch.cli import answers, options, requirements
+from mmbatch.cli.usage import Misuse
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache, atomic_write
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.disk import is_special, require_place
+from mmbatch.core.disk import require_place
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import run as hosted
-from mmbatch.kernel import sources as kernels
+from mmbatch.kernel import sources
 from mmbatch.report import html as report_page
 from mmbatch.report import text
 from mmbatch.splice import manifest
 
-DEFAULT_SPEEDUP = "zone_device"
 _PAIRS = 24
 _BUDGET_S = 14
 _QUICK_PAIRS = 12
@@ -50,54 +49,60 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
         )
 
 
-@click.command("bench", short_help="Measure a speed-up on this machine against the real kernel.")
-@params.speedups
-@params.kernel
-@params.tree
-@params.config
-@click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only.")
-@click.option("--list", "list_only", is_flag=True, help="List the cases and end.")
-@click.option("--quick", is_flag=True, help="A quarter of the size and half the pairs.")
+@click.command("bench")
+@options.speedups
+@options.kernel
+@options.tree
+@options.config
+@click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only")
+@click.option("--list", "list_only", is_flag=True, help="List the cases and end")
+@click.option("--quick", is_flag=True, help="Measure a quarter of the size with half the pairs")
 @click.option(
     "--pfns",
     type=click.IntRange(1, _MOST_PFNS),
     metavar="N",
-    help="Size of the large cases, in items.",
+    help="Set the size of the large cases, in items",
+)
+@click.option(
+    "--size",
+    callback=options.read_size,
+    metavar="SIZE",
+    help="Set it in bytes of device memory instead, such as 10T",
 )
 @click.option(
     "--repeats",
     type=click.IntRange(1, _MOST_PAIRS),
     metavar="N",
-    help=f"Pairs of each comparison; by default {_PAIRS}, fewer on a slow machine.",
+    help=f"Measure so many pairs of each comparison, by default up to {_PAIRS}",
 )
 @click.option(
     "--seed",
     type=click.IntRange(0, _MOST_SEED),
     metavar="N",
     default=1,
-    help="Of the order of the runs.",
+    help="Seed the order of the runs",
 )
 @click.option(
-    "--cpu", "features", multiple=True, metavar="FEATURE=0|1", help="Switch a CPU feature."
+    "--cpu", "features", multiple=True, metavar="FEATURE=0|1", help="Switch a CPU feature off or on"
 )
 @click.option(
     "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Folder for samples.jsonl and bench.json; by default one in the cache.",
+    help="Write samples.jsonl and bench.json into this directory, by default one in the cache",
 )
-@params.json_file
-@click.option("--cover", is_flag=True, help="End with a table of 72 columns, for a cover letter.")
+@options.json_file
+@click.option("--cover", is_flag=True, help="End with a table of 72 columns, for a cover letter")
 @click.option(
     "--interleave",
     is_flag=True,
-    help="Measure several speed-ups, by default all, in turns within one session.",
+    help="Measure in turns within one session, as is always done with several speed-ups",
 )
 @click.option(
     "--html",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=options.OutputFile(),
     metavar="FILE",
-    help="Write the report's page of this session to this file.",
+    help="Write the report's page of this session to FILE, - for standard output",
 )
 @click.option(
     "--baseline",
@@ -106,21 +111,22 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
     expose_value=False,
     is_eager=True,
     callback=_refuse_baseline,
-    help="Refused: says why no stored number is compared with.",
+    hidden=True,
 )
-@params.jobs
-@params.install
+@options.jobs
+@options.install
 @output_options
 def command(
     console: Console,
     speedups: tuple[str, ...],
     kernel: str | None,
     tree: Path | None,
-    options: tuple[str, ...],
+    settings: tuple[str, ...],
     cases: tuple[str, ...],
     list_only: bool,
     quick: bool,
     pfns: int | None,
+    size: int | None,
     repeats: int | None,
     seed: int,
     features: tuple[str, ...],
@@ -132,23 +138,22 @@ def command(
     jobs: int | None,
     install: bool,
 ) -> int:
-    """Measure SPEEDUP, by default zone_device, on this machine against the real kernel.
+    """Measure SPEEDUPs, by default all that support the kernel, on this machine.
 
     The kernel's own objects, as they are and with the speed-up in them, are linked into one
-    process and timed against each other, after all have been seen to leave the same bytes.
+    process. Nothing is timed until both produce identical memory. Several speed-ups are measured
+    in turns within one session.
     """
-    _check_options(options, features)
+    pfns = _items(pfns, size)
+    _check_words(settings, features)
     _check_places(output, json_file, html)
-    if interleave and (json_file is not None or list_only):
-        raise click.UsageError("--json and --list are for one speed-up, --interleave for several.")
-    if not interleave and len(speedups) > 1:
-        raise click.UsageError(f"{speedups[1]}: several speed-ups need --interleave.")
+    if json_file is not None and len(speedups) != 1 and not list_only:
+        raise Misuse("--json holds the result of one speed-up", "name one speed-up, or use -o DIR")
     cache = Cache.open()
-    if not interleave:
-        manifest.load_with_needs(checkout.SPEEDUPS, *(speedups or (DEFAULT_SPEEDUP,)))
-    doctor.ensure(console.say, install=install)
-    session = Session(console, cache, tree, options, jobs or os.cpu_count() or 1)
-    source = kernels.resolve(cache, kernel, tree, console.say)
+    manifest.load_with_needs(paths.SPEEDUPS, *speedups)
+    requirements.ensure(console.say, install=install)
+    session = Session(console, cache, tree, settings, jobs or os.cpu_count() or 1)
+    source = sources.resolve(cache, kernel, tree, console.say)
     request = hosted.Request(
         cases=cases,
         items=pfns,
@@ -157,33 +162,57 @@ def command(
         budget_s=None if repeats else _QUICK_BUDGET_S if quick else _BUDGET_S,
         features=features,
     )
-    names = speedups or (session.all_of(source) if interleave else (DEFAULT_SPEEDUP,))
+    names = tuple(dict.fromkeys(speedups)) or session.all_of(source)
     part = _QUICK_PART if quick and pfns is None else 1
     prepared = [session.prepare(source, name, request, part) for name in names]
     if list_only:
-        there = prepared[0].cases
-        name = 2 + max(len(case.case) for case in there)
-        regime = 2 + max(len(case.regime) for case in there)
-        for case in there:
-            console.result(f"{case.case:{name}}{case.regime:{regime}}{case.items} {case.item}s")
+        listed = answers.BenchList(source.release, _cases(prepared))
+        head = ("speedup",) if len(prepared) > 1 else ()
+        columns = (*head, "case", "regime", "size")
+        console.table([[getattr(one, name) for name in columns] for one in listed.cases])
+        options.write_answer(json_file, "bench --list", listed)
         return ExitCode.GOOD
+    interleave = interleave or len(prepared) > 1
 
     places = {one.speedup: output / one.speedup for one in prepared} if output else {}
     if output and not interleave:
         places = {names[0]: output}
     made = session.measure(prepared, places, interleave=interleave)
-    results = [record.read(folder / stored.RECORD) for folder in made]
+    results = [record.read(folder / store.RECORD) for folder in made]
     if json_file is not None:
         record.write(json_file, results[0])
     _print(console, made, results, cover=cover)
     if html is not None:
-        atomic_write(html, report_page.render(stored.load(made), checkout.SPEEDUPS))
+        atomic_write(html, report_page.render(store.load(made), paths.SPEEDUPS))
         console.say(f"the page is {html}")
     for folder in made:
         console.say(f"samples.jsonl and bench.json are in {folder}")
     codes = {exit_code(result) for result in results}
     order = (ExitCode.FAILED, ExitCode.INCONCLUSIVE, ExitCode.GOOD)
     return next(code for code in order if code in codes)
+
+
+def _cases(prepared: Sequence[Prepared]) -> list[answers.Case]:
+    return [
+        answers.Case(one.speedup, case.case, case.regime, f"{case.items} {case.item}s")
+        for one in prepared
+        for case in one.cases
+    ]
+
+
+def _items(pfns: int | None, size: int | None) -> int | None:
+    """Return the size of the large cases in items, which are pages of device memory."""
+    if size is None:
+        return pfns
+    if pfns is not None:
+        raise Misuse("--size and --pfns exclude each other", "leave out one of them")
+    items, rest = divmod(size, options.PFN_BYTES)
+    if rest or not 1 <= items <= _MOST_PFNS:
+        raise Misuse(
+            f"--size {size} is not made of pages of {options.PFN_BYTES} bytes, 1 to {_MOST_PFNS}",
+            "give it as in --size 100G",
+        )
+    return items
 
 
 def _print(
@@ -194,30 +223,31 @@ def _print(
     elif len(results) == 1:
         text.print_run(results[0], console.out)
     else:
-        console.out.file.write(text.report(stored.load(made), checkout.SPEEDUPS))
+        console.out.file.write(text.report(store.load(made), paths.SPEEDUPS))
 
 
-def _check_options(options: tuple[str, ...], features: tuple[str, ...]) -> None:
-    for option in options:
-        if not re.fullmatch(r"CONFIG_[A-Z0-9_]+=\S+", option):
+def _check_words(settings: tuple[str, ...], features: tuple[str, ...]) -> None:
+    for setting in settings:
+        if not re.fullmatch(r"CONFIG_[A-Z0-9_]+=\S+", setting):
             raise MmbatchError(
-                f"read -K {option}", "it is not CONFIG_NAME=value", "write it so", ExitCode.USAGE
+                f"read -K {setting}",
+                "it is not CONFIG_NAME=value",
+                "write it as in -K CONFIG_KASAN=y",
+                ExitCode.USAGE,
             )
     for feature in features:
         if not re.fullmatch(r"[a-z0-9_]+=[01]", feature):
             raise MmbatchError(
-                f"read --cpu {feature}", "it is not FEATURE=0 or 1", "write it so", ExitCode.USAGE
+                f"read --cpu {feature}",
+                "it is not FEATURE=0 or FEATURE=1",
+                "write it as in --cpu fsrm=0",
+                ExitCode.USAGE,
             )
 
 
 def _check_places(output: Path | None, json_file: Path | None, html: Path | None) -> None:
     """Raise MmbatchError if the results could not be written: now, not after the measuring."""
-    places = []
     if output is not None:
         folders = (output, *output.absolute().parents)
-        places.append(("-o", next(folder for folder in folders if folder.exists())))
-    for option, file in (("--json", json_file), ("--html", html)):
-        if file is not None and not is_special(file):
-            places.append((option, file.parent))
-    for option, place in places:
-        require_place(place, option)
+        require_place(next(folder for folder in folders if folder.exists()), "-o")
+    options.require_writable(("--json", json_file), ("--html", html))

@@ -9,14 +9,13 @@ from pathlib import Path
 
 import click
 
-from mmbatch.cli import options as params
-from mmbatch.cli import requirements as doctor
-from mmbatch.core import paths as checkout
+from mmbatch.cli import answers, options, requirements
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode
 from mmbatch.hosted import check, fuzz
-from mmbatch.kernel import sources as kernels
+from mmbatch.kernel import sources
 from mmbatch.report import seen
 from mmbatch.splice import manifest
 
@@ -34,31 +33,36 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> i
     return int(match[1]) * _UNITS[match[2]]
 
 
-@click.command("check", short_help="Compare patched kernel code with its oracle, byte for byte.")
-@params.speedups
-@params.several_kernels
-@click.option("--no-mutations", is_flag=True, help="Leave out the deliberate mistakes.")
+@click.command("check")
+@options.speedups
+@options.several_kernels
+@click.option(
+    "--no-mutations",
+    is_flag=True,
+    help="Leave out the mutants, which are deliberately broken copies",
+)
 @click.option(
     "--fuzz",
     "fuzz_s",
     callback=_seconds,
     metavar="DURATION",
-    help="Only fuzz, for so long on each kernel (90s, 10m).",
+    help="Only fuzz, for so long on each kernel (90s, 10m)",
 )
 @click.option(
     "--fuzz-runs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Only fuzz, with so many inputs on each kernel; with --fuzz, whichever is over first.",
+    help="Only fuzz, with so many inputs on each kernel",
 )
 @click.option(
     "--fuzz-input",
     type=click.Path(exists=True, dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Only give the fuzzer's program this input again.",
+    help="Only run the fuzzer's program on this input",
 )
-@params.jobs
-@params.install
+@options.json_file
+@options.jobs
+@options.install
 @output_options
 def command(
     console: Console,
@@ -68,33 +72,42 @@ def command(
     fuzz_s: int | None,
     fuzz_runs: int | None,
     fuzz_input: Path | None,
+    json_file: Path | None,
     jobs: int | None,
     install: bool,
 ) -> int:
     """Compare patched kernel code with the kernel's own, over many inputs, byte for byte.
 
     Runs on each kernel, in each configuration that matters, and with ASan and UBSan; then, on
-    the newest and the oldest kernel, against deliberate mistakes, all of which must be caught.
+    the newest and the oldest kernel, against mutants, all of which must be killed.
     A speed-up that has a fuzzer is fuzzed for 20 seconds.
     """
+    options.require_writable(("--json", json_file))
     length = None
     if fuzz_s or fuzz_runs:
         length = fuzz.Length(fuzz_s or 0, fuzz_runs or 0)
     if length or fuzz_input:
         for name in speedups:
-            fuzz.require(manifest.load_with_needs(checkout.SPEEDUPS, name)[-1])
+            fuzz.require(manifest.load_with_needs(paths.SPEEDUPS, name)[-1])
     cache = Cache.open()
-    doctor.ensure(console.say, install=install)
+    requirements.ensure(console.say, install=install)
     log = cache.logs / "apt-install.log"
     if length or fuzz_input:
         fuzz.ensure(console.say, install=install, log=log)
-        return _fuzz_only(
-            console, cache, speedups, series or kernels.SERIES, length or fuzz_input, jobs
+        tally = _fuzz_only(
+            console, cache, speedups, series or sources.SERIES, length or fuzz_input, jobs
         )
+        return _end(console, tally, json_file)
     if install:
         fuzz.try_to_install(console.say, log)
     return run_all(
-        console, cache, speedups, series or kernels.SERIES, mutants=not no_mutations, jobs=jobs
+        console,
+        cache,
+        speedups,
+        series or sources.SERIES,
+        mutants=not no_mutations,
+        jobs=jobs,
+        json_file=json_file,
     )
 
 
@@ -105,28 +118,28 @@ def _fuzz_only(
     series: tuple[str, ...],
     what: fuzz.Length | Path | None,
     jobs: int | None,
-) -> int:
-    """Fuzz for some time, or give a fuzzer one input; with exit code as `run_all`."""
+) -> check.Tally:
+    """Fuzz for some time, or give a fuzzer one input."""
     tally = check.Tally()
     most = jobs or os.cpu_count() or 1
     for one in series:
-        source = kernels.resolve(cache, one, None, console.say)
+        source = sources.resolve(cache, one, None, console.say)
         for speedup in speedups or _fuzzed():
-            manifests = manifest.load_with_needs(checkout.SPEEDUPS, speedup)
+            manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
             bench = check.Bench(cache, source, manifests, most)
             if isinstance(what, Path):
                 fuzz.again(bench, console.say, tally, what)
             elif what is not None:
                 fuzz.run(bench, console.say, tally, what, mutants=False)
-    return _end(console, tally)
+    return tally
 
 
 def _fuzzed() -> list[str]:
     """Return the speed-ups that have a fuzzer."""
     return [
         name
-        for name in manifest.known(checkout.SPEEDUPS)
-        if fuzz.fuzzes(manifest.load_with_needs(checkout.SPEEDUPS, name)[-1])
+        for name in manifest.known(paths.SPEEDUPS)
+        if fuzz.fuzzes(manifest.load_with_needs(paths.SPEEDUPS, name)[-1])
     ]
 
 
@@ -134,11 +147,12 @@ def run_all(
     console: Console,
     cache: Cache,
     speedups: tuple[str, ...] = (),
-    series: tuple[str, ...] = kernels.SERIES,
+    series: tuple[str, ...] = sources.SERIES,
     *,
     mutants: bool = True,
     jobs: int | None = None,
     log: seen.Log | None = None,
+    json_file: Path | None = None,
 ) -> int:
     """Check speed-ups on kernels, print the tally, and return the exit code.
 
@@ -146,16 +160,17 @@ def run_all(
         console: where stages and the tally are shown.
         cache: where kernels and programs are kept.
         speedups: their names; none means all.
-        series: of the kernels; the mistakes are tried on the first and on the last.
-        mutants: try them at all.
+        series: of the kernels; mutants are run on the first and on the last.
+        mutants: run them at all.
         jobs: how many compilers at a time; None for one per CPU.
         log: told how each speed-up fared on each kernel.
+        json_file: where the tally goes as JSON.
     """
     tally = check.Tally()
     for one in series:
-        source = kernels.resolve(cache, one, None, console.say)
-        for speedup in speedups or manifest.known(checkout.SPEEDUPS):
-            manifests = manifest.load_with_needs(checkout.SPEEDUPS, speedup)
+        source = sources.resolve(cache, one, None, console.say)
+        for speedup in speedups or manifest.known(paths.SPEEDUPS):
+            manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
             most = jobs or os.cpu_count() or 1
             wrong = mutants and one in (series[0], series[-1])
             part = check.Tally()
@@ -165,10 +180,10 @@ def run_all(
             tally.add(part)
             if log is not None:
                 log.checked(speedup, source.release, part)
-    return _end(console, tally)
+    return _end(console, tally, json_file)
 
 
-def _end(console: Console, tally: check.Tally) -> int:
+def _end(console: Console, tally: check.Tally, json_file: Path | None = None) -> int:
     """Print the tally and return the exit code."""
     for line in (*tally.failed, *tally.skipped):
         console.result(line)
@@ -179,4 +194,8 @@ def _end(console: Console, tally: check.Tally) -> int:
     console.result(
         f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped"
     )
+    answer = answers.Check(
+        tally.passed, tally.failed, tally.skipped, len(tally.killed), tally.combinations
+    )
+    options.write_answer(json_file, "check", answer)
     return ExitCode.FAILED if tally.failed else ExitCode.GOOD

@@ -9,15 +9,14 @@ from pathlib import Path
 
 import click
 
-from mmbatch.bench import store as stored
+from mmbatch.bench import store
 from mmbatch.bench.record import Record
-from mmbatch.cli import options as params
-from mmbatch.cli import requirements as doctor
-from mmbatch.core import paths as checkout
+from mmbatch.cli import answers, options, requirements
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache, atomic_dir
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel import sources as kernels
+from mmbatch.kernel import sources
 from mmbatch.series import cover as coverletter
 from mmbatch.series import export, objections
 from mmbatch.series import verify as exportcheck
@@ -26,32 +25,35 @@ from mmbatch.splice import apply, plan
 from mmbatch.splice.manifest import Manifest
 
 
-@click.command("export", short_help="Write the speed-ups as series for git am.")
-@params.speedups
-@params.kernel
-@params.tree
+@click.command("export")
+@options.speedups
+@options.kernel
+@options.tree
 @click.option(
     "-o",
     "--output",
     required=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Where the series go, a folder for each; new or empty.",
+    help="Write a directory for each series into DIR, which is new or empty",
 )
-@click.option("--prefix", default="PATCH", help="Of the subjects, as in 'RFC PATCH'.")
-@click.option("--reroll", type=click.IntRange(1), metavar="N", help="Version of the series.")
-@click.option("-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line.")
+@click.option("--prefix", default="PATCH", help="Begin the subjects with this, as in 'RFC PATCH'")
+@click.option(
+    "--reroll", type=click.IntRange(1), metavar="N", help="Number the version of the series"
+)
+@options.signoff
 @click.option(
     "--run",
     "runs",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Show this run in the cover letter; by default the last one of this kernel here.",
+    help="Show this run in the cover letter, by default the last one of this kernel",
 )
-@click.option("--check", is_flag=True, help="See that every patch applies, builds and is clean.")
-@params.jobs
-@params.install
+@click.option("--check", is_flag=True, help="Check that every patch applies, builds and is clean")
+@options.json_file
+@options.jobs
+@options.install
 @output_options
 def command(
     console: Console,
@@ -65,22 +67,24 @@ def command(
     sign_off: bool,
     runs: tuple[Path, ...],
     check: bool,
+    json_file: Path | None,
     jobs: int | None,
     install: bool,
 ) -> int:
-    """Write SPEEDUPs, by default all that suit the kernel, as series that git am takes.
+    """Write SPEEDUPs, by default all that support the kernel, as series that git am takes.
 
     Each is a folder with one mail for each step and a cover letter. What a speed-up needs comes
     first in its series. Applied to the kernel they give what apply gives.
     """
-    _check_output(output)
+    options.require_new(output)
+    options.require_writable(("--json", json_file))
     jobs = jobs or os.cpu_count() or 1
     cache = Cache.open()
     if check:
-        doctor.ensure(console.say, install=install)
-        doctor.ensure_sparse(console.say, install=install)
-    source = kernels.resolve(cache, kernel, tree, console.say)
-    chosen = plan.choose(checkout.SPEEDUPS, speedups, source.series, source.release)
+        requirements.ensure(console.say, install=install)
+        requirements.ensure_sparse(console.say, install=install)
+    source = sources.resolve(cache, kernel, tree, console.say)
+    chosen = plan.choose(paths.SPEEDUPS, speedups, source.series, source.release)
     wanted = speedups or tuple(manifest.speedup for manifest in chosen)
     measured = _measured(cache, source, runs)
     bisection = exportcheck.Bisection(cache, source, jobs)
@@ -88,7 +92,7 @@ def command(
     made: dict[str, list[str]] = {}
     with atomic_dir(output.absolute()) as work:
         for name in wanted:
-            manifests = plan.choose(checkout.SPEEDUPS, [name], source.series, source.release)
+            manifests = plan.choose(paths.SPEEDUPS, [name], source.series, source.release)
             series = export.plan_series(cache, _target(source, manifests), console.say)
             (work / name).mkdir()
             letter = Letter(prefix, reroll, sign_off)
@@ -113,33 +117,43 @@ def command(
                     checks.judge(f"{title}: build and sparse, {subject}", words, console.say)
                     if built.checks is not None:
                         checks.judge(f"{title}: bytes, {subject}", built.checks, console.say)
-    for name, mails in made.items():
-        console.result(f"{output / name}: {len(mails) - 1} patches and a cover letter")
-        for mail in mails:
-            console.result(f"  {mail}")
-        if name not in measured:
-            console.result(f"  not measured yet on {source.release}, and the cover says so")
-    console.result(f"To use one: git am --empty=drop {output / wanted[-1]}/*.patch")
-    if not sign_off:
-        console.result("Not signed off: -s adds your line, which a posted series needs.")
-    for line in checks.failed:
-        console.result(line)
+    series_made = [
+        answers.Series(name, str(output / name), mails, name in measured)
+        for name, mails in made.items()
+    ]
+    answer = answers.Export(source.release, sign_off, series_made, checks.passed, checks.failed)
+    _print(console, answer)
+    options.write_answer(json_file, "export", answer)
     if check:
         console.result(f"{checks.passed} passed, {len(checks.failed)} failed")
     return ExitCode.FAILED if checks.failed else ExitCode.GOOD
 
 
-def _target(source: kernels.Source, manifests: list[Manifest]) -> plan.Target:
-    return plan.Target(source.path, source.series, source.release, manifests, checkout.MACROS)
+def _print(console: Console, answer: answers.Export) -> None:
+    for series in answer.series:
+        console.result(f"{series.directory}: {len(series.mails) - 1} patches and a cover letter")
+        for mail in series.mails:
+            console.result(f"  {mail}")
+        if not series.measured:
+            console.result(f"  not measured yet on {answer.release}, and the cover says so")
+    console.result(f"To use one: git am --empty=drop {answer.series[-1].directory}/*.patch")
+    if not answer.signed_off:
+        console.result("Not signed off: -s adds your line, which a posted series needs.")
+    for line in answer.failed:
+        console.result(line)
+
+
+def _target(source: sources.Source, manifests: list[Manifest]) -> plan.Target:
+    return plan.Target(source.path, source.series, source.release, manifests, paths.MACROS)
 
 
 def _subject(manifests: list[Manifest]) -> str:
     return f"{apply.branch_name(manifests).removeprefix(apply.PREFIX)}: {manifests[-1].title}"
 
 
-def _measured(cache: Cache, source: kernels.Source, runs: tuple[Path, ...]) -> dict[str, Record]:
+def _measured(cache: Cache, source: sources.Source, runs: tuple[Path, ...]) -> dict[str, Record]:
     """Return speed-up to the run that its cover letter shows."""
-    given = stored.load(runs)
+    given = store.load(runs)
     for run in given:
         if run.record.kernel.release != source.release:
             raise MmbatchError(
@@ -148,15 +162,5 @@ def _measured(cache: Cache, source: kernels.Source, runs: tuple[Path, ...]) -> d
                 "give a run of this kernel",
                 ExitCode.USAGE,
             )
-    found = stored.load(list(dict.fromkeys(stored.newest(cache.runs, source.release).values())))
+    found = store.load(list(dict.fromkeys(store.newest(cache.runs, source.release).values())))
     return {name: run.record for run in (*found, *given) for name in run.speedups}
-
-
-def _check_output(output: Path) -> None:
-    if output.exists() and not (output.is_dir() and not any(output.iterdir())):
-        raise MmbatchError(
-            f"write the series into {output}",
-            "it is there and not empty" if output.is_dir() else "it is no folder",
-            "name another folder with -o DIR",
-            ExitCode.USAGE,
-        )

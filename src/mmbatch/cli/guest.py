@@ -11,15 +11,14 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from mmbatch.cli import options as params
-from mmbatch.cli import requirements as doctor
+from mmbatch.cli import options, requirements, usage
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.errors import ExitCode
+from mmbatch.core.errors import ExitCode, suggestion
 from mmbatch.debian import guestneeds
 from mmbatch.guest import boots, counts, plan, suites
 from mmbatch.guest.plan import Arch, Count
-from mmbatch.kernel import sources as kernels
+from mmbatch.kernel import sources
 from mmbatch.report import seen
 
 _ARCHES = click.Choice(("x86_64", "arm64"))
@@ -27,17 +26,17 @@ _COUNTED = "4G"
 _KINDS = click.Choice(tuple(plan.KINDS))
 
 
-@click.group("guest", short_help="Boot real kernels with the speed-ups under QEMU.")
+@click.group("guest", cls=usage.Group)
 def command() -> None:
     """Boot real kernels with the speed-ups under QEMU."""
 
 
 def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
-    @params.kernel
-    @params.tree
-    @params.config
-    @params.jobs
-    @params.install
+    @options.kernel
+    @options.tree
+    @options.config
+    @options.jobs
+    @options.install
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> int:
         return function(*args, **kwargs)
@@ -50,22 +49,29 @@ def _workshop(
     arches: Iterable[str],
     kernel: str | None,
     tree: Path | None,
-    options: tuple[str, ...],
+    settings: tuple[str, ...],
     jobs: int | None,
     install: bool,
 ) -> boots.Workshop:
-    boots.check_words(options)
+    boots.check_words(settings)
     cache = Cache.open()
-    doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
+    requirements.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     guestneeds.ensure(arches, console.say, install=install, log=cache.logs / "apt-install.log")
-    source = kernels.resolve(cache, kernel, tree, console.say, console.progress)
+    source = sources.resolve(cache, kernel, tree, console.say, console.progress)
     manifests = boots.choose_speedups(source)
-    return boots.Workshop(cache, source, manifests, options, jobs or boots.cpus(), console.say)
+    return boots.Workshop(cache, source, manifests, settings, jobs or boots.cpus(), console.say)
 
 
 @command.command("build")
-@click.option("--arch", type=_ARCHES, default="x86_64", show_default=True, help="Of the guest.")
-@click.option("--kind", type=_KINDS, default="plain", help="debug and kasan: with what complains.")
+@click.option(
+    "--arch", type=_ARCHES, default="x86_64", show_default=True, help="Build for this architecture"
+)
+@click.option(
+    "--kind",
+    type=_KINDS,
+    default="plain",
+    help="Build with more checks of the kernel's own: debug or kasan",
+)
 @_kernel_options
 @output_options
 def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
@@ -76,37 +82,36 @@ def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
 
 
 @command.command("test")
-@click.option("--arch", "arches", type=_ARCHES, multiple=True, help="By default both.")
-@click.option("--kind", "kinds", type=_KINDS, multiple=True, help="Of x86-64; by default all.")
+@click.option("--arch", "arches", type=_ARCHES, multiple=True, help="Boot this architecture only")
+@click.option(
+    "--kind", "kinds", type=_KINDS, multiple=True, help="Boot this kind of x86-64 kernel only"
+)
 @click.option(
     "--only",
     "names",
     multiple=True,
     metavar="BOOT",
-    help="Of them only this, as x86_64-debug-moves.",
+    help="Boot only this one, such as x86_64-debug-moves",
+)
+@click.option(
+    "--size", default="13G", show_default=True, metavar="SIZE", help="Give the NVDIMM this size"
 )
 @click.option(
     "--suite",
     "suite_names",
     multiple=True,
     metavar="NAME",
-    help="Run only this KUnit suite, and no programs; by default on x86-64.",
+    help="Run only this KUnit suite, and no programs",
 )
-@click.option("--size", default="13G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
 @click.option(
     "--rebinds",
     type=click.IntRange(min=1),
     metavar="N",
     default=30,
     show_default=True,
-    help="How often each driver binds.",
+    help="Bind each driver so often",
 )
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write what was seen of each speed-up to this file, for the support matrix.",
-)
+@options.seen_file
 @_kernel_options
 @output_options
 def test(
@@ -152,9 +157,13 @@ def _of_counted(_: click.Context, __: click.Parameter, incomplete: str) -> list[
 
 @command.command("bench")
 @click.argument("speedup", shell_complete=_of_counted)
-@click.option("--arch", type=_ARCHES, default="x86_64", show_default=True, help="Of the guest.")
 @click.option(
-    "--size", metavar="SIZE", help=f"Of the NVDIMM, where one is used; by default {_COUNTED}."
+    "--arch", type=_ARCHES, default="x86_64", show_default=True, help="Count on this architecture"
+)
+@click.option(
+    "--size",
+    metavar="SIZE",
+    help=f"Give the NVDIMM this size, where one is used, by default {_COUNTED}",
 )
 @click.option(
     "--rounds",
@@ -162,10 +171,10 @@ def _of_counted(_: click.Context, __: click.Parameter, incomplete: str) -> list[
     metavar="N",
     default=6,
     show_default=True,
-    help="How often each method is counted.",
+    help="Count each method so often",
 )
-@click.option("--twice", is_flag=True, help="Boot twice, and see that both count the same.")
-@params.json_file
+@click.option("--twice", is_flag=True, help="Boot twice and check that both count the same")
+@options.json_file
 @_kernel_options
 @output_options
 def bench(
@@ -182,12 +191,14 @@ def bench(
     """Count instructions, base against patched, in one boot that is the same every time."""
     counted = _counted()
     if speedup not in counted:
-        raise click.BadParameter(f"there is no {speedup} among {', '.join(counted)}")
+        raise usage.Misuse(
+            f"nothing is counted for '{speedup}'", suggestion(speedup, list(counted), "speed-ups")
+        )
     count = counted[speedup]
     if arch not in count.arches:
         raise click.BadParameter(f"{speedup} is counted on {' and '.join(count.arches)} only")
     if not count.script and size is not None:
-        raise click.BadParameter(f"{speedup} needs no NVDIMM; leave out --size")
+        raise usage.Misuse(f"{speedup} needs no NVDIMM", "leave out --size")
     gib = suites.size_gib(size or _COUNTED)
     workshop = _workshop(console, (arch,), **where)
     request = counts.Request(count, arch, gib, rounds, where["tree"], twice)

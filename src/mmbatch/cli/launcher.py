@@ -20,7 +20,7 @@ import tomllib
 from pathlib import Path
 
 from mmbatch.core import process
-from mmbatch.core.cache import Cache
+from mmbatch.core.cache import Cache, default_root
 from mmbatch.core.disk import atomic_write, error_from_os, require_space
 from mmbatch.core.errors import MmbatchError, message
 from mmbatch.debian import packages
@@ -30,8 +30,8 @@ _SOURCES = _ROOT / "src"
 _STAMP = "complete"
 _VENV_BYTES = 400_000_000
 _LIMIT_S = 900
-_COMPLETING = ["completion", "--of"]
-"""How a shell asks while someone types: not the time to install anything."""
+_COMPLETING = "_MMBATCH_COMPLETE"
+"""By this variable a shell asks while someone types: not the time to install anything."""
 _START = time.monotonic()
 
 
@@ -130,21 +130,49 @@ def find_python(cache: Cache) -> Path:
     names = requirements()
     if os.environ.get("MMBATCH_NO_VENV") == "1" and importable(names):
         return Path(sys.executable)
-    parts = [sys.version, sys.base_prefix, os.environ.get("MMBATCH_DEV", "")]
-    parts.append((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    venv = cache.root / f"venv-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
+    venv = _place_of_venv(cache.root)
     python = venv / "bin" / "python"
-    if not ((venv / _STAMP).exists() and os.access(python, os.X_OK)):
-        if sys.argv[1:3] == _COMPLETING:
-            raise MmbatchError("complete a word", "no environment yet", "run mmbatch once")
+    if not _is_whole(venv):
         with cache.lock(venv.name, "sets up a Python environment", say):
-            if not ((venv / _STAMP).exists() and os.access(python, os.X_OK)):
+            if not _is_whole(venv):
                 build(cache, venv, names)
     return python
 
 
+def _place_of_venv(root: Path) -> Path:
+    """Return the folder of the environment, whose name tells what it was made for."""
+    parts = [sys.version, sys.base_prefix, os.environ.get("MMBATCH_DEV", "")]
+    parts.append((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return root / f"venv-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
+
+
+def _is_whole(venv: Path) -> bool:
+    return (venv / _STAMP).exists() and os.access(venv / "bin" / "python", os.X_OK)
+
+
+def _complete() -> None:
+    """Become click's completion if all that it needs is there; write and ask nothing."""
+    try:
+        root = default_root(os.environ)
+    except MmbatchError:
+        return
+    venv = _place_of_venv(root)
+    python = os.fspath(venv / "bin" / "python")
+    if os.environ.get("MMBATCH_NO_VENV") == "1" and importable(requirements()):
+        python = sys.executable
+    elif not _is_whole(venv):
+        return
+    os.environ["PYTHONPYCACHEPREFIX"] = os.fspath(root / "pycache")  # read, but -B writes none
+    os.environ["PYTHONPATH"] = os.fspath(_SOURCES)
+    os.environ.pop("PYTHONHOME", None)
+    os.execv(python, [python, "-B", "-P", "-m", "mmbatch"])
+
+
 def main() -> int:
     """Become `python -m mmbatch` in the environment; returns only when that can't be."""
+    if _COMPLETING in os.environ:
+        _complete()
+        return 1
     try:
         cache = Cache.open()
         python = os.fspath(find_python(cache))

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mmbatch.cli import options as params
-from mmbatch.core import paths as checkout
+from mmbatch.cli import answers, options, usage
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.errors import ExitCode
+from mmbatch.core.errors import ExitCode, suggestion
 from mmbatch.debian import guestneeds
 from mmbatch.guest import suites as guesttest
 from mmbatch.live import build as livebuild
@@ -29,14 +29,21 @@ from mmbatch.live.load import Kernel
 from mmbatch.live.manifest import LiveManifest
 
 
-@click.group("live", short_help="Put the speed-ups into a distribution's running kernel.")
+@click.group("live", cls=usage.Group)
 def command() -> None:
     """Put the speed-ups into a distribution's kernel as livepatches, while it runs."""
 
 
 def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
-    @click.option("--kernel-release", "release", metavar="R", help="As uname -r tells it.")
-    @click.option("--kernel", "series", metavar="SERIES", help="Debian's newest of it.")
+    @click.option(
+        "--kernel-release",
+        "release",
+        metavar="R",
+        help="Use the kernel with this release, as printed by uname -r",
+    )
+    @click.option(
+        "--kernel", "series", metavar="SERIES", help="Use Debian's newest kernel of this series"
+    )
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> int:
         return function(*args, **kwargs)
@@ -51,7 +58,7 @@ _limit = click.option(
     metavar="SECONDS",
     default=60,
     show_default=True,
-    help="How long to wait for it.",
+    help="Wait no longer than this for tasks to switch",
 )
 
 
@@ -69,7 +76,7 @@ def _build(
 
 
 @command.command("build")
-@params.live_speedups
+@options.live_speedups
 @_kernel_options
 @output_options
 def build(
@@ -86,19 +93,19 @@ def build(
 
 
 @command.command("load")
-@params.live_speedups
+@options.live_speedups
 @click.option(
     "--set",
     "parameters",
     multiple=True,
     metavar="SPEEDUP.PARAMETER=VALUE",
-    help="Set a parameter of a module.",
+    help="Set a parameter of a module",
 )
 @click.option(
     "--module",
     "file",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Load this file, such as one that you have signed, instead of building one.",
+    help="Load this file, such as one that you have signed, instead of building one",
 )
 @_limit
 @output_options
@@ -112,11 +119,11 @@ def load(
 ) -> int:
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
     if file is not None and len(speedups) != 1:
-        raise click.UsageError("--module goes with one speed-up")
+        raise usage.Misuse("--module is the module of one speed-up", "name the speed-up")
     lives = livemanifest.load_all(speedups)
     _require_taken(parameters, [live.speedup for live in lives])
     kernel = Kernel(livekernel.running())
-    terms = livemanifest.load_terms(checkout.LIVE / "live.toml")
+    terms = livemanifest.load_terms(paths.LIVE / "live.toml")
     for live in lives:
         own = [one for one in parameters if one.startswith(f"{live.speedup}.")]
         if kernel.patch(live.module).exists():
@@ -129,23 +136,26 @@ def load(
         liverun.require_parameters(path, own)
         console.say(f"loading {live.module}")
         liverun.load(live, path, own, kernel, limit_s)
-        _tell(console, live, kernel)
+        _tell(console, [live], kernel)
     return ExitCode.GOOD
 
 
 @command.command("status")
-@params.live_speedups
+@options.live_speedups
+@options.json_file
 @output_options
-def status(console: Console, /, speedups: tuple[str, ...]) -> int:
-    """Say what runs now for each function that a speed-up replaces."""
+def status(console: Console, /, speedups: tuple[str, ...], json_file: Path | None) -> int:
+    """Show what runs now for each function that a speed-up replaces."""
+    options.require_writable(("--json", json_file))
     kernel = Kernel(livekernel.running())
-    for live in livemanifest.load_all(speedups):
-        _tell(console, live, kernel)
+    functions = _tell(console, livemanifest.load_all(speedups), kernel)
+    answer = answers.LiveStatus(livekernel.running(), functions)
+    options.write_answer(json_file, "live status", answer)
     return ExitCode.GOOD
 
 
 @command.command("unload")
-@params.live_speedups
+@options.live_speedups
 @_limit
 @output_options
 def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:
@@ -155,20 +165,22 @@ def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> in
         if not liverun.unload(live.module, kernel, limit_s):
             console.result(f"{live.module} is not loaded")
             continue
-        _tell(console, live, kernel)
+        _tell(console, [live], kernel)
     return ExitCode.GOOD
 
 
 @command.command("test")
 @_kernel_options
-@click.option("--size", default="4G", show_default=True, metavar="SIZE", help="Of the NVDIMM.")
+@click.option(
+    "--size", default="4G", show_default=True, metavar="SIZE", help="Give the NVDIMM this size"
+)
 @click.option(
     "--rounds",
     type=click.IntRange(min=1),
     metavar="N",
     default=20,
     show_default=True,
-    help="How often it is loaded and unloaded.",
+    help="Load and unload so often",
 )
 @click.option(
     "--samples",
@@ -176,9 +188,9 @@ def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> in
     metavar="N",
     default=5,
     show_default=True,
-    help="How often each side is counted.",
+    help="Count each side so often",
 )
-@click.option("--install", is_flag=True, help="Install what guests need, with apt.")
+@options.install
 @output_options
 def test(
     console: Console,
@@ -205,18 +217,19 @@ def test(
 
 
 @command.command("dkms")
-@params.live_speedup
+@options.live_speedups
 @click.option(
     "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default=".",
-    help="Folder for the package.",
+    help="Write the packages into this directory",
 )
 @output_options
-def dkms(console: Console, /, speedup: str, output: Path) -> int:
-    """Make a Debian package that builds a speed-up's module for each kernel, through DKMS."""
-    console.result(str(livedkms.package(Cache.open(), speedup, output)))
+def dkms(console: Console, /, speedups: tuple[str, ...], output: Path) -> int:
+    """Make Debian packages that build the modules for each kernel, through DKMS."""
+    for live in livemanifest.load_all(speedups):
+        console.result(str(livedkms.package(Cache.open(), live.speedup, output)))
     return ExitCode.GOOD
 
 
@@ -225,12 +238,24 @@ def _require_taken(parameters: tuple[str, ...], speedups: list[str]) -> None:
     for one in parameters:
         match = re.fullmatch(r"(\w+)\.\w+=.*", one)
         if match is None:
-            raise click.UsageError(f"--set {one}: write it as SPEEDUP.PARAMETER=VALUE")
+            raise usage.Misuse(
+                f"--set {one} has no speed-up or no value", "write it as SPEEDUP.PARAMETER=VALUE"
+            )
         if match[1] not in speedups:
-            found = f"'{match[1]}' is not among what is loaded: {', '.join(speedups)}"
-            raise click.UsageError(f"--set {one}: {found}")
+            raise usage.Misuse(
+                f"--set {one}: '{match[1]}' is not among what is loaded",
+                suggestion(match[1], speedups, "speed-ups"),
+            )
 
 
-def _tell(console: Console, live: LiveManifest, kernel: Kernel) -> None:
-    for function, runs in liverun.status(live, kernel).items():
-        console.result(f"{live.speedup}: {function}(): {runs}")
+def _tell(
+    console: Console, lives: Iterable[LiveManifest], kernel: Kernel
+) -> list[answers.Function]:
+    """Print what runs for each function of some speed-ups, and return it."""
+    functions = [
+        answers.Function(live.speedup, function, runs)
+        for live in lives
+        for function, runs in liverun.status(live, kernel).items()
+    ]
+    console.table([(f"{one.speedup}:", f"{one.function}():", one.runs) for one in functions])
+    return functions

@@ -17,20 +17,21 @@ import click
 from click.shell_completion import CompletionItem
 
 from mmbatch import VERSION
+from mmbatch.cli import usage
 from mmbatch.core.cache import error_from_os
 from mmbatch.core.errors import ExitCode, MmbatchError, message
 
 VERBS = {
-    "apply": "Put the speed-ups into a kernel tree, as a branch.",
-    "bench": "Measure a speed-up on this machine against the real kernel.",
-    "check": "Compare patched kernel code with its oracle, byte for byte.",
-    "completion": "Print what lets a shell complete mmbatch's words.",
-    "doctor": "Check that this machine has what mmbatch needs.",
-    "export": "Write the speed-ups as series for git am.",
-    "guest": "Boot real kernels with the speed-ups under QEMU.",
-    "live": "Put the speed-ups into a distribution's running kernel.",
-    "report": "Show runs side by side, as text and as an HTML page.",
-    "test": "Run this project's own tests.",
+    "apply": "Put speed-ups into a kernel tree, as a branch or as a copy",
+    "bench": "Measure speed-ups on this machine against the real kernel",
+    "check": "Compare patched kernel code with its oracle, byte for byte",
+    "completion": "Print a script that completes mmbatch's words in a shell",
+    "doctor": "Check that this machine has what mmbatch needs",
+    "export": "Write speed-ups as series of mails for git am",
+    "guest": "Boot real kernels with the speed-ups under QEMU",
+    "live": "Put speed-ups into the running kernel of a distribution",
+    "report": "Show runs side by side, as text and as an HTML page",
+    "test": "Run the tests of this project",
 }
 """Every verb and its line of help; each lives in mmbatch.cli.<verb> as `command`."""
 
@@ -58,7 +59,7 @@ def _for_a_reader() -> Generator[None, None, None]:
         raise
 
 
-class LazyGroup(click.Group):
+class LazyGroup(usage.Group):
     """A group that imports a verb's module only when the verb is called."""
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
@@ -92,7 +93,9 @@ class LazyGroup(click.Group):
         if cmd_name not in VERBS:
             return None
         module = importlib.import_module(f"mmbatch.cli.{cmd_name}")
-        return cast("click.Command", module.command)
+        command = cast("click.Command", module.command)
+        command.short_help = VERBS[cmd_name]
+        return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs without importing any."""
@@ -100,29 +103,13 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, VERBS[name]) for name in self.list_commands(ctx)])
 
 
-def _print_man(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        from mmbatch.cli import manpage
-
-        click.echo(manpage.page(context, VERSION), nl=False)
-        context.exit()
-
-
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(package_name=None, version=VERSION, prog_name="mmbatch")
-@click.option(
-    "--man",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_man,
-    help="Print the manual page, for man -l.",
-)
 def cli() -> None:
-    """Slow loops of Linux memory management, batched, proven equal and measured.
+    """Batch slow per-page loops of Linux mm, check that memory is identical, measure the gain.
 
-    Exit codes: 0 good, 1 failed or slower, 2 usage, 3 a splice did not match exactly,
-    4 too noisy to tell, 77 not applicable here.
+    Exit codes: 0 good, 1 failed or slower, 2 wrong usage, 3 a splice did not match exactly,
+    4 too noisy to tell, 77 not applicable here, 130 interrupted.
     """
 
 
@@ -163,7 +150,7 @@ def _run(argv: Sequence[str] | None) -> int:
     except (KeyboardInterrupt, click.exceptions.Abort) as error:
         return _interrupted(error)
     except click.ClickException as error:
-        error.show()
+        _tell(usage.message(error))
         return int(ExitCode.USAGE)
     except _NobodyReadsError:
         return _BROKEN_PIPE

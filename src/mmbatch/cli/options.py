@@ -1,51 +1,100 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Options that several verbs have, so that each is spelled and completed one way."""
+"""Options that several verbs have, so that each is spelled, completed and refused one way."""
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.shell_completion import CompletionItem
 
-from mmbatch.core import paths as checkout
-from mmbatch.kernel import sources as kernels
-from mmbatch.live import manifest as livemanifest
+from mmbatch.cli.usage import Misuse
+from mmbatch.core import disk, paths
+from mmbatch.core.console import RESULTS_TO_STDERR
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.kernel import sources
+from mmbatch.live import manifest as live_manifest
 from mmbatch.splice import manifest
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
-def _of_speedups(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a speed-up."""
-    return _starting(manifest.known(checkout.SPEEDUPS), incomplete)
+PFN_BYTES = 4096
+"""Of device memory, for each page frame number: what a PFN is on the kernels measured here."""
 
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
+_ALL_SERIES = ", ".join(sources.SERIES)
 
-def _of_live(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete the name of a speed-up that can be loaded into a running kernel."""
-    return _starting(livemanifest.known(checkout.SPEEDUPS), incomplete)
-
-
-def _of_series(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Complete a kernel series."""
-    return _starting(kernels.SERIES, incomplete)
+_Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
-def _starting(words: list[str] | tuple[str, ...], incomplete: str) -> list[CompletionItem]:
-    return [CompletionItem(word) for word in words if word.startswith(incomplete)]
+def _completer(names: Callable[[], Iterable[str]]) -> _Completer:
+    """Return what completes a name.
+
+    Args:
+        names: returns all of them; called only when somebody completes one.
+    """
+
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+
+    return complete
 
 
-speedups = click.argument("speedups", nargs=-1, metavar="[SPEEDUP]...", shell_complete=_of_speedups)
+_series = _completer(lambda: sources.SERIES)
 
-live_speedups = click.argument(
-    "speedups", nargs=-1, metavar="[SPEEDUP]...", shell_complete=_of_live
+
+class OutputFile(click.Path):
+    """A file to write; "-" is standard output, and the results go to standard error then."""
+
+    def __init__(self) -> None:
+        super().__init__(dir_okay=False, path_type=Path)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the file's path, which for "-" is that of standard output."""
+        if value != "-":
+            return super().convert(value, param, ctx)
+        if ctx is not None:
+            if ctx.meta.get(RESULTS_TO_STDERR):
+                raise Misuse("two files can't both be standard output", "give '-' only once")
+            ctx.meta[RESULTS_TO_STDERR] = True
+        return disk.STDOUT
+
+
+def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Return the bytes of a size with one of the binary units K, M, G and T, such as 10T."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d+)([KMGT]?)(?:i?B)?", value, re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise click.BadParameter(f"{value!r} is no size such as 512M, 100G or 10T", ctx, param)
+    return int(match[1]) << _UNITS[match[2].upper()]
+
+
+speedups = click.argument(
+    "speedups",
+    nargs=-1,
+    metavar="[SPEEDUP]...",
+    shell_complete=_completer(lambda: manifest.known(paths.SPEEDUPS)),
 )
 
-live_speedup = click.argument("speedup", default="zone_device", shell_complete=_of_live)
+live_speedups = click.argument(
+    "speedups",
+    nargs=-1,
+    metavar="[SPEEDUP]...",
+    shell_complete=_completer(lambda: live_manifest.known(paths.SPEEDUPS)),
+)
 
 kernel = click.option(
     "--kernel",
     metavar="SERIES",
-    help="Kernel series: 7.3, 7.2 or 6.12.",
-    shell_complete=_of_series,
+    help=f"Use this kernel: a series ({_ALL_SERIES}) or the release that it has here",
+    shell_complete=_series,
 )
 
 several_kernels = click.option(
@@ -53,31 +102,77 @@ several_kernels = click.option(
     "series",
     multiple=True,
     metavar="SERIES",
-    help="Kernel series; by default all: 7.3, 7.2 and 6.12.",
-    shell_complete=_of_series,
+    help=f"Use this kernel only, by default all: {_ALL_SERIES}",
+    shell_complete=_series,
 )
 
 tree = click.option(
     "--tree",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Take this kernel tree instead; it is only read.",
+    help="Read the kernel from this tree instead",
 )
 
 config = click.option(
-    "-K", "options", multiple=True, metavar="CONFIG_X=y", help="Change its config."
+    "-K", "settings", multiple=True, metavar="CONFIG_X=y", help="Set this in its configuration"
 )
 
 jobs = click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Compilers at a time."
+    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Run so many compilers at a time"
 )
 
-install = click.option(
-    "--install", is_flag=True, help="Install what is missing, with apt (root or sudo)."
+install = click.option("--install", is_flag=True, help="Install what is missing, with apt")
+
+signoff = click.option(
+    "-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line"
 )
 
 json_file = click.option(
     "--json",
     "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the result's JSON to this file too.",
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write the result as JSON to FILE, - for standard output",
 )
+
+seen_file = click.option(
+    "--json",
+    "json_file",
+    type=OutputFile(),
+    metavar="FILE",
+    help="Write what each speed-up did to FILE, for the support matrix",
+)
+
+
+def write_answer(file: Path | None, verb: str, answer: DataclassInstance) -> None:
+    """Write what a verb has to tell as JSON, if that was asked for.
+
+    Args:
+        file: where to; None to write nothing.
+        verb: whose answer it is, as typed ("live status").
+        answer: a dataclass of `mmbatch.cli.answers`.
+    """
+    if file is not None:
+        content = {"schema": 1, "command": verb, **asdict(answer)}
+        disk.atomic_write(file, json.dumps(content, indent=1) + "\n")
+
+
+def require_writable(*files: tuple[str, Path | None]) -> None:
+    """Raise MmbatchError unless files can be written: now, not after an hour of work.
+
+    Args:
+        files: the option by which each was chosen, and the file.
+    """
+    for option, file in files:
+        if file is not None and not disk.is_special(file):
+            disk.require_place(file.absolute().parent, option)
+
+
+def require_new(folder: Path) -> None:
+    """Raise MmbatchError unless a folder that -o names is missing or empty."""
+    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+        raise MmbatchError(
+            f"write into {folder}",
+            "it is there and not empty" if folder.is_dir() else "it is not a directory",
+            "name another directory with -o DIR",
+            ExitCode.USAGE,
+        )

@@ -6,31 +6,55 @@ Run `PYTHONPATH=src python3 -m mmbatch.cli.reference` in a checkout after an opt
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import inspect
+import re
+from collections.abc import Iterable, Iterator
 
 import click
 
+from mmbatch.cli import answers
 from mmbatch.cli import main as cli
-from mmbatch.core import paths as checkout
+from mmbatch.core import paths
 from mmbatch.core.disk import atomic_write
 
-PAGE = checkout.ROOT / "docs/reference.md"
+PAGE = paths.ROOT / "docs/reference.md"
 BEGIN = "<!-- options -->"
 END = "<!-- /options -->"
+
+BEGIN_JSON = "<!-- json -->"
+END_JSON = "<!-- /json -->"
 
 _EVERYWHERE = {"-h, --help", "-q, --quiet", "-v, --verbose"}
 
 
 def page(old: str) -> str:
-    """Return docs/reference.md with the options that the parser has now.
+    """Return docs/reference.md with the options that the parser has now, and what --json writes.
 
     Args:
-        old: what the file holds; all outside of the two marks is kept.
+        old: what the file holds; all outside of the marks is kept.
     """
-    head, _, rest = old.partition(BEGIN)
-    _, _, tail = rest.partition(END)
     context = click.Context(cli.cli, info_name="mmbatch")
-    return "\n".join([f"{head}{BEGIN}", *_verbs(cli.cli, context), f"{END}{tail}"])
+    text = _between(old, BEGIN, END, _verbs(cli.cli, context))
+    return _between(text, BEGIN_JSON, END_JSON, _answers())
+
+
+def _between(old: str, begin: str, end: str, lines: Iterable[str]) -> str:
+    head, mark, rest = old.partition(begin)
+    _, _, tail = rest.partition(end)
+    return "\n".join([f"{head}{begin}", *lines, f"{end}{tail}"]) if mark else old
+
+
+def _answers() -> Iterator[str]:
+    """Yield a table for each kind of JSON object, from the docstrings of its dataclass."""
+    for kind in answers.ALL:
+        title, _, fields = inspect.cleandoc(kind.__doc__ or "").partition("\n\nAttributes:\n")
+        yield f"\n### {kind.__name__}\n"
+        yield f"{title}\n"
+        yield "| field | meaning |"
+        yield "| --- | --- |"
+        for name, meaning in re.findall(r"^    (\w+): ((?:.|\n {8})*)", fields, re.M):
+            yield f"| `{name}` | {_cell(meaning).rstrip('.')} |"
+    yield ""
 
 
 def _verbs(group: click.Group, above: click.Context) -> Iterator[str]:
@@ -70,7 +94,7 @@ def main() -> None:
     old = PAGE.read_text(encoding="utf-8")
     if page(old) != old:
         atomic_write(PAGE, page(old))
-        print(f"wrote {PAGE.relative_to(checkout.ROOT)}")
+        print(f"wrote {PAGE.relative_to(paths.ROOT)}")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,9 @@ import click
 
 from mmbatch.bench import store
 from mmbatch.bench.store import Raw
-from mmbatch.core import paths as checkout
+from mmbatch.cli import options
+from mmbatch.cli.usage import Misuse
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.disk import atomic_write
@@ -18,30 +20,30 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import compare, html, markdown, plot, text
 
 
-@click.command("report", short_help="Show runs side by side, as text and as an HTML page.")
+@click.command("report")
 @click.argument("runs", nargs=-1, metavar="[RUN]...", type=click.Path(path_type=Path))
 @click.option(
     "-o",
     "--output",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=options.OutputFile(),
     metavar="FILE",
-    help="Where the page goes; by default into the cache's folder of runs.",
+    help="Write the page to FILE, - for standard output; by default beside the runs",
 )
 @click.option(
     "--svg",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=options.OutputFile(),
     metavar="FILE",
-    help="Write the overview of all cases to this SVG file instead of a page.",
+    help="Write the overview of all cases to this SVG file instead of a page",
 )
 @click.option(
     "--markdown",
     "markdown_file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Write the tables into this Markdown file, between its two marks, instead of a page.",
+    help="Write the tables into this Markdown file, between its two marks, instead of a page",
 )
-@click.option("--text", "text_only", is_flag=True, help="Print the text only, write no page.")
-@click.option("--cover", is_flag=True, help="Print each run's table for a cover letter instead.")
+@click.option("--text", "text_only", is_flag=True, help="Print the text only and write no page")
+@click.option("--cover", is_flag=True, help="Print each run's table for a cover letter instead")
 @output_options
 def command(
     console: Console,
@@ -59,19 +61,20 @@ def command(
     """
     files = output or svg or markdown_file
     if (text_only or cover) and files is not None:
-        raise click.UsageError("--text and --cover write no file, so name none.")
+        raise Misuse("--text and --cover write no file", "leave out the file")
+    options.require_writable(("-o", output), ("--svg", svg))
     chosen = store.load(runs or _newest())
     if cover:
         console.out.file.write("\n".join(text.run(run.record) for run in chosen))
     elif svg is None and markdown_file is None:
-        console.out.file.write(text.report(chosen, checkout.SPEEDUPS))
+        console.out.file.write(text.report(chosen, paths.SPEEDUPS))
     if svg is not None:
         _write(console, svg, plot.svg(compare.sections(chosen)), "overview")
     if markdown_file is not None:
         content = markdown.into(markdown_file, chosen)
         _write(console, markdown_file, content, "file with the tables")
     if output is not None or not (files or text_only or cover):
-        _write(console, output or _default(), html.render(chosen, checkout.SPEEDUPS), "page")
+        _write(console, output or _default(), html.render(chosen, paths.SPEEDUPS), "page")
     differing = [run for run in chosen if run.raw is Raw.DIFFERS]
     for run in differing:
         console.say(f"{run.path}: its record {Raw.DIFFERS}")

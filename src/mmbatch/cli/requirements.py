@@ -13,14 +13,14 @@ from enum import StrEnum
 from pathlib import Path
 
 from mmbatch.bench import machine
-from mmbatch.core import paths as checkout
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache, free_bytes
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian import guestneeds, packages
 from mmbatch.debian.apt import source_files
 from mmbatch.debian.archives import find_mirror
-from mmbatch.kernel import sources as kernels
+from mmbatch.kernel import sources
 from mmbatch.live import kernel as livekernel
 from mmbatch.live import manifest as livemanifest
 
@@ -236,8 +236,8 @@ def _live() -> Check:
     release = livekernel.running()
     fit = [
         name
-        for name in livemanifest.known(checkout.SPEEDUPS)
-        if livekernel.is_of(release, livemanifest.load(checkout.SPEEDUPS, name).series)
+        for name in livemanifest.known(paths.SPEEDUPS)
+        if livekernel.is_of(release, livemanifest.load(paths.SPEEDUPS, name).series)
     ]
     if not fit:
         found = f"no livepatch is made for {release}"
@@ -277,7 +277,7 @@ def _cache_notes() -> Iterator[Check]:
         f"{cache.root}, {free / 1e9:.0f} GB free",
         "" if free >= _CACHE_BYTES else "free some space, or set XDG_CACHE_HOME",
     )
-    found = [kernels.find_cached(cache, series) for series in kernels.SERIES]
+    found = [sources.find_cached(cache, series) for series in sources.SERIES]
     releases = [source.release for source in found if source is not None]
     yield Check(
         "kernels",

@@ -14,18 +14,17 @@ from pathlib import Path
 import click
 
 from mmbatch.cli import check as check_verb
-from mmbatch.cli import options as params
-from mmbatch.cli import requirements as doctor
-from mmbatch.core import disk
-from mmbatch.core import paths as checkout
+from mmbatch.cli import options, requirements
+from mmbatch.cli.usage import Misuse
+from mmbatch.core import disk, paths
 from mmbatch.core.cache import Cache
-from mmbatch.core.console import Console, output_options
+from mmbatch.core.console import RESULTS_TO_STDERR, Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian import guestneeds, packages
 from mmbatch.guest import suites as guesttest
 from mmbatch.hosted import fuzz
-from mmbatch.kernel import sources as kernels
+from mmbatch.kernel import sources
 from mmbatch.live import guest as liveguest
 from mmbatch.live import kernel as livekernel
 from mmbatch.report import seen
@@ -40,19 +39,12 @@ _LINTERS = (
 
 @click.command(
     "test",
-    short_help="Run this project's own tests.",
     context_settings={"ignore_unknown_options": True},
 )
-@params.install
-@click.option("--lint", is_flag=True, help="Check style and types only.")
-@click.option("--tool", is_flag=True, help="Run the tool's tests only, without kernels.")
-@click.option(
-    "--json",
-    "json_file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Write what was seen of each speed-up to this file, for the support matrix; "
-    "for runs of all tests.",
-)
+@options.install
+@click.option("--lint", is_flag=True, help="Check style and types only")
+@click.option("--tool", is_flag=True, help="Run the tool's tests only, without kernels")
+@options.seen_file
 @click.argument("pytest_args", nargs=-1, type=click.UNPROCESSED)
 @output_options
 def command(
@@ -63,10 +55,10 @@ def command(
     json_file: Path | None,
     pytest_args: tuple[str, ...],
 ) -> int:
-    """Run this project's own tests; what follows is given to pytest.
+    """Run the tests of this project; what follows is given to pytest.
 
     Stages: style and types; the tool's tests, those on real kernels among them; then what
-    `mmbatch check` does: equality on three kernels, sanitizers, deliberate mistakes; then what
+    `mmbatch check` does: equality on three kernels, sanitizers, mutants; then what
     `mmbatch guest test` and `guest bench` do: kernels that boot; then what `mmbatch live test`
     does, with less of each.
     """
@@ -74,7 +66,7 @@ def command(
         _check_place(json_file, partial=lint or tool or bool(pytest_args))
     _require_environment()
     cache = Cache.open()
-    doctor.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
+    requirements.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     if install and not lint:
         _install_browser(console, cache)
         fuzz.try_to_install(console.say, cache.logs / "apt-install.log")
@@ -108,12 +100,12 @@ def command(
 def _check_place(json_file: Path, *, partial: bool) -> None:
     """Raise unless a run that takes an hour can be kept, and has all that is to be kept."""
     if partial:
-        raise click.UsageError("--json keeps a run of all tests, and this is of some of them.")
+        raise Misuse("--json keeps a run of all tests, and this is one of some", "leave out --json")
     seen.check_place(json_file)
 
 
 def _require_environment() -> None:
-    if not (checkout.ROOT / "tests").is_dir():
+    if not (paths.ROOT / "tests").is_dir():
         raise MmbatchError(
             "run mmbatch's own tests",
             "this is not a checkout of its repository",
@@ -173,8 +165,8 @@ def _lint(cache: Cache) -> int:
 
 
 def _fetch(cache: Cache, console: Console) -> int:
-    for series in kernels.SERIES:
-        kernels.resolve(cache, series, None, console.say)
+    for series in sources.SERIES:
+        sources.resolve(cache, series, None, console.say)
     return ExitCode.GOOD
 
 
@@ -191,7 +183,18 @@ def _pytest(cache: Cache, arguments: list[str]) -> int:
 def _python(arguments: list[str]) -> int:
     """Run this Python in the repository, on our terminal; return its exit status."""
     action = f"run {arguments[1]}"
+    # With --json - standard output is the file's.
+    here = ["sh", "-c", 'exec "$@" >&2', "sh"] if _json_is_stdout() else []
     done = run(
-        [sys.executable, *arguments], action=action, cwd=checkout.ROOT, check=False, foreground=True
+        [*here, sys.executable, *arguments],
+        action=action,
+        cwd=paths.ROOT,
+        check=False,
+        foreground=True,
     )
     return done.rc
+
+
+def _json_is_stdout() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(RESULTS_TO_STDERR))

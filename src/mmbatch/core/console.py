@@ -8,13 +8,16 @@ import functools
 import os
 import sys
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import click
 
 if TYPE_CHECKING:
     import rich.console
+
+RESULTS_TO_STDERR = "mmbatch.results_to_stderr"
+"""Key of click's `Context.meta`, true where a file that was asked for is standard output."""
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -39,17 +42,19 @@ class Console:
 
     Args:
         verbosity: -1 prints results only, 0 phases, 1 details too.
+        to_stderr: print results to standard error, because a file goes to standard output.
     """
 
-    def __init__(self, verbosity: int = 0) -> None:
+    def __init__(self, verbosity: int = 0, *, to_stderr: bool = False) -> None:
         """Start the clock of the phase lines."""
         self.verbosity = verbosity
+        self.to_stderr = to_stderr
         self._start = time.monotonic()
 
     @functools.cached_property
     def out(self) -> rich.console.Console:
         """The console for results: standard output, in colour only on a terminal."""
-        return _rich_console(stderr=False)
+        return _rich_console(stderr=self.to_stderr)
 
     @functools.cached_property
     def err(self) -> rich.console.Console:
@@ -69,6 +74,31 @@ class Console:
     def result(self, text: str = "") -> None:
         """Print a line of the result on standard output, as it is."""
         self.out.print(text, markup=False, highlight=False, soft_wrap=True)
+
+    def table(self, rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
+        """Print rows of a result in columns, wrapped to the terminal where there is one.
+
+        Args:
+            rows: cells, as many in each; only the last one is wrapped where there is room.
+            styles: for each row rich's style of its first cell; none by default.
+        """
+        if not rows:
+            return
+        if not self.out.is_terminal:
+            widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+            for row in rows:
+                cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
+                self.result("  ".join(cells).rstrip())
+            return
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+        for _ in rows[0]:
+            table.add_column(overflow="fold")
+        for row, style in zip(rows, styles or [""] * len(rows), strict=True):
+            table.add_row(Text(row[0], style=style), *(Text(cell) for cell in row[1:]))
+        self.out.print(table)
 
     def _line(self, text: str) -> None:
         elapsed = time.monotonic() - self._start
@@ -153,13 +183,14 @@ class _Bar:
 def output_options(function: Callable[Concatenate[Console, P], R]) -> Callable[P, R]:
     """Give a verb -q and -v, and its Console as the first argument."""
 
-    @click.option("-q", "--quiet", is_flag=True, help="Print results only.")
-    @click.option("-v", "--verbose", is_flag=True, help="Print details too.")
+    @click.option("-q", "--quiet", is_flag=True, help="Print results only")
+    @click.option("-v", "--verbose", is_flag=True, help="Print details too")
     @functools.wraps(function)
     def verb(*args: Any, quiet: bool, verbose: bool, **kwargs: Any) -> R:
         if quiet and verbose:
-            raise click.UsageError("-q and -v exclude each other.")
-        return function(Console(verbose - quiet), *args, **kwargs)
+            raise click.UsageError("-q and -v exclude each other")
+        to_stderr = click.get_current_context().meta.get(RESULTS_TO_STDERR, False)
+        return function(Console(verbose - quiet, to_stderr=to_stderr), *args, **kwargs)
 
     return cast("Callable[P, R]", verb)
 

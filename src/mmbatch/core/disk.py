@@ -9,11 +9,15 @@ import fcntl
 import itertools
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
 
 from mmbatch.core.errors import MmbatchError
+
+STDOUT = Path("/dev/stdout")
+"""Standard output, which `atomic_write` prints to instead of opening it anew."""
 
 _TEMPORARY = ".mmbatch-tmp-"
 """How the name of every temporary starts."""
@@ -85,7 +89,7 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
     """Write a whole file or nothing: readers see the old content or the new.
 
     Args:
-        path: the file; its folder is made when missing.
+        path: the file; its folder is made when missing. STDOUT is printed to as it is.
         content: what goes in; text is written as UTF-8.
         mode: its permissions.
 
@@ -93,6 +97,11 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
         MmbatchError: no space left or no permission.
     """
     data = content.encode() if isinstance(content, str) else content
+    if path == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
     temporary: str | None = None
     try:
         if is_special(path):

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Sequence
 from enum import IntEnum
 
 
@@ -41,3 +43,18 @@ def message(error: MmbatchError) -> str:
     """Return what a person reads of an error: an `error:` and a `hint:` line, as git has them."""
     problem = " ".join(error.problem.split()).rstrip(".")
     return f"error: cannot {error.action}: {problem}\nhint: {error.hint.rstrip('.')}"
+
+
+def suggestion(word: str, known: Sequence[str], kind: str) -> str:
+    """Return a hint about a name that nothing has.
+
+    Args:
+        word: the name.
+        known: the names that there are.
+        kind: what they name, in the plural ("kernels").
+
+    Returns:
+        The closest name; all of them where none is close.
+    """
+    close = difflib.get_close_matches(word, known, 1)
+    return f"did you mean '{close[0]}'?" if close else f"known {kind}: {', '.join(known) or 'none'}"

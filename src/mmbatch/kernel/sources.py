@@ -15,7 +15,7 @@ from mmbatch.core import interval
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Progressing, spoken
 from mmbatch.core.disk import atomic_dir, require_space, temporary_dir
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.process import pipeline, run
 from mmbatch.core.watch import growth
 from mmbatch.debian.apt import Apt, not_there
@@ -64,7 +64,7 @@ def resolve(
 
     Args:
         cache: where it is kept.
-        kernel: a series; None for the newest that is here or can be had.
+        kernel: a series or its release; None for the newest that is here or can be had.
         tree: an unpacked tree to take instead; it is only read.
         say: told what is going on, one line each time.
         progress: shows long work, as `Console.progress` does; by default `say` tells of it.
@@ -88,10 +88,17 @@ def resolve(
         return _fetch(cache, series, say, progress, get_apt)
 
     if kernel is not None:
-        series = kernel.removeprefix("v")
-        if series not in SERIES:
-            raise _unsupported(f"choose kernel {kernel}", f"no supported series {kernel!r}")
-        return find_cached(cache, series) or fetch(series)
+        wanted = kernel.removeprefix("v")
+        series = _series(wanted)
+        source = find_cached(cache, series) or fetch(series)
+        if wanted not in (series, source.release):
+            raise MmbatchError(
+                f"choose kernel {kernel}",
+                f"{series} has the release {source.release} here",
+                f"use --kernel {series}, or a tree of {wanted} with --tree",
+                ExitCode.NOT_APPLICABLE,
+            )
+        return source
     failure: MmbatchError | None = None
     for series in SERIES:
         cached = find_cached(cache, series)
@@ -104,6 +111,19 @@ def resolve(
             failure = failure or error
     assert failure is not None
     raise failure
+
+
+def _series(kernel: str) -> str:
+    """Return the series of a kernel that the user named: "7.3" of "7.3" and of "7.3.4"."""
+    parts = re.fullmatch(r"(\d+\.\d+)(\.\d+.*)?", kernel)
+    if parts is None or parts[1] not in SERIES:
+        raise MmbatchError(
+            f"choose kernel {kernel}",
+            "it is not a supported kernel",
+            suggestion(parts[1] if parts else kernel, SERIES, "kernels"),
+            ExitCode.NOT_APPLICABLE,
+        )
+    return parts[1]
 
 
 def find_cached(cache: Cache, series: str) -> Source | None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.interval import EVERY, Interval
 from mmbatch.core.load import NOT_IN_FILE, Count, Pattern, from_toml, key, wrong
 
@@ -227,9 +227,9 @@ def load(directory: Path) -> Manifest:
         manifest = from_toml(Manifest, path)
     except (FileNotFoundError, NotADirectoryError):
         raise MmbatchError(
-            f"read the manifest of '{directory.name}'",
-            "there is no speed-up of this name",
-            f"known speed-ups: {', '.join(known(directory.parent)) or 'none'}",
+            f"find the speed-up '{directory.name}'",
+            "there is none of this name",
+            suggestion(directory.name, known(directory.parent), "speed-ups"),
             ExitCode.USAGE,
         ) from None
     if manifest.speedup != directory.name:
