@@ -62,7 +62,6 @@ def command(
     files = output or svg or markdown_file
     if (text_only or cover) and files is not None:
         raise Misuse("--text and --cover write no file", "leave out the file")
-    options.require_writable(("-o", output), ("--svg", svg))
     chosen = store.load(runs or _newest())
     if cover:
         console.out.file.write("\n".join(text.run(run.record) for run in chosen))
