@@ -9,7 +9,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import apt
 from mmbatch.kernel import snapshot
 from mmbatch.kernel import sources as kernels
-from mmbatch.kernel.sources import check_tree, find_cached, read_release, resolve
+from mmbatch.kernel.sources import Source, check_tree, find_cached, read_release, resolve
 
 needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
 
@@ -123,12 +123,24 @@ def test_other_folders_are_no_cached_kernels(cache: Cache) -> None:
     assert find_cached(cache, "7.3") is None
 
 
-@pytest.mark.parametrize("kernel", ["6.6", "7.3.4", "", "seven"])
+@pytest.mark.parametrize("kernel", ["6.6", "", "seven"])
 def test_unsupported_series(cache: Cache, kernel: str) -> None:
     with pytest.raises(MmbatchError) as caught:
         resolve(cache, kernel, None, print)
     assert caught.value.code == ExitCode.NOT_APPLICABLE
     assert "7.3, 7.2, 6.12" in caught.value.hint
+
+
+def test_the_exact_release_is_taken_where_the_series_has_it(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
+    monkeypatch.setattr("mmbatch.kernel.sources.find_cached", lambda cache, series: source)
+    assert resolve(cache, "7.3.4", None, print) is source
+    with pytest.raises(MmbatchError) as caught:
+        resolve(cache, "7.3.9", None, print)
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+    assert caught.value.problem == "7.3 has the release 7.3.4 here"
 
 
 def test_kernel_and_tree_exclude_each_other(cache: Cache, tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def test_a_wrong_explanation_is_refused(tmp_path: Path) -> None:
     (room / "checkpatch.toml").write_text('[[explained]]\ntype = "A"\nwhy = "b"\nmore = 1\n')
     manifest = load(checkout.SPEEDUPS / "streaming_copy")
     with pytest.raises(MmbatchError, match="more"):
-        objections.explanations([type(manifest)(**{**vars(manifest), "room": room})])
+        objections.explanations([type(manifest)(**{**vars(manifest), "directory": room})])
 
 
 def test_a_tree_without_checkpatch(tmp_path: Path) -> None:

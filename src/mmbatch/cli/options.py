@@ -171,8 +171,8 @@ def require_new(folder: Path) -> None:
     """Raise MmbatchError unless a folder that -o names is missing or empty."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise MmbatchError(
-            f"write into {folder}",
-            "it is there and not empty" if folder.is_dir() else "it is not a directory",
-            "name another directory with -o DIR",
+            f"write the series into {folder}",
+            "it is there and not empty" if folder.is_dir() else "it is no folder",
+            "name another folder with -o DIR",
             ExitCode.USAGE,
         )
