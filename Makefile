@@ -7,20 +7,20 @@ ARGS ?=
 .PHONY: help bench report check test lint
 
 help:
-	@echo 'make bench   measure one speed-up (zone_device) on this machine against a real kernel'
-	@echo '             (installs what is missing with apt, and says what)'
-	@echo 'make report  measure every speed-up in turns, and write report.html'
-	@echo 'make check   compare patched kernel code with its oracle, byte for byte, on all kernels'
-	@echo 'make test    run all of this project'"'"'s tests, make lint and make check among them'
+	@echo 'make bench   measure one speed-up (zone_device) on this machine'
+	@echo '             (installs missing Debian packages with apt, and names them)'
+	@echo 'make report  measure all speed-ups, interleaved, and write report.html'
+	@echo 'make check   compare patched kernel code with the original, on all kernels'
+	@echo 'make test    run all tests, which include make lint and make check'
 	@echo 'make lint    check style and types'
 	@echo ''
-	@echo 'Knobs:'
+	@echo 'Variables:'
 	@echo '  ARGS="..."            more arguments, as in: make bench ARGS="--kernel 6.12 --quick"'
-	@echo '  XDG_CACHE_HOME=DIR    where kernels, builds and the Python environment are kept'
+	@echo '  XDG_CACHE_HOME=DIR    directory for kernels, builds and the Python environment'
 	@echo '                        (DIR/mmbatch; by default ~/.cache/mmbatch)'
-	@echo '  MMBATCH_NO_VENV=1     use python3 as it is, where it has all that is needed'
+	@echo '  MMBATCH_NO_VENV=1     use python3 as it is, if it has all libraries'
 	@echo ''
-	@echo './mmbatch --help tells everything else.'
+	@echo 'See ./mmbatch --help for everything else.'
 
 bench:
 	@./mmbatch bench zone_device --install $(ARGS)

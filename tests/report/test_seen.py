@@ -45,7 +45,7 @@ def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
     )
     (checked,) = run.checked
     assert (checked.passed, checked.failed, checked.skipped) == (3, 0, 1)
-    assert (checked.combinations, checked.mistakes) == (40, 1)
+    assert (checked.combinations, checked.mutants) == (40, 1)
     assert re.fullmatch(r"[0-9a-f]{12}(-dirty)?|unknown", run.commit)
 
 

@@ -80,7 +80,7 @@ def test_what_a_run_saw_stands_beside_what_it_did_not_try(tmp_path: Path) -> Non
         "| toy | 6.12 | arm64 | not tried | not tried |",
         "| toy | 7.2.12 | x86_64 | **1 failed** | not tried |",
         "| toy | 7.2 | arm64 | not tried | not tried |",
-        "| toy | 7.3.4 | x86_64 | 12,345 inputs, 3 mistakes, 2 skipped "
+        "| toy | 7.3.4 | x86_64 | 12,345 inputs, 3 mutants, 2 skipped "
         "| plain: 7 cases, 1 skipped; kasan: **failed** |",
         "| toy | 7.3.4 | arm64 | not tried | plain: no suite |",
     ]
@@ -98,7 +98,7 @@ def test_guests_of_other_kernels_are_another_run(tmp_path: Path) -> None:
     log.boots = [seen.Boot("toy", "7.2.12", "x86_64", "plain", True, ("toy",), 6, 0)]
     log.write(tmp_path / "ci.json")
     page = support.page(tmp_path, tmp_path / "ci.json")
-    assert "\nGuests of 7.2.12 by `mmbatch guest test` of commit " in page
+    assert "\nGuests of 7.2.12: `mmbatch guest test`\nof commit " in page
     assert "| toy | 7.2.12 | x86_64 | not tried | plain: 6 cases |" in page
     assert "| toy | 7.3.4 | x86_64 | not tried | plain: 7 cases, 1 skipped |" in page
 

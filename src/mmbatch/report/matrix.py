@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The page that tells what suits which kernel, from the manifests, and what runs of tests saw."""
+"""The support matrix: what fits which kernel, by the manifests and by runs of the tests."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +20,10 @@ _HEAD = """\
      ./mmbatch apply --matrix > docs/support-matrix.md -->
 # Support matrix
 
-Where each speed-up meets a kernel, on which kernels, and how often each hook has to match.
-`mmbatch apply` and `mmbatch bench` count the matches in the tree at hand, and stop with exit
-code 3 where one differs. A file that only releases with a certain look get says which.
+The hooks of each speed-up, the kernels that they are made for, and how often
+each must match. `mmbatch apply` and `mmbatch bench` count the matches in your
+tree, and stop with exit code 3 if one differs. Files that are added to some
+releases only say which ones.
 """
 
 _ARCHES = ("x86_64", "arm64")
@@ -88,17 +90,19 @@ def _seen(manifests: Sequence[Manifest], runs: Sequence[Seen]) -> Iterator[str]:
     if not runs:
         yield "No run of all tests is kept: `docs/support-matrix.json` is missing."
         return
-    yield (
-        f"By `make test` of {_when(runs[0])}. *Checked*: base and "
-        "patched objects were built and left the same memory, in how many inputs, and how many "
-        "deliberate mistakes were caught ([check.md](check.md)). *Booted*: the KUnit cases of the "
-        "speed-up that passed, in each kind of kernel ([guest.md](guest.md)). *Skipped*: mistakes "
-        "in code that the release does not have, fuzzing without clang, and cases for which the "
-        "guest's CPU lacks the instruction."
+    yield textwrap.fill(
+        f"`make test` of {_when(runs[0])}, showed this. *Checked*: for how many inputs base and "
+        "patched objects produced identical memory, and how many mutants were killed "
+        "([check.md](check.md)). *Booted*: how many KUnit cases of the speed-up passed, in each "
+        "kind of kernel ([guest.md](guest.md)). *Skipped*: mutants of code that the release does "
+        "not have, fuzzing without clang, and cases whose instruction the guest's CPU lacks.",
+        80,
+        break_long_words=False,
+        break_on_hyphens=False,
     )
     for run in runs[1:]:
         releases = ", ".join(sorted({boot.kernel for boot in run.booted}))
-        yield f"Guests of {releases} by `mmbatch guest test` of {_when(run)}."
+        yield f"\nGuests of {releases}: `mmbatch guest test`\nof {_when(run)}."
     failed = [stage.name for run in runs for stage in run.stages if not stage.passed]
     if failed:
         yield f"\nOf the stages these failed: {', '.join(failed)}."
@@ -134,9 +138,9 @@ def _seen_row(runs: Sequence[Seen], speedup: str, series: str, arch: str) -> str
 def _checked(one: Checked) -> str:
     if one.failed:
         return f"**{one.failed} failed**"
-    mistakes = f", {one.mistakes} mistakes" if one.mistakes else ""
+    mutants = f", {one.mutants} mutants" if one.mutants else ""
     skipped = f", {one.skipped} skipped" if one.skipped else ""
-    return f"{one.combinations:,} inputs{mistakes}{skipped}"
+    return f"{one.combinations:,} inputs{mutants}{skipped}"
 
 
 def _booted(one: Boot) -> str:

@@ -67,11 +67,11 @@ class Checked:
         speedup: its name.
         kernel: the release.
         arch: what the kernel's objects were made for.
-        passed: builds that left the same bytes, with mistakes that were caught.
+        passed: builds that produced identical memory, and mutants that were killed.
         failed: those that did not.
-        skipped: mistakes in code that the kernel does not have, and fuzzing without clang.
+        skipped: mutants of code that the kernel does not have, and fuzzing without clang.
         combinations: inputs that were compared.
-        mistakes: how many were caught.
+        mutants: how many were killed.
     """
 
     speedup: str
@@ -81,7 +81,7 @@ class Checked:
     failed: int
     skipped: int
     combinations: int
-    mistakes: int
+    mutants: int
 
 
 @dataclass(frozen=True)
