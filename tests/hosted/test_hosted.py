@@ -12,7 +12,7 @@ import pytest
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import run as hosted
-from mmbatch.hosted.events import Case, Done, Equal, Event, Sample, dump
+from mmbatch.hosted.events import Case, Done, Engine, Equal, Event, Sample, dump
 from mmbatch.hosted.run import Request
 
 GIB = 1 << 30
@@ -64,14 +64,32 @@ def test_a_plan_is_what_the_program_lists(tmp_path: Path) -> None:
     assert (tmp_path / "asked").read_text() == "--pairs 24 --seed 1 --list\n"
 
 
-def test_an_unknown_case_or_feature_is_a_usage_error(tmp_path: Path) -> None:
-    asked = Request(("no-such",), None, 1, 1, None, ("nonsense=1",))
+@pytest.mark.parametrize(
+    ("cases", "features", "problem", "hint"),
+    [
+        (("toy-hit",), (), "the case 'toy-hit'", "did you mean 'toy-hot'?"),
+        (("toy-hot", "zzz"), (), "the case 'zzz'", "known cases: toy-100G, toy-hot"),
+        ((), ("erms=1", "fsrn=0"), "the CPU feature 'fsrn'", "did you mean 'fsrm'?"),
+    ],
+)
+def test_an_unknown_case_or_feature_is_named(
+    tmp_path: Path, cases: tuple[str, ...], features: tuple[str, ...], problem: str, hint: str
+) -> None:
+    engine = Engine("toys", ("base",), 64, {"erms": True, "fsrm": False})
+    big = replace(CASE, case="toy-100G")
+    small = Case("toy-hot", "hot", "ns", "toy", 8, 512, ("base",), 10)
+    refuse = 'case "$*" in *toy-hit*|*zzz*|*fsrn*) exit 2;; esac'
+    asked = Request(cases, None, 1, 1, None, features)
     with pytest.raises(MmbatchError) as caught:
-        hosted.plan(program(tmp_path, then="exit 2"), asked)
+        hosted.plan(program(tmp_path, engine, big, small, Done(), then=refuse), asked)
     assert caught.value.code == ExitCode.USAGE
-    assert "no-such" in caught.value.problem
-    assert "nonsense=1" in caught.value.problem
-    assert "--list" in caught.value.hint
+    assert problem in caught.value.action
+    assert caught.value.hint == hint
+
+
+def test_another_refusal_is_a_failure(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError, match="ended with 2"):
+        hosted.plan(program(tmp_path, CASE, Done(), then="exit 2"), ALL)
 
 
 def test_a_program_that_dies_over_its_plan_is_told(tmp_path: Path) -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 
 from mmbatch.core import process
 from mmbatch.core.console import Console
-from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.hosted.events import AUTO, Case, Done, Equal, Event, Sample, parse
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.hosted.events import AUTO, Case, Done, Engine, Equal, Event, Sample, parse
 
+_ASKING = "ask the hosted program for its cases"
 _SLACK_BYTES = 96 << 20
 _HUGE = 2 << 20
 
@@ -56,22 +57,43 @@ def plan(program: Path, request: Request) -> list[Case]:
     Raises:
         MmbatchError: it names a case or a CPU feature that there is none of.
     """
-    listed = process.run(
-        [program, *request.arguments(), "--list"],
-        action="ask the hosted program for its cases",
-        check=False,
-    )
+    listed = _listed(program, request.arguments())
     if listed.rc == ExitCode.USAGE:
-        raise MmbatchError(
-            "plan the run",
-            f"the hosted program does not know all of: {', '.join(request.cases) or 'its cases'}"
-            + (f"; {', '.join(request.features)}" if request.features else ""),
-            "look at --list for the cases; features are rep_good, erms, fsrm, movdir64b, clzero",
-            ExitCode.USAGE,
-        )
-    process.raise_unless_good(listed, [program], "ask the hosted program for its cases", None)
-    events = [parse(line, i) for i, line in enumerate(listed.stdout.splitlines(), 1)]
-    return [event for event in events if isinstance(event, Case)]
+        _refuse_unknown(program, request)
+    process.raise_unless_good(listed, [program], _ASKING, None)
+    return [event for event in _parsed(listed.stdout) if isinstance(event, Case)]
+
+
+def _refuse_unknown(program: Path, request: Request) -> None:
+    """Raise MmbatchError for the first case or CPU feature that the program does not know."""
+    every = _parsed(_listed(program, []).stdout)
+    for case in request.cases:
+        if _listed(program, ["--case", case]).rc:
+            known = [event.case for event in every if isinstance(event, Case)]
+            raise _unknown("case", case, known)
+    for setting in request.features:
+        if _listed(program, ["--cpu", setting]).rc:
+            flags = [
+                flag for event in every if isinstance(event, Engine) for flag in event.cpu_flags
+            ]
+            raise _unknown("CPU feature", setting.partition("=")[0], flags)
+
+
+def _unknown(what: str, name: str, known: Sequence[str]) -> MmbatchError:
+    return MmbatchError(
+        f"find the {what} '{name}'",
+        "there is none of this name",
+        suggestion(name, known, f"{what}s"),
+        ExitCode.USAGE,
+    )
+
+
+def _listed(program: Path, arguments: Sequence[str]) -> process.Result:
+    return process.run([program, *arguments, "--list"], action=_ASKING, check=False)
+
+
+def _parsed(text: str) -> list[Event]:
+    return [parse(line, number) for number, line in enumerate(text.splitlines(), 1)]
 
 
 def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
