@@ -103,14 +103,7 @@ def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
     metavar="NAME",
     help="Run only this KUnit suite, and no programs",
 )
-@click.option(
-    "--rebinds",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=30,
-    show_default=True,
-    help="Bind each driver so often",
-)
+@options.number("--rebinds", 30, "Bind each driver so often")
 @options.seen_file
 @_kernel_options
 @output_options
@@ -165,14 +158,7 @@ def _of_counted(_: click.Context, __: click.Parameter, incomplete: str) -> list[
     metavar="SIZE",
     help=f"Give the NVDIMM this size, where one is used, by default {_COUNTED}",
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=5),
-    metavar="N",
-    default=6,
-    show_default=True,
-    help="Count each method so often",
-)
+@options.number("--rounds", 6, "Count each method so often", at_least=5)
 @click.option("--twice", is_flag=True, help="Boot twice and check that both count the same")
 @options.json_file
 @_kernel_options

@@ -174,22 +174,8 @@ def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> in
 @click.option(
     "--size", default="4G", show_default=True, metavar="SIZE", help="Give the NVDIMM this size"
 )
-@click.option(
-    "--rounds",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=20,
-    show_default=True,
-    help="Load and unload so often",
-)
-@click.option(
-    "--samples",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=5,
-    show_default=True,
-    help="Count each side so often",
-)
+@options.number("--rounds", 20, "Load and unload so often")
+@options.number("--samples", 5, "Count each side so often")
 @options.install
 @output_options
 def test(

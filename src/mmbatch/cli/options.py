@@ -30,6 +30,8 @@ PFN_BYTES = 4096
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _ALL_SERIES = ", ".join(sources.SERIES)
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
 _Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
 
@@ -121,6 +123,26 @@ jobs = click.option(
 )
 
 install = click.option("--install", is_flag=True, help="Install what is missing, with apt")
+
+
+def number(name: str, default: int, help_text: str, at_least: int = 1) -> Decorator:
+    """Return an option that takes a whole number.
+
+    Args:
+        name: the option, such as "--rounds".
+        default: its value if it is not given.
+        help_text: its line of help, which gets the default.
+        at_least: the smallest value that is taken.
+    """
+    return click.option(
+        name,
+        type=click.IntRange(min=at_least),
+        metavar="N",
+        default=default,
+        show_default=True,
+        help=help_text,
+    )
+
 
 signoff = click.option(
     "-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line"
