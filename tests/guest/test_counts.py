@@ -171,7 +171,7 @@ def test_a_gate_is_for_one_architecture(arch: str, gate: int) -> None:
 def test_the_scripts_count_their_results() -> None:
     script = f"""
     set -u
-    . {ROOT}/guest/lib.sh
+    . '{ROOT}/guest/lib.sh'
     check good true
     check bad sh -c 'echo why; false'
     end

@@ -159,8 +159,8 @@ def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) ->
         ]
         (place / "hist").write_text("".join(["# event histogram\n", *lines, "Totals:\n"]))
     script = f"""
-    . {ROOT}/guest/lib.sh
-    . {PLAN.folder}/copies.sh
+    . '{ROOT}/guest/lib.sh'
+    . '{PLAN.folder}/copies.sh'
     TRACING={folder}
     copied_by case {event} 8 512
     end

@@ -80,7 +80,7 @@ def script(folder: Path, summaries: int) -> list[str]:
     (folder / "log").touch()
     shell = f"""
     TEST_SUMMARIES=3 TEST_PARAMETERS=
-    . {ROOT}/guest/lib.sh
+    . '{ROOT}/guest/lib.sh'
     dmesg() {{ cat {folder}/log; }}
     insmod() {{ {prints}; }}
     {text}

@@ -22,8 +22,8 @@ def test_a_method_that_is_refused_fails_unless_the_cpu_lacks_it(tmp_path: Path) 
     driver.mkdir()
     script = f"""
     set -u
-    . {ROOT}/guest/lib.sh
-    . {PLAN.folder}/lib.sh
+    . '{ROOT}/guest/lib.sh'
+    . '{PLAN.folder}/lib.sh'
     DRIVERS={tmp_path} METHOD={tmp_path}/absent/method
     check good true
     check bad sh -c 'echo why; false'
