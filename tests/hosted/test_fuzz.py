@@ -17,7 +17,8 @@ from mmbatch.cli import check as verb
 from mmbatch.cli import requirements as doctor
 from mmbatch.cli import test as test_verb
 from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache, default_root, temporary_dir
+from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval
 from mmbatch.debian import packages

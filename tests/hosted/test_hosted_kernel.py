@@ -11,8 +11,9 @@ import pytest
 import real_kernel
 from mmbatch.core import paths as checkout
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
+from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.hosted import run as hosted

@@ -16,9 +16,9 @@ from mmbatch.bench.session import Prepared, Session
 from mmbatch.cli import answers, options, requirements
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache, atomic_write
+from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.disk import require_place
+from mmbatch.core.disk import atomic_write, require_place
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import run as hosted
 from mmbatch.kernel import sources

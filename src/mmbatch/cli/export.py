@@ -13,8 +13,9 @@ from mmbatch.bench import store
 from mmbatch.bench.record import Record
 from mmbatch.cli import answers, options, requirements
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache, atomic_dir
+from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
+from mmbatch.core.disk import atomic_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import sources
 from mmbatch.series import cover as coverletter

@@ -18,7 +18,7 @@ from click.shell_completion import CompletionItem
 
 from mmbatch import VERSION
 from mmbatch.cli import usage
-from mmbatch.core.cache import error_from_os
+from mmbatch.core.disk import error_from_os
 from mmbatch.core.errors import ExitCode, MmbatchError, message
 
 VERBS = {

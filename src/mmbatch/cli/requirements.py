@@ -14,7 +14,8 @@ from pathlib import Path
 
 from mmbatch.bench import machine
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache, free_bytes
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import free_bytes
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian import guestneeds, packages

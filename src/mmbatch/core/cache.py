@@ -11,30 +11,8 @@ import re
 from collections.abc import Callable, Generator, Mapping
 from pathlib import Path
 
-from mmbatch.core.disk import (
-    atomic_dir,
-    atomic_write,
-    error_from_os,
-    free_bytes,
-    require_space,
-    sweep,
-    temporary_dir,
-    temporary_prefix,
-)
+from mmbatch.core.disk import error_from_os, sweep
 from mmbatch.core.errors import ExitCode, MmbatchError
-
-__all__ = [
-    "Cache",
-    "atomic_dir",
-    "atomic_write",
-    "default_root",
-    "error_from_os",
-    "free_bytes",
-    "require_space",
-    "sweep",
-    "temporary_dir",
-    "temporary_prefix",
-]
 
 
 class Cache:

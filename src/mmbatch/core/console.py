@@ -7,8 +7,10 @@ import contextlib
 import functools
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar, cast
 
 import click
@@ -18,6 +20,8 @@ if TYPE_CHECKING:
 
 RESULTS_TO_STDERR = "mmbatch.results_to_stderr"
 """Key of click's `Context.meta`, true where a file that was asked for is standard output."""
+
+_GROWTH_PERIOD_S = 0.2
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -208,3 +212,37 @@ def _rich_console(stderr: bool) -> rich.console.Console:
         width=None if stream.isatty() else 160,
         highlight=False,
     )
+
+
+@contextlib.contextmanager
+def growth(folder: Path, progress: Progress) -> Generator[None, None, None]:
+    """Keep a progress at the size of a folder's files, in MB, while the block runs.
+
+    For programs that show no progress of their own.
+
+    Args:
+        folder: looked at with its subfolders.
+        progress: updated from a thread of our own.
+    """
+    over = threading.Event()
+
+    def follow() -> None:
+        while not over.wait(_GROWTH_PERIOD_S):
+            progress.update(folder_bytes(folder) / 1e6)
+
+    thread = threading.Thread(target=follow, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def folder_bytes(folder: Path) -> int:
+    """Return the bytes of the files below a folder, whose files may come and go meanwhile."""
+    total = 0
+    for path in folder.rglob("*"):
+        with contextlib.suppress(OSError):
+            total += path.stat().st_size
+    return total

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from mmbatch.core.cache import Cache, atomic_dir, require_space
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_dir, require_space
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian import foreign

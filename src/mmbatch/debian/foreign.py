@@ -13,7 +13,8 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from mmbatch.core.cache import Cache, atomic_write, temporary_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian.apt import Apt

@@ -12,7 +12,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian import guestneeds

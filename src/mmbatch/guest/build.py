@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, atomic_dir, atomic_write, require_space
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_dir, atomic_write, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.kbuild import check_options
 from mmbatch.kernel.sources import Source

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mmbatch.core.cache import Cache, atomic_write, temporary_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import stream
 from mmbatch.guest import log

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core.cache import Cache, atomic_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.link import ENGINE_OBJECTS, PROGRAM, Linker
 from mmbatch.kernel import kbuild

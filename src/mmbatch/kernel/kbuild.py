@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, error_from_os, require_space
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import error_from_os, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source
 

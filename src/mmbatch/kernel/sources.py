@@ -13,11 +13,10 @@ from pathlib import Path
 
 from mmbatch.core import interval
 from mmbatch.core.cache import Cache
-from mmbatch.core.console import Progressing, spoken
+from mmbatch.core.console import Progressing, growth, spoken
 from mmbatch.core.disk import atomic_dir, require_space, temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.process import pipeline, run
-from mmbatch.core.watch import growth
 from mmbatch.debian.apt import Apt, not_there
 from mmbatch.kernel import snapshot
 

@@ -11,7 +11,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import from_toml, key
 from mmbatch.core.process import run

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from mmbatch import VERSION
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache, atomic_write, temporary_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.process import run
 from mmbatch.live import manifest
 from mmbatch.live.manifest import LiveManifest, Terms

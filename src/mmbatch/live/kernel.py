@@ -9,7 +9,8 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core.cache import Cache, atomic_dir, atomic_write, require_space
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_dir, atomic_write, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import foreign
 from mmbatch.debian.apt import Apt

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import Change, GitTree
 from mmbatch.splice import apply

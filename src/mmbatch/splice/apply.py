@@ -11,7 +11,8 @@ import textwrap
 from collections.abc import Generator, Sequence
 from pathlib import Path
 
-from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import Change, GitTree
 from mmbatch.splice.manifest import Manifest

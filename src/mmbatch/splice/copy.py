@@ -6,7 +6,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, atomic_dir, error_from_os, sweep
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_dir, error_from_os, sweep
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.splice.plan import Result, Say, Target, plan
 from mmbatch.splice.steps import named_files

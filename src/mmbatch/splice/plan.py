@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.splice import spatch
 from mmbatch.splice.manifest import Manifest, known, load, load_with_needs

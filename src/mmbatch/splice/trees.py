@@ -11,7 +11,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, atomic_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import atomic_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.kbuild import forget_oldest
 from mmbatch.kernel.sources import Source

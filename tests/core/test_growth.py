@@ -2,7 +2,7 @@
 import time
 from pathlib import Path
 
-from mmbatch.core.watch import folder_bytes, growth
+from mmbatch.core.console import folder_bytes, growth
 
 
 class Seen:
