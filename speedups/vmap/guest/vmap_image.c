@@ -33,13 +33,13 @@
  * struct vmap_image - pages and where they are mapped
  * @pages: the pages, all of this module
  * @count: number of pages
- * @leafs: number of huge mappings
+ * @leaves: number of huge mappings
  * @area: address of the mapping
  */
 struct vmap_image {
 	struct page **pages;
 	unsigned long count;
-	unsigned long leafs;
+	unsigned long leaves;
 	void *area;
 };
 
@@ -95,22 +95,22 @@ static bool vmap_image_is_good(struct vmap_image *image, u64 key)
 	return true;
 }
 
-static void vmap_image_count_leafs(struct vmap_image *image)
+static void vmap_image_count_leaves(struct vmap_image *image)
 {
 	unsigned long addr = ALIGN((unsigned long)image->area, PMD_SIZE);
 	unsigned long end = (unsigned long)vmap_image_mapped(image, image->count);
 	unsigned int level;
 
-	image->leafs = 0;
+	image->leaves = 0;
 	for (; addr + PMD_SIZE <= end; addr += PMD_SIZE) {
 		if (lookup_address(addr, &level) && level == PG_LEVEL_2M)
-			image->leafs++;
+			image->leaves++;
 	}
 }
 
 static int vmap_image_begin(struct vmap_image *image)
 {
-	vmap_image_count_leafs(image);
+	vmap_image_count_leaves(image);
 
 	return vmap_image_is_good(image, 0xa5a5000000000000ULL) ? 0 : -EIO;
 }
@@ -209,7 +209,7 @@ static int vmap_image_get(char *buffer, const struct kernel_param *kp)
 {
 	const struct vmap_image *image = kp->arg;
 
-	return sysfs_emit(buffer, "%lu %lu\n", image->count, image->leafs);
+	return sysfs_emit(buffer, "%lu %lu\n", image->count, image->leaves);
 }
 
 static const struct kernel_param_ops vmap_image_ops = {

@@ -11,14 +11,14 @@ _NEXT = re.compile(r"^(#|\||- |```|    |<!--)", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
-def who_benefits(room: Path) -> list[str]:
+def who_benefits(directory: Path) -> list[str]:
     """Return the paragraphs of that section, without Markdown; none where there is none.
 
     Args:
-        room: the speed-up's folder.
+        directory: the speed-up's directory.
     """
     try:
-        text = (room / "README.md").read_text(encoding="utf-8")
+        text = (directory / "README.md").read_text(encoding="utf-8")
     except OSError:
         return []
     heading = _HEADING.search(text)

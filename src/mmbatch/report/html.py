@@ -68,12 +68,12 @@ class _Section:
     runs: tuple[Stored, ...]
 
 
-def render(runs: Sequence[Stored], rooms: Path) -> str:
+def render(runs: Sequence[Stored], speedups_at: Path) -> str:
     """Make the page.
 
     Args:
         runs: what was measured.
-        rooms: where the speed-ups are, whose READMEs say who benefits.
+        speedups_at: the directory of all speed-ups, whose READMEs say who benefits.
 
     Returns:
         HTML with its style and pictures in it; it loads nothing and runs no script.
@@ -94,7 +94,7 @@ def render(runs: Sequence[Stored], rooms: Path) -> str:
         summary=_summary(groups),
         overview=plot.overview(groups),
         runs=runs,
-        sections=[_section(group, rooms) for group in groups],
+        sections=[_section(group, speedups_at) for group in groups],
         regressions=compare.by_variant(compare.regressions(groups)),
         anchor=_anchor,
         caveats=words.caveats,
@@ -124,7 +124,7 @@ def _summary(groups: Sequence[Section]) -> str:
     return text
 
 
-def _section(group: Section, rooms: Path) -> _Section:
+def _section(group: Section, speedups_at: Path) -> _Section:
     shown = [case for case in group.cases if any(compare.is_slower(e.chosen) for e in case.entries)]
     for case in group.cases:
         if case not in shown and len(shown) < _SHOWN:
@@ -139,7 +139,7 @@ def _section(group: Section, rooms: Path) -> _Section:
         taken.add(made.anchor)
     return _Section(
         group.speedup,
-        tuple(who_benefits(rooms / group.speedup)),
+        tuple(who_benefits(speedups_at / group.speedup)),
         tuple(cases[: len(first)]),
         tuple(cases[len(first) :]),
         tuple(group.runs),

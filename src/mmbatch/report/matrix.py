@@ -56,14 +56,14 @@ def rows(manifest: Manifest) -> Iterator[Row]:
         yield from _step_rows(step, manifest.kernels & step.kernels)
 
 
-def page(rooms: Path, kept: Path = seen.KEPT) -> str:
+def page(speedups_at: Path, kept: Path = seen.KEPT) -> str:
     """Return the whole page, in Markdown.
 
     Args:
-        rooms: where the speed-ups are.
+        speedups_at: the directory of all speed-ups.
         kept: what runs of the tests saw; it may be missing.
     """
-    manifests = load_with_needs(rooms, *known(rooms))
+    manifests = load_with_needs(speedups_at, *known(speedups_at))
     lines = [_HEAD]
     lines.append(_line("speed-up", *reversed(SERIES), "kernels", "needs"))
     lines.append(_line(*["---"] * (len(SERIES) + 3)))

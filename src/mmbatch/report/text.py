@@ -79,12 +79,12 @@ def print_run(record: Record, console: Console) -> None:
     console.print(text, soft_wrap=True, end="")
 
 
-def report(runs: Sequence[Stored], rooms: Path) -> str:
+def report(runs: Sequence[Stored], speedups_at: Path) -> str:
     """Return several runs side by side.
 
     Args:
         runs: what was measured.
-        rooms: where the speed-ups are, whose READMEs say who benefits.
+        speedups_at: the directory of all speed-ups, whose READMEs say who benefits.
 
     Returns:
         What each run was, its regressions, and a table for each case with the runs beneath each
@@ -99,7 +99,7 @@ def report(runs: Sequence[Stored], rooms: Path) -> str:
     lines += [line for one in found for line in _regressions(one)] or ["No row is shown slower."]
     for section in groups:
         lines += ["", section.speedup, "-" * len(section.speedup)]
-        for words in who_benefits(rooms / section.speedup):
+        for words in who_benefits(speedups_at / section.speedup):
             lines += ["", *paragraph(words, "")]
         lines += _cases(section)
     return "\n".join(lines) + "\n"
