@@ -42,10 +42,10 @@ objects = ["mm/toys.o"]
 """
 
 
-def make_room(rooms: Path, text: str = GOOD, name: str = "toy") -> Path:
-    room = rooms / name
+def make_speedup(speedups: Path, text: str = GOOD, name: str = "toy") -> Path:
+    directory = speedups / name
     for file in ("tree/mm/rows.c", "compat/rows.h", "splice/rows.cocci"):
-        (room / file).parent.mkdir(parents=True, exist_ok=True)
-        (room / file).touch()
-    (room / "splice" / "splice.toml").write_text(text)
-    return room
+        (directory / file).parent.mkdir(parents=True, exist_ok=True)
+        (directory / file).touch()
+    (directory / "splice" / "splice.toml").write_text(text)
+    return directory

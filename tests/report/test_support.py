@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_speedup import GOOD, make_room
+from fake_speedup import GOOD, make_speedup
 from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
 from mmbatch.core.interval import Interval
@@ -26,7 +26,7 @@ def test_the_hidden_option_prints_it(capsys: pytest.CaptureFixture[str]) -> None
 
 
 def test_every_hook_has_a_row_with_the_kernels_that_all_levels_allow(tmp_path: Path) -> None:
-    rows = list(support.rows(load(make_room(tmp_path))))
+    rows = list(support.rows(load(make_speedup(tmp_path))))
     all_of_them = Interval((6, 12), (7, 4))
     assert rows == [
         support.Row("rows", "new file", "mm/rows.c", "", None, all_of_them),
@@ -45,7 +45,7 @@ def test_every_hook_has_a_row_with_the_kernels_that_all_levels_allow(tmp_path: P
 
 def test_the_page_is_a_table_that_markdown_reads(tmp_path: Path) -> None:
     text = GOOD.replace('needs = ["shelf"]\n', "").replace('"<7.0"', '">=7.3"')
-    make_room(tmp_path, text.replace('">=6.12,<7.4"', '">=7.2,<7.4"'))
+    make_speedup(tmp_path, text.replace('">=6.12,<7.4"', '">=7.2,<7.4"'))
     page = support.page(tmp_path, tmp_path / "none.json")
     assert "| toy | no | yes | yes | `>=7.2,<7.4` |  |\n" in page
     assert "## toy: toys in rows\n" in page
@@ -56,7 +56,7 @@ def test_the_page_is_a_table_that_markdown_reads(tmp_path: Path) -> None:
 
 
 def test_what_a_run_saw_stands_beside_what_it_did_not_try(tmp_path: Path) -> None:
-    make_room(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
+    make_speedup(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
     log = seen.Log()
     log.stages = [seen.Stage("equality", True), seen.Stage("guests", False)]
     log.checks = [
@@ -90,7 +90,7 @@ def test_what_a_run_saw_stands_beside_what_it_did_not_try(tmp_path: Path) -> Non
 
 
 def test_guests_of_other_kernels_are_another_run(tmp_path: Path) -> None:
-    make_room(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
+    make_speedup(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
     log = seen.Log([seen.Stage("the tool", True), seen.Stage("guests", True)])
     log.boots = [seen.Boot("toy", "7.3.4", "x86_64", "plain", True, ("toy",), 7, 1)]
     log.write(tmp_path / "ci.json")
@@ -104,12 +104,12 @@ def test_guests_of_other_kernels_are_another_run(tmp_path: Path) -> None:
 
 
 def test_a_run_without_livepatches_says_so(tmp_path: Path) -> None:
-    make_room(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
+    make_speedup(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
     seen.Log().write(tmp_path / "ci.json")
     page = support.page(tmp_path, tmp_path / "ci.json")
     assert "while it ran ([live.md](live.md)):\n\n- not tried\n" in page
 
 
 def test_without_a_kept_run_the_page_says_so(tmp_path: Path) -> None:
-    make_room(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
+    make_speedup(tmp_path, GOOD.replace('needs = ["shelf"]\n', ""))
     assert "`docs/support-matrix.json` is missing" in support.page(tmp_path, tmp_path / "ci.json")

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_speedup import GOOD, make_room
+from fake_speedup import GOOD, make_speedup
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval, version
@@ -12,7 +12,7 @@ from mmbatch.splice.steps import require_series
 
 
 def test_a_manifest_is_read(tmp_path: Path) -> None:
-    loaded = manifest.load(make_room(tmp_path))
+    loaded = manifest.load(make_speedup(tmp_path))
     assert (loaded.speedup, loaded.title, loaded.needs) == ("toy", "toys in rows", ("shelf",))
     assert loaded.kernels == Interval((6, 12), (7, 4))
     (step,) = loaded.steps
@@ -77,7 +77,7 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
 )
 def test_a_wrong_manifest_says_where(tmp_path: Path, old: str, new: str, found: str) -> None:
     assert old in GOOD
-    room = make_room(tmp_path, GOOD.replace(old, new))
+    room = make_speedup(tmp_path, GOOD.replace(old, new))
     with pytest.raises(MmbatchError) as caught:
         manifest.load(room)
     assert caught.value.code == ExitCode.USAGE
@@ -86,7 +86,7 @@ def test_a_wrong_manifest_says_where(tmp_path: Path, old: str, new: str, found: 
 
 
 def test_a_manifest_of_other_bytes_is_wrong_too(tmp_path: Path) -> None:
-    room = make_room(tmp_path)
+    room = make_speedup(tmp_path)
     (room / "splice" / "splice.toml").write_bytes(b'speedup = "\xff"\n')
     with pytest.raises(MmbatchError) as caught:
         manifest.load(room)
@@ -95,7 +95,7 @@ def test_a_manifest_of_other_bytes_is_wrong_too(tmp_path: Path) -> None:
 
 def needing(rooms: Path, name: str, *needs: str) -> None:
     listed = ", ".join(f'"{need}"' for need in needs)
-    make_room(rooms, f'speedup = "{name}"\ntitle = ""\nneeds = [{listed}]\n', name)
+    make_speedup(rooms, f'speedup = "{name}"\ntitle = ""\nneeds = [{listed}]\n', name)
 
 
 def test_what_is_needed_comes_first_and_once(tmp_path: Path) -> None:
@@ -158,7 +158,7 @@ def test_intervals_meet() -> None:
 
 
 def test_a_kernel_that_is_not_meant_is_refused(tmp_path: Path) -> None:
-    loaded = manifest.load(make_room(tmp_path))
+    loaded = manifest.load(make_speedup(tmp_path))
     require_series([loaded], "7.3", "7.3.4")
     with pytest.raises(MmbatchError) as caught:
         require_series([loaded], "7.4", "7.4.1")
