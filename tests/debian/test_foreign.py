@@ -101,6 +101,11 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     made.add("trixie-backports", "it", "3-1~bpo", {}, "libit1 (>= 1), libit-dev | pahole")
     made.add("experimental", "next", "4-1", {}, "libc6")
     made.add("sid", "libc6", "2.44-1", {})
+    made.add("trixie", "gcc-99", "99-1", {}, "gcc-99-base", "binutils (>= 2)")
+    made.add("trixie", "gcc-99-base", "99-1", {})
+    made.add("trixie", "binutils", "2-1", {}, "binutils-common", "binutils-x86-64-linux-gnu")
+    made.add("trixie", "binutils-common", "2-1", {})
+    made.add("trixie", "binutils-x86-64-linux-gnu", "2-1", {})
     listed = tmp_path / "debian.sources"
     listed.write_text(made.sources)
     monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
@@ -123,6 +128,17 @@ def test_all_that_a_program_needs_is_of_one_release(archive: FakeArchive, tmp_pa
     assert apt.in_suite("libit1", "sid") is None
     assert foreign.closure(apt, "next", "4-1", "experimental") == {"next": "4-1", "libc6": "2.44-1"}
     assert apt.in_suite("libc6", "potato") is None
+
+
+@needs_archive
+def test_a_compiler_comes_with_its_assembler(archive: FakeArchive, tmp_path: Path) -> None:
+    assert archive.root.is_dir()
+    apt = Apt(Cache(tmp_path / "cache"), print)
+
+    version, suite = apt.madison("gcc-99")[0]
+    found = foreign.closure(apt, "gcc-99", version, suite)
+
+    assert set(found) == {"gcc-99", "binutils", "binutils-x86-64-linux-gnu"}
 
 
 @needs_archive
