@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 import mmbatch
 from mmbatch.cli import launcher
@@ -30,6 +31,7 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copytree(ROOT / "src", root / "src", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "mmbatch", root / "mmbatch")
     (root / "pyproject.toml").write_text('[project]\nname = "x"\ndependencies = []\n')
+    (root / "constraints.txt").touch()
     (root / "src" / "mmbatch" / "__main__.py").write_text(
         "import sys\nprint(sys.prefix, sys.argv[1:])\n"
     )
@@ -145,6 +147,25 @@ def test_requirements(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not any(name.startswith("pytest") for name in plain)
     monkeypatch.setenv("MMBATCH_DEV", "1")
     assert any(name.startswith("pytest") for name in launcher.requirements())
+
+
+def test_every_requirement_is_pinned_within_its_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MMBATCH_DEV", "1")
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    pins = dict(line.partition(" ")[0].split("==") for line in lines if not line.startswith("#"))
+    for requirement in map(Requirement, launcher.requirements()):
+        assert pins[requirement.name] in requirement.specifier
+
+
+def test_other_pins_are_installed(checkout: Path, cache: Cache) -> None:
+    """pip takes no version that constraints.txt does not have."""
+    (checkout / "pyproject.toml").write_text(
+        '[project]\nname = "x"\ndependencies = ["mmbatch-no-such-package>=1"]\n'
+    )
+    (checkout / "constraints.txt").write_text("mmbatch-no-such-package==0.5\n")
+    done = start(checkout, cache, PIP_NO_INDEX="1")
+    assert done.returncode == 1
+    assert "conflicting dependencies" in done.stderr
 
 
 def test_no_home() -> None:

@@ -27,6 +27,9 @@ from mmbatch.debian import packages
 
 _ROOT = Path(__file__).resolve().parents[3]
 _SOURCES = _ROOT / "src"
+_PROJECT = _ROOT / "pyproject.toml"
+_CONSTRAINTS = _ROOT / "constraints.txt"
+"""The versions that were tested; tests/fresh/pin.sh refreshes them."""
 _STAMP = "complete"
 _VENV_BYTES = 400_000_000
 _LIMIT_S = 900
@@ -43,7 +46,7 @@ def say(text: str) -> None:
 
 def requirements() -> list[str]:
     """Return the project's dependencies, with those of its tests when MMBATCH_DEV is set."""
-    project = tomllib.loads((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project = tomllib.loads(_PROJECT.read_text(encoding="utf-8"))["project"]
     names: list[str] = list(project["dependencies"])
     if os.environ.get("MMBATCH_DEV") == "1":
         names += project["optional-dependencies"]["dev"]
@@ -109,7 +112,7 @@ def _install(venv: Path, names: list[str], log: Path) -> None:
     """Install packages into an environment with its own pip."""
     pip = ["-m", "pip", "install", "--disable-pip-version-check", "--no-input", "--no-compile"]
     done = process.run(
-        [venv / "bin" / "python", *pip, *names],
+        [venv / "bin" / "python", *pip, "--constraint", _CONSTRAINTS, *names],
         action="install Python packages",
         log=log,
         timeout_s=_LIMIT_S,
@@ -142,7 +145,7 @@ def find_python(cache: Cache) -> Path:
 def _place_of_venv(root: Path) -> Path:
     """Return the folder of the environment, whose name tells what it was made for."""
     parts = [sys.version, sys.base_prefix, os.environ.get("MMBATCH_DEV", "")]
-    parts.append((_ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    parts += [path.read_text(encoding="utf-8") for path in (_PROJECT, _CONSTRAINTS)]
     return root / f"venv-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
 
 

@@ -309,8 +309,8 @@ def _memory_gib(size_gib: int) -> int:
 
 
 def cpus() -> int:
-    """Return how many compilers run at a time unless --jobs is given."""
-    return os.cpu_count() or 1
+    """Return the CPUs that we may use, and so the jobs at a time unless --jobs is given."""
+    return len(os.sched_getaffinity(0))
 
 
 def _settings(settings: Mapping[str, str]) -> bytes:
