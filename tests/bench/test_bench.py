@@ -58,7 +58,11 @@ class Asked:
 
     def build(self, *arguments: Any) -> SimpleNamespace:
         self.options = arguments[5]
-        return SimpleNamespace(path=Path(f"/toys/{arguments[3]}/hosted"), config_sha256="ab" * 32)
+        return SimpleNamespace(
+            path=Path(f"/toys/{arguments[3]}/hosted"),
+            config_sha256="ab" * 32,
+            compiler="gcc (Toys) 1.2.3",
+        )
 
     def plan(self, program: Path, request: Request) -> list[Case]:
         self.requests.append(request)
@@ -185,6 +189,7 @@ def test_the_table_for_a_cover_letter(
     assert cli.main(["bench", "zone_device", "-q", "--cover", "--json", str(file)]) == ExitCode.GOOD
     said = capsys.readouterr().out
     assert said == text.run(record.read(file))
+    assert record.read(file).machine.compiler == "gcc (Toys) 1.2.3"  # not that of this machine
     assert cli.main(["bench", "zone_device", "-q", "--json", str(file)]) == ExitCode.GOOD
     assert capsys.readouterr().out == text.run(record.read(file))
 

@@ -12,7 +12,7 @@ import pytest
 
 import mmbatch
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.process import pipeline, run, stream
+from mmbatch.core.process import pipeline, run, stream, toolchain
 
 SOURCES = str(Path(mmbatch.__file__).parents[1])
 
@@ -144,9 +144,32 @@ def test_child_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("LC_ALL", "de_DE.ISO-8859-1")
     monkeypatch.setenv("MAKEFLAGS", "-n")
     monkeypatch.setenv("GIT_DIR", "/elsewhere")
+    monkeypatch.setenv("LLVM", "1")
+    monkeypatch.setenv("KCFLAGS", "-O0")
     said = run(["env"], action="x", env={"EXTRA": "1"}).stdout.splitlines()
     assert {"LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1", "EXTRA=1"} <= set(said)
-    assert not [line for line in said if line.startswith(("MAKEFLAGS=", "GIT_DIR="))]
+    names = {line.partition("=")[0] for line in said}
+    assert not names & {"MAKEFLAGS", "GIT_DIR", "LLVM", "KCFLAGS"}
+
+
+def test_a_toolchain_is_known_by_its_versions_and_its_files(tmp_path: Path) -> None:
+    def toy(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\necho '{text}'\necho more\n")
+        path.chmod(0o755)
+        return path
+
+    first, linker = toy("gcc", "toy gcc 1.2"), toy("ld", "toy ld 3")
+    found = toolchain(first, linker)
+    assert found.compiler == "toy gcc 1.2"
+    assert found == toolchain(first, linker)
+    (tmp_path / "link").symlink_to(first)
+    assert toolchain(tmp_path / "link", linker) == found
+    assert toolchain(toy("same", "toy gcc 1.2"), linker).identity != found.identity
+    toy("ld", "toy ld 4")
+    assert toolchain(first, linker).identity != found.identity
+    with pytest.raises(MmbatchError, match="there is no program nothing here"):
+        toolchain("nothing")
 
 
 def test_a_home_is_never_missing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,7 @@ from fake_archive import FakeArchive, lacks
 from foreign_programs import libraries
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.process import toolchain
 from mmbatch.debian import apt as apt_module
 from mmbatch.debian import compiler, foreign
 from mmbatch.debian.compiler import Compiler, Wanted
@@ -71,7 +72,7 @@ def test_one_that_is_installed_is_used_as_it_is(
     found = compiler.find(Cache(tmp_path / "cache"), theirs, print)
 
     assert found == compiler.installed(theirs) == Compiler(name, told)
-    assert found.version() == "this is it\n"
+    assert toolchain(found.program).compiler == "this is it"
     assert not list((tmp_path / "cache").rglob("compiler*"))
 
 
@@ -121,7 +122,7 @@ def test_one_that_is_fetched(archive: FakeArchive, tmp_path: Path) -> None:
     assert f"fetching gcc-99 {VERSION}, which is not installed, and its dependencies" in said
     assert found.arguments == (f"CC={found.program}",)
     folder = Path(found.program).parent
-    assert found.version() == f"-B{folder}/ --version\n"
+    assert toolchain(found.program).compiler == f"-B{folder}/ --version"
     for name in ("cc1", "as"):
         ran = subprocess.run([folder / name, "a  b"], check=True, capture_output=True, text=True)
         assert ran.stdout == "a  b\n"

@@ -32,7 +32,9 @@ def cache(tmp_path: Path) -> Cache:
 
 
 def boot(name: str = "guest", **changes: object) -> qemu.Boot:
-    kernel = GuestKernel("7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64)
+    kernel = GuestKernel(
+        "7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64, "gcc 1.2"
+    )
     fields: dict[str, object] = {"initramfs": b"", "limit_s": 20.0, **changes}
     return qemu.Boot(name, kernel, **fields)  # type: ignore[arg-type]
 
@@ -308,7 +310,9 @@ class FakeWorkshop:
     def kernel(self, arch: str, kind: str = "") -> GuestKernel:
         if kind == "kasan":
             raise MmbatchError("build it", "the disk is full", "make room")
-        return GuestKernel("7.3.4", "here", ARCHES[arch], Path("/no/Image"), (), "0" * 64)
+        return GuestKernel(
+            "7.3.4", "here", ARCHES[arch], Path("/no/Image"), (), "0" * 64, "gcc 1.2"
+        )
 
 
 SUITE = r"[    1.0]     ok 1 one\n[    1.0] ok 1 zone_device\n"

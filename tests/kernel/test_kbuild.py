@@ -27,7 +27,9 @@ def made_up(source: Path, path: Path) -> ObjectTree:
     )
     (path / "mm").mkdir(parents=True)
     (path / "mm" / ".toy.o.cmd").write_text(f"{line}\n\nsource_mm/toy.o := {source}/mm/toy.c\n")
-    return ObjectTree(Source("7.3", "7.3.4", source, "toys", "toys", "1"), path, "0" * 64)
+    return ObjectTree(
+        Source("7.3", "7.3.4", source, "toys", "toys", "1"), path, "0" * 64, "gcc 1.2"
+    )
 
 
 def test_the_command_is_the_compiler_s_without_its_files(tmp_path: Path) -> None:
@@ -53,8 +55,8 @@ def test_a_tree_that_was_built_by_another_path_is_not_taken_for_the_spliced_one(
 ) -> None:
     (tmp_path / "link").symlink_to("/toys/linux")
     tree = made_up(Path("/toys/linux"), tmp_path / "out")
-    linked = ObjectTree(
-        dataclasses.replace(tree.source, path=tmp_path / "link"), tree.path, tree.config_sha256
+    linked = dataclasses.replace(
+        tree, source=dataclasses.replace(tree.source, path=tmp_path / "link")
     )
     with pytest.raises(MmbatchError, match=r"does not name .*/link") as caught:
         kbuild.command(linked, "mm/toy.o", Path("/spliced"))
@@ -173,6 +175,22 @@ def test_other_wishes_get_another_folder(asked: Path, configure: Configure, tmp_
         configure("mm/a.o", place=moved),
     ]
     assert len({tree.path for tree in made}) == 4
+
+
+def test_objects_of_another_compiler_are_not_taken(
+    asked: Path, configure: Configure, tmp_path: Path
+) -> None:
+    system = configure("mm/a.o")
+    made = [system]
+    for name in ("gcc", "as", "ld"):
+        program = tmp_path / "bin" / name
+        program.write_text(f"#!/bin/sh\necho 'toy {name} 99'\n")
+        program.chmod(0o755)
+        made.append(configure("mm/a.o"))
+    assert len({tree.path for tree in made}) == 4
+    assert asked.read_text().count("mm/a.o") == 4
+    assert [tree.compiler for tree in made] == [system.compiler, *["toy gcc 99"] * 3]
+    assert system.compiler != "toy gcc 99"
 
 
 def test_a_build_that_fails_leaves_nothing_and_is_tried_again(

@@ -26,7 +26,9 @@ def test_one_boot_has_base_and_no_huge_mappings(monkeypatch: pytest.MonkeyPatch)
     (stage,) = suites.stages(("x86_64", "arm64"), (), 13, 30, ("arm64-base",))
     seen: list[qemu.Boot] = []
     monkeypatch.setattr(qemu, "run", lambda _, boot: seen.append(boot))
-    kernel = GuestKernel("7.3.4", "here", ARCHES["arm64"], Path("/no/Image"), (), "0" * 64)
+    kernel = GuestKernel(
+        "7.3.4", "here", ARCHES["arm64"], Path("/no/Image"), (), "0" * 64, "gcc 1.2"
+    )
     workshop = type("Workshop", (), {"cache": None})()
     assert stage.extra is not None
     boots.extra(workshop, kernel, stage.name, PLAN, stage.extra, "plain", 1.0)

@@ -14,7 +14,9 @@ from mmbatch.guest import boots, log, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel
 
 PLAN = plan.load_all()["zone_device"]
-KERNEL = GuestKernel("7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64)
+KERNEL = GuestKernel(
+    "7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64, "gcc 1.2"
+)
 
 
 def test_a_method_that_is_refused_fails_unless_the_cpu_lacks_it(tmp_path: Path) -> None:

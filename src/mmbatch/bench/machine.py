@@ -40,7 +40,8 @@ class Machine:
         governor: frequency governor of CPU 0, empty where there is none.
         thp: setting of transparent huge pages.
         host_kernel: release of the running kernel (not the measured one).
-        compiler: first line of `gcc --version`.
+        compiler: first line of the `--version` of the compiler that built what was measured;
+            that of gcc where nothing was.
     """
 
     cpu: str

@@ -127,7 +127,7 @@ class Session:
             write_events(folder / SAMPLES, events)
             result = results.build_record(
                 runs.collect(events),
-                here,
+                replace(here, compiler=one.program.compiler),
                 record.KernelInfo(one.source.release, one.source.origin, one.program.config_sha256),
                 self._reproducer(prepared if interleave else [one], interleave=interleave),
                 started,

@@ -8,6 +8,7 @@ import os
 import re
 import selectors
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,6 +108,40 @@ def run(
     if check:
         raise_unless_good(result, argv, action, log)
     return result
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """The programs that make objects.
+
+    Attributes:
+        compiler: first line of the compiler's `--version`.
+        identity: a text that differs for other programs, for the keys of cached builds.
+    """
+
+    compiler: str
+    identity: str
+
+
+def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:
+    """Return what a compiler and the programs that work with it are.
+
+    Args:
+        compiler: its name or path.
+        others: of an assembler, a linker and so on.
+
+    Raises:
+        MmbatchError: one of them is not there or does not run.
+    """
+    versions, identities = [], []
+    for program in (compiler, *others):
+        said = run([program, "--version"], action=f"ask {program} for its version").stdout
+        versions.append(said.partition("\n")[0].strip())
+        # Another program can tell the same version: a wrapper, or a build of one's own.
+        path = Path(shutil.which(program) or program).resolve()
+        status = path.stat()
+        identities.append(f"{path} {status.st_size} {status.st_mtime_ns} {versions[-1]}")
+    return Toolchain(versions[0], "\n".join(identities))
 
 
 def stream(

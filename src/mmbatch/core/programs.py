@@ -15,6 +15,7 @@ PROGRAM_PACKAGES: Mapping[str, str] = {
     "apt-cache": "apt",
     "apt-config": "apt",
     "apt-get": "apt",
+    "as": "binutils",
     "bc": "bc",
     "bison": "bison",
     "clang": "clang",
@@ -44,12 +45,25 @@ PROGRAM_PACKAGES: Mapping[str, str] = {
 """The Debian package that carries each program we call."""
 
 # A calling make's flags and a calling git hook's paths would change what our own children do.
+# So would the variables by which a kernel's makefiles choose programs and flags: a cached build
+# is found again by the programs that made it, which must be those that we know of.
 _NOT_INHERITED = (
+    "ARCH",
+    "CROSS_COMPILE",
     "GIT_DIR",
     "GIT_INDEX_FILE",
     "GIT_WORK_TREE",
     "GNUMAKEFLAGS",
+    "KAFLAGS",
+    "KBUILD_AFLAGS",
+    "KBUILD_CFLAGS",
+    "KBUILD_CPPFLAGS",
+    "KBUILD_OUTPUT",
+    "KCFLAGS",
+    "KCPPFLAGS",
     "LANGUAGE",
+    "LLVM",
+    "LLVM_IAS",
     "MAKEFLAGS",
     "MAKELEVEL",
     "MAKEOVERRIDES",

@@ -16,7 +16,6 @@ from typing import Protocol
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_dir, require_space
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.process import run
 from mmbatch.debian import foreign
 from mmbatch.debian.apt import Apt
 
@@ -55,10 +54,6 @@ class Compiler:
 
     program: str
     arguments: tuple[str, ...] = ()
-
-    def version(self) -> str:
-        """Return the output of `--version`."""
-        return run([self.program, "--version"], action="ask the compiler").stdout
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from mmbatch.core import process
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_dir, atomic_write, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel.kbuild import check_options
+from mmbatch.kernel.kbuild import TOOLS, check_options
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.trees import Spliced
 
@@ -52,10 +52,14 @@ class Arch:
     cross: str
     image: str
 
+    @property
+    def prefix(self) -> str:
+        """What the names of the compiler and binutils begin with on this machine."""
+        return "" if platform.machine() == self.machine else self.cross
+
     def words(self) -> list[str]:
         """Return the variables for make."""
-        native = platform.machine() == self.machine
-        return [f"ARCH={self.kernel}", *([] if native else [f"CROSS_COMPILE={self.cross}"])]
+        return [f"ARCH={self.kernel}", f"CROSS_COMPILE={self.prefix}"]
 
 
 ARCHES = {
@@ -75,6 +79,8 @@ class GuestKernel:
         image: the file that QEMU boots.
         modules: its modules.
         config_sha256: digest of its .config.
+        compiler: first line of the `--version` of the compiler that built it; empty for a
+            distribution's kernel.
     """
 
     release: str
@@ -83,6 +89,7 @@ class GuestKernel:
     image: Path
     modules: tuple[Path, ...]
     config_sha256: str
+    compiler: str
 
 
 @dataclass(frozen=True)
@@ -158,9 +165,8 @@ def build(
     place = cache.builds / f"guest-{source.ident}"
     output = place / wanted.flavour
     text = wanted.config()
-    compiler = "" if wanted.arch.machine == platform.machine() else wanted.arch.cross
-    version = process.run([f"{compiler}gcc", "--version"], action="ask the compiler").stdout
-    key = hashlib.sha256("\n".join([spliced.ident, source.state, text, version]).encode())
+    tools = process.toolchain(*(f"{wanted.arch.prefix}{name}" for name in TOOLS))
+    key = hashlib.sha256("\n".join([spliced.ident, source.state, text, tools.identity]).encode())
     log = cache.logs / f"guest-{source.ident}-{wanted.flavour}.log"
     with cache.lock(f"guest-{source.ident}", f"builds Linux {source.release}", say) as held:
         stamp = output / _STAMP
@@ -181,6 +187,7 @@ def build(
         image,
         tuple(modules),
         hashlib.sha256(config).hexdigest(),
+        tools.compiler,
     )
 
 

@@ -94,7 +94,7 @@ def _count(
     counted_events = list(events(booted.heard, count))
     judged = results.build_record(
         runs.collect(counted_events),
-        machine.describe(),
+        replace(machine.describe(), compiler=kernel.compiler),
         record.KernelInfo(kernel.release, kernel.origin, kernel.config_sha256),
         _reproducer(workshop, request),
         started,

@@ -9,10 +9,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from mmbatch.core import process
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.hosted.link import ENGINE_OBJECTS, PROGRAM, Linker
+from mmbatch.hosted import link as hosted_link
+from mmbatch.hosted.link import ENGINE_OBJECTS, FUZZ_PROGRAMS, PROGRAM, Linker
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Hosted, Manifest
@@ -26,10 +28,12 @@ class Program:
     Attributes:
         path: the program.
         config_sha256: digest of the .config that its objects were built with.
+        compiler: first line of the `--version` of the compiler that built base and patched.
     """
 
     path: Path
     config_sha256: str
+    compiler: str
 
 
 def build(
@@ -67,8 +71,11 @@ def build(
         *sorted(p for p in engine.rglob("*") if p.suffix in (".c", ".h", ".lds")),
         *manifest.directory.glob("*.[ch]"),
     ]
+    # The tree's name depends on the compiler that made base; patched is made by the same one.
     digest = hashlib.sha256(f"{tree.path.name} {spliced.ident}".encode())
-    for path in (*inputs, Path(__file__), Path(__file__).with_name("link.py")):
+    if fuzz:
+        digest.update(process.toolchain(*FUZZ_PROGRAMS).identity.encode())
+    for path in (*inputs, *map(Path, (__file__, hosted_link.__file__, kbuild.__file__))):
         digest.update(path.read_bytes())
     kind = "sanitized" if sanitize else "fuzzed" if fuzz else "hosted"
     prefix = f"{kind}-{manifest.speedup}-{source.ident}"
@@ -85,7 +92,7 @@ def build(
                     fuzz=fuzz,
                 )
         os.utime(final)  # it is in use, and the last to be forgotten
-    return Program(final / PROGRAM, tree.config_sha256)
+    return Program(final / PROGRAM, tree.config_sha256, tree.compiler)
 
 
 def objects(

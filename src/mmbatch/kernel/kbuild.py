@@ -18,6 +18,9 @@ from mmbatch.core.disk import error_from_os, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source
 
+TOOLS = ("gcc", "as", "ld")
+"""The programs by which a kernel's makefiles make its objects; all but the first are binutils."""
+
 _KEPT = 4
 _STAMP = ".mmbatch-complete"
 _TIMEOUT_S = 1800
@@ -33,11 +36,13 @@ class ObjectTree:
         source: the tree that it is made from.
         path: the folder.
         config_sha256: digest of the final .config.
+        compiler: first line of the `--version` of the compiler that makes its objects.
     """
 
     source: Source
     path: Path
     config_sha256: str
+    compiler: str
 
 
 def configure(
@@ -64,8 +69,9 @@ def configure(
         MmbatchError: the kernel can't be built here, or its configuration refused an option.
     """
     text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
+    tools = process.toolchain(*TOOLS)
     # Its makefiles name the source by its full path, so a cache that was moved is rebuilt.
-    parts = [source.state, str(source.path), text, *objects]
+    parts = [source.state, str(source.path), text, tools.identity, *objects]
     wanted = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     path = cache.builds / f"{source.ident}-{wanted}"
     log = cache.logs / f"build-{path.name}.log"
@@ -80,7 +86,8 @@ def configure(
             with _half_built(path):
                 _make(source, path, text, options, objects, jobs, log, held)
         os.utime(path)
-    return ObjectTree(source, path, hashlib.sha256((path / ".config").read_bytes()).hexdigest())
+    digest = hashlib.sha256((path / ".config").read_bytes()).hexdigest()
+    return ObjectTree(source, path, digest, tools.compiler)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError, message
-from mmbatch.core.process import Result, run
+from mmbatch.core.process import Result, run, toolchain
 from mmbatch.debian import compiler
 from mmbatch.debian.compiler import Compiler
 from mmbatch.live import elf, fit, kernel, klp, manifest
@@ -29,6 +29,7 @@ from mmbatch.live.manifest import LiveManifest, Terms
 _TIMEOUT_S = 900
 _STAMP = ".mmbatch-live"
 _ENGINE = ("module.c", "fit.c", "live.h")
+_TOOLS = ("as", "ld", "objcopy")
 _QUIET = {"KBUILD_MODPOST_WARN": "1"}  # klp resolves the symbols that modpost can't find
 
 
@@ -171,7 +172,9 @@ def _kbuild(live: LiveManifest) -> str:
 
 def _key(content: dict[str, bytes], headers: Headers, chosen: Compiler) -> str:
     """Return a digest of all that the module is built from."""
-    digest = hashlib.sha256(f"{headers.release} {headers.path} {chosen.version()}".encode())
+    tools = toolchain(chosen.program, *_TOOLS)
+    parts = [headers.release, str(headers.path), tools.identity, *chosen.arguments]
+    digest = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape"))
     for name in ("Module.symvers", ".config"):
         digest.update((headers.path / name).read_bytes())
     for target, data in sorted(content.items()):

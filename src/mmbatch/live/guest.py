@@ -86,6 +86,7 @@ class Stock:
             self._part("vmlinuz"),
             (),
             hashlib.sha256(config).hexdigest(),
+            "",
         )
 
     def _part(self, name: str) -> Path:
