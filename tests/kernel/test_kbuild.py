@@ -141,9 +141,16 @@ def configure(tmp_path: Path, cache: Cache) -> Configure:
     fragment = tmp_path / "toys.config"
     fragment.write_text("CONFIG_TOYS=y\n")
 
-    def ask(*objects: str, options: tuple[str, ...] = (), place: Path = tmp_path) -> ObjectTree:
+    def ask(
+        *objects: str,
+        options: tuple[str, ...] = (),
+        place: Path = tmp_path,
+        requires: dict[str, str] | None = None,
+    ) -> ObjectTree:
         source = Source("7.3", "7.3.4", place, "toys", "toys", "1")
-        return kbuild.configure(cache, source, fragment, options, objects, 2, lambda text: None)
+        return kbuild.configure(
+            *(cache, source, fragment, options, objects, 2, lambda text: None), requires or {}
+        )
 
     return ask
 
@@ -191,6 +198,38 @@ def test_objects_of_another_compiler_are_not_taken(
     assert asked.read_text().count("mm/a.o") == 4
     assert [tree.compiler for tree in made] == [system.compiler, *["toy gcc 99"] * 3]
     assert system.compiler != "toy gcc 99"
+
+
+def test_an_option_against_what_is_required_is_refused_before_anything_runs(
+    asked: Path, configure: Configure
+) -> None:
+    options = ("CONFIG_A=y", "CONFIG_SMP=n", "CONFIG_KCSAN=y")
+    with pytest.raises(MmbatchError, match=r"CONFIG_SMP=y is needed, because it has two") as caught:
+        configure(
+            "mm/a.o", options=options, requires={"CONFIG_SMP=y": "it has two", "CONFIG_B=y": ""}
+        )
+    assert caught.value.action.endswith("with -K CONFIG_SMP=n")
+    assert caught.value.hint == "leave out -K CONFIG_SMP=n"
+    assert caught.value.code == ExitCode.USAGE
+    with pytest.raises(MmbatchError, match="with -K CONFIG_KCSAN=y: CONFIG_KCSAN=n is needed"):
+        configure("mm/a.o", options=options, requires={"CONFIG_KCSAN=n": "it would be slow"})
+    assert not asked.exists()
+
+
+def test_options_that_take_away_what_is_required_are_named_before_anything_is_built(
+    asked: Path, configure: Configure, cache: Cache
+) -> None:
+    toys = {"CONFIG_DOLLS=y": "nobody plays without"}
+    with pytest.raises(MmbatchError, match=r"CONFIG_DOLLS=y is needed, because nobody") as caught:
+        configure("mm/a.o", options=("CONFIG_A=y", "CONFIG_B=m"), requires=toys)
+    assert "leave out -K CONFIG_A=y -K CONFIG_B=m" in caught.value.hint
+    with pytest.raises(MmbatchError, match=r"of Linux 7\.3\.4: CONFIG_DOLLS=y is needed") as caught:
+        configure("mm/a.o", requires=toys)
+    assert caught.value.hint == "choose another kernel"
+    assert "prepare" not in asked.read_text()
+    assert list(cache.builds.iterdir()) == []
+    fits = {"CONFIG_TOYS=y": "", "CONFIG_A=y": "", "CONFIG_KASAN=n": ""}
+    configure("mm/a.o", options=("CONFIG_A=y",), requires=fits)
 
 
 def test_a_build_that_fails_leaves_nothing_and_is_tried_again(

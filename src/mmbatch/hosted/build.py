@@ -20,6 +20,18 @@ from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Hosted, Manifest
 from mmbatch.splice.trees import Spliced
 
+_INSTRUMENTED = "instrumented code calls a runtime that only a booted kernel has"
+REQUIRES = {
+    "CONFIG_64BIT=y": "the engine is for x86-64 only",
+    "CONFIG_SMP=y": "the engine reaches per-CPU variables as an SMP kernel does",
+    "CONFIG_NUMA=y": "the simulated machine has two nodes",
+    "CONFIG_SPARSEMEM_VMEMMAP=y": "the memmap is one array in the process",
+    "CONFIG_KASAN=n": _INSTRUMENTED,
+    "CONFIG_KCSAN=n": _INSTRUMENTED,
+    "CONFIG_KMSAN=n": _INSTRUMENTED,
+}
+"""What any hosted program needs of a kernel's configuration, and why."""
+
 
 @dataclass(frozen=True)
 class Program:
@@ -107,7 +119,8 @@ def objects(
     """Return the kernel's own objects that a speed-up's program links; see `build`."""
     hosted = _hosted(manifest)
     names = (*hosted.objects, *hosted.shared, *ENGINE_OBJECTS)
-    return kbuild.configure(cache, source, engine / "kernel.config", options, names, jobs, say)
+    fragment, requires = engine / "kernel.config", {**REQUIRES, **hosted.requires}
+    return kbuild.configure(cache, source, fragment, options, names, jobs, say, requires)
 
 
 def link(

@@ -8,9 +8,10 @@ import hashlib
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
@@ -53,6 +54,7 @@ def configure(
     objects: Sequence[str],
     jobs: int,
     say: Callable[[str], None],
+    requires: Mapping[str, str] = MappingProxyType({}),
 ) -> ObjectTree:
     """Return an output folder with the given objects in it, from the cache when it is there.
 
@@ -64,10 +66,14 @@ def configure(
         objects: what to make, as paths in the tree; missing ones are an error.
         jobs: how many compilers at a time.
         say: told of each phase.
+        requires: what the configuration must have, "CONFIG_X=y" or "CONFIG_X=n", with the
+            reason as a clause.
 
     Raises:
-        MmbatchError: the kernel can't be built here, or its configuration refused an option.
+        MmbatchError: the kernel can't be built here, or its configuration refused an option or
+            lacks what is required.
     """
+    _refuse_options(options, requires, source.release)
     text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
     tools = process.toolchain(*TOOLS)
     # Its makefiles name the source by its full path, so a cache that was moved is rebuilt.
@@ -84,7 +90,7 @@ def configure(
             say(f"building the objects of Linux {source.release} that matter")
             require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
             with _half_built(path):
-                _make(source, path, text, options, objects, jobs, log, held)
+                _make(source, path, text, options, objects, jobs, log, held, requires)
         os.utime(path)
     digest = hashlib.sha256((path / ".config").read_bytes()).hexdigest()
     return ObjectTree(source, path, digest, tools.compiler)
@@ -116,6 +122,7 @@ def _make(
     jobs: int,
     log: Path,
     held: int,
+    requires: Mapping[str, str],
 ) -> None:
     """Configure a kernel in a folder and make objects there; see `configure`.
 
@@ -128,6 +135,7 @@ def _make(
     action = f"configure Linux {source.release}"
     process.run([*make, "allnoconfig"], action=action, env=environment, log=log, keep=held)
     check_options(path / ".config", options, source.release)
+    _check_required(path / ".config", options, requires, source.release)
     for goals in (["prepare"], *groups(objects)):
         process.run(
             [*make, *goals],
@@ -235,15 +243,46 @@ def groups(objects: Sequence[str]) -> list[list[str]]:
 
 def check_options(config: Path, options: Sequence[str], release: str) -> None:
     """Raise MmbatchError unless a finished .config has every one of some options."""
-    lines = set(config.read_text(encoding="utf-8").splitlines())
+    for option in _absent(config, options):
+        raise MmbatchError(
+            f"configure Linux {release} with {option}",
+            "its dependencies do not allow it",
+            "give the options that it depends on with -K too",
+            ExitCode.USAGE,
+        )
+
+
+def _absent(config: Path, options: Iterable[str]) -> list[str]:
+    """Return those of some options ("CONFIG_X=y") that a finished .config does not have."""
+    lines = config.read_text(encoding="utf-8").splitlines()
+    values = dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_"))
+    pairs = (option.partition("=") for option in options)
+    return [f"{name}={value}" for name, _, value in pairs if values.get(name, "n") != value]
+
+
+def _refuse_options(options: Sequence[str], requires: Mapping[str, str], release: str) -> None:
+    """Raise MmbatchError if an option says the opposite of what is required."""
+    required = {text.partition("=")[0]: text for text in requires}
     for option in options:
-        name, _, value = option.partition("=")
-        line = f"# {name} is not set" if value == "n" else option
-        absent = value == "n" and not any(other.startswith(f"{name}=") for other in lines)
-        if line not in lines and not absent:
-            raise MmbatchError(
-                f"configure Linux {release} with {option}",
-                "its dependencies do not allow it",
-                "give the options that it depends on with -K too",
-                ExitCode.USAGE,
-            )
+        text = required.get(option.partition("=")[0], option)
+        if text != option:
+            raise _unfit(release, [option], text, requires[text])
+
+
+def _check_required(
+    config: Path, options: Sequence[str], requires: Mapping[str, str], release: str
+) -> None:
+    """Raise MmbatchError unless a finished .config has all that is required."""
+    for text in _absent(config, requires):
+        raise _unfit(release, options, text, requires[text])
+
+
+def _unfit(release: str, options: Sequence[str], required: str, reason: str) -> MmbatchError:
+    """Return the error for options that leave a kernel without what is required."""
+    given = " ".join(f"-K {option}" for option in options)
+    return MmbatchError(
+        f"build the objects of Linux {release}" + (f" with {given}" if given else ""),
+        f"{required} is needed, because {reason}",
+        f"leave out {given}" if given else "choose another kernel",
+        ExitCode.USAGE,
+    )

@@ -176,6 +176,8 @@ class Hosted:
             all kernels have all of them.
         entries: functions that the bench calls on every side.
         extras: functions that it calls on the patched side only.
+        requires: what the configuration must have, "CONFIG_X=y" or "CONFIG_X=n", with the
+            reason as a clause.
         fuzz: the bench has a fuzz() for libFuzzer.
     """
 
@@ -185,6 +187,7 @@ class Hosted:
     shared: tuple[str, ...] = ()
     entries: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
+    requires: Mapping[str, str] = field(default_factory=dict)
     fuzz: bool = False
 
     @property
