@@ -49,7 +49,8 @@ def make_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     monkeypatch.setattr(kbuild, "_OBJECT_BYTES", 1)
     engine = tmp_path / "hosted"
     engine.mkdir()
-    (engine / "kernel.config").write_text("CONFIG_TOYS=y\n")
+    required = "".join(f"{option}\n" for option in build.REQUIRES if option.endswith("=y"))
+    (engine / "kernel.config").write_text(required)
     source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
     manifest = Manifest("toy", "toys", hosted=Hosted(objects=("mm/toys.o",)), directory=tmp_path)
 
