@@ -2,7 +2,7 @@
 #ifndef _MM_METHOD_H
 #define _MM_METHOD_H
 
-/* What code needs that does the same work by one of several methods. */
+/* Helpers for code that does its work by one of several methods. */
 
 #include <linux/cacheinfo.h>
 #include <linux/cpu.h>
@@ -15,10 +15,11 @@
 /**
  * DEFINE_METHOD_PARAM - define the parameter that chooses a method
  * @__name: prefix of two functions: @__name_set_method() takes the name of a
- *	    method and returns 0 or an error, @__name_method() returns the name
- *	    of the one in use
+ *	    method and returns 0 or an error, and @__name_method() returns the
+ *	    name of the method in use
  *
- * The parameter is MODULE_PARAM_PREFIX and "method". MODULE_PARM_DESC() follows.
+ * The name of the parameter is MODULE_PARAM_PREFIX followed by "method". Describe it
+ * with MODULE_PARM_DESC().
  */
 #define DEFINE_METHOD_PARAM(__name)					\
 static int __name ## _param_set(const char *val,			\

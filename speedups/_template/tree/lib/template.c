@@ -31,17 +31,17 @@ static u64 hex_of(u32 bytes)
 
 /**
  * template_bin2hex() - convert the start of a buffer to hexadecimal text
- * @dst: where the text goes, two characters a byte
- * @src: what to convert
- * @count: bytes at @src
+ * @dst: gets the text, two characters for each byte
+ * @src: the bytes to convert
+ * @count: number of bytes
  *
  * - The text is that of hex_byte_pack(), for every byte.
  * - Nothing after the text of the converted bytes is written.
  * - Neither @dst nor @src needs an alignment. They must not overlap.
  *
  * Context: Any.
- * Return: How many bytes were converted: @count, rounded down to a multiple
- * of four. The caller converts the rest.
+ * Return: The number of bytes that were converted: @count, rounded down to a
+ * multiple of four. The caller converts the rest.
  */
 size_t template_bin2hex(char *dst, const void *src, size_t count)
 {

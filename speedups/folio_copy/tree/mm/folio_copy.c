@@ -32,9 +32,9 @@
 #define MODULE_PARAM_PREFIX	"folio_copy."
 
 /*
- * Whether pages must be copied one by one. This is so if a page needs a mapping of
- * its own, or if a copy is more than its bytes: it has memory tags, a cache to flush
- * when the page is unmapped, or KMSAN shadow, which is not contiguous.
+ * Whether pages must be copied one by one. They must if a page needs a mapping of its
+ * own, or if there is more to copy than its bytes: it may have memory tags, a cache
+ * to flush when the page is unmapped, or KMSAN shadow, which is not contiguous.
  */
 #if defined(CONFIG_HIGHMEM) || defined(__HAVE_ARCH_COPY_HIGHPAGE) || \
 	defined(ARCH_HAS_FLUSH_ON_KUNMAP) || defined(CONFIG_KMSAN)

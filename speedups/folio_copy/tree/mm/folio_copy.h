@@ -13,7 +13,7 @@ int __must_check copy_mc_highpages(struct page *to, struct page *from,
 				   unsigned long nr);
 
 /**
- * struct folio_copy_method - a way to copy contiguous pages
+ * struct folio_copy_method - one way to copy contiguous pages
  * @name: value of the parameter folio_copy.method
  * @copy: copies the pages, or NULL to use the loop over pages
  * @copy_mc: copies the pages and survives a machine check in the source; returns the

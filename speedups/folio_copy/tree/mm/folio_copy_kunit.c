@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Every method must copy the right bytes, and must not change any others. If pages
- * are poisoned, the first of them must be found. The machine checks are simulated,
- * so no memory is actually poisoned.
+ * are poisoned, the first of them must be found. Machine checks are simulated, so no
+ * memory is actually poisoned.
  */
 
 #include <kunit/test.h>

@@ -28,7 +28,7 @@
 
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
 
-/* vmalloc.c keeps freed areas of fewer pages, not counting the guard page, in pools by size. */
+/* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
 #define VMAP_POOL_PAGES	256UL
 
 /**
@@ -126,7 +126,7 @@ static bool vmap_is_block(struct vmap_walk *walk, unsigned long nr)
 	pfn = page_to_pfn(pages[0]);
 	if (!IS_ALIGNED(pfn, nr))
 		return false;
-	/* A cheap test that most arrays which only begin like a block fail. */
+	/* A cheap test first. Most arrays that only begin like a block fail it. */
 	if ((walk->steps & VMAP_DETECT) && pages[nr - 1] != pages[0] + (nr - 1))
 		return false;
 	for (i = 0; i < nr; i += VMAP_UNIT) {
@@ -320,9 +320,11 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 }
 
 /*
- * Whether a mapping of vmap() may have leaf entries above the PTE level. Not on
- * riscv, where set_memory_*() of one page changes all of a leaf entry. Not if the
- * area owns its pages, because vrealloc() may unmap and free its last pages.
+ * Whether a mapping of vmap() may have leaf entries that are larger than a page.
+ *
+ * - An area that owns its pages may not, because vrealloc() may unmap and free its
+ *   last pages.
+ * - riscv may not, because set_memory_*() of one page changes all of a leaf entry.
  */
 static bool vmap_may_be_huge(unsigned int steps, unsigned long flags, pgprot_t prot)
 {
@@ -428,9 +430,10 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
  *
  * - Page i of the array is mapped at @addr + i * PAGE_SIZE, however large the leaf
  *   entries are.
- * - Leaf entries above the PTE level are used for contiguous pages only. The caller
- *   must unmap the whole mapping at once.
- * - With VM_MAP_PUT_PAGES, PTEs only are used, and a part may be unmapped.
+ * - Leaf entries larger than a page are used for contiguous pages only. Because of
+ *   them, the caller must unmap the whole mapping at once.
+ * - With VM_MAP_PUT_PAGES in @flags, every leaf entry maps one page, and the caller
+ *   may unmap a part.
  *
  * Context: process context, may sleep.
  * Return: 0; -EINVAL for an invalid page; -EBUSY if a PTE is in use; -ENOMEM. The

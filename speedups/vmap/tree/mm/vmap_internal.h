@@ -2,7 +2,7 @@
 #ifndef _MM_VMAP_INTERNAL_H
 #define _MM_VMAP_INTERNAL_H
 
-/* Shared by vmap.c, its method switch, its KUnit tests and its benchmark. */
+/* Shared by vmap.c, vmap_method.c, the KUnit tests and the benchmark. */
 
 #include <linux/align.h>
 #include <linux/bits.h>
@@ -33,7 +33,8 @@
  * VMAP_RUNS	write the PTEs of contiguous pages together
  * VMAP_PMD	let vmap() use huge PMD mappings, and align areas for them
  * VMAP_DETECT	look at the last page of a possible PMD block before all others
- * VMAP_PHASE	let vmap() place an area at the offset from PMD_SIZE that its memory has
+ * VMAP_PHASE	let vmap() place an area at the same offset from a multiple of PMD_SIZE
+ *		as its memory
  */
 #define VMAP_RUNS	BIT(0)
 #define VMAP_PMD	BIT(1)

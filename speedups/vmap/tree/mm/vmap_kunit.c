@@ -42,7 +42,7 @@ static u64 vmap_pmd_attributes(pmd_t pmd)
 	return pgprot_val(pgprot_large_2_4k(__pgprot(pmd_flags(pmd) & ~_PAGE_PSE)));
 }
 #elif defined(CONFIG_ARM64)
-/* All bits but the address and the size, which the tests compare on their own. */
+/* All bits except the address and the size, which are compared separately. */
 static u64 vmap_pte_attributes(pte_t pte)
 {
 	return pgprot_val(pte_pgprot(pte)) & ~(PTE_CONT | (PTE_TYPE_PAGE ^ PMD_TYPE_SECT));
@@ -110,7 +110,7 @@ static unsigned long vmap_want_pfn(const struct vmap_want *want, unsigned long i
 	return want->pages ? page_to_pfn(want->pages[i]) : want->pfn + i;
 }
 
-/* Whether one leaf entry of this size could map the pages from @i on. */
+/* Whether a leaf entry of this size could map the pages from @i on. */
 static bool vmap_want_leaf(const struct vmap_want *want, unsigned long i, unsigned int shift)
 {
 	unsigned long nr = BIT(shift - PAGE_SHIFT), first = vmap_want_pfn(want, i), k;
@@ -126,7 +126,7 @@ static bool vmap_want_leaf(const struct vmap_want *want, unsigned long i, unsign
 	return true;
 }
 
-/* A table of PTEs that others are reading is not freed for a huge PMD mapping. */
+/* While others read page tables, no table of PTEs is freed for a huge PMD mapping. */
 static bool vmap_table_is_kept(unsigned long addr)
 {
 	return READ_ONCE(vmap_kunit_beside_readers) && vmap_kunit_leaf(addr).kind != VMAP_BLOCK;
@@ -196,7 +196,7 @@ bool vmap_kunit_expect_kind(struct kunit *test, unsigned long addr, unsigned lon
 	return true;
 }
 
-/* Derived from the PFN, because an array may hold the same page more than once. */
+/* The tag depends on the PFN, because an array may hold the same page more than once. */
 static u64 vmap_tag(struct page *page, u64 which)
 {
 	return (page_to_pfn(page) * 2 + which) * 0x9e3779b97f4a7c15ULL;

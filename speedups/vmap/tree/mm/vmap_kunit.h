@@ -51,7 +51,7 @@ struct vmap_want {
 	unsigned int groups;
 };
 
-/* Pages in the two blocks of the fixture: order 10, not compound; order 9, compound. */
+/* Pages in the two blocks of the fixture. The first one has order 10 and is not compound. */
 #define VMAP_LOOSE	1024UL
 #define VMAP_COMPOUND	512UL
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What others do to a mapping of vmap() that exists: change permissions, read it
- * through /proc/kcore, walk its page table, map it into a process.
+ * Uses of an existing mapping by other code: changing its permissions, reading it
+ * through /proc/kcore, walking its page table, and mapping it into a process.
  */
 
 #include <linux/anon_inodes.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vmap() of arrays in all orders, by every method: the page table has to map each
- * page at its place, with the largest leaf entries that the array allows.
+ * vmap() of arrays in all orders, by every method: the page table must map each page
+ * at its place, with the largest leaf entries that the array allows.
  */
 
 #include <linux/gfp.h>
@@ -23,10 +23,10 @@
  * @name: of the test
  * @nr: number of pages
  * @at: which page of the fixture is page @i of the array
- * @blocks: the least number of huge PMD mappings, where 512 pages are one
+ * @blocks: the least number of huge PMD mappings, if such a mapping has 512 pages
  * @phase: it gets them only at an address in phase with the memory
- * @groups: the least number of contiguous PTE blocks, where 16 PTEs are one. It is
- *	0 for arrays whose area may come from the pool of small areas, at any address
+ * @groups: the least number of contiguous PTE blocks, if such a block has 16 PTEs. It
+ *	is 0 for arrays whose area may come from the pool of small areas, at any address
  */
 struct vmap_shape {
 	const char *name;
@@ -87,7 +87,7 @@ static unsigned long low(unsigned long i)
 	return 16 + i;
 }
 
-/* The second half of the loose pages is one PMD's worth, at an odd index of the array. */
+/* The second half of the loose pages fills a huge PMD mapping, at an odd index of the array. */
 static unsigned long phased(unsigned long i)
 {
 	return (16 + i) % VMAP_LOOSE;
@@ -250,7 +250,7 @@ void vmap_kunit_attribute(struct kunit *test)
 	}
 }
 
-/* Map at the same addresses again and again, with leaf entries of another size each time. */
+/* Map at the same addresses again and again, each time with leaf entries of another size. */
 void vmap_kunit_reuse(struct kunit *test)
 {
 	struct vmap_memory *memory = test->priv;

@@ -241,7 +241,7 @@ void vmap_kunit_no_table(struct kunit *test)
 #endif
 
 /*
- * Allocate all address space in which a huge PMD mapping could be. vmalloc.c keeps
+ * Allocate all address space that could hold a huge PMD mapping. vmalloc.c keeps
  * freed areas in pools by their number of pages, which it truncates to 32 bits. With
  * its guard page, an area of 2^46 bytes has 2^34 + 1 pages, would be looked up in the
  * pool of single pages, and would trigger a warning there. So no size is a power of

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The other ways to map: ioremap(), vmalloc(), and users that unmap a part of what
- * they have mapped and so must never get a huge PMD mapping.
+ * Other ways to map: ioremap(), vmalloc(), and users that unmap a part of what they
+ * have mapped. The last must never get a huge PMD mapping.
  */
 
 #include <linux/cpumask.h>
@@ -21,7 +21,7 @@
 
 #define BLOCK	512UL
 
-/* Without HugeTLB, base does not write contiguous PTE blocks, and the other methods do. */
+/* Without HugeTLB, base does not write contiguous PTE blocks, but the other methods do. */
 static bool vmap_groups_expected(const struct vmap_param *param)
 {
 	const unsigned int shift = ARCH_VMAP_GROUP_SHIFT;

@@ -2,19 +2,20 @@
 /*
  * Initialise the memmap of device memory in batches.
  *
- * All descriptors that one call of memmap_init_zone_device() writes are copies of
- * very few images: one for the heads (or for all pages if there are no compounds),
- * one for the tails of a compound, and the first one or two tails, which hold
- * state of the folio. The kernel's own slow functions make each image once, in
- * place, on a real descriptor; all other descriptors are copies of it.
+ * All descriptors (struct pages) that one call of memmap_init_zone_device() writes
+ * are copies of very few images. There is one for heads (or for all pages if there
+ * are no compounds), and one for the tails of a compound. The first one or two tails
+ * also hold state of the folio, which prep_compound_head() stores in each compound.
+ * The kernel's own slow functions make each image once, in place, on a real
+ * descriptor. All other descriptors are copied from it.
  *
  * - Bytes: the memmap is identical to that of the slow path, including padding.
- * - Bounds: exactly the descriptors that the slow path writes are written. Those
- *   of an altmap's own memory lie before the range and stay as
+ * - Bounds: the same descriptors are written as by the slow path, and no others.
+ *   Those of an altmap's own memory lie before the range and stay as
  *   memmap_init_range() made them.
  * - Ordering: when zone_device_memmap_init() returns, all descriptors are ordered
  *   like plain stores of this CPU, even if they were streamed. Publishing the
- *   range takes the same barriers as after the slow path.
+ *   range needs the same barriers as after the slow path.
  * - Sleeping: may reschedule at section boundaries, as the slow path does.
  * - Fallback: the slow path runs while the page_ref_set tracepoint is enabled,
  *   because copying a refcount raises no event, and in KASAN and KMSAN builds,
@@ -24,15 +25,16 @@
 #include "zone_device_internal.h"
 
 /*
- * The head and the first two tails are stored through the cache. Preparing a
- * compound reads and changes them, which would fetch lines from memory that had
- * just been streamed there.
+ * The head and the first two tails are stored through the cache, because preparing
+ * a compound reads and changes them. If they had just been streamed, their lines
+ * would be fetched from memory again.
  */
 #define ZONE_DEVICE_PLAIN		3UL
 
-/* What a compound costs besides its streamed tails, counted in descriptors. */
+/* The cost of a compound besides its streamed tails, as a number of descriptors. */
 #define ZONE_DEVICE_COMPOUND_COST	16UL
 
+/* Leave the state that the method needs, so that the caller may sleep. */
 static void zone_device_pause(struct zone_device_run *run)
 {
 	if (run->begun && run->method->end)
@@ -41,6 +43,7 @@ static void zone_device_pause(struct zone_device_run *run)
 	run->credit = 0;
 }
 
+/* Enter that state, for at most ZONE_DEVICE_BATCH descriptors. */
 static void zone_device_resume(struct zone_device_run *run)
 {
 	if (run->method->begin)
@@ -49,7 +52,7 @@ static void zone_device_resume(struct zone_device_run *run)
 	run->credit = ZONE_DEVICE_BATCH;
 }
 
-/* The template gets what depends on the PFN, so that each descriptor is written once. */
+/* Store what depends on the PFN in the template, so that each descriptor is written once. */
 static void zone_device_refresh(struct page *tmpl, unsigned long pfn)
 {
 	set_page_section_from_pfn(tmpl, pfn);
@@ -58,6 +61,7 @@ static void zone_device_refresh(struct page *tmpl, unsigned long pfn)
 #endif
 }
 
+/* Write @nr copies of @tmpl from @page on, in batches. */
 static void zone_device_stamp(struct zone_device_run *run, struct page *page,
 			      struct page *tmpl, unsigned long nr)
 {
@@ -82,6 +86,7 @@ static void zone_device_stamp(struct zone_device_run *run, struct page *page,
 	}
 }
 
+/* Write one copy of @tmpl with plain stores. */
 static void zone_device_put(struct page *page, struct page *tmpl)
 {
 	zone_device_refresh(tmpl, page_to_pfn(page));
@@ -150,8 +155,8 @@ static void zone_device_fill_pages(struct zone_device_run *run,
  * @pfn: first PFN, at the start of a compound
  * @end_pfn: PFN after the range
  *
- * On return, the method's state has been left. If the method streams, the caller
- * must drain before it publishes the memmap.
+ * The state that the method needs has been left on return. If the method streams,
+ * the caller must drain before it publishes the memmap.
  */
 void zone_device_fill(struct zone_device_run *run, unsigned long pfn,
 		      unsigned long end_pfn)
@@ -163,7 +168,7 @@ void zone_device_fill(struct zone_device_run *run, unsigned long pfn,
 	zone_device_pause(run);
 }
 
-/* Let the slow functions make one descriptor of each kind, and copy these. */
+/* Let the slow functions make one descriptor of each kind, and copy it to the template. */
 static void zone_device_seed(struct zone_device_run *run, unsigned long pfn,
 			     unsigned long zone_idx, int nid)
 {
@@ -206,7 +211,7 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn,
 	struct zone_device_run run = { .pgmap = pgmap };
 	unsigned long pfn;
 
-	/* The templates would be made on descriptors after an empty range. */
+	/* For an empty range, the templates would be made on descriptors after its end. */
 	if (start_pfn >= end_pfn)
 		return start_pfn;
 

@@ -10,7 +10,7 @@ struct vmem_altmap;
 
 /**
  * struct zone_device_method - one way to replicate a descriptor over the memmap
- * @name: in the parameter, the log, the tests and the benchmark
+ * @name: its name in the parameter, the log, the tests and the benchmark
  * @streaming: the stores bypass the cache and must be drained
  * @usable: whether it supports this CPU and this size of struct page
  * @ready: whether it supports the current context; NULL if it supports any
@@ -32,8 +32,8 @@ struct zone_device_method {
 };
 
 /*
- * 64 KiB of 64-byte descriptors. Writing them takes less than 100 us at 0.7 GB/s
- * or more, and much longer than @begin and @end.
+ * 64 KiB of 64-byte descriptors. At 0.7 GB/s or more, writing them takes less than
+ * 100 us, which is still much longer than @begin and @end take.
  */
 #define ZONE_DEVICE_BATCH	1024UL
 

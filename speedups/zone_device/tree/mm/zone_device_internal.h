@@ -34,7 +34,7 @@
  * @pgmap: of the range
  * @method: replicates the templates
  * @credit: descriptors that may be written until @method must pause
- * @begun: whether @method's state is entered
+ * @begun: whether the state that @method needs has been entered
  * @head: template of heads, or of all pages if there are no compounds
  * @tail: template of tails
  *

@@ -5,7 +5,7 @@
  *
  * Which method is fastest depends on the CPU and on the memory. Streaming stores
  * are usually faster where the memmap is in no cache. They can be slower where it
- * is cached, or where the memory is bad at them. So "auto" measures:
+ * is cached, or where the memory handles such stores badly. So "auto" measures:
  *
  * - A memmap that fits into the cache gets the plain copy. It is likely to be read
  *   next, and streaming stores would evict it.
@@ -147,7 +147,11 @@ const char *zone_device_method(void)
 DEFINE_METHOD_PARAM(zone_device);
 MODULE_PARM_DESC(method, "How the memmap of device memory is written: auto, base, copy or a streaming method of this CPU");
 
-/* Whether everything is left to the slow path. */
+/**
+ * zone_device_is_off - test whether the slow path writes everything
+ *
+ * Return: true if the chosen method is "base".
+ */
 bool zone_device_is_off(void)
 {
 	return READ_ONCE(zone_device_chosen) == &zone_device_base;
@@ -282,7 +286,7 @@ static unsigned long zone_device_try(struct zone_device_run *run,
 
 /**
  * zone_device_choose - choose the method of a run
- * @run: templates are ready; gets its method
+ * @run: the run, with its templates; its method is set here
  * @pfn: first PFN of the range
  * @end_pfn: PFN after the range
  *

@@ -4,7 +4,7 @@
 
 #include <linux/string.h>
 
-/* Macros, so that FORTIFY_SOURCE still sees the caller's objects. */
+/* These are macros, so that FORTIFY_SOURCE still sees the caller's objects. */
 #ifndef memcpy_streaming
 #define memcpy_streaming(dst, src, n)	memcpy(dst, src, n)
 #define memcpy_streaming_drain()	do { } while (0)

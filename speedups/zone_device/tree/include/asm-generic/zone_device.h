@@ -2,7 +2,7 @@
 #ifndef _ASM_GENERIC_ZONE_DEVICE_H
 #define _ASM_GENERIC_ZONE_DEVICE_H
 
-/* No streaming methods; mm/zone_device_method.c has the plain copy. */
+/* There are no streaming methods here. mm/zone_device_method.c has the plain copy. */
 static const struct zone_device_method *const arch_zone_device_methods[] = {
 	NULL
 };

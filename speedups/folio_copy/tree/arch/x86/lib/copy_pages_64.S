@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Copy loops for copy_pages() and copy_mc_pages(), called through alternatives. They
- * do not have the C calling convention:
+ * do not follow the C calling convention:
  *
  *  %rdi	destination
  *  %rsi	source

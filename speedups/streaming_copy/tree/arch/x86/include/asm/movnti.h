@@ -5,7 +5,7 @@
 #include <linux/align.h>
 #include <linux/types.h>
 
-/* volatile keeps the stores in ascending order, which completes lines early. */
+/* volatile keeps the stores in ascending order, which fills each cache line soonest. */
 static __always_inline void movnti_8(void *dst, const void *src)
 {
 	asm volatile("movntiq %1, %0"

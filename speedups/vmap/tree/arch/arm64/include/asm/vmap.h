@@ -23,7 +23,7 @@
 #define ARCH_VMAP_GROUP_SHIFT	PAGE_SHIFT
 #endif
 
-/* Compare eight pages with one branch, which a compiler does not make of the C code. */
+/* Compare eight pages with one branch. Compilers do not generate this from C. */
 static __always_inline bool arch_vmap_follow8(struct page **pages, struct page *page)
 {
 	struct page *a = pages[0], *b = pages[1], *c = pages[2], *d = pages[3];
@@ -51,11 +51,11 @@ static __always_inline bool arch_vmap_follow8(struct page **pages, struct page *
 #define arch_vmap_follow8	arch_vmap_follow8
 
 /*
- * Access the PTEs @at and @at + 1 by one instruction; @at is a constant. LDP and STP
- * access each PTE of the pair atomically, but a compiler does not combine accesses
- * by READ_ONCE() and WRITE_ONCE(). The memory operand only tells the compiler what
- * is accessed; the address has operands of its own, because not all compilers have
- * a constraint for the addresses that LDP and STP can encode.
+ * Access the PTEs @at and @at + 1 with one instruction; @at is a constant. LDP and
+ * STP access each PTE of the pair atomically, but a compiler does not combine two
+ * accesses by READ_ONCE() or WRITE_ONCE() into one. The memory operand only tells
+ * the compiler what is accessed. The address has operands of its own, because not
+ * all compilers have a constraint for the addresses that LDP and STP can encode.
  */
 static __always_inline u64 arch_vmap_read2(const pte_t *ptep, const int at)
 {
@@ -84,9 +84,9 @@ static __always_inline bool arch_vmap_none8(const pte_t *ptep)
 #define arch_vmap_none8	arch_vmap_none8
 
 /*
- * Whether the PTE of the next page is this one plus PAGE_SIZE, for all @nr pages.
- * Bits 48 and up of a physical address are stored elsewhere in the PTE, so they must
- * not change. set_ptes() handles user PTEs, which need cache and tag maintenance.
+ * Whether each of the @nr PTEs is its predecessor plus PAGE_SIZE. Bits 48 and up of
+ * a physical address are stored elsewhere in the PTE, so they must be the same for
+ * all pages. User PTEs need cache and tag maintenance, so set_ptes() handles them.
  */
 static __always_inline bool arch_vmap_plain(pte_t pte, unsigned long nr)
 {
@@ -116,7 +116,7 @@ static __always_inline void arch_vmap_write(unsigned long addr, pte_t *ptep,
 		__set_pte_nosync(ptep, __pte(val));
 		val += PAGE_SIZE;
 	}
-	/* The last one is written with the barrier, which is enough for all. */
+	/* Only the last one is written with a barrier, which is enough for all. */
 	__set_pte(ptep, __pte(val));
 }
 
@@ -163,7 +163,7 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 
 #define arch_vmap_set_ptes	arch_vmap_set_ptes
 
-/* Plain stores will do: the CPU may update a valid PTE, but never makes a cleared one valid. */
+/* Plain stores are enough: the CPU may update a valid PTE, but never sets a cleared one. */
 static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr)
 {
 	for (; nr >= 8; nr -= 8, ptep += 8) {

@@ -2,7 +2,7 @@
 #ifndef _ASM_X86_ZONE_DEVICE_H
 #define _ASM_X86_ZONE_DEVICE_H
 
-/* Streaming methods for mm/zone_device_method.c, which alone includes this. */
+/* Streaming methods. Only mm/zone_device_method.c includes this file. */
 
 #ifdef CONFIG_X86_64
 
@@ -66,7 +66,7 @@ static void zone_device_wide_stamp(struct page *page, const struct page *tmpl,
 	const struct zone_device_oword *from = (const void *)tmpl;
 	struct zone_device_oword *to = (void *)page;
 
-	/* The memmap is page aligned, and a descriptor is four of these. */
+	/* The memmap is page aligned, and a descriptor is four owords. */
 	if (WARN_ON_ONCE(!IS_ALIGNED((unsigned long)to, sizeof(*to)))) {
 		zone_device_movnti_stamp(page, tmpl, nr);
 		return;
