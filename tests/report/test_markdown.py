@@ -130,6 +130,15 @@ def test_older_kernels_get_a_line(root: Path) -> None:
     assert re.search(r"\*\*slower: .*auto in small-hot \(0\.\d\d\)\*\*$", line)
 
 
+def test_cpus_of_one_name_get_a_table_each(root: Path) -> None:
+    newer = _record({**SMALL, "auto": 700e3})
+    machine = dataclasses.replace(newer.machine, model=(newer.machine.model or 0) + 1)
+    record.write(root / "results/newer.json", dataclasses.replace(newer, machine=machine))
+    text = _made(root)
+    assert "The same on other kernels" not in text
+    assert text.count("\n**zone_device, Linux 7.3.1: Example CPU 9000 (family ") == 2
+
+
 def test_a_slower_auto_is_marked(root: Path) -> None:
     record.write(root / "results/zone_device.json", _record({**SMALL, "auto": 480e3}))
     assert "**auto** in small-hot (1.20 times its time)" in _made(root)

@@ -14,18 +14,36 @@ import click
 import pytest
 
 from mmbatch.bench import record
+from mmbatch.bench.record import Record
+from mmbatch.bench.statistics import Verdict
 from mmbatch.cli import main
 from mmbatch.core import paths as checkout
+from mmbatch.report import compare
 from mmbatch.report import text as renderer
 
-README = (checkout.ROOT / "README.md").read_text(encoding="utf-8")
-MACHINE = "7.3-epyc-2c"
+
+def _page(name: str) -> str:
+    return (checkout.ROOT / name).read_text(encoding="utf-8")
+
+
+README = _page("README.md")
+MACHINE = "7.3-zen5-2c"
+"""The one whose tables documents show; ranges are over all."""
+
 _CPU = re.compile(r"-(rep_good|erms|fsrm|none|fragile)$")  # cases on a CPU with features off
 
 
+def _timed(speedup: str, series: str = "7.3") -> list[Record]:
+    """Return the records of a speed-up on each CPU."""
+    paths = (checkout.ROOT / "results").glob(f"{speedup}-{series}-*.json")
+    found = [held for held in map(record.read, sorted(paths)) if held.engine == "hosted"]
+    assert len(found) >= 2
+    return found
+
+
 def _ratios(speedup: str, variant: str, wanted: Callable[[str], bool]) -> list[float]:
-    held = record.read(checkout.ROOT / f"results/{speedup}-{MACHINE}.json")
-    rows = [row for row in held.rows if row.variant == variant and wanted(row.case)]
+    rows = [row for held in _timed(speedup) for row in held.rows]
+    rows = [row for row in rows if row.variant == variant and wanted(row.case)]
     return [row.ratio.median for row in rows if row.ratio is not None]
 
 
@@ -60,16 +78,64 @@ def test_ratios_of_the_first_table(
 
 
 def test_seconds_of_the_first_table() -> None:
-    held = record.read(checkout.ROOT / f"results/zone_device-{MACHINE}.json")
+    rows = [row for held in _timed("zone_device") for row in held.rows]
     pages = 2**40 // 4096  # of 1 TiB; the large cases are 100 GiB
     for variant in ("auto", "base"):
         each = [
             row.per_item
-            for row in held.rows
+            for row in rows
             if row.variant == variant and "100G" in row.case and row.per_item is not None
         ]
         low, high = (f"{pages * ns * 1e-9:.2f}" for ns in (min(each), max(each)))
         assert f"{low} to {high} s" in _cell("zone_device", GAIN)
+
+
+def test_how_much_longer_auto_takes_than_the_fastest_method() -> None:
+    worst = 0.0
+    for held in (*_timed("zone_device"), *_timed("zone_device", "[67].[12]*")):
+        for entry in compare.entries_of(held):
+            medians = {row.variant: row.median for row in entry.rows if row.median is not None}
+            worst = max(worst, medians.pop("auto") / min(medians.values()))
+    assert f"up to {worst:.2f} \N{MULTIPLICATION SIGN}" in _cell("zone_device", SLOWER)
+
+
+def test_how_many_copies_show_no_clear_gain() -> None:
+    """The README and results/README.md count them on the Zen 4."""
+    held = record.read(checkout.ROOT / "results/folio_copy-7.3-zen4-2c.json")
+    small = [
+        row
+        for row in held.rows
+        if row.variant == "auto" and not _CPU.search(row.case) and "1G" not in row.case
+    ]
+    unclear = [row for row in small if row.verdict != Verdict.FASTER]
+    assert f"{len(unclear)} of {len(small)} cases show no clear gain" in README
+    assert f"{len(unclear)} of these {len(small)} cases" in _page("results/README.md")
+
+
+_FEATURES = {"rep_good only": "-rep_good", "none": "-none", "fragile": "-fragile"}
+
+
+@pytest.mark.parametrize("speedup", ["vmap", "folio_copy", "streaming_copy"])
+def test_tables_of_a_speedup_hold_what_was_measured(speedup: str) -> None:
+    held = record.read(checkout.ROOT / f"results/{speedup}-{MACHINE}.json")
+    numbers: dict[str, list[float]] = {}
+    for row in held.rows:
+        mine = numbers.setdefault(row.case, [])
+        mine += [row.per_item] if row.per_item is not None and row.variant == "base" else []
+        for ratio in (row.ratio, row.of_limit):
+            mine += [ratio.median, *(ratio.ci95 or ())] if ratio else []
+    text = _page(f"speedups/{speedup}/README.md").partition("## Numbers")[2]
+    timed = text.partition("**instructions**")[0]  # which the record of another run holds
+    quoted = 0
+    for line in timed.splitlines():
+        first, *cells = [cell.strip(" `*") for cell in line.strip("|").split("|")]
+        case = re.split(r"[`,]", first)[0] + _FEATURES.get(cells[0] if cells else "", "")
+        if case in numbers:
+            for number in re.findall(r"\d+(?:\.\d+)?", " ".join(cells)):
+                digits = len(number.partition(".")[2])
+                assert number in {f"{held:.{digits}f}" for held in numbers[case]}, (case, number)
+                quoted += 1
+    assert quoted >= 12
 
 
 @pytest.mark.parametrize("page", ["README.md", "docs/table.md"])

@@ -130,6 +130,19 @@ def test_runs_of_one_speedup_never_share_a_name() -> None:
     ]
 
 
+def test_machines_whose_cpus_have_one_name_are_told_apart() -> None:
+    first = record_of(mixed())
+    machine = dataclasses.replace(first.machine, cpu="AMD EPYC", family=25, model=17)
+    first = dataclasses.replace(first, machine=machine)
+    newer = dataclasses.replace(first, machine=dataclasses.replace(machine, family=26, model=2))
+    unknown = dataclasses.replace(first, machine=dataclasses.replace(machine, family=None))
+    assert list(store.run_names([first, newer, unknown])) == [
+        "AMD EPYC (family 25 model 17), Linux 7.3.1",
+        "AMD EPYC (family 26 model 2), Linux 7.3.1",
+        "AMD EPYC, Linux 7.3.1",
+    ]
+
+
 def test_newest_of_each_speedup(tmp_path: Path) -> None:
     _save(tmp_path / "2026-01-zone_device", mixed(), "2026-01-02T03:04:05+00:00")
     last = _save(tmp_path / "2026-02-zone_device", mixed(), "2026-02-02T03:04:05+00:00")
@@ -292,19 +305,19 @@ def test_many_regressions_of_one_variant_are_one_line_with_each_case(runs: list[
     ]
 
 
-def test_cases_beyond_ten_are_folded_but_regressions_of_users_are_not() -> None:
+def test_cases_after_twelve_plots_are_folded_but_regressions_of_users_are_not() -> None:
     slow = {**SMALL, "auto": 500e3}
     events = [list(case_events(f"case-{n}", SMALL if n < 13 else slow)) for n in range(14)]
     run = Stored("A", Path(), record_of(run_events(*events)), Raw.ABSENT)
     html = page.render([run], checkout.SPEEDUPS)
-    assert '<summary class="more">4 more cases</summary>' in html
+    assert '<summary class="more">2 more cases</summary>' in html
     shown, _, folded = html.partition('<summary class="more">')
     found = [re.findall(r'<div class="case[^>]*id="([^"]+)"', part) for part in (shown, folded)]
     names = [
-        [f"zone_device-case-{n}" for n in numbers] for numbers in ([*range(9), 13], range(9, 13))
+        [f"zone_device-case-{n}" for n in numbers] for numbers in ([*range(11), 13], range(11, 13))
     ]
     assert found == names
-    few = Stored("A", Path(), record_of(run_events(*events[:10])), Raw.ABSENT)
+    few = Stored("A", Path(), record_of(run_events(*events[:12])), Raw.ABSENT)
     assert 'class="more"' not in page.render([few], checkout.SPEEDUPS)
 
 
@@ -408,6 +421,17 @@ def test_dots_of_an_overview_lie_apart_and_stay_on_the_axis() -> None:
     assert all(3 <= dot.x <= 97 for dot in strip.dots)
     assert "(beyond the axis: 699)" in strip.words
     assert [dot.kind for dot in strip.dots] == ["slower", *["faster"] * 5]
+
+
+def test_many_dots_above_each_other_overlap_instead_of_making_a_tower() -> None:
+    few = plot.Strip(
+        "", "", tuple(plot.Dot(50, level, "open", "") for level in range(4)), aside=False
+    )
+    many = plot.Strip(
+        "", "", tuple(plot.Dot(50, level, "open", "") for level in range(80)), aside=False
+    )
+    assert (few.rise, few.height) == (7, 34)
+    assert many.rise < 2 and 100 < many.height < 150
 
 
 def test_a_tick_is_whole_on_the_axis() -> None:

@@ -228,6 +228,13 @@ def _binary(count: int) -> str:
     return f"{count / 1024:.4g} KiB"
 
 
+def with_model(name: str, machine: Machine) -> str:
+    """Put family and model of a CPU after its name, where the machine gives them."""
+    if machine.family is None:
+        return name
+    return f"{name} (family {machine.family} model {machine.model})"
+
+
 def machine_line(machine: Machine) -> str:
     """One line for a table: CPU, flags, cores, cache, memory, hypervisor, load, settings.
 

@@ -12,6 +12,7 @@ from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 
+from mmbatch.bench.machine import with_model
 from mmbatch.bench.record import Record, read
 from mmbatch.core.errors import ExitCode, MmbatchError
 
@@ -81,9 +82,10 @@ def run_names(records: Sequence[Record]) -> Iterator[str]:
 
     Yields:
         A name for each. Runs of several speed-ups on one machine share it, since a reader wants to
-        see that they belong together. Where it would be ambiguous, the time of the start follows.
+        see that they belong together. Where it would be ambiguous, it has the CPU's family and
+        model too, or the time of the start.
     """
-    plain = [f"{machine_name(one)}, Linux {one.kernel.release}" for one in records]
+    plain = [f"{name}, Linux {one.kernel.release}" for name, one in _on_machines(records)]
     timed = [
         f"{name}, {datetime.fromisoformat(one.started):%Y-%m-%d %H:%M}"
         for name, one in zip(plain, records, strict=True)
@@ -101,6 +103,17 @@ def run_names(records: Sequence[Record]) -> Iterator[str]:
             yield timed[at]
         else:
             yield f"{timed[at]} (run {1 + alike.index(at)})"
+
+
+def _on_machines(records: Sequence[Record]) -> Iterator[tuple[str, Record]]:
+    """Yield each record with its machine's name: virtual machines often call all CPUs alike."""
+    names = [machine_name(one) for one in records]
+    models: dict[str, set[tuple[int | None, int | None]]] = {}
+    for name, one in zip(names, records, strict=True):
+        models.setdefault(name, set()).add((one.machine.family, one.machine.model))
+    for name, one in zip(names, records, strict=True):
+        guest = one.engine == "guest-icount"
+        yield name if guest or len(models[name]) == 1 else with_model(name, one.machine), one
 
 
 def machine_name(record: Record) -> str:

@@ -16,8 +16,8 @@ from mmbatch.report.compare import CaseGroup, Entry, Section
 from mmbatch.report.plot import Plot, Scale
 
 _TEMPLATE = "page.html"
-_SHOWN = 10
-"""How many cases of a speed-up are open; the others can be unfolded."""
+_SHOWN = 12
+"""How many plots of a speed-up are open; the cases that follow can be unfolded."""
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,6 @@ def render(runs: Sequence[Stored], speedups_at: Path) -> str:
         anchor=_anchor,
         caveats=words.caveats,
         differs=Raw.DIFFERS,
-        level=plot.LEVEL_PX,
         machine_line=machine_line,
         sentence=words.sentence,
         shapes=plot.SHAPES,
@@ -127,7 +126,7 @@ def _summary(groups: Sequence[Section]) -> str:
 def _section(group: Section, speedups_at: Path) -> _Section:
     shown = [case for case in group.cases if any(compare.is_slower(e.chosen) for e in case.entries)]
     for case in group.cases:
-        if case not in shown and len(shown) < _SHOWN:
+        if case not in shown and sum(len(one.entries) for one in shown) < _SHOWN:
             shown.append(case)
     first = [case for case in group.cases if case in shown]
     rest = [case for case in group.cases if case not in shown]

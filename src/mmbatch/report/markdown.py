@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from mmbatch.bench.machine import with_model
 from mmbatch.bench.record import Record, Row
 from mmbatch.bench.statistics import Verdict
 from mmbatch.bench.store import Stored, guest_arch
@@ -68,7 +69,7 @@ def tables(runs: Sequence[Stored], place: Path = Path()) -> str:
     groups: dict[tuple[bool, str, str, int, str], list[Stored]] = {}
     for run in runs:
         record, machine = run.record, run.record.machine
-        where = (machine.cpu, machine.cores, guest_arch(record))
+        where = (with_model(machine.cpu, machine), machine.cores, guest_arch(record))
         groups.setdefault((not _timed(record), record.rows[0].speedup, *where), []).append(run)
     lines: list[str] = []
     for key in sorted(groups):
@@ -136,10 +137,7 @@ def _title(record: Record) -> str:
         arch = guest_arch(record)
         return f"{what}{f', {arch}' if arch else ''}: instructions, counted by QEMU; no time"
     machine = record.machine
-    parts = [machine.cpu]
-    if machine.family is not None:
-        parts[0] += f" (family {machine.family} model {machine.model})"
-    parts.append(f"{machine.cores} cores")
+    parts = [with_model(machine.cpu, machine), f"{machine.cores} cores"]
     if machine.llc_bytes:
         parts.append(f"LLC {machine.llc_bytes >> 20} MiB")
     parts.append(f"VM ({machine.hypervisor})" if machine.hypervisor else "bare metal")

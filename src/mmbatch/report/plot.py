@@ -20,9 +20,6 @@ from mmbatch.report import compare
 from mmbatch.report.compare import Entry, Section
 from mmbatch.report.words import each, noise, short
 
-LEVEL_PX = 7
-"""How far apart the dots of an overview are that lie above each other."""
-
 CONTROL = "control"
 SHAPES = {
     "faster": "M-5 4 L0 -5 L5 4 Z",
@@ -41,6 +38,9 @@ _NICE = (1, 2, 0.5, 4, 0.25, 1.5, 3, 0.75, 1.25, 8, 0.125, 6, 1.1, 0.9, 1.75, 2.
 _APART = 1.1  # per cent: from one dot of an overview to the next, on the narrowest page
 _BEYOND = (0.25, 20.0)  # an overview ends there, since few cases would take most of its width
 _BINS = 48
+_WIDTH = 600  # pixels of an overview in a file, whose text a telephone still shows
+_RISE = 7.0  # pixels from a dot of an overview to the one above it
+_TALLEST = 140.0  # pixels: where many dots lie above each other, they overlap
 
 
 @dataclass(frozen=True)
@@ -148,9 +148,18 @@ class Strip:
     y: int = 0
 
     @property
+    def rise(self) -> float:
+        """How far apart the dots are that lie above each other, in pixels."""
+        return min(_RISE, _TALLEST / self._levels)
+
+    @property
     def height(self) -> int:
         """How high its dots are together, in pixels."""
-        return LEVEL_PX * (1 + max((dot.level for dot in self.dots), default=0)) + 6
+        return math.ceil(self.rise * self._levels) + 6
+
+    @property
+    def _levels(self) -> int:
+        return 1 + max((dot.level for dot in self.dots), default=0)
 
 
 @dataclass(frozen=True)
@@ -202,7 +211,7 @@ def overview(groups: Sequence[Section]) -> Overview:
         low, high = low / 1.4, high * 1.4
     axis = Scale(low, high, apart=8.0, digit=1.1)
     strips: list[Strip] = []
-    y = 8
+    y = 26
     for one in groups:
         for strip in _strips(one, axis):
             strips.append(Strip(strip.title, strip.words, strip.dots, strip.aside, y))
@@ -224,8 +233,8 @@ def svg(groups: Sequence[Section]) -> str:
     last = drawn.strips[-1]
     return environment.get_template(_TEMPLATE).render(
         overview=drawn,
+        width=_WIDTH,
         bottom=last.y + last.height + (44 if last.title else 26),
-        level=LEVEL_PX,
         shapes=SHAPES,
     )
 
@@ -306,7 +315,7 @@ def _strips(section: Section, axis: Scale) -> Iterator[Strip]:
         rows = [
             entry.chosen for case in section.cases for entry in case.entries if entry.run is run
         ]
-        counts = Counter(str(row.verdict) for row in rows)
+        counts = Counter(short(row.verdict) for row in rows)
         words = ", ".join(f"{count} {word}" for word, count in counts.most_common())
         beyond = [
             f"{row.ratio.median:.0f}"
