@@ -34,6 +34,7 @@ class FakeArchive:
     """Holds suites of packages."""
 
     def __init__(self, root: Path, gpg_home: Path) -> None:
+        root.mkdir(parents=True)
         self.root = root
         self.keyring = root.parent / "keyring.gpg"
         self._gpg = ["gpg", "--homedir", str(gpg_home), "--batch", "--quiet", "--yes"]

@@ -8,8 +8,7 @@ from fake_archive import FakeArchive, lacks
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import apt as apt_module
-from mmbatch.debian.apt import Apt
-from mmbatch.debian.state import parse_madison
+from mmbatch.debian.apt import Apt, parse_madison
 
 needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
 
@@ -147,6 +146,63 @@ def test_no_network_is_said_once_and_soon(
         assert "127.0.0.1" in caught.value.problem
         assert "check the network" in caught.value.hint
     assert len(said) == 1
+
+
+@needs_archive
+def test_a_version_that_only_an_unstable_suite_has(filled: FakeArchive, cache: Cache) -> None:
+    filled.add_kernel("sid", "7.3", "7.3.6-1")
+    apt = Apt(cache, print)
+    stable = [("7.3.4-1~bpo13+1", "trixie-backports")]
+    assert apt.madison("linux-source-7.3") == stable
+    assert apt.madison("linux-source-7.3", "7.3.6-1") == [("7.3.6-1", "sid")]
+    assert apt.madison("linux-source-7.3", "7.3.5-1") == stable
+
+
+def add_security(filled: FakeArchive, tmp_path: Path, uri: str) -> None:
+    """Let the system follow security updates too."""
+    listed = tmp_path / "debian.sources"
+    listed.write_text(
+        f"{filled.sources}\nTypes: deb\nURIs: {uri}\nSuites: trixie-security\n"
+        f"Components: main\nSigned-By: {filled.keyring}\n"
+    )
+
+
+@needs_archive
+def test_the_newest_of_all_stable_archives(
+    filled: FakeArchive, cache: Cache, tmp_path: Path, gpg_home: Path
+) -> None:
+    security = FakeArchive(tmp_path / "security" / "archive", gpg_home)
+    filled.add_kernel("trixie", "6.12", "6.12.107-1")
+    filled.add_kernel("bookworm-backports", "6.12", "6.12.95-1~bpo12+1")
+    filled.add_kernel("sid", "6.12", "6.12.118-1")
+    security.add_kernel("trixie-security", "6.12", "6.12.117-1")
+    said: list[str] = []
+    assert Apt(cache, said.append).madison("linux-source-6.12")[0] == ("6.12.107-1", "trixie")
+    assert not any("security" in line for line in said)  # this system does not follow it
+
+    add_security(filled, tmp_path, f"copy:{security.root}")
+    apt = Apt(cache, print)
+    assert apt.madison("linux-source-6.12") == [
+        ("6.12.117-1", "trixie-security"),
+        ("6.12.107-1", "trixie"),
+        ("6.12.95-1~bpo12+1", "bookworm-backports"),
+    ]
+    path = apt.download("linux-source-6.12", "6.12.117-1", tmp_path)
+    assert path.read_bytes() == (security.root / "pool" / path.name).read_bytes()
+
+
+@needs_archive
+def test_a_security_archive_that_can_not_be_reached(
+    filled: FakeArchive, cache: Cache, tmp_path: Path
+) -> None:
+    add_security(filled, tmp_path, "http://127.0.0.1:9/debian-security")
+    said: list[str] = []
+    apt = Apt(cache, said.append)
+    assert apt.madison("linux-source-7.3") == [("7.3.4-1~bpo13+1", "trixie-backports")]
+    assert [line for line in said if "127.0.0.1" in line and "doing without" in line]
+    assert apt.madison("linux-source-7.2") == [("7.2.9-1", "sid")]
+    with pytest.raises(MmbatchError, match=r"127\.0\.0\.1"):  # which may have it
+        apt.madison("linux-source-9.9")
 
 
 @needs_archive

@@ -6,7 +6,15 @@ import pytest
 from fake_archive import lacks
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian.apt import source_files
-from mmbatch.debian.archives import Mirror, find_mirror, with_keyring, write_sources
+from mmbatch.debian.archives import (
+    Suite,
+    base,
+    configured,
+    main_suite,
+    stages,
+    with_keyring,
+    write_sources,
+)
 
 DEB822 = """\
 # A comment
@@ -21,7 +29,11 @@ Types: deb
 URIs: http://security.example/debian-security
 Suites: trixie-security
 Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
 """
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+MAIN = ("http://mirror.example/debian",)
+SECURITY = ("http://security.example/debian-security",)
 EMBEDDED_KEY = """\
 Types: deb
 URIs: https://mirror.example/debian
@@ -41,14 +53,18 @@ def write(folder: Path, name: str, text: str) -> Path:
     return path
 
 
-def test_mirror_of_deb822(tmp_path: Path) -> None:
-    found = find_mirror([write(tmp_path, "debian.sources", DEB822)])
-    keyring = "/usr/share/keyrings/debian-archive-keyring.gpg"
-    assert found == Mirror(("http://mirror.example/debian",), "trixie", keyring)
+def test_suites_of_deb822(tmp_path: Path) -> None:
+    found = configured([write(tmp_path, "debian.sources", DEB822)])
+    assert found == [
+        Suite("trixie", MAIN, KEYRING),
+        Suite("trixie-updates", MAIN, KEYRING),
+        Suite("trixie-security", SECURITY, KEYRING),
+    ]
+    assert main_suite(found) == found[0]
 
 
 @pytest.mark.parametrize(
-    ("line", "suite", "signed_by"),
+    ("line", "name", "signed_by"),
     [
         ("deb http://mirror.example/debian bookworm main", "bookworm", ""),
         ("deb [signed-by=/k.gpg] http://mirror.example/debian stable main", "stable", "/k.gpg"),
@@ -60,9 +76,11 @@ def test_mirror_of_deb822(tmp_path: Path) -> None:
         ("deb http://mirror.example/debian trixie-backports main", "trixie", ""),
     ],
 )
-def test_mirror_of_one_line_lists(tmp_path: Path, line: str, suite: str, signed_by: str) -> None:
-    found = find_mirror([write(tmp_path, "sources.list", f"# none\n{line}\n")])
-    assert found == Mirror(("http://mirror.example/debian",), suite, signed_by)
+def test_the_release_of_one_line_lists(
+    tmp_path: Path, line: str, name: str, signed_by: str
+) -> None:
+    found = main_suite(configured([write(tmp_path, "sources.list", f"# none\n{line}\n")]))
+    assert found == Suite(name, MAIN, signed_by)
 
 
 @pytest.mark.parametrize(
@@ -81,14 +99,15 @@ def test_mirror_of_one_line_lists(tmp_path: Path, line: str, suite: str, signed_
 )
 def test_entries_that_are_not_the_archive(tmp_path: Path, line: str) -> None:
     with pytest.raises(MmbatchError) as caught:
-        find_mirror([write(tmp_path, "sources.list", line)])
+        main_suite(configured([write(tmp_path, "sources.list", line)]))
     assert caught.value.code == ExitCode.NOT_APPLICABLE
     assert "--tree" in caught.value.hint
 
 
 def test_disabled_stanzas_are_passed_over(tmp_path: Path) -> None:
     text = "Enabled: no\n" + DEB822.replace("mirror.example", "off.example") + "\n" + DEB822
-    assert find_mirror([write(tmp_path, "a.sources", text)]).uris[0].count("mirror.example")
+    found = {suite.name: suite for suite in configured([write(tmp_path, "a.sources", text)])}
+    assert found["trixie"].uris == MAIN
 
 
 def test_the_archive_itself_wins_over_its_side_suites(tmp_path: Path) -> None:
@@ -96,26 +115,92 @@ def test_the_archive_itself_wins_over_its_side_suites(tmp_path: Path) -> None:
         write(tmp_path, "a.list", "deb http://side.example/debian trixie-backports main"),
         write(tmp_path, "b.list", "deb http://mirror.example/debian trixie main"),
     ]
-    assert find_mirror(files).uris == ("http://mirror.example/debian",)
+    assert main_suite(configured(files)).uris == MAIN
+
+
+def looked_into(tmp_path: Path, *lines: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The stable and the other suites that are looked into, with the hosts that have them."""
+    listed = write(tmp_path, "sources.list", "".join(f"deb {line} main\n" for line in lines))
+    stable, rest = (
+        {suite.name: suite.uris[0].split("/")[2] for suite in suites}
+        for suites in stages(configured([listed]))
+    )
+    return stable, rest
+
+
+@pytest.mark.parametrize(
+    ("lines", "security"),
+    [
+        (["http://s.example/debian-security bookworm-security"], "s.example"),
+        (["http://s.example/ bookworm/updates"], "s.example"),
+        (["http://mirror.example/debian bookworm-security"], "mirror.example"),
+        ([], None),
+    ],
+)
+def test_security_updates_come_from_where_the_system_gets_them(
+    tmp_path: Path, lines: list[str], security: str | None
+) -> None:
+    stable, rest = looked_into(tmp_path, "http://mirror.example/debian bookworm", *lines)
+    wanted = ("bookworm-security", "trixie-security") if security else ()
+    assert {name: stable[name] for name in wanted} == dict.fromkeys(wanted, security)
+    assert any("security" in name for name in stable) == bool(security)
+    releases = ("bookworm", "trixie", "bookworm-backports", "trixie-backports")
+    assert {stable[name] for name in releases} == {"mirror.example"}
+    assert rest == dict.fromkeys(("forky", "sid", "experimental"), "mirror.example")
+
+
+def test_all_that_the_system_follows_is_looked_into(tmp_path: Path) -> None:
+    stable, rest = looked_into(
+        tmp_path,
+        "http://mirror.example/debian stable",
+        "http://mirror.example/debian stable-updates",
+        "http://more.example/debian stable-backports-sloppy",
+        "http://s.example/security stable-security",
+        "http://new.example/debian sid",
+    )
+    assert stable["stable-updates"] == stable["stable-backports"] == "mirror.example"
+    assert stable["stable-backports-sloppy"] == "more.example"
+    assert stable["stable-security"] == "s.example"
+    assert rest["sid"] == "new.example"  # followed, and yet no stable release
+
+
+def test_a_system_that_follows_an_unstable_release(tmp_path: Path) -> None:
+    stable, rest = looked_into(tmp_path, "http://mirror.example/debian sid")
+    assert "sid" in stable
+    assert set(rest) == {"forky", "experimental"}
+
+
+@pytest.mark.parametrize(
+    ("suite", "release"),
+    [
+        ("trixie-security", "trixie"),
+        ("buster/updates", "buster/updates"),
+        ("bookworm/updates", "bookworm"),
+        ("oldstable-backports-sloppy", "oldstable"),
+        ("experimental", "sid"),
+        ("sid", "sid"),
+    ],
+)
+def test_the_release_that_a_suite_adds_to(suite: str, release: str) -> None:
+    assert base(suite) == release
 
 
 def test_an_embedded_key_is_carried_over_whole(tmp_path: Path) -> None:
-    mirror = find_mirror([write(tmp_path, "a.sources", EMBEDDED_KEY)])
-    again = find_mirror(
-        [write(tmp_path, "b.sources", write_sources(mirror, ["bookworm"], "amd64"))]
-    )
-    assert again == mirror
-    assert "bWFkZSB1cA==" in mirror.signed_by
-    assert write_sources(mirror, ["sid"], "amd64").endswith(
+    suites = configured([write(tmp_path, "a.sources", EMBEDDED_KEY)])
+    text = write_sources(suites, "amd64")
+    assert configured([write(tmp_path, "b.sources", text)]) == suites
+    assert "bWFkZSB1cA==" in suites[0].signed_by
+    assert text.endswith(
         "Signed-By:\n -----BEGIN PGP PUBLIC KEY BLOCK-----\n .\n bWFkZSB1cA==\n"
         " -----END PGP PUBLIC KEY BLOCK-----\n"
     )
 
 
 def test_written_sources_never_trust_without_signature(tmp_path: Path) -> None:
-    line = "deb [trusted=yes allow-insecure=yes] http://mirror.example/debian trixie main"
-    mirror = find_mirror([write(tmp_path, "sources.list", line)])
-    text = write_sources(mirror, ["trixie", "sid"], "arm64").lower()
+    line = "deb [trusted=yes allow-insecure=yes] http://mirror.example/debian {} main\n"
+    lines = line.format("trixie") + line.format("sid")
+    suites = configured([write(tmp_path, "sources.list", lines)])
+    text = write_sources(suites, "arm64").lower()
     assert "trusted" not in text
     assert "insecure" not in text
     assert text.count("types: deb") == 2
@@ -126,7 +211,7 @@ def test_debians_keyring_joins_only_other_keyring_files(tmp_path: Path) -> None:
     keyring = write(tmp_path, "debian.gpg", "")
 
     def joined(signed_by: str) -> str:
-        return with_keyring(Mirror(("http://mirror.example",), "sid", signed_by), keyring).signed_by
+        return with_keyring(Suite("sid", MAIN, signed_by), keyring).signed_by
 
     assert joined("/one.gpg") == f"/one.gpg {keyring}"
     assert joined(str(keyring)) == str(keyring)

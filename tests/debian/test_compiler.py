@@ -101,7 +101,7 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     place = f"usr/libexec/gcc/{foreign.TUPLE}/99"
     made.add("trixie", "cpp-99-x86-64-linux-gnu", VERSION, {f"{place}/cc1": echo}, "libc6")
     for version in ("99.4.0-1", VERSION):
-        suite = "trixie" if version == VERSION else "forky"
+        suite = "trixie" if version == VERSION else "bookworm-backports"
         needs = [f"cpp-99-x86-64-linux-gnu (= {version})", "binutils-x86-64-linux-gnu", "libc6"]
         made.add(suite, PART, version, {f"usr/bin/{foreign.TUPLE}-gcc-99": echo}, *needs)
         made.add(suite, "gcc-99", version, {}, f"{PART} (= {version})")
@@ -140,7 +140,7 @@ def test_another_version_where_that_one_is_gone(archive: FakeArchive, tmp_path: 
     with pytest.raises(MmbatchError) as caught:
         compiler.find(Cache(tmp_path / "cache"), headers(text), said.append)
 
-    # That of forky, which lacks the rest of it here.
+    # That of the backports, which lack the rest of it here.
     assert any(one.startswith("fetching gcc-99 99.4.0-1") for one in said)
     assert "that is not installed here, and fetching it failed: " in caught.value.problem
     assert not list((tmp_path / "cache/live").glob("compiler*"))

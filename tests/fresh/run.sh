@@ -70,8 +70,8 @@ sources() { # apt's sources of this machine, for another release
 
 mirror=$(cd "$checkout" && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 python3 -c '
 from pathlib import Path
-from mmbatch.debian.archives import find_mirror
-print(find_mirror(Path("/etc/apt").rglob("*.sources")).uris[0])')
+from mmbatch.debian.archives import configured, main_suite
+print(main_suite(configured(Path("/etc/apt").rglob("*.sources"))).uris[0])')
 
 if [ ! -e "$root/etc/debian_version" ]; then
 	# What the README requires, and what every Debian that somebody uses has.

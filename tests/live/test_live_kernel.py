@@ -76,7 +76,7 @@ def test_makefiles_find_what_is_unpacked_beside_them(tmp_path: Path) -> None:
         assert said == f"{sources}/one\n"
 
 
-@pytest.mark.parametrize("release", ["x", "6", "6.12", ""])
+@pytest.mark.parametrize("release", ["x", "6", "6.12", "6.12-", ""])
 def test_no_release(release: str) -> None:
     with pytest.raises(MmbatchError) as caught:
         livekernel.series_of(release)
@@ -93,6 +93,9 @@ def test_a_kernel_is_named_one_way(tmp_path: Path) -> None:
     assert caught.value.code == 2
     assert livekernel.choose(cache, RELEASE, None, print) == RELEASE
     assert livekernel.choose(cache, None, None, print) == livekernel.running()
+    for name in ("7.3-amd64", "linux-image-7.3-amd64", "linux-headers-7.3-amd64"):
+        assert livekernel.choose(cache, name, None, print) == "7.3-amd64"
+    assert livekernel.series_of("7.3-amd64") == "7.3"
 
 
 @pytest.fixture
@@ -198,7 +201,8 @@ class _Moved:
     def __init__(self, *_: object) -> None: ...
 
     def madison(self, package: str) -> list[tuple[str, str]]:
-        assert package == "linux-headers-cloud-amd64"
+        if package != "linux-headers-cloud-amd64":
+            return []
         return [("7.3.4-1~bpo13+1", "trixie-backports"), ("6.12.95-1", "bookworm-backports")]
 
     def depends(self, _: str, version: str) -> list[str]:
@@ -212,6 +216,24 @@ class _Moved:
             for kind in ("amd64", livekernel.FLAVOUR)
         ]
         return [name for name in names if name.startswith(prefix)]
+
+
+@pytest.mark.parametrize("name", ["cloud-amd64", "linux-image-cloud-amd64"])
+def test_a_package_of_the_newest_kernel(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(livekernel, "Apt", _Moved)
+
+    release = livekernel.choose(Cache(tmp_path), name, None, lambda text: None)
+
+    assert release == "7.3.4+deb-cloud-amd64"
+
+
+def test_a_package_that_nobody_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(livekernel, "Apt", _Moved)
+
+    with pytest.raises(MmbatchError, match="choose kernel toy-amd64: it is not a release"):
+        livekernel.choose(Cache(tmp_path), "toy-amd64", None, lambda text: None)
 
 
 @pytest.mark.parametrize(

@@ -39,7 +39,7 @@ def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
         "--kernel-release",
         "release",
         metavar="R",
-        help="Use the kernel with this release, as printed by uname -r",
+        help="Use the kernel with this release, as printed by uname -r, or cloud-amd64",
     )
     @click.option(
         "--kernel", "series", metavar="SERIES", help="Use Debian's newest kernel of this series"

@@ -18,9 +18,8 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.disk import free_bytes
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
-from mmbatch.debian import guestneeds, packages
+from mmbatch.debian import archives, guestneeds, packages
 from mmbatch.debian.apt import source_files
-from mmbatch.debian.archives import find_mirror
 from mmbatch.kernel import sources
 from mmbatch.live import kernel as livekernel
 from mmbatch.live import manifest as livemanifest
@@ -290,7 +289,10 @@ def _cache_notes() -> Iterator[Check]:
 
 def _apt() -> Check:
     try:
-        mirror = find_mirror(source_files())
+        suites = archives.configured(source_files())
+        main = archives.main_suite(suites)
     except MmbatchError as error:
         return Check("apt", State.NOTE, error.problem, error.hint)
-    return Check("apt", State.OK, f"follows Debian {mirror.suite}")
+    security = any(suite.is_security for suite in suites)
+    more = "and its security updates" if security else "without its security updates"
+    return Check("apt", State.OK, f"follows Debian {main.name} {more}")

@@ -1,33 +1,64 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Debian packages of suites the system does not follow, through a private apt state.
+"""Debian packages, also of suites that the system does not follow, by a private apt state.
 
 Nothing of the system's own apt changes: indexes and packages live below our cache, the
-mirror and the keys are those that the system is configured with, and signatures are always
+archives and the keys are those that the system is configured with, and signatures are always
 checked.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import re
 import shlex
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import temporary_dir
+from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.process import run
-from mmbatch.debian.archives import Mirror, find_mirror, with_keyring
-from mmbatch.debian.state import State
+from mmbatch.core.process import Result, run
+from mmbatch.debian import archives
+from mmbatch.debian.archives import Suite
 
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _MAX_AGE_S = 24 * 3600
-# Small indexes first: most of what we want is in backports, and sid's index is large.
-_STAGES = (
-    ("backports", ("{own}-backports", "trixie-backports", "bookworm-backports")),
-    ("releases", ("{own}", "trixie", "forky")),
-    ("unstable", ("sid", "experimental")),
-)
+_UPDATE_LIMIT_S = 300
+_DOWNLOAD_LIMIT_S = 1800
+_ERRORS = re.compile(r"^Err:\d+ (.+ (?!Release$)\S+)\n +(.+)", re.MULTILINE)
+_CONFIG = """\
+// Written by mmbatch; read after the system's own configuration.
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear DPkg::Post-Invoke;
+#clear Acquire::Languages;
+Acquire::Languages "none";
+Acquire::AllowInsecureRepositories "false";
+Acquire::AllowWeakRepositories "false";
+Acquire::AllowDowngradeToInsecureRepositories "false";
+APT::Get::AllowUnauthenticated "false";
+APT::Sandbox::User "root";
+APT::Architecture "{architecture}";
+Acquire::Retries "2";
+Acquire::http::Timeout "30";
+Acquire::https::Timeout "30";
+Dir::Etc::sourcelist "/dev/null";
+Dir::Etc::sourceparts "{root}/sources";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::State "{root}/state";
+Dir::State::lists "{root}/state/lists";
+Dir::State::status "/var/lib/dpkg/status";
+Dir::State::extended_states "{root}/state/extended_states";
+Dir::Cache "{root}/cache";
+Dir::Cache::archives "{root}/cache/archives";
+Dir::Cache::pkgcache "pkgcache.bin";
+Dir::Cache::srcpkgcache "srcpkgcache.bin";
+Dir::Log "{root}/log";
+"""
 
 
 class Apt:
@@ -36,43 +67,45 @@ class Apt:
     Args:
         cache: where indexes and packages are kept.
         say: told what is being fetched.
-        mirror: where from; by default what this system's apt is configured with.
 
     Raises:
         MmbatchError: this system has no apt, or gets no Debian suite by it.
     """
 
-    def __init__(
-        self, cache: Cache, say: Callable[[str], None], mirror: Mirror | None = None
-    ) -> None:
+    def __init__(self, cache: Cache, say: Callable[[str], None]) -> None:
         """Read the system's configuration; nothing is fetched yet."""
         self._cache = cache
         self._say = say
-        if mirror is None:
-            mirror = with_keyring(find_mirror(source_files()), _KEYRING)
+        suites = [
+            archives.with_keyring(suite, _KEYRING) for suite in archives.configured(source_files())
+        ]
+        stable, rest = archives.stages(suites)
         architecture = run(
             ["dpkg", "--print-architecture"], action="ask dpkg for this machine's architecture"
         ).stdout.strip()
-        self._stages = []
-        seen: set[str] = set()
-        for name, patterns in _STAGES:
-            suites = [pattern.format(own=mirror.suite) for pattern in patterns]
-            new = [suite for suite in dict.fromkeys(suites) if suite not in seen]
-            seen.update(new)
-            self._stages.append(State(cache.apt / name, mirror, new, architecture))
+        # The index of sid is large, and most of what we want is in a stable release.
+        self._stages = [
+            State(cache.apt / "stable", stable, architecture),
+            State(cache.apt / "unstable", rest, architecture),
+        ]
         self._updated: set[Path] = set()
         self._complaint = ""
 
-    def madison(self, package: str) -> list[tuple[str, str]]:
+    def madison(self, package: str, version: str = "") -> list[tuple[str, str]]:
         """Return the (version, suite) pairs of a package, newest first; empty when none has it.
 
-        Indexes older than a day are fetched again first, and so are those that lack it.
+        Unstable suites are only looked into for what no other one has. Indexes older than a day
+        are fetched again first, and so are those that lack it.
+
+        Args:
+            package: its name.
+            version: one that is preferred to newer ones of more stable suites.
 
         Raises:
-            MmbatchError: the mirror can't be reached and nothing is known from before.
+            MmbatchError: an archive can't be reached, and no other one has the package.
         """
         with self._lock():
-            return self._find(package)[1]
+            return self._find(package, version)[1]
 
     def download(self, package: str, version: str, dest: Path) -> Path:
         """Fetch one package file, verified by apt against the signed indexes.
@@ -146,26 +179,31 @@ class Apt:
     def _lock(self) -> contextlib.AbstractContextManager[object]:
         return self._cache.lock("apt", "fetches packages of Debian", self._say)
 
-    def _find(self, package: str) -> tuple[State | None, list[tuple[str, str]]]:
-        """Return the first stage that has a package, and its versions there."""
+    def _find(self, package: str, version: str = "") -> tuple[State | None, list[tuple[str, str]]]:
+        """Return the first stage that has a package, and its versions there; see `madison`."""
+        first: tuple[State | None, list[tuple[str, str]]] = (None, [])
         for stage in self._stages:
             found = stage.madison(package) if stage.age_s() < _MAX_AGE_S else []
             if not found and stage.root not in self._updated:
                 self._update(stage)
                 found = stage.madison(package)
-            if found:
+            if found and (not version or version in dict(found)):
                 return stage, found
+            first = first if first[1] else (stage, found)
             if self._complaint and not stage.has_indexes():
                 break  # no use in waiting for the next stages' time-outs
-        if self._complaint:
+        if self._complaint and not first[1]:
             raise self._unreachable(package)
-        return None, []
+        return first
 
     def _update(self, stage: State) -> None:
         if stage.root not in self._updated:
             self._say(f"fetching Debian's package lists ({', '.join(stage.suites)})")
-            self._complaint = stage.update() or self._complaint
+            complaint = stage.update()
             self._updated.add(stage.root)
+            self._complaint = complaint or self._complaint
+            if complaint and stage.has_indexes():
+                self._say(f"doing without what could not be fetched: {complaint}")
 
     def _unreachable(self, package: str) -> MmbatchError:
         return MmbatchError(
@@ -207,3 +245,128 @@ def source_files() -> list[Path]:
         )
         if path.is_file()
     ]
+
+
+class State:
+    """Some suites with an apt state of their own.
+
+    Args:
+        root: folder for it.
+        suites: which; those that their archive does not have are passed over.
+        architecture: as dpkg calls it.
+    """
+
+    def __init__(self, root: Path, suites: list[Suite], architecture: str) -> None:
+        """Write nothing yet."""
+        self.suites = [suite.name for suite in suites]
+        self.root = root
+        self._config = root / "apt.conf"
+        self._sources = archives.write_sources(suites, architecture)
+        self._architecture = architecture
+        self._stamp = root / "updated"
+
+    def age_s(self) -> float:
+        """Seconds since the last update that went well with these very sources."""
+        try:
+            if self._stamp.read_text() != self._digest():
+                return float("inf")
+            return max(0.0, time.time() - self._stamp.stat().st_mtime)
+        except OSError:
+            return float("inf")
+
+    def forget(self) -> None:
+        """Take the indexes for outdated."""
+        self._stamp.unlink(missing_ok=True)
+
+    def _digest(self) -> str:
+        return hashlib.sha256(self._sources.encode()).hexdigest()
+
+    def update(self) -> str:
+        """Fetch the indexes.
+
+        Returns:
+            What went wrong with the mirror, empty when nothing; suites that it does not
+            have are no error.
+        """
+        for folder in ("sources", "state/lists/partial", "cache/archives/partial", "log"):
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
+        atomic_write(self._config, _CONFIG.format(root=self.root, architecture=self._architecture))
+        sources = self.root / "sources" / "mmbatch.sources"
+        atomic_write(sources, self._sources)
+        sources.chmod(0o600)  # a mirror's address may hold a password
+        done = self._apt("apt-get", "-q", "update", limit_s=_UPDATE_LIMIT_S)
+        failures = [line for line in done.stderr.splitlines() if _is_failure(line)]
+        # Where a suite is missing, apt does not repeat at the end what else went wrong.
+        failures += [f"{what}: {why}" for what, why in _ERRORS.findall(done.stdout)]
+        if not failures:
+            atomic_write(self._stamp, self._digest())
+            return ""
+        return re.sub(r"^[EW]: ", "", failures[0])
+
+    def has_indexes(self) -> bool:
+        """Tell whether any suite's index is here."""
+        return any((self.root / "state" / "lists").glob("*_Packages*"))
+
+    def madison(self, package: str) -> list[tuple[str, str]]:
+        """Return a package's (version, suite), newest first."""
+        said = self._apt("apt-cache", "madison", package, limit_s=60).stdout
+        return parse_madison(said)
+
+    def names(self, prefix: str) -> list[str]:
+        """Return the packages whose names begin so."""
+        said = self._apt("apt-cache", "pkgnames", prefix, limit_s=60).stdout
+        return said.split()
+
+    def size(self, package: str, version: str) -> int | None:
+        """Return the bytes of a package file, None when that is not known."""
+        said = self._apt("apt-cache", "show", f"{package}={version}", limit_s=60).stdout
+        match = re.search(r"^Size: (\d+)$", said, re.MULTILINE)
+        return int(match[1]) if match else None
+
+    def depends(self, package: str, version: str) -> list[str]:
+        """Return the names in a package's Depends, an empty list when it is not known."""
+        said = self._apt("apt-cache", "show", f"{package}={version}", limit_s=60).stdout
+        match = re.search(r"^Depends: (.*)$", said, re.MULTILINE)
+        words = re.split(r"[,|]", match[1]) if match else []
+        return [word.split()[0] for word in words if word.strip()]
+
+    def download(self, package: str, version: str, folder: Path) -> Path:
+        """Fetch and verify a package file into a folder; MmbatchError when that fails."""
+        self._apt(
+            "apt-get",
+            "-q",
+            "download",
+            f"{package}={version}",
+            limit_s=_DOWNLOAD_LIMIT_S,
+            cwd=folder,
+            action=f"fetch {package} {version}",
+        )
+        return next(folder.glob("*.deb"))
+
+    def _apt(self, *argv: str, limit_s: float, cwd: Path | None = None, action: str = "") -> Result:
+        program, *arguments = argv
+        return run(
+            [program, "-c", self._config, *arguments],
+            action=action or "read Debian's package lists",
+            timeout_s=limit_s,
+            check=bool(action),
+            cwd=cwd,
+        )
+
+
+def _is_failure(line: str) -> bool:
+    """Tell whether a line of apt-get update is more than a hint or a suite that is not there."""
+    if "does not have a Release file" in line:
+        return False
+    return line.startswith("E: ") or re.search(r"Failed to fetch|GPG error", line) is not None
+
+
+def parse_madison(text: str) -> list[tuple[str, str]]:
+    """Return the (version, suite) pairs in what `apt-cache madison` printed, in its order."""
+    found = []
+    for line in text.splitlines():
+        columns = [column.strip() for column in line.split("|")]
+        if len(columns) == 3 and columns[2].endswith(" Packages"):
+            words = columns[2].split()
+            found.append((columns[1], words[1].partition("/")[0]))
+    return list(dict.fromkeys(found))

@@ -141,7 +141,7 @@ def _look(headers: Headers, want: Wanted | None) -> Compiler | None:
 
 def _fetch(cache: Cache, want: Wanted, place: Path, say: Say) -> None:
     apt = Apt(cache, say)
-    found = apt.madison(want.package)
+    found = apt.madison(want.package, want.version)
     if not found:
         raise MmbatchError(f"fetch {want.package}", "no configured suite has it", _INSTALL)
     versions = dict(reversed(found))

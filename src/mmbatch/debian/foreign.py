@@ -17,6 +17,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
+from mmbatch.debian import archives
 from mmbatch.debian.apt import Apt
 
 TUPLE = "x86_64-linux-gnu"
@@ -24,8 +25,6 @@ TUPLE = "x86_64-linux-gnu"
 
 Say = Callable[[str], None]
 
-_BACKPORTS = "-backports"
-_BASES = {"experimental": "sid"}  # a suite that holds a part of a release, and that release
 _LIBRARIES = tuple(f"{top}lib/{TUPLE}" for top in ("usr/", ""))
 _LOADER = "ld-linux-x86-64.so.2"
 # What a program needs to run: parts of it, and libraries that are no plug-ins nor for linking.
@@ -55,7 +54,7 @@ def closure(apt: Apt, package: str, version: str, suite: str) -> dict[str, str]:
         version: as `madison` tells it.
         suite: in which it is, likewise.
     """
-    suites = dict.fromkeys((suite, _BASES.get(suite, suite.removesuffix(_BACKPORTS))))
+    suites = dict.fromkeys((suite, archives.base(suite)))
     versions = {package: version}
     waiting = [package]
     while waiting:

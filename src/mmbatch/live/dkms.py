@@ -169,7 +169,9 @@ def _conf(live: LiveManifest, words: dict[str, str]) -> str:
     terms = manifest.load_terms(paths.LIVE / "live.toml")
     options = " ".join(_options((terms, live.terms)))
     kernels = "|".join(re.escape(one) for one in live.series)
-    return _CONF.format_map({**words, "options": options, "kernels": rf"^({kernels})\."})
+    return _CONF.format_map(
+        {**words, "options": options, "kernels": rf"^({kernels})(\.|-(.+-)?amd64$)"}
+    )
 
 
 def _options(all_terms: Iterable[Terms]) -> Iterable[str]:

@@ -21,7 +21,9 @@ FLAVOUR = "cloud-amd64"
 """Which of Debian's kernels is used if a series is named and no release."""
 
 _PACKAGE_BYTES = 200_000_000
-_RELEASE = re.compile(r"(\d+\.\d+)\.\d+\S*")
+# "6.12.95+deb12-cloud-amd64"; a kernel of Debian's before its first point release is "7.3-amd64".
+_RELEASE = re.compile(r"(\d+\.\d+)(?:\.\d+\S*|-(?:\S+-)?amd64)")
+_META = re.compile(r"(?:linux-(?:image|headers)-)?(\S*amd64)")
 _RUNNING_TYPES = Path("/sys/kernel/btf/vmlinux")
 
 Say = Callable[[str], None]
@@ -66,13 +68,14 @@ def choose(cache: Cache, release: str | None, series: str | None, say: Say) -> s
 
     Args:
         cache: where package lists are kept.
-        release: of the kernel. If None, the newest packaged kernel of the series is chosen;
+        release: of the kernel, or one of Debian's packages that depend on the newest kernel
+            ("cloud-amd64"). If None, the newest packaged kernel of the series is chosen;
             without a series, the running kernel.
         series: "6.12", or None.
         say: told of each phase.
 
     Raises:
-        MmbatchError: both are given, or no kernel of the series is packaged.
+        MmbatchError: both are given, or no such kernel is packaged.
     """
     if release is not None and series is not None:
         raise MmbatchError(
@@ -81,7 +84,28 @@ def choose(cache: Cache, release: str | None, series: str | None, say: Say) -> s
             "give one of them",
             ExitCode.USAGE,
         )
-    return newest(cache, series, say) if series is not None else release or running()
+    if series is not None:
+        return newest(cache, series, say)
+    meta = _META.fullmatch(release or "")
+    if meta is None:
+        return release or running()
+    return meta[1] if _RELEASE.fullmatch(meta[1]) else _newest_of(cache, meta[1], say)
+
+
+def _newest_of(cache: Cache, meta: str, say: Say) -> str:
+    """Return the release that one of Debian's packages of the newest kernel depends on."""
+    apt = Apt(cache, say)
+    package = f"linux-headers-{meta}"
+    for version, _ in apt.madison(package):
+        if found := _needed(apt, package, version):
+            return found
+    raise _no_release(meta)
+
+
+def _needed(apt: Apt, package: str, version: str) -> str | None:
+    """Return the release whose headers a package depends on."""
+    names = (name.removeprefix("linux-headers-") for name in apt.depends(package, version))
+    return next((name for name in names if _RELEASE.fullmatch(name)), None)
 
 
 def series_of(release: str) -> str:
@@ -92,13 +116,17 @@ def series_of(release: str) -> str:
     """
     match = _RELEASE.fullmatch(release)
     if match is None:
-        raise MmbatchError(
-            f"choose kernel {release}",
-            "it is not a release",
-            "give one as printed by `uname -r`",
-            ExitCode.USAGE,
-        )
+        raise _no_release(release)
     return match[1]
+
+
+def _no_release(name: str) -> MmbatchError:
+    return MmbatchError(
+        f"choose kernel {name}",
+        "it is not a release",
+        "give one as printed by `uname -r`",
+        ExitCode.USAGE,
+    )
 
 
 def is_of(release: str, series: Collection[str]) -> bool:
@@ -153,7 +181,7 @@ def _numbers(release: str) -> list[int]:
 
 
 def newest(cache: Cache, series: str, say: Say) -> str:
-    """Return the release of the newest cloud kernel of a series that the mirror has.
+    """Return the release of the newest cloud kernel of a series that Debian has.
 
     Raises:
         MmbatchError: it has none.
@@ -161,10 +189,8 @@ def newest(cache: Cache, series: str, say: Say) -> str:
     apt = Apt(cache, say)
     package = f"linux-headers-{FLAVOUR}"
     for version, _ in apt.madison(package):
-        if version.startswith(f"{series}."):
-            for name in apt.depends(package, version):
-                if name.endswith(f"-{FLAVOUR}") and name.startswith("linux-headers-"):
-                    return name.removeprefix("linux-headers-")
+        if version.startswith(f"{series}.") and (found := _needed(apt, package, version)):
+            return found
     # A suite that has moved on to another series keeps this one's kernels for a while.
     releases = [
         name.removeprefix("linux-headers-")
