@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.paths import default_root
 from mmbatch.hosted import build
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice import trees

@@ -85,26 +85,29 @@ def test_an_environment_is_made_once(checkout: Path, cache: Cache) -> None:
     venv = next(cache.root.glob("venv-*"))
     assert first.stdout == f"{venv} ['one', 'two words']\n"
     assert "setting up" in first.stderr
-    again = start(checkout, cache)
-    assert (again.stdout, again.stderr) == (f"{venv} []\n", "")
+    again = start(checkout, cache, "verb")
+    assert (again.stdout, again.stderr) == (f"{venv} ['verb']\n", "")
     assert not list(checkout.rglob("__pycache__"))
 
 
-def test_an_unfinished_environment_is_made_again(checkout: Path, cache: Cache) -> None:
-    start(checkout, cache)
+def test_a_damaged_environment_is_made_again(checkout: Path, cache: Cache) -> None:
+    name = "bin/pip"
+    start(checkout, cache, "verb")
     venv = next(cache.root.glob("venv-*"))
-    (venv / "complete").unlink()
-    (venv / "bin" / "python").unlink()
-    done = start(checkout, cache)
-    assert done.stdout == f"{venv} []\n"
-    assert (venv / "complete").exists()
+    (venv / name).unlink()
+    (venv / name).touch()
+    assert str(venv) not in start(checkout, cache, "--help").stdout
+    done = start(checkout, cache, "verb")
+    assert done.stdout == f"{venv} ['verb']\n"
+    assert f"{name} is missing or damaged" in done.stderr
+    assert start(checkout, cache, "verb").stderr == ""
 
 
 def test_other_dependencies_get_another_environment(checkout: Path, cache: Cache) -> None:
-    start(checkout, cache)
+    start(checkout, cache, "verb")
     with (checkout / "pyproject.toml").open("a") as file:
         file.write("# changed\n")
-    start(checkout, cache)
+    start(checkout, cache, "verb")
     assert len(list(cache.root.glob("venv-*"))) == 2
 
 
@@ -112,7 +115,7 @@ def test_packages_that_pip_can_not_get(checkout: Path, cache: Cache) -> None:
     (checkout / "pyproject.toml").write_text(
         '[project]\nname = "x"\ndependencies = ["mmbatch-no-such-package>=1"]\n'
     )
-    done = start(checkout, cache, PIP_NO_INDEX="1")
+    done = start(checkout, cache, "verb", PIP_NO_INDEX="1")
     assert done.returncode == 1
     assert done.stderr.splitlines()[-2].startswith("error: cannot install mmbatch-no-such")
     assert "No matching distribution" in done.stderr or "Could not find" in done.stderr
@@ -127,9 +130,57 @@ def test_quiet_is_quiet(checkout: Path, cache: Cache) -> None:
 
 
 def test_no_venv_takes_this_python(checkout: Path, cache: Cache) -> None:
-    done = start(checkout, cache, MMBATCH_NO_VENV="1")
-    assert done.stdout == f"{sys.prefix} []\n"
+    done = start(checkout, cache, "verb", MMBATCH_NO_VENV="1")
+    assert done.stdout == f"{sys.prefix} ['verb']\n"
     assert not list(cache.root.glob("venv-*"))
+
+
+BARE = """
+import runpy, sys
+sys.path = [path for path in sys.path if not path.endswith("-packages")]
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+WITHOUT_CACHE = [{}, {"XDG_CACHE_HOME": "relative"}, {"MMBATCH_CACHE": "/proc/x"}]
+
+
+@pytest.mark.parametrize("packages", ["none", "environment", "python"])
+def test_questions_need_no_cache(checkout: Path, cache: Cache, packages: str) -> None:
+    """Nor do they write anything: every file of the user's is as it was."""
+    places = [*WITHOUT_CACHE, {"MMBATCH_CACHE": str(cache.root)}]
+    if packages == "environment":
+        start(checkout, cache, "verb")
+        places = places[-1:]
+    options = [] if packages == "python" else ["-I", "-c", BARE]
+    before = sorted(checkout.parent.rglob("*"))
+    for env in places:
+        for words in ([], ["--help"], ["bench", "-h"], ["--version"]):
+            done = subprocess.run(
+                [sys.executable, *options, checkout / "mmbatch", *words],
+                capture_output=True,
+                text=True,
+                check=False,
+                cwd="/",
+                env={"PATH": os.environ["PATH"], **env},
+            )
+            assert (done.returncode, done.stderr) == (0, "")
+            if words == ["--version"]:
+                assert done.stdout == "mmbatch, version 0.1.0\n"
+            elif packages == "none":
+                assert done.stdout.startswith("Usage: mmbatch COMMAND")
+                assert "docs/reference.md" in done.stdout
+            else:
+                python = next(cache.root.glob("venv-*"), sys.prefix)
+                assert done.stdout == f"{python} {words}\n"
+    assert sorted(checkout.parent.rglob("*")) == before
+
+
+def test_arguments_of_another_program_are_no_question(checkout: Path, cache: Cache) -> None:
+    done = start(checkout, cache, "test", "--", "--help", MMBATCH_NO_VENV="1")
+    assert done.stdout.endswith("['test', '--', '--help']\n")
+    assert list(cache.root.iterdir())
 
 
 @pytest.mark.parametrize(
@@ -163,7 +214,7 @@ def test_other_pins_are_installed(checkout: Path, cache: Cache) -> None:
         '[project]\nname = "x"\ndependencies = ["mmbatch-no-such-package>=1"]\n'
     )
     (checkout / "constraints.txt").write_text("mmbatch-no-such-package==0.5\n")
-    done = start(checkout, cache, PIP_NO_INDEX="1")
+    done = start(checkout, cache, "verb", PIP_NO_INDEX="1")
     assert done.returncode == 1
     assert "conflicting dependencies" in done.stderr
 

@@ -12,9 +12,19 @@ import pytest
 
 import mmbatch
 from mmbatch.core import disk
-from mmbatch.core.cache import Cache, default_root
-from mmbatch.core.disk import atomic_dir, atomic_write, error_from_os, require_space, temporary_dir
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import (
+    atomic_dir,
+    atomic_write,
+    error_from_os,
+    forget_oldest,
+    is_whole,
+    require_space,
+    temporary_dir,
+    write_mark,
+)
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.paths import default_root
 
 
 @pytest.mark.parametrize(
@@ -31,12 +41,15 @@ def test_where_the_cache_lies(env: dict[str, str], root: str) -> None:
     assert default_root(env) == Path(root)
 
 
-@pytest.mark.parametrize("env", [{}, {"HOME": ""}, {"HOME": "relative"}])
+@pytest.mark.parametrize(
+    "env", [{}, {"HOME": ""}, {"HOME": "relative"}, {"XDG_CACHE_HOME": "relative"}]
+)
 def test_no_home(env: dict[str, str]) -> None:
     with pytest.raises(MmbatchError) as caught:
         default_root(env)
     assert "XDG_CACHE_HOME" in caught.value.hint
     assert caught.value.code == ExitCode.USAGE
+    assert ("relative path ('relative')" in caught.value.problem) == ("XDG_CACHE_HOME" in env)
 
 
 @pytest.mark.parametrize("name", ["with space", "with:colon"])
@@ -67,7 +80,7 @@ def test_a_link_to_nowhere(tmp_path: Path) -> None:
 
 def test_a_file_in_the_way(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(MmbatchError, match="not a folder"):
+    with pytest.raises(MmbatchError, match="not a directory"):
         Cache(tmp_path / "file" / "cache")
 
 
@@ -139,7 +152,8 @@ def test_a_real_full_disk_is_told_with_its_name() -> None:
     caught.value.filename = "/dev/full"
     error = error_from_os(caught.value, "write a log")
     assert error.action == "write a log"
-    assert error.problem.startswith("/dev/full: the disk is full")
+    assert error.problem == "/dev/full: the disk is full"
+    assert "choose another place" in error.hint
 
 
 @pytest.mark.parametrize("code", [errno.EROFS, errno.EACCES])
@@ -147,9 +161,13 @@ def test_read_only_places(code: int) -> None:
     error = error_from_os(OSError(code, os.strerror(code), "/x/y"), "write")
     assert error.problem in (
         "/x/y: the file system is read-only",
-        "/x/y: there is no permission to write",
+        "/x/y: permission is denied",
     )
-    assert "XDG_CACHE_HOME" in error.hint
+    assert error.hint == "see its owner and permissions with ls -ld, or choose another place"
+    within = error_from_os(
+        OSError(code, os.strerror(code), default_root(os.environ) / "x"), "write"
+    )
+    assert "XDG_CACHE_HOME" in within.hint
 
 
 def test_require_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -328,3 +346,133 @@ def test_temporary_dir_is_gone_afterwards(tmp_path: Path) -> None:
         (place / "file").touch()
         raise ValueError("x")
     assert not list(tmp_path.iterdir())
+
+
+def test_oldest_are_forgotten(tmp_path: Path) -> None:
+    folders = [tmp_path / name for name in ("c", "a", "e", "b", "d")]
+    for age, folder in enumerate(folders):
+        folder.mkdir()
+        os.utime(folder, (1000 - age, 1000 - age))
+    forget_oldest(tmp_path.iterdir())
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c", "e"]
+    forget_oldest([])
+
+
+def test_a_directory_in_use_is_not_forgotten(tmp_path: Path) -> None:
+    """Another process may have found it in the cache, and wait for a lock before it reads it."""
+    kept = [tmp_path / name for name in "abcde"]
+    for age, folder in enumerate(kept):
+        folder.mkdir()
+        os.utime(folder, (age, age))
+    cache = Cache(tmp_path / "cache")
+    used = subprocess.Popen(
+        [sys.executable, "-c", USER, os.fspath(cache.root), os.fspath(kept[0])],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ, PYTHONPATH=SOURCES),
+    )
+    assert used.stdout is not None and used.stdout.readline() == "ready\n"
+    os.utime(kept[0], (0, 0))
+    forget_oldest(kept)
+    assert [path.name for path in kept if path.exists()] == ["a", "c", "d", "e"]
+    used.communicate("")
+    forget_oldest(kept)
+    assert [path.name for path in kept if path.exists()] == ["c", "d", "e"]
+
+
+USER = """
+import sys
+from pathlib import Path
+from mmbatch.core.cache import Cache
+cache = Cache(Path(sys.argv[1]))
+cache.keep(Path(sys.argv[2]))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def test_a_directory_that_is_replaced_stays_for_whoever_uses_it(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    final = cache.trees / "final"
+    (final / "old").mkdir(parents=True)
+    cache.keep(final)
+    with atomic_dir(final) as place:
+        (place / "new").touch()
+    assert [entry.name for entry in final.iterdir()] == ["new"]
+    rest = [path for path in cache.trees.iterdir() if path != final]
+    assert [entry.name for path in rest for entry in path.iterdir()] == ["old"]
+    del cache
+    assert [path.name for path in Cache(tmp_path).trees.iterdir()] == ["final"]
+
+
+def finished(place: Path) -> Path:
+    (place / "sub/__pycache__").mkdir(parents=True)
+    for name in ("top", "sub/file", "sub/__pycache__/x.pyc", "other"):
+        (place / name).write_text("content")
+    (place / "link").symlink_to("nowhere")
+    write_mark(place, ("top", "sub", "link", "not-there"))
+    return place
+
+
+@pytest.mark.parametrize("name", ["top", "sub/file", ".mmbatch-complete", "link"])
+@pytest.mark.parametrize("how", ["truncate", "remove", "append"])
+def test_a_damaged_directory_is_not_whole(tmp_path: Path, name: str, how: str) -> None:
+    place = finished(tmp_path / "place")
+    said: list[str] = []
+    assert is_whole(place, said.append)
+    path = place / name
+    content = b"" if path.is_symlink() else path.read_bytes()
+    path.unlink()
+    if how == "truncate":
+        path.write_bytes(content[: len(content) // 2])
+    elif how == "append":
+        path.write_bytes(content + b"more")
+    assert not is_whole(place, said.append)
+    assert said == [f"{place} is incomplete, since {name} is missing or damaged: replacing it"]
+
+
+@pytest.mark.parametrize("mark", ["", "[]", "0", "null", '{"top": null}', '{"top": "x"}', "\0"])
+def test_a_mark_that_is_none(tmp_path: Path, mark: str) -> None:
+    place = finished(tmp_path / "place")
+    (place / ".mmbatch-complete").write_text(mark)
+    assert not is_whole(place)
+
+
+def test_what_does_not_matter_may_change(tmp_path: Path) -> None:
+    place = finished(tmp_path / "place")
+    for name in ("other", "sub/__pycache__/x.pyc"):
+        (place / name).unlink()
+    (place / "sub" / "new").touch()
+    assert is_whole(place)
+    said: list[str] = []
+    assert not is_whole(tmp_path / "not-there", said.append)
+    assert not said
+
+
+def test_a_directory_of_the_cache_is_filled_once_and_again_when_damaged(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    final = cache.builds / "thing"
+    said: list[str] = []
+
+    def fill(work: Path) -> None:
+        said.append("filling")
+        (work / "file").write_text("content")
+
+    for _ in range(2):
+        assert cache.provide(final, fill, "fills", said.append) == final
+    assert said == ["filling"]
+    (final / "file").write_text("")
+    cache.provide(final, fill, "fills", said.append)
+    assert (final / "file").read_text() == "content"
+    assert said[1:] == [
+        f"{final} is incomplete, since file is missing or damaged: replacing it",
+        "filling",
+    ]
+
+
+def test_the_cache_path_is_a_loop_of_links(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(MmbatchError, match="links form a loop"):
+        Cache(tmp_path / "a")

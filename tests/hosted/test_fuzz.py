@@ -17,10 +17,11 @@ from mmbatch.cli import check as verb
 from mmbatch.cli import requirements as doctor
 from mmbatch.cli import test as test_verb
 from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.cache import Cache
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval
+from mmbatch.core.paths import default_root
 from mmbatch.debian import packages
 from mmbatch.hosted import build, fuzz
 from mmbatch.hosted.check import Bench, Tally

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core import paths
-from mmbatch.core.cache import default_root
 from mmbatch.core.errors import ExitCode
+from mmbatch.core.paths import default_root
 from mmbatch.debian import guestneeds
 from mmbatch.kernel import sources
 from mmbatch.splice import manifest

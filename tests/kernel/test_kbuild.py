@@ -149,7 +149,8 @@ def configure(tmp_path: Path, cache: Cache) -> Configure:
     ) -> ObjectTree:
         source = Source("7.3", "7.3.4", place, "toys", "toys", "1")
         return kbuild.configure(
-            *(cache, source, fragment, options, objects, 2, lambda text: None), requires or {}
+            *(Cache(cache.root), source, fragment, options, objects, 2, lambda text: None),
+            requires or {},
         )
 
     return ask
@@ -278,13 +279,3 @@ def test_the_builds_that_were_used_last_stay(
     kept = {path.name for path in cache.builds.iterdir()}
     assert kept == {tree.path.name for tree in (used, *made[-3:])}
     assert asked.read_text().count("mm/a.o") == 1
-
-
-def test_oldest_are_forgotten(tmp_path: Path) -> None:
-    folders = [tmp_path / name for name in ("c", "a", "e", "b", "d")]
-    for age, folder in enumerate(folders):
-        folder.mkdir()
-        os.utime(folder, (1000 - age, 1000 - age))
-    kbuild.forget_oldest(tmp_path.iterdir())
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c", "e"]
-    kbuild.forget_oldest([])

@@ -10,8 +10,9 @@ import pytest
 
 from fake_tree import branches, commit, git, lacks_for_apply
 from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.paths import default_root
 from mmbatch.kernel.sources import SERIES, find_cached, read_release
 from mmbatch.splice.manifest import known, load, load_with_needs
 from mmbatch.splice.steps import apply_steps, named_files

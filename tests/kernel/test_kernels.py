@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import os
 from pathlib import Path
 
 import pytest
 
 from fake_archive import FakeArchive, lacks, make_kernel
 from mmbatch.core.cache import Cache
+from mmbatch.core.disk import write_mark
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import apt
 from mmbatch.kernel import snapshot
@@ -35,6 +37,7 @@ def put_cached(cache: Cache, series: str, version: str) -> Path:
     place = cache.trees / f"linux-source-{series}_{version.replace('~', '-')}"
     make_kernel(place / "linux", version.partition("-")[0])
     (place / "version").write_text(version)
+    write_mark(place)
     return place
 
 
@@ -123,6 +126,19 @@ def test_other_folders_are_no_cached_kernels(cache: Cache) -> None:
     assert find_cached(cache, "7.3") is None
 
 
+@needs_archive
+@pytest.mark.parametrize("name", ["version", "linux/Makefile"])
+def test_a_damaged_kernel_is_fetched_again(archive: FakeArchive, cache: Cache, name: str) -> None:
+    archive.add_kernel("trixie-backports", "7.3", "7.3.4-1~bpo13+1")
+    place = resolve(cache, "7.3", None, print).path.parent
+    before = (place / name).read_text()
+    os.truncate(place / name, 0)
+    said: list[str] = []
+    assert resolve(cache, "7.3", None, said.append).path.parent == place
+    assert said[0] == f"{place} is incomplete, since {name} is missing or damaged: replacing it"
+    assert (place / name).read_text() == before
+
+
 @pytest.mark.parametrize("kernel", ["6.6", "", "seven"])
 def test_unsupported_series(cache: Cache, kernel: str) -> None:
     with pytest.raises(MmbatchError) as caught:
@@ -135,7 +151,9 @@ def test_the_exact_release_is_taken_where_the_series_has_it(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
-    monkeypatch.setattr("mmbatch.kernel.sources.find_cached", lambda cache, series: source)
+    monkeypatch.setattr(
+        "mmbatch.kernel.sources.find_cached", lambda cache, series, say=None: source
+    )
     assert resolve(cache, "7.3.4", None, print) is source
     with pytest.raises(MmbatchError) as caught:
         resolve(cache, "7.3.9", None, print)

@@ -12,8 +12,9 @@ import pytest
 
 from fake_tree import lacks_for_apply, make_tree
 from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.paths import default_root
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.series import export, objections
 from mmbatch.series import verify as exportcheck

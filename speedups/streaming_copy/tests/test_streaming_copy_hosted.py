@@ -11,8 +11,9 @@ import pytest
 
 from mmbatch.core import paths as checkout
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.paths import default_root
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice import trees as splice

@@ -18,11 +18,14 @@ import sys
 import time
 import tomllib
 from pathlib import Path
+from typing import NoReturn
 
+from mmbatch import VERSION
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, default_root
-from mmbatch.core.disk import atomic_write, error_from_os, require_space
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import error_from_os, is_whole, require_space, write_mark
 from mmbatch.core.errors import MmbatchError, message
+from mmbatch.core.paths import default_root
 from mmbatch.debian import packages
 
 _ROOT = Path(__file__).resolve().parents[3]
@@ -30,11 +33,17 @@ _SOURCES = _ROOT / "src"
 _PROJECT = _ROOT / "pyproject.toml"
 _CONSTRAINTS = _ROOT / "constraints.txt"
 """The versions that were tested; tests/fresh/pin.sh refreshes them."""
-_STAMP = "complete"
 _VENV_BYTES = 400_000_000
 _LIMIT_S = 900
 _COMPLETING = "_MMBATCH_COMPLETE"
 """By this variable a shell asks while someone types: not the time to install anything."""
+_HELP = """\
+Usage: mmbatch COMMAND [ARGS]...
+
+mmbatch needs Python packages that this Python lacks. The first command sets up an environment
+with them in the cache directory, which takes a minute and needs the network. After that,
+--help lists all commands. docs/reference.md lists them too.
+"""
 _START = time.monotonic()
 
 
@@ -85,7 +94,7 @@ def make_sure_of_venv(cache: Cache) -> None:
 
 
 def build(cache: Cache, venv: Path, names: list[str]) -> None:
-    """Make an environment with some packages; its stamp is written last.
+    """Make an environment with some packages, which is marked as whole last.
 
     Raises:
         MmbatchError: it can't be made.
@@ -102,7 +111,7 @@ def build(cache: Cache, venv: Path, names: list[str]) -> None:
         )
         if names:
             _install(venv, names, log)
-        atomic_write(venv / _STAMP, "\n".join(names) + "\n")
+        write_mark(venv)
     except BaseException:
         shutil.rmtree(venv, ignore_errors=True)
         raise
@@ -135,9 +144,9 @@ def find_python(cache: Cache) -> Path:
         return Path(sys.executable)
     venv = _place_of_venv(cache.root)
     python = venv / "bin" / "python"
-    if not _is_whole(venv):
+    if not _is_usable(venv):
         with cache.lock(venv.name, "sets up a Python environment", say):
-            if not _is_whole(venv):
+            if not (is_whole(venv, say) and _is_usable(venv)):
                 build(cache, venv, names)
     return python
 
@@ -149,40 +158,60 @@ def _place_of_venv(root: Path) -> Path:
     return root / f"venv-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
 
 
-def _is_whole(venv: Path) -> bool:
-    return (venv / _STAMP).exists() and os.access(venv / "bin" / "python", os.X_OK)
+def _is_usable(venv: Path) -> bool:
+    return is_whole(venv) and os.access(venv / "bin" / "python", os.X_OK)
 
 
-def _complete() -> None:
-    """Become click's completion if all that it needs is there; write and ask nothing."""
+def _find_python_at_hand() -> tuple[Path, str] | None:
+    """Return a Python that has click, and its bytecode's directory; write and install nothing."""
     try:
         root = default_root(os.environ)
     except MmbatchError:
-        return
+        root = Path(os.devnull)
     venv = _place_of_venv(root)
-    python = os.fspath(venv / "bin" / "python")
-    if os.environ.get("MMBATCH_NO_VENV") == "1" and importable(requirements()):
-        python = sys.executable
-    elif not _is_whole(venv):
-        return
-    os.environ["PYTHONPYCACHEPREFIX"] = os.fspath(root / "pycache")  # read, but -B writes none
+    allowed = os.environ.get("MMBATCH_NO_VENV") == "1"
+    if not allowed and _is_usable(venv):
+        return venv / "bin" / "python", os.fspath(root / "pycache")
+    if importable(["click"]):  # the other packages are imported by what follows the help
+        return Path(sys.executable), os.fspath(root / "pycache")
+    return None
+
+
+def _become(python: Path, bytecode: str, *options: str) -> NoReturn:
+    """Run the command line by another Python instead of this process."""
     os.environ["PYTHONPATH"] = os.fspath(_SOURCES)
+    os.environ["PYTHONPYCACHEPREFIX"] = bytecode
     os.environ.pop("PYTHONHOME", None)
-    os.execv(python, [python, "-B", "-P", "-m", "mmbatch"])
+    os.execv(python, [os.fspath(python), "-P", *options, "-m", "mmbatch", *sys.argv[1:]])
+
+
+def _is_question(words: list[str]) -> bool:
+    """Tell whether arguments ask for help only, or a shell asks for completions."""
+    options = words[: words.index("--")] if "--" in words else words
+    return _COMPLETING in os.environ or not words or bool({"-h", "--help"} & set(options))
+
+
+def _answer() -> int:
+    """Print a help text or completions without a cache; return only when that can't be."""
+    found = _find_python_at_hand()
+    if found is not None:
+        _become(*found, "-B")
+    if _COMPLETING in os.environ:
+        return 1
+    print(_HELP, end="")
+    return 0
 
 
 def main() -> int:
     """Become `python -m mmbatch` in the environment; returns only when that can't be."""
-    if _COMPLETING in os.environ:
-        _complete()
-        return 1
     try:
+        if sys.argv[1:] == ["--version"]:
+            print(f"mmbatch, version {VERSION}")
+            return 0
+        if _is_question(sys.argv[1:]):
+            return _answer()
         cache = Cache.open()
-        python = os.fspath(find_python(cache))
-        os.environ["PYTHONPATH"] = os.fspath(_SOURCES)
-        os.environ["PYTHONPYCACHEPREFIX"] = os.fspath(cache.root / "pycache")
-        os.environ.pop("PYTHONHOME", None)
-        os.execv(python, [python, "-P", "-m", "mmbatch", *sys.argv[1:]])
+        _become(find_python(cache), os.fspath(cache.root / "pycache"))
     except OSError as error:
         failure = error_from_os(error, "start")
     except MmbatchError as error:

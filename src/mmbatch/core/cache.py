@@ -8,11 +8,21 @@ import errno
 import fcntl
 import os
 import re
-from collections.abc import Callable, Generator, Mapping
+import weakref
+from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
-from mmbatch.core.disk import error_from_os, sweep
+from mmbatch.core.disk import (
+    atomic_dir,
+    error_from_os,
+    forget_oldest,
+    is_whole,
+    sweep,
+    use,
+    write_mark,
+)
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.paths import default_root
 
 
 class Cache:
@@ -28,11 +38,16 @@ class Cache:
 
     def __init__(self, root: Path) -> None:
         """Make what is missing of the folder and sweep it."""
-        self.root = root = root.resolve()
-        # The kernel's build names files by their real paths, and so must we.
-        self.trees = (root / "trees").resolve()
-        self.builds = (root / "builds").resolve()
-        self.splices = (root / "splices").resolve()
+        action = "open the cache directory"
+        try:
+            self.root = root = root.resolve()
+            # The kernel's build names files by their real paths, and so must we.
+            self.trees = (root / "trees").resolve()
+            self.builds = (root / "builds").resolve()
+            self.splices = (root / "splices").resolve()
+        except RuntimeError as error:  # so does Python 3.11 and 3.12 tell of a loop of links
+            loop = OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(root))
+            raise error_from_os(loop, action) from error
         self.apt = root / "apt"
         self.downloads = root / "downloads"
         self.logs = root / "logs"
@@ -40,7 +55,6 @@ class Cache:
         self.live = root / "live"
         self._locks = root / "locks"
         self._held: set[str] = set()
-        action = "open the cache folder"
         if re.search(r"[\s:]", os.fspath(root)):
             raise MmbatchError(
                 action,
@@ -123,31 +137,45 @@ class Cache:
             self._held.discard(name)
             os.close(handle)
 
+    def provide(
+        self,
+        final: Path,
+        fill: Callable[[Path], None],
+        doing: str,
+        say: Callable[[str], None],
+        *,
+        lock: str = "",
+        rivals: str = "",
+        parts: Sequence[str] = (".",),
+    ) -> Path:
+        """Return a finished directory of the cache, made first if it is not there or damaged.
+
+        Nobody removes it while this process lives.
+
+        Args:
+            final: the directory.
+            fill: called with an empty directory that becomes it.
+            doing: what `fill` does, told to those who wait for the lock.
+            say: called with a line for each phase.
+            lock: held meanwhile; by default the directory's name.
+            rivals: a pattern for the names of directories of which only the last few are kept.
+            parts: what matters in it, as for `write_mark`.
+        """
+        with self.lock(lock or final.name, doing, say):
+            if not is_whole(final, say):
+                if rivals:
+                    forget_oldest(final.parent.glob(rivals))
+                with atomic_dir(final) as work:
+                    fill(work)
+                    write_mark(work, parts)
+            self.keep(final)
+        return final
+
+    def keep(self, directory: Path) -> None:
+        """Let nobody forget a directory while this process uses the cache, nor soon after."""
+        os.utime(directory)
+        weakref.finalize(self, os.close, use(directory))
+
     def _sweep(self) -> None:
         for folder in (self.root, *self._folders()):
             sweep(folder)
-
-
-def default_root(env: Mapping[str, str]) -> Path:
-    """Return where the cache lies: MMBATCH_CACHE, else mmbatch in XDG_CACHE_HOME or ~/.cache.
-
-    Args:
-        env: the environment that tells.
-
-    Raises:
-        MmbatchError: none of these is set.
-    """
-    if chosen := env.get("MMBATCH_CACHE"):
-        return Path(chosen).absolute()
-    home = env.get("HOME", "")
-    base = env.get("XDG_CACHE_HOME", "")
-    if not Path(base).is_absolute():  # the XDG specification: a relative one is ignored
-        if not Path(home).is_absolute():
-            raise MmbatchError(
-                "find the cache folder",
-                "neither HOME nor XDG_CACHE_HOME is set",
-                "set XDG_CACHE_HOME to a folder that can be written",
-                ExitCode.USAGE,
-            )
-        base = os.fspath(Path(home) / ".cache")
-    return Path(base) / "mmbatch"

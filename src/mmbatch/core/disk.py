@@ -7,14 +7,16 @@ import contextlib
 import errno
 import fcntl
 import itertools
+import json
 import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.paths import default_root
 
 STDOUT = Path("/dev/stdout")
 """Standard output, which `atomic_write` prints to instead of opening it anew."""
@@ -22,13 +24,17 @@ STDOUT = Path("/dev/stdout")
 _TEMPORARY = ".mmbatch-tmp-"
 """How the name of every temporary starts."""
 
+_MARK = ".mmbatch-complete"
+_KEPT = 4
+
 _REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
     errno.EROFS: "the file system is read-only",
-    errno.EACCES: "there is no permission to write",
-    errno.EPERM: "there is no permission to write",
-    errno.ENOTDIR: "a part of the path is not a folder",
+    errno.EACCES: "permission is denied",
+    errno.EPERM: "permission is denied",
+    errno.ELOOP: "its symbolic links form a loop",
+    errno.ENOTDIR: "a part of the path is not a directory",
     errno.ENAMETOOLONG: "the name is too long",
 }
 
@@ -45,16 +51,40 @@ def error_from_os(error: OSError, action: str) -> MmbatchError:
     """
     problem = _REASONS.get(error.errno or 0, error.strerror or str(error))
     place = Path(os.fsdecode(error.filename)) if error.filename is not None else None
+    full = error.errno in (errno.ENOSPC, errno.EDQUOT)
     if place is not None:
         problem = f"{place}: {problem}"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        if place is not None:
+        if full and not _is_device(place):
             with contextlib.suppress(OSError):
                 problem += f", {free_bytes(place) / 1e6:.0f} MB are free"
-        hint = "free some space, or set XDG_CACHE_HOME to a folder on another disk"
-    else:
-        hint = "make it writable, or set XDG_CACHE_HOME to a folder that is"
-    return MmbatchError(action, problem, hint)
+    return MmbatchError(action, problem, _remedy(place, full))
+
+
+def _remedy(place: Path | None, full: bool) -> str:
+    """Return what to do about a path that the system refuses; only the cache can be moved."""
+    if place is None or _is_in_cache(place):
+        if full:
+            return "free some space, or set XDG_CACHE_HOME to a directory on another disk"
+        return "make it writable, or set XDG_CACHE_HOME to a directory that is"
+    if _is_device(place) or place.is_relative_to("/proc") or place.is_relative_to("/sys"):
+        return "choose another place, which is not a part of the system"
+    if full:
+        return "free some space, or choose a place on another disk"
+    return "see its owner and permissions with ls -ld, or choose another place"
+
+
+def _is_device(place: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return place.is_char_device() or place.is_block_device()
+    return False
+
+
+def _is_in_cache(place: Path) -> bool:
+    try:
+        root = default_root(os.environ)
+        return place.is_relative_to(root) or place.is_relative_to(os.path.realpath(root))
+    except MmbatchError:
+        return False
 
 
 def free_bytes(path: Path) -> int:
@@ -173,7 +203,9 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
         try:
             yield temporary
             if final.exists():
-                locks.enter_context(_locked(final))
+                # Somebody who uses it has locked it, and keeps it under the name of a temporary.
+                with contextlib.suppress(OSError):
+                    locks.enter_context(_locked(final, wait=False))
                 old = temporary.with_name(temporary.name + "-old")
                 final.rename(old)
             temporary.rename(final)
@@ -184,10 +216,93 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
         finally:
             if temporary.exists():
                 shutil.rmtree(temporary, ignore_errors=True)
-            if old is not None:
-                if not final.exists():
-                    old.rename(final)
-                shutil.rmtree(old, ignore_errors=True)
+            if old is not None and not final.exists():
+                old.rename(final)
+    if old is not None:
+        _remove_unused(old)
+
+
+def write_mark(directory: Path, parts: Sequence[str] = (".",)) -> None:
+    """Write last into a finished directory how large its files are, for `is_whole`.
+
+    Args:
+        directory: what is finished.
+        parts: the files and directories in it that matter, by default all. What is left out is
+            not looked at later: a kernel has 90,000 files.
+    """
+    sizes = {name: size for part in parts for name, size in _sizes(directory, part)}
+    atomic_write(directory / _MARK, json.dumps(sizes))
+
+
+def _sizes(directory: Path, part: str) -> Iterator[tuple[str, int]]:
+    """Yield (path, bytes) of a file, or of all files below a directory but Python's caches."""
+    path = directory / part
+    if path.is_dir() and not path.is_symlink():
+        for folder, folders, files in os.walk(path):
+            folders[:] = [name for name in folders if name != "__pycache__"]
+            for name in files:
+                file = os.path.join(folder, name)  # noqa: PTH118 (thousands of them)
+                yield os.path.relpath(file, directory), os.lstat(file).st_size
+    elif os.path.lexists(path):
+        yield part, path.lstat().st_size
+
+
+def is_whole(directory: Path, say: Callable[[str], None] | None = None) -> bool:
+    """Tell whether a directory is finished, and has what mattered when `write_mark` was called.
+
+    A file counts as whole if its size is what it was. Its content is not read.
+
+    Args:
+        directory: which may be missing.
+        say: called with one line if it is there and not whole, since it is rebuilt then.
+    """
+    name = _MARK
+    try:
+        sizes = json.loads((directory / _MARK).read_bytes())
+        for name, size in sizes.items():
+            if os.lstat(f"{directory}/{name}").st_size != size:
+                break
+        else:
+            return True
+    except (OSError, ValueError, AttributeError):
+        pass
+    if say is not None and directory.exists():
+        say(f"{directory} is incomplete, since {name} is missing or damaged: replacing it")
+    return False
+
+
+def forget_oldest(directories: Iterable[Path]) -> None:
+    """Keep the last few directories of one kind, one of which is about to be made.
+
+    Args:
+        directories: those that were touched last stay, and those that somebody uses (`use`).
+    """
+    age: dict[Path, float] = {}
+    for path in directories:
+        with contextlib.suppress(FileNotFoundError):
+            age[path] = path.stat().st_mtime
+    for path in sorted(age, key=lambda path: age[path])[: -(_KEPT - 1)]:
+        _remove_unused(path)
+
+
+def use(directory: Path) -> int:
+    """Open a directory, which `forget_oldest` leaves alone until it is closed."""
+    handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    with contextlib.suppress(OSError):  # a file system without locks
+        fcntl.flock(handle, fcntl.LOCK_SH)
+    return handle
+
+
+def _remove_unused(path: Path) -> None:
+    """Remove a directory unless somebody has locked it; a later sweep or call does it then."""
+    with contextlib.ExitStack() as lock:
+        try:
+            lock.enter_context(_locked(path, wait=False))
+        except (BlockingIOError, FileNotFoundError):
+            return
+        except OSError:
+            pass  # a file system without locks
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def temporary_prefix(name: str) -> str:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_dir, require_space
+from mmbatch.core.disk import require_space
 from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import foreign
 from mmbatch.debian.apt import Apt
@@ -114,15 +114,17 @@ def find(cache: Cache, headers: Headers, say: Say) -> Compiler:
         return found
     assert want is not None
     place = cache.live / f"compiler-{want.package}-{want.version or 'newest'}"
-    with cache.lock(place.name, f"fetches {want.package}", say):
-        if not place.exists():
-            require_space(cache.live, _BYTES, f"unpack {want.package}")
-            try:
-                _fetch(cache, want, place, say)
-            except MmbatchError as error:
-                found_there = f"that is not installed here, and fetching it failed: {error.problem}"
-                other = "" if error.hint == _INSTALL else f"; or {error.hint}"
-                raise _lacking(headers, want, found_there, other) from error
+
+    def fill(root: Path) -> None:
+        require_space(cache.live, _BYTES, f"unpack {want.package}")
+        try:
+            _fetch(cache, want, root, say)
+        except MmbatchError as error:
+            found_there = f"that is not installed here, and fetching it failed: {error.problem}"
+            other = "" if error.hint == _INSTALL else f"; or {error.hint}"
+            raise _lacking(headers, want, found_there, other) from error
+
+    cache.provide(place, fill, f"fetches {want.package}", say)
     program = str(place / "bin" / want.package)
     return Compiler(program, (f"CC={program}",))
 
@@ -139,7 +141,7 @@ def _look(headers: Headers, want: Wanted | None) -> Compiler | None:
     return None
 
 
-def _fetch(cache: Cache, want: Wanted, place: Path, say: Say) -> None:
+def _fetch(cache: Cache, want: Wanted, root: Path, say: Say) -> None:
     apt = Apt(cache, say)
     found = apt.madison(want.package, want.version)
     if not found:
@@ -147,11 +149,10 @@ def _fetch(cache: Cache, want: Wanted, place: Path, say: Say) -> None:
     versions = dict(reversed(found))
     version = want.version if want.version in versions else found[0][0]
     say(f"fetching {want.package} {version}, which is not installed, and its dependencies")
-    with atomic_dir(place) as root:
-        needed = foreign.closure(apt, want.package, version, versions[version])
-        for name, one in needed.items():
-            foreign.unpack(cache, apt, name, one, root)
-        wrap(root, want)
+    needed = foreign.closure(apt, want.package, version, versions[version])
+    for name, one in needed.items():
+        foreign.unpack(cache, apt, name, one, root)
+    wrap(root, want)
 
 
 def wrap(root: Path, want: Wanted) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import platform
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_dir, atomic_write, require_space
+from mmbatch.core.disk import atomic_dir, atomic_write, is_whole, require_space, write_mark
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.kbuild import TOOLS, check_options
 from mmbatch.kernel.sources import Source
@@ -268,10 +269,11 @@ def keep(place: Path, output: Path, wanted: Wanted, key: str) -> tuple[Path, lis
     kept = place / f"{wanted.flavour}.{key[:12]}"
     modules = sorted(output.glob("lib/*.ko"))
     names = [output / wanted.arch.image, output / ".config", *modules]
-    if not kept.exists():
+    if not is_whole(kept):
         with atomic_dir(kept) as folder:
             for path in names:
                 shutil.copy2(path, folder / path.name)
+            write_mark(folder)
         older = sorted(place.glob(f"{wanted.flavour}.*"), key=lambda path: path.stat().st_mtime)
         for path in older[:-_KEPT]:
             shutil.rmtree(path, ignore_errors=True)
@@ -289,7 +291,9 @@ def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
         spliced: the files that differ from it.
     """
     tree, record = place / "tree", place / _OVERLAY
-    before = json.loads(record.read_text(encoding="utf-8")) if record.exists() else {}
+    before = {}
+    with contextlib.suppress(OSError, ValueError):  # recreated if the record is damaged
+        before = json.loads(record.read_text(encoding="utf-8"))
     if before.get("state") != source.state:
         shutil.rmtree(place, ignore_errors=True)
         tree.mkdir(parents=True)

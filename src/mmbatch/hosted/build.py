@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import link as hosted_link
 from mmbatch.hosted.link import ENGINE_OBJECTS, FUZZ_PROGRAMS, PROGRAM, Linker
@@ -93,17 +91,17 @@ def build(
     prefix = f"{kind}-{manifest.speedup}-{source.ident}"
     final = cache.builds / f"{prefix}-{digest.hexdigest()[:12]}"
     log = cache.logs / f"{final.name}.log"
-    with cache.lock(prefix, f"builds the hosted program of {manifest.speedup}", say):
-        if not (final / PROGRAM).exists():
-            say(f"linking base and patched {manifest.speedup} into one process")
-            kbuild.forget_oldest(cache.builds.glob(f"{prefix}-*"))
-            with atomic_dir(final) as work:
-                link(
-                    *(work, tree, spliced.path, manifest, engine, jobs, log),
-                    sanitize=sanitize,
-                    fuzz=fuzz,
-                )
-        os.utime(final)  # it is in use, and the last to be forgotten
+
+    def fill(work: Path) -> None:
+        say(f"linking base and patched {manifest.speedup} into one process")
+        link(
+            *(work, tree, spliced.path, manifest, engine, jobs, log),
+            sanitize=sanitize,
+            fuzz=fuzz,
+        )
+
+    doing = f"builds the hosted program of {manifest.speedup}"
+    cache.provide(final, fill, doing, say, lock=prefix, rivals=f"{prefix}-*")
     return Program(final / PROGRAM, tree.config_sha256, tree.compiler)
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import os
 import shlex
 import shutil
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
@@ -15,15 +14,19 @@ from types import MappingProxyType
 
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import error_from_os, require_space
+from mmbatch.core.disk import (
+    error_from_os,
+    forget_oldest,
+    is_whole,
+    require_space,
+    write_mark,
+)
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source
 
 TOOLS = ("gcc", "as", "ld")
 """The programs by which a kernel's makefiles make its objects; all but the first are binutils."""
 
-_KEPT = 4
-_STAMP = ".mmbatch-complete"
 _TIMEOUT_S = 1800
 _OBJECT_BYTES = 200_000_000
 _ROOM_BYTES = 4_000_000
@@ -82,16 +85,16 @@ def configure(
     path = cache.builds / f"{source.ident}-{wanted}"
     log = cache.logs / f"build-{path.name}.log"
     with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say) as held:
-        if not (path / _STAMP).exists():
+        if not is_whole(path, say):
             for half in cache.builds.glob(f"{source.ident}-*"):
-                if not (half / _STAMP).exists():
+                if not is_whole(half):
                     shutil.rmtree(half)
             forget_oldest(cache.builds.glob(f"{source.ident}-*"))
             say(f"building the objects of Linux {source.release} that matter")
             require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
             with _half_built(path):
                 _make(source, path, text, options, objects, jobs, log, held, requires)
-        os.utime(path)
+        cache.keep(path)
     digest = hashlib.sha256((path / ".config").read_bytes()).hexdigest()
     return ObjectTree(source, path, digest, tools.compiler)
 
@@ -102,14 +105,14 @@ def _half_built(path: Path) -> Generator[None, None, None]:
     try:
         path.mkdir(parents=True)
         yield
-        (path / _STAMP).touch()
+        write_mark(path)
     except OSError as error:
         raise error_from_os(error, f"write {path.name}") from error
     except MmbatchError:
         require_space(path, _ROOM_BYTES, f"write {path.name}")  # few programs say it clearly
         raise
     finally:
-        if not (path / _STAMP).exists():
+        if not is_whole(path):
             shutil.rmtree(path, ignore_errors=True)
 
 
@@ -144,18 +147,6 @@ def _make(
             timeout_s=_TIMEOUT_S,
             keep=held,
         )
-
-
-def forget_oldest(builds: Iterable[Path]) -> None:
-    """Keep a few folders of one kind, one of which is about to be made.
-
-    Others may be in use by another process, which touches them before; so more than one stay.
-
-    Args:
-        builds: the folders; those that were touched last stay.
-    """
-    for path in sorted(builds, key=lambda path: path.stat().st_mtime)[: -(_KEPT - 1)]:
-        shutil.rmtree(path, ignore_errors=True)
 
 
 def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> list[str]:

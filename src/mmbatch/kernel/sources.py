@@ -14,7 +14,13 @@ from pathlib import Path
 from mmbatch.core import interval
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Progressing, growth, spoken
-from mmbatch.core.disk import atomic_dir, require_space, temporary_dir
+from mmbatch.core.disk import (
+    atomic_dir,
+    is_whole,
+    require_space,
+    temporary_dir,
+    write_mark,
+)
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.process import pipeline, run
 from mmbatch.debian.apt import Apt, not_there
@@ -26,6 +32,12 @@ SERIES = interval.SERIES
 _SUPPORTED = "supported are " + ", ".join(SERIES)
 _TREE_BYTES = 2_500_000_000
 _UNPACK_LIMIT_S = 1800
+SOURCE_PARTS = (
+    *("Kbuild", "Kconfig", "Makefile", "arch/x86", "include", "init"),
+    *("kernel", "lib", "mm", "scripts"),
+)
+"""What hosted builds read of a kernel tree; drivers and other architectures are not checked."""
+
 _SIGNS = ("Makefile", "Kbuild", "Kconfig", "mm/mm_init.c", "scripts/config")
 
 Say = Callable[[str], None]
@@ -41,7 +53,7 @@ class Source:
         path: the top of the tree.
         origin: where it comes from, for people.
         ident: short name of its place in the cache, safe as a file name.
-    state: digest that is another whenever a file of the tree is; the ident for Debian's.
+        state: digest that is another whenever a file of the tree is; the ident for Debian's.
     """
 
     series: str
@@ -89,7 +101,7 @@ def resolve(
     if kernel is not None:
         wanted = kernel.removeprefix("v")
         series = _series(wanted)
-        source = find_cached(cache, series) or fetch(series)
+        source = find_cached(cache, series, say) or fetch(series)
         if wanted not in (series, source.release):
             raise MmbatchError(
                 f"choose kernel {kernel}",
@@ -100,7 +112,7 @@ def resolve(
         return source
     failure: MmbatchError | None = None
     for series in SERIES:
-        cached = find_cached(cache, series)
+        cached = find_cached(cache, series, say)
         if cached is not None:
             return cached
         try:
@@ -125,13 +137,19 @@ def _series(kernel: str) -> str:
     return parts[1]
 
 
-def find_cached(cache: Cache, series: str) -> Source | None:
-    """Return the newest of Debian's trees of a series in the cache, or None."""
+def find_cached(cache: Cache, series: str, say: Say | None = None) -> Source | None:
+    """Return the newest of Debian's trees of a series in the cache, or None.
+
+    Args:
+        cache: where they are.
+        series: of the kernel.
+        say: called with a line for each tree that is damaged.
+    """
     package = f"linux-source-{series}"
     found: list[tuple[list[tuple[int, str]], Source]] = []
     for place in cache.trees.glob(f"{package}_*"):
         path = place / "linux"
-        if not (path / "Makefile").is_file():
+        if not is_whole(place, say):
             continue
         version = (place / "version").read_text().strip()
         source = Source(
@@ -240,6 +258,7 @@ def _unpack(cache: Cache, package: str, deb: Path, say: Say) -> None:
         )
         (place / "version").write_text(version + "\n")
         check_tree(place / "linux")
+        write_mark(place, ("version", *(f"linux/{part}" for part in SOURCE_PARTS)))
 
 
 def _version_key(version: str) -> list[tuple[int, str]]:

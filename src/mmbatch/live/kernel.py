@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_dir, atomic_write, require_space
+from mmbatch.core.disk import atomic_write, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import foreign
 from mmbatch.debian.apt import Apt
@@ -215,11 +215,13 @@ def fetch(cache: Cache, release: str, say: Say) -> Headers:
     """
     what = f"the headers of Linux {release}"
     place = cache.live / f"headers-{release}"
-    with cache.lock(place.name, f"fetches {what}", say):
-        if not place.exists():
-            _unpack(cache, f"linux-headers-{release}", place, _is_headers, what, say)
-        _join_makefiles(place / "usr/src")
-        _make_runnable(cache, release, place, say)
+
+    def fill(unpacked: Path) -> None:
+        _unpack(cache, f"linux-headers-{release}", unpacked, _is_headers, what, say)
+        _join_makefiles(unpacked / "usr/src")
+        _make_runnable(cache, release, unpacked, say)
+
+    cache.provide(place, fill, f"fetches {what}", say)
     return at(place / "usr/src" / f"linux-headers-{release}", release)
 
 
@@ -230,13 +232,15 @@ def fetch_image(cache: Cache, release: str, say: Say) -> Path:
         MmbatchError: the mirror lacks it.
     """
     place = cache.live / f"image-{release}"
-    with cache.lock(place.name, f"fetches Linux {release}", say):
-        if not place.exists():
-            # Newer kernels come in parts: the kernel, its modules, its configuration.
-            def is_part(package: str) -> bool:
-                return package.endswith(f"-{release}")
 
-            _unpack(cache, f"linux-image-{release}", place, is_part, f"Linux {release}", say)
+    def fill(unpacked: Path) -> None:
+        # Newer kernels come in parts: the kernel, its modules, its configuration.
+        def is_part(package: str) -> bool:
+            return package.endswith(f"-{release}")
+
+        _unpack(cache, f"linux-image-{release}", unpacked, is_part, f"Linux {release}", say)
+
+    cache.provide(place, fill, f"fetches Linux {release}", say)
     return place
 
 
@@ -252,9 +256,8 @@ def _unpack(
     require_space(cache.live, _PACKAGE_BYTES, f"unpack {what}")
     names = [package, *filter(belongs, apt.depends(package, version))]
     say(f"fetching {package} {version} and its dependencies")
-    with atomic_dir(place) as unpacked:
-        for name in names:
-            foreign.unpack(cache, apt, name, version, unpacked)
+    for name in names:
+        foreign.unpack(cache, apt, name, version, place)
 
 
 def _is_headers(package: str) -> bool:

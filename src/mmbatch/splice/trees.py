@@ -12,10 +12,8 @@ from pathlib import Path
 
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel.kbuild import forget_oldest
-from mmbatch.kernel.sources import Source
+from mmbatch.kernel.sources import SOURCE_PARTS, Source
 from mmbatch.splice import edits, spatch, steps
 from mmbatch.splice.manifest import Manifest
 from mmbatch.splice.presence import is_applied
@@ -57,18 +55,25 @@ def splice(
     require_series(manifests, source.series, source.release)
     ident = f"{source.ident}-{_digest(source, manifests, macros)}"
     final = cache.splices / ident
-    with cache.lock(f"splice-{source.ident}", f"splices {source.release}", say):
-        if not (final / _RECORD).exists():
-            _refuse_twice(source, manifests)
-            say(f"splicing {manifests[-1].speedup} into Linux {source.release}")
-            forget_oldest(cache.splices.glob(f"{source.ident}-*"))
-            with atomic_dir(final) as work:
-                made = _build(work, source, manifests, macros)
-                (work / _RECORD).write_text(json.dumps([asdict(step) for step in made]))
-        os.utime(final)  # it is in use, and the last to be forgotten
+
+    def fill(work: Path) -> None:
+        _refuse_twice(source, manifests)
+        say(f"splicing {manifests[-1].speedup} into Linux {source.release}")
+        steps = _build(work, source, manifests, macros)
+        (work / _RECORD).write_text(json.dumps([asdict(step) for step in steps]))
+
+    cache.provide(
+        final,
+        fill,
+        f"splices {source.release}",
+        say,
+        lock=f"splice-{source.ident}",
+        rivals=f"{source.ident}-*",
+        parts=(_RECORD, *SOURCE_PARTS),
+    )
     record = json.loads((final / _RECORD).read_text())
-    made = [Applied(**{**step, "files": tuple(step["files"])}) for step in record]
-    return Spliced(final, ident, tuple(made))
+    steps = [Applied(**{**step, "files": tuple(step["files"])}) for step in record]
+    return Spliced(final, ident, tuple(steps))
 
 
 def _refuse_twice(source: Source, manifests: list[Manifest]) -> None:
