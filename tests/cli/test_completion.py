@@ -119,7 +119,7 @@ def program(tmp_path: Path) -> Path:
     path.write_text(
         f'#!/bin/sh\n[ "$1" = completion ] || [ "$_MMBATCH_COMPLETE" ] || '
         '{ echo "called: [$*]"; exit; }\n'
-        f"PYTHONPATH='{source}' exec '{sys.executable}' -m mmbatch \"$@\"\n"
+        f"PYTHONPATH='{source}' exec '{sys.executable}' -B -m mmbatch \"$@\"\n"
     )
     path.chmod(0o755)
     return tmp_path
@@ -140,7 +140,7 @@ def program(tmp_path: Path) -> Path:
 def test_in_the_shell_itself(shell: str, typed: str, called: str, program: Path) -> None:
     """Type into a shell on a terminal, with tab completion where a word is not complete."""
     if shutil.which(shell) is None:
-        pytest.skip(f"no {shell}")
+        pytest.skip(f"{shell} is not installed")
     (program / "a-file").touch()
     pid, terminal = pty.fork()
     if pid == 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import errno
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import click
@@ -14,7 +14,10 @@ from click.testing import CliRunner, Result
 
 from mmbatch.cli import check, test
 from mmbatch.cli import requirements as doctor
+from mmbatch.core import process
+from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
+from mmbatch.debian import packages
 from mmbatch.guest import suites as guesttest
 from mmbatch.report import seen
 
@@ -51,6 +54,47 @@ def test_a_run_is_kept(run: Run, tmp_path: Path) -> None:
     assert kept.stages == tuple(seen.Stage(name, True) for name in STAGES)
 
 
+def test_the_stages_to_come_are_told_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(test, "_lint", lambda _: click.echo("linting"))
+    output = run().output
+    assert f"stages: {', '.join(STAGES)}" in output[: output.index("linting")]
+    assert "stage 1 of 6: style and types" in output[: output.index("linting")]
+    assert "stage 6 of 6: livepatches passed (" in output
+
+
+def test_what_tests_need_is_installed_and_its_absence_told(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def install(names: Sequence[str], *_: object) -> None:
+        tried.extend(names)
+        if "chromium" in names:
+            raise MmbatchError("install", "there is no chromium", "")
+
+    monkeypatch.setattr(packages, "install", install)
+    output = run("--install", "--tool").output
+    assert {"chromium", "cpio", "fish", "gnupg", "zsh"} <= set(tried)
+    assert "need chromium or fonts-dejavu-core are skipped: there is no chromium" in output
+    assert "stages: 2 passed" in output
+
+
+def test_what_hypothesis_keeps_is_not_in_the_checkout(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    ran: list[tuple[list[str], dict[str, str]]] = []
+
+    def run(argv: list[str], env: dict[str, str], **_: object) -> process.Result:
+        ran.append((argv, env))
+        return process.Result(0, "", "")
+
+    monkeypatch.setattr(test, "run", run)
+    test._pytest(Cache(tmp_path), ["-k", "toys"])
+    ((argv, env),) = ran
+    assert argv[-2:] == ["-k", "toys"]
+    assert env == {"HYPOTHESIS_STORAGE_DIRECTORY": str(tmp_path / "hypothesis")}
+
+
 def test_what_livepatches_showed_is_kept(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -79,7 +123,7 @@ def test_a_full_disk_fails_its_stage_and_the_run_is_kept(
 
 def test_who_reads_no_more_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(test, "_fetch", dies_of(errno.EPIPE))
-    assert "stages:" not in run().output
+    assert "failed" not in run().output
 
 
 def test_a_place_that_takes_no_file_is_refused_first(

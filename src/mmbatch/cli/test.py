@@ -8,7 +8,7 @@ import functools
 import importlib.util
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import click
@@ -31,7 +31,11 @@ from mmbatch.live import kernel as livekernel
 from mmbatch.report import seen
 
 _STAGES = ("style and types", "kernels", "the tool", "equality", "guests", "livepatches")
-_BROWSER = ("chromium", "fonts-dejavu-core")
+_FOR_TESTS = (
+    ("chromium", "fonts-dejavu-core"),
+    ("cpio", "fish", "gnupg", "sparse", "zsh"),
+)
+"""Debian packages that only tests need, in groups that are installed or missed together."""
 _LINTERS = (
     ("ruff", "check", "--no-cache", ".", "mmbatch"),
     ("ruff", "format", "--check", "--no-cache", ".", "mmbatch"),
@@ -69,7 +73,7 @@ def command(
     cache = Cache.open()
     requirements.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     if install and not lint:
-        _install_browser(console, cache)
+        _install_for_tests(console, cache)
         fuzz.try_to_install(console.say, cache.logs / "apt-install.log")
         if not tool:
             _install_for_guests(console, cache)
@@ -85,7 +89,11 @@ def command(
             guests = functools.partial(guesttest.run_all, console, cache, install=install, log=log)
             stages.append(("guests", guests))
             stages.append(("livepatches", lambda: _live(cache, console, log)))
-    log.stages = [seen.Stage(name, _passes(name, stage, console)) for name, stage in stages]
+    console.say(f"stages: {', '.join(name for name, _ in stages)}")
+    log.stages = [
+        seen.Stage(name, _passes(name, f"stage {number} of {len(stages)}", stage, console))
+        for number, (name, stage) in enumerate(stages, 1)
+    ]
     failed = [stage.name for stage in log.stages if not stage.passed]
     skipped = len(_STAGES) - len(stages)
     console.result(
@@ -123,12 +131,13 @@ def _require_environment() -> None:
         )
 
 
-def _install_browser(console: Console, cache: Cache) -> None:
-    """Install what the test of the report's page needs; without it that test is skipped."""
-    try:
-        packages.install(_BROWSER, console.say, cache.logs / "apt-install.log")
-    except MmbatchError as error:
-        console.say(f"no browser, so the report's page is not tested in one: {error.problem}")
+def _install_for_tests(console: Console, cache: Cache) -> None:
+    """Install what tests need; without it they are skipped, and say why."""
+    for names in _FOR_TESTS:
+        try:
+            packages.install(names, console.say, cache.logs / "apt-install.log")
+        except MmbatchError as error:
+            console.say(f"tests that need {' or '.join(names)} are skipped: {error.problem}")
 
 
 def _install_for_guests(console: Console, cache: Cache) -> None:
@@ -141,9 +150,9 @@ def _install_for_guests(console: Console, cache: Cache) -> None:
         console.say(f"no guests yet, so the test that boots one is skipped: {error}")
 
 
-def _passes(name: str, stage: Callable[[], int], console: Console) -> bool:
+def _passes(name: str, place: str, stage: Callable[[], int], console: Console) -> bool:
     """Run a stage and say how it ended and how long it took."""
-    console.say(f"stage: {name}")
+    console.say(f"{place}: {name}")
     start = time.monotonic()
     try:
         good = stage() == ExitCode.GOOD
@@ -156,7 +165,7 @@ def _passes(name: str, stage: Callable[[], int], console: Console) -> bool:
         console.result(str(disk.error_from_os(error, f"run the stage {name}")))
         good = False
     word = "passed" if good else "FAILED"
-    console.say(f"stage: {name} {word} ({time.monotonic() - start:.0f} s)")
+    console.say(f"{place}: {name} {word} ({time.monotonic() - start:.0f} s)")
     return good
 
 
@@ -180,10 +189,13 @@ def _live(cache: Cache, console: Console, log: seen.Log) -> int:
 def _pytest(cache: Cache, arguments: list[str]) -> int:
     """Run pytest with a worker for each CPU; a file's tests stay together, with what they build."""
     workers = ["-n", str(boots.cpus()), "--dist", "loadfile"]
-    return _python(["-m", "pytest", "-o", f"cache_dir={cache.root}/pytest", *workers, *arguments])
+    return _python(
+        ["-m", "pytest", "-o", f"cache_dir={cache.root}/pytest", *workers, *arguments],
+        {"HYPOTHESIS_STORAGE_DIRECTORY": f"{cache.root}/hypothesis"},
+    )
 
 
-def _python(arguments: list[str]) -> int:
+def _python(arguments: list[str], env: Mapping[str, str] | None = None) -> int:
     """Run this Python in the repository, on our terminal; return its exit status."""
     action = f"run {arguments[1]}"
     # With --json - standard output is the file's.
@@ -192,6 +204,7 @@ def _python(arguments: list[str]) -> int:
         [*here, sys.executable, *arguments],
         action=action,
         cwd=paths.ROOT,
+        env=env,
         check=False,
         foreground=True,
     )
