@@ -13,9 +13,8 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import boots, log, suites
-from mmbatch.guest.kernel_test import KernelTest
 from mmbatch.guest.log import Heard
-from mmbatch.guest.plan import ExtraBoot, Plan
+from mmbatch.guest.plan import ExtraBoot, KernelTest, Plan
 from mmbatch.guest.suites import Stage
 
 TEST = KernelTest(

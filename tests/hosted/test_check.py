@@ -14,8 +14,7 @@ from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval
 from mmbatch.hosted import build, check
-from mmbatch.hosted.check import Bench, Tally
-from mmbatch.hosted.mutants import Config, Extras, Mutant
+from mmbatch.hosted.check import Bench, Config, Extras, Mutant, Tally
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import manifest, trees

@@ -24,9 +24,8 @@ from mmbatch.core.interval import Interval
 from mmbatch.core.paths import default_root
 from mmbatch.debian import packages
 from mmbatch.hosted import build, fuzz
-from mmbatch.hosted.check import Bench, Tally
+from mmbatch.hosted.check import Bench, Extras, Mutant, Tally
 from mmbatch.hosted.fuzz import Found, Length
-from mmbatch.hosted.mutants import Extras, Mutant
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice import trees
 from mmbatch.splice.manifest import load

@@ -7,8 +7,8 @@ import pytest
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import Interval
-from mmbatch.hosted import mutants
-from mmbatch.hosted.mutants import Mutant
+from mmbatch.hosted import check
+from mmbatch.hosted.check import Mutant
 from mmbatch.kernel.sources import SERIES
 from mmbatch.splice.manifest import known
 
@@ -63,7 +63,7 @@ def too_far() -> Mutant:
 
 
 def test_what_is_asked_for_is_read(room: Path) -> None:
-    extras = mutants.load_extras(room)
+    extras = check.load_extras(room)
     (config,) = extras.configs
     assert (config.name, config.options) == ("other toys", ("CONFIG_TOYS=n",))
     assert "7.2" in config.kernels
@@ -77,7 +77,7 @@ def test_what_is_asked_for_is_read(room: Path) -> None:
 
 
 def test_a_room_need_not_have_any(tmp_path: Path) -> None:
-    extras = mutants.load_extras(tmp_path / "check.toml")
+    extras = check.load_extras(tmp_path / "check.toml")
     assert (extras.configs, extras.mutants) == ((), ())
 
 
@@ -98,14 +98,14 @@ def test_a_room_need_not_have_any(tmp_path: Path) -> None:
 def test_a_wrong_file_says_where(room: Path, old: str, new: str, found: str) -> None:
     room.write_text(TOML.replace(old, new, 1))
     with pytest.raises(MmbatchError) as caught:
-        mutants.load_extras(room)
+        check.load_extras(room)
     assert found in caught.value.problem
     assert room.name in caught.value.action
     assert "splice" not in caught.value.action
 
 
 def test_text_that_stands_there_once_fits(spliced: Path) -> None:
-    assert mutants.fits(too_far(), spliced)
+    assert check.fits(too_far(), spliced)
 
 
 @pytest.mark.parametrize("optional", [False, True])
@@ -115,10 +115,10 @@ def test_text_that_does_not_stand_there_once(
 ) -> None:
     mutant = replace(too_far(), old=old, optional=optional)
     if optional and count == 0:
-        assert not mutants.fits(mutant, spliced)
+        assert not check.fits(mutant, spliced)
         return
     with pytest.raises(MmbatchError) as caught:
-        mutants.fits(mutant, spliced)
+        check.fits(mutant, spliced)
     assert f"occurs {count} times in mm/toys.c" in caught.value.problem
     assert "check.toml" in caught.value.hint
 
@@ -127,16 +127,16 @@ def test_text_that_does_not_stand_there_once(
 def test_a_file_that_is_not_there(spliced: Path, optional: bool) -> None:
     mutant = replace(too_far(), file="mm/no-such.c", optional=optional)
     if optional:
-        assert not mutants.fits(mutant, spliced)
+        assert not check.fits(mutant, spliced)
         return
     with pytest.raises(MmbatchError, match="occurs 0 times"):
-        mutants.fits(mutant, spliced)
+        check.fits(mutant, spliced)
 
 
 def test_a_mutant_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    assert mutants.mutate(too_far(), spliced, work) == work
+    assert check.mutate(too_far(), spliced, work) == work
     assert (work / "mm" / "toys.c").read_text() == CODE.replace("toy < nr", "toy <= nr")
     for top in (spliced, spliced.with_name("kernel")):
         for path in top.rglob("*.[ch]"):
@@ -149,7 +149,7 @@ def test_a_mutant_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("speedup", known(checkout.SPEEDUPS))
 def test_every_mutant_of_this_checkout_is_in_our_code(speedup: str) -> None:
     room = checkout.SPEEDUPS / speedup
-    for mutant in mutants.load_extras(room / "check.toml").mutants:
+    for mutant in check.load_extras(room / "check.toml").mutants:
         assert mutant.old != mutant.new
         assert mutant.why
         ours = room / "tree" / mutant.file

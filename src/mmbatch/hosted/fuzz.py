@@ -12,8 +12,7 @@ from pathlib import Path
 from mmbatch.core import process
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import packages
-from mmbatch.hosted.check import Bench, Tally, stage, try_mutant
-from mmbatch.hosted.mutants import load_extras
+from mmbatch.hosted.check import Bench, Tally, load_extras, stage, try_mutant
 from mmbatch.splice.manifest import Manifest
 
 PACKAGES = ("clang", "libclang-rt-dev")
