@@ -152,8 +152,9 @@ def find_python(cache: Cache) -> Path:
 
 
 def _place_of_venv(root: Path) -> Path:
-    """Return the folder of the environment, whose name tells what it was made for."""
-    parts = [sys.version, sys.base_prefix, os.environ.get("MMBATCH_DEV", "")]
+    """Return the directory of the environment, whose name tells what it was made for."""
+    # An older mmbatch marks its environments in another way, and each would rebuild the other's.
+    parts = ["marked", sys.version, sys.base_prefix, os.environ.get("MMBATCH_DEV", "")]
     parts += [path.read_text(encoding="utf-8") for path in (_PROJECT, _CONSTRAINTS)]
     return root / f"venv-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
 
