@@ -473,7 +473,8 @@ def test_every_speedup_says_who_benefits(room: str) -> None:
 
 
 def test_verb(two: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "new folder/report.html"
+    out = tmp_path / "a directory/report.html"
+    out.parent.mkdir()
     assert cli.main(["report", *map(str, two), "-o", str(out)]) == 0
     said = capsys.readouterr()
     assert said.out == text.report(store.load(two), checkout.SPEEDUPS)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from mmbatch.core import process
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.load import Count, Natural
 
 FLAGS = ("rep_good", "erms", "fsrm", "movdir64b", "clzero", "avx512f")
 """CPU flags that choose between copy methods, as /proc/cpuinfo spells them."""
@@ -46,14 +47,14 @@ class Machine:
 
     cpu: str
     arch: str
-    family: int | None
-    model: int | None
-    stepping: int | None
+    family: Natural | None
+    model: Natural | None
+    stepping: Natural | None
     flags: Mapping[str, bool]
-    cores: int
-    llc_bytes: int | None
-    mem_bytes: int | None
-    available_bytes: int | None
+    cores: Count
+    llc_bytes: Natural | None
+    mem_bytes: Natural | None
+    available_bytes: Natural | None
     hypervisor: str
     load: float | None
     governor: str

@@ -8,21 +8,43 @@ variant time.
 
 from __future__ import annotations
 
+import functools
 import json
+import math
 import re
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from mmbatch.bench.machine import Machine
 from mmbatch.bench.statistics import Verdict
 from mmbatch.core.disk import atomic_write, is_special, require_place
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.load import LoadError, from_json_file, load
+from mmbatch.core.load import LoadError, Natural, from_json_file, load
+from mmbatch.hosted.events import BASE
 
 SCHEMA = 1
 _HINT = "give a file that `mmbatch bench --json` of this version wrote"
+_MOST = 1e18
+"""No time, count or ratio of a run comes near it, nor does its inverse."""
+
+_RELEASE = 64  # characters that `uname -r` can print
+
+
+def _number_from(low: float, data: Any) -> Any:
+    number = isinstance(data, float) and math.isfinite(data)
+    number = number or (type(data) is int and abs(data) < 2**63)  # else `load` refuses it
+    if number and not low <= data <= _MOST:
+        raise LoadError(f"must be from {low:g} to {_MOST:g}, not {data:g}")
+    return data
+
+
+Positive = Annotated[float, functools.partial(_number_from, 1 / _MOST)]
+"""A time, a count or a ratio."""
+
+NotNegative = Annotated[float, functools.partial(_number_from, 0)]
+"""A difference or a probability."""
 
 EngineName = Literal["hosted", "guest-icount", "guest"]
 
@@ -44,8 +66,8 @@ class RowRatio:
     """
 
     vs: str
-    median: float
-    ci95: tuple[float, float] | None
+    median: Positive
+    ci95: tuple[Positive, Positive] | None
 
 
 @dataclass(frozen=True)
@@ -60,11 +82,11 @@ class Detail:
         p_holm: the same, corrected across the whole record.
     """
 
-    pairs: int
-    minimum: float
-    mad: float
-    p: float | None
-    p_holm: float | None
+    pairs: Natural
+    minimum: Positive
+    mad: NotNegative
+    p: NotNegative | None
+    p_holm: NotNegative | None
 
 
 @dataclass(frozen=True)
@@ -96,10 +118,10 @@ class Row:
     variant: str
     unit: str
     samples: tuple[int, ...]
-    median: float | None
+    median: Positive | None
     item: str
     items: int
-    per_item: float | None
+    per_item: Positive | None
     ratio: RowRatio | None
     of_limit: RowRatio | None
     verdict: Verdict
@@ -116,8 +138,8 @@ class Limit:
     name: str
     unit: str
     samples: tuple[int, ...]
-    median: float
-    per_item: float
+    median: Positive
+    per_item: Positive
 
 
 @dataclass(frozen=True)
@@ -142,11 +164,11 @@ class Control:
     case: str
     unit: str
     samples: tuple[int, ...]
-    median: float | None
-    per_item: float | None
-    ratio: float | None
-    ci95: tuple[float, float] | None
-    band: float | None
+    median: Positive | None
+    per_item: Positive | None
+    ratio: Positive | None
+    ci95: tuple[Positive, Positive] | None
+    band: NotNegative | None
     too_noisy: bool
     image_equal: bool | None
 
@@ -173,20 +195,38 @@ def _require(fits: bool, what: str) -> None:
         raise LoadError(what)
 
 
+def _check_cases(record: Record) -> None:
+    """Require what a report relies on: each case has base once, and no variant twice."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for row in record.rows:
+        # A speed-up's name is that of its directory.
+        fits = re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*", row.speedup)
+        _require(bool(fits), f"{row.speedup!r} is no name of a speed-up")
+        _require(bool(row.case and row.variant), "a row has no case or no variant")
+        variants = found.setdefault((row.speedup, row.case), [])
+        _require(row.variant not in variants, f"row {row.variant} of {row.case} comes twice")
+        variants.append(row.variant)
+    for (_, case), variants in found.items():
+        _require(BASE in variants, f"{case} has no row of {BASE}")
+
+
 def _check_numbers(record: Record) -> None:
+    parts: tuple[Row | Limit | Control, ...] = (*record.rows, *record.limits, *record.controls)
+    for part in parts:
+        _require(min(part.samples, default=1) > 0, f"a sample of {part.case} is below 1")
     for row in record.rows:
         where = f"row {row.variant} of {row.case}"
         numbers = (row.median, row.per_item, row.detail)
         shown = all(one is not None for one in numbers)
         _require(shown or not any(one is not None for one in numbers), f"{where} is half empty")
         _require(shown == bool(row.samples), f"{where} has numbers without samples or the reverse")
-        proven = row.image_equal is True or row.variant == "base"
+        proven = row.image_equal is True or row.variant == BASE
         _require(proven or not shown, f"{where} has numbers but no passed equality check")
         _require(row.items > 0, f"{where} has no items")
     intervals = [one.ci95 for row in record.rows for one in (row.ratio, row.of_limit) if one]
     intervals += [control.ci95 for control in record.controls]
     for interval in intervals:
-        _require(not interval or 0 < interval[0] <= interval[1], "an interval is not 0 < lo <= hi")
+        _require(not interval or interval[0] <= interval[1], "an interval is not lo <= hi")
 
 
 def validate(data: Any) -> Record:
@@ -219,6 +259,9 @@ def _checked(record: Record) -> Record:
     except ValueError:
         aware = False
     _require(aware, f"started: is no time with an offset from UTC: {record.started!r}")
+    release = record.kernel.release
+    _require(len(release) <= _RELEASE, f"kernel: release: is longer than {_RELEASE} characters")
+    _check_cases(record)
     _check_numbers(record)
     return record
 
@@ -272,6 +315,10 @@ def read(path: Path) -> Record:
         MmbatchError: it can't be read, is not JSON, or breaks the schema.
     """
     try:
+        if path.exists() and not path.is_file():  # a pipe could make us wait for ever
+            raise MmbatchError(f"read {path}", "it is no regular file", _HINT)
         return _checked(from_json_file(Record, path, _HINT))
+    except OSError as error:
+        raise MmbatchError(f"read {path}", error.strerror or str(error), _HINT) from None
     except LoadError as error:
         raise MmbatchError(f"read {path}", str(error), _HINT) from None

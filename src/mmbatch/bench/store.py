@@ -26,6 +26,12 @@ class Raw(StrEnum):
     SAME = "samples.jsonl beside it has this hash"
     ABSENT = "samples.jsonl is not beside it"
     DIFFERS = "DOES NOT MATCH the samples.jsonl beside it"
+    UNREADABLE = "CANNOT BE COMPARED with the samples.jsonl beside it, which can't be read"
+
+    @property
+    def wrong(self) -> bool:
+        """Whether there are samples, but none that the record is proven to be made from."""
+        return self in (Raw.DIFFERS, Raw.UNREADABLE)
 
 
 @dataclass(frozen=True)
@@ -54,7 +60,10 @@ def load(paths: Sequence[Path]) -> list[Stored]:
     """
     found: list[tuple[Path, Record]] = []
     for given in paths:
-        path = given / RECORD if given.is_dir() else given
+        try:
+            path = given / RECORD if given.is_dir() else given
+        except OSError:  # of which `read` says what is wrong
+            path = given
         record = read(path)
         if not record.rows:
             raise MmbatchError(f"report on {given}", "it has no rows", "leave it out")
@@ -164,9 +173,14 @@ def _whole(record: Record) -> bool:
 
 
 def _raw(path: Path, record: Record) -> Raw:
-    try:
-        content = path.with_name(SAMPLES).read_bytes()
-    except OSError:
+    samples = path.with_name(SAMPLES)
+    if not samples.exists():
         return Raw.ABSENT
+    if not samples.is_file():  # a pipe could make us wait for ever
+        return Raw.UNREADABLE
+    try:
+        content = samples.read_bytes()
+    except OSError:
+        return Raw.UNREADABLE
     same = hashlib.sha256(content).hexdigest() == record.samples_sha256
     return Raw.SAME if same else Raw.DIFFERS

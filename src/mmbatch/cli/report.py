@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from mmbatch.bench import store
-from mmbatch.bench.store import Raw
 from mmbatch.cli import options
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
@@ -62,6 +61,7 @@ def command(
     files = output or svg or markdown_file
     if (text_only or cover) and files is not None:
         raise Misuse("--text and --cover write no file", "leave out the file")
+    options.require_writable(("-o", output), ("--svg", svg), ("--markdown", markdown_file))
     chosen = store.load(runs or _newest())
     if cover:
         console.out.file.write("\n".join(text.run(run.record) for run in chosen))
@@ -74,10 +74,10 @@ def command(
         _write(console, markdown_file, content, "file with the tables")
     if output is not None or not (files or text_only or cover):
         _write(console, output or _default(), html.render(chosen, paths.SPEEDUPS), "page")
-    differing = [run for run in chosen if run.raw is Raw.DIFFERS]
-    for run in differing:
-        console.say(f"{run.path}: its record {Raw.DIFFERS}")
-    return ExitCode.FAILED if differing else ExitCode.GOOD
+    wrong = [run for run in chosen if run.raw.wrong]
+    for run in wrong:
+        console.say(f"{run.path}: its record {run.raw}")
+    return ExitCode.FAILED if wrong else ExitCode.GOOD
 
 
 def _write(console: Console, path: Path, content: str, what: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mmbatch.bench.machine import machine_line
 from mmbatch.bench.record import Row
-from mmbatch.bench.store import Raw, Stored
+from mmbatch.bench.store import Stored
 from mmbatch.report import compare, plot, words
 from mmbatch.report.benefits import who_benefits
 from mmbatch.report.compare import CaseGroup, Entry, Section
@@ -98,7 +98,6 @@ def render(runs: Sequence[Stored], speedups_at: Path) -> str:
         regressions=compare.by_variant(compare.regressions(groups)),
         anchor=_anchor,
         caveats=words.caveats,
-        differs=Raw.DIFFERS,
         machine_line=machine_line,
         sentence=words.sentence,
         shapes=plot.SHAPES,

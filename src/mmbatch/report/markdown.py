@@ -153,7 +153,8 @@ def _cases(record: Record) -> list[Case]:
 
 
 def _variants(record: Record) -> list[str]:
-    return list(dict.fromkeys(row.variant for row in record.rows if row.variant != BASE))
+    """Return the columns: the variants, or base where nothing is compared with it."""
+    return list(dict.fromkeys(row.variant for row in record.rows if row.variant != BASE)) or [BASE]
 
 
 def _choose(
