@@ -113,7 +113,9 @@ def test_usage_errors_come_before_any_work(
     asked: Asked, capsys: pytest.CaptureFixture[str], arguments: list[str], found: str
 ) -> None:
     assert cli.main(["bench", *arguments]) == ExitCode.USAGE
-    assert found in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert found in said
+    assert said.count("\n") == 2
     assert asked.kernel is None
 
 

@@ -101,18 +101,21 @@ def test_chosen_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "flags", "name"),
+    ("said", "lscpu", "flags", "name"),
     [
-        ("kvm\n", ["hypervisor"], "kvm"),
-        ("kvm\n", [], "kvm"),
-        ("none\n", [], ""),
-        ("none\n", ["hypervisor"], "unknown"),
-        ("", ["hypervisor", "sse"], "unknown"),
-        ("", ["sse"], ""),
+        ("kvm\n", "", ["hypervisor"], "kvm"),
+        ("kvm\n", "", [], "kvm"),
+        ("none\n", "", [], ""),
+        ("none\n", "", ["hypervisor"], "unknown"),
+        ("", "", ["hypervisor", "sse"], "unknown"),
+        ("", "", ["sse"], ""),
+        ("", "CPU(s): 2\nHypervisor vendor:      KVM\n", ["hypervisor"], "kvm"),
+        ("xen\n", "Hypervisor vendor: Other\n", ["hypervisor"], "xen"),
+        ("", "Flags: hypervisor\n", [], ""),
     ],
 )
-def test_hypervisor(said: str, flags: list[str], name: str) -> None:
-    assert machine.parse_hypervisor(said, flags) == name
+def test_hypervisor(said: str, lscpu: str, flags: list[str], name: str) -> None:
+    assert machine.parse_hypervisor(said, lscpu, flags) == name
 
 
 def _root(folder: Path) -> Path:

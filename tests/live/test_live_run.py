@@ -237,6 +237,14 @@ def test_a_parameter_that_nothing_takes(
     assert words in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("limit", ["nan", "inf", "0", "1e3"])
+def test_a_limit_that_is_no_number_of_seconds(
+    limit: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["live", "load", "--limit", limit]) == 2
+    assert "invalid value for '--limit'" in capsys.readouterr().err
+
+
 def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     patched_by(kernel, "mmbatch_it")
     programs(tmp_path, monkeypatch, rmmod=f"echo $1 >{tmp_path}/removed")

@@ -150,11 +150,12 @@ def parse_chosen(text: str) -> str:
     return match[1] if match else ""
 
 
-def parse_hypervisor(detect_virt: str, cpu_flags: Iterable[str]) -> str:
+def parse_hypervisor(detect_virt: str, lscpu: str, cpu_flags: Iterable[str]) -> str:
     """Name the hypervisor.
 
     Args:
         detect_virt: what `systemd-detect-virt --vm` printed; empty where it couldn't run.
+        lscpu: what `lscpu` printed, which every Debian has; likewise.
         cpu_flags: the CPU's flags, whose "hypervisor" is CPUID's word for it.
 
     Returns:
@@ -163,6 +164,9 @@ def parse_hypervisor(detect_virt: str, cpu_flags: Iterable[str]) -> str:
     name = detect_virt.strip()
     if name and name != "none":
         return name
+    vendor = re.search(r"^Hypervisor vendor:\s+(\S+)", lscpu, re.MULTILINE)
+    if vendor is not None:
+        return vendor[1].lower()  # as the other program spells it
     return "unknown" if "hypervisor" in set(cpu_flags) else ""
 
 
@@ -213,7 +217,9 @@ def describe(root: Path = Path("/"), say: Callable[[Sequence[str]], str] = _say)
         llc_bytes=pick_llc(_caches(root)) or parse_getconf_llc(say(["getconf", "-a"])),
         mem_bytes=memory.get("MemTotal"),
         available_bytes=memory.get("MemAvailable"),
-        hypervisor=parse_hypervisor(say(["systemd-detect-virt", "--vm"]), cpu.flags),
+        hypervisor=parse_hypervisor(
+            say(["systemd-detect-virt", "--vm"]), say(["lscpu"]), cpu.flags
+        ),
         load=float(load[0]) if load else None,
         governor=_read(root / "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip(),
         thp=parse_chosen(_read(root / "sys/kernel/mm/transparent_hugepage/enabled")),

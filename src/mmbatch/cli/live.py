@@ -54,7 +54,7 @@ def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
 _limit = click.option(
     "--limit",
     "limit_s",
-    type=click.FloatRange(min=1),
+    type=click.IntRange(1, 86400),
     metavar="SECONDS",
     default=60,
     show_default=True,
@@ -115,7 +115,7 @@ def load(
     speedups: tuple[str, ...],
     parameters: tuple[str, ...],
     file: Path | None,
-    limit_s: float,
+    limit_s: int,
 ) -> int:
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
     if file is not None and len(speedups) != 1:
@@ -158,7 +158,7 @@ def status(console: Console, /, speedups: tuple[str, ...], json_file: Path | Non
 @options.live_speedups
 @_limit
 @output_options
-def unload(console: Console, /, speedups: tuple[str, ...], limit_s: float) -> int:
+def unload(console: Console, /, speedups: tuple[str, ...], limit_s: int) -> int:
     """Give the kernel its own functions back, and remove the modules."""
     kernel = Kernel(livekernel.running())
     for live in livemanifest.load_all(speedups):

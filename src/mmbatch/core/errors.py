@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Sequence
 from enum import IntEnum
 
@@ -41,8 +42,9 @@ class MmbatchError(Exception):
 
 def message(error: MmbatchError) -> str:
     """Return what a person reads of an error: an `error:` and a `hint:` line, as git has them."""
-    problem = " ".join(error.problem.split()).rstrip(".")
-    return f"error: cannot {error.action}: {problem}\nhint: {error.hint.rstrip('.')}"
+    parts = (error.action, error.problem, error.hint)  # two lines, whatever a part quotes
+    action, problem, hint = (re.sub(r"\s*\n\s*", " ", part).strip().rstrip(".") for part in parts)
+    return f"error: cannot {action}: {problem}\nhint: {hint}"
 
 
 def suggestion(word: str, known: Sequence[str], kind: str) -> str:
