@@ -8,8 +8,8 @@ uptime() { cut -d' ' -f1 /proc/uptime; }
 start() { echo "@@ start $(uptime)"; }
 begin() { echo "@@ begin $1 $(uptime)"; }
 
-# The kernel prints on the same console, and may tear a line apart. So the last
-# line has the number of results, and the reader compares it with what arrived.
+# The kernel prints on the same console, and may split a line. So the last line has
+# the number of results, and the reader compares it with the number that arrived.
 results=0
 tell() {
 	results=$((results + 1))
@@ -33,8 +33,8 @@ check() {
 	fi
 }
 
-# counted EVENT RETURN COMMAND...: run a command, and print the time on the trace
-# clock from one kprobe event to the other, the mean of all calls.
+# counted EVENT RETURN COMMAND...: run a command, and print the mean time on the
+# trace clock from one kprobe event to the other, over all calls.
 counted() {
 	counted_in=$1 counted_out=$2
 	shift 2

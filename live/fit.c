@@ -2,9 +2,9 @@
 /*
  * Check that the running kernel is the one that the module was built for.
  *
- * A module's version magic and its symbol versions say much about that, but
- * they do not say that the members of a struct are where the compiler saw them.
- * The kernel's own description of its types (BTF) does.
+ * A module's version magic and its symbol versions verify much of that. But only
+ * the kernel's own description of its types (BTF) shows whether the members of a
+ * struct have the offsets that the compiler used.
  */
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -68,7 +68,7 @@ static u32 live_size(const struct btf *btf, u32 id)
 	return 0;
 }
 
-/* Look for a member, also inside nameless structs and unions. */
+/* Look for a member, including inside nameless structs and unions. */
 static bool live_find(const struct btf *btf, const struct btf_type *type,
 		      const char *name, unsigned int depth, u32 *offset,
 		      u32 *size)
@@ -165,7 +165,7 @@ int live_check_places(const struct live_place *places, unsigned int nr)
 	return 0;
 }
 
-/* Whether a type is the one that a signature writes as @wanted. */
+/* Whether a type is the one that a signature calls @wanted. */
 static bool live_type_fits(const struct btf *btf, u32 id, const char *wanted)
 {
 	const struct btf_type *type = live_plain(btf, id), *target;

@@ -33,7 +33,7 @@
  * @function: its name
  *
  * Defines live_original_@function(), which runs the kernel's own code even while
- * it is replaced: it jumps past the ftrace call, which redirects callers. Call
+ * it is replaced: it enters after the ftrace call, which redirects callers. Call
  * it by name only, because it has no ENDBR for indirect calls.
  * live_check_entry() checks that the function begins as this assumes.
  */
@@ -116,7 +116,7 @@ int live_check_signatures(const struct live_signature *signatures,
 			  unsigned int nr);
 int live_check_entry(const struct live_entry *entry);
 
-/* Runs once before the speed-up is put to use, if it defines this; 0 for success. */
+/* A speed-up may define this. It runs before the patch is enabled, and returns 0 for success. */
 int live_start(void);
 
 #endif /* _MMBATCH_LIVE_H */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * main.c's counterpart for libFuzzer. libFuzzer makes inputs; the bench's fuzz()
- * runs patched code as they say, and compares. The compiler adds a call to each
- * basic block, as for KCOV, and these calls count where libFuzzer looks.
+ * main.c's counterpart for libFuzzer. libFuzzer makes inputs, and the bench's fuzz()
+ * interprets them, runs patched code and compares the result. The compiler adds a
+ * call to each basic block, as for KCOV. These calls increment the counters that
+ * libFuzzer reads.
  */
 #include <stdio.h>
 #include <stdlib.h>

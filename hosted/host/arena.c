@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory that kernel code writes: in huge pages, touched, between inaccessible pages. */
+/* Memory that kernel code writes: touched huge pages, between inaccessible pages. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +35,7 @@ void *arena_map(unsigned long bytes)
 	return image;
 }
 
-/* Map an image, and after it @beside more parts of its size, each at a multiple of 2 MiB. */
+/* Map an image and @beside more parts of the same size, each at a multiple of 2 MiB. */
 void *arena_map_with(unsigned long bytes, unsigned int beside)
 {
 	return arena_map(beside ? (1 + beside) * round_up(bytes, HUGE) : bytes);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Instructions of kernel code that fault in a process, and what is done in
- * their place.
+ * Emulate or skip the instructions of kernel code that fault in a process.
  */
 #define _GNU_SOURCE
 #include <signal.h>
@@ -11,9 +10,8 @@
 #include "host.h"
 
 /*
- * movdir64b (%rdx), %rax: the one encoding that the kernel has of it. On a CPU
- * without the instruction, its users can still be shown to write the right
- * bytes.
+ * movdir64b (%rdx), %rax, which is the only encoding that the kernel uses. On a
+ * CPU without the instruction, emulation still allows its users to be checked.
  */
 static bool emulate_movdir64b(greg_t *regs)
 {
@@ -37,7 +35,7 @@ bool emulate_has(const char *setting)
 
 /*
  * Nothing interrupts kernel code here, so cli and sti are skipped. Each costs a
- * signal; no timed code has them.
+ * signal, but no timed code contains them.
  */
 static bool skip_irq_flag(greg_t *regs)
 {
@@ -54,8 +52,8 @@ static bool warnings_expected;
 static unsigned long warnings_seen;
 
 /*
- * WARN() and BUG() are the same instruction: a check that expects the one must
- * make sure that it does not run into the other.
+ * WARN() and BUG() are the same instruction. A check that expects a WARN() must
+ * make sure that it does not run into a BUG().
  */
 static bool skip_warning(greg_t *regs)
 {
@@ -80,11 +78,11 @@ FROM_KERNEL unsigned long hosted_warnings(int expected)
 }
 
 /**
- * emulate - act for an instruction that faulted
+ * emulate - emulate or skip an instruction that faulted
  * @signal: SIGILL, or SIGSEGV without an address
- * @context: of the signal; gets the registers that the instruction would leave
+ * @context: of the signal; its registers are set as the instruction would set them
  *
- * Return: whether kernel code may go on after it.
+ * Return: whether kernel code can continue after the instruction.
  */
 bool emulate(int signal, void *context)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the other end reads: src/mmbatch/hosted/events.py knows these lines. */
+/* Print events as JSON lines, which src/mmbatch/hosted/events.py reads. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -15,7 +15,7 @@
 /* Kernel code aligns its stack to 8 bytes only, but libc needs 16. */
 #define FROM_KERNEL	__attribute__((force_align_arg_pointer))
 
-/* What the command line asked for. */
+/* The options of the command line. */
 struct plan {
 	const char **only;		/* cases to run; none means all */
 	unsigned int nr_only;

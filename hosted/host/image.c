@@ -2,9 +2,8 @@
 /*
  * Compare the image that each variant produces with that of base. All images
  * are made at the same address, because descriptors hold pointers to each
- * other. So only a hash of each chunk is kept of the base's image, and where a
- * hash differs, both images are made again and the chunk is compared byte by
- * byte.
+ * other. So only a hash of each chunk is kept of base's image. If a hash differs,
+ * both images are made again, and the chunk is compared byte by byte.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +14,7 @@
 #define CHUNK	(2UL << 20)
 #define LANES	4
 
-/* Every step is a bijection, so that a single changed word is never lost. */
+/* Every step is a bijection, so that a single changed word always changes the hash. */
 static uint64_t mix(uint64_t hash, uint64_t word)
 {
 	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
@@ -70,7 +69,7 @@ void image_warm(const struct workload *w)
 	}
 }
 
-/* Each row uses another layout, since all layouts are timed later. */
+/* Each row uses another layout, because all layouts are timed later. */
 static void render(const struct workload *w, const struct row *row, unsigned int nr)
 {
 	hosted_layout = nr % HOSTED_LAYOUTS;

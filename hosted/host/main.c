@@ -103,7 +103,7 @@ static bool wanted(const struct plan *plan, const struct workload *w)
 	return false;
 }
 
-/* Why a variant has no row on this CPU; NULL when it has one. */
+/* Return the reason why a variant has no row on this CPU, or NULL if it has one. */
 static const char *missing(const struct plan *plan, const struct hosted_variant *v)
 {
 	if (!v->setting)

@@ -3,7 +3,7 @@
  * Time the rows of a case against each other. A block runs all rows once in a
  * random order and once more in the reverse order, which is A B B A for every
  * pair: a steady drift over the block cancels out. Each block uses the next
- * layout of the code, so that no row wins by where it happened to be linked.
+ * layout of the code, so that no row is fast only because of where it was linked.
  */
 #define _GNU_SOURCE
 #include <stdio.h>
@@ -72,8 +72,8 @@ static uint64_t time_row(const struct workload *w, const struct row *row)
 
 /*
  * Choose the number of blocks before any is timed, from the time of one warm-up
- * round. A slow machine gets fewer: a multiple of the number of layouts, and at
- * least two blocks of each.
+ * round. A slow machine gets fewer blocks: a multiple of the number of layouts, and
+ * at least two blocks of each layout.
  */
 static unsigned int settle_blocks(const struct plan *plan, const struct workload *w,
 				  uint64_t round_ns)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Machine checks. A page with a poisoned line is made inaccessible, so that the
- * first read of it faults. From there kernel code is followed instruction by
- * instruction until one is about to read the line. Then this does what the
- * kernel's machine check handler would do: it continues where the exception
- * tables of the linked objects say, or gives up where they say nothing.
+ * Simulate machine checks. A page with a poisoned line is made inaccessible, so that
+ * the first read of it faults. From there kernel code is followed instruction by
+ * instruction, until one is about to read the line. Then this file does what the
+ * kernel's machine check handler would do: it continues where the exception tables
+ * of the linked objects say, and gives up if they have no entry.
  */
 #define _GNU_SOURCE
 #include <setjmp.h>
@@ -106,7 +106,7 @@ static void take(greg_t *regs)
 	protect(is_left() ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
-/* Bytes that a turn of rep movs moves; 0 for other instructions. */
+/* Bytes that one iteration of rep movs moves; 0 for other instructions. */
 static unsigned long movs_unit(const unsigned char *code)
 {
 	if (code[0] != 0xf3)
@@ -117,8 +117,8 @@ static unsigned long movs_unit(const unsigned char *code)
 }
 
 /*
- * Do a string instruction in one go: up to the poisoned line, then back by
- * poison->early bytes, but never before the first byte of the instruction.
+ * Execute a string instruction in one go, up to the poisoned line. Then move the
+ * registers back by poison->early bytes, but never before where they began.
  */
 static void move_string(greg_t *regs, unsigned long unit)
 {
@@ -136,8 +136,9 @@ static void move_string(greg_t *regs, unsigned long unit)
 }
 
 /*
- * Bytes that a load reads, and where from; 0 for other instructions. The loops
- * of the kernel's copies use movq disp8(%rsi), %reg and movb (%rsi), %al.
+ * Return the number of bytes that a load reads, and from where; 0 for other
+ * instructions. The loops of the kernel's copies use movq disp8(%rsi), %reg and
+ * movb (%rsi), %al.
  */
 static unsigned long load_bytes(const unsigned char *code, const greg_t *regs, const char **from)
 {
@@ -175,7 +176,7 @@ static void on_step(int signal, siginfo_t *info, void *context)
  * @context: of the signal
  * @at: the address that was touched
  *
- * Return: whether poison caused it, so that kernel code may go on.
+ * Return: whether poison caused the fault, so that kernel code can continue.
  */
 bool poison_met(void *context, const char *at)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* From a process to a machine that kernel code can run on. */
+/* Turn a process into a machine that kernel code can run on. */
 #define _GNU_SOURCE
 #include <sched.h>
 #include <sys/mman.h>
@@ -28,7 +28,7 @@ static void make_text_writable(void)
 		hosted_die("can't make the text writable");
 }
 
-/* hosted_cpu_from_cpuid() must have been called, and features forced, before. */
+/* Call hosted_cpu_from_cpuid() and force CPU features before this. */
 void engine_start(unsigned long llc_bytes)
 {
 	stay_on_this_cpu();

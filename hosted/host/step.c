@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Follow kernel code instruction by instruction, to find what its result does
- * not show: a streaming store that was not drained looks complete to the CPU
- * that made it.
+ * Follow kernel code instruction by instruction, to find what its result does not
+ * show. For example, a streaming store that was not drained looks complete to the
+ * CPU that executed it.
  */
 #define _GNU_SOURCE
 #include <signal.h>

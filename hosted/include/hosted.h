@@ -4,9 +4,9 @@
 
 /*
  * The interface between the two halves of a hosted program. One half is kernel
- * objects, with the shim and the bench, which are compiled like them. The other
- * half uses libc and owns memory, time and output. This header has plain C
- * types only, so that both can include it.
+ * objects, with hosted/kernel/ and the bench, which are compiled like them. The
+ * other half, hosted/host/, uses libc and owns memory, time and output. This header
+ * has plain C types only, so that both can include it.
  */
 
 /* The builds of a speed-up's objects that one program holds. */
@@ -167,7 +167,7 @@ struct hosted_poison {
  *	   --check; negative, with a text, at the first difference. May be NULL.
  * @fuzz: interpret any bytes as a sequence of calls, make them with patched code
  *	  and verify the outcome; negative, with a text, if it is wrong. The same
- *	  bytes must always do the same. May be NULL.
+ *	  bytes must always have the same effect. May be NULL.
  * @check_first: @check is short, so no case is run before it has passed
  * @slow: make a setting take @percent more time from now on, as on a machine that
  *	  is bad at it; negative if there is no such setting. May be NULL.

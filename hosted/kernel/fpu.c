@@ -4,8 +4,8 @@
  * arch/x86/kernel/fpu/core.o and kernel/softirq.o. This file provides what they
  * work on: a task with live user registers, like a process that binds a driver
  * through sysfs. Each timed call starts with the user's registers in the CPU.
- * So its first kernel_fpu_begin() must save them, and they are loaded back
- * before the time ends.
+ * So its first kernel_fpu_begin() must save them, and they are loaded back before
+ * the clock is read.
  */
 #include <linux/sched.h>
 #include <linux/thread_info.h>

@@ -4,9 +4,9 @@
  * and a memmap in an arena of the process.
  *
  * A user process has a GS base of 0, so %gs:variable is the variable's initial
- * copy, which serves as CPU 0's. WANTED_x is defined if an object refers to x
- * and none defines it; the build learns that from nm. So one source serves
- * kernels that need different symbols.
+ * copy, which serves as that of CPU 0. WANTED_x is defined if an object refers to x
+ * and no object defines it, according to nm. So one source serves kernels that need
+ * different symbols.
  */
 #include <linux/cacheinfo.h>
 #include <linux/jiffies.h>
@@ -39,8 +39,8 @@ unsigned long __per_cpu_offset[NR_CPUS];
 unsigned long volatile jiffies = INITIAL_JIFFIES;
 
 /*
- * Kernel code looks up sections for one bit only: whether the memmap of this
- * memory was made at boot. All lookups find the same section.
+ * Kernel code looks up sections for one bit only, which says whether the memmap of
+ * this memory was made at boot. So all lookups can find the same section.
  */
 #ifdef CONFIG_SPARSEMEM_EXTREME
 static struct mem_section hosted_section[SECTIONS_PER_ROOT];

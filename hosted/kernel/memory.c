@@ -2,8 +2,8 @@
 /*
  * Memory for kernel code that allocates: slab objects, and pages for the page
  * tables of init_mm. All of it comes from one arena, which serves as the direct
- * map. So page tables hold addresses of the arena. Code that walks them reads
- * them there; the hardware never does.
+ * map. So page tables hold addresses of the arena, where code that walks the page
+ * tables finds them. The hardware never walks them.
  *
  * asm() gives these functions their names, because kernels declare them with
  * different arguments after those that are used here.
@@ -242,7 +242,7 @@ void *hosted_shrinker_alloc(void)
 	return &hosted_shrinker;
 }
 
-/* Queued work never runs; a bench calls the function when it needs its effect. */
+/* Queued work never runs. A bench that needs its effect calls the work function. */
 #ifdef WANTED_system_percpu_wq
 struct workqueue_struct *system_percpu_wq;
 #endif

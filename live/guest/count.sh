@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Count the instructions of the kernel's functions and of ours in one boot: base,
-# patched, base again. Sourced after start.sh. Settings: ROUNDS, SPEEDUPS.
+# Count the instructions of the kernel's functions and of their replacements in one
+# boot: base, patched, base again. Sourced after start.sh. Settings: ROUNDS, SPEEDUPS.
 #
 # NAME_count() of each speed-up's live/guest.sh calls probe_pair() once, and for
 # each case sets the value "CASE items" and calls in_turn().
@@ -13,7 +13,8 @@ probe_pair() {
 	echo "r:$1_out $2" >>$TRACING/kprobe_events
 }
 
-# counts CASE VARIANT PAIR COMMAND...
+# counts CASE VARIANT PAIR COMMAND...: count ROUNDS runs of a command between the two
+# events of PAIR.
 counts() {
 	counts_case="$1 $2" counts_pair=$3
 	shift 3
@@ -24,7 +25,8 @@ counts() {
 	done
 }
 
-# in_turn SPEEDUP CASE PAIR COMMAND...
+# in_turn SPEEDUP CASE PAIR COMMAND...: count a command before the speed-up is loaded,
+# while it is loaded, and after it is unloaded.
 in_turn() {
 	turn_speedup=$1 turn_case=$2
 	shift 2

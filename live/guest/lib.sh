@@ -30,7 +30,7 @@ patch_in() {
 patch_out() {
 	echo 0 >"$PATCHES/mmbatch_$1/enabled" || return 1
 	while [ -d "$PATCHES/mmbatch_$1" ]; do sleep 0.1; done
-	# The kernel releases the module a moment after the directory.
+	# The kernel releases the module a moment after it removes the directory.
 	tries=0
 	until rmmod "mmbatch_$1"; do
 		tries=$((tries + 1))
@@ -39,7 +39,7 @@ patch_out() {
 	done
 }
 
-# unpatched: whether no livepatch is loaded.
+# unpatched: succeeds if no livepatch is loaded.
 unpatched() { [ -z "$(ls $PATCHES)" ]; }
 
 for name in $SPEEDUPS; do

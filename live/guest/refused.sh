@@ -3,7 +3,8 @@
 # must say why. Sourced after start.sh. Settings: REFUSED, names of modules; the
 # words to look for are in /refused/NAME.txt.
 
-# refused NAME: not loaded, nothing patched, and the reason is in the log.
+# refused NAME: succeeds if the module is not loaded, nothing is patched, and the
+# reason is in the log.
 refused() {
 	echo "trying $1" >/dev/kmsg
 	if insmod "/refused/$1.ko" 2>/tmp/insmod.out; then

@@ -5,11 +5,11 @@
 # NAME_load() of each speed-up's live/guest.sh runs in the background until
 # /tmp/stop exists, and calls fault() where something fails.
 
-# fault WORDS: something went wrong in the background.
+# fault WORDS: report that something went wrong in the background.
 fault() { echo "$*" >>/tmp/faults; }
 
-# settled: print how much memory is free once it grows no more, because the lists of
-# each CPU are given back slowly.
+# settled: wait until free memory grows no more, and print it. The kernel returns the
+# free lists of each CPU slowly.
 settled() {
 	settled_now=0
 	for try in 1 2 3 4 5 6 7 8; do
@@ -29,7 +29,7 @@ compact_forever() {
 	done
 }
 
-# rounds N: each loads the next speed-up, and unloads the one before.
+# rounds N: run N rounds. Each loads the next speed-up, and unloads the one before.
 rounds() {
 	i=0
 	last=
@@ -65,7 +65,7 @@ for name in $SPEEDUPS; do
 	optional "${name}_prepare" rounds
 done
 
-# A few rounds first, so that all that is allocated only once has been allocated.
+# Run a few rounds first, to allocate what is allocated only once.
 start_load
 rounds 3
 stop_load
@@ -79,8 +79,8 @@ for name in $SPEEDUPS; do
 	optional "${name}_finish" rounds
 done
 after=$(settled)
-# Free memory goes up and down by some MB; each round may cost no more than a
-# small part of a module.
+# Free memory varies by some MB. Each round may lose no more than a small part of a
+# module.
 value "rounds kib-lost" $((before - after))
 check "rounds: memory is accounted for ($before kB, then $after kB)" \
 	test $((before - after)) -lt $((16384 + 16 * ROUNDS))

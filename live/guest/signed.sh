@@ -2,7 +2,8 @@
 # Lock the kernel down, then make it take only signed modules. Neither can be
 # undone, so this runs last. Sourced after tool.sh and refused.sh.
 
-# unfit NAME WORDS: the good module is refused as well.
+# unfit NAME WORDS: succeeds if the kernel refuses the unchanged module too, with
+# these words in its log.
 unfit() {
 	cp "$file" "/refused/$1.ko"
 	echo -n "$2" >"/refused/$1.txt"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Prepare a stock kernel for the scripts that follow. Sourced. Settings:
-# DRIVER_MODULES, SPEEDUPS, and OBSERVERS: our modules that look at the results.
+# DRIVER_MODULES, SPEEDUPS, and OBSERVERS: modules of ours that check the results.
 
 . /live.sh
 check "drivers" drivers

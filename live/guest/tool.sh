@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Run `mmbatch live` itself in a guest, where it can do no harm. Sourced after
-# start.sh. Settings: TOOL_SPEEDUP, TOOL_FUNCTION: one that it replaces,
-# TOOL_PARAMETER, TOOL_VALUE, TOOL_OTHER: values that it takes, TOOL_WRONG: one
-# that it does not, TOOL_REFUSED: a module of it that does not fit, and RIVAL: a
-# second livepatch that replaces the same function.
+# start.sh. Settings: TOOL_SPEEDUP; TOOL_FUNCTION: a function that it replaces;
+# TOOL_PARAMETER; TOOL_VALUE and TOOL_OTHER: values that the parameter accepts;
+# TOOL_WRONG: a value that it refuses; TOOL_REFUSED: a module of the speed-up that
+# does not fit this kernel; RIVAL: a livepatch that replaces the same function.
 
 tool() {
 	HOME=/tmp PYTHONHOME=/usr PYTHONPATH=/mmbatch/src:/mmbatch/site \
 		python3 -m mmbatch live "$@" 2>&1
 }
 
-# says WORDS ARGUMENTS...: the tool succeeds and prints the words.
+# says WORDS ARGUMENTS...: succeeds if the tool succeeds and prints the words.
 says() {
 	words=$1
 	shift
@@ -18,7 +18,7 @@ says() {
 	grep -q -F "$words" /tmp/printed || ! cat /tmp/said
 }
 
-# denied WORDS ARGUMENTS...: the tool fails and prints the words.
+# denied WORDS ARGUMENTS...: succeeds if the tool fails and prints the words.
 denied() {
 	words=$1
 	shift

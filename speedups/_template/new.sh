@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# new.sh NAME: copy this directory to speedups/NAME, with NAME in the place of
-# "template" in file names and in the code.
+# new.sh NAME: copy this directory to speedups/NAME, and replace "template" by NAME in
+# file names and in the code.
 set -eu
 case "${1-}" in
 '' | [!a-z]* | *[!a-z0-9_]*)

@@ -29,10 +29,10 @@ struct folio_copy_case {
 enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
 
 /*
- * The states in which migration finds folios: both folios are not in the cache
- * (cold); the destination was just freed and zeroed (warm); or both are in the cache.
- * The last case also reads the copy after a cold copy. Of folios of 64 KiB, as many
- * are copied as make 2 MiB.
+ * The states in which migration finds folios: neither folio is in the cache (cold);
+ * the destination was just freed and zeroed (warm); or both are in the cache. The last
+ * case also reads the copy after a cold copy. Of 64 KiB folios, so many are copied
+ * that they make up 2 MiB.
  */
 #define CASE(_name, _regime, _pages, _flags, _order, _warm, _mc, _cpu)	\
 	{ _name, _regime, _pages, 0, HOSTED_FIXED | (_flags),		\

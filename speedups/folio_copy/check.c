@@ -242,7 +242,7 @@ static int check_gigantic(struct hosted_check *check)
 	static const char *const both[] = { "base", "auto" };
 	unsigned int i;
 
-	/* Takes long with a sanitizer, which would run no other code than before. */
+	/* This takes long with a sanitizer, and would run no other code than before. */
 	if (SANITIZED)
 		return 0;
 	allocate_memory(GIGANTIC_MEMORY);

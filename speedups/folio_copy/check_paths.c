@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Single-step copies to check which code runs on which CPU: on all eight combinations
+ * Single-step copies to check which code runs on which CPU: for all eight combinations
  * of the features, with and without a fragile platform. Also check which copies use
  * streaming stores, and that these are drained.
  */
@@ -232,7 +232,7 @@ static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 	return 0;
 }
 
-/* Copies between tiers: "auto" may stream copies to slow memory from memory that is not. */
+/* Copies between tiers: "auto" may stream only copies from fast memory to slow memory. */
 static int check_tiers(struct hosted_check *check, struct path_run run, bool on)
 {
 	struct copy_path plain = bulk(run.cpu, run.mc, run.nr);

@@ -121,7 +121,7 @@ int check_rejections(struct matrix *m)
 
 /*
  * Let allocations fail: first all from the n-th on, for each n, and then the n-th
- * only. They are for the area and for each level of the page table. If only the
+ * only. They allocate the area and each level of the page table. If only the
  * allocation of an aligned area fails, vmap() must use an area at any address.
  */
 int check_no_memory(struct matrix *m)

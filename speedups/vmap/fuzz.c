@@ -27,7 +27,7 @@
  * to the array, or changes the pages that are in it.
  */
 enum { HEAD_METHOD, HEAD_CACHE, HEAD_SPACER, HEAD_KIND, HEAD_TROUBLE, HEAD_BYTES };
-/* What maps the array. KIND_AREA is vmap(), and stands for all other values too. */
+/* What maps the array. KIND_AREA is vmap(), and so are all values without a name. */
 enum { KIND_AREA, KIND_BLOCKS, KIND_DEVICE, KIND_OWNED, KINDS = 8 };
 enum { OP_RUN, OP_RUN_TOO, OP_NEXT, OP_BACKWARDS, OP_SWAP, OP_TWICE, OP_NULL, OP_NONE, OPS };
 

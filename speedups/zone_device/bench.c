@@ -98,7 +98,7 @@ static unsigned long zone_device_touch(const void *item)
 	return word[0] + word[offsetof(struct page, _refcount) / sizeof(*word)];
 }
 
-/* Imitate a machine that is bad at some methods: wait after each call of them. */
+/* Imitate a machine on which some methods are slow: wait after each call of them. */
 typedef void stamp_fn(struct page *page, const struct page *tmpl, unsigned long nr);
 
 static struct {

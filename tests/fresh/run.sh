@@ -8,8 +8,8 @@ usage() {
 	cat <<-'END'
 	usage: tests/fresh/run.sh [OPTION...] [--] [COMMAND...]
 
-	Make a minimal root of Debian with debootstrap, clone what HEAD is into it, and run each
-	COMMAND there; by default "make bench", "make test" and "make report".
+	Make a minimal root of Debian with debootstrap, clone HEAD into it, and run each COMMAND
+	there; by default "make bench", "make test" and "make report".
 
 	  --suite NAME   Debian release: bookworm (default) or trixie
 	  --as-root      run as root; by default as a user who may use sudo
@@ -18,7 +18,7 @@ usage() {
 	  --keep         leave the root there; with --root DIR, the next run uses it again
 
 	Needs root, debootstrap, a network, and 20 GB of disk. It runs in mount and process
-	namespaces of its own, so nothing that it starts or mounts stays behind.
+	namespaces of its own, so nothing that it starts or mounts outlives it.
 	END
 }
 
@@ -61,8 +61,8 @@ if [ -z "${MMBATCH_FRESH:-}" ]; then
 	exit
 fi
 
-# From here on in namespaces of our own.
-sources() { # apt's sources of this machine, for another release
+# From here on, this runs in namespaces of its own.
+sources() { # print apt's sources of this machine, for another release
 	local here
 	here=$(. /etc/os-release && echo "$VERSION_CODENAME")
 	cat /etc/apt/sources.list.d/*.sources 2>/dev/null | sed "s/\b$here\b/$suite/g"
@@ -74,14 +74,14 @@ from mmbatch.debian.archives import configured, main_suite
 print(main_suite(configured(Path("/etc/apt").rglob("*.sources"))).uris[0])')
 
 if [ ! -e "$root/etc/debian_version" ]; then
-	# What the README requires, and what every Debian that somebody uses has.
+	# Install what the README requires, and what any Debian in use has.
 	debootstrap --variant=minbase \
 		--include=sudo,git,make,gcc,libc6-dev,python3,ca-certificates \
 		"$suite" "$root" "$mirror" >"$out/debootstrap.log" 2>&1 ||
 		fail "debootstrap failed" "see $out/debootstrap.log"
 	rm -f "$root/etc/apt/sources.list"
 	sources >"$root/etc/apt/sources.list.d/debian.sources"
-	# How this machine reaches its mirrors is its own affair, so the root is told of it.
+	# Copy the settings with which this machine reaches its mirrors.
 	grep -ls Acquire /etc/apt/apt.conf.d/* | xargs -r cp -t "$root/etc/apt/apt.conf.d"
 	for file in /etc/pip.conf /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
 		[ ! -e $file ] || cp -L $file "$root$file"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Count by kprobes who copies folios, and how large they are. Sourced after
-# /lib.sh.
+# Count with kprobes which functions copy folios, and how large the folios are.
+# Sourced after /lib.sh.
 
 # watch EVENT FUNCTION N: count its calls by the value of argument N.
 watch() {
@@ -17,7 +17,7 @@ forget() {
 	done
 }
 
-# calls EVENT [N]: number of calls, only those with argument N if it is given.
+# calls EVENT [N]: print the number of calls, of those with argument N if it is given.
 calls() {
 	awk -v want="$2" '
 		$1 == "{" && $2 == "n:" && (want == "" || $3 == want) { sum += $6 }
@@ -30,8 +30,8 @@ watch_all() {
 		watch memcpy folio_copy_mc_memcpy 3 && watch stream folio_copy_mc_stream 3
 }
 
-# copied_by NAME EVENT FOLIOS PAGES: so many folios of so many pages were copied,
-# by EVENT and by no other. A fork copies single pages on write too.
+# copied_by NAME EVENT FOLIOS PAGES: check that at least FOLIOS folios of PAGES pages
+# were copied, by EVENT and by no other. A fork also copies single pages on write.
 copied_by() {
 	check "$1: copied as folios of $4 pages" test "$(calls folio $4)" -ge "$3"
 	for event in bulk memcpy stream; do
@@ -46,7 +46,7 @@ copied_by() {
 	esac
 }
 
-# by METHOD: the event that counts its copies.
+# by METHOD: print the event that counts the copies of a method.
 by() {
 	case $1 in
 	base) echo pages ;;

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Large folios move from node to node for every reason that the kernel has. Each
-# word of them is compared, and the calls that copy them are counted. Settings:
-# MOST_MIB: how much moves between the nodes; MIB: how much elsewhere; METHODS:
-# those besides base and auto; SLOW: number of a node of a lower tier; CMA_MIB:
-# its memory for CMA.
+# Move large folios from node to node for every reason that the kernel has. Each word
+# of them is compared, and the calls that copy them are counted. Settings: MOST_MIB:
+# how much moves between the nodes; MIB: how much moves elsewhere; METHODS: methods
+# besides base and auto; SLOW: number of a node of a lower tier; CMA_MIB: memory of
+# that node for CMA.
 
 . /folio_copy/copies.sh
 PARAMETERS=/sys/module/folio_copy/parameters
@@ -52,7 +52,7 @@ nodes() {
 	use auto N
 }
 
-# To slower memory and back. Only copies to slower memory may stream.
+# Move to slower memory and back. Only copies to slower memory may stream.
 tiers() {
 	large 2048
 	for streaming in N Y; do
@@ -65,8 +65,8 @@ tiers() {
 	use auto N
 }
 
-# moved_by NAME EVENT LEAST COMMAND...: the kernel itself moves at least so many
-# folios of 2 MiB while a command runs.
+# moved_by NAME EVENT LEAST COMMAND...: check that the kernel itself moves at least
+# LEAST folios of 2 MiB while a command runs.
 moved_by() {
 	moved_name=$1 moved_event=$2 moved_least=$3
 	shift 3

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Move a process's huge pages from node to node until it is stopped, and then
- * print how many were moved as a whole. It asks only for the first page of each to
- * be moved, so the last one moves along only if the page is still huge. Blocks
- * that were split are recreated.
+ * Move the huge pages of this process from node to node until it is stopped, and
+ * then print how many were moved as a whole. Only the first 4 KiB of each are asked
+ * to move, so the last 4 KiB move along only if the page is still huge. Blocks that
+ * were split are recreated.
  */
 #define _GNU_SOURCE
 #include <signal.h>

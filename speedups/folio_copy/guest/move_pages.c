@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Move a process's pages from node to node until it is stopped. */
+/* Move the pages of this process from node to node until it is stopped. */
 #define _GNU_SOURCE
 #include <stdio.h>
 #include <string.h>

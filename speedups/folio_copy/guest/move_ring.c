@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * move_ring FILE ROUNDS NODE NODE: read a file by aio, move the ring that has the
- * events to one node and the other, and check that no event is lost.
+ * move_ring FILE ROUNDS NODE NODE: read a file by aio, move the ring that holds the
+ * events to one node and then to the other, and check that no event is lost.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>

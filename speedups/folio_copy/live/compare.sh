@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Copy folios with the stock kernel, with each method of the patched one, and after
-# unload: the bytes must be the same. Sourced after live/guest/start.sh.
+# Copy folios with the stock kernel, with each method of the patched kernel, and after
+# unload: the bytes must be identical. Sourced after live/guest/start.sh.
 
 COPY_METHOD=/sys/module/mmbatch_folio_copy/parameters/folio_copy.method
 COPIERS="memcpy bulk stream"
@@ -30,12 +30,12 @@ hits() { awk -v name="$1" '$1 == name { print $2 }' $TRACING/kprobe_profile; }
 # noted: print how often each was called so far.
 noted() { for name in $PROBED; do echo "$name $(hits $name)"; done; }
 
-# since NAME: print how often it was called since /tmp/noted was written. Others
-# copy too, such as compaction.
+# since NAME: print how often it was called since /tmp/noted was written. Other code
+# copies folios too, such as compaction.
 since() { echo $(($(hits "$1") - $(awk -v name="$1" '$1 == name { print $2 }' /tmp/noted))); }
 
-# copied METHOD: both functions copied four folios. Three of them have more than one
-# page: the function that METHOD names copied these, and no other did.
+# copied METHOD: check that both functions copied four folios. Three of these have more
+# than one page, and only the function of METHOD must have copied them.
 copied() {
 	[ "$(since live_folio_copy)" -ge 4 ] || return 1
 	[ "$(since live_folio_mc_copy)" -ge 4 ] || return 1

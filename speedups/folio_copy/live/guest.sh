@@ -7,7 +7,7 @@ COPY=/sys/module/folio_image/parameters/copy
 # copies ORDER: print the digest of what both functions wrote.
 copies() { echo "$1" >$COPY && cat $COPY; }
 
-# same_copies: the digests of all orders are those that compare.sh wrote before.
+# same_copies: succeeds if the digests of all orders are those that compare.sh stored.
 same_copies() {
 	for order in 0 1 4 9; do
 		[ "$(copies $order)" = "$(cat "/tmp/copy.$order")" ] || return 1
@@ -19,7 +19,7 @@ folio_copy_works() { same_copies; }
 # Nothing is counted: a string instruction counts once for each word that it copies.
 folio_copy_count() { :; }
 
-# Two programs move small and huge pages between two nodes meanwhile.
+# Meanwhile two programs move small and huge pages between two nodes.
 folio_copy_load() {
 	move_pages 2>>/tmp/faults &
 	movers=$!

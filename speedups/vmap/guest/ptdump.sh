@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Read the page table from end to end, again and again, while the suite of vmap
-# maps and unmaps. Meanwhile no page table is freed to be replaced by a huge
-# mapping, so a parameter makes the suite not expect it.
+# maps and unmaps. Meanwhile the kernel frees no page table for a huge mapping, so a
+# parameter tells the suite not to expect that.
 
 TABLE=/sys/kernel/debug/page_tables/kernel
 SUITE=/sys/kernel/debug/kunit/vmap
@@ -15,7 +15,7 @@ read_forever() {
 	done
 }
 
-# Whether the suite began after it was started; its lines from boot may be gone.
+# Succeeds if the suite began after it was started. Its lines from boot may be gone.
 suite_began() { dmesg | sed "1,\\|$SUITE again|d" | grep -q 'Subtest: vmap$'; }
 
 # Failed cases of the suite's last run, and parameters that were not skipped.

@@ -15,8 +15,8 @@ ranges() {
 	done
 }
 
-# arrays NAME HUGE: HUGE is the number of huge mappings of an array of blocks of the
-# largest order. Smaller blocks may be neighbours by luck.
+# arrays NAME HUGE: map arrays of blocks. HUGE is the number of huge mappings for blocks
+# of the largest order. Smaller blocks may be adjacent by chance.
 arrays() {
 	check "$1: pages apart" maps -1 0 0
 	for order in 0 2 4 8; do
@@ -31,7 +31,7 @@ arrays() {
 held() { echo "$1 $NR" >$MAP && has "$MAP" "$2"; }
 let_go() { has "$MAP" "$1" && echo 0 0 >$MAP; }
 
-# has FILE HUGE: what is mapped there has so many huge mappings.
+# has FILE HUGE: succeeds if what is mapped there has HUGE huge mappings.
 has() { [ "$(cut -d' ' -f2 "$1")" = "$2" ] || { cat "$1"; return 1; }; }
 
 # huge: vmalloc() of as many pages, which uses huge mappings with and without our

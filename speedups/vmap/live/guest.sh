@@ -6,8 +6,8 @@ MAP=/sys/module/vmap_image/parameters/map
 HUGE=/sys/module/vmap_image/parameters/huge
 NR=2048
 
-# maps ORDER LEAST MOST: map NR pages in blocks of 2^ORDER, with so many huge
-# mappings; the module verifies content and addresses.
+# maps ORDER LEAST MOST: map NR pages in blocks of 2^ORDER, with LEAST to MOST huge
+# mappings. The module verifies content and addresses.
 maps() {
 	echo "$1 $NR" >$MAP || return 1
 	huge_mappings=$(cut -d' ' -f2 $MAP)
@@ -29,8 +29,8 @@ vmap_count() {
 	done
 }
 
-# Besides arrays of pages and large vmalloc()s this loads a module again and again,
-# because the memory of modules is mapped in the same way.
+# Map arrays of pages and large vmalloc()s, and load a module again and again, because
+# the memory of modules is mapped in the same way.
 vmap_load() {
 	while [ ! -e /tmp/stop ]; do
 		for order in 0 4 9; do

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Count the instructions of memmap_init_zone_device() by method, all in one boot.
 # Under -icount, the TSC advances by one with each instruction. Settings:
-# METHODS, in which control is base a second time, and ROUNDS.
+# METHODS, of which "control" is base a second time, and ROUNDS.
 
 . /zone_device/lib.sh
-# A call for test_hmm's ranges is short, so it needs more rounds.
+# A call for the ranges of test_hmm is short, so it needs more rounds.
 hmm_rounds=$((ROUNDS > 10 ? ROUNDS : 10))
 echo "func $INIT +p" >/sys/kernel/debug/dynamic_debug/control
 echo x86-tsc >$TRACING/trace_clock

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Real drivers on an emulated NVDIMM are bound, used and unbound with every
-# method. Settings: METHODS, BOOT_METHOD as on the command line, REBINDS for
-# auto, OTHER_REBINDS for each other method, KIND, NVDIMM_GIB.
+# Bind, use and unbind real drivers on an emulated NVDIMM, with every method.
+# Settings: METHODS; BOOT_METHOD: the one on the command line; REBINDS for auto, and
+# OTHER_REBINDS for each other method; KIND; NVDIMM_GIB.
 
 . /zone_device/lib.sh
 check "zone_device.method=$BOOT_METHOD on the command line" \
@@ -40,7 +40,7 @@ use_dax_mount() {
 
 listed() { daxctl list | grep -q '"chardev"'; }
 
-# how_often METHOD: how often a driver is bound again.
+# how_often METHOD: print how often a driver is bound again.
 how_often() { [ "$1" = auto ] && echo "$REBINDS" || echo "$OTHER_REBINDS"; }
 
 fsdax() {

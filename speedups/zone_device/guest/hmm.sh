@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# test_hmm makes device-private memory, ten times with each method. Settings:
+# Let test_hmm make device-private memory, ten times with each method. Settings:
 # METHODS.
 
 . /zone_device/lib.sh

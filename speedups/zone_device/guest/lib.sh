@@ -6,8 +6,8 @@ DRIVERS=/sys/bus/nd/drivers
 METHOD=/sys/module/zone_device/parameters/method
 INIT=memmap_init_zone_device
 
-# choose METHOD: fails and reports it if the kernel refuses the method. Only some
-# CPUs have movdir64b, so that is a skip.
+# choose METHOD: choose a method. If the kernel refuses it, report that and fail. Only
+# some CPUs have movdir64b, so for that method it is a skip.
 lacking=
 choose() {
 	if echo "$1" >$METHOD 2>/dev/null; then
@@ -21,7 +21,7 @@ choose() {
 	return 1
 }
 
-# bound DRIVER: the device that a driver of the nd bus is bound to.
+# bound DRIVER: print the device that a driver of the nd bus is bound to.
 bound() { ls "$DRIVERS/$1" | grep -E '^(pfn|dax|namespace)[0-9]' | head -n 1; }
 
 bind() { echo "$2" >"$DRIVERS/$1/bind"; }
@@ -43,5 +43,5 @@ namespace() { ndctl create-namespace -f -e namespace0.0 "$@" >/tmp/ndctl.out; }
 
 again() { unbind "$1" "$2" && bind "$1" "$2"; }
 
-# How many pages the last call initialised, by its debug line.
+# Print how many pages the last call initialised, according to its debug line.
 pages() { dmesg | sed -n "s/.*$INIT initialised \([0-9]*\) pages.*/\1/p" | tail -n 1; }

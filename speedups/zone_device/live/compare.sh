@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Compare the memmap that the patched kernel writes with that of the stock kernel,
-# before and after. Sourced after live/guest/start.sh.
+# Compare the memmap that the patched kernel writes with that of the stock kernel
+# before loading and after unloading. Sourced after live/guest/start.sh.
 
 METHODS="base auto movdir64b movnti copy wide"
 
-# same DRIVER DEVICE DIGEST: after the device is bound again, its memmap is as before.
+# same DRIVER DEVICE DIGEST: bind the device again, and check that its memmap is as before.
 same() {
 	again "$1" "$2" || return 1
 	[ "$(image "$1" "$2")" = "$3" ]
 }
 
-# each NAME DRIVER: what both write, and which of them wrote it.
+# each NAME DRIVER: check what kernel and speed-up write, and which of them wrote it.
 each() {
 	device=$(bound "$2")
 	again "$2" "$device"

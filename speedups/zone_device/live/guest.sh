@@ -8,8 +8,8 @@ IMAGE=/sys/module/memmap_image/parameters/range
 
 echo "func $INIT +p" >$CONTROL
 
-# patched: how often our module logged that it initialised a memmap; original: how
-# often the kernel did.
+# patched: print how often our module logged that it initialised a memmap; original:
+# print how often the kernel did.
 patched() { dmesg | grep -c "mmbatch_zone_device: $INIT initialised [0-9]* pages"; }
 original() {
 	dmesg | grep -v "mmbatch_zone_device: " | grep "$INIT initialised" |
