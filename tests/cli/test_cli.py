@@ -211,7 +211,7 @@ def test_interrupt(verb: Verb, capsys: pytest.CaptureFixture[str], error: BaseEx
     [
         (errno.ENOSPC, "disk is full"),
         (errno.EROFS, "read-only"),
-        (errno.EACCES, "no permission"),
+        (errno.EACCES, "permission is denied"),
     ],
 )
 def test_disk_errors_are_told(
