@@ -22,11 +22,12 @@ help:
 	@echo ''
 	@echo 'See ./mmbatch --help for everything else.'
 
+# Exit code 4 says that the machine was too noisy, which is no error of make.
 bench:
-	@./mmbatch bench zone_device --install $(ARGS)
+	@./mmbatch bench zone_device --install $(ARGS) || test $$? -eq 4
 
 report:
-	@./mmbatch bench --install --html report.html $(ARGS)
+	@./mmbatch bench --install --html report.html $(ARGS) || test $$? -eq 4
 
 check:
 	@./mmbatch check --install $(ARGS)
