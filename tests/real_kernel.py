@@ -12,6 +12,7 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import default_root
+from mmbatch.core.process import cpus
 from mmbatch.hosted import build
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice import trees
@@ -37,5 +38,5 @@ def hosted_program(speedup: str) -> Path:
     cache, source = newest()
     manifests = load_with_needs(paths.SPEEDUPS, speedup)
     spliced = trees.splice(cache, source, manifests, paths.MACROS, print)
-    jobs = os.cpu_count() or 1
+    jobs = cpus()
     return build.build(cache, source, spliced, manifests[-1], paths.HOSTED, (), jobs, print).path

@@ -22,6 +22,7 @@ from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval
 from mmbatch.core.paths import default_root
+from mmbatch.core.process import cpus
 from mmbatch.debian import packages
 from mmbatch.hosted import build, fuzz
 from mmbatch.hosted.check import Bench, Extras, Mutant, Tally
@@ -328,7 +329,7 @@ def lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (room / "splice" / "splice.toml").write_text(SPLICE)
     (room / "bench.c").write_text(BENCH)
     (room / "toys.c").write_text(PATCHED)
-    manifest, jobs = load(room), os.cpu_count() or 1
+    manifest, jobs = load(room), cpus()
     objects = build.objects(cache, source, manifest, checkout.HOSTED, (), jobs, print)
     with temporary_dir(cache.builds, "lock") as work:
         yield build.link(

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The hosted program of a real kernel: what it finds equal, names, switches and chooses."""
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,6 +14,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.process import cpus
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.hosted import run as hosted
 from mmbatch.hosted.events import Check, Equal, Event, Sample, parse
@@ -120,7 +120,7 @@ def toys(kernel: tuple[Cache, Source], tmp_path_factory: pytest.TempPathFactory)
     (room / "splice" / "splice.toml").write_text(SPLICE)
     (room / "bench.c").write_text(BENCH)
     (room / "toys.c").write_text(PATCHED)
-    manifest, jobs = load(room), os.cpu_count() or 1
+    manifest, jobs = load(room), cpus()
     objects = hostedbuild.objects(cache, source, manifest, checkout.HOSTED, (), jobs, print)
     with temporary_dir(cache.builds, "toys") as work:
         log = room / "log"

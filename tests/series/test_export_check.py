@@ -15,6 +15,7 @@ from mmbatch.core import paths as checkout
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import default_root
+from mmbatch.core.process import cpus
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.series import export, objections
 from mmbatch.series import verify as exportcheck
@@ -152,7 +153,7 @@ def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
             _step(5, {"lib/toys.c": user}),
         ],
     )
-    bisection = exportcheck.Bisection(cache, source, os.cpu_count() or 1)
+    bisection = exportcheck.Bisection(cache, source, cpus())
     found = [built.complaints for built in bisection.steps(series, [])]
     assert "linux/toys.h" in found[0][0]
     assert found[1] == found[4] == []

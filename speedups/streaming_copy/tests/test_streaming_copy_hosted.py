@@ -14,6 +14,7 @@ from mmbatch.core import process
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import default_root
+from mmbatch.core.process import cpus
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice import trees as splice
@@ -125,7 +126,7 @@ def build(kernel: tuple[Cache, Source], speedup: str) -> dict[str, Code]:
     manifests = load_with_needs(checkout.SPEEDUPS, speedup)
     spliced = splice.splice(cache, source, manifests, checkout.MACROS, print)
     program = hostedbuild.build(
-        cache, source, spliced, manifests[-1], checkout.HOSTED, (), os.cpu_count() or 1, print
+        cache, source, spliced, manifests[-1], checkout.HOSTED, (), cpus(), print
     )
     return {
         path.stem: disassemble(path)

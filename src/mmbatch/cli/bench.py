@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -135,7 +134,7 @@ def command(
     cover: bool,
     interleave: bool,
     html: Path | None,
-    jobs: int | None,
+    jobs: int,
     install: bool,
 ) -> int:
     """Measure SPEEDUPs, by default all that support the kernel, on this machine.
@@ -152,7 +151,7 @@ def command(
     cache = Cache.open()
     manifest.load_with_needs(paths.SPEEDUPS, *speedups)
     requirements.ensure(console.say, install=install)
-    session = Session(console, cache, tree, settings, jobs or os.cpu_count() or 1)
+    session = Session(console, cache, tree, settings, jobs)
     source = sources.resolve(cache, kernel, tree, console.say)
     request = hosted.Request(
         cases=cases,

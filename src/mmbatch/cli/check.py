@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode
+from mmbatch.core.process import cpus
 from mmbatch.hosted import check, fuzz
 from mmbatch.kernel import sources
 from mmbatch.report import seen
@@ -73,7 +73,7 @@ def command(
     fuzz_runs: int | None,
     fuzz_input: Path | None,
     json_file: Path | None,
-    jobs: int | None,
+    jobs: int,
     install: bool,
 ) -> int:
     """Compare patched kernel code with the kernel's own, over many inputs, byte for byte.
@@ -117,16 +117,15 @@ def _fuzz_only(
     speedups: tuple[str, ...],
     series: tuple[str, ...],
     what: fuzz.Length | Path | None,
-    jobs: int | None,
+    jobs: int,
 ) -> check.Tally:
     """Fuzz for some time, or give a fuzzer one input."""
     tally = check.Tally()
-    most = jobs or os.cpu_count() or 1
     for one in series:
         source = sources.resolve(cache, one, None, console.say)
         for speedup in speedups or _fuzzed():
             manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
-            bench = check.Bench(cache, source, manifests, most)
+            bench = check.Bench(cache, source, manifests, jobs)
             if isinstance(what, Path):
                 fuzz.again(bench, console.say, tally, what)
             elif what is not None:
@@ -171,10 +170,9 @@ def run_all(
         source = sources.resolve(cache, one, None, console.say)
         for speedup in speedups or manifest.known(paths.SPEEDUPS):
             manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
-            most = jobs or os.cpu_count() or 1
             wrong = mutants and one in (series[0], series[-1])
             part = check.Tally()
-            bench = check.Bench(cache, source, manifests, most)
+            bench = check.Bench(cache, source, manifests, jobs or cpus())
             check.run(bench, console.say, part, mutants=wrong)
             fuzz.run(bench, console.say, part, fuzz.Length(_FUZZ_S), mutants=wrong)
             tally.add(part)

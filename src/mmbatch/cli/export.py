@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import itertools
-import os
 from pathlib import Path
 
 import click
@@ -69,7 +68,7 @@ def command(
     runs: tuple[Path, ...],
     check: bool,
     json_file: Path | None,
-    jobs: int | None,
+    jobs: int,
     install: bool,
 ) -> int:
     """Write SPEEDUPs, by default all that support the kernel, as series that git am takes.
@@ -79,7 +78,6 @@ def command(
     """
     options.require_new(output)
     options.require_writable(("--json", json_file))
-    jobs = jobs or os.cpu_count() or 1
     cache = Cache.open()
     if check:
         requirements.ensure(console.say, install=install)

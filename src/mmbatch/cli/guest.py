@@ -50,7 +50,7 @@ def _workshop(
     kernel: str | None,
     tree: Path | None,
     settings: tuple[str, ...],
-    jobs: int | None,
+    jobs: int,
     install: bool,
 ) -> boots.Workshop:
     boots.check_words(settings)
@@ -59,7 +59,7 @@ def _workshop(
     guestneeds.ensure(arches, console.say, install=install, log=cache.logs / "apt-install.log")
     source = sources.resolve(cache, kernel, tree, console.say, console.progress)
     manifests = boots.choose_speedups(source)
-    return boots.Workshop(cache, source, manifests, settings, jobs or boots.cpus(), console.say)
+    return boots.Workshop(cache, source, manifests, settings, jobs, console.say)
 
 
 @command.command("build")

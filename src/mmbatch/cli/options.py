@@ -17,6 +17,7 @@ from mmbatch.cli.usage import Misuse
 from mmbatch.core import disk, paths
 from mmbatch.core.console import RESULTS_TO_STDERR
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.live import manifest as live_manifest
 from mmbatch.splice import manifest
@@ -119,7 +120,12 @@ config = click.option(
 )
 
 jobs = click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Run so many compilers at a time"
+    "-j",
+    "--jobs",
+    type=click.IntRange(min=1),
+    metavar="N",
+    default=cpus,
+    help="Run so many compilers at a time",
 )
 
 install = click.option("--install", is_flag=True, help="Install what is missing, with apt")

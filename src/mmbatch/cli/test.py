@@ -20,9 +20,8 @@ from mmbatch.core import disk, paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import RESULTS_TO_STDERR, Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.process import run
+from mmbatch.core.process import cpus, run
 from mmbatch.debian import guestneeds, packages
-from mmbatch.guest import boots
 from mmbatch.guest import suites as guesttest
 from mmbatch.hosted import fuzz
 from mmbatch.kernel import sources
@@ -188,7 +187,7 @@ def _live(cache: Cache, console: Console, log: seen.Log) -> int:
 
 def _pytest(cache: Cache, arguments: list[str]) -> int:
     """Run pytest with a worker for each CPU; a file's tests stay together, with what they build."""
-    workers = ["-n", str(boots.cpus()), "--dist", "loadfile"]
+    workers = ["-n", str(cpus()), "--dist", "loadfile"]
     return _python(
         ["-m", "pytest", "-o", f"cache_dir={cache.root}/pytest", *workers, *arguments],
         {"HYPOTHESIS_STORAGE_DIRECTORY": f"{cache.root}/hypothesis"},

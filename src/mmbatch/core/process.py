@@ -386,3 +386,8 @@ def _open_log(log: Path | None, argv: Sequence[str | Path]) -> IO[bytes]:
 def _read(handle: IO[bytes], start: int, errors: str = "replace") -> str:
     handle.seek(start)
     return handle.read().decode(errors=errors)
+
+
+def cpus() -> int:
+    """Return on how many CPUs we may run."""
+    return len(os.sched_getaffinity(0))

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
@@ -306,11 +305,6 @@ def count_by_script(
 def _memory_gib(size_gib: int) -> int:
     """Return the memory in GiB of a guest that has the memmap of an NVDIMM in it."""
     return 4 if size_gib > 8 else 2
-
-
-def cpus() -> int:
-    """Return the CPUs that we may use, and so the jobs at a time unless --jobs is given."""
-    return len(os.sched_getaffinity(0))
 
 
 def _settings(settings: Mapping[str, str]) -> bytes:

@@ -13,6 +13,7 @@ import click
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.process import cpus
 from mmbatch.debian import guestneeds
 from mmbatch.guest import boots, counts, plan, qemu
 from mmbatch.guest.boots import Workshop
@@ -156,7 +157,7 @@ def run_all(console: Console, cache: Cache, *, install: bool, log: seen.Log | No
     guestneeds.ensure(ARCHES, console.say, install=install, log=cache.logs / "apt-install.log")
     source = sources.resolve(cache, None, None, console.say, console.progress)
     manifests = boots.choose_speedups(source)
-    workshop = Workshop(cache, source, manifests, (), boots.cpus(), console.say)
+    workshop = Workshop(cache, source, manifests, (), cpus(), console.say)
     ended = run_stages(console, workshop, stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS), log)
     for one in plan.load_all().values():
         for request in gates(one):
