@@ -17,7 +17,7 @@ from mmbatch.bench.statistics import Verdict
 from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.report import compare, markdown, plot
+from mmbatch.report import compare, html, markdown
 
 PAGES = sorted(
     path
@@ -62,7 +62,7 @@ def test_this_checkout_shows_its_results() -> None:
     page = RESULTS / "README.md"
     assert markdown.into(page, runs) == page.read_text(encoding="utf-8"), f"stale: {REMAKE}"
     overview = (RESULTS / "overview.svg").read_text(encoding="utf-8")
-    assert plot.svg(compare.sections(runs)) == overview, f"stale: {REMAKE}"
+    assert html.svg(runs) == overview, f"stale: {REMAKE}"
 
 
 def test_the_documented_command_makes_them() -> None:
@@ -106,7 +106,7 @@ def test_the_overview_is_a_file(root: Path, capsys: pytest.CaptureFixture[str]) 
     svg = root / "overview.svg"
     assert cli.main(["report", str(root / "results/zone_device.json"), "--svg", str(svg)]) == 0
     assert capsys.readouterr().out == ""
-    assert svg.read_text() == plot.svg(compare.sections(_runs(root)))
+    assert svg.read_text() == html.svg(_runs(root))
     tree = ElementTree.parse(svg)
     assert tree.getroot().tag == "{http://www.w3.org/2000/svg}svg"
 

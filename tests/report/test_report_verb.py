@@ -22,8 +22,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted.events import Event, digest, write_events
 from mmbatch.report import compare, markdown, plot, text
 from mmbatch.report import html as page
-from mmbatch.report.benefits import who_benefits
-from mmbatch.report.words import short
+from mmbatch.report.words import short, who_benefits
 
 RESULTS = sorted((checkout.ROOT / "results").glob("*.json"))
 LOSING = {**SMALL, "auto": 500e3}

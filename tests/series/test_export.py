@@ -20,7 +20,7 @@ from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode
 from mmbatch.report import text
-from mmbatch.report.benefits import who_benefits
+from mmbatch.report.words import who_benefits
 from mmbatch.splice.manifest import load_with_needs
 
 pytestmark = [

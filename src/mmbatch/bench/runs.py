@@ -3,13 +3,15 @@
 
 A number may only be printed for a build whose equality check passed in the same run. That rule
 is kept here, once: `CaseRun.times` and `CaseRun.pairs` are empty for a variant that isn't proven.
+
+Programs that take turns are run in several rounds, and `join` makes one run of these.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mmbatch.core.errors import MmbatchError
@@ -27,6 +29,11 @@ from mmbatch.hosted.events import (
     is_limit,
     read_events,
 )
+
+ROUNDS = 3
+"""How many times a program is run when several of them take turns."""
+
+_SEEDS = 1 << 64
 
 
 @dataclass(frozen=True)
@@ -149,7 +156,7 @@ def collect(events: Iterable[Event]) -> Run:
     """Put events in order.
 
     Args:
-        events: what the engine said, in its order. The engine event may come again (an engine
+        events: those of the engine, in its order. The engine event may come again (an engine
             that runs one process a case), if it says the same.
 
     Returns:
@@ -206,3 +213,63 @@ def read(path: Path) -> Run:
     run = collect(events)
     sha256 = hashlib.sha256(path.read_bytes()).hexdigest()
     return Run(run.engine, run.cases, (*run.notes, *notes), run.complete and not notes, sha256)
+
+
+def share(pairs: int, number: int) -> int:
+    """Return how many of all pairs a round gets: whole blocks of two, the first rounds more.
+
+    Args:
+        pairs: of each comparison, in all rounds together.
+        number: of the round, from 0.
+    """
+    blocks, rest = divmod(pairs, 2)
+    mine = blocks // ROUNDS + (number < blocks % ROUNDS)
+    return 2 * mine + (rest if number == ROUNDS - 1 else 0)
+
+
+def round_seed(first: int, number: int) -> int:
+    """Return a round's seed, another for each, and the user's own for the first."""
+    return (first + number * 0x9E3779B97F4A7C15) % _SEEDS
+
+
+def join(runs: Sequence[Sequence[Event]]) -> list[Event]:
+    """Make one run of several of the same program: its blocks are numbered on.
+
+    Args:
+        runs: the program's events of each time.
+
+    Returns:
+        The events of one run. A case comes once, with all of its pairs; an event that came before
+        is left out; it ends with `Done` if all did.
+    """
+    pairs: dict[str, int] = {}
+    for event in (event for run in runs for event in run):
+        if isinstance(event, Case):
+            pairs[event.case] = pairs.get(event.case, 0) + event.pairs
+    joined: list[Event] = []
+    known: set[str] = set()
+    for event in _numbered_on(runs):
+        if isinstance(event, (Engine, Case, Note, Check)):
+            words = f"case {event.case}" if isinstance(event, Case) else repr(event)
+            if words in known:
+                continue
+            known.add(words)
+        whole = replace(event, pairs=pairs[event.case]) if isinstance(event, Case) else event
+        joined.append(whole)
+    if all(run and isinstance(run[-1], Done) for run in runs):
+        joined.append(Done())
+    return joined
+
+
+def _numbered_on(runs: Iterable[Iterable[Event]]) -> Iterator[Event]:
+    """Yield all events but `Done`, each run's blocks after those of the run before."""
+    after: dict[str, int] = {}
+    for run in runs:
+        before = dict(after)
+        for event in run:
+            if isinstance(event, Sample):
+                block = event.block + before.get(event.case, 0)
+                after[event.case] = max(after.get(event.case, 0), block + 1)
+                yield replace(event, block=block)
+            elif not isinstance(event, Done):
+                yield event

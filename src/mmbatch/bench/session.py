@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
-from mmbatch.bench import machine, record, results, rounds, runs
+from mmbatch.bench import machine, record, results, runs
 from mmbatch.bench.store import RECORD, SAMPLES
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
@@ -111,57 +111,59 @@ class Session:
         """
         started = datetime.now().astimezone().isoformat(timespec="seconds")
         here = machine.describe()
-        for one in prepared:
-            run.require_memory(one.cases, run.available_memory(here.available_bytes))
-        folders = [places.get(one.speedup) or self._folder(one, started) for one in prepared]
+        for work in prepared:
+            run.require_memory(work.cases, run.available_memory(here.available_bytes))
+        folders = [places.get(work.speedup) or self._folder(work, started) for work in prepared]
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
         if interleave:
-            said = self._in_turns(prepared, folders)
+            measured = self._in_turns(prepared, folders)
         else:
-            said = [
-                self._run(one, one.request, folder / "hosted.log")
-                for one, folder in zip(prepared, folders, strict=True)
+            measured = [
+                self._run(work, work.request, folder / "hosted.log")
+                for work, folder in zip(prepared, folders, strict=True)
             ]
-        for one, folder, events in zip(prepared, folders, said, strict=True):
+        for work, folder, events in zip(prepared, folders, measured, strict=True):
             write_events(folder / SAMPLES, events)
             result = results.build_record(
                 runs.collect(events),
-                replace(here, compiler=one.program.compiler),
-                record.KernelInfo(one.source.release, one.source.origin, one.program.config_sha256),
-                self._reproducer(prepared if interleave else [one], interleave=interleave),
+                replace(here, compiler=work.program.compiler),
+                record.KernelInfo(
+                    work.source.release, work.source.origin, work.program.config_sha256
+                ),
+                self._reproducer(prepared if interleave else [work], interleave=interleave),
                 started,
             )
             record.write(folder / RECORD, result)
         return folders
 
     def _in_turns(self, prepared: Sequence[Prepared], folders: Sequence[Path]) -> list[list[Event]]:
-        said: dict[str, list[list[Event]]] = {one.speedup: [] for one in prepared}
-        logs = {one.speedup: place for one, place in zip(prepared, folders, strict=True)}
-        for number in range(rounds.ROUNDS):
+        parts: dict[str, list[list[Event]]] = {work.speedup: [] for work in prepared}
+        logs = {work.speedup: place for work, place in zip(prepared, folders, strict=True)}
+        for number in range(runs.ROUNDS):
             turn = prepared if number % 2 == 0 else prepared[::-1]
-            for one in turn:
-                pairs = rounds.share(one.request.pairs, number)
+            for work in turn:
+                pairs = runs.share(work.request.pairs, number)
                 if pairs:
-                    self.console.say(f"round {number + 1} of {rounds.ROUNDS}: {one.speedup}")
-                    seed = rounds.seed(one.request.seed, number)
-                    budget_s = one.request.budget_s and -(-one.request.budget_s // rounds.ROUNDS)
-                    request = replace(one.request, pairs=pairs, seed=seed, budget_s=budget_s)
-                    log = logs[one.speedup] / f"hosted-{number + 1}.log"
-                    said[one.speedup].append(self._run(one, request, log))
-        return [rounds.join(said[one.speedup]) for one in prepared]
+                    self.console.say(f"round {number + 1} of {runs.ROUNDS}: {work.speedup}")
+                    seed = runs.round_seed(work.request.seed, number)
+                    budget_s = work.request.budget_s and -(-work.request.budget_s // runs.ROUNDS)
+                    request = replace(work.request, pairs=pairs, seed=seed, budget_s=budget_s)
+                    log = logs[work.speedup] / f"hosted-{number + 1}.log"
+                    parts[work.speedup].append(self._run(work, request, log))
+        return [runs.join(parts[work.speedup]) for work in prepared]
 
-    def _run(self, one: Prepared, request: Request, log: Path) -> list[Event]:
-        return run.run(one.program.path, request, one.cases, self.console, log)
+    def _run(self, work: Prepared, request: Request, log: Path) -> list[Event]:
+        return run.run(work.program.path, request, work.cases, self.console, log)
 
-    def _folder(self, one: Prepared, started: str) -> Path:
-        name = f"{started[:19].replace(':', '')}-{one.speedup}-{one.source.release}"
+    def _folder(self, work: Prepared, started: str) -> Path:
+        name = f"{started[:19].replace(':', '')}-{work.speedup}-{work.source.release}"
         return new_dir(self.cache.runs, name)
 
     def _reproducer(self, prepared: Sequence[Prepared], *, interleave: bool) -> str:
         """Return the command that repeats a run, with nothing left to defaults that move."""
         request = prepared[0].request
-        words = ["./mmbatch", "bench", *(one.speedup for one in prepared)]
+        words = ["./mmbatch", "bench", *(work.speedup for work in prepared)]
         words += ["--interleave"] if interleave else []
         if self.tree is None:
             words += ["--kernel", prepared[0].source.series]

@@ -19,10 +19,9 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.disk import atomic_write, require_place
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.hosted import run as hosted
+from mmbatch.hosted.run import Request
 from mmbatch.kernel import sources
-from mmbatch.report import html as report_page
-from mmbatch.report import text
+from mmbatch.report import html, text
 from mmbatch.splice import manifest
 
 _PAIRS = 24
@@ -99,6 +98,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 )
 @click.option(
     "--html",
+    "html_file",
     type=options.OutputFile(),
     metavar="FILE",
     help="Write the report's page of this session to FILE, - for standard output",
@@ -133,7 +133,7 @@ def command(
     json_file: Path | None,
     cover: bool,
     interleave: bool,
-    html: Path | None,
+    html_file: Path | None,
     jobs: int,
     install: bool,
 ) -> int:
@@ -145,7 +145,7 @@ def command(
     """
     pfns = _items(pfns, size)
     _check_words(settings, features)
-    _check_places(output, json_file, html)
+    _check_places(output, json_file, html_file)
     if json_file is not None and len(speedups) != 1 and not list_only:
         raise Misuse("--json holds the result of one speed-up", "name one speed-up, or use -o DIR")
     cache = Cache.open()
@@ -153,7 +153,7 @@ def command(
     requirements.ensure(console.say, install=install)
     session = Session(console, cache, tree, settings, jobs)
     source = sources.resolve(cache, kernel, tree, console.say)
-    request = hosted.Request(
+    request = Request(
         cases=cases,
         items=pfns,
         pairs=repeats or (_QUICK_PAIRS if quick else _PAIRS),
@@ -181,9 +181,9 @@ def command(
     if json_file is not None:
         record.write(json_file, results[0])
     _print(console, made, results, cover=cover)
-    if html is not None:
-        atomic_write(html, report_page.render(store.load(made), paths.SPEEDUPS))
-        console.say(f"the page is {html}")
+    if html_file is not None:
+        atomic_write(html_file, html.render(store.load(made), paths.SPEEDUPS))
+        console.say(f"the page is {html_file}")
     for folder in made:
         console.say(f"samples.jsonl and bench.json are in {folder}")
     codes = {exit_code(result) for result in results}
@@ -244,9 +244,9 @@ def _check_words(settings: tuple[str, ...], features: tuple[str, ...]) -> None:
             )
 
 
-def _check_places(output: Path | None, json_file: Path | None, html: Path | None) -> None:
+def _check_places(output: Path | None, json_file: Path | None, html_file: Path | None) -> None:
     """Raise MmbatchError if the results could not be written: now, not after the measuring."""
     if output is not None:
         folders = (output, *output.absolute().parents)
         require_place(next(folder for folder in folders if folder.exists()), "-o")
-    options.require_writable(("--json", json_file), ("--html", html))
+    options.require_writable(("--json", json_file), ("--html", html_file))

@@ -16,7 +16,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.disk import atomic_write
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.report import compare, html, markdown, plot, text
+from mmbatch.report import html, markdown, text
 
 
 @click.command("report")
@@ -68,7 +68,7 @@ def command(
     elif svg is None and markdown_file is None:
         console.out.file.write(text.report(chosen, paths.SPEEDUPS))
     if svg is not None:
-        _write(console, svg, plot.svg(compare.sections(chosen)), "overview")
+        _write(console, svg, html.svg(chosen), "overview")
     if markdown_file is not None:
         content = markdown.into(markdown_file, chosen)
         _write(console, markdown_file, content, "file with the tables")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Several runs side by side as one HTML page that needs nothing but itself."""
+"""Several runs side by side as one HTML page that needs nothing but itself, or as one SVG."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from mmbatch.bench.machine import machine_line
 from mmbatch.bench.record import Row
 from mmbatch.bench.store import Stored
 from mmbatch.report import compare, plot, words
-from mmbatch.report.benefits import who_benefits
 from mmbatch.report.compare import CaseGroup, Entry, Section
 from mmbatch.report.plot import Plot, Scale
+from mmbatch.report.words import who_benefits
 
-_TEMPLATE = "page.html"
+_SVG_WIDTH = 600  # pixels, so that a telephone shows the text of an overview
 _SHOWN = 12
 """How many plots of a speed-up are open; the cases that follow can be unfolded."""
 
@@ -78,18 +78,9 @@ def render(runs: Sequence[Stored], speedups_at: Path) -> str:
     Returns:
         HTML with its style and pictures in it; it loads nothing and runs no script.
     """
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     groups = compare.sections(runs)
-    return environment.get_template(_TEMPLATE).render(
+    return _fill(
+        "page.html",
         title=f"mmbatch: {', '.join(group.speedup for group in groups)}",
         summary=_summary(groups),
         overview=plot.overview(groups),
@@ -103,6 +94,33 @@ def render(runs: Sequence[Stored], speedups_at: Path) -> str:
         shapes=plot.SHAPES,
         tone=_tone,
     )
+
+
+def svg(runs: Sequence[Stored]) -> str:
+    """Return the overview of all cases as an SVG file, for light and dark pages."""
+    overview = plot.overview(compare.sections(runs))
+    last = overview.strips[-1]
+    return _fill(
+        "overview.svg",
+        overview=overview,
+        bottom=last.y + last.height + (44 if last.title else 26),
+        width=_SVG_WIDTH,
+        shapes=plot.SHAPES,
+    )
+
+
+def _fill(template: str, **values: object) -> str:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(template).render(**values)
 
 
 def _summary(groups: Sequence[Section]) -> str:

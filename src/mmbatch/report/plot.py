@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where the marks of a report's plots go, and the overview as an SVG file.
+"""Where the marks of a report's plots go.
 
 Places are per cent of a plot's width, so that the page can draw the same plot on every screen
 while its text keeps its size, and its colours follow the light or dark style. A plotting library's
@@ -12,7 +12,6 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from mmbatch.bench.record import Row
 from mmbatch.hosted.events import BASE
@@ -31,14 +30,12 @@ SHAPES = {
 }
 """Each kind of mark as a path around its place, in pixels."""
 
-_TEMPLATE = "overview.svg"
 _MARGIN = 0.06
 _EDGE = 3.0  # per cent on each side, so that a mark at the end is whole
 _NICE = (1, 2, 0.5, 4, 0.25, 1.5, 3, 0.75, 1.25, 8, 0.125, 6, 1.1, 0.9, 1.75, 2.5, 16, 32, 64, 1.05)
 _APART = 1.1  # per cent: from one dot of an overview to the next, on the narrowest page
 _BEYOND = (0.25, 20.0)  # an overview ends there, since few cases would take most of its width
 _BINS = 48
-_WIDTH = 600  # pixels of an overview in a file, whose text a telephone still shows
 _RISE = 7.0  # pixels from a dot of an overview to the one above it
 _TALLEST = 140.0  # pixels: where many dots lie above each other, they overlap
 
@@ -217,26 +214,6 @@ def overview(groups: Sequence[Section]) -> Overview:
             strips.append(Strip(strip.title, strip.words, strip.dots, strip.aside, y))
             y += strip.height + (44 if strip.title else 26)
     return Overview(tuple(strips), _ticks(axis), axis.x(1))
-
-
-def svg(groups: Sequence[Section]) -> str:
-    """Return the overview as an SVG file, which can be read on light and dark pages."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        keep_trailing_newline=True,
-    )
-    drawn = overview(groups)
-    last = drawn.strips[-1]
-    return environment.get_template(_TEMPLATE).render(
-        overview=drawn,
-        width=_WIDTH,
-        bottom=last.y + last.height + (44 if last.title else 26),
-        shapes=SHAPES,
-    )
 
 
 def histogram(samples: Sequence[int], low: float, high: float) -> str:

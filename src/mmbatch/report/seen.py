@@ -12,8 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Protocol
 
-from mmbatch.core import disk, process
-from mmbatch.core import paths as checkout
+from mmbatch.core import disk, paths, process
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import from_json_file
 from mmbatch.hosted.check import Tally
@@ -23,7 +22,7 @@ SCHEMA = 3
 GUESTS = "guests"
 """The stage that boots kernels; a run with no other one is of `mmbatch guest test`."""
 
-KEPT = checkout.ROOT / "docs" / "support-matrix.json"
+KEPT = paths.ROOT / "docs" / "support-matrix.json"
 """The runs that the support matrix shows: one of all tests, and those of other guests."""
 
 
@@ -191,7 +190,7 @@ class Log:
         *,
         good: bool,
     ) -> None:
-        """Keep what a guest said of each speed-up that is in its kernel."""
+        """Keep what a guest printed about each speed-up that is in its kernel."""
         for one in manifests:
             ended = tuple(suite for suite in suites_of(one) if suite in heard.suites)
             states = [case.state for case in heard.cases if case.name.split(".")[0] in ended]
@@ -256,5 +255,5 @@ def _releases(run: Seen) -> list[list[int]]:
 
 def _commit() -> str:
     words = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
-    done = process.run(words, action="name the commit", cwd=checkout.ROOT, check=False)
+    done = process.run(words, action="name the commit", cwd=paths.ROOT, check=False)
     return done.stdout.strip() or "unknown"

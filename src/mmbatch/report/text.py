@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from mmbatch.bench.record import Control, Limit, Record, Row
 from mmbatch.bench.store import Stored
 from mmbatch.report import compare
-from mmbatch.report.benefits import who_benefits
 from mmbatch.report.compare import Entry, Regressions, Section
 from mmbatch.report.words import (
     COLUMNS,
@@ -24,6 +23,7 @@ from mmbatch.report.words import (
     noise,
     sentence,
     short,
+    who_benefits,
 )
 
 if TYPE_CHECKING:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 from mmbatch.bench.machine import machine_line
 from mmbatch.bench.record import Control, Record, Row, RowRatio
@@ -23,6 +25,10 @@ _SHORT = {
     Verdict.NOT_EQUAL: "NOT EQUAL",
     Verdict.NOT_CHECKED: "NOT CHECKED",
 }
+
+_HEADING = re.compile(r"^##+ .*who benefits.*$", re.IGNORECASE | re.MULTILINE)
+_SECTION_END = re.compile(r"^(#|\||- |```|    |<!--)", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def duration(median: float | None, unit: str) -> str:
@@ -166,3 +172,27 @@ def closing(record: Record) -> Iterator[str]:
     for row in record.rows:
         if row.variant == AUTO:
             yield sentence(row) + "."
+
+
+def who_benefits(directory: Path) -> list[str]:
+    """Return what a speed-up's README says under that heading, paragraphs without Markdown.
+
+    Args:
+        directory: the speed-up's directory.
+    """
+    try:
+        text = (directory / "README.md").read_text(encoding="utf-8")
+    except OSError:
+        return []
+    heading = _HEADING.search(text)
+    if heading is None:
+        return []
+    rest = text[heading.end() :].lstrip("\n")
+    end = _SECTION_END.search(rest)
+    paragraphs = rest[: end.start() if end else None].split("\n\n")
+    return [plain for one in paragraphs if (plain := _plain(one))]
+
+
+def _plain(paragraph: str) -> str:
+    words = " ".join(_LINK.sub(r"\1", paragraph).split())
+    return words.replace("**", "").replace("`", "")

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from mmbatch.bench.record import Record
 from mmbatch.kernel.sources import Source
 from mmbatch.report import text as mail
-from mmbatch.report.benefits import who_benefits
+from mmbatch.report.words import who_benefits
 from mmbatch.splice.manifest import Manifest
 
 

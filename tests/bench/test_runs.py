@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from fake_run import case_events, run_events
-from mmbatch.bench import rounds, runs
+from mmbatch.bench import runs
 from mmbatch.hosted.events import Case, Done, Engine, Equal, Event, Note, Sample
 
 
@@ -18,7 +18,7 @@ def _run(blocks: int) -> list[Event]:
 
 @pytest.mark.parametrize("pairs", [1, 2, 3, 5, 6, 7, 12, 20, 24, 25, 120])
 def test_shares_add_up_in_whole_blocks(pairs: int) -> None:
-    shares = [rounds.share(pairs, number) for number in range(rounds.ROUNDS)]
+    shares = [runs.share(pairs, number) for number in range(runs.ROUNDS)]
     assert sum(shares) == pairs
     assert all(share % 2 == 0 for share in shares[:-1])
     assert max(shares) - min(shares) <= 3
@@ -26,15 +26,15 @@ def test_shares_add_up_in_whole_blocks(pairs: int) -> None:
 
 def test_seeds_differ_and_fit() -> None:
     for first in (0, 1, (1 << 64) - 1):
-        seeds = {rounds.seed(first, number) for number in range(rounds.ROUNDS)}
-        assert len(seeds) == rounds.ROUNDS
+        seeds = {runs.round_seed(first, number) for number in range(runs.ROUNDS)}
+        assert len(seeds) == runs.ROUNDS
         assert all(0 <= seed < 1 << 64 for seed in seeds)
-        assert rounds.seed(first, 0) == first
+        assert runs.round_seed(first, 0) == first
 
 
 def test_no_sample_is_lost_and_no_two_share_a_place() -> None:
     made = [_run(4), _run(3), _run(5)]
-    joined = rounds.join(made)
+    joined = runs.join(made)
     run = runs.collect(joined)  # which refuses a place that comes twice
     assert run.complete
     before = [event for one in made for event in one if isinstance(event, Sample)]
@@ -53,7 +53,7 @@ def test_one_bad_round_is_enough() -> None:
         else event
         for event in _run(4)
     ]
-    run = runs.collect(rounds.join([_run(4), bad, _run(4)]))
+    run = runs.collect(runs.join([_run(4), bad, _run(4)]))
     assert run.cases["a"].equality("auto") is False
     assert run.cases["a"].times("auto") == []
 
@@ -61,12 +61,12 @@ def test_one_bad_round_is_enough() -> None:
 def test_notes_are_said_once() -> None:
     first: list[Event] = [*_run(2)[:-1], Note("a", "cold"), Note("", "all"), Done()]
     second: list[Event] = [*_run(2)[:-1], Note("a", "cold"), Note("a", "warm"), Done()]
-    notes = [event for event in rounds.join([first, second]) if isinstance(event, Note)]
+    notes = [event for event in runs.join([first, second]) if isinstance(event, Note)]
     assert notes == [Note("a", "cold"), Note("", "all"), Note("a", "warm")]
 
 
 def test_a_round_that_was_cut_short_leaves_the_whole_incomplete() -> None:
-    assert not runs.collect(rounds.join([_run(4), _run(4)[:-1]])).complete
+    assert not runs.collect(runs.join([_run(4), _run(4)[:-1]])).complete
 
 
 def test_other_builds_are_refused() -> None:
@@ -74,4 +74,4 @@ def test_other_builds_are_refused() -> None:
         replace(event, page_bytes=80) if isinstance(event, Engine) else event for event in _run(2)
     ]
     with pytest.raises(Exception, match="two different engines"):
-        runs.collect(rounds.join([_run(2), other]))
+        runs.collect(runs.join([_run(2), other]))
