@@ -243,14 +243,7 @@ def with_model(name: str, machine: Machine) -> str:
 
 
 def machine_line(machine: Machine) -> str:
-    """One line for a table: CPU, flags, cores, cache, memory, hypervisor, load, settings.
-
-    Args:
-        machine: the machine.
-
-    Returns:
-        A line; what isn't known is left out.
-    """
+    """One line for a table, without what isn't known."""
     numbers = [
         f"{name} {value}"
         for name, value in (

@@ -230,13 +230,7 @@ def _check_numbers(record: Record) -> None:
 
 
 def validate(data: Any) -> Record:
-    """Check JSON data strictly and make a record of it.
-
-    Args:
-        data: what `json.loads` returned.
-
-    Returns:
-        The record.
+    """Check what `json.loads` returned strictly, and make a record of it.
 
     Raises:
         MmbatchError: naming the first place that breaks the schema.
@@ -288,10 +282,6 @@ def compact(data: Any) -> str:
 def write(path: Path, record: Record) -> None:
     """Write a record so that readers see the old file or the whole new one.
 
-    Args:
-        path: where; a file beside it is written first and renamed.
-        record: what.
-
     Raises:
         MmbatchError: the record breaks the schema, or the file can't be written.
     """
@@ -303,13 +293,7 @@ def write(path: Path, record: Record) -> None:
 
 
 def read(path: Path) -> Record:
-    """Read a record.
-
-    Args:
-        path: a file that `write` made.
-
-    Returns:
-        The record.
+    """Read a record that `write` wrote.
 
     Raises:
         MmbatchError: it can't be read, is not JSON, or breaks the schema.

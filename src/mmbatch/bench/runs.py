@@ -198,13 +198,7 @@ def collect(events: Iterable[Event]) -> Run:
 
 
 def read(path: Path) -> Run:
-    """Read `samples.jsonl` as a run.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The run; `sha256` is that of the file's bytes.
+    """Read `samples.jsonl` as a run, whose `sha256` is that of the file's bytes.
 
     Raises:
         MmbatchError: see `events.read_events` and `collect`.
@@ -216,12 +210,7 @@ def read(path: Path) -> Run:
 
 
 def share(pairs: int, number: int) -> int:
-    """Return how many of all pairs a round gets: whole blocks of two, the first rounds more.
-
-    Args:
-        pairs: of each comparison, in all rounds together.
-        number: of the round, from 0.
-    """
+    """Return how many of all pairs round `number`, from 0, gets: whole blocks of two."""
     blocks, rest = divmod(pairs, 2)
     mine = blocks // ROUNDS + (number < blocks % ROUNDS)
     return 2 * mine + (rest if number == ROUNDS - 1 else 0)

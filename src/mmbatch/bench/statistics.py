@@ -162,14 +162,7 @@ def paired_ratio(
 
 
 def control_band(control: Ratio) -> float:
-    """Half-width of the control's band: its interval widened to be symmetric around 1.
-
-    Args:
-        control: base against its second copy.
-
-    Returns:
-        max(|lo - 1|, |hi - 1|), no unit.
-    """
+    """Half-width of the control's interval, widened to be symmetric around 1; no unit."""
     return max(abs(control.lo - 1), abs(control.hi - 1))
 
 

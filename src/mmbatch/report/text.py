@@ -42,14 +42,7 @@ Cells = tuple[str, str, str, str, str, str, str]
 
 
 def run(record: Record) -> str:
-    """Return the result of one run.
-
-    Args:
-        record: what was measured.
-
-    Returns:
-        The command that repeats it, machine and kernel, a table for each case, the verdicts.
-    """
+    """Return a run: the command that repeats it, machine, kernel, a table a case, the verdicts."""
     lines = [*command(record.command)]
     for words in head(record):
         lines += paragraph(words)
@@ -62,12 +55,7 @@ def run(record: Record) -> str:
 
 
 def print_run(record: Record, console: Console) -> None:
-    """Print the result of one run, its verdicts in colour on a terminal.
-
-    Args:
-        record: what was measured.
-        console: where to.
-    """
+    """Print the result of one run, its verdicts in colour on a terminal."""
     if not console.is_terminal:
         console.file.write(run(record))
         return

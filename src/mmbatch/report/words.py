@@ -32,15 +32,9 @@ _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
 
 def duration(median: float | None, unit: str) -> str:
-    """A median as text.
+    """Return a median in `unit` with about four digits, "-" for None.
 
-    Args:
-        median: in `unit`; None gives "-".
-        unit: "ns" is written as us, ms or s, so that it has eight characters at most; others as
-            they are.
-
-    Returns:
-        Number and unit, four digits or so.
+    Nanoseconds become us, ms or s, so that they have eight characters at most.
     """
     if median is None:
         return "-"
@@ -160,14 +154,7 @@ def caveats(record: Record) -> Iterator[str]:
 
 
 def closing(record: Record) -> Iterator[str]:
-    """What the tables say, in sentences.
-
-    Args:
-        record: what was measured.
-
-    Yields:
-        Its caveats, and at last a verdict on `auto` for each case.
-    """
+    """Yield what the tables say: the caveats, and at last a verdict on `auto` for each case."""
     yield from caveats(record)
     for row in record.rows:
         if row.variant == AUTO:
@@ -175,11 +162,7 @@ def closing(record: Record) -> Iterator[str]:
 
 
 def who_benefits(directory: Path) -> list[str]:
-    """Return what a speed-up's README says under that heading, paragraphs without Markdown.
-
-    Args:
-        directory: the speed-up's directory.
-    """
+    """Return what a speed-up's README says about who benefits, paragraphs without Markdown."""
     try:
         text = (directory / "README.md").read_text(encoding="utf-8")
     except OSError:
