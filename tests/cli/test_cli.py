@@ -211,7 +211,8 @@ def test_interrupt(verb: Verb, capsys: pytest.CaptureFixture[str], error: BaseEx
     [
         (errno.ENOSPC, "disk is full"),
         (errno.EROFS, "read-only"),
-        (errno.EACCES, "permission is denied"),
+        (errno.EACCES, "cannot access a file: /some/file: permission is denied"),
+        (errno.ELOOP, "links form a loop"),
     ],
 )
 def test_disk_errors_are_told(
@@ -221,6 +222,7 @@ def test_disk_errors_are_told(
     said = capsys.readouterr().err
     assert words in said
     assert "/some/file" in said
+    assert "XDG_CACHE_HOME" not in said
     assert said.count("\n") == 2
 
 

@@ -143,7 +143,7 @@ runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-WITHOUT_CACHE = [{}, {"XDG_CACHE_HOME": "relative"}, {"MMBATCH_CACHE": "/proc/x"}]
+WITHOUT_CACHE = [{"XDG_CACHE_HOME": "relative"}, {"MMBATCH_CACHE": "/proc/x"}]
 
 
 @pytest.mark.parametrize("packages", ["none", "environment", "python"])
@@ -175,6 +175,24 @@ def test_questions_need_no_cache(checkout: Path, cache: Cache, packages: str) ->
                 python = next(cache.root.glob("venv-*"), sys.prefix)
                 assert done.stdout == f"{python} {words}\n"
     assert sorted(checkout.parent.rglob("*")) == before
+
+
+def test_a_deleted_working_directory(checkout: Path, cache: Cache) -> None:
+    gone = checkout.parent / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["sh", "-c", 'rmdir ../gone; exec "$@"', "sh", sys.executable, checkout / "mmbatch", "x"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=gone,
+        env={"PATH": os.environ["PATH"], "MMBATCH_CACHE": str(cache.root)},
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        "error: cannot start: the working directory was deleted",
+        "hint: change to another directory",
+    ]
 
 
 def test_arguments_of_another_program_are_no_question(checkout: Path, cache: Cache) -> None:

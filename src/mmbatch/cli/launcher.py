@@ -203,6 +203,15 @@ def _answer() -> int:
     return 0
 
 
+def _require_working_directory() -> None:
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise MmbatchError(
+            "start", "the working directory was deleted", "change to another directory"
+        ) from error
+
+
 def main() -> int:
     """Become `python -m mmbatch` in the environment; returns only when that can't be."""
     try:
@@ -211,6 +220,7 @@ def main() -> int:
             return 0
         if _is_question(sys.argv[1:]):
             return _answer()
+        _require_working_directory()
         cache = Cache.open()
         _become(find_python(cache), os.fspath(cache.root / "pycache"))
     except OSError as error:

@@ -37,7 +37,10 @@ VERBS = {
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
-_DISK_ERRORS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES)
+_FILE_ERRORS = (
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
+    *(errno.ELOOP, errno.ENAMETOOLONG),
+)
 
 
 class _NobodyReadsError(Exception):
@@ -164,9 +167,9 @@ def _run(argv: Sequence[str] | None) -> int:
 def _failed_os(error: OSError) -> int:
     if error.errno == errno.EPIPE:
         return _BROKEN_PIPE
-    if error.errno not in _DISK_ERRORS:
+    if error.errno not in _FILE_ERRORS:
         raise error
-    return _failed(error_from_os(error, "write a file"))
+    return _failed(error_from_os(error, "access a file"))
 
 
 def _failed(error: MmbatchError) -> int:

@@ -65,7 +65,7 @@ def _remedy(place: Path | None, full: bool) -> str:
     if place is None or _is_in_cache(place):
         if full:
             return "free some space, or set XDG_CACHE_HOME to a directory on another disk"
-        return "make it writable, or set XDG_CACHE_HOME to a directory that is"
+        return "set XDG_CACHE_HOME to a directory that can be written, or make this one writable"
     if _is_device(place) or place.is_relative_to("/proc") or place.is_relative_to("/sys"):
         return "choose another place, which is not a part of the system"
     if full:

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Eight processes work on one cache whose trees are a year old, and some are killed.
+
+MMBATCH_STRESS_S is for how long, in seconds. MMBATCH_STRESS_KERNEL=1 takes the newest kernel of
+the user's cache, by hard links, and builds, measures and checks it too.
+"""
+
+import os
+import random
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+import mmbatch
+from fake_tree import lacks_for_apply, left_over, make_tree
+from mmbatch.core import paths
+from mmbatch.core.cache import Cache
+from mmbatch.core.disk import is_whole, write_mark
+from real_kernel import newest
+
+WORKERS = 8
+SECONDS = float(os.environ.get("MMBATCH_STRESS_S", "20"))
+REAL = os.environ.get("MMBATCH_STRESS_KERNEL") == "1"
+YEAR_AGO = time.time() - 365 * 24 * 3600
+TREE = "linux-source-7.3_7.3.4-1"
+SPLICER = """
+import os, sys, time
+from pathlib import Path
+from mmbatch.core.cache import Cache
+from mmbatch.core import paths
+from mmbatch.kernel.sources import SERIES, find_cached
+from mmbatch.splice.manifest import load_with_needs
+from mmbatch.splice.trees import splice
+cache = Cache(Path(os.environ["MMBATCH_CACHE"]))
+source = next(filter(None, (find_cached(cache, series, print) for series in SERIES)))
+manifests = load_with_needs(paths.SPEEDUPS, "zone_device")
+spliced = splice(cache, source, manifests, Path(sys.argv[1]), print)
+os.utime(spliced.path, (0, 0))  # the first to be forgotten
+time.sleep(float(sys.argv[2]))
+for step in spliced.steps:
+    for name in step.files:
+        (spliced.path / name).read_bytes()
+"""
+
+pytestmark = pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch")
+
+
+class Stress:
+    """Runs verbs on one cache, and notes those that fail without having been killed."""
+
+    def __init__(self, place: Path, tree: Path, seed: int) -> None:
+        self.place = place
+        self.tree = tree
+        self.random = random.Random(seed)
+        self.count = 0
+        self.killed = 0
+        self.failures: list[str] = []
+        self.lock = threading.Lock()
+        self.macros = [place / f"macros-{number}.h" for number in range(7)]
+        for number, path in enumerate(self.macros):
+            path.write_text(paths.MACROS.read_text() + "\n" * number)
+        self.env = dict(
+            os.environ,
+            MMBATCH_CACHE=str(place / "cache"),
+            PYTHONPATH=str(Path(mmbatch.__file__).parents[1]),
+        )
+
+    def commands(self) -> list[list[object]]:
+        """Return a command line for each verb, with a place of its own for what it writes."""
+        with self.lock:
+            self.count += 1
+            number = self.count
+            macros, wait = self.random.choice(self.macros), self.random.random()
+        verb = [sys.executable, "-m", "mmbatch"]
+        results = sorted((paths.ROOT / "results").glob("*.json"))[:2]
+        mails = self.place / f"mails-{number}"
+        lines: list[list[object]] = [
+            [sys.executable, "-c", SPLICER, macros, wait],
+            [sys.executable, "-c", SPLICER, macros, wait],
+            [*verb, "apply", "-n", self.tree, "zone_device"],
+            [*verb, "apply", self.tree, "zone_device", "-o", self.place / f"copy-{number}"],
+            [*verb, "export", "zone_device", "-o", mails],
+            [*verb, "doctor"],
+            [*verb, "report", "--text", *results],
+            [sys.executable, paths.ROOT / "mmbatch", "--version"],
+        ]
+        if REAL:
+            lines += [
+                [*verb, "bench", "vmap", "--quick"],
+                [*verb, "bench", "zone_device", "--quick"],
+                [*verb, "check", "folio_copy", "--no-mutations", "--kernel", "7.3"],
+            ]
+        return lines
+
+    def run(self, line: list[object], kill_after_s: float | None = None) -> int:
+        """Run a command; return its exit code, or -9 if it was killed."""
+        with subprocess.Popen(
+            [str(word) for word in line],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            env=self.env,
+            cwd=self.place,
+        ) as process:
+            try:
+                output, _ = process.communicate(timeout=kill_after_s)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return -9
+        good = (0, 4) if "bench" in line else (0, 1) if "doctor" in line else (0,)
+        if process.returncode not in good or "Traceback" in output:
+            words = " ".join(str(word) for word in line if word != SPLICER)
+            self.failures.append(f"{words} ended with {process.returncode}:\n{output[-2000:]}")
+        return process.returncode
+
+    def work(self, until: float) -> None:
+        """Run verbs at random until a time of the monotonic clock; kill every third of them."""
+        while time.monotonic() < until:
+            line = self.random.choice(self.commands())
+            kill = self.random.random() < 1 / 3
+            wait = self.random.uniform(0.1, 60 if "bench" in line else 4)
+            self.killed += self.run(line, wait if kill else None) == -9
+
+
+def made_up_kernel(cache: Cache) -> Path:
+    place = cache.trees / TREE
+    make_tree(place / "linux")
+    (place / "version").write_text("7.3.4-1\n")
+    write_mark(place)
+    return place / "linux"
+
+
+def linked_kernel(cache: Cache) -> Path:
+    _, source = newest()
+    place = cache.trees / source.ident
+    subprocess.run(["cp", "-al", source.path.parent, place], check=True)
+    return place / "linux"
+
+
+def test_processes_that_share_a_cache(tmp_path: Path, git_user: Path) -> None:
+    assert git_user.exists()
+    seed = random.SystemRandom().randrange(1000)
+    print(f"seed {seed}")
+    # Hard links need the disk of the cache.
+    place = Path(tmp_path if not REAL else newest()[0].root / f"stress-{os.getpid()}")
+    try:
+        cache = Cache(place / "cache")
+        tree = linked_kernel(cache) if REAL else made_up_kernel(cache)
+        for path in (tree.parent, tree, *tree.glob("*")):
+            os.utime(path, (YEAR_AGO, YEAR_AGO))
+        stress = Stress(place, tree, seed)
+        until = time.monotonic() + SECONDS
+        workers = [threading.Thread(target=stress.work, args=(until,)) for _ in range(WORKERS)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+        print(f"{stress.count} commands, {stress.killed} killed")
+        assert not stress.failures, "\n\n".join(stress.failures)
+        assert stress.count > WORKERS
+        for line in stress.commands():
+            stress.run(line)
+        assert not stress.failures, "\n\n".join(stress.failures)
+        cache = Cache(cache.root)
+        assert left_over(cache.root) == []
+        finished = [path for path in cache.splices.iterdir() if path.is_dir()]
+        assert finished
+        assert all(is_whole(path, print) for path in finished)
+    finally:
+        if REAL:
+            shutil.rmtree(place, ignore_errors=True)
