@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A hosted program is that of the compiler which is here now."""
+"""A hosted program is that of the compiler which is here now, or its build is refused."""
 
 import os
 from collections.abc import Callable
@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch.core import process
+from mmbatch.core import paths, process
 from mmbatch.core.cache import Cache
+from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import build
 from mmbatch.hosted.build import Program
 from mmbatch.hosted.link import PROGRAM
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
-from mmbatch.splice.manifest import Hosted, Manifest
+from mmbatch.splice.manifest import Hosted, Manifest, known, load
 from mmbatch.splice.trees import Spliced
 
 # Copies the configuration that it is given, and makes an object of each name, which says which
@@ -27,6 +28,14 @@ allnoconfig) cp "$KCONFIG_ALLCONFIG" .config;;
 esac; done
 """
 Build = Callable[..., Program]
+
+MANIFESTS = [load(paths.SPEEDUPS / name) for name in known(paths.SPEEDUPS)]
+REQUIRED = [
+    (one, text)
+    for one in MANIFESTS
+    if one.hosted
+    for text in (*build.REQUIRES, *one.hosted.requires)
+]
 
 
 @pytest.fixture
@@ -92,3 +101,27 @@ def test_a_fuzzer_is_of_one_clang(install: Callable[[str, str], None], make_prog
         made.append((make_program(fuzz=True).path, make_program().path))
     assert made[0][0] != made[1][0]
     assert made[0][1] == made[1][1]
+
+
+@pytest.mark.parametrize(
+    ("speedup", "text"), REQUIRED, ids=[f"{one.speedup}-{text}" for one, text in REQUIRED]
+)
+def test_a_configuration_that_cannot_work_is_refused_at_once(
+    tmp_path: Path, speedup: Manifest, text: str
+) -> None:
+    name, _, value = text.partition("=")
+    given = f"{name}={'n' if value == 'y' else 'y'}"
+    source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
+    arguments = (Cache(tmp_path / "cache"), source, speedup, paths.HOSTED)
+    with pytest.raises(MmbatchError) as caught:
+        build.objects(*arguments, ("CONFIG_PRINTK=y", given), 2, pytest.fail)
+    assert caught.value.problem.startswith(f"{text} is needed, because ")
+    assert caught.value.action.endswith(f"with -K {given}")
+    assert caught.value.hint == f"leave out -K {given}"
+    assert caught.value.code == ExitCode.USAGE
+
+
+def test_configurations_that_ended_badly_are_among_the_refused() -> None:
+    texts = {text for _, text in REQUIRED}
+    bad = {"SMP=y", "NUMA=y", "KASAN=n", "KCSAN=n", "ZONE_DEVICE=y"}
+    assert {f"CONFIG_{text}" for text in bad} <= texts

@@ -298,9 +298,9 @@ def _check(program: Path, stride: int, *, sanitized: bool = False) -> events.Che
         event = events.parse(line, number)
         if isinstance(event, events.Check) and (result.rc == 0 or not event.good):
             return event
-    words = [line for line in result.stderr.splitlines() if line.strip()]
-    said = next((line for line in words if "ERROR:" in line or "hosted:" in line), None)
-    return events.Check(False, 0, 0, 0, 0, 0, said or f"ended with {result.rc}")
+    lines = result.stderr.splitlines()
+    cause = next((line for line in lines if "ERROR:" in line or "hosted:" in line), None)
+    return events.Check(False, 0, 0, 0, 0, 0, cause or f"ended with {result.rc}")
 
 
 def _killer(program: Path, work: Path) -> str | None:
