@@ -17,7 +17,7 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
-from mmbatch.debian import guestneeds
+from mmbatch.debian import packages
 from mmbatch.guest import boots, build, counts, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
 from mmbatch.guest.plan import ExtraBoot
@@ -127,10 +127,10 @@ def test_sizes(text: str, gib: int) -> None:
 
 
 def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mmbatch.debian.guestneeds.find", lambda program: None)
+    monkeypatch.setattr("mmbatch.debian.packages.find_program", lambda program: None)
 
     with pytest.raises(MmbatchError) as caught:
-        guestneeds.ensure(["x86_64"], lambda _: None, install=False)
+        packages.ensure_guests(["x86_64"], lambda _: None, may_install=False)
 
     assert "ndctl" in caught.value.problem
     assert "qemu-system-x86" in caught.value.hint
@@ -249,10 +249,10 @@ def test_a_built_kernel_is_there_after_the_next_build(tmp_path: Path) -> None:
 
 
 def test_another_machine_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mmbatch.debian.guestneeds.platform.machine", lambda: "riscv64")
+    monkeypatch.setattr("mmbatch.debian.packages.platform.machine", lambda: "riscv64")
 
     with pytest.raises(MmbatchError) as caught:
-        guestneeds.ensure(["x86_64"], lambda _: None, install=True)
+        packages.ensure_guests(["x86_64"], lambda _: None, may_install=True)
 
     assert caught.value.code == 77
     assert "--arch arm64" in caught.value.hint
@@ -267,7 +267,7 @@ def test_whatever_is_asked_of_counts_is_counted(
         requests.append(request)
         return 4 if request.arch == "arm64" else 0
 
-    monkeypatch.setattr(guestneeds, "ensure", lambda *_, **__: None)
+    monkeypatch.setattr(packages, "ensure_guests", lambda *_, **__: None)
     monkeypatch.setattr(sources, "resolve", lambda *_: None)
     monkeypatch.setattr(boots, "choose_speedups", lambda _: [])
     monkeypatch.setattr(suites, "run_stages", lambda *_: 0)

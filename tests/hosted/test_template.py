@@ -15,7 +15,7 @@ import pytest
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode
 from mmbatch.core.paths import default_root
-from mmbatch.debian import guestneeds
+from mmbatch.debian import packages
 from mmbatch.kernel import sources
 from mmbatch.splice import manifest
 
@@ -105,7 +105,7 @@ def test_the_copy_is_applied_measured_and_checked(checkout: Path, tmp_path: Path
 
 @pytest.mark.kernel
 @pytest.mark.skipif(
-    bool(guestneeds.missing(("x86_64",))), reason="what guests need is not installed"
+    bool(packages.missing_for_guests(("x86_64",))), reason="what guests need is not installed"
 )
 def test_its_kunit_suite_runs_in_a_kernel(checkout: Path) -> None:
     booted = mmbatch(checkout, "guest", "test", "--suite", NAME, "--kernel", newest(), "-v")

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch.core import paths as checkout
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import SERIES
 from mmbatch.debian import compiler
 from mmbatch.debian.compiler import Compiler
-from mmbatch.live import btf, build, cargo, kernel, manifest, refused
+from mmbatch.live import btf, build, cargo, kernel, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
 
@@ -38,7 +38,7 @@ def compilers(chosen: Headers) -> Compiler:
     return compiler.find(Cache.open(), chosen, lambda _: None)
 
 
-@pytest.fixture(scope="module", params=manifest.known(checkout.SPEEDUPS))
+@pytest.fixture(scope="module", params=manifest.known(paths.SPEEDUPS))
 def module(
     request: pytest.FixtureRequest, headers: Headers, tmp_path_factory: pytest.TempPathFactory
 ) -> Module:
@@ -46,9 +46,9 @@ def module(
 
 
 def built(headers: Headers, folder: Path, speedup: str) -> Module:
-    live = manifest.load(checkout.SPEEDUPS, speedup)
+    live = manifest.load(paths.SPEEDUPS, speedup)
     place, log = folder / "module", folder / "log"
-    return build.build(live, checkout.LIVE, headers, compilers, place, log, lambda _: None)
+    return build.build(live, paths.LIVE, headers, compilers, place, log, lambda _: None)
 
 
 def test_the_module_says_what_it_is(module: Module) -> None:
@@ -57,7 +57,7 @@ def test_the_module_says_what_it_is(module: Module) -> None:
     ).stdout
 
     assert ".klp.rela.vmlinux..text" in said
-    for function in manifest.load(checkout.SPEEDUPS, module.speedup).replaces:
+    for function in manifest.load(paths.SPEEDUPS, module.speedup).replaces:
         assert f".klp.sym.vmlinux.{function.name},0" in said
         assert f" UND {function.name}\n" not in said
     assert ".debug" not in said
@@ -76,8 +76,8 @@ def test_it_is_built_once(headers: Headers, module: Module) -> None:
 
 
 def test_each_unfit_module_differs_from_the_fit_one(module: Module) -> None:
-    misfits = refused.load(checkout.SPEEDUPS, module.speedup)
-    unfit = refused.variants(misfits, module.path)
+    misfits = cargo.load_misfits(paths.SPEEDUPS, module.speedup)
+    unfit = cargo.variants(misfits, module.path)
 
     assert set(unfit) >= {one.name for one in misfits if one.kind != "version"}
     assert len({content for content, _ in unfit.values()} | {module.path.read_bytes()}) == (
@@ -114,16 +114,16 @@ def test_headers_that_are_not_those_of_the_kernel(headers: Headers, tmp_path: Pa
     assert f"layout of struct {MOVED[0]}: {MOVED[1]}" in caught.value.problem
 
 
-@pytest.mark.parametrize("speedup", manifest.known(checkout.SPEEDUPS))
+@pytest.mark.parametrize("speedup", manifest.known(paths.SPEEDUPS))
 def test_a_replacement_that_would_be_missed_on_a_stack(
     headers: Headers, tmp_path: Path, speedup: str
 ) -> None:
     room = tmp_path / "room"
-    shutil.copytree(checkout.LIVE, room)
+    shutil.copytree(paths.LIVE, room)
     header = (room / "live.h").read_text()
     assert "live_stay()\tbarrier()" in header
     (room / "live.h").write_text(header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)"))
-    live = manifest.load(checkout.SPEEDUPS, speedup)
+    live = manifest.load(paths.SPEEDUPS, speedup)
     made, log = tmp_path / "made", tmp_path / "log"
 
     with pytest.raises(MmbatchError) as caught:

@@ -13,7 +13,7 @@ import pytest
 
 from mmbatch import VERSION
 from mmbatch.core.cache import Cache
-from mmbatch.live import dkms as livedkms
+from mmbatch.live import dkms
 
 NAME = f"mmbatch-zone-device-{VERSION}"
 
@@ -21,7 +21,7 @@ NAME = f"mmbatch-zone-device-{VERSION}"
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("dkms")
-    return livedkms.package(Cache(folder / "cache"), "zone_device", folder)
+    return dkms.package(Cache(folder / "cache"), "zone_device", folder)
 
 
 @pytest.fixture(scope="module")

@@ -17,8 +17,7 @@ import pytest
 
 from mmbatch.core.cache import Cache
 from mmbatch.debian import compiler
-from mmbatch.live import dkms as livedkms
-from mmbatch.live import kernel as livekernel
+from mmbatch.live import dkms, kernel
 from mmbatch.live.kernel import Headers
 
 pytestmark = pytest.mark.kernel
@@ -95,7 +94,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"Debian's dkms can't be had: {done.stderr.strip()}")
-    livedkms.package(Cache(folder.parent / "cache"), "zone_device", folder)
+    dkms.package(Cache(folder.parent / "cache"), "zone_device", folder)
     return folder
 
 
@@ -138,7 +137,7 @@ def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
 ) -> None:
     cache = Cache.open()
     fit, newer = (
-        livekernel.fetch(cache, livekernel.newest(cache, series, _quiet), _quiet)
+        kernel.fetch(cache, kernel.newest(cache, series, _quiet), _quiet)
         for series in ("6.12", "7.3")
     )
     wanted = [want for one in (fit, newer) if (want := compiler.wanted(one))]

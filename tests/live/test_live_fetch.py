@@ -14,7 +14,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import apt as apt_module
 from mmbatch.debian import foreign
-from mmbatch.live import kernel as livekernel
+from mmbatch.live import kernel
 
 RELEASE = "7.3.4+deb13-cloud-amd64"
 VERSION = "7.3.4-1~bpo13+1"
@@ -66,7 +66,7 @@ def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive, tmp_p
     cache = Cache(tmp_path / "cache")
     said: list[str] = []
 
-    headers = livekernel.fetch(cache, RELEASE, said.append)
+    headers = kernel.fetch(cache, RELEASE, said.append)
 
     place = cache.live / f"headers-{RELEASE}"
     assert headers.path == (place / f"usr/src/linux-headers-{RELEASE}").resolve()
@@ -76,20 +76,20 @@ def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive, tmp_p
     assert (place / f"usr/lib/{foreign.TUPLE}/libc.so.6").is_file()
     assert f"fetching the libraries that programs of {KBUILD} need here" in said
     said.clear()
-    assert livekernel.fetch(cache, RELEASE, said.append) == headers
+    assert kernel.fetch(cache, RELEASE, said.append) == headers
     assert said == []
 
 
 def test_a_kernel_that_comes_in_parts(archive: FakeArchive, tmp_path: Path) -> None:
     assert archive.root.is_dir()
 
-    folder = livekernel.fetch_image(Cache(tmp_path / "cache"), RELEASE, lambda _: None)
+    folder = kernel.fetch_image(Cache(tmp_path / "cache"), RELEASE, lambda _: None)
 
     found = {path.name for path in (folder / f"usr/lib/modules/{RELEASE}").iterdir()}
     assert found == {"config", "vmlinuz", "modules.builtin"}
 
 
-@pytest.mark.parametrize("fetch", [livekernel.fetch, livekernel.fetch_image])
+@pytest.mark.parametrize("fetch", [kernel.fetch, kernel.fetch_image])
 def test_a_kernel_that_nobody_has(archive: FakeArchive, tmp_path: Path, fetch: object) -> None:
     assert archive.root.is_dir()
     assert callable(fetch)

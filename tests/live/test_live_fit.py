@@ -9,11 +9,10 @@ from typing import Any
 import pytest
 
 from fake_btf import kernel
-from mmbatch.core import paths as checkout
+from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import SERIES, Interval
-from mmbatch.live import fit as livefit
-from mmbatch.live import manifest as livemanifest
+from mmbatch.live import fit, manifest
 from mmbatch.live.btf import Btf
 from mmbatch.live.manifest import Function, Layout, LiveManifest, Terms
 
@@ -47,13 +46,13 @@ def refused(call: Any, *arguments: Any) -> str:
 
 
 def test_a_kernel_that_fits() -> None:
-    assert livefit.of_series(live(), "6.12", "6.12.1") == live()
-    livefit.require_config(live(), NO_TERMS, {"CONFIG_A": "y"}, "6.12.1")
-    livefit.require_types(live(), NO_TERMS, Btf(kernel()), "6.12.1")
+    assert fit.of_series(live(), "6.12", "6.12.1") == live()
+    fit.require_config(live(), NO_TERMS, {"CONFIG_A": "y"}, "6.12.1")
+    fit.require_types(live(), NO_TERMS, Btf(kernel()), "6.12.1")
 
 
 def test_another_series() -> None:
-    assert "'it' supports only Linux 6.12" in refused(livefit.of_series, live(), "6.1", "6.12.1")
+    assert "'it' supports only Linux 6.12" in refused(fit.of_series, live(), "6.1", "6.12.1")
 
 
 @pytest.mark.parametrize("series", ["6.11", "6.13", "7.1", "7.4"])
@@ -61,9 +60,7 @@ def test_series_between_those_that_are_supported(series: str) -> None:
     both = live(kernels=Interval.parse(">=6.11,<7.4"))
 
     assert both.series == ("6.12", "7.2", "7.3")
-    assert "supports only Linux 6.12, 7.2, 7.3" in refused(
-        livefit.of_series, both, series, "6.12.1"
-    )
+    assert "supports only Linux 6.12, 7.2, 7.3" in refused(fit.of_series, both, series, "6.12.1")
 
 
 def test_what_is_another_in_each_series() -> None:
@@ -81,10 +78,10 @@ def test_what_is_another_in_each_series() -> None:
         ),
     )
 
-    then, now = (livefit.of_series(both, one, "6.12.1") for one in ("6.12", "7.3"))
+    then, now = (fit.of_series(both, one, "6.12.1") for one in ("6.12", "7.3"))
 
-    assert livefit.symbols(then, NO_TERMS) == ["set_it", "put_it", "get_it"]
-    assert livefit.symbols(now, NO_TERMS) == ["set_it", "get_it", "have_it"]
+    assert fit.symbols(then, NO_TERMS) == ["set_it", "put_it", "get_it"]
+    assert fit.symbols(now, NO_TERMS) == ["set_it", "get_it", "have_it"]
     assert then.structs == {"page": ("flags", "pgmap"), "zone": ("node",)}
     assert now.structs == {"page": ("flags",), "folio": ("pgmap",)}
 
@@ -97,34 +94,34 @@ def test_what_is_another_in_each_series() -> None:
     ],
 )
 def test_another_configuration(config: dict[str, str], words: str) -> None:
-    assert words in refused(livefit.require_config, live(), NO_TERMS, config, "6.12.1")
+    assert words in refused(fit.require_config, live(), NO_TERMS, config, "6.12.1")
 
 
-LIVES = livemanifest.known(checkout.SPEEDUPS)
-COMMON = livemanifest.load_terms(checkout.LIVE / "live.toml")
+LIVES = manifest.known(paths.SPEEDUPS)
+COMMON = manifest.load_terms(paths.LIVE / "live.toml")
 
 
 @pytest.mark.parametrize("speedup", LIVES)
 def test_options_that_a_real_module_needs(speedup: str) -> None:
-    real = livemanifest.load(checkout.SPEEDUPS, speedup)
+    real = manifest.load(paths.SPEEDUPS, speedup)
     needed = [*COMMON.needs, *real.terms.needs]
     assert {"CONFIG_LIVEPATCH", "CONFIG_DEBUG_INFO_BTF", "CONFIG_MODULES"} < set(needed)
     config = dict.fromkeys(needed, "y")
-    livefit.require_config(real, COMMON, config, "6.12.1")
+    fit.require_config(real, COMMON, config, "6.12.1")
     for option in needed:
         less = {name: value for name, value in config.items() if name != option}
-        assert f"lacks {option}" in refused(livefit.require_config, real, COMMON, less, "6.12.1")
+        assert f"lacks {option}" in refused(fit.require_config, real, COMMON, less, "6.12.1")
 
 
 @pytest.mark.parametrize("speedup", LIVES)
 def test_options_that_a_real_module_refuses(speedup: str) -> None:
-    real = livemanifest.load(checkout.SPEEDUPS, speedup)
+    real = manifest.load(paths.SPEEDUPS, speedup)
     unwanted = [*COMMON.refuses, *real.terms.refuses]
     assert {"CONFIG_CFI", "CONFIG_CFI_CLANG", "CONFIG_KASAN", "CONFIG_KMSAN"} <= set(unwanted)
     needed = dict.fromkeys([*COMMON.needs, *real.terms.needs], "y")
     for option in unwanted:
         more = {**needed, option: "y"}
-        assert f"has {option}" in refused(livefit.require_config, real, COMMON, more, "6.12.1")
+        assert f"has {option}" in refused(fit.require_config, real, COMMON, more, "6.12.1")
 
 
 @pytest.mark.parametrize(
@@ -139,23 +136,23 @@ def test_options_that_a_real_module_refuses(speedup: str) -> None:
 )
 def test_other_types(types: dict[str, Any], changes: dict[str, Any], words: str) -> None:
     found = Btf(kernel(**types))
-    assert words in refused(livefit.require_types, live(**changes), NO_TERMS, found, "6.12.1")
+    assert words in refused(fit.require_types, live(**changes), NO_TERMS, found, "6.12.1")
 
 
 def test_the_module_is_told_what_the_kernel_says() -> None:
-    text = livefit.tables(live(), NO_TERMS, Btf(kernel(page_bytes=80)))
+    text = fit.tables(live(), NO_TERMS, Btf(kernel(page_bytes=80)))
 
     assert 'static_assert(sizeof(struct page) == 80, "layout of struct page");' in text
     assert "offsetof(struct page, _refcount) == 52" in text
     assert '{ "set_it", "void", { "struct page *", "8" } },' in text
     assert '{ .old_name = "set_it", .new_func = live_set_it },' in text
     assert '{ "set_it", set_it, LIVE_ENTRY_BYTES },' in text
-    assert livefit.symbols(live(), NO_TERMS) == ["set_it", "get_it"]
+    assert fit.symbols(live(), NO_TERMS) == ["set_it", "get_it"]
 
 
 def test_a_function_of_one_file_begins_with_the_place_for_the_tracer() -> None:
     local = dataclasses.replace(SET, local=True)
-    text = livefit.tables(live(replaces=(local,)), NO_TERMS, Btf(kernel()))
+    text = fit.tables(live(replaces=(local,)), NO_TERMS, Btf(kernel()))
 
     assert '{ "set_it", set_it, 0 },' in text
 
@@ -163,14 +160,14 @@ def test_a_function_of_one_file_begins_with_the_place_for_the_tracer() -> None:
 def test_variables_are_found_like_functions() -> None:
     terms = Terms({}, {}, (), ("a_variable",))
 
-    assert livefit.symbols(live(terms=terms), NO_TERMS) == ["set_it", "a_variable"]
+    assert fit.symbols(live(terms=terms), NO_TERMS) == ["set_it", "a_variable"]
 
 
 @pytest.mark.parametrize("series", SERIES)
 @pytest.mark.parametrize("speedup", LIVES)
 def test_all_sources_of_a_real_module_are_there(speedup: str, series: str) -> None:
-    real = livemanifest.load(checkout.SPEEDUPS, speedup)
-    staged = livemanifest.staged(real, series)
+    real = manifest.load(paths.SPEEDUPS, speedup)
+    staged = manifest.staged(real, series)
 
     assert series in real.series
     for name in real.objects:
@@ -179,7 +176,7 @@ def test_all_sources_of_a_real_module_are_there(speedup: str, series: str) -> No
 
 def test_an_error_lists_the_speedups_that_have_a_livepatch() -> None:
     with pytest.raises(MmbatchError) as caught:
-        livemanifest.load(checkout.SPEEDUPS, "nothing")
+        manifest.load(paths.SPEEDUPS, "nothing")
 
     assert caught.value.code == 2
     assert ", ".join(LIVES) in caught.value.hint

@@ -14,7 +14,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest.log import Heard
 from mmbatch.guest.qemu import Booted
-from mmbatch.live import kernel as livekernel
+from mmbatch.live import kernel
 from mmbatch.live.guest import Stock, ratios, report_count
 
 RELEASE = "6.12.9+deb12-cloud-amd64"
@@ -34,7 +34,7 @@ def install(root: Path, *names: str) -> Path:
 def test_installed_headers(tmp_path: Path) -> None:
     folder = install(tmp_path, ".config", "Module.symvers", "Makefile")
 
-    headers = livekernel.find_installed(RELEASE, tmp_path)
+    headers = kernel.find_installed(RELEASE, tmp_path)
 
     assert headers is not None
     assert (headers.series, headers.path) == ("6.12", folder)
@@ -45,14 +45,14 @@ def test_installed_headers(tmp_path: Path) -> None:
 def test_headers_that_are_not_installed(tmp_path: Path) -> None:
     install(tmp_path, ".config", "Makefile")
 
-    assert livekernel.find_installed(RELEASE, tmp_path) is None
+    assert kernel.find_installed(RELEASE, tmp_path) is None
 
 
 def test_headers_that_lack_something(tmp_path: Path) -> None:
     folder = install(tmp_path, "Makefile")
 
     with pytest.raises(MmbatchError) as caught:
-        livekernel.at(folder, RELEASE)
+        kernel.at(folder, RELEASE)
 
     assert "no .config and no Module.symvers" in caught.value.problem
     assert f"linux-headers-{RELEASE}" in caught.value.hint
@@ -70,7 +70,7 @@ def test_makefiles_find_what_is_unpacked_beside_them(tmp_path: Path) -> None:
     (sources / "one/common/more.mk").touch()
 
     for _ in range(2):  # those of an earlier run of ours too
-        livekernel._join_makefiles(sources)
+        kernel._join_makefiles(sources)
         argv = ["make", "-s", "-C", str(sources / "one")]
         said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
         assert said == f"{sources}/one\n"
@@ -79,7 +79,7 @@ def test_makefiles_find_what_is_unpacked_beside_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("release", ["x", "6", "6.12", "6.12-", ""])
 def test_no_release(release: str) -> None:
     with pytest.raises(MmbatchError) as caught:
-        livekernel.series_of(release)
+        kernel.series_of(release)
 
     assert caught.value.code == 2
 
@@ -88,14 +88,14 @@ def test_a_kernel_is_named_one_way(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "cache")
 
     with pytest.raises(MmbatchError) as caught:
-        livekernel.choose(cache, RELEASE, "6.12", print)
+        kernel.choose(cache, RELEASE, "6.12", print)
 
     assert caught.value.code == 2
-    assert livekernel.choose(cache, RELEASE, None, print) == RELEASE
-    assert livekernel.choose(cache, None, None, print) == livekernel.running()
+    assert kernel.choose(cache, RELEASE, None, print) == RELEASE
+    assert kernel.choose(cache, None, None, print) == kernel.running()
     for name in ("7.3-amd64", "linux-image-7.3-amd64", "linux-headers-7.3-amd64"):
-        assert livekernel.choose(cache, name, None, print) == "7.3-amd64"
-    assert livekernel.series_of("7.3-amd64") == "7.3"
+        assert kernel.choose(cache, name, None, print) == "7.3-amd64"
+    assert kernel.series_of("7.3-amd64") == "7.3"
 
 
 @pytest.fixture
@@ -211,9 +211,7 @@ class _Moved:
     def names(self, prefix: str) -> list[str]:
         releases = ("7.2.9+deb13", "7.2.12+deb13", "7.2.11+deb13")
         names = [
-            f"linux-headers-{one}-{kind}"
-            for one in releases
-            for kind in ("amd64", livekernel.FLAVOUR)
+            f"linux-headers-{one}-{kind}" for one in releases for kind in ("amd64", kernel.FLAVOUR)
         ]
         return [name for name in names if name.startswith(prefix)]
 
@@ -222,18 +220,18 @@ class _Moved:
 def test_a_package_of_the_newest_kernel(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(livekernel, "Apt", _Moved)
+    monkeypatch.setattr(kernel, "Apt", _Moved)
 
-    release = livekernel.choose(Cache(tmp_path), name, None, lambda text: None)
+    release = kernel.choose(Cache(tmp_path), name, None, lambda text: None)
 
     assert release == "7.3.4+deb-cloud-amd64"
 
 
 def test_a_package_that_nobody_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(livekernel, "Apt", _Moved)
+    monkeypatch.setattr(kernel, "Apt", _Moved)
 
     with pytest.raises(MmbatchError, match="choose kernel toy-amd64: it is not a release"):
-        livekernel.choose(Cache(tmp_path), "toy-amd64", None, lambda text: None)
+        kernel.choose(Cache(tmp_path), "toy-amd64", None, lambda text: None)
 
 
 @pytest.mark.parametrize(
@@ -243,9 +241,9 @@ def test_a_package_that_nobody_has(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_the_newest_of_a_series(
     series: str, release: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(livekernel, "Apt", _Moved)
+    monkeypatch.setattr(kernel, "Apt", _Moved)
     if release is None:
         with pytest.raises(MmbatchError, match=r"find a kernel of series 6\.1"):
-            livekernel.newest(Cache(tmp_path), series, lambda text: None)
+            kernel.newest(Cache(tmp_path), series, lambda text: None)
     else:
-        assert livekernel.newest(Cache(tmp_path), series, lambda text: None) == release
+        assert kernel.newest(Cache(tmp_path), series, lambda text: None) == release

@@ -14,7 +14,7 @@ from test_live_fit import LIVES, NO_TERMS, live
 from fake_btf import kernel as fake_types
 from mmbatch.cli import main as cli
 from mmbatch.core.errors import MmbatchError
-from mmbatch.live import load as liverun
+from mmbatch.live import load
 from mmbatch.live.load import Kernel
 
 RELEASE = "6.12.1-test"
@@ -55,13 +55,13 @@ def patched_by(kernel: Kernel, name: str, *, transition: str = "0") -> None:
 
 def refused(kernel: Kernel, module: Path, release: str = RELEASE) -> str:
     with pytest.raises(MmbatchError) as caught:
-        liverun.require_loadable(live(), NO_TERMS, module, release, kernel)
+        load.require_loadable(live(), NO_TERMS, module, release, kernel)
     assert caught.value.hint
     return caught.value.problem
 
 
 def test_a_kernel_that_takes_it(kernel: Kernel, module: Path) -> None:
-    liverun.require_loadable(live(), NO_TERMS, module, RELEASE, kernel)
+    load.require_loadable(live(), NO_TERMS, module, RELEASE, kernel)
 
 
 def test_only_root(kernel: Kernel, module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_enforced_signatures(kernel: Kernel, module: Path) -> None:
     put(kernel.sys / "module/module/parameters/sig_enforce", "Y")
     assert "module.sig_enforce" in refused(kernel, module)
     module.write_bytes(b"a module" + b"~Module signature appended~\n")
-    liverun.require_loadable(live(), NO_TERMS, module, RELEASE, kernel)
+    load.require_loadable(live(), NO_TERMS, module, RELEASE, kernel)
 
 
 def test_another_livepatch_on_the_function(kernel: Kernel, module: Path) -> None:
@@ -140,10 +140,10 @@ def test_load_waits_for_the_transition(
     script = f'echo "$@" >{tmp_path}/given; (sleep 0.3; echo 0 >{path}) >/dev/null 2>&1 &'
     programs(tmp_path, monkeypatch, insmod=script)
 
-    liverun.load(live(), module, ["it.method=copy"], kernel, 10)
+    load.load(live(), module, ["it.method=copy"], kernel, 10)
 
     assert (tmp_path / "given").read_text() == f"{module} it.method=copy\n"
-    assert liverun.status(live(), kernel) == {"set_it": "mmbatch_it, in use everywhere"}
+    assert load.status(live(), kernel) == {"set_it": "mmbatch_it, in use everywhere"}
 
 
 def test_a_task_that_does_not_get_there(
@@ -157,7 +157,7 @@ def test_a_task_that_does_not_get_there(
     programs(tmp_path, monkeypatch, insmod="true")
 
     with pytest.raises(MmbatchError) as caught:
-        liverun.load(live(), module, [], kernel, 0.1)
+        load.load(live(), module, [], kernel, 0.1)
 
     assert "stuck (77)" in caught.value.problem
     assert "there" not in caught.value.problem
@@ -171,42 +171,42 @@ def test_what_the_kernel_says_when_it_refuses(
     programs(tmp_path, monkeypatch, insmod="exit 1", dmesg=f"echo '{line}'; echo '[ 2.0] else'")
 
     with pytest.raises(MmbatchError) as caught:
-        liverun.load(live(), module, [], kernel, 1)
+        load.load(live(), module, [], kernel, 1)
 
     assert caught.value.problem == "mmbatch_it: refusing: struct page has 72 bytes here"
 
 
 def test_the_release_is_read_from_the_module(module: Path) -> None:
     module.write_bytes(b"\0license=GPL\0vermagic=6.12.1-test SMP preempt \0")
-    assert liverun.release_of(module) == RELEASE
+    assert load.release_of(module) == RELEASE
 
 
 def test_what_is_no_module(module: Path, tmp_path: Path) -> None:
     for path, words in ((module, "not a kernel module"), (tmp_path / "gone.ko", "there is no")):
         with pytest.raises(MmbatchError) as caught:
-            liverun.release_of(path)
+            load.release_of(path)
         assert caught.value.code == 2
         assert words in caught.value.problem
 
 
 def test_a_parameter_that_the_module_lacks(module: Path) -> None:
     module.write_bytes(b"text it.method\0more")
-    liverun.require_parameters(module, ["it.method=copy"])
+    load.require_parameters(module, ["it.method=copy"])
 
     for name in ("it.metod", "it.meth", "it.method2"):
         with pytest.raises(MmbatchError, match=f"it has no parameter {name};") as caught:
-            liverun.require_parameters(module, ["it.method=copy", f"{name}=copy"])
+            load.require_parameters(module, ["it.method=copy", f"{name}=copy"])
         assert caught.value.code == 2
 
 
 def test_a_parameter_of_what_is_loaded(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
     parameters = kernel.sys / "module/mmbatch_it/parameters"
     put(parameters / "it.method", "auto")
-    liverun.set_parameters(live(), ["it.method=copy"], kernel)
+    load.set_parameters(live(), ["it.method=copy"], kernel)
     assert (parameters / "it.method").read_text() == "copy"
 
     with pytest.raises(MmbatchError, match="no such parameter") as caught:
-        liverun.set_parameters(live(), ["it.metod=copy"], kernel)
+        load.set_parameters(live(), ["it.metod=copy"], kernel)
     assert caught.value.code == 2
 
     def refuse(path: Path, _: str) -> None:
@@ -214,7 +214,7 @@ def test_a_parameter_of_what_is_loaded(kernel: Kernel, monkeypatch: pytest.Monke
 
     monkeypatch.setattr("mmbatch.live.load.Path.write_text", refuse)
     with pytest.raises(MmbatchError, match="does not take 'cpoy': Invalid argument"):
-        liverun.set_parameters(live(), ["it.method=cpoy"], kernel)
+        load.set_parameters(live(), ["it.method=cpoy"], kernel)
 
 
 @pytest.mark.parametrize(
@@ -256,11 +256,11 @@ def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr("mmbatch.live.load.time.sleep", transition)
 
-    assert liverun.unload("mmbatch_it", kernel, 10)
+    assert load.unload("mmbatch_it", kernel, 10)
 
     assert pauses
     assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
-    assert liverun.status(live(), kernel) == {"set_it": "the kernel's own"}
+    assert load.status(live(), kernel) == {"set_it": "the kernel's own"}
 
 
 def in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel, times: int) -> Path:
@@ -278,7 +278,7 @@ def test_a_module_that_is_in_use_for_a_moment(
     tries = in_use(tmp_path, monkeypatch, kernel, 2)
     monkeypatch.setattr("mmbatch.live.load._RELEASE_S", 30)
 
-    assert liverun.unload("mmbatch_it", kernel, 10)
+    assert load.unload("mmbatch_it", kernel, 10)
     assert len(tries.read_text()) == 3
 
 
@@ -289,18 +289,18 @@ def test_a_module_that_stays_in_use(
     monkeypatch.setattr("mmbatch.live.load._RELEASE_S", 0.05)
 
     with pytest.raises(MmbatchError, match="in use"):
-        liverun.unload("mmbatch_it", kernel, 10)
+        load.unload("mmbatch_it", kernel, 10)
 
 
 def test_unload_of_what_is_not_there(kernel: Kernel) -> None:
-    assert not liverun.unload("mmbatch_it", kernel, 1)
+    assert not load.unload("mmbatch_it", kernel, 1)
 
 
 def test_unload_that_does_not_end(kernel: Kernel) -> None:
     patched_by(kernel, "mmbatch_it")
 
     with pytest.raises(MmbatchError) as caught:
-        liverun.unload("mmbatch_it", kernel, 0.05)
+        load.unload("mmbatch_it", kernel, 0.05)
 
     assert "some task still used it" in caught.value.problem
 
@@ -309,6 +309,6 @@ def test_status_of_a_transition_and_of_two(kernel: Kernel) -> None:
     patched_by(kernel, "a_fix")
     patched_by(kernel, "mmbatch_it", transition="1")
 
-    assert liverun.status(live(), kernel) == {
+    assert load.status(live(), kernel) == {
         "set_it": "mmbatch_it over a_fix, some tasks have not switched yet"
     }

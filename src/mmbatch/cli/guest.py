@@ -15,7 +15,7 @@ from mmbatch.cli import options, requirements, usage
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, suggestion
-from mmbatch.debian import guestneeds
+from mmbatch.debian import packages
 from mmbatch.guest import boots, counts, plan, suites
 from mmbatch.guest.plan import Arch, Count
 from mmbatch.kernel import sources
@@ -56,7 +56,9 @@ def _workshop(
     boots.check_words(settings)
     cache = Cache.open()
     requirements.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
-    guestneeds.ensure(arches, console.say, install=install, log=cache.logs / "apt-install.log")
+    packages.ensure_guests(
+        arches, console.say, may_install=install, log=cache.logs / "apt-install.log"
+    )
     source = sources.resolve(cache, kernel, tree, console.say, console.progress)
     manifests = boots.choose_speedups(source)
     return boots.Workshop(cache, source, manifests, settings, jobs, console.say)

@@ -16,14 +16,9 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, suggestion
-from mmbatch.debian import guestneeds
-from mmbatch.guest import suites as guesttest
-from mmbatch.live import build as livebuild
-from mmbatch.live import dkms as livedkms
-from mmbatch.live import guest as liveguest
-from mmbatch.live import kernel as livekernel
-from mmbatch.live import load as liverun
-from mmbatch.live import manifest as livemanifest
+from mmbatch.debian import packages
+from mmbatch.guest import suites
+from mmbatch.live import build, dkms, guest, kernel, load, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.load import Kernel
 from mmbatch.live.manifest import LiveManifest
@@ -70,16 +65,16 @@ def _build(
     series: str | None,
 ) -> list[Module]:
     """Return the modules of some speed-ups, by default of all, for one kernel."""
-    lives = livemanifest.load_all(speedups)
-    chosen = livekernel.choose(cache, release, series, console.say)
-    return livebuild.build_all(cache, lives, chosen, console.say)
+    lives = manifest.load_all(speedups)
+    chosen = kernel.choose(cache, release, series, console.say)
+    return build.build_all(cache, lives, chosen, console.say)
 
 
 @command.command("build")
 @options.live_speedups
 @_kernel_options
 @output_options
-def build(
+def run_build(
     console: Console, /, speedups: tuple[str, ...], release: str | None, series: str | None
 ) -> int:
     """Build livepatch modules, for the kernel that runs here or for another one.
@@ -109,7 +104,7 @@ def build(
 )
 @_limit
 @output_options
-def load(
+def run_load(
     console: Console,
     /,
     speedups: tuple[str, ...],
@@ -120,23 +115,23 @@ def load(
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
     if file is not None and len(speedups) != 1:
         raise usage.Misuse("--module is the module of one speed-up", "name the speed-up")
-    lives = livemanifest.load_all(speedups)
+    lives = manifest.load_all(speedups)
     _require_taken(parameters, [live.speedup for live in lives])
-    kernel = Kernel(livekernel.running())
-    terms = livemanifest.load_terms(paths.LIVE / "live.toml")
+    running = Kernel(kernel.running())
+    terms = manifest.load_terms(paths.LIVE / "live.toml")
     for live in lives:
         own = [one for one in parameters if one.startswith(f"{live.speedup}.")]
-        if kernel.patch(live.module).exists():
-            liverun.set_parameters(live, own, kernel)
+        if running.patch(live.module).exists():
+            load.set_parameters(live, own, running)
             said = f"; it has {' and '.join(own)} now" if own else ""
             console.result(f"{live.module} is loaded already{said}")
             continue
         path = file or _build(console, Cache.open(), (live.speedup,), None, None)[0].path
-        liverun.require_loadable(live, terms, path, liverun.release_of(path), kernel)
-        liverun.require_parameters(path, own)
+        load.require_loadable(live, terms, path, load.release_of(path), running)
+        load.require_parameters(path, own)
         console.say(f"loading {live.module}")
-        liverun.load(live, path, own, kernel, limit_s)
-        _tell(console, [live], kernel)
+        load.load(live, path, own, running, limit_s)
+        _tell(console, [live], running)
     return ExitCode.GOOD
 
 
@@ -144,12 +139,12 @@ def load(
 @options.live_speedups
 @options.json_file
 @output_options
-def status(console: Console, /, speedups: tuple[str, ...], json_file: Path | None) -> int:
+def run_status(console: Console, /, speedups: tuple[str, ...], json_file: Path | None) -> int:
     """Show what runs now for each function that a speed-up replaces."""
     options.require_writable(("--json", json_file))
-    kernel = Kernel(livekernel.running())
-    functions = _tell(console, livemanifest.load_all(speedups), kernel)
-    answer = answers.LiveStatus(livekernel.running(), functions)
+    running = Kernel(kernel.running())
+    functions = _tell(console, manifest.load_all(speedups), running)
+    answer = answers.LiveStatus(kernel.running(), functions)
     options.write_answer(json_file, "live status", answer)
     return ExitCode.GOOD
 
@@ -158,14 +153,14 @@ def status(console: Console, /, speedups: tuple[str, ...], json_file: Path | Non
 @options.live_speedups
 @_limit
 @output_options
-def unload(console: Console, /, speedups: tuple[str, ...], limit_s: int) -> int:
+def run_unload(console: Console, /, speedups: tuple[str, ...], limit_s: int) -> int:
     """Give the kernel its own functions back, and remove the modules."""
-    kernel = Kernel(livekernel.running())
-    for live in livemanifest.load_all(speedups):
-        if not liverun.unload(live.module, kernel, limit_s):
+    running = Kernel(kernel.running())
+    for live in manifest.load_all(speedups):
+        if not load.unload(live.module, running, limit_s):
             console.result(f"{live.module} is not loaded")
             continue
-        _tell(console, [live], kernel)
+        _tell(console, [live], running)
     return ExitCode.GOOD
 
 
@@ -178,7 +173,7 @@ def unload(console: Console, /, speedups: tuple[str, ...], limit_s: int) -> int:
 @options.number("--samples", 5, "Count each side so often")
 @options.install
 @output_options
-def test(
+def run_test(
     console: Console,
     /,
     release: str | None,
@@ -193,12 +188,14 @@ def test(
     By default the newest 6.12. Nothing is loaded into the kernel that runs here.
     """
     cache = Cache.open()
-    guestneeds.ensure(("x86_64",), console.say, install=install, log=cache.logs / "apt-install.log")
+    packages.ensure_guests(
+        ("x86_64",), console.say, may_install=install, log=cache.logs / "apt-install.log"
+    )
     if release is None:
-        series = series or liveguest.SERIES
-    chosen = livekernel.choose(cache, release, series, console.say)
-    plan = liveguest.Plan(guesttest.size_gib(size), rounds, samples)
-    good = liveguest.run_all(console, cache, chosen, plan)
+        series = series or guest.SERIES
+    chosen = kernel.choose(cache, release, series, console.say)
+    plan = guest.Plan(suites.size_gib(size), rounds, samples)
+    good = guest.run_all(console, cache, chosen, plan)
     return ExitCode.GOOD if good else ExitCode.FAILED
 
 
@@ -212,10 +209,10 @@ def test(
     help="Write the packages into this directory",
 )
 @output_options
-def dkms(console: Console, /, speedups: tuple[str, ...], output: Path) -> int:
+def run_dkms(console: Console, /, speedups: tuple[str, ...], output: Path) -> int:
     """Make Debian packages that build the modules for each kernel, through DKMS."""
-    for live in livemanifest.load_all(speedups):
-        console.result(str(livedkms.package(Cache.open(), live.speedup, output)))
+    for live in manifest.load_all(speedups):
+        console.result(str(dkms.package(Cache.open(), live.speedup, output)))
     return ExitCode.GOOD
 
 
@@ -235,13 +232,13 @@ def _require_taken(parameters: tuple[str, ...], speedups: list[str]) -> None:
 
 
 def _tell(
-    console: Console, lives: Iterable[LiveManifest], kernel: Kernel
+    console: Console, lives: Iterable[LiveManifest], running: Kernel
 ) -> list[answers.Function]:
     """Print what runs for each function of some speed-ups, and return it."""
     functions = [
         answers.Function(live.speedup, function, runs)
         for live in lives
-        for function, runs in liverun.status(live, kernel).items()
+        for function, runs in load.status(live, running).items()
     ]
     console.table([(f"{one.speedup}:", f"{one.function}():", one.runs) for one in functions])
     return functions

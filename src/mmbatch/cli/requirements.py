@@ -18,11 +18,10 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.disk import free_bytes
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
-from mmbatch.debian import archives, guestneeds, packages
+from mmbatch.debian import archives, packages
 from mmbatch.debian.apt import source_files
 from mmbatch.kernel import sources
-from mmbatch.live import kernel as livekernel
-from mmbatch.live import manifest as livemanifest
+from mmbatch.live import kernel, manifest
 
 SPATCH_FLOOR = (1, 1, 1)
 """The oldest Coccinelle whose parser takes the kernels that we splice."""
@@ -233,22 +232,22 @@ def _notes() -> Iterator[Check]:
 
 def _live() -> Check:
     """Say whether a speed-up can be loaded into the kernel that runs here."""
-    release = livekernel.running()
+    release = kernel.running()
     fit = [
         name
-        for name in livemanifest.known(paths.SPEEDUPS)
-        if livekernel.is_of(release, livemanifest.load(paths.SPEEDUPS, name).series)
+        for name in manifest.known(paths.SPEEDUPS)
+        if kernel.is_of(release, manifest.load(paths.SPEEDUPS, name).series)
     ]
     if not fit:
         found = f"no livepatch is made for {release}"
         return Check("live", State.NOTE, found, "./mmbatch live test boots a kernel that has one")
-    installed = livekernel.find_installed(release) is not None
+    installed = kernel.find_installed(release) is not None
     where = "installed" if installed else "not installed, fetched when wanted"
     return Check("live", State.OK, f"{', '.join(fit)} for {release}; its headers are {where}")
 
 
 def _guests() -> Check:
-    lacking = guestneeds.missing(("x86_64", "arm64"))
+    lacking = packages.missing_for_guests(("x86_64", "arm64"))
     if not lacking:
         return Check("guests", State.OK, "QEMU and what guests are made of")
     remedy = packages.install_command(sorted(set(lacking.values())))

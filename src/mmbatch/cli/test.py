@@ -21,7 +21,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import RESULTS_TO_STDERR, Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import cpus, run
-from mmbatch.debian import guestneeds, packages
+from mmbatch.debian import packages
 from mmbatch.guest import suites as guesttest
 from mmbatch.hosted import fuzz
 from mmbatch.kernel import sources
@@ -142,8 +142,8 @@ def _install_for_tests(console: Console, cache: Cache) -> None:
 def _install_for_guests(console: Console, cache: Cache) -> None:
     """Install what guests need, because a test of the tool boots one before their stage."""
     try:
-        guestneeds.ensure(
-            guesttest.ARCHES, console.say, install=True, log=cache.logs / "apt-install.log"
+        packages.ensure_guests(
+            guesttest.ARCHES, console.say, may_install=True, log=cache.logs / "apt-install.log"
         )
     except MmbatchError as error:
         console.say(f"no guests yet, so the test that boots one is skipped: {error}")

@@ -1,19 +1,36 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Which Debian packages this system has, and installing more of them with its own apt."""
+"""Which Debian packages this system has, and installing more of them with its own apt.
+
+What booting guests needs is here too, besides what `doctor` asks for.
+"""
 
 from __future__ import annotations
 
 import os
+import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
-from mmbatch.core.errors import MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import Result, run
 
 _LISTS = Path("/var/lib/apt/lists")
 _LIMIT_S = 1800
+_GUEST_PROGRAMS: dict[str, dict[str, str]] = {
+    "x86_64": {
+        "qemu-system-x86_64": "qemu-system-x86",
+        "busybox": "busybox-static",
+        "ndctl": "ndctl",
+        "daxctl": "daxctl",
+        "mke2fs": "e2fsprogs",
+        "openssl": "openssl",
+    },
+    "arm64": {"qemu-system-aarch64": "qemu-system-arm"},
+}
+_CROSS = {"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu"}
+_ROOT_DIRECTORIES = "/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 def missing(packages: Iterable[str]) -> list[str]:
@@ -93,3 +110,60 @@ def _become_root(action: str, names: Sequence[str]) -> tuple[list[str], bool]:
     raise MmbatchError(
         action, "we are not root and sudo can't be used here", f"run: {install_command(names)}"
     )
+
+
+def guest_programs(arch: str) -> Mapping[str, str]:
+    """Return the programs that guests of an architecture need, with their Debian packages."""
+    cross = _CROSS if arch == "arm64" and platform.machine() != "aarch64" else {}
+    return {**_GUEST_PROGRAMS[arch], **cross}
+
+
+def find_program(program: str) -> Path | None:
+    """Return where a program is; the directories of root's programs are looked into as well."""
+    found = shutil.which(program) or shutil.which(program, path=_ROOT_DIRECTORIES)
+    return None if found is None else Path(found)
+
+
+def missing_for_guests(arches: Iterable[str]) -> dict[str, str]:
+    """Return the programs that are not here, with their packages."""
+    return {
+        program: package
+        for arch in arches
+        for program, package in guest_programs(arch).items()
+        if find_program(program) is None
+    }
+
+
+def ensure_guests(
+    arches: Iterable[str], say: Callable[[str], None], *, may_install: bool, log: Path | None = None
+) -> None:
+    """Make sure that guests of some architectures can be built and booted.
+
+    Args:
+        arches: "x86_64", "arm64".
+        say: told what is being installed.
+        may_install: may use apt to install what is missing.
+        log: where apt's output goes.
+
+    Raises:
+        MmbatchError: something is missing and could not be, or must not be, installed.
+    """
+    arches = tuple(arches)
+    if "x86_64" in arches and platform.machine() != "x86_64":
+        raise MmbatchError(
+            "boot x86-64 guests",
+            f"this machine is {platform.machine()}, and its programs go into them",
+            "use an x86-64 machine, or --arch arm64",
+            ExitCode.NOT_APPLICABLE,
+        )
+    lacking = missing_for_guests(arches)
+    if lacking and may_install:
+        install(sorted(set(lacking.values())), say, log)
+        lacking = missing_for_guests(arches)
+    if lacking:
+        command = install_command(sorted(set(lacking.values())))
+        raise MmbatchError(
+            "find what guests need on this machine",
+            f"no {' and no '.join(lacking)}",
+            f"run: {command}" if may_install else f"give --install, or run: {command}",
+        )

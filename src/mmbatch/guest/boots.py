@@ -15,7 +15,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
-from mmbatch.debian import guestneeds
+from mmbatch.debian import packages
 from mmbatch.guest import build, initramfs, plan, qemu
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
 from mmbatch.guest.plan import Count, ExtraBoot, Plan
@@ -110,7 +110,7 @@ def filesystem(
         settings: shell variables for them.
         others: more files, name to content.
     """
-    found = [(name, guestneeds.find(name)) for name in (*_PROGRAMS, "busybox")]
+    found = [(name, packages.find_program(name)) for name in (*_PROGRAMS, "busybox")]
     absent = [name for name, path in found if path is None]
     if absent:
         raise MmbatchError(

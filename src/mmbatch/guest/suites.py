@@ -14,7 +14,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import cpus
-from mmbatch.debian import guestneeds
+from mmbatch.debian import packages
 from mmbatch.guest import boots, counts, plan, qemu
 from mmbatch.guest.boots import Workshop
 from mmbatch.guest.build import GuestKernel
@@ -154,7 +154,9 @@ def run_all(console: Console, cache: Cache, *, install: bool, log: seen.Log | No
         install: whether apt may install what is missing.
         log: gets the results of each speed-up.
     """
-    guestneeds.ensure(ARCHES, console.say, install=install, log=cache.logs / "apt-install.log")
+    packages.ensure_guests(
+        ARCHES, console.say, may_install=install, log=cache.logs / "apt-install.log"
+    )
     source = sources.resolve(cache, None, None, console.say, console.progress)
     manifests = boots.choose_speedups(source)
     workshop = Workshop(cache, source, manifests, (), cpus(), console.say)
