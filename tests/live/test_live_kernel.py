@@ -203,7 +203,11 @@ class _Moved:
     def madison(self, package: str) -> list[tuple[str, str]]:
         if package != "linux-headers-cloud-amd64":
             return []
-        return [("7.3.4-1~bpo13+1", "trixie-backports"), ("6.12.95-1", "bookworm-backports")]
+        return [
+            ("7.3.4-1~bpo13+1", "trixie-backports"),
+            ("6.12.117-1", "trixie-security"),
+            ("6.12.95-1", "bookworm-backports"),
+        ]
 
     def depends(self, _: str, version: str) -> list[str]:
         return [f"linux-headers-{version.split('-', maxsplit=1)[0]}+deb-cloud-amd64"]
@@ -235,15 +239,25 @@ def test_a_package_that_nobody_has(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("series", "release"),
-    [("6.12", "6.12.95+deb-cloud-amd64"), ("7.2", "7.2.12+deb13-cloud-amd64"), ("6.1", None)],
+    ("series", "suite", "release"),
+    [
+        ("6.12", "", "6.12.117+deb-cloud-amd64"),
+        ("6.12", "bookworm-backports", "6.12.95+deb-cloud-amd64"),
+        ("6.12", "potato", "6.12.117+deb-cloud-amd64"),
+        ("7.2", "", "7.2.12+deb13-cloud-amd64"),
+        ("6.1", "", None),
+    ],
 )
 def test_the_newest_of_a_series(
-    series: str, release: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    series: str,
+    suite: str,
+    release: str | None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(kernel, "Apt", _Moved)
     if release is None:
         with pytest.raises(MmbatchError, match=r"find a kernel of series 6\.1"):
-            kernel.newest(Cache(tmp_path), series, lambda text: None)
+            kernel.newest(Cache(tmp_path), series, lambda text: None, suite)
     else:
-        assert kernel.newest(Cache(tmp_path), series, lambda text: None) == release
+        assert kernel.newest(Cache(tmp_path), series, lambda text: None, suite) == release

@@ -185,14 +185,15 @@ def run_test(
 ) -> int:
     """Boot Debian's kernel as it is, under QEMU, and patch it there while it works.
 
-    By default the newest 6.12. Nothing is loaded into the kernel that runs here.
+    By default the newest 6.12 of Debian 12's backports. Nothing is loaded into the kernel that
+    runs here.
     """
     cache = Cache.open()
     packages.ensure_guests(
         ("x86_64",), console.say, may_install=install, log=cache.logs / "apt-install.log"
     )
-    if release is None:
-        series = series or guest.SERIES
+    if release is None and series is None:
+        release = guest.default_release(cache, console.say)
     chosen = kernel.choose(cache, release, series, console.say)
     plan = guest.Plan(suites.size_gib(size), rounds, samples)
     good = guest.run_all(console, cache, chosen, plan)

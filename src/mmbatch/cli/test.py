@@ -26,7 +26,6 @@ from mmbatch.guest import suites as guesttest
 from mmbatch.hosted import fuzz
 from mmbatch.kernel import sources
 from mmbatch.live import guest as liveguest
-from mmbatch.live import kernel as livekernel
 from mmbatch.report import seen
 
 _STAGES = ("style and types", "kernels", "the tool", "equality", "guests", "livepatches")
@@ -180,7 +179,7 @@ def _fetch(cache: Cache, console: Console) -> int:
 
 
 def _live(cache: Cache, console: Console, log: seen.Log) -> int:
-    release = livekernel.newest(cache, liveguest.SERIES, console.say)
+    release = liveguest.default_release(cache, console.say)
     good = liveguest.run_all(console, cache, release, liveguest.QUICK, log)
     return ExitCode.GOOD if good else ExitCode.FAILED
 

@@ -180,16 +180,23 @@ def _numbers(release: str) -> list[int]:
     return [int(digits) for digits in re.findall(r"\d+", release)]
 
 
-def newest(cache: Cache, series: str, say: Say) -> str:
+def newest(cache: Cache, series: str, say: Say, suite: str = "") -> str:
     """Return the release of the newest cloud kernel of a series that Debian has.
+
+    Args:
+        cache: where package lists are kept.
+        series: "6.12".
+        say: told of each phase.
+        suite: only that of this suite, such as "bookworm-backports", as long as it has one.
 
     Raises:
         MmbatchError: it has none.
     """
     apt = Apt(cache, say)
     package = f"linux-headers-{FLAVOUR}"
-    for version, _ in apt.madison(package):
-        if version.startswith(f"{series}.") and (found := _needed(apt, package, version)):
+    versions = [one for one in apt.madison(package) if one[0].startswith(f"{series}.")]
+    for version, _ in sorted(versions, key=lambda one: one[1] != suite):
+        if found := _needed(apt, package, version):
             return found
     # A suite that has moved on to another series keeps this one's kernels for a while.
     releases = [
