@@ -17,7 +17,6 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import check_tree
 from mmbatch.report import matrix as support
 from mmbatch.splice import apply, plan
-from mmbatch.splice import copy as applycopy
 
 
 def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -92,7 +91,7 @@ def command(
             cache, target, branch_wanted, console.say, sign_off=sign_off, dry_run=dry_run
         )
     else:
-        result = applycopy.to_copy(cache, target, output, console.say, dry_run=dry_run)
+        result = apply.to_copy(cache, target, output, console.say, dry_run=dry_run)
     if result.already is not None:
         console.result(f"Already applied: {result.already} has {', '.join(names)}.")
     elif dry_run:

@@ -20,7 +20,7 @@ from mmbatch.kernel.git import GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.series import export
 from mmbatch.series.export import Series
-from mmbatch.splice.copy import replace
+from mmbatch.splice.apply import replace
 from mmbatch.splice.manifest import Manifest
 from mmbatch.splice.plan import Planned
 from mmbatch.splice.trees import Spliced
