@@ -20,6 +20,13 @@
  */
 #define VMAP_AT_OFFSET	1UL
 
+/**
+ * vmap_is_alignment - test whether an area can have an alignment
+ * @align: the alignment
+ *
+ * Return: true for a power of two, and for the sum of a power of two, a smaller offset
+ * of at least one page, and VMAP_AT_OFFSET.
+ */
 static inline bool vmap_is_alignment(unsigned long align)
 {
 	return is_power_of_2(align) ||
@@ -27,7 +34,13 @@ static inline bool vmap_is_alignment(unsigned long align)
 		!is_power_of_2(align - VMAP_AT_OFFSET));
 }
 
-/* Returns the lowest address from @addr on that has the alignment @align. */
+/**
+ * vmap_align - get the next address that has an alignment
+ * @addr: where to begin
+ * @align: an alignment for which vmap_is_alignment() is true
+ *
+ * Return: the lowest address from @addr on that has the alignment.
+ */
 static inline unsigned long vmap_align(unsigned long addr, unsigned long align)
 {
 	unsigned long unit, offset;
@@ -41,6 +54,13 @@ static inline unsigned long vmap_align(unsigned long addr, unsigned long align)
 	return ALIGN(addr - offset, unit) + offset;
 }
 
+/**
+ * vmap_is_aligned - test whether an address has an alignment
+ * @addr: the address
+ * @align: an alignment for which vmap_is_alignment() is true
+ *
+ * Return: true if the address has the alignment.
+ */
 static inline bool vmap_is_aligned(unsigned long addr, unsigned long align)
 {
 	return vmap_align(addr, align) == addr;

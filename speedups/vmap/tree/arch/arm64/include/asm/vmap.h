@@ -163,7 +163,7 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 
 #define arch_vmap_set_ptes	arch_vmap_set_ptes
 
-/* Plain stores are enough: the CPU may update a valid PTE, but never sets a cleared one. */
+/* Plain stores are enough: the CPU may update a valid PTE, but makes no cleared one valid. */
 static __always_inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr)
 {
 	for (; nr >= 8; nr -= 8, ptep += 8) {
