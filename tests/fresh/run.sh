@@ -57,8 +57,12 @@ if [ -z "${MMBATCH_FRESH:-}" ]; then
 	options=(--suite "$suite" --out "$out" --root "$root")
 	[ "$user" = root ] && options+=(--as-root)
 	MMBATCH_FRESH=1 unshare --mount --pid --fork --kill-child -- \
-		"$(realpath "$0")" "${options[@]}" -- "$@"
-	exit
+		"$(realpath "$0")" "${options[@]}" -- "$@" &
+	child=$!
+	trap 'kill "$child"' INT TERM # and with it all that runs in its namespaces
+	status=0
+	wait "$child" || status=$?
+	exit $status
 fi
 
 # From here on, this runs in namespaces of its own.
@@ -107,7 +111,7 @@ git -C "$checkout" bundle create -q "$root/tmp/mmbatch.bundle" HEAD
 chmod a+r "$root/tmp/mmbatch.bundle"
 place="$home/a path"
 in_root "rm -rf '$place' ~/.cache/mmbatch && mkdir '$place' &&
-	git clone -q /tmp/mmbatch.bundle '$place/mmbatch'"
+	git -c advice.detachedHead=false clone -q /tmp/mmbatch.bundle '$place/mmbatch'"
 commit=$(git -C "$checkout" rev-parse --short HEAD)
 before=$(chroot "$root" dpkg-query -f '.\n' -W | wc -l)
 
