@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,6 +27,7 @@ TEST = KernelTest(
     "mask",
     "threads",
     {"mask": 0b1_0111_1011_1111, "threads": 2, "loops": 60},
+    {"loops": 6},
 )
 BASE = ExtraBoot("base", "arm64", suites=("toys",), kernel_test=True)
 PLAN = Plan(scripts=("toys",), boots=(BASE,), kernel_test=TEST, speedup="toys")
@@ -36,6 +38,19 @@ STAGES = {
 }
 NAMES = [f"toy_{number}_test" for number in range(13)]
 CHOSEN = [name for name in NAMES if name not in ("toy_6_test", "toy_11_test")]
+
+
+@pytest.mark.parametrize(("kind", "loops"), [("plain", 60), ("debug", 6), ("kasan", 6)])
+def test_debugging_kernels_get_their_own_parameters(tree: Path, kind: str, loops: int) -> None:
+    words = TEST.settings(tree, kind)["TEST_PARAMETERS"].split()
+    assert words == ["mask=6079", "threads=2", f"loops={loops}"]
+    assert TEST.settings(tree, kind)["TEST_SUMMARIES"] == "22"
+
+
+@pytest.mark.parametrize("name", ["mask", "threads", "unknown"])
+def test_debugging_kernels_run_the_same_tests(name: str) -> None:
+    with pytest.raises(ValueError, match=f"debug_parameters' cannot set {name}"):
+        dataclasses.replace(TEST, debug_parameters={name: 1})
 
 
 @pytest.fixture
@@ -49,7 +64,7 @@ def tree(tmp_path: Path) -> Path:
 
 def test_each_test_that_the_kernel_has_is_asked_for(tree: Path) -> None:
     assert TEST.chosen(tree) == CHOSEN
-    assert TEST.settings(tree)["TEST_SUMMARIES"] == "22"
+    assert TEST.settings(tree, "plain")["TEST_SUMMARIES"] == "22"
     path = tree / "lib/test_toys.c"
     older = [line for line in path.read_text().splitlines() if "toy_12" not in line]
     path.write_text("\n".join(older))

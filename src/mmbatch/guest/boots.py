@@ -185,7 +185,7 @@ def programs(
             settings |= {"METHODS": " ".join(methods), "BOOT_METHOD": methods[-1]}
             words.append(f"{one.methods.parameter}={methods[-1]}")
         if one.kernel_test is not None:
-            settings |= one.kernel_test.settings(workshop.source.path)
+            settings |= one.kernel_test.settings(workshop.source.path, kind)
         files |= speedup_files(workshop.cache, one, settings)
     scripts = [f"{one.speedup}/{script}" for one in plans for script in one.scripts]
     boot = Boot(

@@ -12,7 +12,8 @@ from typing import Literal
 from mmbatch.core import load, paths
 from mmbatch.core.errors import MmbatchError
 
-KINDS = {"plain": "", "debug": "debug", "kasan": "kasan"}
+PLAIN = "plain"
+KINDS = {PLAIN: "", "debug": "debug", "kasan": "kasan"}
 """Kinds of x86-64 kernels: the name on the command line, and the one in file names."""
 
 Arch = Literal["x86_64", "arm64"]
@@ -61,6 +62,8 @@ class KernelTest:
         mask: the parameter that chooses tests, bit 0 the first.
         threads: the parameter that says how many threads run each test.
         parameters: all parameters that it gets, those two among them.
+        debug_parameters: those that differ in kernels with debugging options, where a test can
+            take a hundred times as long.
     """
 
     module: str
@@ -71,25 +74,34 @@ class KernelTest:
     mask: str
     threads: str
     parameters: Mapping[str, load.Count]
+    debug_parameters: Mapping[str, load.Count] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the parameters lack one that is needed here."""
+        """Raise ValueError if the parameters lack one, or another kernel would get others."""
         for name in (self.mask, self.threads):
             if name not in self.parameters:
                 raise ValueError(f"'parameters' has no {name}")
+        for name in self.debug_parameters:
+            if name not in self.parameters or name in (self.mask, self.threads):
+                raise ValueError(f"'debug_parameters' cannot set {name}")
 
     @property
     def cmdline(self) -> tuple[str, ...]:
         """The kernel's command line that runs it where it is built in."""
         return tuple(f"{self.module}.{name}={value}" for name, value in self.parameters.items())
 
-    def settings(self, tree: Path) -> dict[str, str]:
+    def settings(self, tree: Path, kind: str) -> dict[str, str]:
         """Return the shell variables for the script that loads it.
 
         TEST_PARAMETERS are the module's, and TEST_SUMMARIES is the number of lines that it
         prints.
+
+        Args:
+            tree: the kernel's source.
+            kind: kind of the kernel, see `KINDS`.
         """
-        words = (f"{name}={value}" for name, value in self.parameters.items())
+        values = {**self.parameters, **({} if kind == PLAIN else self.debug_parameters)}
+        words = (f"{name}={value}" for name, value in values.items())
         summaries = len(self.chosen(tree)) * self.parameters[self.threads]
         return {"TEST_PARAMETERS": " ".join(words), "TEST_SUMMARIES": str(summaries)}
 
