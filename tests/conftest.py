@@ -63,6 +63,6 @@ def call(git_user: Path, capfd: pytest.CaptureFixture[str]) -> Call:
 
 @pytest.fixture
 def tree(tmp_path: Path, git_user: Path) -> Path:
-    """A made-up kernel in git, in a folder with a space in its name."""
+    """A made-up kernel in git, in a directory with a space in its name."""
     assert git_user.exists()
     return commit(make_tree(tmp_path / "my linux"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A Debian archive in a folder, made by ourselves and signed with a key of its own."""
+"""A Debian archive in a directory, made by ourselves and signed with a key of its own."""
 
 import hashlib
 import shutil
@@ -17,7 +17,7 @@ def lacks() -> list[str]:
 
 
 def make_kernel(tree: Path, release: str = "7.3.4", extra: str = "") -> Path:
-    """Make a folder that looks like a kernel tree, with a Makefile of our own."""
+    """Make a directory that looks like a kernel tree, with a Makefile of our own."""
     version, patchlevel, sublevel = release.split(".")
     for folder in ("mm", "scripts", "include/linux"):
         (tree / folder).mkdir(parents=True, exist_ok=True)

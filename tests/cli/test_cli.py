@@ -309,7 +309,7 @@ def test_other_locales(locale: str, tmp_path: Path) -> None:
     done = call("doctor", LC_ALL=locale, PYTHONIOENCODING="ascii", MMBATCH_CACHE=cache)
     assert done.returncode in (0, 1)
     assert "Traceback" not in done.stderr
-    assert "cache folder" in done.stdout
+    assert "cache directory" in done.stdout
 
 
 def test_console_lines(capsys: pytest.CaptureFixture[str]) -> None:

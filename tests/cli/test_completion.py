@@ -115,7 +115,7 @@ _LOAD = {
 
 @pytest.fixture
 def program(tmp_path: Path) -> Path:
-    """A folder with a program `mmbatch` which says its arguments, but completes as ours does."""
+    """A directory with a program `mmbatch` which says its arguments, but completes as ours does."""
     source = Path(mmbatch.__file__).parents[1]
     path = tmp_path / "mmbatch"
     path.write_text(

@@ -29,7 +29,7 @@ def by_name(checks: list[Check]) -> dict[str, Check]:
 def test_everything_asked_for_is_looked_at() -> None:
     checks = by_name(doctor.diagnose())
     assert set(doctor.REQUIRED_PACKAGES) <= set(checks)
-    others = {"python", "memory free", "cache folder", "kernels", "CPU", "huge pages", "load"}
+    others = {"python", "memory free", "cache directory", "kernels", "CPU", "huge pages", "load"}
     assert others | {"hypervisor", "apt"} <= set(checks)
     for flag in ("rep_good", "erms", "fsrm", "movdir64b", "clzero"):
         assert flag in checks["CPU"].detail
@@ -95,7 +95,7 @@ def test_spatch_floor(
 
 def test_a_cache_that_can_not_be_had(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MMBATCH_CACHE", "/proc/nothing/here")
-    check = by_name(doctor.diagnose())["cache folder"]
+    check = by_name(doctor.diagnose())["cache directory"]
     assert check.state is State.MISSING
     assert check.remedy
 

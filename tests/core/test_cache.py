@@ -228,7 +228,7 @@ def test_what_a_living_process_makes_is_kept_however_old_it_looks(tmp_path: Path
 def test_a_temporary_that_a_sweep_took_too_early_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between making a folder and locking it another process may sweep."""
+    """Between making a directory and locking it another process may sweep."""
     make = tempfile.mkdtemp
     made: list[str] = []
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Programs of another release: real ones of this machine, in folders that stand for it."""
+"""Programs of another release: real ones of this machine, in directories that stand for it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A folder with a space in its name, in which a program and what it needs are unpacked."""
+    """A directory with a space in its name, in which a program and what it needs are unpacked."""
     folder = tmp_path / "un packed"
     program = shutil.which("cat")
     assert program is not None

@@ -19,7 +19,7 @@ Configure = Callable[..., ObjectTree]
 
 
 def made_up(source: Path, path: Path) -> ObjectTree:
-    """A folder in which an object was made, with what kbuild notes about it."""
+    """A directory in which an object was made, with what kbuild notes about it."""
     line = (
         f"savedcmd_mm/toy.o := gcc -Wp,-MMD,mm/.toy.o.d -nostdinc -I{source}/include "
         f"-I./include -O2 -DTEXT='\"two words\"' '-DKBUILD_BASENAME=\"toy\"' "

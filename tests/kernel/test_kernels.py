@@ -187,7 +187,7 @@ def test_a_tree_that_is_no_kernel(tmp_path: Path, missing: str) -> None:
 
 
 def test_a_tree_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(MmbatchError, match="no such folder"):
+    with pytest.raises(MmbatchError, match="no such directory"):
         check_tree(tmp_path / "nowhere")
 
 

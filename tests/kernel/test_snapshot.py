@@ -40,7 +40,7 @@ def tree(tmp_path: Path) -> Path:
     """A user's tree, in a path with a space."""
     made = make_kernel(tmp_path / "my tree")
     (made / "link").symlink_to("mm/mm_init.c")
-    (made / "folder-link").symlink_to("mm")
+    (made / "directory-link").symlink_to("mm")
     return made
 
 
@@ -62,7 +62,7 @@ def test_a_copy_follows_the_tree(cache: Cache, tree: Path) -> None:
     (tree / "mm" / "mm_init.c").write_text("edited")
     (tree / "include" / "linux" / "mm.h").unlink()
     (tree / "link").unlink()
-    (tree / "folder-link").unlink()
+    (tree / "directory-link").unlink()
     (tree / "Kbuild").unlink()
     (tree / "Kbuild").symlink_to("Makefile")
     (tree / "was-file").mkdir()

@@ -147,7 +147,7 @@ def test_nothing_is_overwritten(
         (out / "mine").touch()
     before = fingerprint(tmp_path)
     assert _export(tree, out) == ExitCode.USAGE
-    assert "name another folder with -o" in capsys.readouterr().err.lower()
+    assert "name another directory with -o" in capsys.readouterr().err.lower()
     assert fingerprint(tmp_path) == before
 
 

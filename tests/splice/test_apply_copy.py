@@ -70,7 +70,7 @@ def test_a_copy_replaces_nothing(call: Call, tmp_path: Path, place: str) -> None
     (tmp_path / "file").touch()
     before = fingerprint(tmp_path)
     code, _, err = call(plain, "-o", output)
-    assert (code, "hint: name another folder with -o DIR" in err) == (2, True)
+    assert (code, "hint: name another directory with -o DIR" in err) == (2, True)
     assert {
         name: seen for name, seen in fingerprint(tmp_path).items() if not name.startswith("cache/")
     } == before

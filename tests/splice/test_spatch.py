@@ -47,7 +47,7 @@ def make_spatch(folder: Path, body: str) -> None:
 
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder which is all that there is in PATH, besides a shell's own needs."""
+    """A directory which is all that there is in PATH, besides a shell's own needs."""
     folder = tmp_path / "bin"
     folder.mkdir()
     for name in ("sh", "cat"):

@@ -196,7 +196,7 @@ def describe(root: Path = Path("/"), say: Callable[[Sequence[str]], str] = _say)
     """Describe this machine.
 
     Args:
-        root: where /proc and /sys are; tests give a folder.
+        root: where /proc and /sys are; tests give a directory.
         say: runs a command and returns what it prints, empty where there is none.
 
     Returns:

@@ -103,11 +103,11 @@ class Session:
 
         Args:
             prepared: the speed-ups.
-            places: speed-up to the folder that the user wants; others get one in the cache.
+            places: speed-up to the directory that the user wants; others get one in the cache.
             interleave: take turns, so that what changes during the session is in all alike.
 
         Returns:
-            The folders, in the same order.
+            The directories, in the same order.
         """
         started = datetime.now().astimezone().isoformat(timespec="seconds")
         here = machine.describe()

@@ -53,7 +53,7 @@ def load(paths: Sequence[Path]) -> list[Stored]:
     """Read runs in the order given.
 
     Args:
-        paths: folders that `bench` made, or files that `bench --json` wrote.
+        paths: directories that `bench` made, or files that `bench --json` wrote.
 
     Raises:
         MmbatchError: one is neither, or one run was given twice.
@@ -144,17 +144,17 @@ def guest_arch(record: Record) -> str:
 
 
 def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
-    """Return the last whole hosted run of each speed-up in a folder of runs.
+    """Return the last whole hosted run of each speed-up in a directory of runs.
 
     Passed over are runs that can't be read, such as those of another version, and those in which
     the user left out cases, which may be the slower ones, or changed the machine or kernel.
 
     Args:
-        runs: the folder, whose entries begin with the time.
+        runs: the directory, whose entries begin with the time.
         release: of this kernel only.
 
     Returns:
-        Speed-up to the run's folder, sorted by the speed-ups' names.
+        Speed-up to the run's directory, sorted by the speed-ups' names.
     """
     found: dict[str, Path] = {}
     for path in sorted(runs.glob(f"*/{RECORD}")):

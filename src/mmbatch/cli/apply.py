@@ -123,7 +123,7 @@ def _check_options(tree: Path, *, has_git: bool, output: Path | None, for_git: b
         problem, hint = "-o DIR, and it has git, where a branch is made", "leave out -o"
     elif not has_git and for_git:
         problem = "--branch, --signoff or --undo, and it has no git"
-        hint = "leave them out, and name a folder for a copy with -o DIR"
+        hint = "leave them out, and name a directory for a copy with -o DIR"
     else:
         return
     raise MmbatchError(f"apply to {tree}", problem, hint, ExitCode.USAGE)

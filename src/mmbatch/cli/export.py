@@ -73,7 +73,7 @@ def command(
 ) -> int:
     """Write SPEEDUPs, by default all that support the kernel, as series that git am takes.
 
-    Each is a folder with one mail for each step and a cover letter. What a speed-up needs comes
+    Each is a directory with one mail for each step and a cover letter. What a speed-up needs comes
     first in its series. Applied to the kernel they give what apply gives.
     """
     options.require_new(output)

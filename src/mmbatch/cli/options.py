@@ -196,11 +196,11 @@ def require_writable(*files: tuple[str, Path | None]) -> None:
 
 
 def require_new(folder: Path) -> None:
-    """Raise MmbatchError unless a folder that -o names is missing or empty."""
+    """Raise MmbatchError unless a directory that -o names is missing or empty."""
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise MmbatchError(
             f"write the series into {folder}",
-            "it is there and not empty" if folder.is_dir() else "it is no folder",
-            "name another folder with -o DIR",
+            "it is there and not empty" if folder.is_dir() else "it is no directory",
+            "name another directory with -o DIR",
             ExitCode.USAGE,
         )

@@ -53,7 +53,7 @@ def command(
     text_only: bool,
     cover: bool,
 ) -> int:
-    """Show RUNs side by side: folders that bench made, or files that bench --json wrote.
+    """Show RUNs side by side: directories that bench made, or files that bench --json wrote.
 
     Without a RUN, the last one of each speed-up on this machine. The page is one file: it loads
     nothing, and can be mailed.

@@ -267,11 +267,11 @@ def _cache_notes() -> Iterator[Check]:
     try:
         cache = Cache.open()
     except MmbatchError as error:
-        yield Check("cache folder", State.MISSING, error.problem, error.hint)
+        yield Check("cache directory", State.MISSING, error.problem, error.hint)
         return
     free = free_bytes(cache.root)
     yield Check(
-        "cache folder",
+        "cache directory",
         State.OK if free >= _CACHE_BYTES else State.NOTE,
         f"{cache.root}, {free / 1e9:.0f} GB free",
         "" if free >= _CACHE_BYTES else "free some space, or set XDG_CACHE_HOME",

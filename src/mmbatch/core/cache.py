@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The one folder that holds everything we fetch and build, and its locks."""
+"""The one directory that holds everything we fetch and build, and its locks."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from mmbatch.core.paths import default_root
 
 
 class Cache:
-    """The cache folder, swept of what dead processes left when it is opened.
+    """The cache directory, swept of what dead processes left when it is opened.
 
     Args:
-        root: the folder; made when missing.
+        root: the directory; made when missing.
 
     Raises:
         MmbatchError: it can't be written, or its path has a space or a colon, which the
@@ -37,7 +37,7 @@ class Cache:
     """
 
     def __init__(self, root: Path) -> None:
-        """Make what is missing of the folder and sweep it."""
+        """Make what is missing of the directory and sweep it."""
         action = "open the cache directory"
         try:
             self.root = root = root.resolve()
@@ -59,7 +59,7 @@ class Cache:
             raise MmbatchError(
                 action,
                 f"its path '{root}' has a space or a colon, which the kernel's build refuses",
-                "set XDG_CACHE_HOME to a folder without them",
+                "set XDG_CACHE_HOME to a directory without them",
                 ExitCode.USAGE,
             )
         try:
@@ -75,13 +75,13 @@ class Cache:
 
     @classmethod
     def open(cls, env: Mapping[str, str] | None = None) -> Cache:
-        """Open the user's cache folder.
+        """Open the user's cache directory.
 
         Args:
             env: the environment to read it from; by default our own.
 
         Raises:
-            MmbatchError: no folder can be told, or it can't be written.
+            MmbatchError: no directory can be told, or it can't be written.
         """
         return cls(default_root(os.environ if env is None else env))
 

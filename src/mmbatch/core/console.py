@@ -216,7 +216,7 @@ def _rich_console(stderr: bool) -> rich.console.Console:
 
 @contextlib.contextmanager
 def growth(folder: Path, progress: Progress) -> Generator[None, None, None]:
-    """Keep a progress at the size of a folder's files, in MB, while the block runs.
+    """Keep a progress at the size of a directory's files, in MB, while the block runs.
 
     For programs that show no progress of their own.
 
@@ -240,7 +240,7 @@ def growth(folder: Path, progress: Progress) -> Generator[None, None, None]:
 
 
 def folder_bytes(folder: Path) -> int:
-    """Return the bytes of the files below a folder, whose files may come and go meanwhile."""
+    """Return the bytes of the files below a directory, whose files may come and go meanwhile."""
     total = 0
     for path in folder.rglob("*"):
         with contextlib.suppress(OSError):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Write whole files and folders or none, and explain it when the disk refuses them."""
+"""Write whole files and directories or none, and explain it when the disk refuses them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def require_space(path: Path, needed_bytes: int, what: str) -> None:
         raise MmbatchError(
             what,
             f"it needs {_size(needed_bytes)} in {path} and {_size(free)} are free",
-            "free some space, or set XDG_CACHE_HOME to a folder on another disk",
+            "free some space, or set XDG_CACHE_HOME to a directory on another disk",
         )
 
 
@@ -119,7 +119,7 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
     """Write a whole file or nothing: readers see the old content or the new.
 
     Args:
-        path: the file; its folder is made when missing. STDOUT is printed to as it is.
+        path: the file; its directory is made when missing. STDOUT is printed to as it is.
         content: what goes in; text is written as UTF-8.
         mode: its permissions.
 
@@ -155,7 +155,7 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
 
 
 def require_place(folder: Path, option: str) -> None:
-    """Raise MmbatchError if no file can be made in a folder: now, not when results are there.
+    """Raise MmbatchError if no file can be made in a directory: now, not when results are there.
 
     Args:
         folder: where it will be.
@@ -167,7 +167,7 @@ def require_place(folder: Path, option: str) -> None:
     except OSError as error:
         reason = error_from_os(OSError(error.errno, error.strerror), "").problem
         if error.errno == errno.ENOENT:
-            reason = "there is no such folder, or none that takes files"
+            reason = "there is no such directory, or none that takes files"
         raise MmbatchError(
             f"write results into {folder}", reason, f"choose another place with {option}"
         ) from error
@@ -180,13 +180,13 @@ def is_special(path: Path) -> bool:
 
 @contextlib.contextmanager
 def atomic_dir(final: Path) -> Generator[Path, None, None]:
-    """Yield a folder beside `final` which takes its place when the block ends well.
+    """Yield a directory beside `final` which takes its place when the block ends well.
 
-    When the block raises, the folder is removed and `final` is as it was. When it succeeds
+    When the block raises, the directory is removed and `final` is as it was. When it succeeds
     and `final` was there already, the new one replaces it.
 
     Args:
-        final: the folder to make.
+        final: the directory to make.
 
     Raises:
         MmbatchError: no space left or no permission.
@@ -315,11 +315,11 @@ def temporary_prefix(name: str) -> str:
 
 
 def sweep(folder: Path, name: str = "") -> None:
-    """Remove the temporary files and folders whose maker has ended, however it ended.
+    """Remove the temporary files and directories whose maker has ended, however it ended.
 
     A maker holds a lock on each of its temporaries, and the system releases that lock when
     the maker ends. Neither age nor process number decides: `cp -al` and `dpkg-deb` give new
-    folders old times, and containers that share a cache number their processes alike.
+    directories old times, and containers that share a cache number their processes alike.
 
     Args:
         folder: where they are.
@@ -347,7 +347,7 @@ def _locked_file(parent: Path, name: str) -> tuple[int, str]:
 
 @contextlib.contextmanager
 def _locked_dir(parent: Path, name: str) -> Generator[Path, None, None]:
-    """Make a temporary folder that no sweep takes while the block runs."""
+    """Make a temporary directory that no sweep takes while the block runs."""
     while True:
         place = Path(tempfile.mkdtemp(prefix=temporary_prefix(name), dir=parent))
         with contextlib.ExitStack() as lock:
@@ -363,7 +363,7 @@ def _locked_dir(parent: Path, name: str) -> Generator[Path, None, None]:
 
 @contextlib.contextmanager
 def _locked(path: Path, *, wait: bool = True) -> Generator[None, None, None]:
-    """Hold the lock of a file or folder; it stays with it through a rename."""
+    """Hold the lock of a file or directory; it stays with it through a rename."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     try:
         _lock(handle, wait=wait)
@@ -377,7 +377,7 @@ def _lock(handle: int, *, wait: bool = True) -> None:
 
     Raises:
         OSError: somebody else holds it and `wait` is False, or it can't be told. Who would
-            wait goes on without a lock where the file system has none for folders: sweeps
+            wait goes on without a lock where the file system has none for directories: sweeps
             there can't lock either, and remove nothing.
     """
     try:
@@ -389,10 +389,10 @@ def _lock(handle: int, *, wait: bool = True) -> None:
 
 @contextlib.contextmanager
 def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
-    """Yield a folder that is gone after the block, or when the cache is opened after kill -9.
+    """Yield a directory that is gone after the block, or when the cache is opened after kill -9.
 
     Args:
-        folder: a folder of the cache, to make it in.
+        folder: a directory of the cache, to make it in.
         name: what it is for; a part of its name.
 
     Raises:
@@ -402,7 +402,7 @@ def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
         try:
             place = lock.enter_context(_locked_dir(folder, name))
         except OSError as error:
-            raise error_from_os(error, f"make a folder for {name}") from error
+            raise error_from_os(error, f"make a directory for {name}") from error
         try:
             yield place
         finally:
@@ -410,7 +410,7 @@ def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
 
 
 def new_dir(parent: Path, name: str) -> Path:
-    """Make a folder that nobody else has, though they started in the same second."""
+    """Make a directory that nobody else has, though they started in the same second."""
     for more in itertools.chain([""], (f"-{number}" for number in itertools.count(2))):
         with contextlib.suppress(FileExistsError):
             (parent / f"{name}{more}").mkdir(parents=True)

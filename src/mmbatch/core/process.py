@@ -253,7 +253,7 @@ def raise_unless_good(
     full = [line.strip() for line in lines if "No space left on device" in line]
     if full:
         last = full[0]
-        hint = "free some space on that disk, or set XDG_CACHE_HOME to a folder on another one"
+        hint = "free some space on that disk, or set XDG_CACHE_HOME to a directory on another one"
     elif log is not None:
         hint = f"read the whole output in {os.fspath(log)}"
         last = next((line.strip() for line in lines if _TELLING.search(line)), last)

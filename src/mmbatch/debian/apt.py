@@ -116,7 +116,7 @@ class Apt:
         Args:
             package: its name.
             version: the version, as `madison` tells it.
-            dest: folder for the file; nothing else is left there.
+            dest: directory for the file; nothing else is left there.
 
         Returns:
             The path of the .deb file.
@@ -251,7 +251,7 @@ class State:
     """Some suites with an apt state of their own.
 
     Args:
-        root: folder for it.
+        root: directory for it.
         suites: which; those that their archive does not have are passed over.
         architecture: as dpkg calls it.
     """
@@ -331,7 +331,7 @@ class State:
         return [word.split()[0] for word in words if word.strip()]
 
     def download(self, package: str, version: str, folder: Path) -> Path:
-        """Fetch and verify a package file into a folder; MmbatchError when that fails."""
+        """Fetch and verify a package file into a directory; MmbatchError when that fails."""
         self._apt(
             "apt-get",
             "-q",

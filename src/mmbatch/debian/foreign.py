@@ -21,7 +21,7 @@ from mmbatch.debian import archives
 from mmbatch.debian.apt import Apt
 
 TUPLE = "x86_64-linux-gnu"
-"""What Debian calls this kind of machine in the names of folders and programs."""
+"""What Debian calls this kind of machine in the names of directories and programs."""
 
 Say = Callable[[str], None]
 
@@ -39,7 +39,7 @@ exec "$root"/{loader} --library-path {libraries} --argv0 "$0" "$root"/{program} 
 
 
 def unpack(cache: Cache, apt: Apt, package: str, version: str, folder: Path) -> None:
-    """Fetch a package and unpack its files into a folder."""
+    """Fetch a package and unpack its files into a directory."""
     with temporary_dir(cache.downloads, package) as downloads:
         archive = apt.download(package, version, downloads)
         run(["dpkg-deb", "--extract", archive, folder], action=f"unpack {package}")
@@ -70,7 +70,7 @@ def closure(apt: Apt, package: str, version: str, suite: str) -> dict[str, str]:
 
 
 def strangers(folder: Path) -> list[Path]:
-    """Return the programs in a folder that this machine's own libraries are too old for."""
+    """Return the programs in a directory that this machine's own libraries are too old for."""
     return [path for path in _programs(folder) if _is_stranger(path)]
 
 
@@ -78,7 +78,7 @@ def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> 
     """Write a script that runs a program.
 
     Args:
-        root: a folder in which packages are unpacked, its loader and libraries among them. It
+        root: a directory in which packages are unpacked, its loader and libraries among them. It
             may go elsewhere later.
         program: its path in there.
         wrapper: the script, in there too.

@@ -66,7 +66,7 @@ def build(
         source: the kernel as it is.
         spliced: the same with the speed-up in it.
         manifest: the speed-up.
-        engine: the folder hosted/ of the checkout.
+        engine: the directory hosted/ of the checkout.
         options: configuration, "CONFIG_X=y" each, over that of the engine.
         jobs: how many compilers at a time.
         say: told of each phase.
@@ -133,14 +133,14 @@ def link(
     sanitize: bool = False,
     fuzz: bool = False,
 ) -> Path:
-    """Link a program into a folder and return its path.
+    """Link a program into a directory and return its path.
 
     Args:
-        work: the folder.
+        work: the directory.
         tree: the kernel's own objects.
         patched: the source tree with the speed-up in it.
         manifest: the speed-up.
-        engine: the folder hosted/ of the checkout.
+        engine: the directory hosted/ of the checkout.
         jobs: how many compilers at a time.
         log: where the tools' words go.
         sanitize: with ASan and UBSan in our code and in the patched side.

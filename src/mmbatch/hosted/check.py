@@ -328,7 +328,7 @@ def try_mutant(
         name: of the speed-up and the kernel, for the stage.
         say: called with the stage's line.
         tally: counts it.
-        killer: runs the program, with a folder for files; returns what killed the mutant.
+        killer: runs the program, with a directory for files; returns what killed the mutant.
         fuzz: build it with libFuzzer.
     """
     title = f"{name}, mutant '{mutant.name}'"
@@ -377,7 +377,7 @@ def mutate(mutant: Mutant, spliced: Path, work: Path) -> Path:
     Args:
         mutant: what to change.
         spliced: the tree.
-        work: an empty folder on the same file system; unchanged files become links.
+        work: an empty directory on the same file system; unchanged files become links.
     """
     for folder in _COPIED:
         (work / folder).parent.mkdir(parents=True, exist_ok=True)

@@ -61,15 +61,15 @@ _COVER_KERNEL = ("-fsanitize-coverage=trace-pc",)  # as for KCOV
 
 
 class Linker:
-    """The steps from objects to a program, in a folder of their own.
+    """The steps from objects to a program, in a directory of their own.
 
     Args:
-        work: the folder; must exist.
+        work: the directory; must exist.
         tree: where the tree's own objects are.
         patched: the source tree with the speed-up in it.
         folder: the speed-up's directory.
         hosted: what to link.
-        engine: the folder hosted/ of the checkout.
+        engine: the directory hosted/ of the checkout.
         log: where the tools' words go.
         jobs: how many compilers at a time.
         sanitize: instrument our code and the patched side with ASan and UBSan.

@@ -132,7 +132,7 @@ def available_memory(
 
     Args:
         machine_bytes: what the machine has available.
-        cgroup: the folder of our own control group.
+        cgroup: the directory of our own control group.
     """
     try:
         limit = int((cgroup / "memory.max").read_text())

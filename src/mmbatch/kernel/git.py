@@ -163,7 +163,7 @@ class GitTree:
         Args:
             base: the first one's parent.
             changes: what they do, in order.
-            work: an empty folder of ours, for the index and the files.
+            work: an empty directory of ours, for the index and the files.
 
         Returns:
             The last commit.

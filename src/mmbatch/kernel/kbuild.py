@@ -34,11 +34,11 @@ _ROOM_BYTES = 4_000_000
 
 @dataclass(frozen=True)
 class ObjectTree:
-    """A kernel's output folder in which objects can be made.
+    """A kernel's output directory in which objects can be made.
 
     Attributes:
         source: the tree that it is made from.
-        path: the folder.
+        path: the directory.
         config_sha256: digest of the final .config.
         compiler: first line of the `--version` of the compiler that makes its objects.
     """
@@ -59,7 +59,7 @@ def configure(
     say: Callable[[str], None],
     requires: Mapping[str, str] = MappingProxyType({}),
 ) -> ObjectTree:
-    """Return an output folder with the given objects in it, from the cache when it is there.
+    """Return an output directory with the given objects in it, from the cache when it is there.
 
     Args:
         cache: where it is kept.
@@ -101,7 +101,7 @@ def configure(
 
 @contextlib.contextmanager
 def _half_built(path: Path) -> Generator[None, None, None]:
-    """Make a folder, fill it in the block, and take it away when that fails."""
+    """Make a directory, fill it in the block, and take it away when that fails."""
     try:
         path.mkdir(parents=True)
         yield
@@ -127,7 +127,7 @@ def _make(
     held: int,
     requires: Mapping[str, str],
 ) -> None:
-    """Configure a kernel in a folder and make objects there; see `configure`.
+    """Configure a kernel in a directory and make objects there; see `configure`.
 
     When we are killed, make's children live on for a while: they keep the lock that is `held`.
     """
@@ -153,7 +153,7 @@ def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> li
     """Return the compiler command that made an object, without input, output and dependencies.
 
     Args:
-        tree: where it was made; the command has to run in this folder.
+        tree: where it was made; the command has to run in this directory.
         like: the object, as a path in the tree.
         other_source: take headers from this copy of the source tree instead.
     """
@@ -179,7 +179,7 @@ def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> li
         raise MmbatchError(
             f"compile with the headers of {other_source}",
             f"the command of {like} does not name {tree.source.path}, which they replace",
-            "see whether a folder of the cache is a link, and give its real path",
+            "see whether a directory of the cache is a link, and give its real path",
         )
     return moved
 
@@ -223,9 +223,9 @@ def compile_like(
 
 
 def groups(objects: Sequence[str]) -> list[list[str]]:
-    """Group goals: those of a lib/ folder are made one by one, which kbuild needs.
+    """Group goals: those of a lib/ directory are made one by one, which kbuild needs.
 
-    It enters such a folder once for each goal, and two makes at the same object fail.
+    It enters such a directory once for each goal, and two makes at the same object fail.
     """
     libraries = [name for name in objects if "/lib/" in name]
     others = [name for name in objects if name not in libraries]

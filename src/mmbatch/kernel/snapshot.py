@@ -36,7 +36,7 @@ def refresh(tree: Path, place: Path, progress: Progressing) -> str:
 
     Args:
         tree: the user's tree, with or without git.
-        place: a folder of the cache for the copy.
+        place: a directory of the cache for the copy.
         progress: shows the copying.
 
     Returns:
@@ -132,7 +132,7 @@ def _signature(status: os.stat_result) -> tuple[int, int, int]:
 
 
 def _make_folder(copy: Path, folder: Path) -> None:
-    """Make a folder below the copy, in place of a file or link of one of its names."""
+    """Make a directory below the copy, in place of a file or link of one of its names."""
     if folder == copy or (folder.is_dir() and not folder.is_symlink()):
         return
     _make_folder(copy, folder.parent)
@@ -149,7 +149,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def _remove_others(copy: Path, names: set[str]) -> None:
-    """Remove files that the tree no longer has, and the folders they leave empty."""
+    """Remove files that the tree no longer has, and the directories they leave empty."""
     for folder, folders, files in os.walk(copy, topdown=False):
         place = Path(folder)
         prefix = os.fspath(place.relative_to(copy)) + "/" if place != copy else ""

@@ -190,7 +190,7 @@ def check_tree(tree: Path) -> tuple[str, str]:
         MmbatchError: it is no kernel (USAGE) or an unsupported one (NOT_APPLICABLE).
     """
     if not tree.is_dir():
-        raise _no_kernel(tree, "there is no such folder")
+        raise _no_kernel(tree, "there is no such directory")
     missing = [name for name in _SIGNS if not (tree / name).exists()]
     if missing:
         raise _no_kernel(tree, f"it has no {missing[0]}")

@@ -223,7 +223,7 @@ def check_place(path: Path) -> None:
     """Raise unless a run that takes long can be kept there when it ends.
 
     Raises:
-        MmbatchError: its folder takes no file, or the file holds something else.
+        MmbatchError: its directory takes no file, or the file holds something else.
     """
     if not disk.is_special(path):
         disk.require_place(path.parent, "--json")

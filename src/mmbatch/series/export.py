@@ -72,7 +72,7 @@ def plan_series(cache: Cache, target: Target, say: Say) -> Series:
 
 
 def write(cache: Cache, series: Series, letter: Letter, folder: Path) -> list[Path]:
-    """Write the mails into a folder, which must exist.
+    """Write the mails into a directory, which must exist.
 
     The commits are made in a repository of our own with nothing but the named files: the
     patches are the same as those of a branch on the whole tree.

@@ -104,7 +104,7 @@ class Bisection:
     """Builds and checks every patch of some series, each on top of those before it.
 
     Args:
-        cache: where the folders are made, to be gone afterwards.
+        cache: where the directories are made, to be gone afterwards.
         source: the kernel.
         jobs: how many compilers at a time.
     """
@@ -186,7 +186,7 @@ def _first_goals(series: Series, manifests: Sequence[Manifest]) -> set[str]:
 
 
 class _Build:
-    """An output folder in which one tree is built again and again."""
+    """An output directory in which one tree is built again and again."""
 
     def __init__(self, cache: Cache, source: Source, work: Path, jobs: int) -> None:
         self._source = source

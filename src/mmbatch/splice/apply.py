@@ -195,7 +195,7 @@ def _checked_output(tree: Path, output: Path | None) -> Path:
         raise MmbatchError(
             action,
             "it has no git to make a branch in",
-            "name a folder for a copy with -o DIR",
+            "name a directory for a copy with -o DIR",
             ExitCode.USAGE,
         )
     output = output.resolve()
@@ -204,10 +204,10 @@ def _checked_output(tree: Path, output: Path | None) -> Path:
     elif output.is_dir() and any(output.iterdir()):
         problem = f"{output} is not empty"
     elif output.exists() and not output.is_dir():
-        problem = f"{output} is no folder"
+        problem = f"{output} is no directory"
     else:
         return output
-    raise MmbatchError(action, problem, "name another folder with -o DIR", ExitCode.USAGE)
+    raise MmbatchError(action, problem, "name another directory with -o DIR", ExitCode.USAGE)
 
 
 def replace(path: Path, content: bytes) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What applying speed-ups to a kernel tree would change, found out in a folder of our own."""
+"""What applying speed-ups to a kernel tree would change, found out in a directory of our own."""
 
 from __future__ import annotations
 
@@ -86,10 +86,10 @@ def choose(folder: Path, names: Sequence[str], series: str, release: str) -> lis
 
 
 def plan(cache: Cache, target: Target, contents: Mapping[str, bytes], say: Say) -> list[Planned]:
-    """Take the steps that a tree lacks, in a folder with nothing but the files they name.
+    """Take the steps that a tree lacks, in a directory with nothing but the files they name.
 
     Args:
-        cache: for that folder.
+        cache: for that directory.
         target: the tree and the speed-ups.
         contents: path to content of those of the named files that the tree has.
         say: told of it.

@@ -11,7 +11,7 @@ from mmbatch.splice.steps import read_text, wanted_files
 
 
 def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
-    """Tell whether all that a speed-up brings is in a folder with a kernel's files.
+    """Tell whether all that a speed-up brings is in a directory with a kernel's files.
 
     A new file only has to be there: one that was changed since, or that another version of
     the speed-up brought, is no reason to bring it a second time. Hooks are known by the

@@ -143,7 +143,7 @@ def count_matches(diff: str, rule: Rule) -> dict[str, int]:
 def _spatch(
     arguments: list[str | Path], home: Path, action: str, check: bool = True
 ) -> process.Result:
-    """Run spatch with nobody's .cocciconfig: kernel trees have one, and home folders may.
+    """Run spatch with nobody's .cocciconfig: kernel trees have one, and home directories may.
 
     It reads them in its working directory and in HOME, without which it does not even start.
     """

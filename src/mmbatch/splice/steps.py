@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Apply the steps of speed-ups to a folder that has a kernel's files, each match counted."""
+"""Apply the steps of speed-ups to a directory that has a kernel's files, each match counted."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def apply_steps(
     """Apply one step after the other, when asked for the next.
 
     Args:
-        work: a folder with at least the files that `named_files` names. They may be links to
+        work: a directory with at least the files that `named_files` names. They may be links to
             another tree's: none is written in place.
         series: of the kernel.
         manifests: the speed-ups in order, each after what it needs.
         macros: the macro file for spatch.
 
     Yields:
-        What a step did, while the folder is as it left it.
+        What a step did, while the directory is as it left it.
 
     Raises:
         MmbatchError: exit code 3; a hook does not match exactly.
@@ -100,7 +100,7 @@ def wanted_files(work: Path, step: Step, series: str) -> Iterator[NewFile]:
 
 
 class _Work:
-    """One step in the folder, with what was there before it."""
+    """One step in the directory, with what was there before it."""
 
     def __init__(self, work: Path, series: str, macros: Path) -> None:
         self._work = work
