@@ -87,9 +87,11 @@ def test_a_guest_without_a_result_is_in_trouble(
     assert booted.heard.complaints
 
 
+@pytest.mark.parametrize("damage", ["", "[]", "7", '{"boot_id": '])
 def test_kvm_is_believed_only_after_a_boot(
-    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, damage: str
 ) -> None:
+    (cache.root / "kvm.json").write_text(damage)
     play(tmp_path, monkeypatch, f"echo x >> {tmp_path}/boots; echo nothing")
     monkeypatch.setattr("mmbatch.guest.qemu.os.access", lambda *_: True)
     monkeypatch.setattr("mmbatch.guest.qemu.platform.machine", lambda: "x86_64")

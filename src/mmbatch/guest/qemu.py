@@ -211,7 +211,7 @@ def kvm_works(cache: Cache, boot: Boot, say: Callable[[str], None]) -> bool:
     boot_id = _BOOT_ID.read_text(encoding="utf-8").strip()
     with contextlib.suppress(OSError, ValueError):
         answers = json.loads(known.read_text(encoding="utf-8"))
-        if answers.get("boot_id") == boot_id:
+        if isinstance(answers, dict) and answers.get("boot_id") == boot_id:
             return bool(answers.get("works"))
     say(f"testing whether KVM runs a guest here (at most {PROBE_LIMIT_S} s)")
     booted = run(cache, replace(boot, name="kvm-probe", kvm=True, limit_s=PROBE_LIMIT_S))

@@ -14,12 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mmbatch.core.console import Progressing
-from mmbatch.core.disk import atomic_write, error_from_os, require_space
+from mmbatch.core.disk import error_from_os, require_space
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 
 _LIST_FILES = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-_STAMP = "complete"
 _MARGIN_BYTES = 200_000_000
 # What a kernel build leaves in a tree; `git ls-files --exclude-standard` leaves out the like.
 _PRODUCTS = re.compile(
@@ -32,7 +31,7 @@ _PRODUCT_FOLDERS = re.compile(r"^(?:include/(?:config|generated)|arch/[^/]+/incl
 def refresh(tree: Path, place: Path, progress: Progressing) -> str:
     """Make `place`/linux the same as a tree's sources; the tree is only read.
 
-    Killed in the middle, it is completed the next time: the stamp is written last.
+    Killed in the middle, it is completed the next time, because each file is compared.
 
     Args:
         tree: the user's tree, with or without git.
@@ -47,7 +46,6 @@ def refresh(tree: Path, place: Path, progress: Progressing) -> str:
     """
     copy = place / "linux"
     try:
-        (place / _STAMP).unlink(missing_ok=True)
         copy.mkdir(parents=True, exist_ok=True)
         wanted = _list_git(tree) if (tree / ".git").exists() else None
         names = set(_list_folder(tree) if wanted is None else wanted)
@@ -68,7 +66,6 @@ def refresh(tree: Path, place: Path, progress: Progressing) -> str:
                 "make it readable, and leave the tree alone while it is copied",
             ) from error
         raise error_from_os(error, f"copy the tree {tree}") from error
-    atomic_write(place / _STAMP, f"{state}\n{tree}\n")
     return state
 
 
