@@ -59,7 +59,7 @@ if [ -z "${MMBATCH_FRESH:-}" ]; then
 	MMBATCH_FRESH=1 unshare --mount --pid --fork --kill-child -- \
 		"$(realpath "$0")" "${options[@]}" -- "$@" &
 	child=$!
-	trap 'kill "$child"' INT TERM # and with it all that runs in its namespaces
+	trap 'kill -KILL "$child"' INT TERM # which ends all that runs in its namespaces
 	status=0
 	wait "$child" || status=$?
 	exit $status
