@@ -43,7 +43,7 @@ class Asked:
         self.source = Source("7.3", "7.3.4", place, "toys 7.3.4", "toys", "1")
         self.events = run_events(list(case_events()))
         monkeypatch.setenv("MMBATCH_CACHE", str(place / "cache"))
-        monkeypatch.setattr(manifest, "load_with_needs", lambda rooms, *names: list(names))
+        monkeypatch.setattr(manifest, "load_with_needs", lambda speedups, *names: list(names))
         monkeypatch.setattr(doctor, "ensure", lambda *_, **__: None)
         monkeypatch.setattr(kernels, "resolve", self.resolve)
         monkeypatch.setattr(splice, "splice", lambda *_: None)

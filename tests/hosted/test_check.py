@@ -82,8 +82,8 @@ def run(toys: Toys, tmp_path: Path) -> Run:
     def once(*, mutants: bool = True) -> tuple[Tally, list[str]]:
         tally, said = Tally(), list[str]()
         source = Source("7.3", "7.3.4", toys.folder, "toys", "toys", "1")
-        room: Any = SimpleNamespace(speedup="toys", directory=tmp_path, hosted=None)
-        bench = Bench(Cache(tmp_path / "cache"), source, [room], 2)
+        stand_in: Any = SimpleNamespace(speedup="toys", directory=tmp_path, hosted=None)
+        bench = Bench(Cache(tmp_path / "cache"), source, [stand_in], 2)
         check.run(bench, said.append, tally, mutants=mutants)
         assert not list((tmp_path / "cache" / "builds").iterdir())
         return tally, said
@@ -238,10 +238,10 @@ def test_the_tally_ends_the_report(
     last: str,
 ) -> None:
     source = Source("7.3", "7.3.4", toys.folder, "toys", "toys", "1")
-    room = SimpleNamespace(speedup="toys", directory=toys.folder, hosted=None)
+    stand_in = SimpleNamespace(speedup="toys", directory=toys.folder, hosted=None)
     monkeypatch.setattr(kernels, "resolve", lambda *_: source)
-    monkeypatch.setattr(manifest, "known", lambda rooms: ["toys"])
-    monkeypatch.setattr(manifest, "load_with_needs", lambda rooms, name: [room])
+    monkeypatch.setattr(manifest, "known", lambda speedups: ["toys"])
+    monkeypatch.setattr(manifest, "load_with_needs", lambda speedups, name: [stand_in])
     if not good:
         toys.plain = f"echo '{BAD}'; exit 1"
     assert verb.run_all(Console(-1), Cache(cache_folder), series=("7.3",), jobs=1) == code

@@ -162,8 +162,8 @@ class Toys:
         tally = Tally()
         cache = Cache(self.folder / "cache")
         source = Source("7.3", "7.3.4", self.folder, "toys", "toys", "1")
-        room = [toys_manifest(fuzzed=True)]
-        bench = Bench(cache, source, room, 1)
+        manifests = [toys_manifest(fuzzed=True)]
+        bench = Bench(cache, source, manifests, 1)
         fuzz.run(bench, lambda text: None, tally, Length(1), mutants=True)
         return tally
 
@@ -324,16 +324,17 @@ def lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     source = next((one for one in sources if one is not None), None)
     if lacks or cache is None or source is None:
         pytest.skip(f"lacks {', '.join(lacks) or 'a kernel in the cache'}")
-    room = tmp_path_factory.mktemp("rooms") / "toys"
-    (room / "splice").mkdir(parents=True)
-    (room / "splice" / "splice.toml").write_text(SPLICE)
-    (room / "bench.c").write_text(BENCH)
-    (room / "toys.c").write_text(PATCHED)
-    manifest, jobs = load(room), cpus()
+    speedup_dir = tmp_path_factory.mktemp("speedups") / "toys"
+    (speedup_dir / "splice").mkdir(parents=True)
+    (speedup_dir / "splice" / "splice.toml").write_text(SPLICE)
+    (speedup_dir / "bench.c").write_text(BENCH)
+    (speedup_dir / "toys.c").write_text(PATCHED)
+    manifest, jobs = load(speedup_dir), cpus()
     objects = build.objects(cache, source, manifest, checkout.HOSTED, (), jobs, print)
     with temporary_dir(cache.builds, "lock") as work:
         yield build.link(
-            *(work, objects, source.path, manifest, checkout.HOSTED, jobs, room / "log"), fuzz=True
+            *(work, objects, source.path, manifest, checkout.HOSTED, jobs, speedup_dir / "log"),
+            fuzz=True,
         )
 
 

@@ -115,15 +115,15 @@ def kernel() -> tuple[Cache, Source]:
 def toys(kernel: tuple[Cache, Source], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The program of a made-up speed-up, with a call of what no object here defines."""
     cache, source = kernel
-    room = tmp_path_factory.mktemp("rooms with spaces") / "toys"
-    (room / "splice").mkdir(parents=True)
-    (room / "splice" / "splice.toml").write_text(SPLICE)
-    (room / "bench.c").write_text(BENCH)
-    (room / "toys.c").write_text(PATCHED)
-    manifest, jobs = load(room), cpus()
+    speedup_dir = tmp_path_factory.mktemp("speedups with spaces") / "toys"
+    (speedup_dir / "splice").mkdir(parents=True)
+    (speedup_dir / "splice" / "splice.toml").write_text(SPLICE)
+    (speedup_dir / "bench.c").write_text(BENCH)
+    (speedup_dir / "toys.c").write_text(PATCHED)
+    manifest, jobs = load(speedup_dir), cpus()
     objects = hostedbuild.objects(cache, source, manifest, checkout.HOSTED, (), jobs, print)
     with temporary_dir(cache.builds, "toys") as work:
-        log = room / "log"
+        log = speedup_dir / "log"
         yield hostedbuild.link(work, objects, source.path, manifest, checkout.HOSTED, jobs, log)
 
 

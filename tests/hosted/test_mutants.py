@@ -39,7 +39,7 @@ CODE = "for (toy = 0; toy < nr; toy++)\n\tpaint(toy);\n"
 
 
 @pytest.fixture
-def room(tmp_path: Path) -> Path:
+def check_toml(tmp_path: Path) -> Path:
     path = tmp_path / "check.toml"
     path.write_text(TOML)
     return path
@@ -62,8 +62,8 @@ def too_far() -> Mutant:
     return Mutant(*words, Interval(), (), False)
 
 
-def test_what_is_asked_for_is_read(room: Path) -> None:
-    extras = check.load_extras(room)
+def test_what_is_asked_for_is_read(check_toml: Path) -> None:
+    extras = check.load_extras(check_toml)
     (config,) = extras.configs
     assert (config.name, config.options) == ("other toys", ("CONFIG_TOYS=n",))
     assert "7.2" in config.kernels
@@ -95,12 +95,12 @@ def test_a_room_need_not_have_any(tmp_path: Path) -> None:
         ("[[config]]", "[[config", "line 2"),
     ],
 )
-def test_a_wrong_file_says_where(room: Path, old: str, new: str, found: str) -> None:
-    room.write_text(TOML.replace(old, new, 1))
+def test_a_wrong_file_says_where(check_toml: Path, old: str, new: str, found: str) -> None:
+    check_toml.write_text(TOML.replace(old, new, 1))
     with pytest.raises(MmbatchError) as caught:
-        check.load_extras(room)
+        check.load_extras(check_toml)
     assert found in caught.value.problem
-    assert room.name in caught.value.action
+    assert check_toml.name in caught.value.action
     assert "splice" not in caught.value.action
 
 
@@ -148,10 +148,10 @@ def test_a_mutant_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("speedup", known(checkout.SPEEDUPS))
 def test_every_mutant_of_this_checkout_is_in_our_code(speedup: str) -> None:
-    room = checkout.SPEEDUPS / speedup
-    for mutant in check.load_extras(room / "check.toml").mutants:
+    speedup_dir = checkout.SPEEDUPS / speedup
+    for mutant in check.load_extras(speedup_dir / "check.toml").mutants:
         assert mutant.old != mutant.new
         assert mutant.why
-        ours = room / "tree" / mutant.file
+        ours = speedup_dir / "tree" / mutant.file
         if ours.exists() and not mutant.optional:
             assert ours.read_text().count(mutant.old) == 1, mutant.name

@@ -74,11 +74,11 @@ def test_a_file_is_compiled_like_another_under_its_own_name(
     tree = made_up(Path("/toys/linux"), tmp_path / "out")
     log = tmp_path / "log"
     kbuild.compile_like(
-        tree, "mm/toy.o", Path("/room/ours.c"), Path("/w/x.o"), options=["-Wextra"], log=log
+        tree, "mm/toy.o", Path("/speedup/ours.c"), Path("/w/x.o"), options=["-Wextra"], log=log
     )
     said = log.read_text().splitlines()[1:]
     assert {'-DKBUILD_BASENAME="ours"', "-D__KBUILD_MODNAME=ours", "-Itoys"} <= set(said)
-    assert said[-6:] == ["-Wextra", "-c", "-o", "/w/x.o", "/room/ours.c", str(tree.path)]
+    assert said[-6:] == ["-Wextra", "-c", "-o", "/w/x.o", "/speedup/ours.c", str(tree.path)]
 
 
 @pytest.mark.parametrize(

@@ -118,16 +118,18 @@ def test_headers_that_are_not_those_of_the_kernel(headers: Headers, tmp_path: Pa
 def test_a_replacement_that_would_be_missed_on_a_stack(
     headers: Headers, tmp_path: Path, speedup: str
 ) -> None:
-    room = tmp_path / "room"
-    shutil.copytree(paths.LIVE, room)
-    header = (room / "live.h").read_text()
+    engine = tmp_path / "engine"
+    shutil.copytree(paths.LIVE, engine)
+    header = (engine / "live.h").read_text()
     assert "live_stay()\tbarrier()" in header
-    (room / "live.h").write_text(header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)"))
+    (engine / "live.h").write_text(
+        header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)")
+    )
     live = manifest.load(paths.SPEEDUPS, speedup)
     made, log = tmp_path / "made", tmp_path / "log"
 
     with pytest.raises(MmbatchError) as caught:
-        build.build(live, room, headers, compilers, made, log, lambda _: None)
+        build.build(live, engine, headers, compilers, made, log, lambda _: None)
 
     assert "() leaves by a jump to " in caught.value.problem
     assert not list((tmp_path / "made").glob("*.ko"))

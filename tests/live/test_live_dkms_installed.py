@@ -26,18 +26,18 @@ _LIMIT_S = 300
 
 _ROOT = """\
 set -e
-mount -t tmpfs none {room}
-mkdir {room}/upper {room}/work {room}/root
-mount -t overlay none -o lowerdir=/,upperdir={room}/upper,workdir={room}/work {room}/root
+mount -t tmpfs none {scratch}
+mkdir {scratch}/upper {scratch}/work {scratch}/root
+mount -t overlay none -o lowerdir=/,upperdir={scratch}/upper,workdir={scratch}/work {scratch}/root
 """
 
 _OUTSIDE = """\
-mount --bind /proc {room}/root/proc
-mount --bind /dev {room}/root/dev
-mkdir {room}/root/packages {room}/root/headers
-mount --bind {packages} {room}/root/packages
-mount --bind {headers} {room}/root/headers
-exec chroot {room}/root sh -e -c "$INSIDE"
+mount --bind /proc {scratch}/root/proc
+mount --bind /dev {scratch}/root/dev
+mkdir {scratch}/root/packages {scratch}/root/headers
+mount --bind {packages} {scratch}/root/packages
+mount --bind {headers} {scratch}/root/headers
+exec chroot {scratch}/root sh -e -c "$INSIDE"
 """
 
 _INSIDE = """\
@@ -86,7 +86,7 @@ _UNFIT = "6.18.1-amd64"
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if os.geteuid() != 0 or shutil.which("unshare") is None:
         pytest.skip("a root of its own takes root's rights")
-    action = mounted(_ROOT.format(room=tmp_path_factory.mktemp("trial")))
+    action = mounted(_ROOT.format(scratch=tmp_path_factory.mktemp("trial")))
     if action.returncode:
         pytest.skip(f"a root of its own can't be mounted here: {action.stdout.strip()}")
     folder = tmp_path_factory.mktemp("packages")
@@ -111,10 +111,10 @@ def mounted(script: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def installed(cache: Cache, packages: Path, room: Path, **words: str) -> dict[str, str]:
+def installed(cache: Cache, packages: Path, scratch: Path, **words: str) -> dict[str, str]:
     """Return what was said in the root, by the words that begin each part."""
-    room.mkdir()
-    script = (_ROOT + _OUTSIDE).format(room=room, packages=packages, headers=cache.live)
+    scratch.mkdir()
+    script = (_ROOT + _OUTSIDE).format(scratch=scratch, packages=packages, headers=cache.live)
     done = mounted(script, INSIDE=_INSIDE.format_map(words))
     assert done.returncode == 0, done.stdout
     return dict(re.findall(r"^@@ (\w+)\n(.*?)^@@$", done.stdout, re.M | re.S))
@@ -146,7 +146,7 @@ def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
     said = installed(
         cache,
         packages,
-        tmp_path / "room",
+        tmp_path / "scratch",
         fit=fit.release,
         newer=newer.release,
         unfit=_UNFIT,

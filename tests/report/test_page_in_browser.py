@@ -65,7 +65,7 @@ onload = () => {
     }
   }
   document.getElementById("out").textContent = JSON.stringify({
-    height, broken, wide: root.scrollWidth, room: root.clientWidth, plots: texts,
+    height, broken, wide: root.scrollWidth, available: root.clientWidth, plots: texts,
     back: colour("body", "backgroundColor"), text: colour("body", "color"),
     won: colour(".faster", "color"), lost: colour(".slower", "color"),
   });
@@ -106,8 +106,8 @@ def _problems(seen: Seen) -> list[str]:
     """What is wrong with a page at the width that it was seen at."""
     found = [f"console: {line}" for line in seen.console]
     figures = seen.figures
-    if figures["wide"] > figures["room"]:
-        found.append(f"scrolls: {figures['wide']} px in {figures['room']}")
+    if figures["wide"] > figures["available"]:
+        found.append(f"scrolls: {figures['wide']} px in {figures['available']}")
     found += [f"broken: {word}" for word in figures["broken"]]
     for plot in figures["plots"]:
         for one in plot["texts"]:

@@ -466,9 +466,11 @@ def test_who_benefits(tmp_path: Path) -> None:
     assert who_benefits(tmp_path) == []
 
 
-@pytest.mark.parametrize("room", [path.parent.name for path in checkout.SPEEDUPS.glob("*/bench.c")])
-def test_every_speedup_says_who_benefits(room: str) -> None:
-    assert who_benefits(checkout.SPEEDUPS / room)
+@pytest.mark.parametrize(
+    "speedup", [path.parent.name for path in checkout.SPEEDUPS.glob("*/bench.c")]
+)
+def test_every_speedup_says_who_benefits(speedup: str) -> None:
+    assert who_benefits(checkout.SPEEDUPS / speedup)
 
 
 def test_verb(two: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -75,19 +75,19 @@ def test_errors_can_not_be_explained_away() -> None:
     assert objections.summary([*said, said[1]], {"B": "it is so"}) == ["2 x B: it is so."]
 
 
-@pytest.mark.parametrize("room", known(checkout.SPEEDUPS))
-def test_explanations_of_this_checkout_can_be_read(room: str) -> None:
-    for name, why in objections.explanations([load(checkout.SPEEDUPS / room)]).items():
+@pytest.mark.parametrize("speedup", known(checkout.SPEEDUPS))
+def test_explanations_of_this_checkout_can_be_read(speedup: str) -> None:
+    for name, why in objections.explanations([load(checkout.SPEEDUPS / speedup)]).items():
         assert name.isupper() and why and not why.endswith(".")
 
 
 def test_a_wrong_explanation_is_refused(tmp_path: Path) -> None:
-    room = tmp_path / "toys"
-    shutil.copytree(checkout.SPEEDUPS / "streaming_copy", room)
-    (room / "checkpatch.toml").write_text('[[explained]]\ntype = "A"\nwhy = "b"\nmore = 1\n')
+    speedup_dir = tmp_path / "toys"
+    shutil.copytree(checkout.SPEEDUPS / "streaming_copy", speedup_dir)
+    (speedup_dir / "checkpatch.toml").write_text('[[explained]]\ntype = "A"\nwhy = "b"\nmore = 1\n')
     manifest = load(checkout.SPEEDUPS / "streaming_copy")
     with pytest.raises(MmbatchError, match="more"):
-        objections.explanations([type(manifest)(**{**vars(manifest), "directory": room})])
+        objections.explanations([type(manifest)(**{**vars(manifest), "directory": speedup_dir})])
 
 
 def test_a_tree_without_checkpatch(tmp_path: Path) -> None:

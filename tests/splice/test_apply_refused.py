@@ -102,11 +102,11 @@ def test_what_is_no_kernel_or_not_ours(call: Call, tmp_path: Path) -> None:
 def test_a_speedup_for_other_kernels_is_exit_code_77(
     call: Call, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rooms = tmp_path / "rooms"
-    shutil.copytree(checkout.SPEEDUPS / "streaming_copy", rooms / "streaming_copy")
-    path = rooms / "streaming_copy" / "splice" / "splice.toml"
+    speedups = tmp_path / "speedups"
+    shutil.copytree(checkout.SPEEDUPS / "streaming_copy", speedups / "streaming_copy")
+    path = speedups / "streaming_copy" / "splice" / "splice.toml"
     path.write_text(path.read_text().replace('kernels = ">=6.12,<7.4"', 'kernels = "<7.0"', 1))
-    monkeypatch.setattr(checkout, "SPEEDUPS", rooms)
+    monkeypatch.setattr(checkout, "SPEEDUPS", speedups)
     code, _, err = call(tree, "streaming_copy")
     assert (code, "it is made for kernels <7.0" in err) == (77, True)
     assert branches(tree) == ["main"]

@@ -31,14 +31,14 @@ MORE = "// SPDX-License-Identifier: GPL-2.0-only\n// Why it is there.\n\nint mor
 
 
 @pytest.fixture
-def rooms(tmp_path: Path) -> Path:
-    rooms = tmp_path / "speedups"
-    (rooms / "common" / "mm").mkdir(parents=True)
-    (rooms / "common" / "mm" / "shared.h").write_text("/* shared */\n")
+def speedups(tmp_path: Path) -> Path:
+    speedups = tmp_path / "speedups"
+    (speedups / "common" / "mm").mkdir(parents=True)
+    (speedups / "common" / "mm" / "shared.h").write_text("/* shared */\n")
     for name in ("dolls", "trains"):
-        (rooms / name / "splice").mkdir(parents=True)
-        (rooms / name / "splice" / "splice.toml").write_text(STEP.format(name))
-    return rooms
+        (speedups / name / "splice").mkdir(parents=True)
+        (speedups / name / "splice" / "splice.toml").write_text(STEP.format(name))
+    return speedups
 
 
 @pytest.fixture
@@ -49,28 +49,30 @@ def tree(tmp_path: Path) -> Path:
     return tree
 
 
-def take(tree: Path, rooms: Path, *names: str) -> list[Applied]:
-    return list(apply_steps(tree, "7.3", [load(rooms / name) for name in names], rooms / "no.h"))
+def take(tree: Path, speedups: Path, *names: str) -> list[Applied]:
+    return list(
+        apply_steps(tree, "7.3", [load(speedups / name) for name in names], speedups / "no.h")
+    )
 
 
-def test_the_first_of_two_speedups_brings_what_both_share(rooms: Path, tree: Path) -> None:
-    first, second = take(tree, rooms, "dolls", "trains")
+def test_the_first_of_two_speedups_brings_what_both_share(speedups: Path, tree: Path) -> None:
+    first, second = take(tree, speedups, "dolls", "trains")
     assert (first.files, second.files) == (("mm/shared.h",), ())
     assert (tree / "mm" / "shared.h").read_text() == "/* shared */\n"
-    assert all(is_applied(tree, "7.3", load(rooms / name)) for name in ("dolls", "trains"))
+    assert all(is_applied(tree, "7.3", load(speedups / name)) for name in ("dolls", "trains"))
 
 
-def test_a_shared_file_that_differs_is_refused(rooms: Path, tree: Path) -> None:
+def test_a_shared_file_that_differs_is_refused(speedups: Path, tree: Path) -> None:
     (tree / "mm" / "shared.h").write_text("/* another's */\n")
     with pytest.raises(MmbatchError, match="has a file of this name already") as caught:
-        take(tree, rooms, "trains")
+        take(tree, speedups, "trains")
     assert caught.value.code == ExitCode.SPLICE
 
 
-def test_a_shared_file_has_to_be_there(rooms: Path) -> None:
-    (rooms / "common" / "mm" / "shared.h").unlink()
+def test_a_shared_file_has_to_be_there(speedups: Path) -> None:
+    (speedups / "common" / "mm" / "shared.h").unlink()
     with pytest.raises(MmbatchError, match=r"names \.\./common/mm/shared\.h, which is not there"):
-        load(rooms / "dolls")
+        load(speedups / "dolls")
 
 
 @pytest.mark.parametrize(
@@ -82,17 +84,17 @@ def test_a_shared_file_has_to_be_there(rooms: Path) -> None:
     ],
 )
 def test_the_text_of_an_edit_may_be_a_file(
-    rooms: Path, tree: Path, op: str, line: str, lines: list[str]
+    speedups: Path, tree: Path, op: str, line: str, lines: list[str]
 ) -> None:
-    manifest = rooms / "dolls" / "splice" / "splice.toml"
+    manifest = speedups / "dolls" / "splice" / "splice.toml"
     manifest.write_text(manifest.read_text() + EDIT.format(op, line))
     manifest.with_name("more.c").write_text(MORE)
-    take(tree, rooms, "dolls")
+    take(tree, speedups, "dolls")
     assert (tree / "mm" / "toys.c").read_text().splitlines() == lines
 
 
-def test_the_file_of_an_edit_has_to_be_there(rooms: Path) -> None:
-    manifest = rooms / "dolls" / "splice" / "splice.toml"
+def test_the_file_of_an_edit_has_to_be_there(speedups: Path) -> None:
+    manifest = speedups / "dolls" / "splice" / "splice.toml"
     manifest.write_text(manifest.read_text() + EDIT.format("after", "^int toys"))
     with pytest.raises(MmbatchError, match=r"names splice/more\.c, which is not there"):
-        load(rooms / "dolls")
+        load(speedups / "dolls")

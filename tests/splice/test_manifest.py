@@ -77,25 +77,25 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
 )
 def test_a_wrong_manifest_says_where(tmp_path: Path, old: str, new: str, found: str) -> None:
     assert old in GOOD
-    room = make_speedup(tmp_path, GOOD.replace(old, new))
+    speedup_dir = make_speedup(tmp_path, GOOD.replace(old, new))
     with pytest.raises(MmbatchError) as caught:
-        manifest.load(room)
+        manifest.load(speedup_dir)
     assert caught.value.code == ExitCode.USAGE
-    assert caught.value.action == f"read {room}/splice/splice.toml"
+    assert caught.value.action == f"read {speedup_dir}/splice/splice.toml"
     assert found in caught.value.problem
 
 
 def test_a_manifest_of_other_bytes_is_wrong_too(tmp_path: Path) -> None:
-    room = make_speedup(tmp_path)
-    (room / "splice" / "splice.toml").write_bytes(b'speedup = "\xff"\n')
+    speedup_dir = make_speedup(tmp_path)
+    (speedup_dir / "splice" / "splice.toml").write_bytes(b'speedup = "\xff"\n')
     with pytest.raises(MmbatchError) as caught:
-        manifest.load(room)
+        manifest.load(speedup_dir)
     assert caught.value.code == ExitCode.USAGE
 
 
-def needing(rooms: Path, name: str, *needs: str) -> None:
+def needing(speedups: Path, name: str, *needs: str) -> None:
     listed = ", ".join(f'"{need}"' for need in needs)
-    make_speedup(rooms, f'speedup = "{name}"\ntitle = ""\nneeds = [{listed}]\n', name)
+    make_speedup(speedups, f'speedup = "{name}"\ntitle = ""\nneeds = [{listed}]\n', name)
 
 
 def test_what_is_needed_comes_first_and_once(tmp_path: Path) -> None:

@@ -150,14 +150,16 @@ def test_our_macro_file_makes_it_parse_and_match() -> None:
 
 @needs_spatch
 def test_odd_paths_are_no_trouble(tmp_path: Path) -> None:
-    room = tmp_path / "it's a $(room) & more"
-    room.mkdir()
+    speedup_dir = tmp_path / "it's a $(speedup_dir) & more"
+    speedup_dir.mkdir()
     for path in (DATA / "guarded.c", GUARDED.cocci, checkout.MACROS):
-        shutil.copy(path, room)
-    rule = replace(GUARDED, cocci=room / "guarded.cocci")
-    spatch.check_parse(room / "guarded.c", rule, room / "macros.h")
-    assert b"count--" in spatch.apply_rule(room / "guarded.c", rule, room / "macros.h")
-    assert len(list(room.iterdir())) == 3
+        shutil.copy(path, speedup_dir)
+    rule = replace(GUARDED, cocci=speedup_dir / "guarded.cocci")
+    spatch.check_parse(speedup_dir / "guarded.c", rule, speedup_dir / "macros.h")
+    assert b"count--" in spatch.apply_rule(
+        speedup_dir / "guarded.c", rule, speedup_dir / "macros.h"
+    )
+    assert len(list(speedup_dir.iterdir())) == 3
 
 
 @needs_spatch

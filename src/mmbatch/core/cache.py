@@ -45,7 +45,7 @@ class Cache:
             self.trees = (root / "trees").resolve()
             self.builds = (root / "builds").resolve()
             self.splices = (root / "splices").resolve()
-        except RuntimeError as error:  # so does Python 3.11 and 3.12 tell of a loop of links
+        except RuntimeError as error:  # Python 3.11 and 3.12 raise this for a loop of links
             loop = OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(root))
             raise error_from_os(loop, action) from error
         self.apt = root / "apt"
