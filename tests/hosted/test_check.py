@@ -38,20 +38,28 @@ class Toys:
         self.extras = NO_EXTRAS
         self.built: list[tuple[str, ...]] = []
 
-    def script(self, name: str, text: str) -> Path:
-        path = self.folder / name
-        path.write_text(f"#!/bin/sh\necho \"$1\" >> '{self.folder}/asked'\n{text}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return path
+    def write(self) -> None:
+        """Write the scripts, before any thread starts one.
+
+        A script that another thread has open for writing, or whose descriptor a child has just
+        inherited, can't be executed ("Text file busy").
+        """
+        for name, text in (
+            ("plain", self.plain),
+            ("san", self.sanitized),
+            ("mutant", self.mutant),
+        ):
+            path = self.folder / name
+            path.write_text(f"#!/bin/sh\necho \"$1\" >> '{self.folder}/asked'\n{text}\n")
+            path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def build(self, *arguments: Any, sanitize: bool = False, fuzz: bool = False) -> SimpleNamespace:
         self.built.append(arguments[5])
-        name, text = ("san", self.sanitized) if sanitize else ("plain", self.plain)
-        return SimpleNamespace(path=self.script(name, text))
+        return SimpleNamespace(path=self.folder / ("san" if sanitize else "plain"))
 
     def link(self, work: Path, *_: object, **__: object) -> Path:
         assert "<=" in (work / "tree" / "mm" / "toys.c").read_text()
-        return self.script("mutant", self.mutant)
+        return self.folder / "mutant"
 
     @property
     def asked(self) -> list[str]:
@@ -84,6 +92,7 @@ def run(toys: Toys, tmp_path: Path) -> Run:
         source = Source("7.3", "7.3.4", toys.folder, "toys", "toys", "1")
         stand_in: Any = SimpleNamespace(speedup="toys", directory=tmp_path, hosted=None)
         bench = Bench(Cache(tmp_path / "cache"), source, [stand_in], 2)
+        toys.write()
         check.run(bench, said.append, tally, mutants=mutants)
         assert not list((tmp_path / "cache" / "builds").iterdir())
         return tally, said
@@ -244,6 +253,7 @@ def test_the_tally_ends_the_report(
     monkeypatch.setattr(manifest, "load_with_needs", lambda speedups, name: [stand_in])
     if not good:
         toys.plain = f"echo '{BAD}'; exit 1"
+    toys.write()
     assert verb.run_all(Console(-1), Cache(cache_folder), series=("7.3",), jobs=1) == code
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].startswith(last)
