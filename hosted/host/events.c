@@ -40,9 +40,10 @@ void event_engine(void)
 void event_case(const struct workload *w, const struct row *rows, unsigned int nr)
 {
 	printf("{\"event\":\"case\",\"case\":\"%s\",\"regime\":\"%s\",\"unit\":\"ns\",\"item\":\"%s\","
-	       "\"items\":%lu,\"bytes\":%lu,\"memory\":%lu,\"fixed\":%s,\"variants\":[",
+	       "\"items\":%lu,\"bytes\":%lu,\"memory\":%lu,\"fixed\":%s,\"extra\":%s,\"variants\":[",
 	       w->name, w->c->regime, hosted_bench.item, w->items, w->bytes, w->memory,
-	       w->c->flags & HOSTED_FIXED ? "true" : "false");
+	       w->c->flags & HOSTED_FIXED ? "true" : "false",
+	       w->c->flags & HOSTED_EXTRA_CASE ? "true" : "false");
 	for (unsigned int i = 0; i < nr; i++)
 		printf("%s\"%s\"", i ? "," : "", rows[i].name);
 	printf("],\"pairs\":%u}\n", w->pairs);

@@ -17,8 +17,9 @@
 
 /* The options of the command line. */
 struct plan {
-	const char **only;		/* cases to run; none means all */
+	const char **only;		/* cases to run; none means all but extra ones */
 	unsigned int nr_only;
+	bool all;			/* also run extra cases */
 	unsigned long items;		/* 0: as the case says */
 	unsigned long llc_bytes;
 	unsigned int pairs;

@@ -16,7 +16,7 @@ enum { STATUS_UNEQUAL = 1, STATUS_USAGE = 2, MAX_ROWS = 32, MAX_ONLY = 64 };
 
 static void usage(void)
 {
-	fputs("usage: hosted [--case NAME]... [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
+	fputs("usage: hosted [--case NAME]... [--all] [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
 	      "              [--budget SECONDS] [--cpu FEATURE=0|1]...\n"
 	      "              [--slow SETTING=PERCENT]... [--check[=STRIDE] | --check-only | --list]\n",
 	      stderr);
@@ -95,7 +95,7 @@ static struct workload make_workload(const struct plan *plan, const struct hoste
 static bool wanted(const struct plan *plan, const struct workload *w)
 {
 	if (!plan->nr_only)
-		return true;
+		return plan->all || !(w->c->flags & HOSTED_EXTRA_CASE);
 	for (unsigned int i = 0; i < plan->nr_only; i++) {
 		if (!strcmp(plan->only[i], w->name) || !strcmp(plan->only[i], w->c->name))
 			return true;
@@ -158,6 +158,7 @@ static struct plan parse(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "case", required_argument, NULL, 'c' },
+		{ "all", no_argument, NULL, 'a' },
 		{ "items", required_argument, NULL, 'i' },
 		{ "pairs", required_argument, NULL, 'p' },
 		{ "seed", required_argument, NULL, 's' },
@@ -185,6 +186,9 @@ static struct plan parse(int argc, char **argv)
 			if (plan.nr_only == MAX_ONLY)
 				usage();
 			only[plan.nr_only++] = optarg;
+			break;
+		case 'a':
+			plan.all = true;
 			break;
 		case 'i':
 			plan.items = strtoul(optarg, NULL, 0);

@@ -30,6 +30,8 @@ extern unsigned int hosted_layout;
 #define HOSTED_READBACK	2u	/* reading all items once is timed too */
 /* The size is part of the case's name, and the user cannot change it. */
 #define HOSTED_FIXED	4u
+/* Run only if it is named, or with --all. */
+#define HOSTED_EXTRA_CASE	8u
 
 /**
  * struct hosted_case - one workload
@@ -39,7 +41,7 @@ extern unsigned int hosted_layout;
  * @items: size, which the user can override and which is part of the row's name;
  *	   0 takes it from @llc_part
  * @llc_part: the image has the size of the last-level cache divided by this
- * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED
+ * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED, HOSTED_EXTRA_CASE
  * @data: the bench's own
  */
 struct hosted_case {

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The hosted program of folio_copy: which of its cases run."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+import real_kernel
+from mmbatch.core import process
+from mmbatch.hosted.events import Case, parse
+
+CPUS = ("rep_good", "erms", "fsrm", "none", "fragile")
+
+pytestmark = [
+    pytest.mark.kernel,
+    pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch"),
+]
+
+
+@pytest.fixture(scope="module")
+def program() -> Path:
+    return real_kernel.hosted_program("folio_copy")
+
+
+def cases(program: Path, *arguments: str) -> list[str]:
+    done = process.run([program, *arguments, "--list"], action="list the cases")
+    events = [parse(line, i) for i, line in enumerate(done.stdout.splitlines(), 1)]
+    return [event.case for event in events if isinstance(event, Case)]
+
+
+def test_cases_on_simulated_cpus_run_only_on_request(program: Path) -> None:
+    usual, every = cases(program), cases(program, "--all")
+
+    assert {case.rpartition("-")[2] for case in usual}.isdisjoint(CPUS)
+    assert {case.rpartition("-")[2] for case in every} > set(CPUS)
+    assert set(usual) < set(every)
+    assert cases(program, "--case", "2M-warm-warm-none") == ["2M-warm-warm-none"]
