@@ -471,6 +471,21 @@ def test_a_directory_of_the_cache_is_filled_once_and_again_when_damaged(tmp_path
     ]
 
 
+def test_a_directory_is_kept_before_it_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def look(directory: Path, *_: object) -> bool:
+        whole = is_whole(directory)
+        disk.remove_unused(directory)  # as another process does that forgets the oldest
+        return whole
+
+    monkeypatch.setattr("mmbatch.core.cache.is_whole", look)
+    final = tmp_path / "builds/thing"
+    for _ in range(2):
+        Cache(tmp_path).provide(final, lambda work: (work / "file").touch(), "fills", print)
+    assert (final / "file").exists()
+
+
 def test_the_cache_path_is_a_loop_of_links(tmp_path: Path) -> None:
     (tmp_path / "a").symlink_to("b")
     (tmp_path / "b").symlink_to("a")

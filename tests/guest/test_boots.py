@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import subprocess
+import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
 
@@ -12,10 +16,12 @@ import click
 import pytest
 from click.testing import CliRunner
 
+import mmbatch
 from mmbatch.cli import guest as verb
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
+from mmbatch.core.disk import remove_unused
 from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import packages
 from mmbatch.guest import boots, build, counts, plan, qemu, suites
@@ -233,7 +239,7 @@ def test_a_kernel_that_lost_an_option_is_refused(tmp_path: Path) -> None:
         build.check_fragments(config, wanted(tmp_path), "7.3.4")
 
 
-def test_a_built_kernel_is_there_after_the_next_build(tmp_path: Path) -> None:
+def test_a_built_kernel_is_there_after_the_next_build(cache: Cache, tmp_path: Path) -> None:
     output = tmp_path / "x86_64"
     some = wanted(tmp_path)
     image = output / some.arch.image
@@ -243,11 +249,124 @@ def test_a_built_kernel_is_there_after_the_next_build(tmp_path: Path) -> None:
         image.write_text(f"image {number}")
         (output / ".config").write_text("")
         (output / "lib/test_hmm.ko").write_text(f"module {number}")
-        kept, modules = build.keep(tmp_path, output, some, f"{number:012}")
+        kept, modules = build.keep(Cache(cache.root), tmp_path, some, f"{number:012}", print)
         assert kept.read_text() == f"image {number}"
         assert [path.read_text() for path in modules] == [f"module {number}"]
 
-    assert len(list(tmp_path.glob("x86_64.*"))) == 4  # x86_64.config is a fragment
+    assert len([path for path in tmp_path.glob("x86_64.*") if path.is_dir()]) == 4
+
+
+USER = """
+import sys
+from pathlib import Path
+from mmbatch.core.cache import Cache
+cache = Cache(Path(sys.argv[1]))
+for path in sys.argv[2:]:
+    cache.keep(Path(path))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@contextlib.contextmanager
+def user(cache: Cache, *places: Path) -> Iterator[None]:
+    """Another process that uses directories of the cache."""
+    with subprocess.Popen(
+        [sys.executable, "-c", USER, cache.root, *places],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=dict(os.environ, PYTHONPATH=os.fspath(Path(mmbatch.__file__).parents[1])),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        yield
+        process.communicate("")
+
+
+class Maker:
+    """Stands in for make and the tree: the wanted image appears in the output directory."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, cache: Cache, folder: Path) -> None:
+        self.cache = cache
+        self.wanted = wanted(folder)
+        self.times = 0
+        self.said: list[str] = []
+        monkeypatch.setattr(build, "_make", self._make)
+
+    def _make(self, tree: Path, output: Path, *_: object) -> None:
+        assert (tree / "Makefile").exists()
+        self.times += 1
+        image = output / self.wanted.arch.image
+        image.parent.mkdir(parents=True, exist_ok=True)
+        image.write_text(f"image {self.times}")
+        (output / ".config").write_text("")
+
+    def build(self, state: str, ident: str = "one") -> GuestKernel:
+        source = self.cache.trees / ident / "linux"
+        source.mkdir(parents=True, exist_ok=True)
+        (source / "Makefile").touch()
+        spliced = trees.Spliced(source, state, ())
+        kernel = sources.Source("7.3", "7.3.4", source, "here", ident, state)
+        return build.build(self.cache, kernel, spliced, self.wanted, 1, self.said.append)
+
+
+def test_kernels_that_another_process_boots_stay(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker = Maker(monkeypatch, Cache(cache.root), tmp_path)
+    first = maker.build("state 0")
+    remove_unused(first.image.parent)
+    assert first.image.exists()
+    maker.cache = Cache(cache.root)  # as another process has it
+    with user(cache, first.image.parent):
+        for number in range(1, 7):
+            maker.build(f"state {number}")
+        assert first.image.read_text() == "image 1"
+    os.utime(first.image.parent, (0, 0))
+    maker.cache = Cache(cache.root)
+    maker.build("state 7")
+    assert not first.image.exists()
+
+
+def test_builds_of_a_forgotten_tree_go_when_nobody_uses_them(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker = Maker(monkeypatch, cache, tmp_path)
+    place = cache.builds / "guest-gone"
+    (place / "x86_64").mkdir(parents=True)
+    with user(cache, place):
+        maker.build("state 0")
+        assert (place / "x86_64").exists()
+    maker.build("state 1")
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("name", ["arch/x86/boot/bzImage", ".config", "vmlinux.o"])
+def test_a_damaged_build_is_recreated(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    maker = Maker(monkeypatch, cache, tmp_path)
+    make = maker._make
+
+    def make_more(tree: Path, output: Path, *rest: object) -> None:
+        make(tree, output, *rest)
+        (output / "vmlinux.o").write_text("objects")
+        (output / ".config").write_text("CONFIG_A=y")
+
+    monkeypatch.setattr(build, "_make", make_more)
+    maker.build("state 0")
+    output = cache.builds / "guest-one/x86_64"
+    (output / name).write_text("")
+    maker.said.clear()
+    maker.build("state 0")
+    assert maker.said[0] == (
+        f"{output} is incomplete, since {name} is missing or damaged: replacing it"
+    )
+    assert maker.times == 2
+    assert (output / name).stat().st_size
+    maker.build("state 0")
+    assert maker.times == 2
 
 
 def test_another_machine_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:

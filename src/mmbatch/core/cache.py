@@ -161,8 +161,12 @@ class Cache:
             rivals: a pattern for the names of directories of which only the last few are kept.
             parts: what matters in it, as for `write_mark`.
         """
-        with self.lock(lock or final.name, doing, say):
+        with self.lock(lock or final.name, doing, say), contextlib.ExitStack() as kept:
+            # It is locked before it is looked at, or another process could forget it in between.
+            with contextlib.suppress(FileNotFoundError):
+                kept.callback(os.close, use(final))
             if not is_whole(final, say):
+                kept.close()
                 if rivals:
                     forget_oldest(final.parent.glob(rivals))
                 with atomic_dir(final) as work:

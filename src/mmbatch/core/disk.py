@@ -21,10 +21,12 @@ from mmbatch.core.paths import default_root
 STDOUT = Path("/dev/stdout")
 """Standard output, which `atomic_write` prints to instead of opening it anew."""
 
+MARK = ".mmbatch-complete"
+"""The file that `write_mark` writes."""
+
 _TEMPORARY = ".mmbatch-tmp-"
 """How the name of every temporary starts."""
 
-_MARK = ".mmbatch-complete"
 _KEPT = 4
 
 _REASONS = {
@@ -219,7 +221,7 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
             if old is not None and not final.exists():
                 old.rename(final)
     if old is not None:
-        _remove_unused(old)
+        remove_unused(old)
 
 
 def write_mark(directory: Path, parts: Sequence[str] = (".",)) -> None:
@@ -231,7 +233,7 @@ def write_mark(directory: Path, parts: Sequence[str] = (".",)) -> None:
             not looked at later: a kernel has 90,000 files.
     """
     sizes = {name: size for part in parts for name, size in _sizes(directory, part)}
-    atomic_write(directory / _MARK, json.dumps(sizes))
+    atomic_write(directory / MARK, json.dumps(sizes))
 
 
 def _sizes(directory: Path, part: str) -> Iterator[tuple[str, int]]:
@@ -256,9 +258,9 @@ def is_whole(directory: Path, say: Callable[[str], None] | None = None) -> bool:
         directory: which may be missing.
         say: called with one line if it is there and not whole, since it is rebuilt then.
     """
-    name = _MARK
+    name = MARK
     try:
-        sizes = json.loads((directory / _MARK).read_bytes())
+        sizes = json.loads((directory / MARK).read_bytes())
         for name, size in sizes.items():
             if os.lstat(f"{directory}/{name}").st_size != size:
                 break
@@ -282,7 +284,7 @@ def forget_oldest(directories: Iterable[Path]) -> None:
         with contextlib.suppress(FileNotFoundError):
             age[path] = path.stat().st_mtime
     for path in sorted(age, key=lambda path: age[path])[: -(_KEPT - 1)]:
-        _remove_unused(path)
+        remove_unused(path)
 
 
 def use(directory: Path) -> int:
@@ -293,8 +295,12 @@ def use(directory: Path) -> int:
     return handle
 
 
-def _remove_unused(path: Path) -> None:
-    """Remove a directory unless somebody has locked it; a later sweep or call does it then."""
+def remove_unused(path: Path) -> None:
+    """Remove a directory unless somebody has locked it; a later sweep or call does it then.
+
+    Args:
+        path: the directory, which may be missing.
+    """
     with contextlib.ExitStack() as lock:
         try:
             lock.enter_context(_locked(path, wait=False))

@@ -14,7 +14,16 @@ from pathlib import Path
 
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_dir, atomic_write, is_whole, require_space, write_mark
+from mmbatch.core.disk import (
+    MARK,
+    atomic_dir,
+    atomic_write,
+    forget_oldest,
+    is_whole,
+    remove_unused,
+    require_space,
+    write_mark,
+)
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.kbuild import TOOLS, check_options
 from mmbatch.kernel.sources import Source
@@ -22,7 +31,6 @@ from mmbatch.splice.trees import Spliced
 
 _CONFIGURE_S = 300
 _BUILD_S = 2400
-_KEPT = 3
 _BUILD_BYTES = 3_000_000_000
 _STAMP = ".mmbatch-guest"
 _OVERLAY = "overlay.json"
@@ -170,16 +178,23 @@ def build(
     key = hashlib.sha256("\n".join([spliced.ident, source.state, text, tools.identity]).encode())
     log = cache.logs / f"guest-{source.ident}-{wanted.flavour}.log"
     with cache.lock(f"guest-{source.ident}", f"builds Linux {source.release}", say) as held:
+        place.mkdir(exist_ok=True)
+        cache.keep(place)
+        # An interrupted build has no mark, and make completes it.
+        if (output / MARK).exists() and not is_whole(output, say):
+            shutil.rmtree(output)
         stamp = output / _STAMP
         if not stamp.exists() or stamp.read_text(encoding="utf-8") != key.hexdigest():
             say(f"building Linux {source.release} for {wanted.flavour} (the first takes minutes)")
             require_space(place, _BUILD_BYTES, f"build Linux {source.release}")
             _forget_orphans(cache)
             stamp.unlink(missing_ok=True)
+            (output / MARK).unlink(missing_ok=True)
             tree = prepare(place, source, spliced)
             _make(tree, output, wanted, text, jobs, log, held, source.release)
             stamp.write_text(key.hexdigest(), encoding="utf-8")
-        image, modules = keep(place, output, wanted, key.hexdigest())
+            write_mark(output)
+        image, modules = keep(cache, place, wanted, key.hexdigest(), say)
     config = (image.parent / ".config").read_bytes()
     return GuestKernel(
         source.release,
@@ -193,10 +208,10 @@ def build(
 
 
 def _forget_orphans(cache: Cache) -> None:
-    """Remove builds of trees that are no longer in the cache."""
+    """Remove builds of trees that are no longer in the cache, unless somebody uses them."""
     for path in cache.builds.glob("guest-*"):
         if not (cache.trees / path.name.removeprefix("guest-")).exists():
-            shutil.rmtree(path, ignore_errors=True)
+            remove_unused(path)
 
 
 def _make(
@@ -261,22 +276,31 @@ def check_fragments(config: Path, wanted: Wanted, release: str) -> None:
         )
 
 
-def keep(place: Path, output: Path, wanted: Wanted, key: str) -> tuple[Path, list[Path]]:
+def keep(
+    cache: Cache, place: Path, wanted: Wanted, key: str, say: Callable[[str], None]
+) -> tuple[Path, list[Path]]:
     """Return the image and the modules, copied to where the next build leaves them alone.
 
-    The last few builds are kept, since other processes may be booting them.
+    The last few builds are kept, and all that other processes use.
+
+    Args:
+        cache: keeps them while this process uses it.
+        place: the directory of all builds of a source.
+        wanted: the kernel that was built there.
+        key: a digest of what it was built from.
+        say: called with a line if the copy is damaged.
     """
+    output = place / wanted.flavour
     kept = place / f"{wanted.flavour}.{key[:12]}"
     modules = sorted(output.glob("lib/*.ko"))
     names = [output / wanted.arch.image, output / ".config", *modules]
-    if not is_whole(kept):
+    if not is_whole(kept, say):
+        forget_oldest(path for path in place.glob(f"{wanted.flavour}.*") if path.is_dir())
         with atomic_dir(kept) as folder:
             for path in names:
                 shutil.copy2(path, folder / path.name)
             write_mark(folder)
-        older = sorted(place.glob(f"{wanted.flavour}.*"), key=lambda path: path.stat().st_mtime)
-        for path in older[:-_KEPT]:
-            shutil.rmtree(path, ignore_errors=True)
+    cache.keep(kept)
     return kept / Path(wanted.arch.image).name, [kept / path.name for path in modules]
 
 
@@ -295,7 +319,7 @@ def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
     with contextlib.suppress(OSError, ValueError):  # recreated if the record is damaged
         before = json.loads(record.read_text(encoding="utf-8"))
     if before.get("state") != source.state:
-        shutil.rmtree(place, ignore_errors=True)
+        clear(place)
         tree.mkdir(parents=True)
         action = f"copy the tree of Linux {source.release}"
         process.run(["cp", "-al", f"{source.path}/.", tree], action=action)
@@ -308,6 +332,15 @@ def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
         put(tree / name, origin.read_bytes() if origin.exists() else None)
     atomic_write(record, json.dumps({"state": source.state, "files": names}))
     return tree
+
+
+def clear(place: Path) -> None:
+    """Remove what is in a directory, except for the kernels that other processes use."""
+    for path in place.glob("*"):
+        if path.is_dir() and not path.is_symlink():
+            remove_unused(path)
+        else:
+            path.unlink(missing_ok=True)
 
 
 def put(path: Path, content: bytes | None) -> None:
