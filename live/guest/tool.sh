@@ -15,7 +15,7 @@ says() {
 	words=$1
 	shift
 	tool "$@" >/tmp/printed || return 1
-	grep -q -F "$words" /tmp/printed || ! cat /tmp/said
+	grep -q -F "$words" /tmp/printed || ! cat /tmp/printed
 }
 
 # denied WORDS ARGUMENTS...: succeeds if the tool fails and prints the words.
@@ -23,7 +23,7 @@ denied() {
 	words=$1
 	shift
 	! tool "$@" >/tmp/printed || return 1
-	grep -q -F "$words" /tmp/printed || ! cat /tmp/said
+	grep -q -F "$words" /tmp/printed || ! cat /tmp/printed
 }
 
 rm -f /bin/setpriv # the tool takes busybox's for the real one
