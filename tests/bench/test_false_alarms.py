@@ -40,6 +40,11 @@ def skewed(rng: np.random.Generator, size: float, count: int) -> Array:
     return rng.exponential(size, count) + 0.3 * (rng.random(count) < 0.02)
 
 
+def rising(rng: np.random.Generator, size: float, count: int) -> Array:
+    """Quiet at most times, and far off at others, as beside a neighbour that comes and goes."""
+    return rng.normal(0, size if rng.random() < 0.5 else 0.02, count)
+
+
 def table(
     rng: np.random.Generator,
     pairs: int,
@@ -74,7 +79,14 @@ def judged(times: Array, blocks: list[int]) -> Iterator[tuple[Verdict, Ratio]]:
 
 @pytest.mark.parametrize(
     ("pairs", "size", "noise"),
-    [(24, 0.02, even), (24, 0.02, skewed), (16, 0.04, skewed), (6, 0.02, even)],
+    [
+        (24, 0.02, even),
+        (24, 0.02, skewed),
+        (16, 0.04, skewed),
+        (6, 0.02, even),
+        (24, 0.3, skewed),
+        (24, 0.3, rising),
+    ],
 )
 def test_same_code_is_claimed_to_differ_in_few_tables(
     pairs: int, size: float, noise: Noise

@@ -155,8 +155,9 @@ class Control:
         per_item: median divided by items.
         ratio: median of paired ratios; None where there are no pairs.
         ci95: its 95 % interval; None with fewer than 6 pairs.
-        band: half-width of the interval widened to be symmetric around 1; None without one.
-        too_noisy: whether it voids the run.
+        band: how far the interval reaches from 1 at most, as a ratio above 1, minus 1; None
+            without one.
+        too_noisy: whether the band is so wide that only large differences can be shown.
         image_equal: see `Row`.
     """
 

@@ -71,6 +71,7 @@ def _control(case: CaseRun, speedup: str, ratio: Ratio | None) -> Control | None
         return None
     times = case.times(CONTROL)
     median = statistics.summary(times).median if times else None
+    band = statistics.control_band(ratio) if ratio and _interval(ratio) else None
     return Control(
         speedup,
         case.case.case,
@@ -80,8 +81,8 @@ def _control(case: CaseRun, speedup: str, ratio: Ratio | None) -> Control | None
         None if median is None else median / case.case.items,
         ratio.median if ratio else None,
         _interval(ratio),
-        statistics.control_band(ratio) if ratio and _interval(ratio) else None,
-        bool(ratio and statistics.too_noisy(ratio)),
+        band,
+        bool(band and band > statistics.WIDE),
         case.equality(CONTROL),
     )
 
@@ -207,13 +208,20 @@ def exit_code(record: Record) -> ExitCode:
 
     Returns:
         FAILED if a variant or the control lacks a passed equality check or `auto` is slower than
-        base in any case; INCONCLUSIVE if a control's band voids its case; else GOOD.
+        base in any case; INCONCLUSIVE if noise hides in a case whether `auto` is; else GOOD.
     """
     checks = [row.image_equal for row in record.rows]
     checks += [control.image_equal for control in record.controls]
     slower = any(row.variant == AUTO and row.verdict == Verdict.SLOWER for row in record.rows)
     if slower or not all(checks):
         return ExitCode.FAILED
-    if any(control.too_noisy for control in record.controls):
-        return ExitCode.INCONCLUSIVE
-    return ExitCode.GOOD
+    return ExitCode.INCONCLUSIVE if hidden(record) else ExitCode.GOOD
+
+
+def hidden(record: Record) -> list[str]:
+    """Return the cases in which noise hides what a user gets: `auto`, or else the last row."""
+    chosen: dict[str, Row] = {}
+    for row in record.rows:
+        if row.case not in chosen or chosen[row.case].variant != AUTO:
+            chosen[row.case] = row
+    return [name for name, row in chosen.items() if row.verdict == Verdict.TOO_NOISY]

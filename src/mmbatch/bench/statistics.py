@@ -24,8 +24,8 @@ MIN_PAIRS = 6
 NOISE = 0.02
 """Differences below this can't be told from code layout: one build is one layout sample."""
 
-MAX_BAND = 0.10
-"""With a control band wider than this, nothing that the run says is worth printing."""
+WIDE = 0.10
+"""Noise above this hides differences that matter, and is not as even as the bootstrap assumes."""
 
 RESAMPLES = 10_000
 SEED = 20_240_817
@@ -162,13 +162,19 @@ def paired_ratio(
 
 
 def control_band(control: Ratio) -> float:
-    """Half-width of the control's interval, widened to be symmetric around 1; no unit."""
-    return max(abs(control.lo - 1), abs(control.hi - 1))
+    """Return how far the control's interval reaches from 1 at most, as a ratio above 1, minus 1.
+
+    The noise band is from 1 / (1 + band) to 1 + band, so that faster and slower are alike.
+    """
+    return max(control.hi, 1 / control.lo) - 1
 
 
-def too_noisy(control: Ratio) -> bool:
-    """Whether the control alone voids the run: enough pairs, and a band above `MAX_BAND`."""
-    return control.pairs >= MIN_PAIRS and control_band(control) > MAX_BAND
+def claimed_from(band: float) -> float:
+    """Return the difference above which something is claimed beside a control with this band.
+
+    What a band has above `WIDE` counts twice: 0.05 gives 0.05, and 0.15 gives 0.20.
+    """
+    return band + max(0.0, band - WIDE)
 
 
 def verdict(ratio: Ratio | None, control: Ratio | None) -> Verdict:
@@ -179,28 +185,29 @@ def verdict(ratio: Ratio | None, control: Ratio | None) -> Verdict:
         control: base against its second copy in the same case; without one nothing is claimed.
 
     Returns:
-        In this order: too few pairs; too noisy (the control); no difference shown (the interval
-        lies inside +-2 % of 1 or inside the control's band); faster or slower (the interval
-        excludes 1 and clears the band); else inconclusive.
+        In this order: too few pairs; no difference shown (the interval lies within 2 % of 1, or
+        inside the control's band, of which at most `WIDE` counts); faster or slower (the interval
+        clears `claimed_from` of the band); too noisy (band or interval is wider than `WIDE`); else
+        inconclusive.
     """
     if ratio is None or ratio.pairs < MIN_PAIRS:
         return Verdict.TOO_FEW
     if control is None or control.pairs < MIN_PAIRS:
         return Verdict.INCONCLUSIVE
-    if too_noisy(control):
-        return Verdict.TOO_NOISY
     return _beside_band(ratio, control_band(control))
 
 
 def _beside_band(ratio: Ratio, band: float) -> Verdict:
-    quiet = max(band, NOISE)
-    if 1 - quiet <= ratio.lo and ratio.hi <= 1 + quiet:
+    quiet = max(min(band, WIDE), NOISE)
+    if max(ratio.hi, 1 / ratio.lo) <= 1 + quiet:
         return Verdict.NO_DIFFERENCE
-    if ratio.lo > 1 + band:
+    claimed = 1 + claimed_from(band)
+    if ratio.lo > claimed:
         return Verdict.FASTER
-    if ratio.hi < 1 - band:
+    if ratio.hi < 1 / claimed:
         return Verdict.SLOWER
-    return Verdict.INCONCLUSIVE
+    noisy = band > WIDE or math.sqrt(ratio.hi / ratio.lo) > 1 + WIDE
+    return Verdict.TOO_NOISY if noisy else Verdict.INCONCLUSIVE
 
 
 def summary(times: Sequence[float]) -> Summary:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.bench.record import Control, Limit, Record, Row
-from mmbatch.bench.statistics import NOISE, Verdict
+from mmbatch.bench.statistics import NOISE, Verdict, claimed_from
 from mmbatch.bench.store import Raw, Stored
 from mmbatch.hosted.events import AUTO, BASE
 
@@ -174,7 +174,7 @@ def slower_than_copy(entry: Entry) -> list[tuple[Row, float]]:
 
     A median must exceed the copy's by more than code layout alone can do, and by more than base
     differs from its own second copy: `auto` may be the plain copy, and a difference within that
-    band says nothing. A case that noise voids, or that has no control, claims nothing at all.
+    band says nothing. A case that has no control claims nothing at all.
 
     Returns:
         Each such row, and how many times as long as the copy it takes.
@@ -183,14 +183,15 @@ def slower_than_copy(entry: Entry) -> list[tuple[Row, float]]:
     control = entry.control
     if copy is None or copy.median is None or control is None:
         return []
-    if control.too_noisy or control.band is None:
+    if control.band is None:
         return []
+    least = 1 + max(NOISE, claimed_from(control.band))
     times = [
         (row, row.median / copy.median)
         for row in entry.rows
         if row.median is not None and row.variant not in (BASE, COPY)
     ]
-    return [(row, factor) for row, factor in times if factor > 1 + max(NOISE, control.band)]
+    return [(row, factor) for row, factor in times if factor > least]
 
 
 def _compared(factor: str, one: Regression) -> str:

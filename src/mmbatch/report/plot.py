@@ -193,7 +193,7 @@ def plot(entry: Entry, axis: Scale) -> Plot:
         {mark.name: mark for mark in _marks(entry, axis)},
         _ticks(axis),
         axis.x(1),
-        None if band is None else (axis.x(1 - min(band, 0.99)), axis.x(1 + band)),
+        None if band is None else (axis.x(1 / (1 + band)), axis.x(1 + band)),
         None if limit is None else axis.x(limit),
     )
 
@@ -249,7 +249,7 @@ def _values(entry: Entry) -> Iterator[float]:
     if entry.control:
         yield from entry.control.ci95 or ()
         if entry.control.band is not None:
-            yield from (1 - min(entry.control.band, 0.99), 1 + entry.control.band)
+            yield from (1 / (1 + entry.control.band), 1 + entry.control.band)
 
 
 def _marks(entry: Entry, axis: Scale) -> Iterator[Mark]:
