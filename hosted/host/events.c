@@ -46,6 +46,11 @@ void event_case(const struct workload *w, const struct row *rows, unsigned int n
 	       w->c->flags & HOSTED_EXTRA_CASE ? "true" : "false");
 	for (unsigned int i = 0; i < nr; i++)
 		printf("%s\"%s\"", i ? "," : "", rows[i].name);
+	printf("],\"reads\":[");
+	for (unsigned int i = 0, nr_reads = 0; i < nr; i++) {
+		if (rows[i].limit && rows[i].limit->reads)
+			printf("%s\"%s\"", nr_reads++ ? "," : "", rows[i].name);
+	}
 	printf("],\"pairs\":%u}\n", w->pairs);
 	fflush(stdout);
 }

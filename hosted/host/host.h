@@ -49,6 +49,7 @@ struct row {
 	char name[64];
 	const struct hosted_variant *variant;
 	const struct hosted_limit *limit;
+	bool fill;			/* the limit is one of several fills */
 };
 
 /* arena.c */
@@ -69,6 +70,11 @@ bool emulate_has(const char *setting);
 
 /* faults.c */
 void faults_catch(void);
+
+/* fills.c */
+#define FILLS	8
+
+unsigned int fills_here(const struct hosted_limit **found);
 
 /* image.c */
 void image_poison(const struct workload *w);

@@ -118,7 +118,8 @@ static const char *missing(const struct plan *plan, const struct hosted_variant 
 static unsigned int make_rows(const struct plan *plan, const struct hosted_case *c,
 			      struct row *rows)
 {
-	unsigned int nr = 0;
+	const struct hosted_limit *fills[FILLS];
+	unsigned int nr = 0, nr_fills = hosted_bench.fills ? fills_here(fills) : 0;
 
 	for (unsigned int i = 0; i < hosted_bench.nr_variants; i++) {
 		const struct hosted_variant *v = &hosted_bench.variants[i];
@@ -135,6 +136,10 @@ static unsigned int make_rows(const struct plan *plan, const struct hosted_case 
 			continue;
 		rows[nr] = (struct row){ .limit = limit };
 		snprintf(rows[nr++].name, sizeof(rows->name), "limit:%s", limit->name);
+	}
+	for (unsigned int i = 0; i < nr_fills; i++) {
+		rows[nr] = (struct row){ .limit = fills[i], .fill = true };
+		snprintf(rows[nr++].name, sizeof(rows->name), "limit:%s", fills[i]->name);
 	}
 	return nr;
 }

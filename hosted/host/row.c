@@ -29,14 +29,3 @@ void row_run(const struct workload *w, const struct row *row)
 	hosted_bench.run(w->c, row->variant->side, w->items);
 	hosted_exit();
 }
-
-void hosted_fill_words(void *image, unsigned long bytes)
-{
-	unsigned long words = bytes / 8;
-
-	/* Some CPUs write zeroes at twice the speed, but no descriptor is all zero. */
-	asm volatile("rep stosq"
-		     : "+D"(image), "+c"(words)
-		     : "a"(0x0300000000002000UL)
-		     : "memory");
-}

@@ -70,11 +70,14 @@ struct hosted_variant {
  * @name: row of the table, after "limit:"
  * @run: do it over the image
  * @bounds: whether it bounds a case; NULL if it bounds all
+ * @reads: it only reads, so it bounds the case in addition to the fastest fill, and
+ *	   nothing is read back after it
  */
 struct hosted_limit {
 	const char *name;
 	void (*run)(void *image, unsigned long bytes);
 	int (*bounds)(const struct hosted_case *c);
+	int reads;
 };
 
 /**
@@ -152,7 +155,9 @@ struct hosted_poison {
  * @nr_cases: how many
  * @variants: rows in the order of the table; the first two are base and control
  * @nr_variants: how many
- * @limits: rows that bound the variants
+ * @fills: the work writes the whole image, so the fastest of the engine's fills
+ *	   bounds every case
+ * @limits: other rows that bound the variants
  * @nr_limits: how many
  * @beside: memory that the work needs besides the image, in multiples of the
  *	    image's size; it starts at the first multiple of 2 MiB after the image
@@ -189,6 +194,7 @@ struct hosted_bench {
 	unsigned int nr_cases;
 	const struct hosted_variant *variants;
 	unsigned int nr_variants;
+	int fills;
 	const struct hosted_limit *limits;
 	unsigned int nr_limits;
 	unsigned int beside;
@@ -295,6 +301,5 @@ void hosted_make_writable(const void *constant, unsigned long bytes);
 void *hosted_arena(unsigned long bytes);
 void hosted_single_step(void (*run)(void *data), void *data, struct hosted_trace *trace);
 void hosted_with_poison(void (*run)(void *data), void *data, struct hosted_poison *poison);
-void hosted_fill_words(void *image, unsigned long bytes);
 
 #endif /* HOSTED_H */

@@ -33,10 +33,6 @@ static const struct hosted_variant template_variants[] = {
 	{ "batched",	HOSTED_PATCHED },
 };
 
-static const struct hosted_limit template_limits[] = {
-	{ "rep stosq", hosted_fill_words },
-};
-
 static u8 template_source[SOURCE_BYTES];
 static char *template_text;
 
@@ -75,8 +71,7 @@ const struct hosted_bench hosted_bench = {
 	.nr_cases	= ARRAY_SIZE(template_cases),
 	.variants	= template_variants,
 	.nr_variants	= ARRAY_SIZE(template_variants),
-	.limits		= template_limits,
-	.nr_limits	= ARRAY_SIZE(template_limits),
+	.fills		= true,
 	.setup		= template_setup,
 	.check		= template_check,
 	.check_first	= true,

@@ -30,10 +30,6 @@ static const struct hosted_variant streaming_copy_variants[] = {
 	{ "streaming",	HOSTED_PATCHED },
 };
 
-static const struct hosted_limit streaming_copy_limits[] = {
-	{ "rep stosq", hosted_fill_words },
-};
-
 static u8 streaming_copy_source[COPIES_BLOCK] __aligned(64);
 static void *streaming_copy_image;
 
@@ -71,8 +67,7 @@ const struct hosted_bench hosted_bench = {
 	.nr_cases	= ARRAY_SIZE(streaming_copy_cases),
 	.variants	= streaming_copy_variants,
 	.nr_variants	= ARRAY_SIZE(streaming_copy_variants),
-	.limits		= streaming_copy_limits,
-	.nr_limits	= ARRAY_SIZE(streaming_copy_limits),
+	.fills		= true,
 	.setup		= streaming_copy_setup,
 	.check		= streaming_copy_check,
 	.check_first	= true,

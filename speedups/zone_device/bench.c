@@ -42,10 +42,6 @@ static const struct hosted_variant zone_device_variants[] = {
 	{ "auto",	HOSTED_PATCHED, "auto" },
 };
 
-static const struct hosted_limit zone_device_limits[] = {
-	{ "rep stosq", hosted_fill_words },
-};
-
 static struct dev_pagemap zone_device_pgmap;
 
 static void zone_device_run(const struct hosted_case *c, enum hosted_side side,
@@ -182,8 +178,7 @@ const struct hosted_bench hosted_bench = {
 	.nr_cases	= ARRAY_SIZE(zone_device_cases),
 	.variants	= zone_device_variants,
 	.nr_variants	= ARRAY_SIZE(zone_device_variants),
-	.limits		= zone_device_limits,
-	.nr_limits	= ARRAY_SIZE(zone_device_limits),
+	.fills		= true,
 	.setup		= zone_device_setup,
 	.select		= zone_device_select,
 	.run		= zone_device_run,

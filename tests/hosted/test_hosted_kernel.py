@@ -17,7 +17,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import cpus
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.hosted import run as hosted
-from mmbatch.hosted.events import Check, Equal, Event, Sample, parse
+from mmbatch.hosted.events import Case, Check, Equal, Event, Sample, is_limit, parse
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import load
 
@@ -69,7 +69,6 @@ static const struct hosted_case toys_cases[] = {
 static const struct hosted_variant toys_variants[] = {
 	{ "base", HOSTED_BASE }, { "control", HOSTED_CONTROL }, { "auto", HOSTED_PATCHED },
 };
-static const struct hosted_limit toys_limits[] = { { "rep stosq", hosted_fill_words } };
 
 static void toys_setup(void *image, unsigned long bytes)
 {
@@ -99,7 +98,7 @@ static int toys_check(struct hosted_check *check)
 const struct hosted_bench hosted_bench = {
 	.speedup = "toys", .item = "toy", .item_bytes = 64, .item_memory = 64,
 	.cases = toys_cases, .nr_cases = 2, .variants = toys_variants, .nr_variants = 3,
-	.limits = toys_limits, .nr_limits = 1,
+	.fills = true,
 	.setup = toys_setup, .run = toys_run, .touch = toys_touch, .check = toys_check,
 };
 """
@@ -169,8 +168,28 @@ def test_features_change_the_code_of_copies(toys: Path) -> None:
 
 
 def order(program: Path, seed: int) -> list[tuple[str, int, int, int]]:
+    """Return each sample's variant and place; a fill's name depends on what was fastest."""
     events = said(program, "--case", "there", "--items", "64", "--pairs", "4", "--seed", str(seed))
-    return [(e.variant, e.block, e.half, e.pos) for e in events if isinstance(e, Sample)]
+    return [
+        ("limit" if is_limit(e.variant) and e.block else e.variant, e.block, e.half, e.pos)
+        for e in events
+        if isinstance(e, Sample)
+    ]
+
+
+def test_all_fills_are_timed_once_and_the_two_fastest_go_on(toys: Path) -> None:
+    events = said(toys, "--case", "there", "--items", "64", "--pairs", "8")
+    (case,) = (event for event in events if isinstance(event, Case))
+    fills = {variant for variant in case.variants if is_limit(variant)}
+    timed: dict[int, set[str]] = {}
+    for event in events:
+        if isinstance(event, Sample) and is_limit(event.variant):
+            timed.setdefault(event.block, set()).add(event.variant)
+    assert {"limit:rep stosq", "limit:mov 8", "limit:movnt 8", "limit:movnt 16"} <= fills
+    assert len(timed) >= 4
+    assert timed.pop(0) == fills
+    assert {len(kept) for kept in timed.values()} == {2}
+    assert len({frozenset(kept) for kept in timed.values()}) == 1
 
 
 def test_a_seed_gives_one_order_and_another_one_another(toys: Path) -> None:

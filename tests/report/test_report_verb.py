@@ -515,3 +515,19 @@ def test_results_of_this_checkout(path: Path) -> None:
 
 def test_digest_is_that_of_the_file(two: list[Path]) -> None:
     assert store.load(two)[0].record.samples_sha256 == digest(mixed())
+
+
+def test_only_the_limit_is_in_the_table_and_all_fills_are_on_the_page() -> None:
+    times = {**FSDAX, "limit:movnt 16": 71e6, "limit:mov 8": 99e6}
+    made = record_of(run_events(list(case_events("x", times))))
+    printed = text.run(made)
+    assert re.findall(r"^limit: .*$", printed, re.M) == [
+        "limit: movnt 16  71.00 ms    2.71                    1.00"
+    ]
+    html = page.render([Stored("A", Path(), made, Raw.ABSENT)], checkout.SPEEDUPS)
+    cells = re.findall(r"<td>(limit|not the limit): ([^<]+)</td>", html)
+    assert cells == [
+        ("limit", "movnt 16"),
+        ("not the limit", "rep stosq"),
+        ("not the limit", "mov 8"),
+    ]

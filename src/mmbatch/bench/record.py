@@ -131,7 +131,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Limit:
-    """The same number of bytes written by the fastest plain loop: what the machine allows."""
+    """What the machine allows: the same bytes written by a plain fill, or only read.
+
+    A case has several. The `of_limit.vs` of its rows names the one that bounds it.
+    """
 
     speedup: str
     case: str

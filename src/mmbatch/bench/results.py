@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from mmbatch.bench import statistics
+from mmbatch.bench.limits import choose, defects
 from mmbatch.bench.machine import Machine
 from mmbatch.bench.record import (
     SCHEMA,
@@ -131,9 +132,9 @@ def _row(
 def _case_parts(case: CaseRun, speedup: str) -> _CaseParts:
     control = _ratio(case, BASE, CONTROL) if CONTROL in case.case.variants else None
     limits = _limits(case, speedup)
-    fastest = min(limits, key=lambda limit: limit.median, default=None)
+    limit = choose(limits, case.case.reads)
     rows = [
-        _row(case, speedup, variant, control, fastest)
+        _row(case, speedup, variant, control, limit)
         for variant in case.case.variants
         if variant != CONTROL and not is_limit(variant)
     ]
@@ -185,6 +186,7 @@ def build_record(
     """
     speedup = run.engine.speedup
     parts = [_case_parts(case, speedup) for case in run.cases.values()]
+    rows = [row for part in parts for row in part.rows]
     return Record(
         schema=SCHEMA,
         command=command,
@@ -192,10 +194,10 @@ def build_record(
         machine=machine,
         kernel=kernel_info,
         engine=engine,
-        rows=tuple(_with_holm([row for part in parts for row in part.rows])),
+        rows=tuple(_with_holm(rows)),
         limits=tuple(limit for part in parts for limit in part.limits),
         controls=tuple(part.control for part in parts if part.control),
-        notes=tuple(_notes(run)),
+        notes=(*_notes(run), *defects(rows)),
         samples_sha256=run.sha256,
     )
 

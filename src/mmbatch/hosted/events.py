@@ -48,6 +48,7 @@ class Case:
     """A workload: `items` things of kind `item` in `bytes` bytes, timed in `unit` per run.
 
     `memory` is what it takes in all, where that is more; the size of a `fixed` one is its own.
+    `reads` are the limit rows that only read.
     """
 
     event: ClassVar[str] = "case"
@@ -61,6 +62,7 @@ class Case:
     pairs: Natural
     memory: Natural = 0
     fixed: Flag = False
+    reads: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a case without base, to which nothing could be compared."""

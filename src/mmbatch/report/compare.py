@@ -11,7 +11,7 @@ from pathlib import Path
 from mmbatch.bench.record import Control, Limit, Record, Row
 from mmbatch.bench.statistics import NOISE, Verdict, claimed_from
 from mmbatch.bench.store import Raw, Stored
-from mmbatch.hosted.events import AUTO, BASE
+from mmbatch.hosted.events import AUTO, BASE, LIMIT_PREFIX
 
 COPY = "copy"
 _FEW = 3
@@ -37,6 +37,12 @@ class Entry:
     def chosen(self) -> Row:
         """What a user gets: `auto`, or the last step where nothing chooses."""
         return next((row for row in self.rows if row.variant == AUTO), self.rows[-1])
+
+    @property
+    def limit(self) -> Limit | None:
+        """The limit row that bounds the case, of all that were timed."""
+        vs = next((row.of_limit.vs for row in self.rows if row.of_limit), None)
+        return next((one for one in self.limits if LIMIT_PREFIX + one.name == vs), None)
 
     @property
     def pairs(self) -> int:

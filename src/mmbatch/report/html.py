@@ -214,9 +214,11 @@ def _figures(entry: Entry, low: int, high: int) -> Iterator[_Figures]:
                 words.noise(control),
             )
             yield _Figures(cells, True, plot.histogram(control.samples, low, high))
-    for limit in entry.limits:
+    for limit in sorted(entry.limits, key=lambda one: one is not entry.limit):
         median = words.duration(limit.median, limit.unit)
-        cells = (f"limit: {limit.name}", median, words.each(limit.per_item), "", "", "1.00", "")
+        times = f"{limit.median / entry.limit.median:.2f}" if entry.limit else ""
+        name = f"{'limit' if limit is entry.limit else 'not the limit'}: {limit.name}"
+        cells = (name, median, words.each(limit.per_item), "", "", times, "")
         yield _Figures(cells, True, plot.histogram(limit.samples, low, high))
 
 

@@ -174,8 +174,8 @@ def _table(entry: Entry) -> Iterator[str]:
         yield _line(_row(row))
         if row is entry.base and entry.control is not None:
             yield _line(_control(entry.control))
-    for limit in entry.limits:
-        yield _line(_limit(limit))
+    if entry.limit is not None:
+        yield _line(_limit(entry.limit))
 
 
 def _row(row: Row) -> Cells:
