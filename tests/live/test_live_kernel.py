@@ -173,6 +173,17 @@ def test_an_original_that_does_not_come_back_fails(control: float, good: bool) -
     assert any("FAILED few: after unload" in line for line in said) is not good
 
 
+@pytest.mark.parametrize("variant", ["base", "patched", "control"])
+def test_an_interrupt_changes_no_count(variant: str) -> None:
+    booted = counted(500.0)
+    before = list(ratios(booted.heard))
+    samples = [at for at, (key, _) in enumerate(booted.heard.values) if key == f"few {variant}"]
+    for at in samples[:2]:
+        key, number = booted.heard.values[at]
+        booted.heard.values[at] = (key, number + 1000.0)
+    assert list(ratios(booted.heard)) == before
+
+
 @pytest.mark.parametrize("patched", [0.0, -1.0])
 def test_a_count_that_can_not_be_fails(patched: float) -> None:
     said: list[str] = []
