@@ -32,7 +32,7 @@ from mmbatch.report import html, markdown, text
     "--svg",
     type=options.OutputFile(),
     metavar="FILE",
-    help="Write the overview of all cases to this SVG file instead of a page",
+    help="Write an overview of the newest kernels to this SVG file instead of a page",
 )
 @click.option(
     "--markdown",

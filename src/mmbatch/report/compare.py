@@ -8,9 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mmbatch.bench.machine import with_model
 from mmbatch.bench.record import Control, Limit, Record, Row
 from mmbatch.bench.statistics import NOISE, Verdict, claimed_from
-from mmbatch.bench.store import Raw, Stored
+from mmbatch.bench.store import Raw, Stored, guest_arch
 from mmbatch.hosted.events import AUTO, BASE, LIMIT_PREFIX
 
 COPY = "copy"
@@ -154,6 +155,41 @@ def regressions(groups: Sequence[Section]) -> list[Regression]:
         *(one for entry in entries for one in _against_base(entry)),
         *(one for entry in entries for one in _against_copy(entry)),
     ]
+
+
+def by_machine(runs: Sequence[Stored]) -> list[list[Stored]]:
+    """Group the runs of the same speed-ups on one machine.
+
+    Returns:
+        Groups, those that counted instructions last; in each, the newest kernel first.
+    """
+    groups: dict[tuple[bool, tuple[str, ...], str, int, str], list[Stored]] = {}
+    for run in runs:
+        record, machine = run.record, run.record.machine
+        where = (with_model(machine.cpu, machine), machine.cores, guest_arch(record))
+        groups.setdefault((not timed(record), _speedups(record), *where), []).append(run)
+    return [
+        sorted(groups[key], key=lambda run: release(run.record))[::-1] for key in sorted(groups)
+    ]
+
+
+def newest(runs: Sequence[Stored]) -> list[Stored]:
+    """Return the run of the newest kernel of each speed-up and machine.
+
+    Runs that counted instructions are left out where the same speed-up was timed.
+    """
+    found = [group[0] for group in by_machine(runs)]
+    measured = {_speedups(run.record) for run in found if timed(run.record)}
+    return [run for run in found if timed(run.record) or _speedups(run.record) not in measured]
+
+
+def timed(record: Record) -> bool:
+    """Tell whether a run measured time, and did not count something."""
+    return all(row.unit == "ns" for row in record.rows)
+
+
+def _speedups(record: Record) -> tuple[str, ...]:
+    return tuple(sorted({row.speedup for row in record.rows}))
 
 
 def by_variant(found: Sequence[Regression]) -> list[Regressions]:

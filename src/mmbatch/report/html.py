@@ -16,6 +16,7 @@ from mmbatch.report.plot import Plot, Scale
 from mmbatch.report.words import who_benefits
 
 _SVG_WIDTH = 600  # pixels, so that a telephone shows the text of an overview
+_SVG_TALLEST = 30  # pixels
 _SHOWN = 12
 """How many plots of a speed-up are open; the cases that follow can be unfolded."""
 
@@ -97,13 +98,16 @@ def render(runs: Sequence[Stored], speedups_at: Path) -> str:
 
 
 def svg(runs: Sequence[Stored]) -> str:
-    """Return the overview of all cases as an SVG file, for light and dark pages."""
-    overview = plot.overview(compare.sections(runs))
-    last = overview.strips[-1]
+    """Return an overview as an SVG file, for light and dark pages.
+
+    It has the newest kernel of each speed-up and machine only, so that it fits on a screen.
+    """
+    overview = plot.overview(compare.sections(compare.newest(runs)), _SVG_TALLEST)
     return _fill(
         "overview.svg",
         overview=overview,
-        bottom=last.y + last.height + (44 if last.title else 26),
+        bottom=overview.bottom,
+        lines=plot.LINES,
         width=_SVG_WIDTH,
         shapes=plot.SHAPES,
     )

@@ -66,14 +66,8 @@ def tables(runs: Sequence[Stored], place: Path = Path()) -> str:
         runs: what was measured.
         place: where the text will be, for links to the records.
     """
-    groups: dict[tuple[bool, str, str, int, str], list[Stored]] = {}
-    for run in runs:
-        record, machine = run.record, run.record.machine
-        where = (with_model(machine.cpu, machine), machine.cores, guest_arch(record))
-        groups.setdefault((not _timed(record), record.rows[0].speedup, *where), []).append(run)
     lines: list[str] = []
-    for key in sorted(groups):
-        newest, *others = sorted(groups[key], key=lambda run: compare.release(run.record))[::-1]
+    for newest, *others in compare.by_machine(runs):
         lines += ["", f"**{ascii_only(_title(newest.record))}** ({_link(newest, place)})", ""]
         lines += table(newest.record)
         if others:
@@ -133,7 +127,7 @@ def _link(run: Stored, place: Path) -> str:
 
 def _title(record: Record) -> str:
     what = f"{record.rows[0].speedup}, Linux {record.kernel.release}"
-    if not _timed(record):
+    if not compare.timed(record):
         arch = guest_arch(record)
         return f"{what}{f', {arch}' if arch else ''}: instructions, counted by QEMU; no time"
     machine = record.machine
@@ -142,10 +136,6 @@ def _title(record: Record) -> str:
         parts.append(f"LLC {machine.llc_bytes >> 20} MiB")
     parts.append(f"VM ({machine.hypervisor})" if machine.hypervisor else "bare metal")
     return f"{what}: {', '.join(parts)}"
-
-
-def _timed(record: Record) -> bool:
-    return all(row.unit == "ns" for row in record.rows)
 
 
 def _cases(record: Record) -> list[Case]:

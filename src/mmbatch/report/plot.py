@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mmbatch.bench.record import Row
 from mmbatch.hosted.events import BASE
@@ -38,6 +38,8 @@ _BEYOND = (0.25, 20.0)  # an overview ends there, since few cases would take mos
 _BINS = 48
 _RISE = 7.0  # pixels from a dot of an overview to the one above it
 _TALLEST = 140.0  # pixels: where many dots lie above each other, they overlap
+LINES = {True: 34, False: 17}
+"""How high the text of a strip is in a file, in pixels, with a title and without."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ class Strip:
         dots: its cases.
         aside: whether its dots are of variants that users do not get.
         y: its top in pixels, in a file.
+        tallest: how high its dots may be together, in pixels.
     """
 
     title: str
@@ -143,11 +146,12 @@ class Strip:
     dots: tuple[Dot, ...]
     aside: bool
     y: int = 0
+    tallest: float = _TALLEST
 
     @property
     def rise(self) -> float:
         """How far apart the dots are that lie above each other, in pixels."""
-        return min(_RISE, _TALLEST / self._levels)
+        return min(_RISE, self.tallest / self._levels)
 
     @property
     def height(self) -> int:
@@ -167,11 +171,13 @@ class Overview:
         strips: its lines.
         ticks: (place, text) on the axis.
         one: the place of 1.
+        bottom: where the strips end in a file, in pixels.
     """
 
     strips: tuple[Strip, ...]
     ticks: tuple[tuple[float, str], ...]
     one: float
+    bottom: int
 
 
 def scale(entries: Sequence[Entry]) -> Scale:
@@ -198,8 +204,13 @@ def plot(entry: Entry, axis: Scale) -> Plot:
     )
 
 
-def overview(groups: Sequence[Section]) -> Overview:
-    """Place a dot for each case and run, and one for each slower row of other variants."""
+def overview(groups: Sequence[Section], tallest: float = _TALLEST) -> Overview:
+    """Place a dot for each case and run, and one for each slower row of other variants.
+
+    Args:
+        groups: what it shows.
+        tallest: how high the dots of a strip may be together, in pixels.
+    """
     chosen = [entry.chosen for one in groups for case in one.cases for entry in case.entries]
     others = [row for one in groups for run in one.runs for row in _other_slower(one, run.name)]
     shown = [1.0, *(row.ratio.median for row in [*chosen, *others] if row.ratio)]
@@ -211,9 +222,9 @@ def overview(groups: Sequence[Section]) -> Overview:
     y = 26
     for one in groups:
         for strip in _strips(one, axis):
-            strips.append(Strip(strip.title, strip.words, strip.dots, strip.aside, y))
-            y += strip.height + (44 if strip.title else 26)
-    return Overview(tuple(strips), _ticks(axis), axis.x(1))
+            strips.append(replace(strip, y=y, tallest=tallest))
+            y += LINES[bool(strip.title)] + strips[-1].height
+    return Overview(tuple(strips), _ticks(axis), axis.x(1), y)
 
 
 def histogram(samples: Sequence[int], low: float, high: float) -> str:
