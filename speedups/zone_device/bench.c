@@ -38,7 +38,6 @@ static const struct hosted_variant zone_device_variants[] = {
 	{ "copy",	HOSTED_PATCHED, "copy" },
 	{ "movnti",	HOSTED_PATCHED, "movnti" },
 	{ "wide",	HOSTED_PATCHED, "wide" },
-	{ "movdir64b",	HOSTED_PATCHED, "movdir64b" },
 	{ "auto",	HOSTED_PATCHED, "auto" },
 };
 
@@ -94,81 +93,6 @@ static unsigned long zone_device_touch(const void *item)
 	return word[0] + word[offsetof(struct page, _refcount) / sizeof(*word)];
 }
 
-/* Imitate a machine on which some methods are slow: wait after each call of them. */
-typedef void stamp_fn(struct page *page, const struct page *tmpl, unsigned long nr);
-
-static struct {
-	stamp_fn *stamp[HOSTED_LAYOUTS];
-	unsigned int percent;
-} slow[3];
-
-static void zone_device_dawdle(unsigned int i, struct page *page,
-			       const struct page *tmpl, unsigned long nr)
-{
-	unsigned long start = hosted_now_ns(), end;
-
-	slow[i].stamp[hosted_layout](page, tmpl, nr);
-	end = hosted_now_ns();
-	while (hosted_now_ns() < end + (end - start) * slow[i].percent / 100)
-		;
-}
-
-#define ZONE_DEVICE_SLOW(i)						\
-static void zone_device_slow_##i(struct page *page,			\
-				 const struct page *tmpl, unsigned long nr) \
-{									\
-	zone_device_dawdle(i, page, tmpl, nr);				\
-}
-
-ZONE_DEVICE_SLOW(0)
-ZONE_DEVICE_SLOW(1)
-ZONE_DEVICE_SLOW(2)
-
-static stamp_fn *const slow_stamps[] = {
-	zone_device_slow_0, zone_device_slow_1, zone_device_slow_2,
-};
-
-static int zone_device_slow(const char *setting, unsigned int percent)
-{
-	static unsigned int used;
-	unsigned int layout, i;
-
-	if (used == ARRAY_SIZE(slow))
-		return -1;
-
-	slow[used].percent = percent;
-	for (layout = 0; layout < HOSTED_LAYOUTS; layout++) {
-		struct zone_device_method *method;
-
-		for (i = 0; ; i++) {
-			method = (void *)zone_device_method_at_of[layout](i);
-			if (!method)
-				return -1;
-			if (!strcmp(method->name, setting))
-				break;
-		}
-		hosted_make_writable(method, sizeof(*method));
-		slow[used].stamp[layout] = method->stamp;
-		method->stamp = slow_stamps[used];
-	}
-	used++;
-	return 0;
-}
-
-static void zone_device_outcome(const struct hosted_case *c, char *text,
-				unsigned long size)
-{
-	const struct zone_device_case *dev = c->data;
-	const struct zone_device_method *method;
-
-	/* Below the size of the last-level cache, auto uses the copy without a trial. */
-	if (c->flags & HOSTED_HOT)
-		return;
-	method = HOSTED_CALL_EXTRA(zone_device_remembered, dev->altmap);
-	if (method)
-		hosted_format(text, size, "auto chose %s", method->name);
-}
-
 const struct hosted_bench hosted_bench = {
 	.speedup	= "zone_device",
 	.item		= "descriptor",
@@ -184,6 +108,4 @@ const struct hosted_bench hosted_bench = {
 	.run		= zone_device_run,
 	.touch		= zone_device_touch,
 	.check		= zone_device_check,
-	.slow		= zone_device_slow,
-	.outcome	= zone_device_outcome,
 };

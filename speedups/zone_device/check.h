@@ -12,8 +12,8 @@
 
 HOSTED_ENTRY(memmap_init_zone_device);
 HOSTED_EXTRA(int, zone_device_set_method, const char *name);
-HOSTED_EXTRA(const struct zone_device_method *, zone_device_method_at, unsigned int i);
-HOSTED_EXTRA(const struct zone_device_method *, zone_device_remembered, bool altmap);
+HOSTED_EXTRA(const struct zone_device_method *, zone_device_choose, struct dev_pagemap *pgmap,
+	     unsigned long pfn, unsigned long end_pfn);
 
 /* Starts a section, and compounds of any order. The arena starts CHECK_BEFORE earlier. */
 #define CHECK_PFN	0x1000000UL

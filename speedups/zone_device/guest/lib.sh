@@ -6,18 +6,10 @@ DRIVERS=/sys/bus/nd/drivers
 METHOD=/sys/module/zone_device/parameters/method
 INIT=memmap_init_zone_device
 
-# choose METHOD: choose a method. If the kernel refuses it, report that and fail. Only
-# some CPUs have movdir64b, so for that method it is a skip.
-lacking=
+# choose METHOD: choose a method. If the kernel refuses it, report that and fail.
 choose() {
-	if echo "$1" >$METHOD 2>/dev/null; then
-		return 0
-	elif [ "$1" = movdir64b ]; then
-		[ "$lacking" = "$1" ] || skip "$1: not on this CPU"
-		lacking=$1
-	else
-		fail "$1: refused as zone_device's method"
-	fi
+	echo "$1" >$METHOD 2>/dev/null && return 0
+	fail "$1: refused as zone_device's method"
 	return 1
 }
 

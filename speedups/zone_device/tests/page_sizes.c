@@ -23,9 +23,8 @@ typedef uint64_t u64;
 
 enum { PAGES_PER_SECTION = 64, PAGE_SIZE = 4096 };
 enum { EINVAL = 22, EOPNOTSUPP = 95 };
-enum { PGMAP_ALTMAP_VALID = 1, X86_FEATURE_MOVDIR64B = 1, page_ref_set = 0 };
+enum { PGMAP_ALTMAP_VALID = 1, page_ref_set = 0 };
 
-#define U64_MAX			UINT64_MAX
 #define IS_ENABLED(option)	0
 #define IS_ALIGNED(x, a)	(((x) & ((a) - 1)) == 0)
 #define ALIGN(x, a)		(((x) + (a) - 1) / (a) * (a))
@@ -38,8 +37,6 @@ enum { PGMAP_ALTMAP_VALID = 1, X86_FEATURE_MOVDIR64B = 1, page_ref_set = 0 };
 #define cond_resched()		((void)0)
 #define wmb()			__builtin_ia32_sfence()
 #define sysfs_streq(a, b)	(!strcmp(a, b))
-#define scnprintf		snprintf
-#define pr_debug(...)		((void)0)
 #define sysfs_emit(...)		(sprintf(__VA_ARGS__))
 #define MODULE_PARM_DESC(...)	struct unused
 #define module_param_cb(name, ops, ...) struct unused_ ## name
@@ -89,29 +86,20 @@ struct cpu_cacheinfo {
 
 static struct page *memmap;
 static unsigned int warnings;
-static struct cacheinfo cache = { 64 << 10 };
-static struct cpu_cacheinfo caches = { &cache, 1 };
-static u64 now;
+static bool fpu_usable = true;
 
 #define pfn_to_page(pfn)		(memmap + (pfn))
 #define page_to_pfn(page)		((unsigned long)((page) - memmap))
-#define get_cpu_cacheinfo(cpu)		(&caches)
+#define get_cpu_cacheinfo(cpu)		((struct cpu_cacheinfo *)NULL)
 #define raw_smp_processor_id()		0
 #define cpus_read_lock()		((void)0)
 #define cpus_read_unlock()		((void)0)
 #define page_ref_tracepoint_active(t)	(t)
 #define kernel_fpu_begin()		((void)0)
 #define kernel_fpu_end()		((void)0)
-#define irq_fpu_usable()		true
-#define boot_cpu_has(feature)		true
-#define movdir64b(to, from)		memcpy(to, from, 64)
+#define irq_fpu_usable()		fpu_usable
 #define PFN_PHYS(pfn)			((pfn) * PAGE_SIZE)
 #define __va(address)			((void *)(0x5a000000 + (address)))
-
-static u64 ktime_get_ns(void)
-{
-	return now += 100;
-}
 
 static unsigned long pgmap_vmemmap_nr(struct dev_pagemap *pgmap)
 {
@@ -234,7 +222,7 @@ static void simple_loop(unsigned long pfn, unsigned long end_pfn, struct dev_pag
 	}
 }
 
-/* All ranges start after PFN FIRST. The longest is long enough for a trial. */
+/* All ranges start after PFN FIRST. */
 enum { FIRST = 2048, MOST = 15 * 1024, PAGES = FIRST + MOST + 64, BYTES = PAGES * PAGE_BYTES };
 
 static void compare(unsigned long pfn, unsigned long nr, struct dev_pagemap *pgmap)
@@ -283,19 +271,34 @@ static unsigned int compare_ranges(void)
 	return compared;
 }
 
+static const char *chosen(unsigned int order, bool altmap, unsigned long nr)
+{
+	struct dev_pagemap pgmap = { order, altmap };
+
+	return zone_device_choose(&pgmap, FIRST, FIRST + nr)->name;
+}
+
 int main(void)
 {
-	const struct zone_device_method *method = &zone_device_auto;
+	static const char *const names[] = { "auto", "copy", "movnti", "wide" };
+	/* A memmap of 16 MiB is large. */
+	const unsigned long large = DIV_ROUND_UP(16UL << 20, PAGE_BYTES);
 	unsigned int i;
 
 	memmap = aligned_alloc(PAGE_SIZE, ALIGN(BYTES, PAGE_SIZE));
-	for (i = 0; method; method = zone_device_method_at(i++)) {
-		if (zone_device_set_method(method->name))
-			printf("%s refused\n", method->name);
+	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		if (zone_device_set_method(names[i]))
+			printf("%s refused\n", names[i]);
 		else
-			printf("%s compared %u\n", method->name, compare_ranges());
+			printf("%s compared %u\n", names[i], compare_ranges());
 	}
-	printf("trials %d\n", zone_device_remembered(false) && zone_device_remembered(true));
+	zone_device_set_method("auto");
+	printf("small: %s\n", chosen(0, false, large - 1));
+	printf("large: %s\n", chosen(0, false, large));
+	printf("large, compounds: %s\n", chosen(11, true, large));
+	printf("large, but most of it shared: %s\n", chosen(11, false, large));
+	fpu_usable = false;
+	printf("large, no FPU: %s\n", chosen(0, false, large));
 	printf("warnings %u\n", warnings);
 	return 0;
 }

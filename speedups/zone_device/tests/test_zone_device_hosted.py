@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The hosted program of zone_device: all methods are equal, and a slow one is not chosen."""
+"""The hosted program of zone_device: all methods are equal."""
 
 import shutil
 from pathlib import Path
@@ -8,7 +8,7 @@ import pytest
 
 import real_kernel
 from mmbatch.core import process
-from mmbatch.hosted.events import Case, Equal, Event, Note, parse
+from mmbatch.hosted.events import Case, Equal, Event, parse
 
 SIZE = 4096
 METHODS = {"copy", "movnti", "wide"}
@@ -44,18 +44,3 @@ def test_every_variant_leaves_what_base_leaves(program: Path, value: int | None)
     for variants in found.values():
         assert variants.keys() >= {"control", "auto", *METHODS}
         assert set(variants.values()) == {True}
-
-
-@pytest.mark.parametrize("slow", sorted(METHODS))
-def test_a_method_that_is_slow_here_is_not_chosen(program: Path, slow: str) -> None:
-    # 256 MiB of memmap count as large on every CPU, because this is the cache that it has. A
-    # method that takes 31 times as long is the slowest of all on every CPU.
-    arguments = ["--items", "4194304", "--llc", str(32 << 20)]
-    arguments += ["--pairs", "1", "--case", "fsdax", "--case", "private"]
-    notes = [
-        e.text for e in events_of(program, *arguments, "--slow", f"{slow}=3000") if type(e) is Note
-    ]
-    chosen = [text.removeprefix("auto chose ") for text in notes if text.startswith("auto chose")]
-    assert len(chosen) == 2
-    assert slow not in chosen
-    assert set(chosen) <= METHODS | {"movdir64b"}

@@ -149,25 +149,6 @@ static void zone_device_fill_pages(struct zone_device_run *run,
 	}
 }
 
-/**
- * zone_device_fill - write a range of descriptors
- * @run: templates and method
- * @pfn: first PFN, at the start of a compound
- * @end_pfn: PFN after the range
- *
- * The state that the method needs has been left on return. If the method streams,
- * the caller must drain before it publishes the memmap.
- */
-void zone_device_fill(struct zone_device_run *run, unsigned long pfn,
-		      unsigned long end_pfn)
-{
-	if (pgmap_vmemmap_nr(run->pgmap) > 1)
-		zone_device_fill_compounds(run, pfn, end_pfn);
-	else
-		zone_device_fill_pages(run, pfn, end_pfn);
-	zone_device_pause(run);
-}
-
 /* Let the slow functions make one descriptor of each kind, and copy it to the template. */
 static void zone_device_seed(struct zone_device_run *run, unsigned long pfn,
 			     unsigned long zone_idx, int nid)
@@ -209,7 +190,6 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn,
 				      struct dev_pagemap *pgmap)
 {
 	struct zone_device_run run = { .pgmap = pgmap };
-	unsigned long pfn;
 
 	/* For an empty range, the templates would be made on descriptors after its end. */
 	if (start_pfn >= end_pfn)
@@ -222,8 +202,12 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn,
 		return start_pfn;
 
 	zone_device_seed(&run, start_pfn, zone_idx, nid);
-	pfn = zone_device_choose(&run, start_pfn, end_pfn);
-	zone_device_fill(&run, pfn, end_pfn);
+	run.method = zone_device_choose(pgmap, start_pfn, end_pfn);
+	if (pgmap_vmemmap_nr(pgmap) > 1)
+		zone_device_fill_compounds(&run, start_pfn, end_pfn);
+	else
+		zone_device_fill_pages(&run, start_pfn, end_pfn);
+	zone_device_pause(&run);
 
 	/* The caller's barriers do not order streaming stores. */
 	if (run.method->streaming)

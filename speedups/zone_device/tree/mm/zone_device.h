@@ -12,7 +12,7 @@ struct vmem_altmap;
  * struct zone_device_method - one way to replicate a descriptor over the memmap
  * @name: its name in the parameter, the log, the tests and the benchmark
  * @streaming: the stores bypass the cache and must be drained
- * @usable: whether it supports this CPU and this size of struct page
+ * @usable: whether it supports this size of struct page
  * @ready: whether it supports the current context; NULL if it supports any
  * @begin: enter the state that @stamp needs, or NULL. It may disable preemption
  *	   and softirqs: at most ZONE_DEVICE_BATCH descriptors are written before
@@ -23,7 +23,7 @@ struct vmem_altmap;
 struct zone_device_method {
 	const char *name;
 	bool streaming;
-	bool (*usable)(void);
+	bool usable;
 	bool (*ready)(void);
 	void (*begin)(void);
 	void (*stamp)(struct page *page, const struct page *tmpl,
@@ -43,8 +43,6 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn,
 				      struct dev_pagemap *pgmap);
 int zone_device_set_method(const char *name);
 const char *zone_device_method(void);
-const struct zone_device_method *zone_device_method_at(unsigned int i);
-const struct zone_device_method *zone_device_remembered(bool altmap);
 
 /* In mm_init.c: the slow functions, which make the templates. */
 void __init_zone_device_page(struct page *page, unsigned long pfn,

@@ -5,17 +5,14 @@
 /* Shared by zone_device.c and zone_device_method.c. */
 
 #include <linux/align.h>
-#include <linux/ktime.h>
 #include <linux/memremap.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/page_ref.h>
-#include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/streaming_copy.h>
 #include <linux/string.h>
-#include <linux/timekeeping.h>
 
 #include "internal.h"
 #include "method.h"
@@ -50,10 +47,9 @@ struct zone_device_run {
 	struct page tail;
 };
 
-void zone_device_fill(struct zone_device_run *run, unsigned long pfn,
-		      unsigned long end_pfn);
 bool zone_device_is_off(void);
-unsigned long zone_device_choose(struct zone_device_run *run, unsigned long pfn,
-				 unsigned long end_pfn);
+const struct zone_device_method *zone_device_choose(struct dev_pagemap *pgmap,
+						    unsigned long pfn,
+						    unsigned long end_pfn);
 
 #endif /* _MM_ZONE_DEVICE_INTERNAL_H */

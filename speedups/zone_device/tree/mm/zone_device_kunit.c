@@ -83,7 +83,7 @@ void zone_device_kunit_describe(enum memory_type type, unsigned int shift,
 }
 
 static const char *const zone_device_methods[] = {
-	"base", "copy", "movnti", "wide", "movdir64b", "auto",
+	"base", "copy", "movnti", "wide", "auto",
 };
 
 static void zone_device_name(const char *const *method, char *name)

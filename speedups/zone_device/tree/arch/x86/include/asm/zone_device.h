@@ -7,16 +7,9 @@
 #ifdef CONFIG_X86_64
 
 #include <linux/bug.h>
-#include <asm/cpufeature.h>
 #include <asm/fpu/api.h>
-#include <asm/special_insns.h>
 
 /* movnti: one 8-byte store per word of the descriptor. */
-
-static bool zone_device_movnti_usable(void)
-{
-	return IS_ALIGNED(sizeof(struct page), 8);
-}
 
 static void zone_device_movnti_stamp(struct page *page, const struct page *tmpl,
 				     unsigned long nr)
@@ -28,7 +21,7 @@ static void zone_device_movnti_stamp(struct page *page, const struct page *tmpl,
 static const struct zone_device_method zone_device_movnti = {
 	.name		= "movnti",
 	.streaming	= true,
-	.usable		= zone_device_movnti_usable,
+	.usable		= IS_ALIGNED(sizeof(struct page), 8),
 	.stamp		= zone_device_movnti_stamp,
 };
 
@@ -39,11 +32,6 @@ static const struct zone_device_method zone_device_movnti = {
 struct zone_device_oword {
 	u64 word[2];
 };
-
-static bool zone_device_wide_usable(void)
-{
-	return sizeof(struct page) == 64;
-}
 
 static bool zone_device_wide_ready(void)
 {
@@ -92,44 +80,16 @@ static void zone_device_wide_stamp(struct page *page, const struct page *tmpl,
 static const struct zone_device_method zone_device_wide = {
 	.name		= "wide",
 	.streaming	= true,
-	.usable		= zone_device_wide_usable,
+	.usable		= sizeof(struct page) == 64,
 	.ready		= zone_device_wide_ready,
 	.begin		= zone_device_wide_begin,
 	.stamp		= zone_device_wide_stamp,
 	.end		= zone_device_wide_end,
 };
 
-/* movdir64b: one 64-byte store per descriptor, if a descriptor has 64 bytes. */
-
-static bool zone_device_movdir64b_usable(void)
-{
-	return boot_cpu_has(X86_FEATURE_MOVDIR64B) && sizeof(struct page) == 64;
-}
-
-static void zone_device_movdir64b_stamp(struct page *page,
-					const struct page *tmpl,
-					unsigned long nr)
-{
-	if (WARN_ON_ONCE(!IS_ALIGNED((unsigned long)page, 64))) {
-		zone_device_movnti_stamp(page, tmpl, nr);
-		return;
-	}
-
-	for (; nr; nr--, page++)
-		movdir64b(page, tmpl);
-}
-
-static const struct zone_device_method zone_device_movdir64b = {
-	.name		= "movdir64b",
-	.streaming	= true,
-	.usable		= zone_device_movdir64b_usable,
-	.stamp		= zone_device_movdir64b_stamp,
-};
-
-/* In order of preference, for "auto" without a trial. */
+/* In order of preference. */
 static const struct zone_device_method *const arch_zone_device_methods[] = {
 	&zone_device_wide,
-	&zone_device_movdir64b,
 	&zone_device_movnti,
 	NULL
 };
