@@ -6,7 +6,7 @@
 
 /* These are macros, so that FORTIFY_SOURCE still sees the caller's objects. */
 #ifndef memcpy_streaming
-#define memcpy_streaming(dst, src, n)	memcpy(dst, src, n)
+#define memcpy_streaming(dst, src, n)	((void)memcpy(dst, src, n))
 #define memcpy_streaming_drain()	do { } while (0)
 #endif
 
