@@ -46,16 +46,6 @@ FROM_KERNEL void *hosted_arena(unsigned long bytes)
 	return arena_map(bytes);
 }
 
-/* For checks that replace entries in a table of functions. */
-FROM_KERNEL void hosted_make_writable(const void *constant, unsigned long bytes)
-{
-	unsigned long from = (unsigned long)constant & -4096UL;
-	unsigned long to = (unsigned long)constant + bytes;
-
-	if (mprotect((void *)from, to - from, PROT_READ | PROT_WRITE))
-		hosted_die("can't make a constant writable");
-}
-
 /*
  * The size of the largest cache of this CPU, from the kernel's cacheinfo. On
  * some machines sysconf() adds up all caches of the package.

@@ -1,37 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Emulate or skip the instructions of kernel code that fault in a process.
- */
+/* Skip the instructions of kernel code that fault in a process. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <string.h>
 #include <ucontext.h>
 
 #include "host.h"
-
-/*
- * movdir64b (%rdx), %rax, which is the only encoding that the kernel uses. On a
- * CPU without the instruction, emulation still allows its users to be checked.
- */
-static bool emulate_movdir64b(greg_t *regs)
-{
-	static const unsigned char movdir64b[] = { 0x66, 0x0f, 0x38, 0xf8, 0x02 };
-
-	if (memcmp((void *)regs[REG_RIP], movdir64b, sizeof(movdir64b)))
-		return false;
-
-	memcpy((void *)regs[REG_RAX], (void *)regs[REG_RDX], 64);
-	regs[REG_RIP] += sizeof(movdir64b);
-	return true;
-}
-
-bool emulate_has(const char *setting)
-{
-	unsigned int a = 7, b, c = 0, d;
-
-	asm("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
-	return setting && !strcmp(setting, "movdir64b") && !(c & (1u << 28));
-}
 
 /*
  * Nothing interrupts kernel code here, so cli and sti are skipped. Each costs a
@@ -78,9 +52,9 @@ FROM_KERNEL unsigned long hosted_warnings(int expected)
 }
 
 /**
- * emulate - emulate or skip an instruction that faulted
+ * emulate - skip an instruction that faulted
  * @signal: SIGILL, or SIGSEGV without an address
- * @context: of the signal; its registers are set as the instruction would set them
+ * @context: of the signal; its instruction pointer moves to the next instruction
  *
  * Return: whether kernel code can continue after the instruction.
  */
@@ -89,7 +63,7 @@ bool emulate(int signal, void *context)
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
 
 	if (signal == SIGILL)
-		return emulate_movdir64b(regs) || skip_warning(regs);
+		return skip_warning(regs);
 
 	return skip_irq_flag(regs);
 }

@@ -25,8 +25,6 @@ struct plan {
 	unsigned int pairs;
 	uint64_t seed;
 	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */
-	char *slow[4];			/* "SETTING=PERCENT" for hosted_bench.slow() */
-	unsigned int nr_slow;
 	unsigned long stride;		/* of the check's combinations; 0: no check */
 	bool check_only;
 	bool list_only;
@@ -66,7 +64,6 @@ void die_in_signal(const char *text, size_t len);
 
 /* emulate.c */
 bool emulate(int signal, void *context);
-bool emulate_has(const char *setting);
 
 /* faults.c */
 void faults_catch(void);

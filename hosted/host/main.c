@@ -18,7 +18,7 @@ static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--all] [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
 	      "              [--budget SECONDS] [--cpu FEATURE=0|1]...\n"
-	      "              [--slow SETTING=PERCENT]... [--check[=STRIDE] | --check-only | --list]\n",
+	      "              [--check[=STRIDE] | --check-only | --list]\n",
 	      stderr);
 	exit(STATUS_USAGE);
 }
@@ -32,27 +32,6 @@ static void force_feature(char *text)
 	*value++ = '\0';
 	if (hosted_cpu_force(text, *value == '1') < 0)
 		usage();
-}
-
-static void make_slow(char *text)
-{
-	char *percent = strchr(text, '=');
-
-	if (!percent || !hosted_bench.slow)
-		usage();
-	*percent++ = '\0';
-	if (hosted_bench.slow(text, strtoul(percent, NULL, 0)) < 0)
-		usage();
-}
-
-static void note_outcome(const struct workload *w)
-{
-	char text[128] = "";
-
-	if (hosted_bench.outcome)
-		hosted_bench.outcome(w->c, text, sizeof(text));
-	if (text[0])
-		event_note(w->name, text);
 }
 
 static void name_workload(struct workload *w)
@@ -103,20 +82,12 @@ static bool wanted(const struct plan *plan, const struct workload *w)
 	return false;
 }
 
-/* Return the reason why a variant has no row on this CPU, or NULL if it has one. */
-static const char *missing(const struct plan *plan, const struct hosted_variant *v)
+static bool missing(const struct hosted_variant *v)
 {
-	if (!v->setting)
-		return NULL;
-	if (hosted_bench.select(v->setting) < 0)
-		return "not on this CPU";
-	if (emulate_has(v->setting) && !plan->check_only)
-		return "emulated here, so not timed";
-	return NULL;
+	return v->setting && hosted_bench.select(v->setting) < 0;
 }
 
-static unsigned int make_rows(const struct plan *plan, const struct hosted_case *c,
-			      struct row *rows)
+static unsigned int make_rows(const struct hosted_case *c, struct row *rows)
 {
 	const struct hosted_limit *fills[FILLS];
 	unsigned int nr = 0, nr_fills = hosted_bench.fills ? fills_here(fills) : 0;
@@ -124,7 +95,7 @@ static unsigned int make_rows(const struct plan *plan, const struct hosted_case 
 	for (unsigned int i = 0; i < hosted_bench.nr_variants; i++) {
 		const struct hosted_variant *v = &hosted_bench.variants[i];
 
-		if (missing(plan, v))
+		if (missing(v))
 			continue;
 		rows[nr] = (struct row){ .variant = v };
 		snprintf(rows[nr++].name, sizeof(rows->name), "%s", v->name);
@@ -144,17 +115,16 @@ static unsigned int make_rows(const struct plan *plan, const struct hosted_case 
 	return nr;
 }
 
-static void note_missing(const struct plan *plan, const struct workload *w)
+static void note_missing(const struct workload *w)
 {
 	char text[128];
 
 	for (unsigned int i = 0; i < hosted_bench.nr_variants; i++) {
 		const struct hosted_variant *v = &hosted_bench.variants[i];
-		const char *why = missing(plan, v);
 
-		if (!why)
+		if (!missing(v))
 			continue;
-		snprintf(text, sizeof(text), "%s: %s", v->name, why);
+		snprintf(text, sizeof(text), "%s: not on this CPU", v->name);
 		event_note(w->name, text);
 	}
 }
@@ -170,7 +140,6 @@ static struct plan parse(int argc, char **argv)
 		{ "llc", required_argument, NULL, 'l' },
 		{ "cpu", required_argument, NULL, 'f' },
 		{ "budget", required_argument, NULL, 'b' },
-		{ "slow", required_argument, NULL, 'w' },
 		{ "check-only", no_argument, NULL, 'k' },
 		{ "check", optional_argument, NULL, 'x' },
 		{ "list", no_argument, NULL, 'L' },
@@ -217,11 +186,6 @@ static struct plan parse(int argc, char **argv)
 			plan.stride = optarg ? strtoul(optarg, NULL, 0) : 1;
 			if (!plan.stride)
 				usage();
-			break;
-		case 'w':
-			if (plan.nr_slow == sizeof(plan.slow) / sizeof(*plan.slow))
-				usage();
-			plan.slow[plan.nr_slow++] = optarg;
 			break;
 		case 'L':
 			plan.list_only = true;
@@ -275,9 +239,6 @@ int main(int argc, char **argv)
 		hosted_bench.setup(image, most);
 	}
 
-	for (unsigned int i = 0; i < plan.nr_slow; i++)
-		make_slow(plan.slow[i]);
-
 	event_engine();
 	if (hosted_bench.check_first && !plan.list_only)
 		good = check_run(1);
@@ -291,16 +252,15 @@ int main(int argc, char **argv)
 		w.effects = effects;
 		if (hosted_bench.begin && !plan.list_only)
 			hosted_bench.begin(w.c);
-		nr = make_rows(&plan, w.c, rows);
+		nr = make_rows(w.c, rows);
 		event_case(&w, rows, nr);
 		if (plan.list_only || !good)
 			continue;
-		note_missing(&plan, &w);
+		note_missing(&w);
 		if (!image_check(&w, rows, nr))
 			equal = false;
 		else if (!plan.check_only)
 			measure(&plan, &w, rows, nr, plan.seed + i);
-		note_outcome(&w);
 	}
 	event_done();
 

@@ -14,7 +14,7 @@
 
 static struct hosted_trace *tracing;
 
-/* movnti, movntdq and movdir64b, after the prefixes that they may have. */
+/* movnti and movntdq, after the prefixes that they may have. */
 static bool is_streaming(const unsigned char *code)
 {
 	bool wide = code[0] == 0x66;
@@ -26,8 +26,7 @@ static bool is_streaming(const unsigned char *code)
 	if (code[0] != 0x0f)
 		return false;
 
-	return code[1] == 0xc3 || (wide && code[1] == 0xe7) ||
-	       (wide && code[1] == 0x38 && code[2] == 0xf8);
+	return code[1] == 0xc3 || (wide && code[1] == 0xe7);
 }
 
 /* clflush, clflushopt and clwb, which share an opcode with fences. */

@@ -176,10 +176,6 @@ struct hosted_poison {
  *	  and verify the outcome; negative, with a text, if it is wrong. The same
  *	  bytes must always have the same effect. May be NULL.
  * @check_first: @check is short, so no case is run before it has passed
- * @slow: make a setting take @percent more time from now on, as on a machine that
- *	  is bad at it; negative if there is no such setting. May be NULL.
- * @outcome: report in a few words what the patched side chose by itself in the
- *	     last run of a case; an empty text for nothing. May be NULL.
  *
  * The image is the memory that the work writes. It is compared byte for byte
  * between the sides before anything is timed, so @run must produce an identical
@@ -212,8 +208,6 @@ struct hosted_bench {
 	int (*fuzz)(const unsigned char *data, unsigned long size,
 		    struct hosted_check *check);
 	int check_first;
-	int (*slow)(const char *setting, unsigned int percent);
-	void (*outcome)(const struct hosted_case *c, char *text, unsigned long size);
 };
 
 extern const struct hosted_bench hosted_bench;
@@ -297,7 +291,6 @@ unsigned long hosted_now_ns(void);
 int hosted_format(char *text, unsigned long size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 unsigned long hosted_warnings(int expected);
-void hosted_make_writable(const void *constant, unsigned long bytes);
 void *hosted_arena(unsigned long bytes);
 void hosted_single_step(void (*run)(void *data), void *data, struct hosted_trace *trace);
 void hosted_with_poison(void (*run)(void *data), void *data, struct hosted_poison *poison);
