@@ -17,7 +17,7 @@ enum { STATUS_UNEQUAL = 1, STATUS_USAGE = 2, MAX_ROWS = 32, MAX_ONLY = 64 };
 static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--all] [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
-	      "              [--budget SECONDS] [--cpu FEATURE=0|1]...\n"
+	      "              [--budget SECONDS] [--cpu FEATURE=0|1]... [--compared]\n"
 	      "              [--check[=STRIDE] | --check-only | --list]\n",
 	      stderr);
 	exit(STATUS_USAGE);
@@ -140,6 +140,7 @@ static struct plan parse(int argc, char **argv)
 		{ "llc", required_argument, NULL, 'l' },
 		{ "cpu", required_argument, NULL, 'f' },
 		{ "budget", required_argument, NULL, 'b' },
+		{ "compared", no_argument, NULL, 'm' },
 		{ "check-only", no_argument, NULL, 'k' },
 		{ "check", optional_argument, NULL, 'x' },
 		{ "list", no_argument, NULL, 'L' },
@@ -186,6 +187,9 @@ static struct plan parse(int argc, char **argv)
 			plan.stride = optarg ? strtoul(optarg, NULL, 0) : 1;
 			if (!plan.stride)
 				usage();
+			break;
+		case 'm':
+			plan.compared = true;
 			break;
 		case 'L':
 			plan.list_only = true;
@@ -240,10 +244,11 @@ int main(int argc, char **argv)
 	}
 
 	event_engine();
-	if (hosted_bench.check_first && !plan.list_only)
+	if (hosted_bench.check_first && !plan.list_only && !plan.compared)
 		good = check_run(1);
 	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
 		struct workload w = make_workload(&plan, &hosted_bench.cases[i]);
+		bool same = true;
 		unsigned int nr;
 
 		if (!wanted(&plan, &w))
@@ -257,9 +262,12 @@ int main(int argc, char **argv)
 		if (plan.list_only || !good)
 			continue;
 		note_missing(&w);
-		if (!image_check(&w, rows, nr))
-			equal = false;
-		else if (!plan.check_only)
+		if (plan.compared)
+			image_poison(&w);
+		else
+			same = image_check(&w, rows, nr);
+		equal = equal && same;
+		if (same && !plan.check_only)
 			measure(&plan, &w, rows, nr, plan.seed + i);
 	}
 	event_done();

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fake_run import case_events, run_events
+from fake_run import broken, case_events, noisy, run_events
 from mmbatch.bench import record
 from mmbatch.bench import store as stored
 from mmbatch.bench.store import Raw
@@ -141,21 +141,21 @@ def test_the_list_runs_nothing(asked: Asked, capsys: pytest.CaptureFixture[str])
 @pytest.mark.parametrize(
     ("arguments", "pairs", "budget_s", "items"),
     [
-        ([], 24, 14, None),
+        ([], 24, 3, None),
         (["--repeats", "3"], 3, None, None),
-        (["--quick"], 12, 3, 2000),
+        (["--quick"], 12, 1, 2000),
         (["--quick", "--repeats", "3"], 3, None, 2000),
-        (["--quick", "--pfns", "77"], 12, 3, 77),
-        (["--pfns", "77"], 24, 14, 77),
+        (["--quick", "--pfns", "77"], 12, 1, 77),
+        (["--pfns", "77"], 24, 3, 77),
     ],
 )
 def test_size_pairs_and_budget(
     asked: Asked, arguments: list[str], pairs: int, budget_s: int | None, items: int | None
 ) -> None:
     assert cli.main(["bench", "zone_device", "-q", *arguments]) == ExitCode.GOOD
-    (request,) = asked.ran
-    assert (request.pairs, request.budget_s, request.items) == (pairs, budget_s, items)
-    assert asked.requests[-1] == request
+    assert sum(request.pairs for request in asked.ran) == pairs
+    assert {(request.budget_s, request.items) for request in asked.ran} == {(budget_s, items)}
+    assert asked.requests[-1].pairs == pairs
 
 
 @pytest.mark.parametrize(
@@ -202,8 +202,9 @@ def test_speedups_take_turns(
     out, html = tmp_path / "out", tmp_path / "report.html"
     words = ["bench", "-q", "zone_device", "streaming_copy", "--repeats", "20"]
     assert cli.main([*words, "-o", str(out), "--html", str(html)]) == ExitCode.GOOD
-    assert [request.pairs for request in asked.ran] == [8, 8, 6, 6, 6, 6]
-    assert len({request.seed for request in asked.ran}) == 3
+    assert [request.pairs for request in asked.ran] == [6, 6, 6, 6, 4, 4, 4, 4]
+    assert len({request.seed for request in asked.ran}) == 4
+    assert [request.compared for request in asked.ran] == [False] * 2 + [True] * 6
     assert asked.ran[0].seed == 1
     runs = stored.load([out / "zone_device", out / "streaming_copy"])
     said = capsys.readouterr().out
@@ -213,8 +214,8 @@ def test_speedups_take_turns(
         assert run.raw is Raw.SAME
         (base, *_) = run.record.rows
         assert base.detail is not None
-        assert base.detail.pairs == 60  # three rounds of the toy engine's twenty
-        command = "./mmbatch bench zone_device streaming_copy --interleave --kernel 7.3"
+        assert base.detail.pairs == 80  # four starts of the toy engine's twenty
+        command = "./mmbatch bench zone_device streaming_copy --kernel 7.3"
         assert run.record.command == f"{command} --repeats 20 --seed 1"
 
 
@@ -274,4 +275,36 @@ def test_an_engine_that_ends_early_leaves_no_samples(
 
     monkeypatch.setattr(hosted, "run", end)
     assert cli.main(["bench", "zone_device", "-q", "-o", str(tmp_path / "out")]) == ExitCode.FAILED
-    assert [path.name for path in (tmp_path / "out").iterdir()] in ([], ["hosted.log"])
+    assert [path.name for path in (tmp_path / "out").iterdir()] in ([], ["hosted-1.log"])
+
+
+def test_a_case_whose_result_noise_hides_is_measured_once_more(
+    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked.events = noisy()
+    words = ["bench", "zone_device", "-q", "-o", str(tmp_path / "out")]
+    assert cli.main(words) == ExitCode.INCONCLUSIVE  # and no third time
+    assert [request.cases for request in asked.ran] == [()] * 4 + [("fsdax-100G",)] * 4
+    assert sum(request.pairs for request in asked.ran[4:]) == 24
+    assert len({request.seed for request in asked.ran}) == 8
+    assert "fsdax-100G: measured again, since noise hid the result" in capsys.readouterr().out
+    (run,) = stored.load([tmp_path / "out"])
+    (row,) = (row for row in run.record.rows if row.case == "fsdax-100G" and row.variant == "auto")
+    assert row.starts == (20,) * 8
+
+
+def test_who_chose_the_pairs_is_not_given_more(asked: Asked) -> None:
+    asked.events = noisy()
+    assert cli.main(["bench", "zone_device", "-q", "--repeats", "8"]) == ExitCode.INCONCLUSIVE
+    assert sum(request.pairs for request in asked.ran) == 8
+
+
+def test_the_time_is_said_before(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "zone_device", "--case", "toys-hot"]) == ExitCode.GOOD
+    assert "measuring takes at most about 1 min" in capsys.readouterr().err
+
+
+def test_images_that_differ_are_started_once(asked: Asked) -> None:
+    asked.events = broken()
+    assert cli.main(["bench", "zone_device", "-q"]) == ExitCode.FAILED
+    assert len(asked.ran) == 1

@@ -18,7 +18,7 @@ def _run(blocks: int) -> list[Event]:
 
 @pytest.mark.parametrize("pairs", [1, 2, 3, 5, 6, 7, 12, 20, 24, 25, 120])
 def test_shares_add_up_in_whole_blocks(pairs: int) -> None:
-    shares = [runs.share(pairs, number) for number in range(runs.ROUNDS)]
+    shares = [runs.share(pairs, number) for number in range(runs.STARTS)]
     assert sum(shares) == pairs
     assert all(share % 2 == 0 for share in shares[:-1])
     assert max(shares) - min(shares) <= 3
@@ -26,10 +26,13 @@ def test_shares_add_up_in_whole_blocks(pairs: int) -> None:
 
 def test_seeds_differ_and_fit() -> None:
     for first in (0, 1, (1 << 64) - 1):
-        seeds = {runs.round_seed(first, number) for number in range(runs.ROUNDS)}
-        assert len(seeds) == runs.ROUNDS
+        seeds = [runs.start_seed(first, number) for number in range(2 * runs.STARTS)]
+        assert len(set(seeds)) == 2 * runs.STARTS
         assert all(0 <= seed < 1 << 64 for seed in seeds)
-        assert runs.round_seed(first, 0) == first
+        assert seeds[0] == first
+        assert [seed % 4 for seed in seeds] == [
+            (first + number) % 4 for number in range(len(seeds))
+        ]
 
 
 def test_no_sample_is_lost_and_no_two_share_a_place() -> None:
@@ -39,7 +42,10 @@ def test_no_sample_is_lost_and_no_two_share_a_place() -> None:
     assert run.complete
     before = [event for one in made for event in one if isinstance(event, Sample)]
     after = [event for event in joined if isinstance(event, Sample)]
-    assert [replace(event, block=0) for event in after] == [replace(e, block=0) for e in before]
+    plain = [replace(event, block=0, start=0) for event in after]
+    assert plain == [replace(event, block=0) for event in before]
+    starts = run.cases["a"].pairs("base", "auto").starts
+    assert starts == (0,) * 8 + (1,) * 6 + (2,) * 10
     assert sorted({event.block for event in after if event.case == "a"}) == list(range(12))
     assert run.cases["a"].case.pairs == 24
     assert len(run.cases["a"].pairs("base", "auto").blocks) == 24

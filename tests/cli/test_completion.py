@@ -69,7 +69,7 @@ def test_series(capsys: pytest.CaptureFixture[str], verb: str) -> None:
 
 
 def test_options_and_files(capsys: pytest.CaptureFixture[str]) -> None:
-    assert complete(capsys, "bench", "--int") == ["--interleave"]
+    assert complete(capsys, "bench", "--rep") == ["--repeats"]
     assert "--baseline" not in complete(capsys, "bench", "--")
     assert complete(capsys, "guest", "test", "--arch", "x") == ["x86_64"]
     assert ask(capsys, "report", "my") == [("file", "my")]
@@ -132,7 +132,7 @@ def program(tmp_path: Path) -> Path:
     ("typed", "called"),
     [
         ("mmbatch ben\t", "bench"),
-        ("./mmbatch bench --interl\t", "bench --interleave"),
+        ("./mmbatch bench --quic\t", "bench --quick"),
         ("./mmbatch bench --kernel 6\t", "bench --kernel 6.12"),
         ("mmbatch bench zone_d\t", "bench zone_device"),
         ("./mmbatch report ./a-fi\t", "report ./a-file"),

@@ -30,7 +30,7 @@ from mmbatch.bench.record import Record
 from mmbatch.bench.store import Raw, Stored
 from mmbatch.core.errors import ExitCode
 from mmbatch.hosted.events import Equal, Event
-from mmbatch.report import html, markdown, text, words
+from mmbatch.report import compare, html, markdown, text, words
 
 GOLDEN = Path(__file__).parents[1] / "data/report"
 RUNS: dict[str, Callable[[], list[Event]]] = {
@@ -293,3 +293,20 @@ def test_holm_is_taken_over_the_whole_record() -> None:
     smallest = min(details, key=lambda detail: detail.p or 1)
     assert smallest.p is not None
     assert smallest.p_holm == pytest.approx(min(1, 6 * smallest.p))
+
+
+@pytest.mark.parametrize(
+    ("auto", "listed"), [(88e6, False), (91e6, False), (95e6, True), (300e6, False)]
+)
+def test_auto_is_compared_with_the_best_method(auto: float, listed: bool) -> None:
+    """By pairs, and listed where another takes less than 0.95 of its time; or base does."""
+    record = record_of(run_events(list(case_events("fsdax-100G", {**FSDAX, "auto": auto}))))
+    (row,) = (row for row in record.rows if row.of_best)
+    assert row.variant == "auto"
+    assert row.of_best is not None
+    assert row.of_best.vs == "wide"
+    assert row.of_best.median == pytest.approx(88e6 / auto, rel=0.01)
+    assert f"\nwide / auto {88e6 / auto:26.3f}"[:20] in text.run(record)
+    stored = Stored("here", Path(), record, Raw.ABSENT)
+    found = [one.than for one in compare.regressions(compare.sections([stored]))]
+    assert ("'wide'" in found) is listed

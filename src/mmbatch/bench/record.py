@@ -110,6 +110,9 @@ class Row:
         verdict: in words.
         image_equal: whether the equality check passed; None where there was none.
         detail: see `Detail`.
+        starts: how many of the samples each start of the program made, in order; none if unknown.
+        of_best: for `auto`, against the fastest of the other variants, as that one's time by the
+            time of `auto`: below 1, another method is faster.
     """
 
     speedup: str
@@ -127,6 +130,8 @@ class Row:
     verdict: Verdict
     image_equal: bool | None
     detail: Detail | None
+    starts: tuple[int, ...] = ()
+    of_best: RowRatio | None = None
 
 
 @dataclass(frozen=True)
@@ -227,7 +232,9 @@ def _check_numbers(record: Record) -> None:
         proven = row.image_equal is True or row.variant == BASE
         _require(proven or not shown, f"{where} has numbers but no passed equality check")
         _require(row.items > 0, f"{where} has no items")
-    intervals = [one.ci95 for row in record.rows for one in (row.ratio, row.of_limit) if one]
+    intervals = [
+        one.ci95 for row in record.rows for one in (row.ratio, row.of_limit, row.of_best) if one
+    ]
     intervals += [control.ci95 for control in record.controls]
     for interval in intervals:
         _require(not interval or interval[0] <= interval[1], "an interval is not lo <= hi")

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -37,7 +38,7 @@ def _ratio(case: CaseRun, first: str, second: str) -> Ratio | None:
     pairs = case.pairs(first, second)
     if not pairs.blocks:
         return None
-    return statistics.paired_ratio(pairs.first, pairs.second, pairs.blocks)
+    return statistics.paired_ratio(pairs.first, pairs.second, pairs.blocks, pairs.starts)
 
 
 def _interval(ratio: Ratio | None) -> tuple[float, float] | None:
@@ -126,7 +127,28 @@ def _row(
         detail=(
             Detail(len(pairs.blocks), numbers.minimum, numbers.mad, p, None) if numbers else None
         ),
+        starts=_starts(case, variant) if numbers else (),
+        of_best=_of_best(case) if variant == AUTO else None,
     )
+
+
+def _starts(case: CaseRun, variant: str) -> tuple[int, ...]:
+    counts = Counter(sample.start for sample in case.samples[variant].values())
+    return tuple(counts[start] for start in sorted(counts))
+
+
+def _of_best(case: CaseRun) -> RowRatio | None:
+    """Compare `auto` with the variant that has the lowest median of all that it could choose."""
+    medians = {
+        variant: statistics.summary(times).median
+        for variant in case.case.variants
+        if variant not in (BASE, CONTROL, AUTO) and not is_limit(variant)
+        if (times := case.times(variant))
+    }
+    if not medians:
+        return None
+    best = min(medians, key=medians.__getitem__)
+    return _row_ratio(best, _ratio(case, best, AUTO))
 
 
 def _case_parts(case: CaseRun, speedup: str) -> _CaseParts:
@@ -154,6 +176,10 @@ def _with_holm(rows: Sequence[Row]) -> Iterable[Row]:
 def _notes(run: Run) -> Iterable[str]:
     for note in run.notes:
         yield f"{note.case}: {note.text}" if note.case else note.text
+    for name, case in run.cases.items():
+        pairs = len(case.samples[BASE])
+        if run.complete and 0 < pairs < case.case.pairs:
+            yield f"{name}: {pairs} pairs instead of {case.case.pairs}, to end in time"
     for name, case in run.cases.items():
         for variant, checks in case.checks.items():
             for check in checks:

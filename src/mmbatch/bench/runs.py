@@ -4,7 +4,7 @@
 A number may only be printed for a build whose equality check passed in the same run. That rule
 is kept here, once: `CaseRun.times` and `CaseRun.pairs` are empty for a variant that isn't proven.
 
-Programs that take turns are run in several rounds, and `join` makes one run of these.
+A program is started several times, and `join` makes one run of these.
 """
 
 from __future__ import annotations
@@ -30,19 +30,23 @@ from mmbatch.hosted.events import (
     read_events,
 )
 
-ROUNDS = 3
-"""How many times a program is run when several of them take turns."""
+STARTS = 4
+"""How many times a program is started, so that its samples show what a start decides by chance."""
 
 _SEEDS = 1 << 64
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """Paired times in ns: `first[i]` and `second[i]` are of one half of block `blocks[i]`."""
+    """Paired times in ns: `first[i]` and `second[i]` are of one half of block `blocks[i]`.
+
+    The program was started for the time `starts[i]`, from 0.
+    """
 
     first: tuple[int, ...]
     second: tuple[int, ...]
     blocks: tuple[int, ...]
+    starts: tuple[int, ...]
 
 
 @dataclass
@@ -94,13 +98,14 @@ class CaseRun:
     def pairs(self, first: str, second: str) -> Pairs:
         """Times of two trusted variants in the same block and half; empty for any other."""
         if not (self.trusted(first) and self.trusted(second)):
-            return Pairs((), (), ())
+            return Pairs((), (), (), ())
         mine, other = self.samples[first], self.samples[second]
         places = sorted(mine.keys() & other.keys())
         return Pairs(
             tuple(mine[place].ns for place in places),
             tuple(other[place].ns for place in places),
             tuple(block for block, _ in places),
+            tuple(mine[place].start for place in places),
         )
 
 
@@ -210,22 +215,26 @@ def read(path: Path) -> Run:
 
 
 def share(pairs: int, number: int) -> int:
-    """Return how many of all pairs round `number`, from 0, gets: whole blocks of two."""
+    """Return how many of all pairs start `number`, from 0, gets: whole blocks of two."""
     blocks, rest = divmod(pairs, 2)
-    mine = blocks // ROUNDS + (number < blocks % ROUNDS)
-    return 2 * mine + (rest if number == ROUNDS - 1 else 0)
+    mine = blocks // STARTS + (number < blocks % STARTS)
+    return 2 * mine + (rest if number == STARTS - 1 else 0)
 
 
-def round_seed(first: int, number: int) -> int:
-    """Return a round's seed, another for each, and the user's own for the first."""
+def start_seed(first: int, number: int) -> int:
+    """Return a start's seed, another for each, and the user's own for the first.
+
+    The program begins with the layout of the code that the seed gives, modulo the number of
+    layouts. Each start adds 1 to that, so that few blocks in each reach all of them.
+    """
     return (first + number * 0x9E3779B97F4A7C15) % _SEEDS
 
 
 def join(runs: Sequence[Sequence[Event]]) -> list[Event]:
-    """Make one run of several of the same program: its blocks are numbered on.
+    """Make one run of several starts of the same program: its blocks are numbered on.
 
     Args:
-        runs: the program's events of each time.
+        runs: the program's events of each start.
 
     Returns:
         The events of one run. A case comes once, with all of its pairs; an event that came before
@@ -253,12 +262,12 @@ def join(runs: Sequence[Sequence[Event]]) -> list[Event]:
 def _numbered_on(runs: Iterable[Iterable[Event]]) -> Iterator[Event]:
     """Yield all events but `Done`, each run's blocks after those of the run before."""
     after: dict[str, int] = {}
-    for run in runs:
+    for start, run in enumerate(runs):
         before = dict(after)
         for event in run:
             if isinstance(event, Sample):
                 block = event.block + before.get(event.case, 0)
                 after[event.case] = max(after.get(event.case, 0), block + 1)
-                yield replace(event, block=block)
+                yield replace(event, block=block, start=start)
             elif not isinstance(event, Done):
                 yield event

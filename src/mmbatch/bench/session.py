@@ -18,10 +18,13 @@ from mmbatch.core.console import Console
 from mmbatch.core.disk import new_dir
 from mmbatch.hosted import build, run
 from mmbatch.hosted.build import Program
-from mmbatch.hosted.events import Case, Event, write_events
+from mmbatch.hosted.events import Case, Check, Equal, Event, Note, write_events
 from mmbatch.hosted.run import Request
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import manifest, trees
+
+AGAIN_S = 60
+"""Seconds that the cases of a session may take which are measured again, because of noise."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,15 @@ class Prepared:
     program: Program
     request: Request
     cases: Sequence[Case]
+
+
+@dataclass(frozen=True, eq=False)
+class _Measured:
+    """A speed-up that is measured: where its files go, and the events of each start."""
+
+    work: Prepared
+    folder: Path
+    parts: list[list[Event]]
 
 
 @dataclass(frozen=True)
@@ -96,15 +108,16 @@ class Session:
             cases = run.plan(program.path, request)
         return Prepared(speedup, source, program, request, cases)
 
-    def measure(
-        self, prepared: Sequence[Prepared], places: Mapping[str, Path], *, interleave: bool
-    ) -> list[Path]:
-        """Measure speed-ups, and keep samples and record of each.
+    def measure(self, prepared: Sequence[Prepared], places: Mapping[str, Path]) -> list[Path]:
+        """Measure speed-ups in turns, and keep samples and record of each.
+
+        Each program is started several times, so that what it draws by lot at its start is in the
+        result, and so that what changes during the session is in all speed-ups alike. Cases in
+        which noise hides the result are measured once again.
 
         Args:
             prepared: the speed-ups.
             places: speed-up to the directory that the user wants; others get one in the cache.
-            interleave: take turns, so that what changes during the session is in all alike.
 
         Returns:
             The directories, in the same order.
@@ -116,63 +129,111 @@ class Session:
         folders = [places.get(work.speedup) or self._folder(work, started) for work in prepared]
         for folder in folders:
             folder.mkdir(parents=True, exist_ok=True)
-        if interleave:
-            measured = self._in_turns(prepared, folders)
-        else:
-            measured = [
-                self._run(work, work.request, folder / "hosted.log")
-                for work, folder in zip(prepared, folders, strict=True)
-            ]
-        for work, folder, events in zip(prepared, folders, measured, strict=True):
-            write_events(folder / SAMPLES, events)
-            result = results.build_record(
-                runs.collect(events),
-                replace(here, compiler=work.program.compiler),
+        if all(work.request.budget_s for work in prepared):
+            seconds = sum(len(work.cases) * (work.request.budget_s or 0) for work in prepared)
+            self.console.say(f"measuring takes at most about {max(1, round(seconds / 60))} min")
+        measured = [
+            _Measured(work, folder, []) for work, folder in zip(prepared, folders, strict=True)
+        ]
+        self._in_turns(measured, 0)
+
+        def record_of(one: _Measured) -> record.Record:
+            return results.build_record(
+                runs.collect(runs.join(one.parts)),
+                replace(here, compiler=one.work.program.compiler),
                 record.KernelInfo(
-                    work.source.release, work.source.origin, work.program.config_sha256
+                    one.work.source.release, one.work.source.origin, one.work.program.config_sha256
                 ),
-                self._reproducer(prepared if interleave else [work], interleave=interleave),
+                self._reproducer(prepared),
                 started,
             )
-            record.write(folder / RECORD, result)
+
+        found = [record_of(one) for one in measured]
+        again = self._measure_again(measured, [results.hidden(one) for one in found])
+        for one, result in zip(measured, found, strict=True):
+            write_events(one.folder / SAMPLES, runs.join(one.parts))
+            record.write(
+                one.folder / RECORD, record_of(one) if one.work.speedup in again else result
+            )
         return folders
 
-    def _in_turns(self, prepared: Sequence[Prepared], folders: Sequence[Path]) -> list[list[Event]]:
-        parts: dict[str, list[list[Event]]] = {work.speedup: [] for work in prepared}
-        logs = {work.speedup: place for work, place in zip(prepared, folders, strict=True)}
-        for number in range(runs.ROUNDS):
-            turn = prepared if number % 2 == 0 else prepared[::-1]
-            for work in turn:
-                pairs = runs.share(work.request.pairs, number)
-                if pairs:
-                    self.console.say(f"round {number + 1} of {runs.ROUNDS}: {work.speedup}")
-                    seed = runs.round_seed(work.request.seed, number)
-                    budget_s = work.request.budget_s and -(-work.request.budget_s // runs.ROUNDS)
-                    request = replace(work.request, pairs=pairs, seed=seed, budget_s=budget_s)
-                    log = logs[work.speedup] / f"hosted-{number + 1}.log"
-                    parts[work.speedup].append(self._run(work, request, log))
-        return [runs.join(parts[work.speedup]) for work in prepared]
+    def _in_turns(self, measured: Sequence[_Measured], first: int) -> None:
+        """Start the programs in turns, and the first of them again in the order of a mirror."""
+        for number in range(runs.STARTS):
+            for one in measured if number % 2 == 0 else measured[::-1]:
+                request = one.work.request
+                pairs = runs.share(request.pairs, number)
+                if not pairs or any(map(_differs, (event for part in one.parts for event in part))):
+                    continue
+                self.console.say(f"start {number + 1} of {runs.STARTS}: {one.work.speedup}")
+                budget_s = request.budget_s and -(-request.budget_s // runs.STARTS)
+                seed = runs.start_seed(request.seed, first + number)
+                cases = [
+                    replace(case, pairs=case.pairs * pairs // request.pairs)
+                    for case in one.work.cases
+                ]
+                request = replace(
+                    request, pairs=pairs, seed=seed, budget_s=budget_s, compared=bool(one.parts)
+                )
+                log = one.folder / f"hosted-{first + number + 1}.log"
+                events = run.run(one.work.program.path, request, cases, self.console, log)
+                one.parts.append(events)
 
-    def _run(self, work: Prepared, request: Request, log: Path) -> list[Event]:
-        return run.run(work.program.path, request, work.cases, self.console, log)
+    def _measure_again(
+        self, measured: Sequence[_Measured], hidden: Sequence[Sequence[str]]
+    ) -> set[str]:
+        """Measure the cases again in which noise hides the result, within `AGAIN_S`.
+
+        That is done once, and all samples count: whoever measured until something shows would find
+        differences that are none. If the user chose the number of pairs, it stays as it is.
+
+        Returns:
+            The names of the speed-ups that have more samples now.
+        """
+        count = sum(map(len, hidden))
+        again = []
+        for one, names in zip(measured, hidden, strict=True):
+            work, request = one.work, one.work.request
+            if not names or request.budget_s is None:
+                continue
+            budget_s = max(runs.STARTS, min(request.budget_s, AGAIN_S // count))
+            self.console.say(
+                f"noise hides the result in {len(names)} of {len(work.cases)} cases of "
+                f"{work.speedup}, so they are measured again, for about {budget_s * len(names)} s"
+            )
+            cases = [case for case in work.cases if case.case in names]
+            request = replace(request, cases=tuple(names), budget_s=budget_s)
+            again.append(replace(one, work=replace(work, request=request, cases=cases)))
+        self._in_turns(again, runs.STARTS)
+        for one in again:
+            text = "measured again, since noise hid the result"
+            one.parts[-1][-1:-1] = [Note(name, text) for name in one.work.request.cases]
+        return {one.work.speedup for one in again}
 
     def _folder(self, work: Prepared, started: str) -> Path:
         name = f"{started[:19].replace(':', '')}-{work.speedup}-{work.source.release}"
         return new_dir(self.cache.runs, name)
 
-    def _reproducer(self, prepared: Sequence[Prepared], *, interleave: bool) -> str:
+    def _reproducer(self, prepared: Sequence[Prepared]) -> str:
         """Return the command that repeats a run, with nothing left to defaults that move."""
         request = prepared[0].request
         words = ["./mmbatch", "bench", *(work.speedup for work in prepared)]
-        words += ["--interleave"] if interleave else []
         if self.tree is None:
             words += ["--kernel", prepared[0].source.series]
         else:
             words += ["--tree", os.fspath(self.tree)]
         words += [word for option in self.options for word in ("-K", option)]
         words += [word for case in request.cases for word in ("--case", case)]
+        words += ["--all"] if request.extra else []
         words += [word for feature in request.features for word in ("--cpu", feature)]
         if request.items is not None:
             words += ["--pfns", str(request.items)]
         words += ["--repeats", str(request.pairs), "--seed", str(request.seed)]
         return shlex.join(words)
+
+
+def _differs(event: Event) -> bool:
+    """Whether an event says that some variant does not produce what base does."""
+    return (isinstance(event, Equal) and not event.equal) or (
+        isinstance(event, Check) and not event.good
+    )

@@ -114,30 +114,71 @@ def tail(blocks: int) -> float:
         return 0.025
     from scipy import special
 
-    quantile = float(special.stdtrit(blocks - 1, 0.025))
-    return float(special.ndtr(math.sqrt(blocks / (blocks - 1)) * quantile))
+    return float(special.ndtr(-_reach(blocks)))
+
+
+def _reach(blocks: int) -> float:
+    """Return half of the interval that `tail` gives, in standard deviations of the medians."""
+    return math.sqrt(blocks / (blocks - 1)) * _quantile(blocks - 1)
+
+
+def _quantile(freedom: int) -> float:
+    """Return what Student's t exceeds in 2.5 % of all cases."""
+    from scipy import special
+
+    return -float(special.stdtrit(freedom, 0.025))
+
+
+def _between_starts(
+    logs: NDArray[np.float64], starts: Sequence[int], blocks: int, half: float
+) -> float:
+    """Return half of the 95 % interval that differences between starts alone would give.
+
+    What a program draws by lot when it starts is the same for all of its samples, so no number of
+    them shows it. The medians of the starts do: how much more they vary than the samples explain
+    is the variance between starts, with as many degrees of freedom as there are starts less 1.
+
+    Args:
+        logs: logarithms of the paired ratios, shape (pairs,).
+        starts: start of each pair, shape (pairs,).
+        blocks: number of blocks.
+        half: half of the interval of all pairs, as a logarithm, which gives the samples' share.
+    """
+    import numpy as np
+
+    labels = np.asarray(starts)
+    medians = [float(np.median(logs[labels == start])) for start in np.unique(labels)]
+    count = len(medians)
+    if count < 2:
+        return 0.0
+    within = count * (half / _reach(blocks)) ** 2
+    between = max(0.0, float(np.var(medians, ddof=1)) - within)
+    return _quantile(count - 1) * math.sqrt(between / count)
 
 
 def paired_ratio(
     base: Sequence[float],
     variant: Sequence[float],
     blocks: Sequence[int],
+    starts: Sequence[int] | None = None,
     *,
     resamples: int = RESAMPLES,
     seed: int = SEED,
 ) -> Ratio:
     """Median of the paired ratios base/variant with a 95 % bootstrap interval.
 
-    The bootstrap draws whole blocks with replacement (the outermost level of a run), takes the
-    median of all their pairs, and reads the interval off the percentiles of these medians, at
-    `tail(blocks)` from either end. Medians and percentiles are taken of logarithms, so that
-    swapping base and variant gives exactly the inverse; for an odd number of pairs the median is
-    the plain one.
+    The bootstrap draws whole blocks with replacement, takes the median of all their pairs, and
+    reads the interval off the percentiles of these medians, at `tail(blocks)` from either end.
+    Starts of the program are too few to be drawn, so the interval is widened by what they differ
+    by: its halves are added to that of the starts as independent errors are, by their squares.
+    Medians and percentiles are taken of logarithms, so that swapping base and variant gives
+    exactly the inverse; for an odd number of pairs the median is the plain one.
 
     Args:
         base: base times, any unit, shape (pairs,).
         variant: variant times, same unit and shape; base[i] and variant[i] were run together.
         blocks: block of each pair, shape (pairs,).
+        starts: start of the program of each pair, shape (pairs,); all in one if None.
         resamples: bootstrap draws.
         seed: of the generator; fixed, so that one file always gives one interval.
 
@@ -157,8 +198,15 @@ def paired_ratio(
     drawn = table[draws].reshape(resamples, -1)
     medians = np.nanmedian(drawn, axis=1) if np.isnan(table).any() else np.median(drawn, axis=1)
     share = tail(len(table))
-    lo, hi = np.exp(np.quantile(medians, [share, 1 - share]))
-    return Ratio(float(np.exp(np.median(logs))), float(lo), float(hi), int(logs.size))
+    middle = float(np.median(logs))
+    lo, hi = (float(end) for end in np.quantile(medians, [share, 1 - share]))
+    more = _between_starts(logs, starts, len(table), (hi - lo) / 2) if starts else 0.0
+    lo, hi = (
+        (middle - math.hypot(middle - lo, more), middle + math.hypot(hi - middle, more))
+        if more
+        else (lo, hi)
+    )
+    return Ratio(math.exp(middle), math.exp(lo), math.exp(hi), int(logs.size))
 
 
 def control_band(control: Ratio) -> float:

@@ -25,10 +25,10 @@ from mmbatch.report import html, text
 from mmbatch.splice import manifest
 
 _PAIRS = 24
-_BUDGET_S = 14
+_BUDGET_S = 12
 _QUICK_PAIRS = 12
 _QUICK_PART = 4
-_QUICK_BUDGET_S = 3
+_QUICK_BUDGET_S = 4
 _MOST_PFNS = 1 << 40  # as many as 52 bits of physical address have
 _MOST_PAIRS = 100_000
 _MOST_SEED = (1 << 64) - 1
@@ -53,6 +53,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @options.tree
 @options.config
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only")
+@click.option("--all", "extra", is_flag=True, help="Run the cases too that run only on request")
 @click.option("--list", "list_only", is_flag=True, help="List the cases and end")
 @click.option("--quick", is_flag=True, help="Measure a quarter of the size with half the pairs")
 @click.option(
@@ -92,11 +93,6 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @options.json_file
 @click.option("--cover", is_flag=True, help="End with a table of 72 columns, for a cover letter")
 @click.option(
-    "--interleave",
-    is_flag=True,
-    help="Measure in turns within one session, as is always done with several speed-ups",
-)
-@click.option(
     "--html",
     "html_file",
     type=options.OutputFile(),
@@ -122,6 +118,7 @@ def command(
     tree: Path | None,
     settings: tuple[str, ...],
     cases: tuple[str, ...],
+    extra: bool,
     list_only: bool,
     quick: bool,
     pfns: int | None,
@@ -132,7 +129,6 @@ def command(
     output: Path | None,
     json_file: Path | None,
     cover: bool,
-    interleave: bool,
     html_file: Path | None,
     jobs: int,
     install: bool,
@@ -140,8 +136,8 @@ def command(
     """Measure SPEEDUPs, by default all that support the kernel, on this machine.
 
     The kernel's own objects, as they are and with the speed-up in them, are linked into one
-    process. Nothing is timed until both produce identical memory. Several speed-ups are measured
-    in turns within one session.
+    process. Nothing is timed until both produce identical memory. The process is started several
+    times, in turns with those of other speed-ups.
     """
     pfns = _items(pfns, size)
     _check_words(settings, features)
@@ -160,6 +156,7 @@ def command(
         seed=seed,
         budget_s=None if repeats else _QUICK_BUDGET_S if quick else _BUDGET_S,
         features=features,
+        extra=extra,
     )
     names = tuple(dict.fromkeys(speedups)) or session.all_of(source)
     part = _QUICK_PART if quick and pfns is None else 1
@@ -171,12 +168,10 @@ def command(
         console.table([[getattr(one, name) for name in columns] for one in listed.cases])
         options.write_answer(json_file, "bench --list", listed)
         return ExitCode.GOOD
-    interleave = interleave or len(prepared) > 1
-
     places = {one.speedup: output / one.speedup for one in prepared} if output else {}
-    if output and not interleave:
+    if output and len(prepared) == 1:
         places = {names[0]: output}
-    made = session.measure(prepared, places, interleave=interleave)
+    made = session.measure(prepared, places)
     results = [record.read(folder / store.RECORD) for folder in made]
     if json_file is not None:
         record.write(json_file, results[0])

@@ -30,6 +30,8 @@ class Request:
         seed: of the order of runs.
         budget_s: seconds that the pairs of a case may take, for fewer pairs on slow machines.
         features: CPU features to switch, "fsrm=0" each.
+        extra: also the cases that run only on request, if no case is named.
+        compared: an earlier start of the program compared the images, so this one does not.
     """
 
     cases: tuple[str, ...]
@@ -38,6 +40,8 @@ class Request:
     seed: int
     budget_s: int | None
     features: tuple[str, ...]
+    extra: bool = False
+    compared: bool = False
 
     def arguments(self) -> list[str]:
         """Return it as arguments of the program."""
@@ -48,6 +52,8 @@ class Request:
             words += ["--items", str(self.items)]
         if self.budget_s is not None:
             words += ["--budget", str(self.budget_s)]
+        words += ["--all"] if self.extra else []
+        words += ["--compared"] if self.compared else []
         return words
 
 
@@ -66,7 +72,7 @@ def plan(program: Path, request: Request) -> list[Case]:
 
 def _refuse_unknown(program: Path, request: Request) -> None:
     """Raise MmbatchError for the first case or CPU feature that the program does not know."""
-    every = _parsed(_listed(program, []).stdout)
+    every = _parsed(_listed(program, ["--all"]).stdout)
     for case in request.cases:
         if _listed(program, ["--case", case]).rc:
             known = [event.case for event in every if isinstance(event, Case)]

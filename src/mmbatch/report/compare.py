@@ -15,6 +15,9 @@ from mmbatch.bench.store import Raw, Stored, guest_arch
 from mmbatch.hosted.events import AUTO, BASE, LIMIT_PREFIX
 
 COPY = "copy"
+CHOSEN_WELL = 0.95
+"""`auto` is listed if another method's time is less than this part of its own."""
+
 _FEW = 3
 _SLOWER = (Verdict.SLOWER, Verdict.MORE)
 _FASTER = (Verdict.FASTER, Verdict.FEWER)
@@ -76,7 +79,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Regression:
-    """A slower row: against base, shown; or against the plain copy, by its median."""
+    """A slower row: against base or the best method, shown; or the plain copy, by its median."""
 
     run: Stored
     row: Row
@@ -149,11 +152,12 @@ def entries_of(record: Record) -> list[Entry]:
 
 
 def regressions(groups: Sequence[Section]) -> list[Regression]:
-    """Return every slower row, those against base first."""
+    """Return every slower row: against base, then the plain copy, then what `auto` left out."""
     entries = [entry for one in groups for case in one.cases for entry in case.entries]
     return [
         *(one for entry in entries for one in _against_base(entry)),
         *(one for entry in entries for one in _against_copy(entry)),
+        *(one for entry in entries for one in _against_best(entry)),
     ]
 
 
@@ -264,3 +268,14 @@ def _against_copy(entry: Entry) -> Iterator[Regression]:
     for row, factor in slower_than_copy(entry):
         if not is_slower(row):
             yield Regression(entry.run, row, factor, "the plain copy")
+
+
+def _against_best(entry: Entry) -> Iterator[Regression]:
+    listed = [row for row, _ in slower_than_copy(entry)]
+    for row in entry.rows:
+        best = row.of_best
+        if best is None or best.ci95 is None or is_slower(row) or row in listed:
+            continue
+        if best.median < CHOSEN_WELL and best.ci95[1] < 1:
+            interval = (1 / best.ci95[1], 1 / best.ci95[0])
+            yield Regression(entry.run, row, 1 / best.median, f"'{best.vs}'", interval)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mmbatch.bench.record import Control, Limit, Record, Row
+from mmbatch.bench.record import Control, Limit, Record, Row, RowRatio
 from mmbatch.bench.store import Stored
 from mmbatch.report import compare
 from mmbatch.report.compare import Entry, Regressions, Section
@@ -36,7 +36,7 @@ _STYLES = {  # of words at the end of a table's line, and of its whole lines
     r"(?m) (faster|fewer)$": "green",
     r"(?m) (slower|more|NOT EQUAL|NOT CHECKED)$": "bold red",
     r"(?m) (TOO NOISY|inconclusive|too few pairs)$": "yellow",
-    r"(?m)^(control \(= base\)|limit: ).*$": "dim",
+    r"(?m)^(control \(= base\)|limit: |.* best / auto$).*$": "dim",
 }
 Cells = tuple[str, str, str, str, str, str, str]
 
@@ -174,6 +174,9 @@ def _table(entry: Entry) -> Iterator[str]:
         yield _line(_row(row))
         if row is entry.base and entry.control is not None:
             yield _line(_control(entry.control))
+    for row in entry.rows:
+        if row.of_best:
+            yield _line(_best(row.of_best))
     if entry.limit is not None:
         yield _line(_limit(entry.limit))
 
@@ -187,6 +190,18 @@ def _row(row: Row) -> Cells:
         _interval(row.ratio.ci95) if row.ratio else "-",
         _number(row.of_limit.median, 4) if row.of_limit else "",
         short(row.verdict),
+    )
+
+
+def _best(of_best: RowRatio) -> Cells:
+    return (
+        f"{of_best.vs} / auto",
+        "",
+        "",
+        _number(of_best.median, 5),
+        _interval(of_best.ci95),
+        "",
+        "best / auto",
     )
 
 
