@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -19,10 +20,14 @@ from mmbatch.splice import trees
 from mmbatch.splice.manifest import load_with_needs
 
 
-def newest() -> tuple[Cache, Source]:
-    """Return the cache and the newest kernel in it; skip the test if there is none."""
+def newest(env: Mapping[str, str] | None = None) -> tuple[Cache, Source]:
+    """Return the cache and the newest kernel in it; skip the test if there is none.
+
+    Args:
+        env: the environment that says where the cache is; by default our own.
+    """
     try:
-        root = default_root(os.environ)
+        root = default_root(os.environ if env is None else env)
     except MmbatchError:
         pytest.skip("no cache")
     cache = Cache(root) if root.is_dir() else None

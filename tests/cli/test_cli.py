@@ -296,7 +296,7 @@ def test_signals_clean_up(number: signal.Signals, code: int) -> None:
     assert process.stdout.readline() == "ready\n"
     time.sleep(0.1)
     process.send_signal(number)
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=300)
     assert out == "cleaned\n"
     assert "Traceback" not in err
     assert "interrupted" in err

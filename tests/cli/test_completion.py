@@ -167,7 +167,7 @@ def test_in_the_shell_itself(shell: str, typed: str, called: str, program: Path)
     assert re.findall(rb"called: \[(.*?) *\]", said) == [called.encode()]
 
 
-def _read_until(terminal: int, wanted: bytes, limit_s: float = 20) -> bytes:
+def _read_until(terminal: int, wanted: bytes, limit_s: float = 120) -> bytes:
     """Read from a terminal until something was said, or for a time; return all."""
     said = b""
     end = time.monotonic() + limit_s

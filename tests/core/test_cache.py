@@ -303,28 +303,35 @@ def test_lock_waits_and_says_for_whom(tmp_path: Path) -> None:
     assert said == [f"waiting for another mmbatch (pid {holder.pid}) that does some work"]
 
 
+UNTIL_END = "touch started; until [ -e end ]; do sleep 0.1; done"
+
+
 def test_a_lock_outlives_us_in_a_program_that_keeps_it(tmp_path: Path) -> None:
     """A build goes on for a while after kill -9 of ours; nobody else may build there."""
     code = (
         "from pathlib import Path\n"
         "from mmbatch.core.cache import Cache\nfrom mmbatch.core.process import run\n"
         f"with Cache(Path({str(tmp_path)!r})).lock('a', 'builds') as held:\n"
-        "    run(['sh', '-c', 'sleep 1.5; exit'], action='x', keep=held)\n"
+        f"    run(['sh', '-c', {UNTIL_END!r}], action='x', keep=held)\n"
     )
-    ours = subprocess.Popen([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES))
-    lock = tmp_path / "locks" / "a.lock"
-    deadline = time.monotonic() + 10
-    while not (lock.exists() and b"builds" in lock.read_bytes()):
+    ours = subprocess.Popen(
+        [sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES), cwd=tmp_path
+    )
+    deadline = time.monotonic() + 60
+    while not (tmp_path / "started").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    time.sleep(0.4)
     ours.kill()
     ours.wait()
     said: list[str] = []
-    with Cache(tmp_path).lock("a", say=said.append):
-        assert len(said) == 1
-    with Cache(tmp_path).lock("a", say=said.append):
-        assert len(said) == 1
+
+    def say(line: str) -> None:
+        said.append(line)
+        (tmp_path / "end").touch()
+
+    for _ in range(2):
+        with Cache(tmp_path).lock("a", say=say):
+            assert len(said) == 1
 
 
 def test_other_locks_do_not_wait(tmp_path: Path) -> None:

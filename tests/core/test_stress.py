@@ -26,6 +26,7 @@ from real_kernel import newest
 WORKERS = 8
 SECONDS = float(os.environ.get("MMBATCH_STRESS_S", "20"))
 REAL = os.environ.get("MMBATCH_STRESS_KERNEL") == "1"
+USER = dict(os.environ)  # a fixture moves the cache of the tests
 YEAR_AGO = time.time() - 365 * 24 * 3600
 TREE = "linux-source-7.3_7.3.4-1"
 SPLICER = """
@@ -138,7 +139,7 @@ def made_up_kernel(cache: Cache) -> Path:
 
 
 def linked_kernel(cache: Cache) -> Path:
-    _, source = newest()
+    _, source = newest(USER)
     place = cache.trees / source.ident
     subprocess.run(["cp", "-al", source.path.parent, place], check=True)
     return place / "linux"
@@ -149,7 +150,7 @@ def test_processes_that_share_a_cache(tmp_path: Path, git_user: Path) -> None:
     seed = random.SystemRandom().randrange(1000)
     print(f"seed {seed}")
     # Hard links need the disk of the cache.
-    place = Path(tmp_path if not REAL else newest()[0].root / f"stress-{os.getpid()}")
+    place = Path(tmp_path if not REAL else newest(USER)[0].root / f"stress-{os.getpid()}")
     try:
         cache = Cache(place / "cache")
         tree = linked_kernel(cache) if REAL else made_up_kernel(cache)
