@@ -303,7 +303,8 @@ def test_lock_waits_and_says_for_whom(tmp_path: Path) -> None:
     assert said == [f"waiting for another mmbatch (pid {holder.pid}) that does some work"]
 
 
-UNTIL_END = "touch started; until [ -e end ]; do sleep 0.1; done"
+# The kernel ends the outer shell with us; the inner one is what make starts.
+UNTIL_END = "sh -c 'touch started; until [ -e end ]; do sleep 0.1; done'; exit"
 
 
 def test_a_lock_outlives_us_in_a_program_that_keeps_it(tmp_path: Path) -> None:
