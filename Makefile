@@ -4,12 +4,14 @@
 ARGS ?=
 
 .DEFAULT_GOAL := help
-.PHONY: help bench report check test lint
+.PHONY: help bench report results check test lint
 
 help:
 	@echo 'make bench   measure one speed-up (zone_device) on this machine'
 	@echo '             (installs missing Debian packages with apt, and names them)'
 	@echo 'make report  measure all speed-ups, interleaved, and write report.html'
+	@echo 'make results MACHINE=NAME'
+	@echo '             measure all speed-ups, and keep the records in results/'
 	@echo 'make check   compare patched kernel code with the original, on all kernels'
 	@echo 'make test    run all tests, which include make lint and make check'
 	@echo 'make lint    check style and types'
@@ -28,6 +30,17 @@ bench:
 
 report:
 	@./mmbatch bench --install --html report.html $(ARGS) || test $$? -eq 4
+
+# What bench finds slower or cannot tell is kept like everything else.
+results:
+	@test -n '$(MACHINE)' || { echo 'name it, as in: make results MACHINE=zen5-2c' >&2; exit 2; }
+	@for bench in speedups/[!_]*/bench.c; do \
+		name=$$(basename "$$(dirname "$$bench")"); \
+		file="results/$$name-7.3-$(MACHINE).json"; \
+		./mmbatch bench "$$name" --install --kernel 7.3 --json "$$file" $(ARGS) || \
+			test -f "$$file" || exit 1; \
+	done
+	@./mmbatch report results/*.json --markdown results/README.md --svg results/overview.svg
 
 check:
 	@./mmbatch check --install $(ARGS)
