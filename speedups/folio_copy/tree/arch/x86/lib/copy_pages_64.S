@@ -35,10 +35,16 @@
 /*
  * Poison has the granularity of a cache line. Whichever load of a line takes the
  * machine check, the whole line counts as not copied.
+ *
+ * A prefetch takes no fault and no machine check, so it may be of poison or past the
+ * end. Streamed copies have none, because it slows them down.
  */
 .macro COPY_LINES store:req, stopped
 	.p2align 4
 .Lline\@:
+	.ifc	\store, movq
+	prefetcht0 5*64(%rsi)
+	.endif
 	COPY_HALF_LINE 0x00, \store, \stopped
 	COPY_HALF_LINE 0x20, \store, \stopped
 	addq	$64, %rsi
