@@ -16,7 +16,7 @@ HOSTED_EXTRA(void, folio_copy_learn_llc, void);
 #define PAGES_2M	(SZ_2M >> PAGE_SHIFT)
 #define PAGES_1G	(SZ_1G >> PAGE_SHIFT)
 
-enum { ORDER_64K = 4, ORDER_2M = 9, ORDER_1G = 18 };
+enum { ORDER_4K, ORDER_16K = 2, ORDER_32K, ORDER_64K = 4, ORDER_2M = 9, ORDER_1G = 18 };
 
 struct folio_copy_case {
 	unsigned int order;
@@ -31,7 +31,7 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
 /*
  * The states in which migration finds folios: neither folio is in the cache (cold);
  * the destination was just freed and zeroed (warm); or both are in the cache. The last
- * case also reads the copy after a cold copy. Of 64 KiB folios, so many are copied
+ * case also reads the copy after a cold copy. Of smaller folios, so many are copied
  * that they make up 2 MiB. Cases on other CPUs than the real one are extra.
  */
 #define CASE(_name, _regime, _pages, _flags, _order, _warm, _mc, _cpu)	\
@@ -57,6 +57,11 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
 	     ORDER_64K, false, mc, cpu),				\
 	CASE(fn "64K-warm-warm" on, "warm to warm" as, PAGES_2M, HOSTED_HOT, \
 	     ORDER_64K, true, mc, cpu)
+#define OF_SMALL(fn, mc, size)						\
+	CASE(fn #size "-cold-cold", "cold to cold", PAGES_2M, 0,	\
+	     ORDER_##size, false, mc, AS_FOUND),			\
+	CASE(fn #size "-warm-warm", "warm to warm", PAGES_2M, HOSTED_HOT, \
+	     ORDER_##size, true, mc, AS_FOUND)
 #define OF_1G(fn, mc, cpu, on, as)					\
 	CASE(fn "1G-cold-cold" on, "cold to cold" as, PAGES_1G, 0,	\
 	     ORDER_1G, false, mc, cpu),					\
@@ -67,8 +72,14 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
 
 static const struct hosted_case folio_copy_cases[] = {
 	BELOW_1G("", false, AS_FOUND, "", ""),
+	OF_SMALL("", false, 32K),
+	OF_SMALL("", false, 16K),
+	OF_SMALL("", false, 4K),
 	OF_1G("", false, AS_FOUND, "", ""),
 	BELOW_1G("mc-", true, AS_FOUND, "", ""),
+	OF_SMALL("mc-", true, 32K),
+	OF_SMALL("mc-", true, 16K),
+	OF_SMALL("mc-", true, 4K),
 	OF_1G("mc-", true, AS_FOUND, "", ""),
 	BELOW_1G("", false, REP_GOOD, "-rep_good", ", rep_good only"),
 	BELOW_1G("mc-", true, REP_GOOD, "-rep_good", ", rep_good only"),
