@@ -16,7 +16,7 @@ PAGE = checkout.ROOT / "docs" / "support-matrix.md"
 
 def test_the_committed_page_is_what_the_manifests_say() -> None:
     assert PAGE.read_text(encoding="utf-8") == support.page(checkout.SPEEDUPS), (
-        "make it anew: ./mmbatch apply --matrix > docs/support-matrix.md"
+        "recreate it: ./mmbatch apply --matrix > docs/support-matrix.md"
     )
 
 

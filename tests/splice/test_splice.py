@@ -21,7 +21,6 @@ from mmbatch.splice.trees import Spliced, splice
 
 pytestmark = pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch")
 
-ROOMS = checkout.SPEEDUPS
 MM_INIT = "mm/mm_init.c"
 CALL = "\tpfn = zone_device_memmap_init(start_pfn, end_pfn, zone_idx, nid,"
 
@@ -37,7 +36,7 @@ def tree(tmp_path: Path) -> Path:
 
 
 def zone_device() -> list[Manifest]:
-    return load_with_needs(ROOMS, "zone_device")
+    return load_with_needs(checkout.SPEEDUPS, "zone_device")
 
 
 def source_of(tree: Path) -> Source:
@@ -271,13 +270,13 @@ def test_presence_is_seen_and_absence_too(tree: Path) -> None:
 def test_presence_needs_every_hook(tree: Path, name: str, old: str) -> None:
     list(apply_steps(tree, "7.3", zone_device(), checkout.MACROS))
     edit(tree, name, old, "")
-    assert not is_applied(tree, "7.3", load(ROOMS / "zone_device"))
+    assert not is_applied(tree, "7.3", load(checkout.SPEEDUPS / "zone_device"))
 
 
 def test_presence_needs_every_new_file(tree: Path) -> None:
     list(apply_steps(tree, "7.3", zone_device(), checkout.MACROS))
     (tree / "mm/zone_device_pageblock.h").unlink()
-    assert not is_applied(tree, "7.3", load(ROOMS / "zone_device"))
+    assert not is_applied(tree, "7.3", load(checkout.SPEEDUPS / "zone_device"))
 
 
 def test_named_files_are_all_that_the_steps_touch(tmp_path: Path, tree: Path) -> None:

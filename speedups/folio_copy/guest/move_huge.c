@@ -80,12 +80,12 @@ static int move(int node)
 
 int main(void)
 {
-	char *room = mmap(NULL, (BLOCKS + 1) * BLOCK, PROT_READ | PROT_WRITE,
+	char *area = mmap(NULL, (BLOCKS + 1) * BLOCK, PROT_READ | PROT_WRITE,
 			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	char *memory = (char *)(((uintptr_t)room + BLOCK - 1) & ~(BLOCK - 1));
+	char *memory = (char *)(((uintptr_t)area + BLOCK - 1) & ~(BLOCK - 1));
 	int whole = 0, all = 0;
 
-	if (room == MAP_FAILED || madvise(memory, BLOCKS * BLOCK, MADV_HUGEPAGE))
+	if (area == MAP_FAILED || madvise(memory, BLOCKS * BLOCK, MADV_HUGEPAGE))
 		return 1;
 	signal(SIGTERM, end);
 	for (int i = 0; i < BLOCKS; i++) {
