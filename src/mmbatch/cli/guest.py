@@ -121,7 +121,7 @@ def test(
     json_file: Path | None,
     **where: Any,
 ) -> int:
-    """Boot kernels; run the KUnit suites, use an emulated NVDIMM, move folios."""
+    """Boot kernels; run the KUnit suites, use an emulated NVDIMM, run the speed-ups' own tests."""
     if suite_names and (kinds or names or json_file):
         raise click.UsageError("--suite goes with --arch only, of the options that choose boots.")
     chosen = arches or (("x86_64",) if kinds or suite_names else ("x86_64", "arm64"))

@@ -59,7 +59,7 @@ _HEADERS = {
     "libelf": ("libelf.h", "gelf.h"),
 }
 _INCLUDES = Path("/usr/include")
-_ARENA_BYTES = 2_600_000_000
+_ARENA_BYTES = 2_300_000_000
 _CACHE_BYTES = 3_000_000_000
 _SILENT = ("bc",)  # prints a page for --version, or waits for input
 
@@ -204,7 +204,7 @@ def _notes() -> Iterator[Check]:
         "memory free",
         State.OK if available >= _ARENA_BYTES else State.NOTE,
         f"{available / 1e9:.1f} GB",
-        "" if available >= _ARENA_BYTES else "the memmap of 100 GB needs 2.6 GB; use --pfns",
+        "" if available >= _ARENA_BYTES else "large cases need 2.3 GB; choose others by --case",
     )
     yield from _cache_notes()
     flags = " ".join(
