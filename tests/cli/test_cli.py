@@ -82,6 +82,10 @@ def test_version() -> None:
         ("test --lint --json x", "leave out --json"),
         ("live load --set x", "write it as SPEEDUP.PARAMETER=VALUE"),
         ("live load --module x", "name the speed-up"),
+        ("live status vmapp", "did you mean 'vmap'?"),
+        ("live unload vmapp", "did you mean 'vmap'?"),
+        ("guest test --only x86_64-debug-mves", "did you mean 'x86_64-debug-moves'?"),
+        ("guest test --suite vmapp", "did you mean 'vmap'?"),
         ("completion tcsh", "run 'mmbatch completion --help' to see how it is called"),
     ],
 )

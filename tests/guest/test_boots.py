@@ -166,7 +166,7 @@ def test_one_suite_is_booted_alone() -> None:
         assert stage.extra.suites == (name,)
         assert stage.extra.cmdline == (f"kunit.filter_glob={name}",)
         assert not stage.size_gib
-    with pytest.raises(click.BadParameter, match=f"no_such.*{name}"):
+    with pytest.raises(MmbatchError, match=f"no_such.*{name}"):
         suites.suite_stages(("x86_64",), ["no_such"])
 
 

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import dataclasses
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fake_btf import kernel
+from fake_speedup import make_speedup
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import SERIES, Interval
@@ -179,4 +181,13 @@ def test_an_error_lists_the_speedups_that_have_a_livepatch() -> None:
         manifest.load(paths.SPEEDUPS, "nothing")
 
     assert caught.value.code == 2
+    assert caught.value.action == "find the speed-up 'nothing'"
     assert ", ".join(LIVES) in caught.value.hint
+
+
+def test_a_speedup_without_a_livepatch(tmp_path: Path) -> None:
+    make_speedup(tmp_path)
+    with pytest.raises(MmbatchError, match="cannot unload 'toy': it has no livepatch") as caught:
+        manifest.load(tmp_path, "toy", "unload")
+
+    assert caught.value.code == 2

@@ -98,6 +98,16 @@ def test_a_kernel_is_named_one_way(tmp_path: Path) -> None:
     assert kernel.series_of("7.3-amd64") == "7.3"
 
 
+def test_an_unsupported_series_is_refused_without_the_mirror(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "Apt", None)
+    with pytest.raises(MmbatchError, match=r"not a supported series; did you mean '7.3'") as caught:
+        kernel.choose(Cache(tmp_path / "cache"), None, "7.4", print)
+
+    assert caught.value.code == 77
+
+
 @pytest.fixture
 def stock(tmp_path: Path) -> Stock:
     library = tmp_path / "lib/modules" / RELEASE

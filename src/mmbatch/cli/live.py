@@ -115,7 +115,7 @@ def run_load(
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
     if file is not None and len(speedups) != 1:
         raise usage.Misuse("--module is the module of one speed-up", "name the speed-up")
-    lives = manifest.load_all(speedups)
+    lives = manifest.load_all(speedups, "load")
     _require_taken(parameters, [live.speedup for live in lives])
     running = Kernel(kernel.running())
     terms = manifest.load_terms(paths.LIVE / "live.toml")
@@ -143,7 +143,7 @@ def run_status(console: Console, /, speedups: tuple[str, ...], json_file: Path |
     """Show what runs now for each function that a speed-up replaces."""
     options.require_writable(("--json", json_file))
     running = Kernel(kernel.running())
-    functions = _tell(console, manifest.load_all(speedups), running)
+    functions = _tell(console, manifest.load_all(speedups, "show the state of"), running)
     answer = answers.LiveStatus(kernel.running(), functions)
     options.write_answer(json_file, "live status", answer)
     return ExitCode.GOOD
@@ -156,7 +156,7 @@ def run_status(console: Console, /, speedups: tuple[str, ...], json_file: Path |
 def run_unload(console: Console, /, speedups: tuple[str, ...], limit_s: int) -> int:
     """Give the kernel its own functions back, and remove the modules."""
     running = Kernel(kernel.running())
-    for live in manifest.load_all(speedups):
+    for live in manifest.load_all(speedups, "unload"):
         if not load.unload(live.module, running, limit_s):
             console.result(f"{live.module} is not loaded")
             continue
@@ -212,7 +212,7 @@ def run_test(
 @output_options
 def run_dkms(console: Console, /, speedups: tuple[str, ...], output: Path) -> int:
     """Make Debian packages that build the modules for each kernel, through DKMS."""
-    for live in manifest.load_all(speedups):
+    for live in manifest.load_all(speedups, "package"):
         console.result(str(dkms.package(Cache.open(), live.speedup, output)))
     return ExitCode.GOOD
 

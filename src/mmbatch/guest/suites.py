@@ -12,7 +12,7 @@ import click
 
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.debian import packages
 from mmbatch.guest import boots, counts, plan, qemu
@@ -91,7 +91,8 @@ def stages(
         names: the boots to return; all if empty.
 
     Raises:
-        click.BadParameter: there is no such boot, or no such kind of an architecture's kernel.
+        click.BadParameter: there is no such kind of an architecture's kernel.
+        MmbatchError: there is no such boot.
     """
     extras = [(one.speedup, boot) for one in plan.load_all().values() for boot in one.boots]
     known: list[Stage] = []
@@ -112,8 +113,13 @@ def stages(
             ]
     for name in names:
         if name not in [stage.name for stage in known]:
-            every = ", ".join(stage.name for stage in known)
-            raise click.BadParameter(f"there is no {name} among {every}")
+            every = [stage.name for stage in known]
+            raise MmbatchError(
+                f"boot '{name}'",
+                "there is no boot of this name",
+                suggestion(name, every, "boots"),
+                ExitCode.USAGE,
+            )
     return [stage for stage in known if not names or stage.name in names]
 
 
@@ -125,12 +131,17 @@ def suite_stages(arches: Iterable[Arch], names: Sequence[str]) -> list[Stage]:
         names: the suites.
 
     Raises:
-        click.BadParameter: no speed-up brings a suite of this name.
+        MmbatchError: no speed-up brings a suite of this name.
     """
     known = boots.known_suites()
     for name in names:
         if name not in known:
-            raise click.BadParameter(f"no speed-up has a KUnit suite {name}: {', '.join(known)}")
+            raise MmbatchError(
+                f"run the KUnit suite '{name}'",
+                "no speed-up has a suite of this name",
+                suggestion(name, known, "suites"),
+                ExitCode.USAGE,
+            )
     return [
         Stage(
             f"{arch}-{name}",

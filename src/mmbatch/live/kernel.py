@@ -11,7 +11,8 @@ from pathlib import Path
 
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, require_space
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.core.interval import SERIES
 from mmbatch.debian import foreign
 from mmbatch.debian.apt import Apt
 from mmbatch.live import btf
@@ -75,7 +76,7 @@ def choose(cache: Cache, release: str | None, series: str | None, say: Say) -> s
         say: told of each phase.
 
     Raises:
-        MmbatchError: both are given, or no such kernel is packaged.
+        MmbatchError: both are given, the series is not supported, or no such kernel is packaged.
     """
     if release is not None and series is not None:
         raise MmbatchError(
@@ -85,11 +86,22 @@ def choose(cache: Cache, release: str | None, series: str | None, say: Say) -> s
             ExitCode.USAGE,
         )
     if series is not None:
+        _require_supported(series)
         return newest(cache, series, say)
     meta = _META.fullmatch(release or "")
     if meta is None:
         return release or running()
     return meta[1] if _RELEASE.fullmatch(meta[1]) else _newest_of(cache, meta[1], say)
+
+
+def _require_supported(series: str) -> None:
+    if series not in SERIES:  # the mirror need not be asked
+        raise MmbatchError(
+            f"choose kernel {series}",
+            "it is not a supported series",
+            suggestion(series, SERIES, "series"),
+            ExitCode.NOT_APPLICABLE,
+        )
 
 
 def _newest_of(cache: Cache, meta: str, say: Say) -> str:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mmbatch.core import paths
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.interval import EVERY, SERIES, Interval
 from mmbatch.core.load import OTHER_KEYS, from_toml, key, wrong
 from mmbatch.splice import manifest
 from mmbatch.splice.manifest import Manifest, NewFile
 
 _NAME = "live/live.toml"
+_BUILD = "build a livepatch of"
 
 
 @dataclass(frozen=True)
@@ -156,8 +157,13 @@ def known(speedups: Path) -> list[str]:
     return sorted(path.parent.parent.name for path in speedups.glob(f"*/{_NAME}"))
 
 
-def load(speedups: Path, speedup: str) -> LiveManifest:
+def load(speedups: Path, speedup: str, action: str = _BUILD) -> LiveManifest:
     """Read the manifest of a speed-up.
+
+    Args:
+        speedups: the directory of all speed-ups.
+        speedup: its name.
+        action: what the manifest is read for, as a phrase that the name completes.
 
     Raises:
         MmbatchError: it is missing or wrong.
@@ -166,8 +172,15 @@ def load(speedups: Path, speedup: str) -> LiveManifest:
     try:
         loaded = from_toml(_File, directory / _NAME)
     except (FileNotFoundError, NotADirectoryError):
+        if speedup not in manifest.known(speedups):
+            raise MmbatchError(
+                f"find the speed-up '{speedup}'",
+                "there is none of this name",
+                suggestion(speedup, known(speedups), "speed-ups that have a livepatch"),
+                ExitCode.USAGE,
+            ) from None
         raise MmbatchError(
-            f"load '{speedup}' into a running kernel",
+            f"{action} '{speedup}'",
             "it has no livepatch",
             f"choose one that has: {', '.join(known(speedups)) or 'there is none'}",
             ExitCode.USAGE,
@@ -190,13 +203,17 @@ def load(speedups: Path, speedup: str) -> LiveManifest:
     )
 
 
-def load_all(names: tuple[str, ...]) -> list[LiveManifest]:
+def load_all(names: tuple[str, ...], action: str = _BUILD) -> list[LiveManifest]:
     """Return the manifests of some speed-ups, by default of all that have one.
+
+    Args:
+        names: of the speed-ups.
+        action: what they are read for, as a phrase that a name completes.
 
     Raises:
         MmbatchError: a speed-up has none, or it is wrong.
     """
-    return [load(paths.SPEEDUPS, name) for name in names or known(paths.SPEEDUPS)]
+    return [load(paths.SPEEDUPS, name, action) for name in names or known(paths.SPEEDUPS)]
 
 
 def load_terms(path: Path) -> Terms:
