@@ -11,11 +11,12 @@ tool() {
 }
 
 # says WORDS ARGUMENTS...: succeeds if the tool succeeds and prints the words.
+# Columns are as wide as their widest cell, so runs of spaces count as one.
 says() {
 	words=$1
 	shift
 	tool "$@" >/tmp/printed || return 1
-	grep -q -F "$words" /tmp/printed || ! cat /tmp/printed
+	tr -s ' ' </tmp/printed | grep -q -F "$words" || ! cat /tmp/printed
 }
 
 # denied WORDS ARGUMENTS...: succeeds if the tool fails and prints the words.
@@ -23,7 +24,7 @@ denied() {
 	words=$1
 	shift
 	! tool "$@" >/tmp/printed || return 1
-	grep -q -F "$words" /tmp/printed || ! cat /tmp/printed
+	tr -s ' ' </tmp/printed | grep -q -F "$words" || ! cat /tmp/printed
 }
 
 rm -f /bin/setpriv # the tool takes busybox's for the real one
