@@ -16,6 +16,7 @@ from mmbatch.bench import record, store
 from mmbatch.bench.record import Record
 from mmbatch.bench.statistics import Verdict
 from mmbatch.cli import main as cli
+from mmbatch.cli import main as verbs
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import compare, html, markdown
@@ -64,6 +65,16 @@ def test_this_checkout_shows_its_results() -> None:
     assert markdown.into(page, runs) == page.read_text(encoding="utf-8"), f"stale: {REMAKE}"
     overview = (RESULTS / "overview.svg").read_text(encoding="utf-8")
     assert html.svg(runs) == overview, f"stale: {REMAKE}"
+
+
+def test_the_tables_go_to_standard_output(
+    root: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root / "results")
+    assert verbs.main(["report", "zone_device.json", "--markdown", "-"]) == 0
+    printed = capfd.readouterr().out
+    assert printed.startswith("**zone_device")
+    assert f"{markdown.BEGIN}\n\n{printed}{markdown.END}" in _made(root)
 
 
 def test_the_documented_command_makes_them() -> None:

@@ -14,7 +14,7 @@ from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.disk import atomic_write
+from mmbatch.core.disk import STDOUT, atomic_write
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import html, markdown, text
 
@@ -37,9 +37,10 @@ from mmbatch.report import html, markdown, text
 @click.option(
     "--markdown",
     "markdown_file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=options.OutputFile(),
     metavar="FILE",
-    help="Write the tables into this Markdown file, between its two marks, instead of a page",
+    help="Write the tables between the two marks of this Markdown file, - for standard output, "
+    "instead of a page",
 )
 @click.option("--text", "text_only", is_flag=True, help="Print the text only and write no page")
 @click.option("--cover", is_flag=True, help="Print each run's table for a cover letter instead")
@@ -82,7 +83,8 @@ def command(
 
 def _write(console: Console, path: Path, content: str, what: str) -> None:
     atomic_write(path, content)
-    console.say(f"the {what} is {path}")
+    if path != STDOUT:
+        console.say(f"the {what} is {path}")
 
 
 def _newest() -> list[Path]:

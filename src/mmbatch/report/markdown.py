@@ -12,6 +12,7 @@ from mmbatch.bench.machine import with_model
 from mmbatch.bench.record import Record, Row
 from mmbatch.bench.statistics import Verdict
 from mmbatch.bench.store import Stored, guest_arch
+from mmbatch.core.disk import STDOUT
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import AUTO, BASE
 from mmbatch.report import compare
@@ -32,12 +33,14 @@ def into(path: Path, runs: Sequence[Stored]) -> str:
     """Return what a file holds with the tables of some runs between its two marks.
 
     Args:
-        path: the file.
+        path: the file. STDOUT holds nothing, so only the tables are returned for it.
         runs: what was measured.
 
     Raises:
         MmbatchError: it can't be read, or has no place for them.
     """
+    if path == STDOUT:
+        return tables(runs).lstrip("\n")
     try:
         old = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
