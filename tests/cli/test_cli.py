@@ -138,6 +138,17 @@ def test_help_is_one_line_a_verb_first() -> None:
     assert wrong == []
 
 
+def test_the_line_of_a_verb_fits_80_columns() -> None:
+    lines = [(name, command.short_help or "") for name, command in every_command()]
+    assert len(lines) > 15
+    wrong = [
+        f"{name}: {line}"
+        for name, line in lines
+        if not re.match("[A-Z]", line) or line.endswith(".") or len(line) > 62
+    ]
+    assert wrong == []
+
+
 def test_a_file_that_is_standard_output_is_alone_there(tmp_path: Path) -> None:
     done = call("doctor", "--json", "-")
     told = json.loads(done.stdout)

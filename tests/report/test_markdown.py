@@ -16,7 +16,6 @@ from mmbatch.bench import record, store
 from mmbatch.bench.record import Record
 from mmbatch.bench.statistics import Verdict
 from mmbatch.cli import main as cli
-from mmbatch.cli import main as verbs
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import compare, html, markdown
@@ -71,7 +70,7 @@ def test_the_tables_go_to_standard_output(
     root: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(root / "results")
-    assert verbs.main(["report", "zone_device.json", "--markdown", "-"]) == 0
+    assert cli.main(["report", "zone_device.json", "--markdown", "-"]) == 0
     printed = capfd.readouterr().out
     assert printed.startswith("**zone_device")
     assert f"{markdown.BEGIN}\n\n{printed}{markdown.END}" in _made(root)

@@ -64,7 +64,7 @@ def _workshop(
     return boots.Workshop(cache, source, manifests, settings, jobs, console.say)
 
 
-@command.command("build")
+@command.command("build", short_help="Build a kernel that boots, with the speed-ups")
 @click.option(
     "--arch", type=_ARCHES, default="x86_64", show_default=True, help="Build for this architecture"
 )
@@ -83,7 +83,7 @@ def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
     return ExitCode.GOOD
 
 
-@command.command("test")
+@command.command("test", short_help="Boot kernels, run the KUnit suites and use an emulated NVDIMM")
 @click.option("--arch", "arches", type=_ARCHES, multiple=True, help="Boot this architecture only")
 @click.option(
     "--kind", "kinds", type=_KINDS, multiple=True, help="Boot this kind of x86-64 kernel only"
@@ -150,7 +150,7 @@ def _of_counted(_: click.Context, __: click.Parameter, incomplete: str) -> list[
     return [CompletionItem(name) for name in _counted() if name.startswith(incomplete)]
 
 
-@command.command("bench")
+@command.command("bench", short_help="Count instructions in a guest, base against patched")
 @click.argument("speedup", shell_complete=_of_counted)
 @click.option(
     "--arch", type=_ARCHES, default="x86_64", show_default=True, help="Count on this architecture"

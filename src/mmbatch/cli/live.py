@@ -70,7 +70,9 @@ def _build(
     return build.build_all(cache, lives, chosen, console.say)
 
 
-@command.command("build")
+@command.command(
+    "build", short_help="Build livepatch modules for the running kernel or another one"
+)
 @options.live_speedups
 @_kernel_options
 @output_options
@@ -87,7 +89,7 @@ def run_build(
     return ExitCode.GOOD
 
 
-@command.command("load")
+@command.command("load", short_help="Load modules into the running kernel, built where necessary")
 @options.live_speedups
 @click.option(
     "--set",
@@ -135,7 +137,7 @@ def run_load(
     return ExitCode.GOOD
 
 
-@command.command("status")
+@command.command("status", short_help="Show what runs for each function that a speed-up replaces")
 @options.live_speedups
 @options.json_file
 @output_options
@@ -149,7 +151,9 @@ def run_status(console: Console, /, speedups: tuple[str, ...], json_file: Path |
     return ExitCode.GOOD
 
 
-@command.command("unload")
+@command.command(
+    "unload", short_help="Give the kernel its own functions back and remove the modules"
+)
 @options.live_speedups
 @_limit
 @output_options
@@ -164,7 +168,7 @@ def run_unload(console: Console, /, speedups: tuple[str, ...], limit_s: int) -> 
     return ExitCode.GOOD
 
 
-@command.command("test")
+@command.command("test", short_help="Boot Debian's kernel under QEMU and patch it while it works")
 @_kernel_options
 @click.option(
     "--size", default="4G", show_default=True, metavar="SIZE", help="Give the NVDIMM this size"
@@ -200,7 +204,7 @@ def run_test(
     return ExitCode.GOOD if good else ExitCode.FAILED
 
 
-@command.command("dkms")
+@command.command("dkms", short_help="Make Debian packages that build the modules through DKMS")
 @options.live_speedups
 @click.option(
     "-o",
