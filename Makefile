@@ -37,8 +37,10 @@ results:
 	@for bench in speedups/[!_]*/bench.c; do \
 		name=$$(basename "$$(dirname "$$bench")"); \
 		file="results/$$name-7.3-$(MACHINE).json"; \
-		./mmbatch bench "$$name" --install --kernel 7.3 --json "$$file" $(ARGS) || \
-			test -f "$$file" || exit 1; \
+		rm -f "$$file.new"; \
+		./mmbatch bench "$$name" --install --kernel 7.3 --json "$$file.new" $(ARGS); \
+		test -f "$$file.new" || exit 1; \
+		mv "$$file.new" "$$file"; \
 	done
 	@./mmbatch report results/*.json --markdown results/README.md --svg results/overview.svg
 

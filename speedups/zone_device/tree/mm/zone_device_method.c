@@ -24,8 +24,8 @@
 
 /*
  * Bytes of a large memmap. At this size, streaming what is in the cache and copying
- * what is not cost about the same: at most 2 ms. The size of the last-level cache is
- * not used, because a virtual machine may have a small share of what CPUID reports.
+ * what is not cost about the same. The size of the last-level cache is not used,
+ * because a virtual machine may have a small share of what CPUID reports.
  */
 #define ZONE_DEVICE_LARGE	(16UL << 20)
 
