@@ -33,7 +33,7 @@ def page(old: str) -> str:
     Args:
         old: what the file holds; all outside of the marks is kept.
     """
-    context = click.Context(cli.cli, info_name="mmbatch")
+    context = click.Context(cli.cli, info_name="mmbatch", **cli.cli.context_settings)
     text = _between(old, BEGIN, END, _verbs(cli.cli, context))
     return _between(text, BEGIN_JSON, END_JSON, _answers())
 
