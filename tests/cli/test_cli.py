@@ -86,6 +86,8 @@ def test_version() -> None:
         ("live unload vmapp", "did you mean 'vmap'?"),
         ("guest test --only x86_64-debug-mves", "did you mean 'x86_64-debug-moves'?"),
         ("guest test --suite vmapp", "did you mean 'vmap'?"),
+        ("report --svg", "run 'mmbatch report --help' to see how it is called"),
+        ("live load --limit", "run 'mmbatch live load --help' to see how it is called"),
         ("completion tcsh", "run 'mmbatch completion --help' to see how it is called"),
     ],
 )
@@ -136,6 +138,17 @@ def test_help_is_one_line_a_verb_first() -> None:
         if not VERB_OF_HELP.match(text) or text.endswith(".") or "\n" in text
     ]
     assert wrong == []
+
+
+def test_every_verb_with_a_result_writes_json() -> None:
+    without = [
+        name
+        for name, command in every_command()
+        if not isinstance(command, click.Group)
+        and not any("--json" in option.opts for option in command.params)
+    ]
+    # A report is made from JSON: from each run's bench.json.
+    assert without == ["mmbatch completion", "mmbatch report"]
 
 
 def test_the_line_of_a_verb_fits_80_columns() -> None:

@@ -405,9 +405,9 @@ def test_whatever_is_asked_of_counts_is_counted(
     ("words", "said"),
     [
         (["vmap", "--size", "8G"], "vmap needs no NVDIMM"),
-        (["zone_device", "--size", "8T"], "8T is no size"),
+        (["zone_device", "--size", "8T"], "8T is not a size"),
         (["zone_device", "--arch", "arm64"], "on x86_64 only"),
-        (["streaming_copy"], "nothing is counted for 'streaming_copy'"),
+        (["streaming_copy"], "'streaming_copy': nothing is counted for it"),
     ],
 )
 def test_what_a_count_does_not_take_is_refused_first(

@@ -152,6 +152,81 @@ class Export:
 
 
 @dataclass(frozen=True)
+class GuestBuild:
+    """Written by `guest build`.
+
+    Attributes:
+        release: of the kernel.
+        arch: the architecture that it was built for.
+        kind: plain, debug or kasan.
+        image: its file.
+    """
+
+    release: str
+    arch: str
+    kind: str
+    image: str
+
+
+@dataclass(frozen=True)
+class LiveModule:
+    """One livepatch module.
+
+    Attributes:
+        speedup: the speed-up.
+        name: of the module.
+        file: where it is.
+        release: of the kernel that it fits, as printed by `uname -r`.
+    """
+
+    speedup: str
+    name: str
+    file: str
+    release: str
+
+
+@dataclass(frozen=True)
+class LiveBuild:
+    """Written by `live build`.
+
+    Attributes:
+        modules: one for each speed-up.
+    """
+
+    modules: list[LiveModule]
+
+
+@dataclass(frozen=True)
+class LivePackages:
+    """Written by `live dkms`.
+
+    Attributes:
+        packages: the file of each Debian package.
+    """
+
+    packages: list[str]
+
+
+@dataclass(frozen=True)
+class LiveTest:
+    """Written by `live test`.
+
+    Attributes:
+        release: of the kernel that was booted.
+        speedups: the speed-ups that it loaded.
+        good: whether nothing failed.
+        passed: how many checks passed.
+        rounds: how often all modules were loaded and unloaded under load.
+    """
+
+    release: str
+    speedups: list[str]
+    good: bool
+    passed: int
+    rounds: int
+
+
+@dataclass(frozen=True)
 class Function:
     """One function that a speed-up replaces.
 
@@ -168,16 +243,19 @@ class Function:
 
 @dataclass(frozen=True)
 class LiveStatus:
-    """Written by `live status`.
+    """Written by `live status`, and by `live load` and `live unload` when they have finished.
 
     Attributes:
         release: of the running kernel, as printed by `uname -r`.
-        functions: one for each function that a speed-up replaces.
+        functions: one for each function that a speed-up replaces, as it is now.
     """
 
     release: str
     functions: list[Function]
 
 
-ALL = (Apply, Step, BenchList, Case, Check, Doctor, Export, Series, LiveStatus, Function)
+ALL = (
+    *(Apply, Step, BenchList, Case, Check, Doctor, Export, Series, GuestBuild),
+    *(LiveBuild, LiveModule, LivePackages, LiveStatus, Function, LiveTest),
+)
 """In the order of docs/reference.md."""

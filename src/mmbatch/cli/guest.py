@@ -11,7 +11,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from mmbatch.cli import options, requirements, usage
+from mmbatch.cli import answers, options, requirements, usage
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, suggestion
@@ -74,12 +74,17 @@ def _workshop(
     default="plain",
     help="Build with more checks of the kernel's own: debug or kasan",
 )
+@options.json_file
 @_kernel_options
 @output_options
-def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
+def build(console: Console, /, arch: str, kind: str, json_file: Path | None, **where: Any) -> int:
     """Build a kernel that boots, once for each state of what it is made from."""
-    built = _workshop(console, (arch,), **where).kernel(arch, plan.KINDS[kind])
-    console.result(str(built.image))
+    options.require_writable(("--json", json_file))
+    workshop = _workshop(console, (arch,), **where)
+    image = str(workshop.kernel(arch, plan.KINDS[kind]).image)
+    console.result(image)
+    answer = answers.GuestBuild(workshop.source.release, arch, kind, image)
+    options.write_answer(json_file, "guest build", answer)
     return ExitCode.GOOD
 
 
@@ -105,7 +110,7 @@ def build(console: Console, /, arch: str, kind: str, **where: Any) -> int:
     metavar="NAME",
     help="Run only this KUnit suite, and no programs",
 )
-@options.number("--rebinds", 30, "Bind each driver so often")
+@options.number("--rebinds", 30, "Bind each driver N times")
 @options.seen_file
 @_kernel_options
 @output_options
@@ -160,7 +165,7 @@ def _of_counted(_: click.Context, __: click.Parameter, incomplete: str) -> list[
     metavar="SIZE",
     help=f"Give the NVDIMM this size, where one is used, by default {_COUNTED}",
 )
-@options.number("--rounds", 6, "Count each method so often", at_least=5)
+@options.number("--rounds", 6, "Count each method N times", at_least=5)
 @click.option("--twice", is_flag=True, help="Boot twice and check that both count the same")
 @options.json_file
 @_kernel_options
@@ -180,7 +185,8 @@ def bench(
     counted = _counted()
     if speedup not in counted:
         raise usage.Misuse(
-            f"nothing is counted for '{speedup}'", suggestion(speedup, list(counted), "speed-ups")
+            f"cannot count instructions of '{speedup}': nothing is counted for it",
+            suggestion(speedup, list(counted), "speed-ups"),
         )
     count = counted[speedup]
     if arch not in count.arches:

@@ -75,17 +75,27 @@ def _build(
 )
 @options.live_speedups
 @_kernel_options
+@options.json_file
 @output_options
 def run_build(
-    console: Console, /, speedups: tuple[str, ...], release: str | None, series: str | None
+    console: Console,
+    /,
+    speedups: tuple[str, ...],
+    release: str | None,
+    series: str | None,
+    json_file: Path | None,
 ) -> int:
     """Build livepatch modules, for the kernel that runs here or for another one.
 
     The kernel's headers are those that are installed, or Debian's packages of them, unpacked
     into the cache.
     """
-    for module in _build(console, Cache.open(), speedups, release, series):
+    options.require_writable(("--json", json_file))
+    modules = _build(console, Cache.open(), speedups, release, series)
+    for module in modules:
         console.result(str(module.path))
+    built = [answers.LiveModule(m.speedup, m.name, str(m.path), m.release) for m in modules]
+    options.write_answer(json_file, "live build", answers.LiveBuild(built))
     return ExitCode.GOOD
 
 
@@ -105,6 +115,7 @@ def run_build(
     help="Load this file, such as one that you have signed, instead of building one",
 )
 @_limit
+@options.json_file
 @output_options
 def run_load(
     console: Console,
@@ -113,27 +124,30 @@ def run_load(
     parameters: tuple[str, ...],
     file: Path | None,
     limit_s: int,
+    json_file: Path | None,
 ) -> int:
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
     if file is not None and len(speedups) != 1:
         raise usage.Misuse("--module is the module of one speed-up", "name the speed-up")
+    options.require_writable(("--json", json_file))
     lives = manifest.load_all(speedups, "load")
     _require_taken(parameters, [live.speedup for live in lives])
     running = Kernel(kernel.running())
     terms = manifest.load_terms(paths.LIVE / "live.toml")
     for live in lives:
-        own = [one for one in parameters if one.startswith(f"{live.speedup}.")]
+        own = [setting for setting in parameters if setting.startswith(f"{live.speedup}.")]
         if running.patch(live.module).exists():
             load.set_parameters(live, own, running)
-            said = f"; it has {' and '.join(own)} now" if own else ""
-            console.result(f"{live.module} is loaded already{said}")
+            change = f"; it has {' and '.join(own)} now" if own else ""
+            console.result(f"{live.module} is loaded already{change}")
             continue
         path = file or _build(console, Cache.open(), (live.speedup,), None, None)[0].path
         load.require_loadable(live, terms, path, load.release_of(path), running)
         load.require_parameters(path, own)
         console.say(f"loading {live.module}")
         load.load(live, path, own, running, limit_s)
-        _tell(console, [live], running)
+        _print(console, _functions([live], running))
+    _write_status(json_file, "live load", _functions(lives, running))
     return ExitCode.GOOD
 
 
@@ -145,9 +159,9 @@ def run_status(console: Console, /, speedups: tuple[str, ...], json_file: Path |
     """Show what runs now for each function that a speed-up replaces."""
     options.require_writable(("--json", json_file))
     running = Kernel(kernel.running())
-    functions = _tell(console, manifest.load_all(speedups, "show the state of"), running)
-    answer = answers.LiveStatus(kernel.running(), functions)
-    options.write_answer(json_file, "live status", answer)
+    functions = _functions(manifest.load_all(speedups, "show the state of"), running)
+    _print(console, functions)
+    _write_status(json_file, "live status", functions)
     return ExitCode.GOOD
 
 
@@ -156,15 +170,21 @@ def run_status(console: Console, /, speedups: tuple[str, ...], json_file: Path |
 )
 @options.live_speedups
 @_limit
+@options.json_file
 @output_options
-def run_unload(console: Console, /, speedups: tuple[str, ...], limit_s: int) -> int:
+def run_unload(
+    console: Console, /, speedups: tuple[str, ...], limit_s: int, json_file: Path | None
+) -> int:
     """Give the kernel its own functions back, and remove the modules."""
+    options.require_writable(("--json", json_file))
     running = Kernel(kernel.running())
-    for live in manifest.load_all(speedups, "unload"):
+    lives = manifest.load_all(speedups, "unload")
+    for live in lives:
         if not load.unload(live.module, running, limit_s):
             console.result(f"{live.module} is not loaded")
             continue
-        _tell(console, [live], running)
+        _print(console, _functions([live], running))
+    _write_status(json_file, "live unload", _functions(lives, running))
     return ExitCode.GOOD
 
 
@@ -173,9 +193,10 @@ def run_unload(console: Console, /, speedups: tuple[str, ...], limit_s: int) -> 
 @click.option(
     "--size", default="4G", show_default=True, metavar="SIZE", help="Give the NVDIMM this size"
 )
-@options.number("--rounds", 20, "Load and unload so often")
-@options.number("--samples", 5, "Count each side so often")
+@options.number("--rounds", 20, "Load and unload N times")
+@options.number("--samples", 5, "Count each side N times")
 @options.install
+@options.json_file
 @output_options
 def run_test(
     console: Console,
@@ -186,12 +207,14 @@ def run_test(
     rounds: int,
     samples: int,
     install: bool,
+    json_file: Path | None,
 ) -> int:
     """Boot Debian's kernel as it is, under QEMU, and patch it there while it works.
 
     By default the newest 6.12 of Debian 12's backports. Nothing is loaded into the kernel that
     runs here.
     """
+    options.require_writable(("--json", json_file))
     cache = Cache.open()
     packages.ensure_guests(
         ("x86_64",), console.say, may_install=install, log=cache.logs / "apt-install.log"
@@ -200,8 +223,12 @@ def run_test(
         release = guest.default_release(cache, console.say)
     chosen = kernel.choose(cache, release, series, console.say)
     plan = guest.Plan(suites.size_gib(size), rounds, samples)
-    good = guest.run_all(console, cache, chosen, plan)
-    return ExitCode.GOOD if good else ExitCode.FAILED
+    found = guest.run_all(console, cache, chosen, plan)
+    answer = answers.LiveTest(
+        found.kernel, list(found.speedups), found.good, found.passed, found.rounds
+    )
+    options.write_answer(json_file, "live test", answer)
+    return ExitCode.GOOD if found.good else ExitCode.FAILED
 
 
 @command.command("dkms", short_help="Make Debian packages that build the modules through DKMS")
@@ -213,37 +240,49 @@ def run_test(
     default=".",
     help="Write the packages into this directory",
 )
+@options.json_file
 @output_options
-def run_dkms(console: Console, /, speedups: tuple[str, ...], output: Path) -> int:
+def run_dkms(
+    console: Console, /, speedups: tuple[str, ...], output: Path, json_file: Path | None
+) -> int:
     """Make Debian packages that build the modules for each kernel, through DKMS."""
+    options.require_writable(("--json", json_file))
+    made: list[str] = []
     for live in manifest.load_all(speedups, "package"):
-        console.result(str(dkms.package(Cache.open(), live.speedup, output)))
+        made.append(str(dkms.package(Cache.open(), live.speedup, output)))
+        console.result(made[-1])
+    options.write_answer(json_file, "live dkms", answers.LivePackages(made))
     return ExitCode.GOOD
 
 
 def _require_taken(parameters: tuple[str, ...], speedups: list[str]) -> None:
     """Raise click.UsageError if a parameter belongs to none of some speed-ups."""
-    for one in parameters:
-        match = re.fullmatch(r"(\w+)\.\w+=.*", one)
+    for setting in parameters:
+        match = re.fullmatch(r"(\w+)\.\w+=.*", setting)
         if match is None:
             raise usage.Misuse(
-                f"--set {one} has no speed-up or no value", "write it as SPEEDUP.PARAMETER=VALUE"
+                f"--set {setting} has no speed-up or no value",
+                "write it as SPEEDUP.PARAMETER=VALUE",
             )
         if match[1] not in speedups:
             raise usage.Misuse(
-                f"--set {one}: '{match[1]}' is not among what is loaded",
+                f"--set {setting}: '{match[1]}' is not among what is loaded",
                 suggestion(match[1], speedups, "speed-ups"),
             )
 
 
-def _tell(
-    console: Console, lives: Iterable[LiveManifest], running: Kernel
-) -> list[answers.Function]:
-    """Print what runs for each function of some speed-ups, and return it."""
-    functions = [
+def _functions(lives: Iterable[LiveManifest], running: Kernel) -> list[answers.Function]:
+    """Return what runs for each function of some speed-ups."""
+    return [
         answers.Function(live.speedup, function, runs)
         for live in lives
         for function, runs in load.status(live, running).items()
     ]
-    console.table([(f"{one.speedup}:", f"{one.function}():", one.runs) for one in functions])
-    return functions
+
+
+def _print(console: Console, functions: list[answers.Function]) -> None:
+    console.table([(f"{row.speedup}:", f"{row.function}():", row.runs) for row in functions])
+
+
+def _write_status(file: Path | None, verb: str, functions: list[answers.Function]) -> None:
+    options.write_answer(file, verb, answers.LiveStatus(kernel.running(), functions))

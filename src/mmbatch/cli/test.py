@@ -180,8 +180,9 @@ def _fetch(cache: Cache, console: Console) -> int:
 
 def _live(cache: Cache, console: Console, log: seen.Log) -> int:
     release = liveguest.default_release(cache, console.say)
-    good = liveguest.run_all(console, cache, release, liveguest.QUICK, log)
-    return ExitCode.GOOD if good else ExitCode.FAILED
+    found = liveguest.run_all(console, cache, release, liveguest.QUICK)
+    log.lives.append(found)
+    return ExitCode.GOOD if found.good else ExitCode.FAILED
 
 
 def _pytest(cache: Cache, arguments: list[str]) -> int:

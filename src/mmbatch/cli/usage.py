@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -38,6 +39,17 @@ class Group(click.Group):
         if verb not in known and not verb.startswith("-") and not ctx.resilient_parsing:
             raise Misuse(f"there is no verb '{verb}'", suggestion(verb, known, "verbs"))
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the verb; a usage error without a context gets the verb's, for the hint."""
+        try:
+            return super().invoke(ctx)
+        except click.UsageError as error:
+            verb = ctx.invoked_subcommand
+            command = self.get_command(ctx, verb) if verb else None
+            if error.ctx is None and command is not None:
+                error.ctx = click.Context(command, ctx, verb)
+            raise
 
 
 def message(error: click.ClickException) -> str:

@@ -312,17 +312,14 @@ def report(booted: Booted, tell: Callable[[str], None]) -> bool:
     return not failed
 
 
-def run_all(
-    console: Console, cache: Cache, release: str, plan: Plan, log: seen.Log | None = None
-) -> bool:
-    """Boot a distribution's kernel three times, and return whether all was good.
+def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> seen.Live:
+    """Boot a distribution's kernel three times, and return what it showed.
 
     Args:
         console: told of each phase and of the results.
         cache: for packages, builds and consoles.
         release: of the kernel.
         plan: how much is tested.
-        log: records what the kernel showed.
     """
     tests = tuple(cargo.load(paths.SPEEDUPS, name) for name in manifest.known(paths.SPEEDUPS))
     modules = build.build_all(cache, manifest.load_all(()), release, console.say)
@@ -337,11 +334,8 @@ def run_all(
     console.say(f"booting Debian's {release}, to load and unload {plan.rounds} times")
     loaded = rounds(cache, stock, load, plan)
     good = report(loaded, console.result) and good
-    if log is not None:
-        passed = [len(one.heard.verdicts(())[0]) for one in (counted, compared, loaded)]
-        names = tuple(load.modules)
-        log.lives.append(seen.Live(release, names, good, sum(passed), plan.rounds))
-    return good
+    passed = sum(len(boot.heard.verdicts(())[0]) for boot in (counted, compared, loaded))
+    return seen.Live(release, tuple(load.modules), good, passed, plan.rounds)
 
 
 def _load(

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the verbs of `live` and `guest build` write with --json."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from mmbatch.cli import guest as guest_verb
+from mmbatch.cli import live as live_verb
+from mmbatch.cli import main as cli
+from mmbatch.core import paths
+from mmbatch.core.console import Console
+from mmbatch.debian import packages
+from mmbatch.live import build, guest, kernel, load, manifest
+from mmbatch.report import seen
+
+SPEEDUP = manifest.known(paths.SPEEDUPS)[0]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+
+
+def answer(arguments: str, tmp_path: Path) -> dict[str, Any]:
+    """Run a verb with --json; return what it wrote, less the keys that all verbs write."""
+    file = tmp_path / "answer.json"
+    assert cli.main([*arguments.split(), "--json", str(file)]) == 0
+    content: dict[str, Any] = json.loads(file.read_text())
+    assert content.pop("schema") == 1
+    assert arguments.startswith(content.pop("command"))
+    return content
+
+
+def test_live_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built = build.Module(SPEEDUP, f"mmbatch_{SPEEDUP}", tmp_path / "it.ko", "7.3.4-amd64", True)
+    monkeypatch.setattr(kernel, "choose", lambda *_: "7.3.4-amd64")
+    monkeypatch.setattr(build, "build_all", lambda *_: [built])
+    assert answer(f"live build {SPEEDUP}", tmp_path) == {
+        "modules": [
+            {
+                "speedup": SPEEDUP,
+                "name": f"mmbatch_{SPEEDUP}",
+                "file": str(tmp_path / "it.ko"),
+                "release": "7.3.4-amd64",
+            }
+        ]
+    }
+
+
+@pytest.mark.parametrize("verb", ["load", "status", "unload"])
+def test_what_runs_for_each_function(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
+) -> None:
+    live = manifest.load_all((SPEEDUP,))[0]
+    (tmp_path / f"sys/kernel/livepatch/{live.module}").mkdir(parents=True)
+    running = load.Kernel("7.3.4-amd64", tmp_path / "sys")
+    monkeypatch.setattr(live_verb, "Kernel", lambda _: running)
+    monkeypatch.setattr(kernel, "running", lambda: running.release)
+    monkeypatch.setattr(load, "unload", lambda *_: True)
+    monkeypatch.setattr(load, "status", lambda *_: {"do_it": "the kernel's own"})
+    assert answer(f"live {verb} {SPEEDUP}", tmp_path) == {
+        "release": "7.3.4-amd64",
+        "functions": [{"speedup": SPEEDUP, "function": "do_it", "runs": "the kernel's own"}],
+    }
+
+
+def test_live_dkms(tmp_path: Path) -> None:
+    found = answer(f"live dkms {SPEEDUP} -o {tmp_path}", tmp_path)
+    (package,) = found["packages"]
+    assert list(tmp_path.glob("*.deb")) == [Path(package)]
+
+
+def test_live_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packages, "ensure_guests", lambda *_, **__: None)
+    monkeypatch.setattr(kernel, "choose", lambda *_: "7.3.4-amd64")
+
+    def run_all(console: Console, _: object, release: str, plan: guest.Plan) -> seen.Live:
+        console.result("12 passed, 0 failed")
+        return seen.Live(release, (SPEEDUP,), True, 12, plan.rounds)
+
+    monkeypatch.setattr(guest, "run_all", run_all)
+    assert answer("live test --kernel 7.3 --rounds 4", tmp_path) == {
+        "release": "7.3.4-amd64",
+        "speedups": [SPEEDUP],
+        "good": True,
+        "passed": 12,
+        "rounds": 4,
+    }
+
+
+def test_guest_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workshop = SimpleNamespace(
+        source=SimpleNamespace(release="7.3.4"),
+        kernel=lambda arch, kind: SimpleNamespace(image=Path(f"/{arch}-{kind}/Image")),
+    )
+    monkeypatch.setattr(guest_verb, "_workshop", lambda *_, **__: workshop)
+    assert answer("guest build --arch arm64 --kind debug", tmp_path) == {
+        "release": "7.3.4",
+        "arch": "arm64",
+        "kind": "debug",
+        "image": "/arm64-debug/Image",
+    }
