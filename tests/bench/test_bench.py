@@ -101,7 +101,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
         (["toys", "more", "--json", "x"], "--json holds the result of one speed-up"),
         (["--json", "x"], "--json holds the result of one speed-up"),
         (["toys", "--json", "-", "--html", "-"], "can't both be standard output"),
-        (["toys", "--size", "10X"], "'10X' is no size such as"),
+        (["toys", "--size", "10X"], "'10X' is not a size such as"),
         (["toys", "--size", "4097"], "is not made of pages of 4096 bytes"),
         (["toys", "--size", "0"], "is not made of pages of 4096 bytes"),
         (["toys", "--size", "4097T"], "is not made of pages of 4096 bytes"),

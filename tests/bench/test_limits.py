@@ -83,7 +83,7 @@ def test_variant_that_beats_its_limit_is_a_defect_of_the_limit() -> None:
     (copy, wide, auto) = made.notes
     assert copy.startswith("fsdax-100G: copy takes 0.74 (0.7")
     assert wide.startswith("fsdax-100G: wide takes 0.44 (0.4")
-    assert "of the time of 'limit:rep stosq', so that row is no limit here" in auto
+    assert "of the time of 'limit:rep stosq', so that row is not a limit here" in auto
 
 
 @pytest.mark.parametrize(("limit", "noise"), [(90e6, 0.004), (96e6, 0.2)])

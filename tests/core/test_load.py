@@ -106,11 +106,11 @@ def test_values_arrive_in_their_fields() -> None:
             {"name": "x", "wheel": [{"size": 3, "spokes": -1}]},
             "wheel 1: spokes: must be at least 0, not -1",
         ),
-        ({"name": "x", "kernels": "7.3"}, "kernels: '7.3' is no interval"),
+        ({"name": "x", "kernels": "7.3"}, "kernels: '7.3' is not an interval"),
         ({"name": "x", "kernels": 7.3}, "kernels: must be a string, not 7.3"),
         ({"name": "x", "colour": "green"}, "colour: must be one of red, blue, not 'green'"),
         ({"name": "x", "from": {}}, "from: must be one of wood, tin, not a table"),
-        ({"name": "x", "pattern": "("}, "pattern: is no regular expression: missing )"),
+        ({"name": "x", "pattern": "("}, "pattern: is not a regular expression: missing )"),
         ({"name": "x", "pair": [1]}, "pair: must have 2 items, not 1"),
         ({"name": "x", "pair": [1, "2"]}, "pair 2: must be a number, not '2'"),
         ({"name": "x", "pair": [1.5, 2]}, "pair 1: must be a whole number, not 1.5"),
@@ -131,9 +131,9 @@ def test_an_error_names_the_way_to_the_value(data: Any, found: str) -> None:
 @pytest.mark.parametrize(
     ("text", "found"),
     [
-        ("{", "is not JSON: "),
-        ("[" * 99_999, "is nested too deeply"),
-        ('{"name": ' * 99_999, "is nested too deeply"),
+        ("{", "it is not JSON: "),
+        ("[" * 99_999, "it is nested too deeply"),
+        ('{"name": ' * 99_999, "it is nested too deeply"),
         ('{"name": "\\ud83d"}', "name: has a character that can't be used: '\\ud83d'"),
         ('{"name": "a\\u0000b"}', "name: has a character that can't be used: 'a\\x00b'"),
         ('{"name": "x", "\\ud800": 1}', "unknown key '\\ud800'"),
@@ -143,7 +143,7 @@ def test_an_error_names_the_way_to_the_value(data: Any, found: str) -> None:
         ('{"name": "x", "pair": [1, NaN]}', "pair 2: must be a finite number, not nan"),
         (f'{{"name": "x", "pair": [1, {10**400}]}}', "pair 2: is a number out of range"),
         (f'{{"name": {10**400}}}', "name: must be a string, not a whole number"),
-        (f'{{"name": "x", "pair": [{"9" * 9999}, 1]}}', "is not JSON: Exceeds the limit"),
+        (f'{{"name": "x", "pair": [{"9" * 9999}, 1]}}', "it is not JSON: Exceeds the limit"),
     ],
 )
 def test_hostile_json_ends_in_an_error_that_can_be_printed(text: str, found: str) -> None:
@@ -167,7 +167,7 @@ def test_a_json_file_is_named(tmp_path: Path) -> None:
     path = tmp_path / "toy.json"
     for content, found in (
         (None, "No such file or directory"),
-        (b'"\xff"', "is not UTF-8 text: byte 1 can't be decoded"),
+        (b'"\xff"', "it is not UTF-8 text: byte 1 can't be decoded"),
         (b'{"name": 3}', "name: must be a string, not 3"),
     ):
         if content is not None:
@@ -185,7 +185,7 @@ def test_a_toml_file_is_named(tmp_path: Path) -> None:
         from_toml(Toy, path)
     for content, found in (
         ('name = "x"\n[[wheel]]\nsize = 1\nhub = 2\n', "wheel 1: unknown key 'hub'"),
-        (f"name = {'[' * 9999}", "is nested too deeply"),
+        (f"name = {'[' * 9999}", "it is nested too deeply"),
         (f'name = "x"\npair = [0x{"f" * 9999}, 1]', "pair 1: is a number out of range"),
         ("name = 1979-05-27", "name: must be a string, not a date"),
     ):

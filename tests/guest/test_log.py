@@ -54,7 +54,7 @@ def test_the_marks_of_the_scripts_are_found_behind_what_the_firmware_left() -> N
     assert heard.values == [("fsdax base", 59004609.0)]
     assert heard.failed == [
         "devdax: namespace: namespace -m devdax (no such device)",
-        "fsdax wide: 'none' is no number",
+        "fsdax wide: 'none' is not a number",
     ]
 
 

@@ -298,7 +298,7 @@ def test_who_only_wants_to_fuzz_is_told_that_it_can_not_be(monkeypatch: pytest.M
 def test_a_duration_has_to_be_one(wrong: str) -> None:
     result = CliRunner().invoke(verb.command, ["--fuzz", wrong, "--fuzz-input", "/nowhere"])
     assert result.exit_code != 0
-    assert ("is no duration" in result.output) == (wrong != "10")
+    assert ("is not a duration" in result.output) == (wrong != "10")
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,7 @@ def test_what_could_block_is_not_read(tmp_path: Path, capsys: pytest.CaptureFixt
     os.mkfifo(pipe)
     for path in (pipe, Path("/dev/zero")):
         assert cli.main(["report", str(path)]) == ExitCode.FAILED
-        assert f"cannot read {path}: it is no regular file" in capsys.readouterr().err
+        assert f"cannot read {path}: it is not a regular file" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: path.symlink_to("/dev/zero")])

@@ -85,7 +85,7 @@ def test_a_link_in_the_place_of_a_file_is_exit_code_3(call: Call, tree: Path) ->
     git(tree, "add", "-A")
     git(tree, "commit", "-q", "-m", "toys: link")
     code, _, err = call(tree, "zone_device")
-    assert (code, "it is no regular file" in err) == (3, True)
+    assert (code, "it is not a regular file" in err) == (3, True)
 
 
 def test_what_is_no_kernel_or_not_ours(call: Call, tmp_path: Path) -> None:

@@ -49,10 +49,10 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
         (
             ">=6.12,<7.4",
             "6.12-7.3",
-            "kernels: '6.12-7.3' is no interval of kernels like '>=6.12,<7.0'",
+            "kernels: '6.12-7.3' is not an interval of kernels like '>=6.12,<7.0'",
         ),
-        ("red|blue", "red(", "step 1: file 1: when: line: is no regular expression"),
-        ("'^\\+rows'", "'rows)'", "rule 1: marks: call: is no regular expression"),
+        ("red|blue", "red(", "step 1: file 1: when: line: is not a regular expression"),
+        ("'^\\+rows'", "'rows)'", "rule 1: marks: call: is not a regular expression"),
         ("'^\\+rows'", "3", "rule 1: marks: call: must be a string, not 3"),
         ("{ call = 2 }", "{ call = 0 }", "rule 1: matches: call: must be at least 1, not 0"),
         ("{ call = 2 }", "{ call = true }", "matches: call: must be a whole number, not true"),
@@ -72,7 +72,7 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
         ("matches = 1", f"matches = 0x{'f' * 9999}", "matches: is a number out of range"),
         ("matches = 1", f"matches = {'1' * 9999}", "Exceeds the limit"),
         ("matches = 1", "matches = 1e999", "matches: must be a whole number, not inf"),
-        ("red|blue", "(" * 9999, "line: is no regular expression"),
+        ("red|blue", "(" * 9999, "line: is not a regular expression"),
     ],
 )
 def test_a_wrong_manifest_says_where(tmp_path: Path, old: str, new: str, found: str) -> None:

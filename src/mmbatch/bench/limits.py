@@ -45,7 +45,7 @@ def defects(rows: Iterable[Row]) -> list[str]:
     return [
         f"{row.case}: {row.variant} takes {row.of_limit.median:.2f} "
         f"({row.of_limit.ci95[0]:.2f} to {row.of_limit.ci95[1]:.2f}) of the time of "
-        f"'{row.of_limit.vs}', so that row is no limit here"
+        f"'{row.of_limit.vs}', so that row is not a limit here"
         for row in rows
         if row.of_limit and row.of_limit.ci95 and row.of_limit.ci95[1] < BEYOND
     ]

@@ -210,7 +210,7 @@ def _check_cases(record: Record) -> None:
     for row in record.rows:
         # A speed-up's name is that of its directory.
         fits = re.fullmatch(r"[a-z0-9_][a-z0-9_.-]*", row.speedup)
-        _require(bool(fits), f"{row.speedup!r} is no name of a speed-up")
+        _require(bool(fits), f"{row.speedup!r} is not the name of a speed-up")
         _require(bool(row.case and row.variant), "a row has no case or no variant")
         variants = found.setdefault((row.speedup, row.case), [])
         _require(row.variant not in variants, f"row {row.variant} of {row.case} comes twice")
@@ -257,13 +257,13 @@ def _checked(record: Record) -> Record:
     _require(record.schema == SCHEMA, f"schema: must be {SCHEMA}, not {record.schema}")
     _require(
         bool(re.fullmatch(r"[0-9a-f]{64}", record.samples_sha256)),
-        "samples_sha256: is no SHA-256 in hexadecimal",
+        "samples_sha256: is not a SHA-256 in hexadecimal",
     )
     try:
         aware = datetime.fromisoformat(record.started).tzinfo is not None
     except ValueError:
         aware = False
-    _require(aware, f"started: is no time with an offset from UTC: {record.started!r}")
+    _require(aware, f"started: is not a time with an offset from UTC: {record.started!r}")
     release = record.kernel.release
     _require(len(release) <= _RELEASE, f"kernel: release: is longer than {_RELEASE} characters")
     _check_cases(record)
@@ -311,7 +311,7 @@ def read(path: Path) -> Record:
     """
     try:
         if path.exists() and not path.is_file():  # a pipe could make us wait for ever
-            raise MmbatchError(f"read {path}", "it is no regular file", _HINT)
+            raise MmbatchError(f"read {path}", "it is not a regular file", _HINT)
         return _checked(from_json_file(Record, path, _HINT))
     except OSError as error:
         raise MmbatchError(f"read {path}", error.strerror or str(error), _HINT) from None

@@ -29,7 +29,7 @@ AGAIN_S = 60
 
 @dataclass(frozen=True)
 class Prepared:
-    """A speed-up that only has to be run.
+    """A speed-up that is built and ready to run.
 
     Attributes:
         speedup: its name.

@@ -35,7 +35,7 @@ _MOST_SEED = (1 << 64) - 1
 
 
 def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | None) -> None:
-    """Raise MmbatchError if a stored number shall be compared with."""
+    """Raise MmbatchError if --baseline names a file."""
     if file is not None:
         raise MmbatchError(
             f"compare with the times in {file}",
@@ -72,7 +72,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
     "--repeats",
     type=click.IntRange(1, _MOST_PAIRS),
     metavar="N",
-    help=f"Measure so many pairs of each comparison, by default up to {_PAIRS}",
+    help=f"Measure N pairs of each comparison, by default up to {_PAIRS}",
 )
 @click.option(
     "--seed",

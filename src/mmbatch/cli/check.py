@@ -29,7 +29,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> i
         return None
     match = re.fullmatch(r"([1-9]\d*)([smh]?)", value)
     if match is None:
-        raise click.BadParameter(f"{value!r} is no duration: 90s, 10m or 2h", ctx, param)
+        raise click.BadParameter(f"{value!r} is not a duration such as 90s, 10m or 2h", ctx, param)
     return int(match[1]) * _UNITS[match[2]]
 
 
@@ -46,13 +46,13 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> i
     "fuzz_s",
     callback=_seconds,
     metavar="DURATION",
-    help="Only fuzz, for so long on each kernel (90s, 10m)",
+    help="Only fuzz, on each kernel for this long (90s, 10m)",
 )
 @click.option(
     "--fuzz-runs",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Only fuzz, with so many inputs on each kernel",
+    help="Only fuzz, with N inputs on each kernel",
 )
 @click.option(
     "--fuzz-input",

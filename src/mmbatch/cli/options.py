@@ -75,7 +75,7 @@ def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> 
         return None
     match = re.fullmatch(r"(\d+)([KMGT]?)(?:i?B)?", value, re.ASCII | re.IGNORECASE)
     if match is None:
-        raise click.BadParameter(f"{value!r} is no size such as 512M, 100G or 10T", ctx, param)
+        raise click.BadParameter(f"{value!r} is not a size such as 512M, 100G or 10T", ctx, param)
     return int(match[1]) << _UNITS[match[2].upper()]
 
 
@@ -125,7 +125,7 @@ jobs = click.option(
     type=click.IntRange(min=1),
     metavar="N",
     default=cpus,
-    help="Run so many compilers at a time",
+    help="Run N compilers at a time",
 )
 
 install = click.option("--install", is_flag=True, help="Install what is missing, with apt")
@@ -200,7 +200,7 @@ def require_new(folder: Path) -> None:
     if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
         raise MmbatchError(
             f"write the series into {folder}",
-            "it is there and not empty" if folder.is_dir() else "it is no directory",
+            "it is there and not empty" if folder.is_dir() else "it is not a directory",
             "name another directory with -o DIR",
             ExitCode.USAGE,
         )

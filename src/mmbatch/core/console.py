@@ -200,7 +200,7 @@ def output_options(function: Callable[Concatenate[Console, P], R]) -> Callable[P
 
 
 def _rich_console(stderr: bool) -> rich.console.Console:
-    """Return a console on a standard stream, which is plain when that is no terminal."""
+    """Return a console on a standard stream, which is plain when that is not a terminal."""
     from rich.console import Console as RichConsole
 
     stream = sys.stderr if stderr else sys.stdout

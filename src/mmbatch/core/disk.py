@@ -19,7 +19,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import default_root
 
 STDOUT = Path("/dev/stdout")
-"""Standard output, which `atomic_write` prints to instead of opening it anew."""
+"""Standard output, which `atomic_write` prints to instead of reopening it."""
 
 MARK = ".mmbatch-complete"
 """The file that `write_mark` writes."""

@@ -55,7 +55,7 @@ class Interval:
         for term in text.split(","):
             match = _TERM.fullmatch(term.strip())
             if match is None:
-                raise ValueError(f"'{text}' is no interval of kernels like '>=6.12,<7.0'")
+                raise ValueError(f"'{text}' is not an interval of kernels like '>=6.12,<7.0'")
             bound = (int(match[2]), int(match[3]))
             if match[1] == ">=":
                 low = bound

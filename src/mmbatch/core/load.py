@@ -62,7 +62,7 @@ def _regular_expression(data: Any) -> Any:
         try:
             re.compile(data)
         except (re.error, RecursionError, OverflowError) as error:
-            raise LoadError(f"is no regular expression: {error}") from None
+            raise LoadError(f"is not a regular expression: {error}") from None
     return data
 
 
@@ -129,9 +129,9 @@ def parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except RecursionError:
-        raise LoadError("is nested too deeply") from None
+        raise LoadError("it is nested too deeply") from None
     except ValueError as error:
-        raise LoadError(f"is not JSON: {error}") from None
+        raise LoadError(f"it is not JSON: {error}") from None
 
 
 def from_json_file(kind: type[T], path: Path, hint: str) -> T:
@@ -163,7 +163,7 @@ def from_toml(kind: type[T], path: Path) -> T:
     try:
         return load(kind, tomllib.loads(_text(path)))
     except RecursionError:
-        raise wrong(path, "is nested too deeply") from None
+        raise wrong(path, "it is nested too deeply") from None
     except ValueError as error:  # TOMLDecodeError and LoadError are
         raise wrong(path, str(error)) from None
 
@@ -183,7 +183,7 @@ def _text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise LoadError(f"is not UTF-8 text: byte {error.start} can't be decoded") from None
+        raise LoadError(f"it is not UTF-8 text: byte {error.start} can't be decoded") from None
 
 
 def _value(kind: Any, data: Any) -> Any:

@@ -115,7 +115,7 @@ class Apt:
 
         Args:
             package: its name.
-            version: the version, as `madison` tells it.
+            version: the version, as `madison` returns it.
             dest: directory for the file; nothing else is left there.
 
         Returns:

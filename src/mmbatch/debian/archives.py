@@ -94,7 +94,7 @@ def main_suite(suites: Iterable[Suite]) -> Suite:
     """Return the release that a system follows, of the suites that `configured` found.
 
     Raises:
-        MmbatchError: there is none, so this is no Debian system.
+        MmbatchError: there is none, so this is not a Debian system.
     """
     own = [suite for suite in suites if not suite.is_security]
     for suite in own:

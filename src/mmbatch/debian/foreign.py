@@ -51,7 +51,7 @@ def closure(apt: Apt, package: str, version: str, suite: str) -> dict[str, str]:
     Args:
         apt: where it is.
         package: its name.
-        version: as `madison` tells it.
+        version: as `madison` returns it.
         suite: in which it is, likewise.
     """
     suites = dict.fromkeys((suite, archives.base(suite)))

@@ -130,7 +130,7 @@ def _mark(heard: Heard, word: str, rest: str, results: int) -> None:
         if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d{1,2})?", number):
             heard.values.append((name, float(number)))
         else:
-            heard.failed.append(f"{name or rest}: '{number}' is no number")
+            heard.failed.append(f"{name or rest}: '{number}' is not a number")
     elif word == "end":
         heard.finished = True
         _, _, number = rest.partition(" ")

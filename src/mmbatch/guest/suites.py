@@ -46,7 +46,7 @@ def size_gib(text: str) -> int:
     """
     match = re.fullmatch(r"(\d+)G?", text, re.I)
     if match is None or not 1 <= int(match[1]) <= 1024:
-        raise click.BadParameter(f"{text} is no size from 1G to 1024G")
+        raise click.BadParameter(f"{text} is not a size from 1G to 1024G")
     return int(match[1])
 
 

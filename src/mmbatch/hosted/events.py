@@ -163,7 +163,7 @@ def parse(line: str, line_number: int = 0) -> Event:
         data = parse_json(line)
         kind = _KINDS.get(str(data.get("event"))) if isinstance(data, dict) else None
         if kind is None:
-            raise LoadError(f"is no event of an engine: {line[:60]!r}")
+            raise LoadError(f"is not an event of an engine: {line[:60]!r}")
         known = {field.name for field in fields(kind)}
         return load(kind, {name: value for name, value in data.items() if name in known})
     except LoadError as error:
@@ -180,7 +180,7 @@ def dump(event: Event) -> str:
 
 
 def is_limit(variant: str) -> bool:
-    """Whether a variant is a limit row, which is no speed-up and produces other memory."""
+    """Whether a variant is a limit row, which is not a speed-up and produces other memory."""
     return variant.startswith(LIMIT_PREFIX)
 
 

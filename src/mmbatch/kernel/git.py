@@ -115,7 +115,7 @@ class GitTree:
         """Return the contents of those of the files that a commit has.
 
         Raises:
-            MmbatchError: exit code 3; one is no regular file there.
+            MmbatchError: exit code 3; one is not a regular file there.
         """
         entries = self._entries(commit, names)
         if not entries:
@@ -216,7 +216,7 @@ class GitTree:
             if mode not in _REGULAR:
                 raise MmbatchError(
                     f"read {name} of {self.path}",
-                    "it is no regular file there",
+                    "it is not a regular file there",
                     "the tree differs from the kernels this was made for",
                     ExitCode.SPLICE,
                 )

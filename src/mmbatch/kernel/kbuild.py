@@ -153,7 +153,7 @@ def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> li
     """Return the compiler command that made an object, without input, output and dependencies.
 
     Args:
-        tree: where it was made; the command has to run in this directory.
+        tree: where it was made; the command must run in this directory.
         like: the object, as a path in the tree.
         other_source: take headers from this copy of the source tree instead.
     """

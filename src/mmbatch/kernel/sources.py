@@ -81,7 +81,7 @@ def resolve(
         progress: shows long work, as `Console.progress` does; by default `say` tells of it.
 
     Raises:
-        MmbatchError: it can't be had, is no kernel, or is of an unsupported series.
+        MmbatchError: it can't be had, is not a kernel, or is of an unsupported series.
     """
     progress = progress or spoken(say)
     if tree is not None:
@@ -168,7 +168,7 @@ def read_release(tree: Path) -> str:
     """Return a tree's release ("7.3.4") from its top Makefile.
 
     Raises:
-        MmbatchError: it has none, so it is no kernel.
+        MmbatchError: it has none, so it is not a kernel.
     """
     try:
         text = (tree / "Makefile").read_text(errors="replace")
@@ -187,7 +187,7 @@ def check_tree(tree: Path) -> tuple[str, str]:
     """Return (series, release) of a tree that is a kernel we support.
 
     Raises:
-        MmbatchError: it is no kernel (USAGE) or an unsupported one (NOT_APPLICABLE).
+        MmbatchError: it is not a kernel (USAGE) or an unsupported one (NOT_APPLICABLE).
     """
     if not tree.is_dir():
         raise _no_kernel(tree, "there is no such directory")

@@ -23,7 +23,7 @@ _SHOWN = 12
 
 @dataclass(frozen=True)
 class _Figures:
-    """A row of a card's table: cells, whether it is no build of ours, and its distribution."""
+    """A row of a card's table: cells, whether it is not a build of ours, and its distribution."""
 
     cells: tuple[str, ...]
     aside: bool

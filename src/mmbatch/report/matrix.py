@@ -38,7 +38,7 @@ class Row:
         hook: what is done there.
         file: path in the tree.
         function: the function it is in; empty where it is in none.
-        matches: how often it has to match; None for a new file.
+        matches: how often it must match; None for a new file.
         kernels: on which kernels.
     """
 

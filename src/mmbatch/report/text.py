@@ -233,7 +233,7 @@ def _interval(ci95: tuple[float, float] | None) -> str:
 
 
 def _number(value: float, width: int) -> str:
-    """A number with as many digits behind the point, three at most, as a width allows."""
+    """A number with as many digits after the point, three at most, as a width allows."""
     texts = (f"{value:.{digits}f}" for digits in (3, 2, 1, 0))
     return next((text for text in texts if len(text) <= width), f"{value:.0e}")
 

@@ -47,7 +47,7 @@ def duration(median: float | None, unit: str) -> str:
 
 
 def each(per_item: float | None) -> str:
-    """A median by item, without its unit: two digits behind the point."""
+    """A median by item, without its unit: two digits after the point."""
     return "-" if per_item is None else f"{per_item:.2f}"
 
 

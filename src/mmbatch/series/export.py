@@ -78,7 +78,7 @@ def write(cache: Cache, series: Series, letter: Letter, folder: Path) -> list[Pa
     patches are the same as those of a branch on the whole tree.
 
     Returns:
-        Their paths in order, the cover letter first, which `fill_cover` has to complete.
+        Their paths in order, the cover letter first, which `fill_cover` must complete.
 
     Raises:
         MmbatchError: git knows no name to send them in, or failed.

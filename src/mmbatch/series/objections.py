@@ -63,7 +63,7 @@ def of_patches(tree: Path, patches: Sequence[Path], *, signed_off: bool) -> list
     Args:
         tree: the kernel.
         patches: the mails.
-        signed_off: whether it shall look for a Signed-off-by line.
+        signed_off: whether to require a Signed-off-by line.
     """
     if not (tree / "scripts" / "checkpatch.pl").exists():
         absent = Objection("ERROR", "CHECKPATCH", "the tree has no scripts/checkpatch.pl")

@@ -204,7 +204,7 @@ def _checked_output(tree: Path, output: Path | None) -> Path:
     elif output.is_dir() and any(output.iterdir()):
         problem = f"{output} is not empty"
     elif output.exists() and not output.is_dir():
-        problem = f"{output} is no directory"
+        problem = f"{output} is not a directory"
     else:
         return output
     raise MmbatchError(action, problem, "name another directory with -o DIR", ExitCode.USAGE)

@@ -30,8 +30,8 @@ def apply_edit(content: str, edit: Edit) -> str:
             + (f" in {edit.function}()" if edit.function else ""),
         )
     for at in reversed(found):
-        first, behind = _span(lines, at, high, edit)
-        lines[first:behind] = split_lines(edit.text)
+        first, end = _span(lines, at, high, edit)
+        lines[first:end] = split_lines(edit.text)
     return "".join(lines)
 
 
@@ -52,7 +52,7 @@ def split_lines(content: str) -> list[str]:
 
 
 def function_extent(content: str, function: str) -> tuple[int, int] | None:
-    """Return the lines of a function's definition as [first, behind), counted from 0.
+    """Return the lines of a function's definition as [first, end), counted from 0.
 
     Kernel style is relied on: a definition starts in the first column, and the braces of its
     body stand alone in lines of their own, there too.
@@ -77,7 +77,7 @@ def _extent(lines: list[str], edit: Edit) -> tuple[int, int]:
 
 
 def _span(lines: list[str], at: int, high: int, edit: Edit) -> tuple[int, int]:
-    """Return the lines [first, behind) that an edit's text takes the place of."""
+    """Return the lines [first, end) that an edit's text takes the place of."""
     if edit.op == "before":
         return at, at
     if edit.op == "after":

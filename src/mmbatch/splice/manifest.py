@@ -172,7 +172,7 @@ class Hosted:
         added: objects that only the patched side has.
         own: C files of the speed-up's directory that are compiled once for each side, against
             the tree as it is and against the spliced one: callers of what is only in headers.
-        shared: the tree's objects that both sides use; a missing one is no error, since not
+        shared: the tree's objects that both sides use; a missing one is not an error, since not
             all kernels have all of them.
         entries: functions that the bench calls on every side.
         extras: functions that it calls on the patched side only.

@@ -20,7 +20,7 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Target:
-    """A kernel tree and what shall go into it.
+    """A kernel tree and what is to be added to it.
 
     Attributes:
         tree: the tree.

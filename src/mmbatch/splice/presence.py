@@ -13,8 +13,8 @@ from mmbatch.splice.steps import read_text, wanted_files
 def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
     """Tell whether all that a speed-up brings is in a directory with a kernel's files.
 
-    A new file only has to be there: one that was changed since, or that another version of
-    the speed-up brought, is no reason to bring it a second time. Hooks are known by the
+    A new file only needs to be there: one that was changed since, or that another version of
+    the speed-up brought, is not a reason to bring it a second time. Hooks are known by the
     marks that count them in a diff, seen on the file as if all of it were added.
     """
     steps = [step for step in manifest.steps if series in step.kernels]

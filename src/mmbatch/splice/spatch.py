@@ -102,7 +102,7 @@ def apply_rule(path: Path, rule: Rule, macros: Path) -> bytes:
 
     Args:
         path: the file; only read.
-        rule: the semantic patch and how often each of its hooks has to match.
+        rule: the semantic patch and how often each of its hooks must match.
         macros: our macro file.
 
     Raises:
