@@ -27,11 +27,11 @@ static void print_flags(void)
 		       hosted_cpu_has(names[i]) > 0 ? "true" : "false");
 }
 
-void event_engine(void)
+void event_engine(const struct cache *cache)
 {
 	printf("{\"event\":\"engine\",\"speedup\":\"%s\",\"sides\":[\"base\",\"control\",\"patched\"],"
-	       "\"page_bytes\":%d,\"cpu_flags\":{",
-	       hosted_bench.speedup, hosted_sizeof_page());
+	       "\"page_bytes\":%d,\"llc_bytes\":%lu,\"cached_bytes\":%lu,\"cpu_flags\":{",
+	       hosted_bench.speedup, hosted_sizeof_page(), cache->reported, cache->kept);
 	print_flags();
 	printf("}}\n");
 	fflush(stdout);

@@ -80,14 +80,14 @@ static const struct fill {
 	struct hosted_limit limit;
 	bool (*available)(void);	/* NULL: on every CPU */
 } fills[] = {
-	{ { "rep stosq", fill_stosq } },
-	{ { "mov 8", fill_mov_8 } },
-	{ { "mov 32", fill_mov_32 }, has_avx },
-	{ { "mov 64", fill_mov_64 }, has_avx512f },
-	{ { "movnt 8", fill_movnt_8 } },
-	{ { "movnt 16", fill_movnt_16 } },
-	{ { "movnt 32", fill_movnt_32 }, has_avx },
-	{ { "movnt 64", fill_movnt_64 }, has_avx512f },
+	{ .limit = { .name = "rep stosq", .run = fill_stosq } },
+	{ .limit = { .name = "mov 8", .run = fill_mov_8 } },
+	{ .limit = { .name = "mov 32", .run = fill_mov_32 }, .available = has_avx },
+	{ .limit = { .name = "mov 64", .run = fill_mov_64 }, .available = has_avx512f },
+	{ .limit = { .name = "movnt 8", .run = fill_movnt_8 } },
+	{ .limit = { .name = "movnt 16", .run = fill_movnt_16 } },
+	{ .limit = { .name = "movnt 32", .run = fill_movnt_32 }, .available = has_avx },
+	{ .limit = { .name = "movnt 64", .run = fill_movnt_64 }, .available = has_avx512f },
 };
 
 unsigned int fills_here(const struct hosted_limit **found)

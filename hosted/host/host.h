@@ -22,6 +22,8 @@ struct plan {
 	bool all;			/* also run extra cases */
 	unsigned long items;		/* 0: as the case says */
 	unsigned long llc_bytes;
+	bool llc_given;			/* with --llc, so hot cases are sized by it */
+	unsigned long cached_bytes;	/* memory that stays cached; 0: to be measured */
 	unsigned int pairs;
 	uint64_t seed;
 	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */
@@ -56,6 +58,26 @@ void *arena_map(unsigned long bytes);
 void *arena_map_with(unsigned long bytes, unsigned int beside);
 unsigned long arena_llc_bytes(void);
 
+/*
+ * What is known about the last-level cache. The times are of modifying a line that
+ * is in the cache and one that is not, 0 if they are unknown.
+ */
+struct cache {
+	unsigned long reported;		/* bytes */
+	unsigned long kept;		/* bytes that really stay in it; 0 if unknown */
+	double hot_ns;
+	double cold_ns;
+};
+
+/* cache.c */
+bool cache_tells(const struct cache *cache);
+bool cache_is_hot(const struct cache *cache, double ns);
+unsigned long cache_largest(const struct cache *cache, const unsigned long *bytes,
+			    const double *ns, unsigned int nr);
+double cache_rewrite(void *memory, unsigned long bytes);
+void cache_flush(void *memory, unsigned long bytes);
+void cache_measure(struct cache *cache, bool sizes);
+
 /* check.c */
 bool check_run(unsigned long stride);
 
@@ -80,6 +102,8 @@ void image_warm(const struct workload *w);
 bool image_check(const struct workload *w, const struct row *rows, unsigned int nr);
 
 /* measure.c */
+void note_regime(const struct cache *cache, const struct workload *w,
+		 const struct row *base);
 void measure(const struct plan *plan, const struct workload *w,
 	     const struct row *rows, unsigned int nr, uint64_t seed);
 
@@ -95,7 +119,7 @@ void row_run(const struct workload *w, const struct row *row);
 void engine_start(unsigned long llc_bytes);
 
 /* events.c: one JSON object a line on standard output. */
-void event_engine(void);
+void event_engine(const struct cache *cache);
 void event_case(const struct workload *w, const struct row *rows, unsigned int nr);
 void event_equal(const struct workload *w, const struct row *row, bool equal,
 		 const char *detail);

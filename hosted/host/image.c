@@ -60,13 +60,8 @@ void image_poison(const struct workload *w)
 /* Leave every line of the image modified in the cache, as ordinary stores do. */
 void image_warm(const struct workload *w)
 {
-	for (unsigned int pass = 0; pass < 2; pass++) {
-		for (unsigned long at = 0; at < w->bytes; at += 64) {
-			volatile uint64_t *word = (void *)((char *)w->image + at);
-
-			*word = *word;
-		}
-	}
+	for (unsigned int pass = 0; pass < 2; pass++)
+		cache_rewrite(w->image, w->bytes);
 }
 
 /* Each row uses another layout, because all layouts are timed later. */

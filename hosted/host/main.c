@@ -17,7 +17,7 @@ enum { STATUS_UNEQUAL = 1, STATUS_USAGE = 2, MAX_ROWS = 32, MAX_ONLY = 64 };
 static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--all] [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
-	      "              [--budget SECONDS] [--cpu FEATURE=0|1]... [--compared]\n"
+	      "              [--cached BYTES] [--budget SECONDS] [--cpu FEATURE=0|1]... [--compared]\n"
 	      "              [--check[=STRIDE] | --check-only | --list]\n",
 	      stderr);
 	exit(STATUS_USAGE);
@@ -60,7 +60,7 @@ static struct workload make_workload(const struct plan *plan, const struct hoste
 	struct workload w = { .c = c, .pairs = plan->pairs };
 
 	if (!c->items)
-		w.items = plan->llc_bytes / c->llc_part / hosted_bench.item_bytes;
+		w.items = plan->cached_bytes / c->llc_part / hosted_bench.item_bytes;
 	else
 		w.items = plan->items && !(c->flags & HOSTED_FIXED) ? plan->items : c->items;
 	w.bytes = w.items * hosted_bench.item_bytes;
@@ -138,6 +138,7 @@ static struct plan parse(int argc, char **argv)
 		{ "pairs", required_argument, NULL, 'p' },
 		{ "seed", required_argument, NULL, 's' },
 		{ "llc", required_argument, NULL, 'l' },
+		{ "cached", required_argument, NULL, 'C' },
 		{ "cpu", required_argument, NULL, 'f' },
 		{ "budget", required_argument, NULL, 'b' },
 		{ "compared", no_argument, NULL, 'm' },
@@ -176,6 +177,10 @@ static struct plan parse(int argc, char **argv)
 			break;
 		case 'l':
 			plan.llc_bytes = strtoul(optarg, NULL, 0);
+			plan.llc_given = true;
+			break;
+		case 'C':
+			plan.cached_bytes = strtoul(optarg, NULL, 0);
 			break;
 		case 'f':
 			force_feature(optarg);
@@ -204,10 +209,28 @@ static struct plan parse(int argc, char **argv)
 	return plan;
 }
 
+/*
+ * Find out how much memory stays cached, which sizes the hot cases. The tool measures
+ * it once and passes it on, so that all processes of a run have the same cases.
+ */
+static struct cache learn_cache(struct plan *plan)
+{
+	struct cache cache = { .reported = plan->llc_bytes };
+
+	if (!plan->llc_given)
+		cache.kept = plan->cached_bytes;
+	if (!plan->stride && !plan->check_only && !(plan->list_only && cache.kept))
+		cache_measure(&cache, !plan->llc_given && !cache.kept);
+	plan->cached_bytes = cache.kept && cache.kept < plan->llc_bytes ? cache.kept :
+									  plan->llc_bytes;
+	return cache;
+}
+
 int main(int argc, char **argv)
 {
 	struct row rows[MAX_ROWS];
 	unsigned long most = 0;
+	struct cache cache;
 	struct plan plan;
 	bool equal = true, good = true;
 	unsigned char *effects = NULL;
@@ -216,11 +239,12 @@ int main(int argc, char **argv)
 	hosted_cpu_from_cpuid();
 	plan = parse(argc, argv);
 	engine_start(plan.llc_bytes);
+	cache = learn_cache(&plan);
 
 	if (plan.stride && !hosted_bench.check)
 		usage();
 	if (plan.stride) {
-		event_engine();
+		event_engine(&cache);
 		equal = check_run(plan.stride);
 		event_done();
 		return equal ? 0 : STATUS_UNEQUAL;
@@ -243,7 +267,7 @@ int main(int argc, char **argv)
 		hosted_bench.setup(image, most);
 	}
 
-	event_engine();
+	event_engine(&cache);
 	if (hosted_bench.check_first && !plan.list_only && !plan.compared)
 		good = check_run(1);
 	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
@@ -267,8 +291,10 @@ int main(int argc, char **argv)
 		else
 			same = image_check(&w, rows, nr);
 		equal = equal && same;
-		if (same && !plan.check_only)
+		if (same && !plan.check_only) {
+			note_regime(&cache, &w, &rows[0]);
 			measure(&plan, &w, rows, nr, plan.seed + i);
+		}
 	}
 	event_done();
 

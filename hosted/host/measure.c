@@ -50,18 +50,47 @@ static unsigned long read_back(const struct workload *w)
 	return sum;
 }
 
-static uint64_t time_row(const struct workload *w, const struct row *row)
+static void prepare_row(const struct workload *w, const struct row *row)
 {
-	unsigned long sum = 0;
-	uint64_t start;
-
 	row_select(row);
 	row_prepare(w, row);
 	if (w->c->flags & HOSTED_HOT)
 		image_warm(w);
 	if (hosted_bench.arrange)
 		hosted_bench.arrange(w->c, w->items);
+	if (w->c->flags & HOSTED_FLUSHED)
+		cache_flush(w->image, w->bytes);
+}
 
+/*
+ * Report a case whose image is not in the cache although it should be, or the reverse,
+ * when a row of it starts. Noise only adds to a time, so the best of some tries counts;
+ * what is larger than the cache is looked at once.
+ */
+void note_regime(const struct cache *cache, const struct workload *w,
+		 const struct row *base)
+{
+	unsigned int tries = w->bytes < cache->reported ? 3 : 1;
+	bool hot = false;
+
+	if (!hosted_bench.fills || !cache_tells(cache))
+		return;
+	for (unsigned int i = 0; i < tries; i++) {
+		prepare_row(w, base);
+		hot = hot || cache_is_hot(cache, cache_rewrite(w->image, w->bytes));
+	}
+	if (w->c->flags & HOSTED_HOT && !hot)
+		event_note(w->name, "not hot here: its lines come from memory");
+	if (!(w->c->flags & HOSTED_HOT) && hot)
+		event_note(w->name, "not cold here: its lines come from the cache");
+}
+
+static uint64_t time_row(const struct workload *w, const struct row *row)
+{
+	unsigned long sum = 0;
+	uint64_t start;
+
+	prepare_row(w, row);
 	start = hosted_now_ns();
 	row_run(w, row);
 	if (w->c->flags & HOSTED_READBACK && !(row->limit && row->limit->reads))

@@ -30,6 +30,7 @@ extern unsigned int hosted_layout;
 #define HOSTED_READBACK	2u	/* reading all items once is timed too */
 /* The size is part of the case's name, and the user cannot change it. */
 #define HOSTED_FIXED	4u
+#define HOSTED_FLUSHED	16u	/* no line of the image is in the cache */
 /* Run only if it is named, or with --all. */
 #define HOSTED_EXTRA_CASE	8u
 
@@ -40,8 +41,10 @@ extern unsigned int hosted_layout;
  * @regime: what is cold or warm, and how the memory is backed
  * @items: size, which the user can override and which is part of the row's name;
  *	   0 takes it from @llc_part
- * @llc_part: the image has the size of the last-level cache divided by this
- * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED, HOSTED_EXTRA_CASE
+ * @llc_part: the image has the size of the last-level cache divided by this, or of
+ *	      what really stays in the cache if that is less
+ * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED, HOSTED_EXTRA_CASE,
+ *	   HOSTED_FLUSHED
  * @data: the bench's own
  */
 struct hosted_case {

@@ -10,6 +10,8 @@
 
 /* 100 GB of device memory, as in the posted series. */
 #define PFNS_100G	26214400UL
+/* 1 GiB of device memory has 16 MiB of memmap. */
+#define PFNS_1G		(SZ_1G >> PAGE_SHIFT)
 /* Any PFN that starts a section and leaves space for an altmap before it. */
 #define FIRST_PFN	0x1000000UL
 
@@ -27,9 +29,16 @@ static const struct hosted_case zone_device_cases[] = {
 	{ "fsdax",	"cold, altmap",		 PFNS_100G, 0, 0, &fsdax },
 	{ "devdax-2M",	"cold, altmap",		 PFNS_100G, 0, 0, &devdax },
 	{ "private",	"cold, RAM-backed",	 PFNS_100G, 0, 0, &private },
+	{ "cold-1G",	"flushed, RAM-backed",	 PFNS_1G, 0,
+	  HOSTED_FIXED | HOSTED_FLUSHED, &private },
+	{ "cold-4G",	"flushed, RAM-backed",	 4 * PFNS_1G, 0,
+	  HOSTED_FIXED | HOSTED_FLUSHED, &private },
 	{ "small-hot",	"hot, LLC/4",		 0, 4, HOSTED_HOT, &private },
 	{ "small-readback", "hot, LLC/4, read back", 0, 4,
 	  HOSTED_HOT | HOSTED_READBACK, &private },
+	{ "small-cold",	"flushed, LLC/4",	 0, 4, HOSTED_FLUSHED, &private },
+	{ "small-cold-readback", "flushed, LLC/4, read back", 0, 4,
+	  HOSTED_FLUSHED | HOSTED_READBACK, &private },
 };
 
 static const struct hosted_variant zone_device_variants[] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -221,3 +222,15 @@ def test_line_leaves_out_what_is_not_known() -> None:
         "Example CPU 9000, x86_64, 1 core, LLC 512 KiB, bare metal, governor performance, "
         "host kernel 6.12.9"
     )
+
+
+@pytest.mark.parametrize(
+    ("kept", "words"),
+    [
+        (None, "LLC 32 MiB,"),
+        (32 << 20, "LLC 32 MiB,"),
+        (6 << 20, "LLC 32 MiB (6 MiB stay cached),"),
+    ],
+)
+def test_machine_line_tells_what_stays_in_the_cache(kept: int | None, words: str) -> None:
+    assert words in machine_line(replace(example(), cached_bytes=kept))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from fake_run import broken, few, mixed, noisy, record_of
+from fake_run import ENGINE, broken, few, mixed, noisy, record_of
 from mmbatch.bench import record
 from mmbatch.bench.record import Record
 from mmbatch.core.errors import MmbatchError
@@ -235,3 +235,14 @@ def test_what_is_no_plain_file_is_written_into(tmp_path: Path) -> None:
     reader.join()
     assert pipe.is_fifo()
     assert record.read(target) == record_of(few())
+
+
+def test_record_keeps_what_stays_in_the_cache_and_older_ones_lack_it(tmp_path: Path) -> None:
+    events = [dataclasses.replace(ENGINE, cached_bytes=44 << 20), *mixed()[1:]]
+    path = tmp_path / "out.json"
+    record.write(path, record_of(events))
+    assert record.read(path).machine.cached_bytes == 44 << 20
+    data = json.loads(path.read_text())
+    del data["machine"]["cached_bytes"]
+    assert record.validate(data).machine.cached_bytes is None
+    assert record_of(mixed()).machine.cached_bytes is None

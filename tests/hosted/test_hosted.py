@@ -231,3 +231,18 @@ def test_memory_beside_the_image_counts_and_a_fixed_size_is_not_advised() -> Non
         hosted.require_memory([beside], 2 * GIB)
     assert "--pfns" not in caught.value.hint
     assert "--case" in caught.value.hint
+
+
+def test_cache_is_measured_once_and_passed_on(tmp_path: Path) -> None:
+    engine = Engine("toys", ("base", "patched"), 64, {}, 260 << 20, 44 << 20)
+    made = program(tmp_path, engine, CASE)
+    request = hosted.with_cache(made, ALL)
+    assert (tmp_path / "asked").read_text() == "--list\n"
+    assert request == replace(ALL, cached_bytes=44 << 20)
+    hosted.plan(made, request)
+    assert f"--cached {44 << 20} --list" in (tmp_path / "asked").read_text()
+
+
+def test_cache_that_could_not_be_measured_is_not_passed_on(tmp_path: Path) -> None:
+    made = program(tmp_path, Engine("toys", ("base", "patched"), 64, {}, 260 << 20, 0), CASE)
+    assert hosted.with_cache(made, ALL) == ALL

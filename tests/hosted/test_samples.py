@@ -16,7 +16,8 @@ from mmbatch.hosted.events import Case, Check, Done, Engine, Equal, Event, Note,
 
 LINES = {
     Engine: '{"event":"engine","speedup":"zone_device","sides":["base","control","patched"],'
-    '"page_bytes":64,"cpu_flags":{"erms":true,"fsrm":0}}',
+    '"page_bytes":64,"cpu_flags":{"erms":true,"fsrm":0},"llc_bytes":272629760,'
+    '"cached_bytes":46137344}',
     Check: '{"event":"check","good":true,"combinations":3,"runs":12,"bytes":768,"stepped":2,'
     '"streamed":9,"text":""}',
     Case: '{"event":"case","case":"fsdax-100G","regime":"cold, altmap","unit":"ns",'

@@ -43,6 +43,7 @@ class Machine:
         host_kernel: release of the running kernel (not the measured one).
         compiler: first line of the `--version` of the compiler that built what was measured;
             that of gcc where nothing was.
+        cached_bytes: memory that was found to stay in the cache; None where nobody measured it.
     """
 
     cpu: str
@@ -61,6 +62,7 @@ class Machine:
     thp: str
     host_kernel: str
     compiler: str
+    cached_bytes: Count | None = None
 
 
 @dataclass(frozen=True)
@@ -242,6 +244,15 @@ def with_model(name: str, machine: Machine) -> str:
     return f"{name} (family {machine.family} model {machine.model})"
 
 
+def _cache(machine: Machine) -> str:
+    if not machine.llc_bytes:
+        return ""
+    kept = machine.cached_bytes
+    if kept is None or kept >= machine.llc_bytes:
+        return f"LLC {_binary(machine.llc_bytes)}"
+    return f"LLC {_binary(machine.llc_bytes)} ({_binary(kept)} stay cached)"
+
+
 def machine_line(machine: Machine) -> str:
     """One line for a table, without what isn't known."""
     numbers = [
@@ -258,7 +269,7 @@ def machine_line(machine: Machine) -> str:
         machine.cpu + (f" ({' '.join(numbers)})" if numbers else ""),
         machine.arch,
         f"{machine.cores} core{'s' if machine.cores != 1 else ''}",
-        f"LLC {_binary(machine.llc_bytes)}" if machine.llc_bytes else "",
+        _cache(machine),
         f"RAM {_binary(machine.mem_bytes)}" if machine.mem_bytes else "",
         f"VM ({machine.hypervisor})" if machine.hypervisor else "bare metal",
         f"load {machine.load:.2f}" if machine.load is not None else "",

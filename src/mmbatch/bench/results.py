@@ -217,7 +217,7 @@ def build_record(
         schema=SCHEMA,
         command=command,
         started=started,
-        machine=machine,
+        machine=replace(machine, cached_bytes=run.engine.cached_bytes or None),
         kernel=kernel_info,
         engine=engine,
         rows=tuple(_with_holm(rows)),

@@ -101,6 +101,7 @@ class Session:
             self.jobs,
             say,
         )
+        request = run.with_cache(program.path, request)
         cases = run.plan(program.path, request)
         sizes = [case.items for case in cases if not case.fixed]
         if part > 1 and sizes:

@@ -34,13 +34,19 @@ Flag = Annotated[bool, _as_flag]
 
 @dataclass(frozen=True)
 class Engine:
-    """First event: which speed-up is timed, in which builds, on a CPU with which flags."""
+    """First event: which speed-up is timed, in which builds, on a CPU with which flags.
+
+    `llc_bytes` is the reported size of the last-level cache, and `cached_bytes` how much memory
+    was found to stay in it; 0 if that is not known.
+    """
 
     event: ClassVar[str] = "engine"
     speedup: str
     sides: tuple[str, ...]
     page_bytes: Natural
     cpu_flags: Mapping[str, Flag]
+    llc_bytes: Natural = 0
+    cached_bytes: Natural = 0
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mmbatch.core import process
@@ -32,6 +32,7 @@ class Request:
         features: CPU features to switch, "fsrm=0" each.
         extra: also the cases that run only on request, if no case is named.
         compared: an earlier start of the program compared the images, so this one does not.
+        cached_bytes: memory that stays in the cache, which sizes hot cases; 0 to measure it.
     """
 
     cases: tuple[str, ...]
@@ -42,6 +43,7 @@ class Request:
     features: tuple[str, ...]
     extra: bool = False
     compared: bool = False
+    cached_bytes: int = 0
 
     def arguments(self) -> list[str]:
         """Return it as arguments of the program."""
@@ -54,7 +56,17 @@ class Request:
             words += ["--budget", str(self.budget_s)]
         words += ["--all"] if self.extra else []
         words += ["--compared"] if self.compared else []
+        if self.cached_bytes:
+            words += ["--cached", str(self.cached_bytes)]
         return words
+
+
+def with_cache(program: Path, request: Request) -> Request:
+    """Let a program measure the cache, so that every later one has cases of the same size."""
+    listed = _listed(program, [])
+    process.raise_unless_good(listed, [program], _ASKING, None)
+    sizes = [event.cached_bytes for event in _parsed(listed.stdout) if isinstance(event, Engine)]
+    return replace(request, cached_bytes=sizes[0] if sizes else 0)
 
 
 def plan(program: Path, request: Request) -> list[Case]:
