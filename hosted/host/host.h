@@ -23,7 +23,8 @@ struct plan {
 	unsigned long items;		/* 0: as the case says */
 	unsigned long llc_bytes;
 	bool llc_given;			/* with --llc, so hot cases are sized by it */
-	unsigned long cached_bytes;	/* memory that stays cached; 0: to be measured */
+	unsigned long cached_bytes;	/* memory that stays cached; 0: unknown */
+	bool cached_given;		/* with --cached, so it is not measured */
 	unsigned int pairs;
 	uint64_t seed;
 	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */

@@ -181,6 +181,7 @@ static struct plan parse(int argc, char **argv)
 			break;
 		case 'C':
 			plan.cached_bytes = strtoul(optarg, NULL, 0);
+			plan.cached_given = true;
 			break;
 		case 'f':
 			force_feature(optarg);
@@ -219,8 +220,8 @@ static struct cache learn_cache(struct plan *plan)
 
 	if (!plan->llc_given)
 		cache.kept = plan->cached_bytes;
-	if (!plan->stride && !plan->check_only && !(plan->list_only && cache.kept))
-		cache_measure(&cache, !plan->llc_given && !cache.kept);
+	if (!plan->stride && !plan->check_only && !(plan->list_only && plan->cached_given))
+		cache_measure(&cache, !plan->llc_given && !plan->cached_given);
 	plan->cached_bytes = cache.kept && cache.kept < plan->llc_bytes ? cache.kept :
 									  plan->llc_bytes;
 	return cache;

@@ -48,6 +48,7 @@ class Asked:
         monkeypatch.setattr(kernels, "resolve", self.resolve)
         monkeypatch.setattr(splice, "splice", lambda *_: None)
         monkeypatch.setattr(hostedbuild, "build", self.build)
+        monkeypatch.setattr(hosted, "with_cache", self.with_cache)
         monkeypatch.setattr(hosted, "plan", self.plan)
         monkeypatch.setattr(hosted, "run", self.run)
         monkeypatch.setattr(hosted, "available_memory", lambda machine_bytes: 1 << 40)
@@ -63,6 +64,9 @@ class Asked:
             config_sha256="ab" * 32,
             compiler="gcc (Toys) 1.2.3",
         )
+
+    def with_cache(self, program: Path, request: Request) -> Request:
+        return replace(request, cached_bytes=44 << 20)
 
     def plan(self, program: Path, request: Request) -> list[Case]:
         self.requests.append(request)
@@ -206,6 +210,7 @@ def test_speedups_take_turns(
     assert len({request.seed for request in asked.ran}) == 4
     assert [request.compared for request in asked.ran] == [False] * 2 + [True] * 6
     assert asked.ran[0].seed == 1
+    assert {request.cached_bytes for request in asked.ran} == {44 << 20}
     runs = stored.load([out / "zone_device", out / "streaming_copy"])
     said = capsys.readouterr().out
     assert said == text.report(runs, checkout.SPEEDUPS)

@@ -243,6 +243,6 @@ def test_cache_is_measured_once_and_passed_on(tmp_path: Path) -> None:
     assert f"--cached {44 << 20} --list" in (tmp_path / "asked").read_text()
 
 
-def test_cache_that_could_not_be_measured_is_not_passed_on(tmp_path: Path) -> None:
+def test_cache_that_could_not_be_measured_is_not_measured_again(tmp_path: Path) -> None:
     made = program(tmp_path, Engine("toys", ("base", "patched"), 64, {}, 260 << 20, 0), CASE)
-    assert hosted.with_cache(made, ALL) == ALL
+    assert "--cached 0" in " ".join(hosted.with_cache(made, ALL).arguments())

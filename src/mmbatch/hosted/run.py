@@ -32,7 +32,8 @@ class Request:
         features: CPU features to switch, "fsrm=0" each.
         extra: also the cases that run only on request, if no case is named.
         compared: an earlier start of the program compared the images, so this one does not.
-        cached_bytes: memory that stays in the cache, which sizes hot cases; 0 to measure it.
+        cached_bytes: memory that stays in the cache, which sizes hot cases; 0 if that is unknown,
+            None to measure it.
     """
 
     cases: tuple[str, ...]
@@ -43,7 +44,7 @@ class Request:
     features: tuple[str, ...]
     extra: bool = False
     compared: bool = False
-    cached_bytes: int = 0
+    cached_bytes: int | None = None
 
     def arguments(self) -> list[str]:
         """Return it as arguments of the program."""
@@ -56,7 +57,7 @@ class Request:
             words += ["--budget", str(self.budget_s)]
         words += ["--all"] if self.extra else []
         words += ["--compared"] if self.compared else []
-        if self.cached_bytes:
+        if self.cached_bytes is not None:
             words += ["--cached", str(self.cached_bytes)]
         return words
 
