@@ -12,6 +12,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -59,7 +60,7 @@ class Stress:
         self.tree = tree
         self.random = random.Random(seed)
         self.count = 0
-        self.killed = 0
+        self.ended: Counter[tuple[str, str]] = Counter()
         self.failures: list[str] = []
         self.lock = threading.Lock()
         self.macros = [place / f"macros-{number}.h" for number in range(7)]
@@ -98,8 +99,8 @@ class Stress:
             ]
         return lines
 
-    def run(self, line: list[object], kill_after_s: float | None = None) -> int:
-        """Run a command; return its exit code, or -9 if it was killed."""
+    def run(self, line: list[object], kill_after_s: float | None = None) -> None:
+        """Run a command, and note how it ended."""
         with subprocess.Popen(
             [str(word) for word in line],
             stdin=subprocess.DEVNULL,
@@ -114,12 +115,31 @@ class Stress:
                 output, _ = process.communicate(timeout=kill_after_s)
             except subprocess.TimeoutExpired:
                 process.kill()
-                return -9
+                self.note(line, "killed")
+                return
         good = (0, 4) if "bench" in line else (0, 1) if "doctor" in line else (0,)
         if process.returncode not in good or "Traceback" in output:
             words = " ".join(str(word) for word in line if word != SPLICER)
             self.failures.append(f"{words} ended with {process.returncode}:\n{output[-2000:]}")
-        return process.returncode
+        self.note(line, "finished")
+
+    def note(self, line: list[object], end: str) -> None:
+        """Count how a command ended."""
+        verb = "splice" if SPLICER in line else str(line[3 if "-m" in line else 2])
+        with self.lock:
+            self.ended[verb, end] += 1
+
+    def report(self) -> str:
+        """Return how many commands of each verb finished, and how many were killed."""
+        lines = [f"{self.total('finished')} commands finished, {self.total('killed')} were killed"]
+        for verb in sorted({verb for verb, _ in self.ended}):
+            finished, killed = self.ended[verb, "finished"], self.ended[verb, "killed"]
+            lines.append(f"  {verb}: {finished} finished, {killed} killed")
+        return "\n".join(lines)
+
+    def total(self, end: str) -> int:
+        """Return how many commands ended one way."""
+        return sum(count for (_, how), count in self.ended.items() if how == end)
 
     def work(self, until: float) -> None:
         """Run verbs at random until a time of the monotonic clock; kill every third of them."""
@@ -127,7 +147,7 @@ class Stress:
             line = self.random.choice(self.commands())
             kill = self.random.random() < 1 / 3
             wait = self.random.uniform(0.1, 60 if "bench" in line else 4)
-            self.killed += self.run(line, wait if kill else None) == -9
+            self.run(line, wait if kill else None)
 
 
 def made_up_kernel(cache: Cache) -> Path:
@@ -163,7 +183,7 @@ def test_processes_that_share_a_cache(tmp_path: Path, git_user: Path) -> None:
             worker.start()
         for worker in workers:
             worker.join()
-        print(f"{stress.count} commands, {stress.killed} killed")
+        print(stress.report())
         assert not stress.failures, "\n\n".join(stress.failures)
         assert stress.count > WORKERS
         for line in stress.commands():
