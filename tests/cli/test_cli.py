@@ -277,6 +277,25 @@ def test_a_reader_that_leaves_is_no_error(arguments: str, tmp_path: Path) -> Non
     assert (done.stdout, done.stderr) == ("141\n", "")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    ["apply -n .", "export vmap -o x", "report x", "bench --list", "doctor", "live dkms -o x"],
+)
+def test_a_deleted_working_directory(arguments: str, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    script = f"rmdir ../gone; exec '{sys.executable}' -m mmbatch {arguments}"
+    done = subprocess.run(
+        ["sh", "-c", script],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path / "gone",
+        env=dict(os.environ, PYTHONPATH=SOURCES, MMBATCH_CACHE=str(tmp_path / "cache")),
+    )
+    words = "error: cannot start: the working directory was deleted\nhint: change to another"
+    assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{words} directory\n")
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_error(closed: str, tmp_path: Path) -> None:
     script = f"'{sys.executable}' -m mmbatch doctor --json '{tmp_path}/out' {closed}"

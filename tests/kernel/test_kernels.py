@@ -197,6 +197,16 @@ def test_a_makefile_of_something_else(tmp_path: Path) -> None:
         check_tree(tmp_path)
 
 
+@pytest.mark.parametrize(
+    "number", ["\N{SUPERSCRIPT TWO}", "\N{ARABIC-INDIC DIGIT SEVEN}", "-3", ""]
+)
+def test_a_makefile_without_a_number(tmp_path: Path, number: str) -> None:
+    (make_kernel(tmp_path) / "Makefile").write_text(f"VERSION = 7\nPATCHLEVEL = {number}\n")
+    with pytest.raises(MmbatchError, match="tells no VERSION and PATCHLEVEL") as caught:
+        check_tree(tmp_path)
+    assert caught.value.code == ExitCode.USAGE
+
+
 @pytest.mark.parametrize("release", ["6.6.1", "7.30.1", "8.0.0"])
 def test_a_kernel_of_another_series(tmp_path: Path, release: str) -> None:
     with pytest.raises(MmbatchError) as caught:

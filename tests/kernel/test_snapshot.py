@@ -139,6 +139,15 @@ def git(tree: Path, *arguments: str) -> None:
     subprocess.run(["git", "-C", tree, *who, *arguments], check=True, capture_output=True)
 
 
+def test_the_tree_of_another_user(
+    cache: Cache, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    assert "mm/mm_init.c" in contents(resolve(cache, None, tree, print).path)
+
+
 def test_a_git_tree_is_copied_as_it_lies_there(cache: Cache, tree: Path) -> None:
     (tree / ".gitignore").write_text("*.o\n")
     (tree / "deleted.c").touch()

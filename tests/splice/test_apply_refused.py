@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -65,6 +68,48 @@ def test_a_dirty_tree_is_refused(call: Call, tree: Path, staged: bool) -> None:
             in err
         )
     assert (branches(tree), fingerprint(tree)) == (["main"], before)
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_tree_of_another_user(
+    call: Call, tree: Path, monkeypatch: pytest.MonkeyPatch, dry: bool
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    code, _, err = call(tree, "zone_device", *(["-n"] if dry else []))
+    assert code == 1
+    assert "dubious ownership" in err
+    assert f"git config --global --add safe.directory '{tree}'\n" in err
+
+
+@pytest.mark.parametrize("name", ["Makefile", "mm/mm_init.c", "mm"])
+@pytest.mark.parametrize(
+    "verb", ["apply -n", "apply -o copy", "export zone_device -o mails --tree"]
+)
+def test_a_tree_that_cannot_be_read(tmp_path: Path, verb: str, name: str) -> None:
+    tree = make_tree(tmp_path / "tree")
+    (tree / name).chmod(0)
+    # Root reads everything, unless it gives up its capabilities.
+    plain = ["setpriv", "--bounding-set=-all", "--inh-caps=-all"] if os.geteuid() == 0 else []
+    done = subprocess.run(
+        [*plain, sys.executable, "-m", "mmbatch", *verb.split(), tree],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env=dict(
+            os.environ,
+            PYTHONPATH=str(checkout.ROOT / "src"),
+            MMBATCH_CACHE=str(tmp_path / "cache"),
+        ),
+    )
+    (tree / name).chmod(0o755)
+    error, hint = done.stderr.splitlines()[-2:]
+    assert done.returncode in (1, 2)
+    assert error.startswith("error: ")
+    assert str(tree) in error
+    assert "ermission" in error
+    assert hint.startswith("hint: ")
+    assert "Traceback" not in done.stderr
 
 
 @pytest.mark.parametrize("dry", [True, False])

@@ -23,7 +23,13 @@ from typing import NoReturn
 from mmbatch import VERSION
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import error_from_os, is_whole, require_space, write_mark
+from mmbatch.core.disk import (
+    error_from_os,
+    is_whole,
+    require_space,
+    require_working_directory,
+    write_mark,
+)
 from mmbatch.core.errors import MmbatchError, message
 from mmbatch.core.paths import default_root
 from mmbatch.debian import packages
@@ -203,15 +209,6 @@ def _answer() -> int:
     return 0
 
 
-def _require_working_directory() -> None:
-    try:
-        Path.cwd()
-    except FileNotFoundError as error:
-        raise MmbatchError(
-            "start", "the working directory was deleted", "change to another directory"
-        ) from error
-
-
 def main() -> int:
     """Become `python -m mmbatch` in the environment; returns only when that can't be."""
     try:
@@ -220,7 +217,7 @@ def main() -> int:
             return 0
         if _is_question(sys.argv[1:]):
             return _answer()
-        _require_working_directory()
+        require_working_directory()
         cache = Cache.open()
         _become(find_python(cache), os.fspath(cache.root / "pycache"))
     except OSError as error:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import click
 
+from mmbatch.core.disk import require_working_directory
+
 if TYPE_CHECKING:
     import rich.console
 
@@ -193,6 +195,7 @@ def output_options(function: Callable[Concatenate[Console, P], R]) -> Callable[P
     def verb(*args: Any, quiet: bool, verbose: bool, **kwargs: Any) -> R:
         if quiet and verbose:
             raise click.UsageError("-q and -v exclude each other")
+        require_working_directory()
         to_stderr = click.get_current_context().meta.get(RESULTS_TO_STDERR, False)
         return function(Console(verbose - quiet, to_stderr=to_stderr), *args, **kwargs)
 

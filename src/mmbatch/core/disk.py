@@ -156,6 +156,16 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
             Path(temporary).unlink(missing_ok=True)
 
 
+def require_working_directory() -> None:
+    """Raise MmbatchError if the working directory was deleted: nothing relative has a place."""
+    try:
+        Path.cwd()
+    except FileNotFoundError as error:
+        raise MmbatchError(
+            "start", "the working directory was deleted", "change to another directory"
+        ) from error
+
+
 def require_place(folder: Path, option: str) -> None:
     """Raise MmbatchError if no file can be made in a directory: now, not when results are there.
 

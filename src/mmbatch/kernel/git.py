@@ -264,8 +264,12 @@ class GitTree:
         )
 
     def _failed(self, done: process.Result, action: str) -> MmbatchError:
-        status = f"git -C {shlex.quote(os.fspath(self.path))} status"
-        return MmbatchError(action, _reason(done), f"see what this says: {status}")
+        path = shlex.quote(os.fspath(self.path.absolute()))
+        hint = f"see what this says: git -C {path} status"
+        if "dubious ownership" in done.stderr:
+            trust = f"git config --global --add safe.directory {path}"
+            hint = f"it belongs to another user; if you trust its settings and hooks, run: {trust}"
+        return MmbatchError(action, _reason(done), hint)
 
 
 def _reason(done: process.Result) -> str:

@@ -177,7 +177,8 @@ def read_release(tree: Path) -> str:
     values: dict[str, str] = dict(
         re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(\S*)", text, re.M)
     )
-    if not (values.get("VERSION", "").isdigit() and values.get("PATCHLEVEL", "").isdigit()):
+    # Not isdigit(), which takes other scripts' digits and superscripts for digits too.
+    if not all(re.fullmatch("[0-9]+", values.get(name, "")) for name in ("VERSION", "PATCHLEVEL")):
         raise _no_kernel(tree, "its Makefile tells no VERSION and PATCHLEVEL")
     numbers = [values[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if values.get(name)]
     return ".".join(numbers) + values.get("EXTRAVERSION", "")
