@@ -8,17 +8,8 @@
 #define _GNU_SOURCE
 #include <limits.h>
 #include <stdio.h>
-#include <time.h>
 
 #include "host.h"
-
-FROM_KERNEL unsigned long hosted_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ULL + t.tv_nsec;
-}
 
 /* splitmix64 */
 static uint64_t next_random(uint64_t *state)

@@ -13,8 +13,6 @@ from mmbatch.core import paths, process
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="lacks gcc")
 
-CLOCK = "unsigned long hosted_now_ns(void) { return 0; }\n"
-
 # ns of a line by MiB; what is known about the machine: (ns in the cache, ns in memory).
 ALL_32 = {1: 0.9, 2: 0.9, 4: 1.0, 8: 1.1, 12: 1.1, 16: 1.1, 24: 1.2, 32: 1.3}
 SHARE_44 = {8: 2.6, 16: 2.9, 24: 3.0, 32: 3.2, 48: 7.1, 65: 8.5}
@@ -33,13 +31,12 @@ class Cache(ctypes.Structure):
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     directory = tmp_path_factory.mktemp("cache")
-    (directory / "clock.c").write_text(CLOCK)
     source, include = paths.HOSTED / "host", paths.HOSTED / "include"
     library = directory / "cache.so"
     process.run(
         [
             *("gcc", "-std=gnu11", "-shared", "-fPIC", f"-I{source}", f"-I{include}"),
-            *("-o", library, source / "cache.c", directory / "clock.c"),
+            *("-o", library, source / "cache.c", source / "clock.c"),
         ],
         action="compile the measurement of the cache",
     )
