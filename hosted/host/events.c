@@ -39,9 +39,13 @@ void event_engine(const struct cache *cache)
 
 void event_case(const struct workload *w, const struct row *rows, unsigned int nr)
 {
-	printf("{\"event\":\"case\",\"case\":\"%s\",\"regime\":\"%s\",\"unit\":\"ns\",\"item\":\"%s\","
+	char times[32] = "";
+
+	if (w->rounds > 1)
+		snprintf(times, sizeof(times), ", %u times", w->rounds);
+	printf("{\"event\":\"case\",\"case\":\"%s\",\"regime\":\"%s%s\",\"unit\":\"ns\",\"item\":\"%s\","
 	       "\"items\":%lu,\"bytes\":%lu,\"memory\":%lu,\"fixed\":%s,\"extra\":%s,\"variants\":[",
-	       w->name, w->c->regime, hosted_bench.item, w->items, w->bytes, w->memory,
+	       w->name, w->c->regime, times, hosted_bench.item, w->items * w->rounds, w->bytes, w->memory,
 	       w->c->flags & HOSTED_FIXED ? "true" : "false",
 	       w->c->flags & HOSTED_EXTRA_CASE ? "true" : "false");
 	for (unsigned int i = 0; i < nr; i++)

@@ -44,6 +44,7 @@ struct workload {
 	void *image;
 	unsigned char *effects;		/* one byte for 4 KiB of image */
 	unsigned int pairs;
+	unsigned int rounds;		/* runs of a sample */
 };
 
 /* A row of a case's table: a variant or a limit. */

@@ -14,6 +14,9 @@ enum { STATUS_UNEQUAL = 1, STATUS_USAGE = 2, MAX_ROWS = 32, MAX_ONLY = 64 };
 #define SHORT_IMAGE	(64UL << 20)
 #define SHORT_FACTOR	5
 
+/* Runs of a sample of a case with HOSTED_SHORT. */
+#define SHORT_ROUNDS	64
+
 static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--all] [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
@@ -65,6 +68,7 @@ static struct workload make_workload(const struct plan *plan, const struct hoste
 		w.items = plan->items && !(c->flags & HOSTED_FIXED) ? plan->items : c->items;
 	w.bytes = w.items * hosted_bench.item_bytes;
 	w.memory = w.bytes * (1 + hosted_bench.beside);
+	w.rounds = c->flags & HOSTED_SHORT ? SHORT_ROUNDS : 1;
 	if (w.bytes < SHORT_IMAGE)
 		w.pairs *= SHORT_FACTOR;
 	name_workload(&w);

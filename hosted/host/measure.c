@@ -78,17 +78,20 @@ void note_regime(const struct cache *cache, const struct workload *w,
 
 static uint64_t time_row(const struct workload *w, const struct row *row)
 {
+	uint64_t start, ns = 0;
 	unsigned long sum = 0;
-	uint64_t start;
 
-	prepare_row(w, row);
-	start = hosted_now_ns();
-	row_run(w, row);
-	if (w->c->flags & HOSTED_READBACK && !(row->limit && row->limit->reads))
-		sum = read_back(w);
-	/* Keep the compiler from dropping the reads. */
-	asm volatile("" : : "r"(sum));
-	return hosted_now_ns() - start;
+	for (unsigned int i = 0; i < w->rounds; i++) {
+		prepare_row(w, row);
+		start = hosted_now_ns();
+		row_run(w, row);
+		if (w->c->flags & HOSTED_READBACK && !(row->limit && row->limit->reads))
+			sum = read_back(w);
+		/* Keep the compiler from dropping the reads. */
+		asm volatile("" : : "r"(sum));
+		ns += hosted_now_ns() - start;
+	}
+	return ns;
 }
 
 /*

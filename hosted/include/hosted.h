@@ -33,6 +33,11 @@ extern unsigned int hosted_layout;
 #define HOSTED_FLUSHED	16u	/* no line of the image is in the cache */
 /* Run only if it is named, or with --all. */
 #define HOSTED_EXTRA_CASE	8u
+/*
+ * A run takes about a microsecond or less, and reading the clock is a large part of
+ * that. So a sample is the time of many runs, each of which is prepared as usual.
+ */
+#define HOSTED_SHORT	32u
 
 /**
  * struct hosted_case - one workload
@@ -44,7 +49,7 @@ extern unsigned int hosted_layout;
  * @llc_part: the image has the size of the last-level cache divided by this, or of
  *	      what really stays in the cache if that is less
  * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED, HOSTED_EXTRA_CASE,
- *	   HOSTED_FLUSHED
+ *	   HOSTED_FLUSHED, HOSTED_SHORT
  * @data: the bench's own
  */
 struct hosted_case {

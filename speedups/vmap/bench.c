@@ -41,6 +41,8 @@ struct vmap_case {
 	phys_addr_t phys;
 };
 
+#define SHORT		(HOSTED_FIXED | HOSTED_SHORT)
+
 #define ARRAY(ROW, pattern, regime)					\
 	ROW("vmap", "vunmap", "-" #pattern, regime, PAGES_100M, 0,	\
 	    AREA, .fill = arrays_##pattern)
@@ -55,16 +57,16 @@ struct vmap_case {
 	ARRAY(ROW, mixed,	"orders 8, 4, 0")			\
 	ARRAY(ROW, lowalign,	"one run, 64 KiB aligned")		\
 	ARRAY(ROW, swapped,	"2 MiB, 2 exchanged")			\
-	ROW("vmap", "vunmap", "-page", "one page", 1, HOSTED_FIXED,	\
+	ROW("vmap", "vunmap", "-page", "one page", 1, SHORT,		\
 	    AREA, .fill = arrays_scattered)				\
-	ROW("vmalloc", "vfree", "", "mapping only", PAGES_1M, HOSTED_FIXED, \
+	ROW("vmalloc", "vfree", "", "mapping only", PAGES_1M, SHORT,	\
 	    BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT)		\
-	ROW("vmalloc", "vfree", "", "mapping only, huge", PAGES_16M, HOSTED_FIXED, \
+	ROW("vmalloc", "vfree", "", "mapping only, huge", PAGES_16M, SHORT, \
 	    BLOCKS, .fill = arrays_order9, .shift = PMD_SHIFT)		\
-	ROW("ioremap", "iounmap", "", "mapping only", PAGES_1M, HOSTED_FIXED, \
+	ROW("ioremap", "iounmap", "", "mapping only", PAGES_1M, SHORT,	\
 	    DEVICE, .phys = 0xfd000000)					\
 	ROW("ioremap", "iounmap", "-odd", "mapping only, 4 KiB aligned", PAGES_2M, \
-	    HOSTED_FIXED, DEVICE, .phys = 0xfd001000)
+	    SHORT, DEVICE, .phys = 0xfd001000)
 
 #define MAP_ROW(mapping, unmapping, suffix, regime, items, flags, ...)	\
 	{ mapping "-@" suffix, regime, items, 0, flags,			\

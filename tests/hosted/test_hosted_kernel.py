@@ -61,10 +61,13 @@ void toys_paint(void *image, unsigned long bytes, int absent);
 HOSTED_ENTRY(toys_paint);
 
 static void *toys_image;
-static const int absent = 1;
+static const int absent = 1, counted = 64;
+static int toys_runs;
 static const struct hosted_case toys_cases[] = {
 	{ "there",  "cold", 4096, 0, 0, NULL },
 	{ "absent", "cold", 4096, 0, 0, &absent },
+	{ "short",  "cold", 2, 0, HOSTED_FIXED | HOSTED_SHORT, NULL },
+	{ "counted", "cold", 2, 0, HOSTED_FIXED | HOSTED_SHORT, &counted },
 };
 static const struct hosted_variant toys_variants[] = {
 	{ "base", HOSTED_BASE }, { "control", HOSTED_CONTROL }, { "auto", HOSTED_PATCHED },
@@ -77,7 +80,9 @@ static void toys_setup(void *image, unsigned long bytes)
 
 static void toys_run(const struct hosted_case *c, enum hosted_side side, unsigned long items)
 {
-	HOSTED_CALL(toys_paint, side, toys_image, items * 64, c->data != NULL);
+	HOSTED_CALL(toys_paint, side, toys_image, items * 64, c->data == &absent);
+	if (c->data == &counted && ++toys_runs > counted)
+		hosted_die("ran more than 64 times");
 }
 
 static unsigned long toys_touch(const void *item)
@@ -97,7 +102,7 @@ static int toys_check(struct hosted_check *check)
 
 const struct hosted_bench hosted_bench = {
 	.speedup = "toys", .item = "toy", .item_bytes = 64, .item_memory = 64,
-	.cases = toys_cases, .nr_cases = 2, .variants = toys_variants, .nr_variants = 3,
+	.cases = toys_cases, .nr_cases = 4, .variants = toys_variants, .nr_variants = 3,
 	.fills = true,
 	.setup = toys_setup, .run = toys_run, .touch = toys_touch, .check = toys_check,
 };
@@ -190,6 +195,15 @@ def test_all_fills_are_timed_once_and_the_two_fastest_go_on(toys: Path) -> None:
     assert timed.pop(0) == fills
     assert {len(kept) for kept in timed.values()} == {2}
     assert len({frozenset(kept) for kept in timed.values()}) == 1
+
+
+def test_a_sample_of_a_short_case_is_many_runs(toys: Path) -> None:
+    events = said(toys, "--case", "short", "--pairs", "2")
+    (case,) = (event for event in events if isinstance(event, Case))
+    assert (case.regime, case.items) == ("cold, 64 times", 2 * 64)
+    # One run of each variant is compared, one warms up, and two are timed.
+    done = process.run([toys, "--case", "counted", "--pairs", "2"], action="run toys", check=False)
+    assert "ran more than 64 times" in done.stderr
 
 
 def test_a_seed_gives_one_order_and_another_one_another(toys: Path) -> None:
