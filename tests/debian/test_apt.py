@@ -54,6 +54,18 @@ def test_a_package_that_no_suite_has(filled: FakeArchive, cache: Cache) -> None:
 
 
 @needs_archive
+def test_a_damaged_list_is_fetched_again(filled: FakeArchive, cache: Cache) -> None:
+    assert Apt(cache, print).madison("linux-source-7.3")
+    (kept,) = cache.apt.glob("*/state/lists/*trixie-backports*_Packages*")
+    kept.unlink()
+    kept.write_bytes(b"Package")  # what a full disk or a crash may leave of it
+    said: list[str] = []
+    found = Apt(cache, said.append).madison("linux-source-7.3")
+    assert found == [("7.3.4-1~bpo13+1", "trixie-backports")]
+    assert not [line for line in said if "doing without" in line]
+
+
+@needs_archive
 def test_download_puts_one_verified_file(filled: FakeArchive, cache: Cache, tmp_path: Path) -> None:
     dest = tmp_path / "dest"
     dest.mkdir()

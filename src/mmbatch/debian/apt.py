@@ -12,6 +12,7 @@ import contextlib
 import hashlib
 import re
 import shlex
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -288,13 +289,17 @@ class State:
             What went wrong with the mirror, empty when nothing; suites that it does not
             have are no error.
         """
-        for folder in ("sources", "state/lists/partial", "cache/archives/partial", "log"):
-            (self.root / folder).mkdir(parents=True, exist_ok=True)
+        self._make_folders()
         atomic_write(self._config, _CONFIG.format(root=self.root, architecture=self._architecture))
         sources = self.root / "sources" / "mmbatch.sources"
         atomic_write(sources, self._sources)
         sources.chmod(0o600)  # a mirror's address may hold a password
         done = self._apt("apt-get", "-q", "update", limit_s=_UPDATE_LIMIT_S)
+        lists = self.root / "state" / "lists"
+        if f"{lists}/" in done.stderr:  # a list is damaged, and apt would keep it until it changes
+            shutil.rmtree(lists)
+            self._make_folders()
+            done = self._apt("apt-get", "-q", "update", limit_s=_UPDATE_LIMIT_S)
         failures = [line for line in done.stderr.splitlines() if _is_failure(line)]
         # Where a suite is missing, apt does not repeat at the end what else went wrong.
         failures += [f"{what}: {why}" for what, why in _ERRORS.findall(done.stdout)]
@@ -302,6 +307,10 @@ class State:
             atomic_write(self._stamp, self._digest())
             return ""
         return re.sub(r"^[EW]: ", "", failures[0])
+
+    def _make_folders(self) -> None:
+        for folder in ("sources", "state/lists/partial", "cache/archives/partial", "log"):
+            (self.root / folder).mkdir(parents=True, exist_ok=True)
 
     def has_indexes(self) -> bool:
         """Tell whether any suite's index is here."""
