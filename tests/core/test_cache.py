@@ -440,7 +440,9 @@ def test_a_damaged_directory_is_not_whole(tmp_path: Path, name: str, how: str) -
     assert said == [f"{place} is incomplete, since {name} is missing or damaged: replacing it"]
 
 
-@pytest.mark.parametrize("mark", ["", "[]", "0", "null", '{"top": null}', '{"top": "x"}', "\0"])
+@pytest.mark.parametrize(
+    "mark", ["", "[]", "0", "null", '{"top": null}', '{"top": "x"}', "\0", "[" * 99_999]
+)
 def test_a_mark_that_is_none(tmp_path: Path, mark: str) -> None:
     place = finished(tmp_path / "place")
     (place / ".mmbatch-complete").write_text(mark)

@@ -104,6 +104,14 @@ def test_the_second_time_it_comes_from_the_cache(cache: Cache, tree: Path) -> No
     assert len(said) == 1
 
 
+def test_a_record_of_steps_that_is_damaged(cache: Cache, tree: Path) -> None:
+    record = into_cache(cache, tree).path / ".mmbatch-splice.json"
+    record.write_bytes(b"x" * record.stat().st_size)  # by its size alone it is whole
+    with pytest.raises(MmbatchError, match="it is not JSON") as caught:
+        into_cache(cache, tree)
+    assert caught.value.hint == f"remove the directory {record.parent}"
+
+
 def test_what_changed_is_spliced_anew(cache: Cache, tree: Path, tmp_path: Path) -> None:
     first = into_cache(cache, tree)
     macros = tmp_path / "macros.h"

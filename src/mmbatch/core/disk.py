@@ -12,10 +12,12 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.load import OTHER_KEYS, from_json
 from mmbatch.core.paths import default_root
 
 STDOUT = Path("/dev/stdout")
@@ -246,6 +248,13 @@ def write_mark(directory: Path, parts: Sequence[str] = (".",)) -> None:
     atomic_write(directory / MARK, json.dumps(sizes))
 
 
+@dataclass(frozen=True)
+class _Mark:
+    """What `MARK` holds: path to bytes."""
+
+    sizes: Mapping[str, int] = field(metadata=OTHER_KEYS)
+
+
 def _sizes(directory: Path, part: str) -> Iterator[tuple[str, int]]:
     """Yield (path, bytes) of a file, or of all files below a directory but Python's caches."""
     path = directory / part
@@ -270,13 +279,13 @@ def is_whole(directory: Path, say: Callable[[str], None] | None = None) -> bool:
     """
     name = MARK
     try:
-        sizes = json.loads((directory / MARK).read_bytes())
-        for name, size in sizes.items():
+        mark = from_json(_Mark, (directory / MARK).read_text(encoding="utf-8"))
+        for name, size in mark.sizes.items():
             if os.lstat(f"{directory}/{name}").st_size != size:
                 break
         else:
             return True
-    except (OSError, ValueError, AttributeError):
+    except (OSError, ValueError):
         pass
     if say is not None and directory.exists():
         say(f"{directory} is incomplete, since {name} is missing or damaged: replacing it")

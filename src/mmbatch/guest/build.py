@@ -9,7 +9,7 @@ import json
 import platform
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from mmbatch.core import process
@@ -25,6 +25,7 @@ from mmbatch.core.disk import (
     write_mark,
 )
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.load import from_json
 from mmbatch.kernel.kbuild import TOOLS, check_options
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.trees import Spliced
@@ -304,6 +305,19 @@ def keep(
     return kept / Path(wanted.arch.image).name, [kept / path.name for path in modules]
 
 
+@dataclass(frozen=True)
+class _Overlay:
+    """What `_OVERLAY` holds.
+
+    Attributes:
+        state: of the source that was copied.
+        files: in the copy that may differ from the source.
+    """
+
+    state: str
+    files: tuple[str, ...]
+
+
 def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
     """Return a copy of the source that stays, with the spliced files in it.
 
@@ -315,22 +329,22 @@ def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
         spliced: the files that differ from it.
     """
     tree, record = place / "tree", place / _OVERLAY
-    before = {}
+    before = _Overlay("", ())
     with contextlib.suppress(OSError, ValueError):  # recreated if the record is damaged
-        before = json.loads(record.read_text(encoding="utf-8"))
-    if before.get("state") != source.state:
+        before = from_json(_Overlay, record.read_text(encoding="utf-8"))
+    if before.state != source.state:
         clear(place)
         tree.mkdir(parents=True)
         action = f"copy the tree of Linux {source.release}"
         process.run(["cp", "-al", f"{source.path}/.", tree], action=action)
-        before = {"files": []}
+        before = _Overlay(source.state, ())
     names = sorted({name for step in spliced.steps for name in step.files})
-    every = sorted({*names, *before["files"]})
-    atomic_write(record, json.dumps({"state": source.state, "files": every}))
+    every = sorted({*names, *before.files})
+    atomic_write(record, json.dumps(asdict(_Overlay(source.state, tuple(every)))))
     for name in every:
         origin = (spliced.path if name in names else source.path) / name
         put(tree / name, origin.read_bytes() if origin.exists() else None)
-    atomic_write(record, json.dumps({"state": source.state, "files": names}))
+    atomic_write(record, json.dumps(asdict(_Overlay(source.state, tuple(names)))))
     return tree
 
 

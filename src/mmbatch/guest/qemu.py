@@ -10,12 +10,13 @@ import platform
 import re
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.load import from_json
 from mmbatch.core.process import stream
 from mmbatch.guest import log
 from mmbatch.guest.build import GuestKernel
@@ -195,6 +196,14 @@ def with_kvm(boot: Boot) -> Boot:
     return replace(boot, kvm=True)
 
 
+@dataclass(frozen=True)
+class _KvmAnswer:
+    """Whether KVM works, and since which boot of this machine that is known."""
+
+    boot_id: str
+    works: bool
+
+
 def kvm_works(cache: Cache, boot: Boot, say: Callable[[str], None]) -> bool:
     """Return whether KVM really runs a guest here; a device that opens does not prove it.
 
@@ -210,12 +219,12 @@ def kvm_works(cache: Cache, boot: Boot, say: Callable[[str], None]) -> bool:
     known = cache.root / "kvm.json"
     boot_id = _BOOT_ID.read_text(encoding="utf-8").strip()
     with contextlib.suppress(OSError, ValueError):
-        answers = json.loads(known.read_text(encoding="utf-8"))
-        if isinstance(answers, dict) and answers.get("boot_id") == boot_id:
-            return bool(answers.get("works"))
+        answer = from_json(_KvmAnswer, known.read_text(encoding="utf-8"))
+        if answer.boot_id == boot_id:
+            return answer.works
     say(f"testing whether KVM runs a guest here (at most {PROBE_LIMIT_S} s)")
     booted = run(cache, replace(boot, name="kvm-probe", kvm=True, limit_s=PROBE_LIMIT_S))
     works = not booted.trouble
-    atomic_write(known, json.dumps({"boot_id": boot_id, "works": works}) + "\n")
+    atomic_write(known, json.dumps(asdict(_KvmAnswer(boot_id, works))) + "\n")
     say("KVM works" if works else "KVM does not run guests here; using emulation")
     return works

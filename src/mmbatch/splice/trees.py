@@ -13,6 +13,7 @@ from pathlib import Path
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.load import from_json_file
 from mmbatch.kernel.sources import SOURCE_PARTS, Source
 from mmbatch.splice import edits, spatch, steps
 from mmbatch.splice.manifest import Manifest
@@ -71,9 +72,8 @@ def splice(
         rivals=f"{source.ident}-*",
         parts=(_RECORD, *SOURCE_PARTS),
     )
-    record = json.loads((final / _RECORD).read_text())
-    steps = [Applied(**{**step, "files": tuple(step["files"])}) for step in record]
-    return Spliced(final, ident, tuple(steps))
+    hint = f"remove the directory {final}"
+    return Spliced(final, ident, from_json_file(tuple[Applied, ...], final / _RECORD, hint))
 
 
 def _refuse_twice(source: Source, manifests: list[Manifest]) -> None:
