@@ -132,6 +132,7 @@ def link(
     *,
     sanitize: bool = False,
     fuzz: bool = False,
+    sibling: Path | None = None,
 ) -> Path:
     """Link a program into a directory and return its path.
 
@@ -145,12 +146,15 @@ def link(
         log: where the tools' words go.
         sanitize: with ASan and UBSan in our code and in the patched side.
         fuzz: with libFuzzer, instead of the engine's own main().
+        sibling: where the same program was built for another patched tree; what does not
+            depend on that tree is taken from there.
     """
     hosted = _hosted(manifest)
     linker = Linker(
         *(work, tree, patched, manifest.directory, hosted, engine, log, jobs),
         sanitize=sanitize,
         fuzz=fuzz,
+        sibling=sibling,
     )
     return linker.build()
 

@@ -117,6 +117,19 @@ class Tally:
 
 
 @dataclass(frozen=True)
+class Shared:
+    """What all mutants of a configuration share.
+
+    Attributes:
+        objects: the kernel's own objects.
+        directory: where the program without a mutant was built.
+    """
+
+    objects: ObjectTree
+    directory: Path
+
+
+@dataclass(frozen=True)
 class Bench:
     """A speed-up on one kernel, which can be built in several ways.
 
@@ -159,11 +172,12 @@ class Bench:
             fuzz=fuzz,
         ).path
 
-    def objects(self, options: tuple[str, ...]) -> ObjectTree:
-        """Build the kernel's own objects, which all mutants of a configuration share."""
-        return build.objects(
+    def shared(self, options: tuple[str, ...], *, fuzz: bool = False) -> Shared:
+        """Build what all mutants of a configuration share."""
+        objects = build.objects(
             *(self.cache, self.source, self.manifest, paths.HOSTED, options, self.jobs, _silent)
         )
+        return Shared(objects, self.program(options, fuzz=fuzz).parent)
 
 
 def _silent(text: str) -> None:
@@ -208,10 +222,11 @@ def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, mutants: bool
     )
     if mutants:
         chosen = [m for m in extras.mutants if source.series in m.kernels and not m.fuzz]
-        objects = {mutant.options: bench.objects(mutant.options) for mutant in chosen}
+        every = {mutant.options for mutant in chosen}
+        shared = {options: bench.shared(options) for options in every}
 
         def attempt(mutant: Mutant) -> None:
-            try_mutant(bench, mutant, objects[mutant.options], name, say, tally, _killer)
+            try_mutant(bench, mutant, shared[mutant.options], name, say, tally, _killer)
 
         _at_once(bench.jobs, [functools.partial(attempt, mutant) for mutant in chosen])
 
@@ -311,7 +326,7 @@ def _killer(program: Path, work: Path) -> str | None:
 def try_mutant(
     bench: Bench,
     mutant: Mutant,
-    objects: ObjectTree,
+    shared: Shared,
     name: str,
     say: Callable[[str], None],
     tally: Tally,
@@ -324,7 +339,7 @@ def try_mutant(
     Args:
         bench: the speed-up on a kernel.
         mutant: what to change in it.
-        objects: the kernel's own objects, of the mutant's configuration.
+        shared: what it shares with the other mutants of its configuration.
         name: of the speed-up and the kernel, for the stage.
         say: called with the stage's line.
         tally: counts it.
@@ -339,10 +354,11 @@ def try_mutant(
         (work / "tree").mkdir()
         mutated = mutate(mutant, bench.spliced.path, work / "tree")
         program = build.link(
-            *(work, objects, mutated, bench.manifest, paths.HOSTED),
+            *(work, shared.objects, mutated, bench.manifest, paths.HOSTED),
             bench.jobs if fuzz else 1,
             work / "mutant.log",
             fuzz=fuzz,
+            sibling=shared.directory,
         )
         killed_by = killer(program, work)
         if killed_by is None:
@@ -374,16 +390,21 @@ def fits(mutant: Mutant, spliced: Path) -> bool:
 def mutate(mutant: Mutant, spliced: Path, work: Path) -> Path:
     """Return a copy of what a compiler reads of a spliced tree, mutated.
 
+    Directories that files reach from others by "..", and those of the mutated file, are real;
+    everything else is a link to the spliced tree.
+
     Args:
         mutant: what to change.
         spliced: the tree.
-        work: an empty directory on the same file system; unchanged files become links.
+        work: an empty directory.
     """
-    for folder in _COPIED:
-        (work / folder).parent.mkdir(parents=True, exist_ok=True)
-        process.run(
-            ["cp", "-al", spliced / folder, work / folder], action="copy the spliced tree's headers"
-        )
+    real = {folder for name in (*_COPIED, mutant.file) for folder in Path(name, "x").parents}
+    real.remove(Path(mutant.file))
+    for folder in sorted(real):
+        (work / folder).mkdir(parents=True, exist_ok=True)
+        for path in (spliced / folder).iterdir():
+            if folder / path.name not in real:
+                (work / folder / path.name).symlink_to(path)
     path = work / mutant.file
     text = path.read_text(encoding="utf-8").replace(mutant.old, mutant.new)
     path.unlink()

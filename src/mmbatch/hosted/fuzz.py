@@ -134,8 +134,8 @@ def run(
     if mutants:
         for mutant in load_extras(manifest.directory / "check.toml").mutants:
             if mutant.fuzz and source.series in mutant.kernels:
-                objects = bench.objects(mutant.options)
-                try_mutant(bench, mutant, objects, name, say, tally, _killer, fuzz=True)
+                shared = bench.shared(mutant.options, fuzz=True)
+                try_mutant(bench, mutant, shared, name, say, tally, _killer, fuzz=True)
 
 
 def again(bench: Bench, say: Callable[[str], None], tally: Tally, kept: Path) -> None:

@@ -74,6 +74,8 @@ class Linker:
         jobs: how many compilers at a time.
         sanitize: instrument our code and the patched side with ASan and UBSan.
         fuzz: let libFuzzer have the program, and see what the patched side reaches.
+        sibling: where the same program was built for another patched tree; what does not
+            depend on that tree is taken from there.
     """
 
     def __init__(
@@ -89,6 +91,7 @@ class Linker:
         *,
         sanitize: bool = False,
         fuzz: bool = False,
+        sibling: Path | None = None,
     ) -> None:
         self.work = work
         self.tree = tree
@@ -100,6 +103,7 @@ class Linker:
         self.jobs = jobs
         self.sanitize = sanitize
         self.fuzz = fuzz
+        self.sibling = sibling
 
     def build(self) -> Path:
         """Make the program and return its path."""
@@ -107,7 +111,8 @@ class Linker:
         own = [self.folder / name for name in self.hosted.own]
         theirs = [self._source(name) for name in (*self.hosted.objects, *self.hosted.added)]
         base = [self.tree.path / name for name in self.hosted.objects]
-        base += self._compile("base", own)
+        if not self.sibling:
+            base += self._compile("base", own)
         patched = self._compile(
             "patched",
             [*theirs, *own],
@@ -125,13 +130,12 @@ class Linker:
             if not (self.sanitize and name in COPIES)
         ]
         self._write_wanted([*sides, *shared])
-        shim = self._compile(
-            "shim",
+        shim = self._shim(
             [
                 *sorted((self.engine / "kernel").glob("*.c")),
                 *(path for path in sorted(self.folder.glob("*.c")) if path not in own),
             ],
-            options=(*kernel_options, *_QUIET, f"-I{self.engine / 'include'}", f"-I{self.work}"),
+            (*kernel_options, *_QUIET, f"-I{self.engine / 'include'}", f"-I{self.work}"),
         )
         self._run(["ld", "-r", "-z", "noexecstack", "-o", "all.o", *shim, *sides, *shared])
         self._write_stubs(self.work / "all.o")
@@ -159,13 +163,29 @@ class Linker:
         if self.fuzz:
             files = [path for path in files if path.name != "main.c"]
             files += sorted((self.engine / "fuzz").glob("*.c"))
-            objects = [f"host-{path.stem}.o" for path in files]
-            for path, output in zip(files, objects, strict=True):
-                self._run(["gcc", *options, "-c", path, "-o", output])
-            self._run(["clang", "-fsanitize=fuzzer", "-no-pie", *linking, *objects, "kernel.o"])
+        instrument = _SANITIZE if self.sanitize else ()
+
+        def compile_file(path: Path) -> Path:
+            output = Path(f"host-{path.stem}.o")
+            if self.sibling:
+                return self.sibling / output
+            self._run(["gcc", *options, *instrument, "-c", path, "-o", output])
+            return output
+
+        with ThreadPoolExecutor(self.jobs) as pool:
+            objects = [*pool.map(compile_file, files), Path("kernel.o")]
+        if self.fuzz:
+            self._run(["clang", "-fsanitize=fuzzer", "-no-pie", *linking, *objects])
         else:
-            instrument = _SANITIZE if self.sanitize else ("-static",)
-            self._run(["gcc", *options, *instrument, *linking, *files, "kernel.o"])
+            static = () if self.sanitize else ("-static",)
+            self._run(["gcc", "-no-pie", *instrument, *static, *linking, *objects])
+
+    def _shim(self, files: list[Path], options: tuple[str, ...]) -> list[Path]:
+        """Compile our kernel half, unless a sibling that misses the same symbols has it."""
+        wanted = (self.work / "wanted.h").read_bytes()
+        if self.sibling and (self.sibling / "wanted.h").read_bytes() == wanted:
+            return [self.sibling / f"shim-{path.stem}.o" for path in files]
+        return self._compile("shim", files, options=options)
 
     def _source(self, name: str) -> Path:
         """Return the file in the spliced tree that an object is made from."""
@@ -204,6 +224,8 @@ class Linker:
     def _side(self, side: str, layout: int, objects: list[Path]) -> Path:
         """Join a side's objects, shift their code, and give its entries names of their own."""
         output = self.work / f"side-{side}{layout}.o"
+        if self.sibling and side != "patched":
+            return self.sibling / output.name
         pad = self.work / f"pad{layout}.o"
         if not pad.exists():
             lines = (
