@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import click
@@ -191,7 +192,7 @@ def gates(one: Plan) -> list[counts.Request]:
 def run_stages(
     console: Console, workshop: Workshop, chosen: Iterable[Stage], log: seen.Log | None = None
 ) -> int:
-    """Build and boot one guest after the other.
+    """Boot one guest after the other, while the next kernels are built.
 
     Args:
         console: gets a line for each boot and how it ended.
@@ -203,28 +204,46 @@ def run_stages(
         FAILED if anything failed in any of them, else GOOD.
     """
     totals = [0, 0, 0]
-    for stage in chosen:
+    with ThreadPoolExecutor(1) as builder:
+        building = [(stage, builder.submit(_build, workshop, stage)) for stage in chosen]
         try:
-            ended = _run_stage(console, workshop, stage, log)
-        except MmbatchError as error:
-            console.result(f"FAILED {stage.name}: {error}")
-            ended = (0, 1, 0)
-        totals = [total + number for total, number in zip(totals, ended, strict=True)]
+            for stage, kernel in building:
+                try:
+                    ended = _run_stage(console, workshop, stage, kernel, log)
+                except MmbatchError as error:
+                    console.result(f"FAILED {stage.name}: {error}")
+                    ended = (0, 1, 0)
+                totals = [total + number for total, number in zip(totals, ended, strict=True)]
+        except BaseException:
+            builder.shutdown(cancel_futures=True)
+            raise
     console.result("{} passed, {} failed, {} skipped".format(*totals))
     return ExitCode.FAILED if totals[1] else ExitCode.GOOD
 
 
-def _run_stage(
-    console: Console, workshop: Workshop, stage: Stage, log: seen.Log | None
-) -> tuple[int, int, int]:
-    """Build and boot a guest, print its results, and return (passed, failed, skipped)."""
-    plans = workshop.plans
-    if stage.speedup and stage.speedup not in [one.speedup for one in plans]:
-        console.result(f"{stage.name}: not booted, this kernel has no {stage.speedup}")
-        return 0, 0, 1
+def _build(workshop: Workshop, stage: Stage) -> tuple[GuestKernel, float] | None:
+    """Return a guest's kernel and the seconds it took, or None if it lacks the speed-up."""
+    if stage.speedup and stage.speedup not in [one.speedup for one in workshop.plans]:
+        return None
     start = time.monotonic()
     kernel = workshop.kernel(stage.arch, stage.kind)
-    built_s = time.monotonic() - start
+    return kernel, time.monotonic() - start
+
+
+def _run_stage(
+    console: Console,
+    workshop: Workshop,
+    stage: Stage,
+    building: Future[tuple[GuestKernel, float] | None],
+    log: seen.Log | None,
+) -> tuple[int, int, int]:
+    """Boot a guest, print its results, and return (passed, failed, skipped)."""
+    built = building.result()
+    if built is None:
+        console.result(f"{stage.name}: not booted, this kernel has no {stage.speedup}")
+        return 0, 0, 1
+    kernel, built_s = built
+    plans = workshop.plans
     console.say(f"booting {stage.name} (Linux {kernel.release}, built in {built_s:.0f} s)")
     booted = _boot(workshop, stage, kernel, plans)
     heard = booted.heard
