@@ -119,7 +119,8 @@ def test_stages_are_counted_and_told(toys: Toys, run: Run) -> None:
     ]
     assert titles[3:] == ["ok    toys on 7.3.4, mutant 'one too far'"]
     assert "70 combinations, 280 runs, 3.0 GB compared (" in said[0]
-    assert sorted(toys.built) == [(), (), ("CONFIG_TOYS=n",)]
+    # Without options: the plain one, the sanitized one, and what mutants share.
+    assert sorted(toys.built) == [(), (), (), ("CONFIG_TOYS=n",)]
     assert [word.startswith("--check=") for word in toys.asked] == [True] * 4
     assert sorted(toys.asked[:3])[:2] == ["--check=1", "--check=1"]
 
