@@ -2,6 +2,8 @@
 # The commands of the README and nothing clever: ./mmbatch does the work.
 
 ARGS ?=
+KERNEL ?= 7.3
+SPEEDUPS ?= $(patsubst speedups/%/bench.c,%,$(wildcard speedups/[!_]*/bench.c))
 
 .DEFAULT_GOAL := help
 .PHONY: help bench report results check test lint
@@ -11,7 +13,8 @@ help:
 	@echo '             (installs missing Debian packages with apt, and names them)'
 	@echo 'make report  measure all speed-ups, interleaved, and write report.html'
 	@echo 'make results MACHINE=NAME'
-	@echo '             measure all speed-ups, and keep the records in results/'
+	@echo '             measure all speed-ups on Linux 7.3, and keep the records in'
+	@echo '             results/; KERNEL=6.12 and SPEEDUPS=zone_device change what'
 	@echo 'make check   compare patched kernel code with the original, on all kernels'
 	@echo 'make test    run all tests, which include make lint and make check'
 	@echo 'make lint    check style and types'
@@ -34,11 +37,10 @@ report:
 # What bench finds slower or cannot tell is kept like everything else.
 results:
 	@test -n '$(MACHINE)' || { echo 'name it, as in: make results MACHINE=zen5-2c' >&2; exit 2; }
-	@for bench in speedups/[!_]*/bench.c; do \
-		name=$$(basename "$$(dirname "$$bench")"); \
-		file="results/$$name-7.3-$(MACHINE).json"; \
+	@for name in $(SPEEDUPS); do \
+		file="results/$$name-$(KERNEL)-$(MACHINE).json"; \
 		rm -f "$$file.new"; \
-		./mmbatch bench "$$name" --install --kernel 7.3 --json "$$file.new" $(ARGS); \
+		./mmbatch bench "$$name" --install --kernel $(KERNEL) --json "$$file.new" $(ARGS); \
 		test -f "$$file.new" || exit 1; \
 		mv "$$file.new" "$$file"; \
 	done
