@@ -60,7 +60,7 @@ def test_unknown_fields_are_ignored() -> None:
     ("kind", "old", "new", "found"),
     [
         (Sample, "{", "", "not JSON"),
-        (Sample, '"sample"', '"simple"', "no event of an engine"),
+        (Sample, '"sample"', '"simple"', "not an event of an engine"),
         (Sample, '"ns":91234567', '"time":91234567', "'ns' is missing"),
         (Sample, "91234567", '"91234567"', "ns: must be a whole number, not '91234567'"),
         (Sample, "91234567", "-5", "ns: must be at least 1, not -5"),
@@ -92,7 +92,7 @@ def test_malformed_lines_are_refused(kind: type[Event], old: str, new: str, foun
 
 
 def test_json_that_is_no_object_is_refused() -> None:
-    with pytest.raises(MmbatchError, match="no event of an engine"):
+    with pytest.raises(MmbatchError, match="not an event of an engine"):
         samples.parse("[1, 2]")
 
 
