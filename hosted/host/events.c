@@ -55,6 +55,11 @@ void event_case(const struct workload *w, const struct row *rows, unsigned int n
 		if (rows[i].limit && rows[i].limit->reads)
 			printf("%s\"%s\"", nr_reads++ ? "," : "", rows[i].name);
 	}
+	printf("],\"posted\":[");
+	for (unsigned int i = 0, nr_posted = 0; i < nr; i++) {
+		if (posted_is(&rows[i]))
+			printf("%s\"%s\"", nr_posted++ ? "," : "", rows[i].name);
+	}
 	printf("],\"pairs\":%u}\n", w->pairs);
 	fflush(stdout);
 }

@@ -16,21 +16,24 @@ enum { STUB_BYTES = 4096 };
 
 static void report(int signal, const char *at, unsigned long long ip)
 {
-	char text[256];
+	const char *row = row_running();
+	char text[256], where[96] = "";
 	int len;
 
+	if (row)
+		snprintf(where, sizeof(where), ", while '%s' ran", row);
 	if (at >= hosted_stub_start && at < hosted_stub_end)
 		len = snprintf(text, sizeof(text),
-			       "hosted: kernel code at %#llx touched '%s', which is not defined\n", ip,
-			       hosted_stub_names[(at - hosted_stub_start) / STUB_BYTES]);
+			       "hosted: kernel code at %#llx touched '%s', which is not defined%s\n", ip,
+			       hosted_stub_names[(at - hosted_stub_start) / STUB_BYTES], where);
 	else if (signal == SIGILL)
 		len = snprintf(text, sizeof(text),
-			       "hosted: WARN(), BUG() or an unknown instruction in kernel code at %#llx\n",
-			       ip);
+			       "hosted: WARN(), BUG() or an unknown instruction in kernel code at %#llx%s\n",
+			       ip, where);
 	else
 		len = snprintf(text, sizeof(text),
-			       "hosted: signal %d in code at %#llx, address %p\n",
-			       signal, ip, (void *)at);
+			       "hosted: signal %d in code at %#llx, address %p%s\n",
+			       signal, ip, (void *)at, where);
 
 	die_in_signal(text, len);
 }

@@ -30,6 +30,7 @@ struct plan {
 	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */
 	unsigned long stride;		/* of the check's combinations; 0: no check */
 	bool compared;			/* an earlier start of this program compared the images */
+	bool show_unequal;		/* also time posted rows whose image differs */
 	bool check_only;
 	bool list_only;
 };
@@ -53,6 +54,7 @@ struct row {
 	const struct hosted_variant *variant;
 	const struct hosted_limit *limit;
 	bool fill;			/* the limit is one of several fills */
+	bool unequal;			/* a posted row whose image differs from base's */
 };
 
 /* arena.c */
@@ -101,7 +103,7 @@ unsigned int fills_here(const struct hosted_limit **found);
 /* image.c */
 void image_poison(const struct workload *w);
 void image_warm(const struct workload *w);
-bool image_check(const struct workload *w, const struct row *rows, unsigned int nr);
+bool image_check(const struct workload *w, struct row *rows, unsigned int nr);
 
 /* measure.c */
 void note_regime(const struct cache *cache, const struct workload *w,
@@ -112,7 +114,14 @@ void measure(const struct plan *plan, const struct workload *w,
 /* poison.c */
 bool poison_met(void *context, const char *at);
 
+/* posted.c */
+unsigned int posted_rows(struct row *rows);
+bool posted_is(const struct row *row);
+bool posted_differs(const struct row *rows, unsigned int nr);
+unsigned int posted_drop_unequal(struct row *rows, unsigned int nr);
+
 /* row.c */
+const char *row_running(void);
 void row_select(const struct row *row);
 void row_prepare(const struct workload *w, const struct row *row);
 void row_run(const struct workload *w, const struct row *row);

@@ -8,7 +8,7 @@
 
 #include "host.h"
 
-enum { STATUS_UNEQUAL = 1, STATUS_USAGE = 2, MAX_ROWS = 32, MAX_ONLY = 64 };
+enum { STATUS_UNEQUAL = 1, STATUS_USAGE = 2, MAX_ROWS = 32 + HOSTED_NR_POSTED, MAX_ONLY = 64 };
 
 /* Small images take less than a millisecond, so more samples are affordable. */
 #define SHORT_IMAGE	(64UL << 20)
@@ -21,7 +21,7 @@ static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--all] [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
 	      "              [--cached BYTES] [--budget SECONDS] [--cpu FEATURE=0|1]... [--compared]\n"
-	      "              [--check[=STRIDE] | --check-only | --list]\n",
+	      "              [--show-unequal] [--check[=STRIDE] | --check-only | --list]\n",
 	      stderr);
 	exit(STATUS_USAGE);
 }
@@ -104,6 +104,7 @@ static unsigned int make_rows(const struct hosted_case *c, struct row *rows)
 		rows[nr] = (struct row){ .variant = v };
 		snprintf(rows[nr++].name, sizeof(rows->name), "%s", v->name);
 	}
+	nr += posted_rows(rows + nr);
 	for (unsigned int i = 0; i < hosted_bench.nr_limits; i++) {
 		const struct hosted_limit *limit = &hosted_bench.limits[i];
 
@@ -146,6 +147,7 @@ static struct plan parse(int argc, char **argv)
 		{ "cpu", required_argument, NULL, 'f' },
 		{ "budget", required_argument, NULL, 'b' },
 		{ "compared", no_argument, NULL, 'm' },
+		{ "show-unequal", no_argument, NULL, 'u' },
 		{ "check-only", no_argument, NULL, 'k' },
 		{ "check", optional_argument, NULL, 'x' },
 		{ "list", no_argument, NULL, 'L' },
@@ -200,6 +202,9 @@ static struct plan parse(int argc, char **argv)
 			break;
 		case 'm':
 			plan.compared = true;
+			break;
+		case 'u':
+			plan.show_unequal = true;
 			break;
 		case 'L':
 			plan.list_only = true;
@@ -295,7 +300,9 @@ int main(int argc, char **argv)
 			image_poison(&w);
 		else
 			same = image_check(&w, rows, nr);
-		equal = equal && same;
+		equal = equal && same && !posted_differs(rows, nr);
+		if (!plan.show_unequal)
+			nr = posted_drop_unequal(rows, nr);
 		if (same && !plan.check_only) {
 			note_regime(&cache, &w, &rows[0]);
 			measure(&plan, &w, rows, nr, plan.seed + i);

@@ -4,6 +4,14 @@
 
 unsigned int hosted_layout;
 
+static const struct row *running;
+
+/* The row whose code runs, for messages; NULL before the first. */
+const char *row_running(void)
+{
+	return running ? running->name : NULL;
+}
+
 void row_select(const struct row *row)
 {
 	const char *setting = row->limit ? NULL : row->variant->setting;
@@ -14,6 +22,7 @@ void row_select(const struct row *row)
 
 void row_prepare(const struct workload *w, const struct row *row)
 {
+	running = row;
 	if (hosted_bench.prepare && !row->limit)
 		hosted_bench.prepare(w->c, row->variant->side, w->items);
 }

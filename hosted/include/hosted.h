@@ -2,6 +2,8 @@
 #ifndef HOSTED_H
 #define HOSTED_H
 
+#include "posted.h"	/* written for each program; names the posted sides */
+
 /*
  * The interface between the two halves of a hosted program. One half is kernel
  * objects, with hosted/kernel/ and the bench, which are compiled like them. The
@@ -14,7 +16,8 @@ enum hosted_side {
 	HOSTED_BASE,		/* the tree's own objects */
 	HOSTED_CONTROL,		/* the same again: any difference is noise */
 	HOSTED_PATCHED,		/* built from the spliced tree */
-	HOSTED_SIDES
+	HOSTED_POSTED,		/* the first of the posted sides: somebody else's code */
+	HOSTED_SIDES = HOSTED_POSTED + HOSTED_NR_POSTED
 };
 
 /*
@@ -226,6 +229,7 @@ extern const struct hosted_bench hosted_bench;
 		[HOSTED_BASE]	 = fn##__base##layout,			\
 		[HOSTED_CONTROL] = fn##__control##layout,		\
 		[HOSTED_PATCHED] = fn##__patched##layout,		\
+		HOSTED_POSTED_SIDES(fn, layout)				\
 	}
 
 #define HOSTED_ENTRY(fn)						\
@@ -233,6 +237,7 @@ extern const struct hosted_bench hosted_bench;
 			  fn##__base1, fn##__control1, fn##__patched1,	\
 			  fn##__base2, fn##__control2, fn##__patched2,	\
 			  fn##__base3, fn##__control3, fn##__patched3;	\
+	HOSTED_DECLARE_POSTED(fn)					\
 	static typeof(fn) *const fn##_of[HOSTED_LAYOUTS][HOSTED_SIDES] = { \
 		__HOSTED_SIDES(fn, 0), __HOSTED_SIDES(fn, 1),		\
 		__HOSTED_SIDES(fn, 2), __HOSTED_SIDES(fn, 3),		\

@@ -57,12 +57,13 @@ class Asked:
         self.kernel = (kernel, tree)
         return self.source
 
-    def build(self, *arguments: Any) -> SimpleNamespace:
+    def build(self, *arguments: Any, **_: Any) -> SimpleNamespace:
         self.options = arguments[5]
         return SimpleNamespace(
             path=Path(f"/toys/{arguments[3]}/hosted"),
             config_sha256="ab" * 32,
             compiler="gcc (Toys) 1.2.3",
+            posted=(),
         )
 
     def with_cache(self, program: Path, request: Request) -> Request:
@@ -110,6 +111,11 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
         (["toys", "--size", "0"], "is not made of pages of 4096 bytes"),
         (["toys", "--size", "4097T"], "is not made of pages of 4096 bytes"),
         (["toys", "--size", "1G", "--pfns", "3"], "--size and --pfns exclude each other"),
+        (["toys", "--patch", "no such.patch"], "there is no no such.patch"),
+        (["toys", "--patch", "base=/"], "'base' can't be the label of --patch"),
+        (["toys", "--patch", "a b=/"], "'a b' can't be the label of --patch"),
+        (["toys", "--each"], "--each is for the patches of a series"),
+        (["toys", "--entry", "toys_run"], "--entry toys_run is not OLD=NEW"),
         (["--baseline", "no such/old.json"], "they are of another run"),
     ],
 )

@@ -23,7 +23,7 @@ LINES = {
     Case: '{"event":"case","case":"fsdax-100G","regime":"cold, altmap","unit":"ns",'
     '"item":"descriptor","items":26214400,"bytes":1677721600,'
     '"variants":["base","control","wide","limit:rep stosq"],"pairs":20,"memory":3355443200,'
-    '"fixed":true,"reads":["limit:read"]}',
+    '"fixed":true,"reads":["limit:read"],"posted":[]}',
     Equal: '{"event":"equal","case":"fsdax-100G","variant":"wide","equal":true,'
     '"bytes":1677721600,"detail":""}',
     Sample: '{"event":"sample","case":"fsdax-100G","variant":"wide","block":3,"half":0,"pos":4,'

@@ -183,6 +183,25 @@ class Control:
 
 
 @dataclass(frozen=True)
+class PostedInfo:
+    """Somebody else's code that was measured.
+
+    Attributes:
+        label: its row of the table.
+        source: where it comes from: files, a tree, or a range of commits.
+        sha256: of what it was read from (hex).
+        patches: the subjects of its patches.
+        objects: the kernel's objects that it changes or adds, of those that are measured.
+    """
+
+    label: str
+    source: str
+    sha256: str
+    patches: tuple[str, ...]
+    objects: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Record:
     """Everything that one `bench` measured; `started` is ISO 8601 with an offset."""
 
@@ -197,6 +216,7 @@ class Record:
     controls: tuple[Control, ...]
     notes: tuple[str, ...]
     samples_sha256: str
+    posted: tuple[PostedInfo, ...] = ()
 
 
 def _require(fits: bool, what: str) -> None:
@@ -266,6 +286,12 @@ def _checked(record: Record) -> Record:
     _require(aware, f"started: is not a time with an offset from UTC: {record.started!r}")
     release = record.kernel.release
     _require(len(release) <= _RELEASE, f"kernel: release: is longer than {_RELEASE} characters")
+    for one in record.posted:
+        _require(bool(one.label), "posted: one has no label")
+        _require(
+            bool(re.fullmatch(r"[0-9a-f]{64}", one.sha256)),
+            f"posted: {one.label}: sha256: is no SHA-256 in hexadecimal",
+        )
     _check_cases(record)
     _check_numbers(record)
     return record

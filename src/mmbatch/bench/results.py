@@ -17,6 +17,7 @@ from mmbatch.bench.record import (
     EngineName,
     KernelInfo,
     Limit,
+    PostedInfo,
     Record,
     Row,
     RowRatio,
@@ -142,7 +143,7 @@ def _of_best(case: CaseRun) -> RowRatio | None:
     medians = {
         variant: statistics.summary(times).median
         for variant in case.case.variants
-        if variant not in (BASE, CONTROL, AUTO) and not is_limit(variant)
+        if variant not in (BASE, CONTROL, AUTO, *case.case.posted) and not is_limit(variant)
         if (times := case.times(variant))
     }
     if not medians:
@@ -196,6 +197,7 @@ def build_record(
     started: str,
     *,
     engine: EngineName = "hosted",
+    posted: Sequence[PostedInfo] = (),
 ) -> Record:
     """Make the record of a run.
 
@@ -206,6 +208,7 @@ def build_record(
         command: what to type to reproduce it, quoted for a shell.
         started: ISO 8601 time with an offset.
         engine: which engine.
+        posted: somebody else's code that was measured.
 
     Returns:
         The record; a variant without a passed equality check has no number in it.
@@ -225,6 +228,7 @@ def build_record(
         controls=tuple(part.control for part in parts if part.control),
         notes=(*_notes(run), *defects(rows)),
         samples_sha256=run.sha256,
+        posted=tuple(posted),
     )
 
 
@@ -235,21 +239,29 @@ def exit_code(record: Record) -> ExitCode:
         record: what was measured.
 
     Returns:
-        FAILED if a variant or the control lacks a passed equality check or `auto` is slower than
-        base in any case; INCONCLUSIVE if noise hides in a case whether `auto` is; else GOOD.
+        FAILED if a variant or the control lacks a passed equality check, or if `auto` or posted
+        code is slower than base in any case; INCONCLUSIVE if noise hides in a case whether one
+        of them is; else GOOD.
     """
     checks = [row.image_equal for row in record.rows]
     checks += [control.image_equal for control in record.controls]
-    slower = any(row.variant == AUTO and row.verdict == Verdict.SLOWER for row in record.rows)
+    judged = {AUTO, *(one.label for one in record.posted)}
+    slower = any(row.variant in judged and row.verdict == Verdict.SLOWER for row in record.rows)
     if slower or not all(checks):
         return ExitCode.FAILED
     return ExitCode.INCONCLUSIVE if hidden(record) else ExitCode.GOOD
 
 
 def hidden(record: Record) -> list[str]:
-    """Return the cases in which noise hides what a user gets: `auto`, or else the last row."""
-    chosen: dict[str, Row] = {}
+    """Return the cases in which noise hides what is asked for.
+
+    That is what a user gets, which is `auto` or else the last row, and posted code.
+    """
+    posted = {one.label for one in record.posted}
+    judged: dict[tuple[str, str], Row] = {}
     for row in record.rows:
-        if row.case not in chosen or chosen[row.case].variant != AUTO:
-            chosen[row.case] = row
-    return [name for name, row in chosen.items() if row.verdict == Verdict.TOO_NOISY]
+        what = row.variant if row.variant in posted else ""
+        if (row.case, what) not in judged or judged[row.case, what].variant != AUTO:
+            judged[row.case, what] = row
+    noisy = {row.case for row in judged.values() if row.verdict == Verdict.TOO_NOISY}
+    return [name for name in dict.fromkeys(row.case for row in record.rows) if name in noisy]

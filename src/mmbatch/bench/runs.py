@@ -247,7 +247,7 @@ def join(runs: Sequence[Sequence[Event]]) -> list[Event]:
     joined: list[Event] = []
     known: set[str] = set()
     for event in _numbered_on(runs):
-        if isinstance(event, (Engine, Case, Note, Check)):
+        if isinstance(event, (Engine, Case, Note, Check, Equal)):
             words = f"case {event.case}" if isinstance(event, Case) else repr(event)
             if words in known:
                 continue

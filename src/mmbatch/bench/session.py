@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -16,12 +16,14 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.disk import new_dir
+from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import build, run
 from mmbatch.hosted.build import Program
 from mmbatch.hosted.events import Case, Check, Equal, Event, Note, write_events
 from mmbatch.hosted.run import Request
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import manifest, trees
+from mmbatch.splice.posted import PostedTree
 
 AGAIN_S = 60
 """Seconds that the cases of a session may take which are measured again, because of noise."""
@@ -45,6 +47,11 @@ class Prepared:
     request: Request
     cases: Sequence[Case]
 
+    @property
+    def posted(self) -> tuple[str, ...]:
+        """The labels of posted code."""
+        return tuple(side.label for side in self.program.posted)
+
 
 @dataclass(frozen=True, eq=False)
 class _Measured:
@@ -65,6 +72,8 @@ class Session:
         tree: the user's own tree, as named on the command line.
         options: configuration, "CONFIG_X=y" each.
         jobs: how many compilers at a time.
+        repeated: more words of the command that repeats a run.
+        renamed: function of the harness to the name that it has in posted code.
     """
 
     console: Console
@@ -72,6 +81,8 @@ class Session:
     tree: Path | None
     options: tuple[str, ...]
     jobs: int
+    repeated: tuple[str, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     def all_of(self, source: Source) -> tuple[str, ...]:
         """Return the names of the speed-ups that can be measured on a kernel."""
@@ -79,7 +90,14 @@ class Session:
         speedups = [manifest.load(paths.SPEEDUPS / name) for name in names]
         return tuple(m.speedup for m in speedups if m.hosted and source.series in m.kernels)
 
-    def prepare(self, source: Source, speedup: str, request: Request, part: int) -> Prepared:
+    def prepare(
+        self,
+        source: Source,
+        speedup: str,
+        request: Request,
+        part: int,
+        posted: Sequence[PostedTree] = (),
+    ) -> Prepared:
         """Build a speed-up's program and see that there is room to run it.
 
         Args:
@@ -87,6 +105,7 @@ class Session:
             speedup: its name.
             request: what to run.
             part: divide the size of the large cases by this.
+            posted: somebody else's code, to be measured beside ours.
         """
         manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
         say = self.console.say
@@ -100,9 +119,12 @@ class Session:
             self.options,
             self.jobs,
             say,
+            posted=posted,
+            renamed=self.renamed,
         )
         request = run.with_cache(program.path, request)
         cases = run.plan(program.path, request)
+        _refuse_taken(cases)
         sizes = [case.items for case in cases if not case.fixed]
         if part > 1 and sizes:
             request = replace(request, items=max(sizes) // part)
@@ -147,6 +169,16 @@ class Session:
                 ),
                 self._reproducer(prepared),
                 started,
+                posted=[
+                    record.PostedInfo(
+                        side.label,
+                        side.posted.source,
+                        side.posted.sha256,
+                        side.posted.patches,
+                        tuple(side.compiled),
+                    )
+                    for side in one.work.program.posted
+                ],
             )
 
         found = [record_of(one) for one in measured]
@@ -164,8 +196,11 @@ class Session:
             for one in measured if number % 2 == 0 else measured[::-1]:
                 request = one.work.request
                 pairs = runs.share(request.pairs, number)
-                if not pairs or any(map(_differs, (event for part in one.parts for event in part))):
+                before = [event for part in one.parts for event in part]
+                if not pairs or any(_differs(event, one.work.posted) for event in before):
                     continue
+                # Only the start that compares knows which posted variants to leave out.
+                compared = bool(before) and not any(_differs(event, ()) for event in before)
                 self.console.say(f"start {number + 1} of {runs.STARTS}: {one.work.speedup}")
                 budget_s = request.budget_s and -(-request.budget_s // runs.STARTS)
                 seed = runs.start_seed(request.seed, first + number)
@@ -174,7 +209,7 @@ class Session:
                     for case in one.work.cases
                 ]
                 request = replace(
-                    request, pairs=pairs, seed=seed, budget_s=budget_s, compared=bool(one.parts)
+                    request, pairs=pairs, seed=seed, budget_s=budget_s, compared=compared
                 )
                 log = one.folder / f"hosted-{first + number + 1}.log"
                 events = run.run(one.work.program.path, request, cases, self.console, log)
@@ -226,6 +261,7 @@ class Session:
         words += [word for option in self.options for word in ("-K", option)]
         words += [word for case in request.cases for word in ("--case", case)]
         words += ["--all"] if request.extra else []
+        words += self.repeated
         words += [word for feature in request.features for word in ("--cpu", feature)]
         if request.items is not None:
             words += ["--pfns", str(request.items)]
@@ -233,8 +269,21 @@ class Session:
         return shlex.join(words)
 
 
-def _differs(event: Event) -> bool:
-    """Whether an event says that some variant does not produce what base does."""
-    return (isinstance(event, Equal) and not event.equal) or (
+def _differs(event: Event, posted: Sequence[str]) -> bool:
+    """Whether an event says that a variant, but not a posted one, differs from base."""
+    return (isinstance(event, Equal) and not event.equal and event.variant not in posted) or (
         isinstance(event, Check) and not event.good
     )
+
+
+def _refuse_taken(cases: Sequence[Case]) -> None:
+    """Raise MmbatchError if a label is the name of another variant."""
+    for case in cases:
+        for label in case.posted:
+            if case.variants.count(label) > 1:
+                raise MmbatchError(
+                    f"measure '{label}'",
+                    f"{case.case} has a variant of this name",
+                    "choose another label, as in --patch LABEL=FILE",
+                    ExitCode.USAGE,
+                )

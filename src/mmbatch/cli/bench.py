@@ -12,7 +12,7 @@ import click
 from mmbatch.bench import record, store
 from mmbatch.bench.results import exit_code
 from mmbatch.bench.session import Prepared, Session
-from mmbatch.cli import answers, options, requirements
+from mmbatch.cli import answers, options, posted, requirements
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
@@ -52,6 +52,21 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @options.kernel
 @options.tree
 @options.config
+@click.option(
+    "--patch",
+    "patches",
+    multiple=True,
+    metavar="[LABEL=]FILE",
+    help="Measure this posted series as well: a patch, an mbox or a directory of mails",
+)
+@click.option("--each", is_flag=True, help="Measure it after every patch of the series")
+@click.option(
+    "--entry",
+    "entries",
+    multiple=True,
+    metavar="OLD=NEW",
+    help="Call the function NEW of the posted series in the place of OLD",
+)
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only")
 @click.option("--all", "extra", is_flag=True, help="Run the cases too that run only on request")
 @click.option("--list", "list_only", is_flag=True, help="List the cases and end")
@@ -117,6 +132,9 @@ def command(
     kernel: str | None,
     tree: Path | None,
     settings: tuple[str, ...],
+    patches: tuple[str, ...],
+    each: bool,
+    entries: tuple[str, ...],
     cases: tuple[str, ...],
     extra: bool,
     list_only: bool,
@@ -144,10 +162,11 @@ def command(
     _check_places(output, json_file, html_file)
     if json_file is not None and len(speedups) != 1 and not list_only:
         raise Misuse("--json holds the result of one speed-up", "name one speed-up, or use -o DIR")
+    asked = posted.read_options(patches, entries, each=each)
     cache = Cache.open()
     manifest.load_with_needs(paths.SPEEDUPS, *speedups)
     requirements.ensure(console.say, install=install)
-    session = Session(console, cache, tree, settings, jobs)
+    session = Session(console, cache, tree, settings, jobs, asked.words, asked.entries)
     source = sources.resolve(cache, kernel, tree, console.say)
     request = Request(
         cases=cases,
@@ -159,8 +178,9 @@ def command(
         extra=extra,
     )
     names = tuple(dict.fromkeys(speedups)) or session.all_of(source)
+    trees = posted.make_trees(cache, source, asked, console)
     part = _QUICK_PART if quick and pfns is None else 1
-    prepared = [session.prepare(source, name, request, part) for name in names]
+    prepared = [session.prepare(source, name, request, part, trees) for name in names]
     if list_only:
         listed = answers.BenchList(source.release, _cases(prepared))
         head = ("speedup",) if len(prepared) > 1 else ()

@@ -4,18 +4,22 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.hosted import link as hosted_link
+from mmbatch.hosted import posted as hosted_posted
 from mmbatch.hosted.link import ENGINE_OBJECTS, FUZZ_PROGRAMS, PROGRAM, Linker
+from mmbatch.hosted.posted import PostedSide
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Hosted, Manifest
+from mmbatch.splice.posted import PostedTree
 from mmbatch.splice.trees import Spliced
 
 _INSTRUMENTED = "instrumented code calls a runtime that only a booted kernel has"
@@ -39,11 +43,13 @@ class Program:
         path: the program.
         config_sha256: digest of the .config that its objects were built with.
         compiler: first line of the `--version` of the compiler that built base and patched.
+        posted: the posted sides that are in it.
     """
 
     path: Path
     config_sha256: str
     compiler: str
+    posted: Sequence[PostedSide] = ()
 
 
 def build(
@@ -58,6 +64,8 @@ def build(
     *,
     sanitize: bool = False,
     fuzz: bool = False,
+    posted: Sequence[PostedTree] = (),
+    renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> Program:
     """Return a speed-up's hosted program for a kernel, from the cache when nothing changed.
 
@@ -72,6 +80,8 @@ def build(
         say: told of each phase.
         sanitize: with ASan and UBSan in our code and in the patched side.
         fuzz: with libFuzzer, instead of the engine's own main().
+        posted: trees of somebody else's patches, each of which becomes a side of its own.
+        renamed: function of the harness to the name that it has in some of these.
 
     Raises:
         MmbatchError: something could not be built; the log is named.
@@ -87,7 +97,16 @@ def build(
         digest.update(process.toolchain(*FUZZ_PROGRAMS).identity.encode())
     for path in (*inputs, *map(Path, (__file__, hosted_link.__file__, kbuild.__file__))):
         digest.update(path.read_bytes())
-    kind = "sanitized" if sanitize else "fuzzed" if fuzz else "hosted"
+    hosted = _hosted(manifest)
+    own = [manifest.directory / name for name in hosted.own]
+    sides = hosted_posted.compile_sides(
+        *(cache, tree, hosted, _linked(hosted), hosted_link.ASSEMBLED, own, posted, jobs, say)
+    )
+    _require_entries(hosted, renamed)
+    sides = [replace(side, renamed=renamed) for side in sides]
+    for side in sides:
+        digest.update(f" {side.label} {side.ident} {dict(renamed)}".encode())
+    kind = "sanitized" if sanitize else "fuzzed" if fuzz else "posted" if sides else "hosted"
     prefix = f"{kind}-{manifest.speedup}-{source.ident}"
     final = cache.builds / f"{prefix}-{digest.hexdigest()[:12]}"
     log = cache.logs / f"{final.name}.log"
@@ -98,11 +117,12 @@ def build(
             *(work, tree, spliced.path, manifest, engine, jobs, log),
             sanitize=sanitize,
             fuzz=fuzz,
+            posted=sides,
         )
 
     doing = f"builds the hosted program of {manifest.speedup}"
     cache.provide(final, fill, doing, say, lock=prefix, rivals=f"{prefix}-*")
-    return Program(final / PROGRAM, tree.config_sha256, tree.compiler)
+    return Program(final / PROGRAM, tree.config_sha256, tree.compiler, sides)
 
 
 def objects(
@@ -116,7 +136,7 @@ def objects(
 ) -> kbuild.ObjectTree:
     """Return the kernel's own objects that a speed-up's program links; see `build`."""
     hosted = _hosted(manifest)
-    names = (*hosted.objects, *hosted.shared, *ENGINE_OBJECTS)
+    names = _linked(hosted)
     fragment, requires = engine / "kernel.config", {**REQUIRES, **hosted.requires}
     return kbuild.configure(cache, source, fragment, options, names, jobs, say, requires)
 
@@ -133,6 +153,7 @@ def link(
     sanitize: bool = False,
     fuzz: bool = False,
     sibling: Path | None = None,
+    posted: Sequence[PostedSide] = (),
 ) -> Path:
     """Link a program into a directory and return its path.
 
@@ -148,6 +169,7 @@ def link(
         fuzz: with libFuzzer, instead of the engine's own main().
         sibling: where the same program was built for another patched tree; what does not
             depend on that tree is taken from there.
+        posted: sides of somebody else's patches.
     """
     hosted = _hosted(manifest)
     linker = Linker(
@@ -155,8 +177,26 @@ def link(
         sanitize=sanitize,
         fuzz=fuzz,
         sibling=sibling,
+        posted=posted,
     )
     return linker.build()
+
+
+def _require_entries(hosted: Hosted, renamed: Iterable[str]) -> None:
+    """Raise MmbatchError if a function that has a new name is none that the harness calls."""
+    for name in renamed:
+        if name not in hosted.entries:
+            raise MmbatchError(
+                f"call another function for {name}()",
+                "the harness does not call it",
+                suggestion(name, hosted.entries, "functions"),
+                ExitCode.USAGE,
+            )
+
+
+def _linked(hosted: Hosted) -> tuple[str, ...]:
+    """Return all objects of the kernel that a program links."""
+    return (*hosted.objects, *hosted.shared, *ENGINE_OBJECTS)
 
 
 def _hosted(manifest: Manifest) -> Hosted:

@@ -54,7 +54,7 @@ class Case:
     """A workload: `items` things of kind `item` in `bytes` bytes, timed in `unit` per run.
 
     `memory` is what it takes in all, where that is more; the size of a `fixed` one is its own.
-    `reads` are the limit rows that only read.
+    `reads` are the limit rows that only read, and `posted` the variants of somebody else's code.
     """
 
     event: ClassVar[str] = "case"
@@ -69,6 +69,7 @@ class Case:
     memory: Natural = 0
     fixed: Flag = False
     reads: tuple[str, ...] = ()
+    posted: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError for a case without base, to which nothing could be compared."""

@@ -12,12 +12,13 @@ Every kernel symbol that is left undefined gets a page that must not be touched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from mmbatch.core import process
 from mmbatch.core.errors import MmbatchError
+from mmbatch.hosted.posted import PostedSide, entry_missing
 from mmbatch.kernel import kbuild
 from mmbatch.splice.manifest import Hosted
 
@@ -38,7 +39,7 @@ ENGINE_OBJECTS = (
 
 PROGRAM = "hosted"
 
-_ASSEMBLED = COPIES[0]
+ASSEMBLED = COPIES[0]
 """An object that the kernel makes from an assembly file."""
 
 FUZZ_PROGRAMS = {"clang": "clang"}
@@ -76,6 +77,7 @@ class Linker:
         fuzz: let libFuzzer have the program, and see what the patched side reaches.
         sibling: where the same program was built for another patched tree; what does not
             depend on that tree is taken from there.
+        posted: sides of somebody else's patches, besides ours.
     """
 
     def __init__(
@@ -92,6 +94,7 @@ class Linker:
         sanitize: bool = False,
         fuzz: bool = False,
         sibling: Path | None = None,
+        posted: Sequence[PostedSide] = (),
     ) -> None:
         self.work = work
         self.tree = tree
@@ -104,6 +107,7 @@ class Linker:
         self.sanitize = sanitize
         self.fuzz = fuzz
         self.sibling = sibling
+        self.posted = posted
 
     def build(self) -> Path:
         """Make the program and return its path."""
@@ -124,6 +128,16 @@ class Linker:
             for layout in range(_LAYOUTS)
             for side in _SIDES
         ]
+        for number, one in enumerate(self.posted):
+            names = [*self.hosted.objects, *self.hosted.own]
+            kept = [
+                path for name, path in zip(names, base, strict=True) if name not in one.compiled
+            ]
+            objects = [*kept, *one.compiled.values()]
+            sides += [
+                self._side(f"posted{number}_", layout, objects, one) for layout in range(_LAYOUTS)
+            ]
+        self._write_posted()
         shared = [
             self.tree.path / name
             for name in (*self.hosted.shared, *ENGINE_OBJECTS)
@@ -156,7 +170,7 @@ class Linker:
         host = self.engine / "host"
         options = (
             *("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"),
-            *("-no-pie", f"-I{self.engine / 'include'}", f"-I{host}"),
+            *("-no-pie", f"-I{self.engine / 'include'}", f"-I{host}", f"-I{self.work}"),
         )
         linking = ("-Wl,-z,noexecstack", "-Wl,--no-warn-rwx-segments", "-o", PROGRAM)
         files = sorted(host.glob("*.c"))
@@ -209,7 +223,7 @@ class Linker:
             output = self.work / f"{side}-{file.stem}.o"
             kbuild.compile_like(
                 self.tree,
-                _ASSEMBLED if file.suffix == ".S" else self.hosted.like,
+                ASSEMBLED if file.suffix == ".S" else self.hosted.like,
                 file,
                 output,
                 other_source=other_source,
@@ -221,7 +235,24 @@ class Linker:
         with ThreadPoolExecutor(self.jobs) as pool:
             return list(pool.map(one, files))
 
-    def _side(self, side: str, layout: int, objects: list[Path]) -> Path:
+    def _write_posted(self) -> None:
+        """Write the header that tells both halves of the engine which posted sides there are."""
+        sides = range(len(self.posted))
+        names = [f"fn##__posted{side}_{layout}" for side in sides for layout in range(_LAYOUTS)]
+        declared = f"extern typeof(fn) {', '.join(names)};" if names else ""
+        entries = "".join(f" [HOSTED_POSTED + {i}] = fn##__posted{i}_##layout," for i in sides)
+        labels = ", ".join(f'"{one.label}"' for one in self.posted)
+        lines = [
+            f"#define HOSTED_NR_POSTED {len(self.posted)}",
+            f"#define HOSTED_POSTED_LABELS {labels}",
+            f"#define HOSTED_DECLARE_POSTED(fn) {declared}",
+            f"#define HOSTED_POSTED_SIDES(fn, layout){entries}",
+        ]
+        (self.work / "posted.h").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def _side(
+        self, side: str, layout: int, objects: list[Path], posted: PostedSide | None = None
+    ) -> Path:
         """Join a side's objects, shift their code, and give its entries names of their own."""
         output = self.work / f"side-{side}{layout}.o"
         if self.sibling and side != "patched":
@@ -235,10 +266,17 @@ class Linker:
             pad.with_suffix(".S").write_text("".join(lines), encoding="utf-8")
             self._run(["as", "-o", pad, pad.with_suffix(".S")])
         self._run(["ld", "-r", "-z", "noexecstack", "-o", output, pad, *objects])
+        if posted is not None and posted.renamed:
+            names = symbols(output, defined=True)
+            new = [(old, new) for old, new in posted.renamed.items() if new in names]
+            given = [f"--redefine-sym={new}={old}" for old, new in new if old not in names]
+            self._run(["objcopy", *given, output])
         entries = list(self.hosted.entries)
         if side == "patched":
             entries += self.hosted.extras
-        missing = set(entries) - _symbols(output, defined=True)
+        missing = set(entries) - symbols(output, defined=True)
+        if missing and posted is not None:
+            raise entry_missing(posted, sorted(missing))
         if missing:
             raise MmbatchError(
                 f"link the {side} side of the hosted program",
@@ -254,8 +292,8 @@ class Linker:
 
     def _write_wanted(self, objects: list[Path]) -> None:
         """Write for the shim which symbols the objects need and which they have."""
-        defined = set().union(*(_symbols(path, defined=True) for path in objects))
-        wanted = set().union(*(_symbols(path, defined=False) for path in objects)) - defined
+        defined = set().union(*(symbols(path, defined=True) for path in objects))
+        wanted = set().union(*(symbols(path, defined=False) for path in objects)) - defined
         lines = [f"#define WANTED_{name} 1\n" for name in sorted(wanted) if name.isidentifier()]
         lines += [f"#define DEFINED_{name} 1\n" for name in sorted(defined) if name.isidentifier()]
         (self.work / "wanted.h").write_text("".join(lines), encoding="utf-8")
@@ -264,7 +302,7 @@ class Linker:
         """Give each undefined kernel symbol a page of its own, and a list of their names."""
         names = sorted(
             name
-            for name in _symbols(joined, defined=False)
+            for name in symbols(joined, defined=False)
             if not _OURS.match(name) and not (self.sanitize and _LIBASAN.match(name))
         )
         lines = [
@@ -284,7 +322,7 @@ class Linker:
         (self.work / "stubs.S").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def _symbols(path: Path, *, defined: bool) -> set[str]:
+def symbols(path: Path, *, defined: bool) -> set[str]:
     """Return the global symbols that an object defines, or those that it leaves undefined."""
     which = "--defined-only" if defined else "--undefined-only"
     action = f"read the symbols of {path.name}"

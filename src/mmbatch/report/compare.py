@@ -40,7 +40,10 @@ class Entry:
     @property
     def chosen(self) -> Row:
         """What a user gets: `auto`, or the last step where nothing chooses."""
-        return next((row for row in self.rows if row.variant == AUTO), self.rows[-1])
+        posted = {one.label for one in self.run.record.posted}
+        ours = [row for row in self.rows if row.variant not in posted]
+        rows = self.rows if len(ours) == 1 else ours  # base alone chooses nothing
+        return next((row for row in ours if row.variant == AUTO), rows[-1])
 
     @property
     def limit(self) -> Limit | None:

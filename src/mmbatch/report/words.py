@@ -79,7 +79,16 @@ def head(record: Record) -> Iterator[str]:
         f"run: {record.engine} engine, {record.started}, "
         f"samples.jsonl sha256 {record.samples_sha256[:12]}"
     )
+    yield from posted(record)
     yield COLUMNS
+
+
+def posted(record: Record) -> Iterator[str]:
+    """Yield a line for each posted code: its label, where it is from, and its SHA-256."""
+    for one in record.posted:
+        patches = f", {len(one.patches)} patches" if len(one.patches) > 1 else ""
+        objects = ", ".join(one.objects)
+        yield f"{one.label}: {one.source}{patches}, changes {objects}, sha256 {one.sha256}"
 
 
 def _change(ratio: RowRatio) -> str:
@@ -154,10 +163,11 @@ def caveats(record: Record) -> Iterator[str]:
 
 
 def closing(record: Record) -> Iterator[str]:
-    """Yield what the tables say: the caveats, and at last a verdict on `auto` for each case."""
+    """Yield the caveats, and at last a verdict on `auto` and posted code for each case."""
     yield from caveats(record)
+    judged = {AUTO, *(one.label for one in record.posted)}
     for row in record.rows:
-        if row.variant == AUTO:
+        if row.variant in judged:
             yield sentence(row) + "."
 
 

@@ -1,0 +1,276 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Compile what somebody else's patches change of a hosted program, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mmbatch.core import process
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.kernel import kbuild
+from mmbatch.kernel.kbuild import ObjectTree
+from mmbatch.splice.manifest import Hosted
+from mmbatch.splice.posted import Posted, PostedTree
+
+_MAKEFILES = ("Makefile", "Kbuild")
+_ASSIGNMENT = re.compile(r"^[\w-]+-(?:y|\$\((CONFIG_\w+)\))\s*[+:]?=\s*(.*)$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class PostedSide:
+    """Somebody else's code, compiled.
+
+    Attributes:
+        posted: the code.
+        tree: the kernel tree that has it.
+        compiled: object, as a path in the kernel, to the file that was compiled. They are those
+            whose machine code or data differ from base's, and those that the kernel lacks.
+        ident: digest of their contents.
+        renamed: function of the harness to its new name, where it has one.
+    """
+
+    posted: Posted
+    tree: Path
+    compiled: Mapping[str, Path]
+    ident: str
+    renamed: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def label(self) -> str:
+        """Its row of the table."""
+        return self.posted.label
+
+
+@dataclass(frozen=True)
+class _Unit:
+    """An object to compile.
+
+    Attributes:
+        name: as a path in the kernel.
+        like: the object whose compiler command is used.
+        file: its source in the patched tree.
+        base: its source in the kernel as it is; None if that has none.
+    """
+
+    name: str
+    like: str
+    file: Path
+    base: Path | None
+
+
+def compile_sides(
+    cache: Cache,
+    tree: ObjectTree,
+    hosted: Hosted,
+    linked: Sequence[str],
+    assembled: str,
+    own: Sequence[Path],
+    trees: Sequence[PostedTree],
+    jobs: int,
+    say: Callable[[str], None],
+) -> list[PostedSide]:
+    """Compile the objects of a hosted program that posted code changes.
+
+    Args:
+        cache: where they are kept.
+        tree: the kernel's own objects.
+        hosted: the program.
+        linked: all objects of the kernel that it links.
+        assembled: one of these that is made from an assembly file.
+        own: C files of the harness that are compiled once for each side.
+        trees: the kernel with each posted code in it.
+        jobs: how many compilers at a time.
+        say: told of it.
+
+    Returns:
+        A side for each tree. Patches of a series that change nothing are left out.
+
+    Raises:
+        MmbatchError: something does not compile; exit code 77 where it changes nothing.
+    """
+    sides: list[PostedSide] = []
+    for one in trees:
+        units = [_Unit(path.name, hosted.like, path, path) for path in own]
+        units += _units(tree, hosted, linked, assembled, one, say)
+        side = _compile(cache, tree, one, units, jobs, say) if units else None
+        before = {other.ident for other in sides} if one.posted.step else set()
+        if side is not None and side.compiled and side.ident not in before:
+            sides.append(side)
+        elif one.posted.step:
+            say(f"{one.posted.label} changes no object that is measured here, so it has no row")
+        else:
+            raise _no_effect(one.posted, linked)
+    return sides
+
+
+def _units(
+    tree: ObjectTree,
+    hosted: Hosted,
+    linked: Sequence[str],
+    assembled: str,
+    one: PostedTree,
+    say: Callable[[str], None],
+) -> Iterator[_Unit]:
+    """Yield the objects whose sources or headers a patch changes, and those that it adds."""
+    changed = set(one.posted.contents)
+    for name in linked:
+        read = sources_of(tree, name)
+        if read & changed:
+            source = next(iter(_source(one.path, name)), None)
+            if source is None:
+                raise MmbatchError(
+                    f"build '{one.posted.label}'",
+                    f"it removes the source of {name}, which the harness calls",
+                    "measure a tree in which the function is still there",
+                    ExitCode.NOT_APPLICABLE,
+                )
+            base = next(iter(_source(tree.source.path, name)), None)
+            yield _Unit(name, name, source, base)
+    config = _configuration(tree)
+    for name, condition in _added(tree.source.path, one):
+        source = next(iter(_source(one.path, name)), None)
+        if source is None or name in linked:
+            continue
+        if condition and condition not in config:
+            say(f"{one.posted.label}: {name} is left out, because {condition} is not set")
+            continue
+        like = assembled if source.suffix == ".S" else hosted.like
+        yield _Unit(name, like, source, None)
+
+
+def sources_of(tree: ObjectTree, name: str) -> set[str]:
+    """Return the files of the kernel tree that an object was made from, as kbuild noted them."""
+    folder, _, file = name.rpartition("/")
+    record = tree.path / folder / f".{file}.cmd"
+    if not record.exists():
+        return set()
+    top = f"{tree.source.path}/"
+    words = record.read_text(encoding="utf-8").partition(f"\nsource_{name} :=")[2].split()
+    return {word.removeprefix(top) for word in words if word.startswith(top)}
+
+
+def _source(top: Path, name: str) -> list[Path]:
+    stem = top / name.removesuffix(".o")
+    return [path for path in map(stem.with_suffix, (".S", ".c")) if path.exists()]
+
+
+def _configuration(tree: ObjectTree) -> set[str]:
+    lines = (tree.path / ".config").read_text(encoding="utf-8").splitlines()
+    return {line.removesuffix("=y") for line in lines if line.endswith("=y")}
+
+
+def _added(base: Path, one: PostedTree) -> Iterator[tuple[str, str]]:
+    """Yield the objects that a patch adds to makefiles, each with its condition or ""."""
+    for name in one.posted.contents:
+        folder, _, file = name.rpartition("/")
+        if file in _MAKEFILES:
+            before = set(_goals(base / name))
+            for goal, condition in _goals(one.path / name):
+                if (goal, condition) not in before:
+                    yield f"{folder}/{goal}", condition
+
+
+def _goals(makefile: Path) -> Iterator[tuple[str, str]]:
+    if makefile.is_file():
+        text = makefile.read_text(encoding="utf-8", errors="replace").replace("\\\n", " ")
+        for match in _ASSIGNMENT.finditer(text):
+            for word in match[2].split("#")[0].split():
+                if word.endswith(".o"):
+                    yield word, match[1] or ""
+
+
+def _compile(
+    cache: Cache,
+    tree: ObjectTree,
+    one: PostedTree,
+    units: Sequence[_Unit],
+    jobs: int,
+    say: Callable[[str], None],
+) -> PostedSide:
+    """Compile objects with and without a patch, and keep those that differ."""
+    names = [f"{unit.name} {unit.like}" for unit in units]
+    key = "\n".join((tree.path.name, one.ident, *names, Path(__file__).read_text("utf-8")))
+    ident = hashlib.sha256(key.encode()).hexdigest()[:12]
+    final = cache.builds / f"objects-{tree.source.ident}-{ident}"
+    log = cache.logs / f"{final.name}.log"
+
+    def fill(work: Path) -> None:
+        say(f"compiling what {one.posted.label} changes: {', '.join(unit.name for unit in units)}")
+
+        def compile_unit(job: tuple[_Unit, Path | None]) -> None:
+            unit, base = job
+            output = work / _file_name(unit.name, "base" if base else "posted")
+            try:
+                kbuild.compile_like(
+                    tree,
+                    unit.like,
+                    base or unit.file,
+                    output,
+                    other_source=None if base else one.path,
+                    log=log,
+                )
+            except MmbatchError as error:
+                action = f"compile {unit.name} with {one.posted.label}"
+                raise MmbatchError(action, error.problem, error.hint) from error
+            _write_contents(output)
+
+        jobs_of = [(unit, base) for unit in units for base in {None, unit.base}]
+        with ThreadPoolExecutor(jobs) as pool:
+            list(pool.map(compile_unit, jobs_of))
+
+    cache.provide(final, fill, "compiles posted code", say, rivals=f"objects-{tree.source.ident}-*")
+    compiled = {}
+    digest = hashlib.sha256()
+    for unit in units:
+        path = final / _file_name(unit.name, "posted")
+        content = _contents(path).read_bytes()
+        base = final / _file_name(unit.name, "base")
+        if unit.base is None or content != _contents(base).read_bytes():
+            compiled[unit.name] = path
+            digest.update(unit.name.encode() + hashlib.sha256(content).digest())
+    return PostedSide(one.posted, one.path, compiled, digest.hexdigest())
+
+
+def _file_name(name: str, kind: str) -> str:
+    return f"{kind}-{Path(name).with_suffix('.o').as_posix().replace('/', '_')}"
+
+
+def _contents(path: Path) -> Path:
+    return path.with_suffix(".contents")
+
+
+def _write_contents(path: Path) -> None:
+    """Write what is in an object, but for the lines of its source that WARN() names."""
+    action = f"read {path.name}"
+    names = process.run(["nm", "-g", "-j", "--defined-only", path], action=action).stdout
+    said = process.run(["objdump", "-s", "-r", path], action=action).stdout
+    sections = re.split(r"\n(?=Contents of section |RELOCATION RECORDS FOR )", said)[1:]
+    kept = [one for one in sections if "__bug_table" not in one.partition("\n")[0]]
+    _contents(path).write_text("\n".join([names, *(one.strip() for one in kept)]), "utf-8")
+
+
+def _no_effect(posted: Posted, linked: Sequence[str]) -> MmbatchError:
+    files = ", ".join(sorted(posted.contents)) or "no file"
+    return MmbatchError(
+        f"measure '{posted.label}'",
+        f"it changes {files}, and none of the code that is measured here",
+        f"choose another harness; this one links {', '.join(linked)}",
+        ExitCode.NOT_APPLICABLE,
+    )
+
+
+def entry_missing(side: PostedSide, names: Sequence[str]) -> MmbatchError:
+    """Return the error for functions that the harness calls and posted code lacks."""
+    return MmbatchError(
+        f"call {', '.join(f'{name}()' for name in names)} of '{side.label}'",
+        "the patches rename it, make it static, or have it inlined",
+        f"if it has a new name, pass --entry {names[0]}=NEWNAME; otherwise keep it as a function "
+        "that other files can call, with one more patch",
+        ExitCode.NOT_APPLICABLE,
+    )
