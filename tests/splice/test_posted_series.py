@@ -4,10 +4,12 @@
 import base64
 import gzip
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from fake_tree import git, make_tree
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source
@@ -226,3 +228,50 @@ def test_the_cache_may_lie_in_a_repository(source: Source, tmp_path: Path) -> No
     (tmp_path / "a.patch").write_text(edit(source, "toy 7\n", "car 7\n"))
     (one,) = applied(Cache(tmp_path / "cache"), source, tmp_path / "a.patch")
     assert cars(one) == ["car 7"]
+
+
+def test_another_tree_of_the_same_release(source: Source, tmp_path: Path) -> None:
+    for tree, release in (("other", "7.3.4"), ("newer", "7.3.5")):
+        make_tree(tmp_path / tree, release)
+    made = make_tree(tmp_path / "base")
+    base = replace(source, path=made)
+    other = tmp_path / "other"
+    assert posted.from_tree(base, "mine", other).contents == {}
+    (other / "mm/new.c").write_text("new\n")
+    (other / "mm/new.o").write_text("an object\n")
+    (other / "include/generated").mkdir(parents=True)
+    (other / "include/generated/toys.h").write_text("made by a build\n")
+    (other / "mm/mm_init.c").write_text("changed\n")
+    (other / "mm/Makefile").unlink()
+    one = posted.from_tree(base, "mine", other)
+    expected = {"mm/new.c": b"new\n", "mm/mm_init.c": b"changed\n", "mm/Makefile": None}
+    assert one.contents == expected
+    (other / "mm/new.c").write_text("newer\n")
+    assert posted.from_tree(base, "mine", other).sha256 != one.sha256
+    with pytest.raises(MmbatchError, match=r"it is Linux 7\.3\.5, and that is 7\.3\.4"):
+        posted.from_tree(base, "mine", tmp_path / "newer")
+
+
+def test_a_range_of_commits(source: Source, tree: Path) -> None:
+    base = replace(source, path=tree)
+    git(tree, "tag", "first")
+    for number in (1, 2):
+        (tree / "lib" / "toys.c").write_text(f"step {number}\n")
+        git(tree, "commit", "-q", "-a", "-m", f"toys: step {number}")
+    git(tree, "tag", "last")
+    with pytest.raises(MmbatchError) as caught:
+        posted.from_range(base, "mine", tree, "first..last", each=False)
+    assert caught.value.code == ExitCode.SPLICE
+    assert "lib/toys.c" in caught.value.problem
+    assert "worktree add --detach DIR" in caught.value.hint
+    git(tree, "-c", "core.autocrlf=false", "checkout", "-q", "first")
+    (one,) = posted.from_range(base, "mine", tree, "first..last", each=False)
+    assert one.contents == {"lib/toys.c": b"step 2\n"}
+    assert ["step 1" in one.patches[0], "step 2" in one.patches[1]] == [True, True]
+    steps = posted.from_range(base, "mine", tree, "first..last", each=True)
+    assert [step.label for step in steps] == ["mine 1/2", "mine 2/2"]
+    assert [step.contents["lib/toys.c"] for step in steps] == [b"step 1\n", b"step 2\n"]
+    for text in ("last..first", "first..no-such"):
+        with pytest.raises(MmbatchError) as caught:
+            posted.from_range(base, "mine", tree, text, each=False)
+        assert caught.value.code == ExitCode.USAGE

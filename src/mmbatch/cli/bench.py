@@ -59,7 +59,20 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
     metavar="[LABEL=]FILE",
     help="Measure this posted series as well: a patch, an mbox or a directory of mails",
 )
-@click.option("--each", is_flag=True, help="Measure it after every patch of the series")
+@click.option(
+    "--against",
+    multiple=True,
+    metavar="[LABEL=]TREE",
+    help="Measure this other tree of the same release as well",
+)
+@click.option(
+    "--range",
+    "ranges",
+    multiple=True,
+    metavar="[LABEL=]A..B",
+    help="Measure these commits of the git tree that --tree names as well",
+)
+@click.option("--each", is_flag=True, help="Measure after every patch or commit of the series")
 @click.option(
     "--entry",
     "entries",
@@ -133,6 +146,8 @@ def command(
     tree: Path | None,
     settings: tuple[str, ...],
     patches: tuple[str, ...],
+    against: tuple[str, ...],
+    ranges: tuple[str, ...],
     each: bool,
     entries: tuple[str, ...],
     cases: tuple[str, ...],
@@ -162,7 +177,7 @@ def command(
     _check_places(output, json_file, html_file)
     if json_file is not None and len(speedups) != 1 and not list_only:
         raise Misuse("--json holds the result of one speed-up", "name one speed-up, or use -o DIR")
-    asked = posted.read_options(patches, entries, each=each)
+    asked = posted.read_options(patches, against, ranges, entries, tree, each=each)
     cache = Cache.open()
     manifest.load_with_needs(paths.SPEEDUPS, *speedups)
     requirements.ensure(console.say, install=install)
@@ -178,7 +193,7 @@ def command(
         extra=extra,
     )
     names = tuple(dict.fromkeys(speedups)) or session.all_of(source)
-    trees = posted.make_trees(cache, source, asked, console)
+    trees = posted.make_trees(cache, source, asked, tree, console)
     part = _QUICK_PART if quick and pfns is None else 1
     prepared = [session.prepare(source, name, request, part, trees) for name in names]
     if list_only:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,11 +29,15 @@ class Asked:
 
     Attributes:
         patches: label to the files and directories of a series.
-        each: measure after every patch of a series.
+        trees: label to a tree that has the code.
+        ranges: label to a range of commits, "A..B".
+        each: measure after every patch or commit.
         entries: function of the harness to the name that it has in this code.
     """
 
     patches: dict[str, list[Path]]
+    trees: dict[str, Path]
+    ranges: dict[str, str]
     each: bool
     entries: dict[str, str]
 
@@ -46,52 +50,106 @@ class Asked:
             for path in paths
             for word in ("--patch", f"{label}={os.fspath(path)}")
         ]
+        for label, path in self.trees.items():
+            words += ["--against", f"{label}={os.fspath(path)}"]
+        for label, text in self.ranges.items():
+            words += ["--range", f"{label}={text}"]
         words += ["--each"] if self.each else []
         words += [word for pair in self.entries.items() for word in ("--entry", "=".join(pair))]
         return tuple(words)
 
 
-def read_options(patches: Sequence[str], entries: Sequence[str], *, each: bool) -> Asked:
+def read_options(
+    patches: Sequence[str],
+    trees: Sequence[str],
+    ranges: Sequence[str],
+    entries: Sequence[str],
+    tree: Path | None,
+    *,
+    each: bool,
+) -> Asked:
     """Read what was named on the command line.
+
+    Args:
+        patches: values of --patch.
+        trees: values of --against.
+        ranges: values of --range.
+        entries: values of --entry.
+        tree: value of --tree.
+        each: whether --each is given.
 
     Raises:
         MmbatchError: a label can't be one, or a file is not there.
     """
-    found: dict[str, list[Path]] = {}
+    series: dict[str, list[Path]] = {}
+    against: dict[str, Path] = {}
+    commits: dict[str, str] = {}
     for text in patches:
-        label, path = _labelled(text, "--patch", set(found))
-        if not path.exists():
+        label, path = _labelled(text, "--patch", series)
+        if not Path(path).exists():
             raise Misuse(f"there is no {path}", "give a patch, an mbox or a directory of mails")
-        found.setdefault(label, []).append(path)
-    if each and not found:
+        series.setdefault(label, []).append(Path(path))
+    for text in trees:
+        label, path = _labelled(text, "--against", series | against)
+        against[_new(label, series | against)] = Path(path)
+    for text in ranges:
+        label, words = _labelled(text, "--range", series | against | commits)
+        if tree is None or not all(words.partition("..")):
+            raise Misuse(
+                f"--range {text} can't be read",
+                "write it as in --tree GIT-TREE --range A..B",
+            )
+        commits[_new(label, series | against | commits)] = words
+    if each and not (series or commits):
         raise Misuse("--each is for the patches of a series", "give the series with --patch")
+    return Asked(series, against, commits, each, _renamed(entries))
+
+
+def _renamed(entries: Sequence[str]) -> dict[str, str]:
     renamed = {}
     for text in entries:
         if not _ENTRY.fullmatch(text):
             raise Misuse(f"--entry {text} is not OLD=NEW", "give the names of two functions")
         old, _, new = text.partition("=")
         renamed[old] = new
-    return Asked(found, each, renamed)
+    return renamed
 
 
-def _labelled(text: str, option: str, taken: set[str]) -> tuple[str, Path]:
-    """Return the label and the path in an option's value; a path alone gets its name as label."""
+def _new(label: str, taken: Container[str]) -> str:
+    if label in taken:
+        raise Misuse(f"two variants have the label '{label}'", "give each a label of its own")
+    return label
+
+
+def _labelled(text: str, option: str, taken: Container[str]) -> tuple[str, str]:
+    """Return the label and the rest of a value; without a label, it gets one from its name."""
     label, equals, rest = text.partition("=")
     if not equals or Path(text).exists():
-        stem = re.sub(r"[^A-Za-z0-9._+-]+", "-", Path(text).absolute().name.partition(".")[0])
-        first = stem.strip("-._+")[:12] or "posted"
+        name = Path(text.rpartition("..")[2]).absolute().name
+        if option == "--patch":
+            name = name.partition(".")[0]
+        first = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-._+")[:12] or "posted"
         names = [first, *(f"{first[:9]}-{number}" for number in range(2, _MOST + 2))]
-        return next(name for name in names if name not in taken and name not in _TAKEN), Path(text)
+        return next(one for one in names if one not in taken and one not in _TAKEN), text
     if not _LABEL.fullmatch(label) or label in _TAKEN:
         raise Misuse(
             f"'{label}' can't be the label of {option}",
             "use up to 16 letters, digits and '._+-', and none of " + ", ".join(_TAKEN),
         )
-    return label, Path(rest)
+    return label, rest
 
 
-def make_trees(cache: Cache, source: Source, asked: Asked, console: Console) -> list[PostedTree]:
+def make_trees(
+    cache: Cache, source: Source, asked: Asked, tree: Path | None, console: Console
+) -> list[PostedTree]:
     """Put the code into copies of a kernel.
+
+    Args:
+        cache: where the copies are kept.
+        source: the kernel.
+        asked: the code.
+        tree: the user's own tree, of which the kernel is a copy.
+        console: where progress is shown.
 
     Raises:
         MmbatchError: exit code 3 where it does not apply.
@@ -99,6 +157,11 @@ def make_trees(cache: Cache, source: Source, asked: Asked, console: Console) -> 
     found: list[Posted] = []
     for label, paths in asked.patches.items():
         found += posted.from_files(cache, source, label, paths, each=asked.each)
+    for label, path in asked.trees.items():
+        found.append(posted.from_tree(source, label, path))
+    for label, text in asked.ranges.items():
+        assert tree is not None
+        found += posted.from_range(source, label, tree, text, each=asked.each)
     if len(found) > _MOST:
         raise Misuse(f"these are {len(found)} variants", f"give at most {_MOST} at a time")
     return [posted.make_tree(cache, source, one, console.say) for one in found]

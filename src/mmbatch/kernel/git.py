@@ -136,6 +136,39 @@ class GitTree:
             contents[name], data = data[:size], data[size + 1 :]
         return contents
 
+    def commits(self, first: str, last: str) -> tuple[str, list[str]]:
+        """Return where a range of commits starts, and its commits in order.
+
+        Args:
+            first: a commit that is left out, as in "A..B".
+            last: the last commit.
+
+        Raises:
+            MmbatchError: exit code 2; git knows no such commit, or there is none between them.
+        """
+        action = f"find the commits {first}..{last} in {self.path}"
+        names = []
+        for name in (first, last):
+            done = self._try("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+            if done.rc != 0:
+                hint = (
+                    f"see what there is: git -C {shlex.quote(os.fspath(self.path))} log --oneline"
+                )
+                raise MmbatchError(action, f"git knows no commit {name}", hint, ExitCode.USAGE)
+            names.append(done.stdout.strip())
+        base = self._git("merge-base", *names).strip()
+        words = ("rev-list", "--reverse", "--first-parent", f"{base}..{names[1]}", "--")
+        found = self._git(*words).split()
+        if not found:
+            problem = f"{last} has no commit that {first} lacks"
+            raise MmbatchError(action, problem, "give the older one first", ExitCode.USAGE)
+        return base, found
+
+    def names_changed(self, old: str, new: str) -> list[str]:
+        """Return the files that differ between two commits."""
+        said = self._git("diff-tree", "-r", "-z", "--no-renames", "--name-only", old, new)
+        return [name for name in said.split("\0") if name]
+
     def holds(self, base: str, tip: str, changes: Sequence[Change]) -> bool:
         """Tell whether a branch consists of exactly these commits on a base."""
         said = self._git("rev-list", "--reverse", "--parents", f"{base}..{tip}", "--")

@@ -7,9 +7,11 @@ is never written.
 
 from __future__ import annotations
 
+import filecmp
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +20,8 @@ from mmbatch.core import process
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import error_from_os, temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.kernel import sources
+from mmbatch.kernel.git import GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import mails
 from mmbatch.splice.apply import replace as replace_file
@@ -26,6 +30,7 @@ from mmbatch.splice.mails import Patch
 _LINKED = ("arch/x86", "include", "kernel", "lib", "mm")
 """What is read of a tree when the objects of a hosted program are compiled."""
 
+_SOURCE = re.compile(r"(?!.*\.mod\.c).*\.[chS]|Makefile|Kbuild")
 _NAME = re.compile(rb"^(?:--- |\+\+\+ |rename from |rename to |copy from )([^\t\n\r]+)", re.M)
 _FAILED = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
 _HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@.*$", re.MULTILINE)
@@ -103,6 +108,107 @@ def from_files(
         )
         for number, contents in enumerate(states, 1)
     ]
+
+
+def from_tree(source: Source, label: str, tree: Path) -> Posted:
+    """Return what another tree of the same kernel has in the place of this one's files.
+
+    Args:
+        source: the kernel.
+        label: of the tree.
+        tree: the other one; it is only read.
+
+    Raises:
+        MmbatchError: exit code 2; it is no kernel, or another release.
+    """
+    _, release = sources.check_tree(tree)
+    if release != source.release:
+        raise MmbatchError(
+            f"measure {tree} against {source.origin}",
+            f"it is Linux {release}, and that is {source.release}",
+            "give the release without the changes with --tree",
+            ExitCode.USAGE,
+        )
+    contents: dict[str, bytes | None] = {}
+    try:
+        names = set(_sources_in(source.path)) | set(_sources_in(tree))
+        for name in sorted(names):
+            mine, other = source.path / name, tree / name
+            there = mine.is_file() and other.is_file()
+            if not there or not filecmp.cmp(mine, other, shallow=False):
+                contents[name] = _content(other)
+    except OSError as error:
+        raise error_from_os(error, f"compare {tree} with {source.origin}") from error
+    return Posted(label, f"tree {tree}", _digest(contents), (), contents)
+
+
+def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool) -> list[Posted]:
+    """Return what commits of a git tree change.
+
+    Args:
+        source: the kernel, a copy of what is checked out in that tree.
+        label: of the range.
+        tree: the git tree; only its commits are read.
+        text: the range, "A..B".
+        each: return the code after every commit, not only after the last.
+
+    Raises:
+        MmbatchError: exit code 2 where git knows no such commits; 3 where the kernel is not that
+            which the range starts from.
+    """
+    git = GitTree(tree)
+    first, _, last = text.partition("..")
+    base, commits = git.commits(first, last)
+    subjects = tuple(map(git.describe, commits))
+    found = []
+    for number, commit in enumerate(commits, 1):
+        if not each and number < len(commits):
+            continue
+        names = git.names_changed(base, commit)
+        before, after = git.read(base, names), git.read(commit, names)
+        for name in names:
+            if _content(source.path / name) != before.get(name):
+                start = git.short(base)
+                where = shlex.quote(os.fspath(tree))
+                raise MmbatchError(
+                    f"measure {text}",
+                    f"{name} in {tree} is not that of {start}, from which the range starts",
+                    f"run git -C {where} worktree add --detach DIR {start}, then use --tree DIR",
+                    ExitCode.SPLICE,
+                )
+        contents = {name: after.get(name) for name in names}
+        step = each and len(commits) > 1
+        found.append(
+            Posted(
+                f"{label} {number}/{len(commits)}" if step else label,
+                f"commits {text} of {tree}",
+                _digest(contents),
+                subjects[:number],
+                contents,
+                step,
+            )
+        )
+    return found
+
+
+def _sources_in(tree: Path) -> Iterator[str]:
+    """Yield the files of a tree that a hosted program may be compiled from."""
+    for part in _LINKED:
+        for folder, folders, files in os.walk(tree / part):
+            if Path(folder).name == "include" or folder == os.fspath(tree / "include"):
+                folders[:] = [name for name in folders if name not in ("generated", "config")]
+            for name in files:
+                if _SOURCE.fullmatch(name):
+                    yield os.path.relpath(Path(folder) / name, tree)
+
+
+def _digest(contents: Mapping[str, bytes | None]) -> str:
+    """Return the SHA-256 of files, their names and contents (hex)."""
+    total = hashlib.sha256()
+    for name, content in sorted(contents.items()):
+        total.update(os.fsencode(name) + b"\0")
+        total.update(b"-" if content is None else hashlib.sha256(content).digest())
+    return total.hexdigest()
 
 
 def _states(
@@ -207,10 +313,7 @@ def make_tree(
         posted: the code.
         say: told of it.
     """
-    digest = hashlib.sha256(source.state.encode())
-    for name, content in sorted(posted.contents.items()):
-        digest.update(os.fsencode(name) + b"\0")
-        digest.update(b"-" if content is None else hashlib.sha256(content).digest())
+    digest = hashlib.sha256(f"{source.state} {_digest(posted.contents)}".encode())
     ident = f"posted-{source.ident}-{digest.hexdigest()[:12]}"
 
     def fill(work: Path) -> None:
