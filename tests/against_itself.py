@@ -41,22 +41,35 @@ def verdicts(runs: list[dict[str, Ratio]]) -> Counter[str]:
     )
 
 
+def measure(command: list[str | Path], count: int) -> list[dict[str, Ratio]]:
+    """Run `bench` up to `count` times, each with another seed, and return their controls.
+
+    Ctrl-C ends the measurement, and the runs that are complete count.
+    """
+    runs: list[dict[str, Ratio]] = []
+    with tempfile.TemporaryDirectory() as place:
+        record = Path(place) / "bench.json"
+        try:
+            for number in range(count):
+                words = [*command, "-o", place, "--seed", str(number + 1)]
+                subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+                if not record.exists():
+                    sys.exit("error: cannot go on: the bench left no record\nhint: see its message")
+                runs.append(controls(record))
+                record.unlink()
+        except KeyboardInterrupt:
+            print(f"ended after {len(runs)} runs", file=sys.stderr)
+    return runs
+
+
 def main() -> None:
     """Measure, and print how often each verdict came."""
     parser = argparse.ArgumentParser(description="measure base against itself")
     parser.add_argument("count", type=int, help="how many verdicts for each case")
     parser.add_argument("bench", nargs="+", help="arguments of `mmbatch bench`")
     arguments, more = parser.parse_known_args()
-    runs: list[dict[str, Ratio]] = []
-    with tempfile.TemporaryDirectory() as place:
-        record = Path(place) / "bench.json"
-        for number in range(arguments.count + 1):
-            command = [ROOT / "mmbatch", "bench", *arguments.bench, *more, "-o", place]
-            subprocess.run(
-                [*command, "--seed", str(number + 1)], stdout=subprocess.DEVNULL, check=False
-            )
-            runs.append(controls(record))
-            record.unlink()
+    command = [ROOT / "mmbatch", "bench", *arguments.bench, *more]
+    runs = measure(command, arguments.count + 1)
     for words, count in verdicts(runs).most_common():
         print(f"{count:5d}  {words}")
 
