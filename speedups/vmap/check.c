@@ -131,6 +131,8 @@ static int check_area(const struct matrix *m, enum hosted_side side, bool pmd, b
 	if (!area || area->size != (m->nr + 1) * PAGE_SIZE)
 		return check_wrong(m, "size of the area", 0, (m->nr + 1) * PAGE_SIZE,
 				   area ? area->size : 0);
+	if (area->flags != VM_MAP)
+		return check_wrong(m, "flags of the area", 0, VM_MAP, area->flags);
 	if (area->addr != addr)
 		return check_wrong(m, "start of the area", 0, (unsigned long)addr,
 				   (unsigned long)area->addr);

@@ -114,9 +114,31 @@ static int check_in_use(struct matrix *m)
 	return 0;
 }
 
+/*
+ * vread_iter() must not see an area before everything is mapped. check_area() sees that
+ * it does so afterwards.
+ */
+static int check_hidden(struct matrix *m)
+{
+	struct vm_struct *area;
+	unsigned int method;
+
+	for (method = 0; method < CHECK_METHODS; method++) {
+		if (check_choose(m, method))
+			return -1;
+		area = HOSTED_CALL_EXTRA(vmap_get_area, m->nr * PAGE_SIZE, VM_MAP, m->prot,
+					 m->pages, NULL);
+		if (!area || area->flags != (VM_MAP | VM_UNINITIALIZED))
+			return check_wrong(m, "flags before mapping", 0,
+					   VM_MAP | VM_UNINITIALIZED, area ? area->flags : 0);
+		HOSTED_CALL(vunmap, HOSTED_PATCHED, area->addr);
+	}
+	return 0;
+}
+
 int check_rejections(struct matrix *m)
 {
-	return check_in_use(m) || check_bad_page(m) || check_hole(m) ? -1 : 0;
+	return check_hidden(m) || check_in_use(m) || check_bad_page(m) || check_hole(m) ? -1 : 0;
 }
 
 /*

@@ -24,6 +24,8 @@ HOSTED_ENTRY(__vmap_pages_range_noflush);
 HOSTED_ENTRY(vmap_page_range);
 HOSTED_ENTRY(vunmap_range);
 HOSTED_EXTRA(int, vmap_set_method, const char *name);
+HOSTED_EXTRA(struct vm_struct *, vmap_get_area, unsigned long size, unsigned long flags,
+	     pgprot_t prot, struct page **pages, const void *caller);
 
 /* The kind of leaf entry that maps a page. */
 enum space_leaf { SPACE_NONE, SPACE_PTE, SPACE_PMD };

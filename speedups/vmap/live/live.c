@@ -90,8 +90,12 @@ static void *vmap_live_fill(struct vm_struct *area, struct page **pages,
 {
 	unsigned long start = (unsigned long)area->addr;
 
-	if (!vmap_map_pages(start, start + size, prot, pages, flags))
+	if (!vmap_map_pages(start, start + size, prot, pages, flags)) {
+		/* Until here, vread_iter() skips the area. Pairs with its smp_rmb(). */
+		smp_wmb();
+		area->flags &= ~VM_UNINITIALIZED;
 		return (void *)start;
+	}
 
 	vunmap((void *)start);
 	return NULL;

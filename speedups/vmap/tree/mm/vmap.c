@@ -390,6 +390,9 @@ static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
  * - The search skips free ranges that are larger than the area by less than the
  *   alignment plus the offset, although some of them would fit. This matters only
  *   when vmalloc space is nearly exhausted.
+ * - The area has VM_UNINITIALIZED, so that vread_iter() skips it. That function walks
+ *   page tables without a lock, and the mapping may free a table. The caller must
+ *   clear the flag when everything is mapped, with a write barrier before it.
  *
  * Context: process context, may sleep.
  * Return: the area, or NULL if no address space is left.
@@ -403,6 +406,7 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 	unsigned long align = 0;
 	struct vm_struct *area;
 
+	flags |= VM_UNINITIALIZED;
 	if (size >= PMD_SIZE && vmap_may_be_huge(steps, flags, prot))
 		align = vmap_area_align(pages, size >> PAGE_SHIFT, VMAP_PMD_PAGES,
 					steps);
