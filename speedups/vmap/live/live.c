@@ -145,9 +145,9 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
  * @prot: protection bits of the mapping
  * @pages: pages to map, in this order
  * @page_shift: log2 of the size of the blocks in which the pages are contiguous and
- *	aligned
+ *	aligned; PAGE_SHIFT for single pages
  *
- * Context: process context, may sleep.
+ * Context: as vmap_map_blocks().
  * Return: as vmap_map_pages().
  */
 int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
@@ -155,7 +155,7 @@ int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 {
 	int err;
 
-	if (!vmap_steps() || page_shift <= PAGE_SHIFT)
+	if (!vmap_steps() || page_shift < PAGE_SHIFT)
 		return live_original___vmap_pages_range_noflush(addr, end, prot,
 								pages, page_shift);
 

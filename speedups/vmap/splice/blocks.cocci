@@ -1,20 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Map the blocks of huge vmalloc() in one walk, instead of in a walk for each
-// block. The rule adds a return before the loop, whose shape has been the same
-// since 5.13.
+// Map single pages, and the blocks of huge vmalloc(), in one walk of mm/vmap.c. The
+// rule adds a return after the check with which the function begins.
 
 @blocks@
 typedef pgprot_t;
-identifier addr, end, prot, pages, page_shift, i, nr;
-expression step;
-statement S;
+identifier addr, end, prot, pages, page_shift;
 @@
  __vmap_pages_range_noflush(unsigned long addr, unsigned long end,
 		pgprot_t prot, struct page **pages, unsigned int page_shift)
  {
 	...
+	WARN_ON(page_shift < PAGE_SHIFT);
 +	if (vmap_steps())
 +		return vmap_map_blocks(addr, end, prot, pages, page_shift);
-	for (i = 0; i < nr; i += step) S
 	...
  }

@@ -1,16 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Let mm/vmap.c clear a contiguous PTE block. If it can't, clear it as before.
+// Clear PTEs by plain writes, and contiguous PTE blocks by mm/vmap.c. If it can't
+// clear a block, clear it as before.
+
+@plain@
+identifier addr, pte;
+@@
+ vunmap_pte_range(...)
+ {
++	const bool plain = vmap_steps();
+	...
+ }
 
 @clear@
-identifier pte, addr, size, ptent;
+identifier pte, addr;
 @@
  vunmap_pte_range(...)
  {
 	<...
--	ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
-+	if (vmap_clear_group(pte, size))
-+		ptent = __pte(0);
-+	else
-+		ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
+-	ptep_get_and_clear(&init_mm, addr, pte)
++	vmap_clear_pte(addr, pte, plain)
 	...>
  }

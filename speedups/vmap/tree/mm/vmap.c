@@ -470,18 +470,19 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 }
 
 /**
- * vmap_map_blocks - map the pages of a huge vmalloc()
+ * vmap_map_blocks - map the pages of vmalloc() and similar users
  * @addr: start of the mapping
  * @end: end of the mapping
  * @prot: protection bits of the mapping
  * @pages: pages to map, in this order
  * @page_shift: log2 of the size of the blocks in which the pages are contiguous and
- *	aligned
+ *	aligned; PAGE_SHIFT for single pages
  *
  * Leaf entries are at most as large as a block, and the caller must unmap whole
  * blocks. An empty range is not an error.
  *
- * Context: process context, may sleep.
+ * Context: process context, may sleep. With PAGE_SHIFT, as the allocation of page
+ * tables in the slow path: any context in which vmalloc() may be called.
  * Return: as vmap_map_pages().
  */
 int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
@@ -495,7 +496,7 @@ int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		.steps = vmap_steps(),
 	};
 
-	might_sleep();
+	might_sleep_if(page_shift > PAGE_SHIFT);
 
 	return vmap_walk(&walk, addr, end);
 }

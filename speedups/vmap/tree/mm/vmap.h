@@ -66,6 +66,33 @@ static inline bool vmap_is_aligned(unsigned long addr, unsigned long align)
 	return vmap_align(addr, align) == addr;
 }
 
+/**
+ * vmap_clear_pte - read and clear a PTE of the kernel
+ * @addr: address that it maps
+ * @ptep: the PTE
+ * @plain: true for a read and a write, false for an atomic exchange
+ *
+ * An exchange collects the accessed and dirty bits that the CPU may set at any time,
+ * but mappings of the kernel do not use them. The CPU sets these bits in a valid PTE
+ * only, and atomically, so it makes no cleared PTE valid again. An architecture that
+ * sets ARCH_VMAP_BATCHES must allow a plain write to a PTE that CPUs may be using.
+ *
+ * Context: any. The caller flushes the TLB later.
+ * Return: the PTE, in which accessed and dirty bits may be outdated.
+ */
+static inline pte_t vmap_clear_pte(unsigned long addr, pte_t *ptep, bool plain)
+{
+	pte_t pte;
+
+	if (!plain)
+		return ptep_get_and_clear(&init_mm, addr, ptep);
+
+	pte = ptep_get(ptep);
+	pte_clear(&init_mm, addr, ptep);
+
+	return pte;
+}
+
 /* mm/vmap.c */
 struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 				pgprot_t prot, struct page **pages,

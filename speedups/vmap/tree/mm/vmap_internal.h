@@ -15,7 +15,6 @@
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/moduleparam.h>
-#include <linux/page_table_check.h>
 #include <linux/pgtable.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>

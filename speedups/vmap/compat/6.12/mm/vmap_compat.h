@@ -11,12 +11,6 @@ static inline void vmap_lazy_mmu_disable(void)
 {
 }
 
-static inline void vmap_table_check(unsigned long addr, pte_t *ptep, pte_t pte,
-				    unsigned int nr)
-{
-	page_table_check_ptes_set(&init_mm, ptep, pte, nr);
-}
-
 static inline int vmap_kmsan_map(unsigned long addr, unsigned long end,
 				 pgprot_t prot, struct page **pages)
 {

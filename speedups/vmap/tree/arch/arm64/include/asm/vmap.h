@@ -5,7 +5,6 @@
 #include <linux/align.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
-#include <linux/page_table_check.h>
 #include <linux/pfn.h>
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
@@ -97,12 +96,9 @@ static __always_inline bool arch_vmap_plain(pte_t pte, unsigned long nr)
 }
 
 /* Write @nr PTEs, at least one, for which arch_vmap_plain() is true. */
-static __always_inline void arch_vmap_write(unsigned long addr, pte_t *ptep,
-					    u64 val, unsigned long nr)
+static __always_inline void arch_vmap_write(pte_t *ptep, u64 val, unsigned long nr)
 {
 	u64 next = val + PAGE_SIZE;
-
-	vmap_table_check(addr, ptep, __pte(val), nr);
 
 	for (; nr > 8; nr -= 8, ptep += 8) {
 		arch_vmap_write2(ptep, 0, val, next);
@@ -148,17 +144,15 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 		head = nr;
 
 	if (head)
-		arch_vmap_write(addr, ptep, val, head);
+		arch_vmap_write(ptep, val, head);
 	if (!body)
 		return;
-	addr += head * PAGE_SIZE;
 	val += head * PAGE_SIZE;
 	ptep += head;
 	nr -= head;
-	arch_vmap_write(addr, ptep, val | PTE_CONT, body);
+	arch_vmap_write(ptep, val | PTE_CONT, body);
 	if (nr > body)
-		arch_vmap_write(addr + body * PAGE_SIZE, ptep + body,
-				val + body * PAGE_SIZE, nr - body);
+		arch_vmap_write(ptep + body, val + body * PAGE_SIZE, nr - body);
 }
 
 #define arch_vmap_set_ptes	arch_vmap_set_ptes

@@ -42,8 +42,6 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 		return;
 	}
 
-	vmap_table_check(addr, ptep, pte, nr);
-
 	for (; nr >= 4; nr -= 4, ptep += 4) {
 		set_pte(ptep, pte);
 		set_pte(ptep + 1, __pte(pte_val(pte) + PAGE_SIZE));
