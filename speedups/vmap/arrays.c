@@ -39,6 +39,14 @@ void arrays_scattered(struct page **pages, unsigned long nr)
 	}
 }
 
+void arrays_sections(struct page **pages, unsigned long nr)
+{
+	unsigned long i;
+
+	for (i = 0; i < nr; i++)
+		pages[i] = pfn_to_page(ARRAYS_PFN + i + i % 2 * PAGES_PER_SECTION);
+}
+
 void arrays_order0(struct page **pages, unsigned long nr)
 {
 	unsigned long i = 0, pfn = ARRAYS_PFN, run;

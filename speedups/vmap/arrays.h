@@ -16,6 +16,7 @@
 typedef void arrays_fn(struct page **pages, unsigned long nr);
 
 arrays_fn arrays_scattered;	/* single pages in random order */
+arrays_fn arrays_sections;	/* single pages, from two sections in turn */
 arrays_fn arrays_order0;	/* runs of 1 to 63 pages, at random */
 arrays_fn arrays_order4;	/* blocks with gaps between them */
 arrays_fn arrays_order8;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Workloads for vmap(), huge vmalloc() and ioremap(), and for unmapping. Before the
- * timed part, the same side maps and unmaps the same pages once. So the page tables
+ * Workloads for vmap(), vmalloc() and ioremap(), for unmapping, and for both together.
+ * Before the timed part, the same side maps and unmaps the same pages once. So the page tables
  * exist already, as they do in a kernel that has been running for a while.
  */
 #include <linux/kernel.h>
@@ -27,8 +27,10 @@ enum vmap_kind { AREA, BLOCKS, DEVICE };
 
 /**
  * struct vmap_case - what is mapped, and how
- * @kind: AREA is vmap(), BLOCKS the mapping part of huge vmalloc(), DEVICE ioremap()
+ * @kind: AREA is vmap(), BLOCKS the mapping part of vmalloc(), DEVICE ioremap()
  * @unmap: time unmapping instead of mapping
+ * @cycles: if not 0, time mapping and unmapping together, so often in a row. Short
+ *	ones are repeated, because reading the clock takes a part of a microsecond
  * @fill: fills the array of AREA and BLOCKS
  * @shift: log2 of the size of the blocks of BLOCKS
  * @phys: physical address of DEVICE
@@ -36,6 +38,7 @@ enum vmap_kind { AREA, BLOCKS, DEVICE };
 struct vmap_case {
 	enum vmap_kind kind;
 	bool unmap;
+	unsigned int cycles;
 	arrays_fn *fill;
 	unsigned int shift;
 	phys_addr_t phys;
@@ -75,9 +78,36 @@ struct vmap_case {
 	{ unmapping "-@" suffix, regime, items, 0, flags,			\
 	  &(const struct vmap_case){ __VA_ARGS__, .unmap = true } },
 
+/* One or more cycles of @pages pages. The items are pages that were mapped in all cycles. */
+#define CYCLE_ROW(name, regime, pages, times, ...)			\
+	{ name, regime, (pages) * (times), 0, HOSTED_FIXED,		\
+	  &(const struct vmap_case){ __VA_ARGS__, .cycles = times } }
+
+#define CYCLE_ARRAY(pattern, regime)					\
+	CYCLE_ROW("vmap-cycle-100M-" #pattern, regime, PAGES_100M, 1,	\
+		  AREA, .fill = arrays_##pattern)
+
 static const struct hosted_case vmap_cases[] = {
 	CASES(MAP_ROW)
 	CASES(UNMAP_ROW)
+	CYCLE_ARRAY(scattered, "order 0"),
+	CYCLE_ARRAY(sections, "order 0, two sections in turn"),
+	CYCLE_ARRAY(order4, "64 KiB blocks"),
+	CYCLE_ARRAY(order8, "1 MiB blocks"),
+	CYCLE_ARRAY(order9, "2 MiB blocks"),
+	CYCLE_ARRAY(mixed, "orders 8, 4, 0"),
+	CYCLE_ROW("vmap-cycle-page", "one page, 256 times", 1, 256,
+		  AREA, .fill = arrays_scattered),
+	CYCLE_ROW("vmalloc-cycle-16K", "mapping only, 256 times", 4, 256,
+		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
+	CYCLE_ROW("vmalloc-cycle-64K", "mapping only, 64 times", 16, 64,
+		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
+	CYCLE_ROW("vmalloc-cycle-1M", "mapping only, 16 times", PAGES_1M, 16,
+		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
+	CYCLE_ROW("ioremap-cycle-page", "mapping only, 256 times", 1, 256,
+		  DEVICE, .phys = 0xfd000000),
+	CYCLE_ROW("ioremap-cycle-1M", "mapping only, 16 times", PAGES_1M, 16,
+		  DEVICE, .phys = 0xfd000000),
 };
 
 static const struct hosted_variant vmap_variants[] = {
@@ -96,7 +126,7 @@ static int vmap_is_read(const struct hosted_case *c)
 {
 	const struct vmap_case *work = c->data;
 
-	return work->kind == AREA && !work->unmap;
+	return work->kind == AREA && !work->unmap && !work->cycles;
 }
 
 /* Times an empty function, which shows the cost of reading the clock. */
@@ -192,6 +222,16 @@ static void vmap_unmap(void)
 	vmap_mapped.c = NULL;
 }
 
+static void vmap_cycle(const struct vmap_case *c, enum hosted_side side, unsigned long items)
+{
+	unsigned int i;
+
+	for (i = 0; i < c->cycles; i++) {
+		vmap_map(c, side, items / c->cycles);
+		vmap_unmap();
+	}
+}
+
 static void vmap_prepare(const struct hosted_case *c, enum hosted_side side, unsigned long items)
 {
 	const struct vmap_case *work = c->data;
@@ -204,8 +244,12 @@ static void vmap_prepare(const struct hosted_case *c, enum hosted_side side, uns
 
 	if (vmap_mapped.c)
 		vmap_unmap();
-	vmap_map(work, side, items);
-	vmap_unmap();
+	if (work->cycles) {
+		vmap_cycle(work, side, items);
+	} else {
+		vmap_map(work, side, items);
+		vmap_unmap();
+	}
 	/* Purge freed areas, so that the next area gets the same address. */
 	HOSTED_CALL(vm_unmap_aliases, side);
 	if (work->unmap)
@@ -216,7 +260,9 @@ static void vmap_run(const struct hosted_case *c, enum hosted_side side, unsigne
 {
 	const struct vmap_case *work = c->data;
 
-	if (work->unmap)
+	if (work->cycles)
+		vmap_cycle(work, side, items);
+	else if (work->unmap)
 		vmap_unmap();
 	else
 		vmap_map(work, side, items);

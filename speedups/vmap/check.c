@@ -52,7 +52,7 @@ pgprot_t check_random_prot(struct matrix *m)
 }
 
 /* Fill the array with runs of all lengths and alignments, and disturb the order of some. */
-static void make_array(struct matrix *m)
+void check_fill(struct matrix *m)
 {
 	unsigned long i = 0, one, other, pfn, run, order;
 	unsigned long most = 1 + check_random(m, check_random(m, 4) ? MATRIX_MOST : 20);
@@ -240,7 +240,7 @@ int vmap_check(struct hosted_check *check)
 		m.number = i;
 		m.random = i;
 		hosted_layout = i % HOSTED_LAYOUTS;
-		make_array(&m);
+		check_fill(&m);
 		if (check_array(&m))
 			return -1;
 		if (i / check->stride % 16 == 0 && (check_rejections(&m) || check_owned(&m)))

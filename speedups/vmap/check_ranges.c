@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The blocks of huge vmalloc(), and ioremap(): every method must write the same leaf
- * entries as base.
+ * vmalloc() by single pages and by blocks, and ioremap(): every method must write the
+ * same leaf entries as base.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -65,6 +65,12 @@ static int map_blocks(const struct matrix *m, enum hosted_side side, unsigned lo
 			   m->prot, m->pages, PMD_SHIFT);
 }
 
+static int map_singles(const struct matrix *m, enum hosted_side side, unsigned long addr)
+{
+	return HOSTED_CALL(__vmap_pages_range_noflush, side, addr, addr + m->nr * PAGE_SIZE,
+			   m->prot, m->pages, PAGE_SHIFT);
+}
+
 static int map_device(const struct matrix *m, enum hosted_side side, unsigned long addr)
 {
 	return HOSTED_CALL(vmap_page_range, side, addr, addr + m->nr * PAGE_SIZE,
@@ -93,7 +99,7 @@ static int check_empty(struct matrix *m)
 	return 0;
 }
 
-/* Either blocks of huge vmalloc(), or ioremap() of any size, alignment and address. */
+/* Blocks of huge vmalloc(), or ioremap() of any size, alignment and address. */
 static int check_range(struct matrix *m)
 {
 	unsigned long i, addr;
@@ -116,6 +122,43 @@ static int check_range(struct matrix *m)
 	return check_bare(m, map_device, addr);
 }
 
+/*
+ * Single pages in runs of all lengths, at any address. Huge PMD mappings would fit, but
+ * users of single pages unmap parts, here one in the middle.
+ */
+static int check_singles(struct matrix *m)
+{
+	unsigned long addr, i, from, part;
+	unsigned int method;
+
+	check_fill(m);
+	addr = BARE_ADDRESS + check_random(m, 2 * ARRAYS_BLOCK) * PAGE_SIZE;
+	if (check_bare(m, map_singles, addr))
+		return -1;
+	from = check_random(m, m->nr);
+	part = 1 + check_random(m, m->nr - from);
+	for (method = 0; method < CHECK_METHODS; method++) {
+		if (check_choose(m, method))
+			return -1;
+		if (map_singles(m, HOSTED_PATCHED, addr))
+			return check_wrong(m, "result of single pages", 0, 0, 1);
+		HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr + from * PAGE_SIZE,
+			    addr + (from + part) * PAGE_SIZE);
+		for (i = 0; i < m->nr; i++) {
+			enum space_leaf leaf, want = i < from || i >= from + part ?
+						     SPACE_PTE : SPACE_NONE;
+
+			space_translate(addr + i * PAGE_SIZE, &leaf);
+			if (leaf != want)
+				return check_wrong(m, "kind of leaf entry after unmapping a part, page",
+						   i, want, leaf);
+		}
+		HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr, addr + m->nr * PAGE_SIZE);
+		m->check->runs++;
+	}
+	return 0;
+}
+
 int check_ranges(struct matrix *m)
 {
 	unsigned long i;
@@ -124,7 +167,7 @@ int check_ranges(struct matrix *m)
 		m->number = i;
 		m->random = ~i;
 		hosted_layout = i % HOSTED_LAYOUTS;
-		if (check_range(m))
+		if (check_range(m) || (i / m->check->stride % 8 == 0 && check_singles(m)))
 			return -1;
 	}
 	return check_empty(m);

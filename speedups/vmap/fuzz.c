@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Decode the bytes of a fuzzer into an array of pages, and map it with vmap(), huge
+ * Decode the bytes of a fuzzer into an array of pages, and map it with vmap(),
  * vmalloc() or ioremap(). Each address must translate to its page, by leaf entries
  * as large as possible. After unmapping, nothing may be left. The results are not
  * compared with base, but with what the array says.
@@ -28,7 +28,7 @@
  */
 enum { HEAD_METHOD, HEAD_CACHE, HEAD_SPACER, HEAD_KIND, HEAD_TROUBLE, HEAD_BYTES };
 /* What maps the array. KIND_AREA is vmap(), and so are all values without a name. */
-enum { KIND_AREA, KIND_BLOCKS, KIND_DEVICE, KIND_OWNED, KINDS = 8 };
+enum { KIND_AREA, KIND_BLOCKS, KIND_DEVICE, KIND_OWNED, KIND_SINGLES, KINDS = 8 };
 enum { OP_RUN, OP_RUN_TOO, OP_NEXT, OP_BACKWARDS, OP_SWAP, OP_TWICE, OP_NULL, OP_NONE, OPS };
 
 struct record {
@@ -224,30 +224,41 @@ static int map_and_compare(struct fuzz *f)
 	return err ?: compare_gone(f, addr ?: where ?: BARE_ADDRESS, mapped);
 }
 
-/* Map without an area: blocks of huge vmalloc(), or ioremap() from the first page on. */
-static int map_bare(struct fuzz *f, bool device, unsigned long addr)
+/* Make the array what this kind maps: whole blocks, or one run. */
+static void adapt(struct fuzz *f, unsigned int kind)
 {
-	unsigned long mapped = space_mapped(), end, i;
-	int err;
+	unsigned long i;
 
-	if (!device)
+	if (kind == KIND_SINGLES)
+		return;
+	if (kind == KIND_BLOCKS)
 		f->nr = ALIGN(f->nr, ARRAYS_BLOCK);
-	end = addr + f->nr * PAGE_SIZE;
 	for (i = 0; i < f->nr; i++) {
-		if (!device && i % ARRAYS_BLOCK == 0)
+		if (kind == KIND_BLOCKS && i % ARRAYS_BLOCK == 0)
 			f->pages[i] = pfn_to_page(ALIGN_DOWN(page_to_pfn(f->pages[i]),
 							     ARRAYS_BLOCK));
 		else if (i)
 			f->pages[i] = f->pages[i - 1] + 1;
 	}
-	if (device)
+}
+
+/* Map without an area: vmalloc() by blocks or pages, or ioremap() from the first page on. */
+static int map_bare(struct fuzz *f, unsigned int kind, unsigned long addr)
+{
+	unsigned long mapped = space_mapped(), end;
+	int err;
+
+	adapt(f, kind);
+	end = addr + f->nr * PAGE_SIZE;
+	f->huge = kind != KIND_SINGLES;
+	if (kind == KIND_DEVICE)
 		err = HOSTED_CALL(vmap_page_range, HOSTED_PATCHED, addr, end,
 				  PFN_PHYS(page_to_pfn(f->pages[0])), f->prot);
 	else
-		err = HOSTED_CALL(__vmap_pages_range_noflush, HOSTED_PATCHED, addr, end,
-				  f->prot, f->pages, PMD_SHIFT);
+		err = HOSTED_CALL(__vmap_pages_range_noflush, HOSTED_PATCHED, addr, end, f->prot,
+				  f->pages, kind == KIND_BLOCKS ? PMD_SHIFT : PAGE_SHIFT);
 	if (err)
-		return wrong(f, "result without an area", device, 0, err);
+		return wrong(f, "result without an area", kind, 0, err);
 	err = compare(f, addr);
 	HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr, end);
 	return err ?: compare_gone(f, addr, mapped);
@@ -259,11 +270,9 @@ static int map_by_head(struct fuzz *f, const unsigned char *head)
 	unsigned int kind = head[HEAD_KIND] % KINDS, trouble = head[HEAD_TROUBLE];
 
 	f->bad = is_bad(f);
-	if (!f->bad && (kind == KIND_BLOCKS || kind == KIND_DEVICE)) {
-		f->huge = true;
-		return map_bare(f, kind == KIND_DEVICE, BARE_ADDRESS +
-				(kind == KIND_DEVICE ? head[HEAD_SPACER] * PAGE_SIZE : 0));
-	}
+	if (!f->bad && (kind == KIND_BLOCKS || kind == KIND_DEVICE || kind == KIND_SINGLES))
+		return map_bare(f, kind, BARE_ADDRESS +
+				(kind == KIND_BLOCKS ? 0 : head[HEAD_SPACER] * PAGE_SIZE));
 	if (kind == KIND_OWNED) {
 		f->flags |= VM_MAP_PUT_PAGES;
 		f->huge = false;

@@ -34,6 +34,9 @@ int check_wrong(const struct matrix *m, const char *what, unsigned long i,
 unsigned long check_random(struct matrix *m, unsigned long below);
 pgprot_t check_random_prot(struct matrix *m);
 
+/* Fill the array with runs of all lengths and alignments, and disturb the order of some. */
+void check_fill(struct matrix *m);
+
 /* Switch to a method. */
 int check_choose(struct matrix *m, unsigned int method);
 

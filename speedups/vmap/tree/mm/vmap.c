@@ -26,6 +26,9 @@
 #define VMAP_UNIT	PAGES_PER_SECTION
 #endif
 
+/* Sections that a walk can remember: those in an aligned 64 GB on x86-64 and arm64. */
+#define VMAP_SECTIONS	512UL
+
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
 
 /* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
@@ -41,6 +44,8 @@
  *	(as log2) are contiguous and aligned in memory
  * @steps: what is done in batches
  * @mask: page table levels that were changed
+ * @first: PFN of the first page
+ * @valid: of the sections around @first, those of which all pages are known to be valid
  */
 struct vmap_walk {
 	struct page **pages;
@@ -50,7 +55,33 @@ struct vmap_walk {
 	unsigned int known_shift;
 	unsigned int steps;
 	pgtbl_mod_mask mask;
+	unsigned long first;
+	DECLARE_BITMAP(valid, VMAP_SECTIONS);
 };
+
+/*
+ * pfn_valid() takes longer than all else for a page that is in no run. It is the same
+ * for all pages of an early section, so each of those is looked up once in a walk. With
+ * a bit for each section, an array may alternate between them.
+ */
+static __always_inline bool vmap_pfn_valid(struct vmap_walk *walk, unsigned long pfn)
+{
+#if VMAP_UNIT > 1
+	unsigned long nr = pfn_to_section_nr(pfn) ^ pfn_to_section_nr(walk->first);
+
+	const bool near = nr < VMAP_SECTIONS;
+
+	if (near && (walk->valid[BIT_WORD(nr)] & BIT_MASK(nr)))
+		return true;
+	if (!pfn_valid(pfn))
+		return false;
+	if (near && early_section(__pfn_to_section(pfn)))
+		__set_bit(nr, walk->valid);
+	return true;
+#else
+	return pfn_valid(pfn);
+#endif
+}
 
 /* Count the contiguous pages at the start of @pages, at most @max. */
 static __always_inline unsigned long vmap_run(struct page **pages, unsigned long max)
@@ -189,7 +220,7 @@ static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 			break;
 		}
 		pfn = page_to_pfn(page);
-		if (WARN_ON(!pfn_valid(pfn))) {
+		if (WARN_ON(!vmap_pfn_valid(walk, pfn))) {
 			err = -EINVAL;
 			break;
 		}
@@ -303,6 +334,8 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 	/* The levels below write an entry before they compare with the end. */
 	if (addr >= end)
 		return WARN_ON_ONCE(addr > end) ? -EINVAL : 0;
+	if (*walk->pages)
+		walk->first = page_to_pfn(*walk->pages);
 
 	do {
 		next = pgd_addr_end(addr, end);

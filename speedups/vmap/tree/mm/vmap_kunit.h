@@ -103,6 +103,7 @@ void vmap_kunit_vmalloc(struct kunit *test);
 void vmap_kunit_sparse(struct kunit *test);
 void vmap_kunit_map_ram(struct kunit *test);
 void vmap_kunit_parts(struct kunit *test);
+void vmap_kunit_atomic(struct kunit *test);
 void vmap_kunit_percpu(struct kunit *test);
 void vmap_kunit_owned(struct kunit *test);
 void vmap_kunit_put_pages(struct kunit *test);
@@ -110,6 +111,8 @@ void vmap_kunit_put_pages(struct kunit *test);
 /* mm/vmap_kunit_access.c */
 void vmap_kunit_read_only(struct kunit *test);
 void vmap_kunit_vread(struct kunit *test);
+void vmap_kunit_vread_hidden(struct kunit *test);
+void vmap_kunit_vread_beside(struct kunit *test);
 void vmap_kunit_visit(struct kunit *test);
 void vmap_kunit_remap(struct kunit *test);
 

@@ -12,6 +12,7 @@
 #include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/pfn.h>
+#include <linux/preempt.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -194,6 +195,40 @@ void vmap_kunit_parts(struct kunit *test)
 			vmap_kunit_bytes(test, &want);
 	}
 	vunmap_range(addr, addr + BLOCK * PAGE_SIZE);
+	free_vm_area(area);
+}
+
+/* vmalloc() may be called with GFP_ATOMIC, so mapping single pages must not sleep. */
+void vmap_kunit_atomic(struct kunit *test)
+{
+	struct vmap_memory *memory = test->priv;
+	struct vm_struct *area = vmap_kunit_area(BLOCK * PAGE_SIZE, VM_MAP);
+	struct vmap_want want = {
+		.nr = BLOCK,
+		.pages = memory->pages,
+		.prot = PAGE_KERNEL,
+		.max_shift = PAGE_SHIFT,
+	};
+	unsigned long end;
+	int err, round;
+
+	KUNIT_ASSERT_NOT_NULL(test, area);
+	want.addr = (unsigned long)area->addr;
+	end = want.addr + BLOCK * PAGE_SIZE;
+	vmap_kunit_fill(memory, 0, BLOCK);
+	/* The first round allocates page tables. */
+	for (round = 0; round < 2; round++) {
+		if (round)
+			preempt_disable();
+		err = __vmap_pages_range_noflush(want.addr, end, PAGE_KERNEL, memory->pages,
+						 PAGE_SHIFT);
+		if (round)
+			preempt_enable();
+		KUNIT_EXPECT_EQ(test, err, 0);
+		if (vmap_kunit_verify(test, &want))
+			vmap_kunit_bytes(test, &want);
+		vunmap_range(want.addr, end);
+	}
 	free_vm_area(area);
 }
 
