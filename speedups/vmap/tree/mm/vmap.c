@@ -26,13 +26,23 @@
 #define VMAP_UNIT	PAGES_PER_SECTION
 #endif
 
-/* Sections that a walk can remember: those in an aligned 64 GB on x86-64 and arm64. */
-#define VMAP_SECTIONS	512UL
+/* Sections that a walk can remember: those in an aligned 32 GB on x86-64 and arm64. */
+#define VMAP_SECTIONS	256UL
 
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
 
 /* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
 #define VMAP_POOL_PAGES	256UL
+
+/**
+ * struct vmap_sections - what a walk remembers of the results of pfn_valid()
+ * @first: PFN of the first page of the walk
+ * @valid: of the sections around @first, those of which all pages are known to be valid
+ */
+struct vmap_sections {
+	unsigned long first;
+	DECLARE_BITMAP(valid, VMAP_SECTIONS);
+};
 
 /**
  * struct vmap_walk - state of a walk over an array of pages
@@ -44,8 +54,7 @@
  *	(as log2) are contiguous and aligned in memory
  * @steps: what is done in batches
  * @mask: page table levels that were changed
- * @first: PFN of the first page
- * @valid: of the sections around @first, those of which all pages are known to be valid
+ * @sections: sections whose pages are all valid
  */
 struct vmap_walk {
 	struct page **pages;
@@ -55,8 +64,7 @@ struct vmap_walk {
 	unsigned int known_shift;
 	unsigned int steps;
 	pgtbl_mod_mask mask;
-	unsigned long first;
-	DECLARE_BITMAP(valid, VMAP_SECTIONS);
+	struct vmap_sections *sections;
 };
 
 /*
@@ -64,19 +72,20 @@ struct vmap_walk {
  * for all pages of an early section, so each of those is looked up once in a walk. With
  * a bit for each section, an array may alternate between them.
  */
-static __always_inline bool vmap_pfn_valid(struct vmap_walk *walk, unsigned long pfn)
+static __always_inline bool vmap_pfn_valid(struct vmap_sections *sections,
+					   unsigned long pfn)
 {
 #if VMAP_UNIT > 1
-	unsigned long nr = pfn_to_section_nr(pfn) ^ pfn_to_section_nr(walk->first);
+	unsigned long nr = pfn_to_section_nr(pfn) ^ pfn_to_section_nr(sections->first);
 
 	const bool near = nr < VMAP_SECTIONS;
 
-	if (near && (walk->valid[BIT_WORD(nr)] & BIT_MASK(nr)))
+	if (near && (sections->valid[BIT_WORD(nr)] & BIT_MASK(nr)))
 		return true;
 	if (!pfn_valid(pfn))
 		return false;
 	if (near && early_section(__pfn_to_section(pfn)))
-		__set_bit(nr, walk->valid);
+		__set_bit(nr, sections->valid);
 	return true;
 #else
 	return pfn_valid(pfn);
@@ -220,7 +229,7 @@ static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 			break;
 		}
 		pfn = page_to_pfn(page);
-		if (WARN_ON(!vmap_pfn_valid(walk, pfn))) {
+		if (WARN_ON(!vmap_pfn_valid(walk->sections, pfn))) {
 			err = -EINVAL;
 			break;
 		}
@@ -329,13 +338,15 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 {
 	unsigned long addr = start, next;
 	pgd_t *pgd = pgd_offset_k(addr);
+	struct vmap_sections sections;
 	int err;
 
 	/* The levels below write an entry before they compare with the end. */
 	if (addr >= end)
 		return WARN_ON_ONCE(addr > end) ? -EINVAL : 0;
-	if (*walk->pages)
-		walk->first = page_to_pfn(*walk->pages);
+	sections.first = *walk->pages ? page_to_pfn(*walk->pages) : 0;
+	bitmap_zero(sections.valid, VMAP_SECTIONS);
+	walk->sections = &sections;
 
 	do {
 		next = pgd_addr_end(addr, end);

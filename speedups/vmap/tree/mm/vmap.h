@@ -11,6 +11,25 @@
 #include <linux/types.h>
 #include <linux/vmalloc.h>
 
+/* A method, and the one that is chosen by vmap_set_method(). */
+struct vmap_method {
+	const char *name;
+	unsigned int steps;
+};
+
+extern const struct vmap_method *vmap_chosen;
+
+/**
+ * vmap_steps - get what is done in batches
+ *
+ * Return: a set of VMAP_RUNS, VMAP_PMD, VMAP_DETECT and VMAP_PHASE; 0 if the slow
+ * path does everything, as always on an architecture without ARCH_VMAP_BATCHES.
+ */
+static inline unsigned int vmap_steps(void)
+{
+	return READ_ONCE(vmap_chosen)->steps;
+}
+
 /*
  * The alignment of an area is a power of two. With VMAP_AT_OFFSET added, it is the
  * sum of a power of two and a smaller offset in whole pages, and the area begins at
@@ -107,7 +126,6 @@ bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 bool vmap_clear_group(pte_t *ptep, unsigned long size);
 
 /* mm/vmap_method.c */
-unsigned int vmap_steps(void);
 int vmap_set_method(const char *name);
 const char *vmap_method(void);
 

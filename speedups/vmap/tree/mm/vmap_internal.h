@@ -5,6 +5,7 @@
 /* Shared by vmap.c, vmap_method.c, the KUnit tests and the benchmark. */
 
 #include <linux/align.h>
+#include <linux/bitmap.h>
 #include <linux/bits.h>
 #include <linux/bug.h>
 #include <linux/cacheflush.h>

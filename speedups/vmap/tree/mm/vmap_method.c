@@ -7,30 +7,18 @@
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX	"vmap."
 
+#define STEPS(steps)	(ARCH_VMAP_BATCHES ? (steps) : 0)
+
 /* From "base" on, each method adds a step to the one before; "auto" has them all. */
-static const struct vmap_method {
-	const char *name;
-	unsigned int steps;
-} vmap_methods[] = {
-	{ "auto",	VMAP_RUNS | VMAP_PMD | VMAP_DETECT | VMAP_PHASE },
+static const struct vmap_method vmap_methods[] = {
+	{ "auto",	STEPS(VMAP_RUNS | VMAP_PMD | VMAP_DETECT | VMAP_PHASE) },
 	{ "base",	0 },
-	{ "runs",	VMAP_RUNS },
-	{ "pmd",	VMAP_RUNS | VMAP_PMD },
-	{ "detect",	VMAP_RUNS | VMAP_PMD | VMAP_DETECT },
+	{ "runs",	STEPS(VMAP_RUNS) },
+	{ "pmd",	STEPS(VMAP_RUNS | VMAP_PMD) },
+	{ "detect",	STEPS(VMAP_RUNS | VMAP_PMD | VMAP_DETECT) },
 };
 
-static const struct vmap_method *vmap_chosen = &vmap_methods[0];
-
-/**
- * vmap_steps - get what is done in batches
- *
- * Return: a set of VMAP_RUNS, VMAP_PMD, VMAP_DETECT and VMAP_PHASE; 0 if the slow
- * path does everything.
- */
-unsigned int vmap_steps(void)
-{
-	return ARCH_VMAP_BATCHES ? READ_ONCE(vmap_chosen)->steps : 0;
-}
+const struct vmap_method *vmap_chosen __read_mostly = &vmap_methods[0];
 
 /**
  * vmap_set_method - choose how later calls map
