@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Let mm/vmap.c map the PTEs of a physical range. The call comes after the check
-// with which newer kernels begin, and before a page table is allocated.
+// Let mm/vmap.c map the PTEs of a physical range, unless it is a single page. The call
+// comes after the check with which newer kernels begin, and before a page table is
+// allocated.
 
 @range@
 typedef pmd_t, phys_addr_t, pgprot_t, pgtbl_mod_mask;
@@ -11,7 +12,8 @@ identifier pmd, addr, end, phys_addr, prot, shift, mask, pfn;
 		unsigned int shift, pgtbl_mod_mask *mask)
  {
 	...
-+	if (vmap_map_range(pmd, addr, end, phys_addr, prot, shift, mask))
++	if (end - addr > PAGE_SIZE &&
++	    vmap_map_range(pmd, addr, end, phys_addr, prot, shift, mask))
 +		return 0;
 	pfn = phys_addr >> PAGE_SHIFT;
 	...

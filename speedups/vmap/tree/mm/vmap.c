@@ -223,18 +223,23 @@ static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 	do {
 		struct page *page = pages[i];
 		unsigned long pfn;
+		bool run, valid;
 
 		if (WARN_ON(!page)) {
 			err = -EINVAL;
 			break;
 		}
 		pfn = page_to_pfn(page);
-		if (WARN_ON(!vmap_pfn_valid(walk->sections, pfn))) {
+		run = i < last && pages[i + 1] == page + 1;
+		/* Remembering takes longer than one lookup for a run, or for the last page. */
+		valid = run || i == last ? pfn_valid(pfn) :
+					   vmap_pfn_valid(walk->sections, pfn);
+		if (WARN_ON(!valid)) {
 			err = -EINVAL;
 			break;
 		}
 
-		if (i < last && pages[i + 1] == page + 1) {
+		if (run) {
 			nr = vmap_map_run(walk, pages + i, addr + i * PAGE_SIZE,
 					  pte + i, last - i + 1);
 			if (WARN_ON(!nr)) {
