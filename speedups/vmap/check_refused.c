@@ -56,16 +56,21 @@ static int check_bad_page(struct matrix *m)
 	return err;
 }
 
-/* A run of pages that continues into a hole: no page from the hole on is valid. */
+/*
+ * Pages that continue into a hole after @in pages: a run from below, or single pages from
+ * above. Other pages of the hole's section are valid.
+ */
 static int check_hole(struct matrix *m)
 {
 	unsigned long i, in = 1 + check_random(m, 2 * ARRAYS_BLOCK);
 	unsigned long hole = ARRAYS_PFN + (2 + check_random(m, 32)) * ARRAYS_BLOCK;
+	bool single = check_random(m, 2);
 	int err;
 
 	m->nr = in + 1 + check_random(m, ARRAYS_BLOCK);
 	for (i = 0; i < m->nr; i++)
-		m->pages[i] = pfn_to_page(hole - in + i);
+		m->pages[i] = pfn_to_page(single ? hole + ARRAYS_BLOCK - 1 + in - i :
+						   hole - in + i);
 	hosted_hole_at(hole);
 	err = check_rejected(m, "result with the hole at page", in);
 	hosted_early_sections(1);

@@ -77,7 +77,6 @@ static __always_inline bool vmap_pfn_valid(struct vmap_sections *sections,
 {
 #if VMAP_UNIT > 1
 	unsigned long nr = pfn_to_section_nr(pfn) ^ pfn_to_section_nr(sections->first);
-
 	const bool near = nr < VMAP_SECTIONS;
 
 	if (near && (sections->valid[BIT_WORD(nr)] & BIT_MASK(nr)))
