@@ -133,6 +133,13 @@ static int check_singles(struct matrix *m)
 
 	check_fill(m);
 	addr = BARE_ADDRESS + check_random(m, 2 * ARRAYS_BLOCK) * PAGE_SIZE;
+	/* Half of them are one run with addresses in phase. */
+	if (check_random(m, 2)) {
+		m->nr = 2 * ARRAYS_BLOCK + check_random(m, ARRAYS_BLOCK);
+		for (i = 1; i < m->nr; i++)
+			m->pages[i] = m->pages[i - 1] + 1;
+		addr = BARE_ADDRESS + page_to_pfn(m->pages[0]) % ARRAYS_BLOCK * PAGE_SIZE;
+	}
 	if (check_bare(m, map_singles, addr))
 		return -1;
 	from = check_random(m, m->nr);

@@ -43,14 +43,18 @@ static int check_rejected(struct matrix *m, const char *why, unsigned long i)
 	return 0;
 }
 
-/* A NULL pointer or an invalid page in the array. */
+/*
+ * A NULL pointer or an invalid page in the array. The number of the invalid page has the
+ * same lower bits as that of a valid page of the array, so their sections may be confused.
+ */
 static int check_bad_page(struct matrix *m)
 {
 	unsigned long i = check_random(m, m->nr);
 	struct page *kept = m->pages[i];
 	int err;
 
-	m->pages[i] = check_random(m, 2) ? NULL : pfn_to_page(NO_PFN);
+	m->pages[i] = check_random(m, 2) ? NULL :
+		      pfn_to_page(NO_PFN + page_to_pfn(m->pages[check_random(m, m->nr)]));
 	err = check_rejected(m, "result with the invalid page", i);
 	m->pages[i] = kept;
 	return err;
@@ -58,7 +62,7 @@ static int check_bad_page(struct matrix *m)
 
 /*
  * Pages that continue into a hole after @in pages: a run from below, or single pages from
- * above. Other pages of the hole's section are valid.
+ * above. All other pages of the hole's section are valid, and so is the last page.
  */
 static int check_hole(struct matrix *m)
 {
@@ -67,10 +71,11 @@ static int check_hole(struct matrix *m)
 	bool single = check_random(m, 2);
 	int err;
 
-	m->nr = in + 1 + check_random(m, ARRAYS_BLOCK);
-	for (i = 0; i < m->nr; i++)
+	m->nr = in + 2 + check_random(m, ARRAYS_BLOCK - 1);
+	for (i = 0; i < m->nr - 1; i++)
 		m->pages[i] = pfn_to_page(single ? hole + ARRAYS_BLOCK - 1 + in - i :
 						   hole - in + i);
+	m->pages[i] = m->pages[0];
 	hosted_hole_at(hole);
 	err = check_rejected(m, "result with the hole at page", in);
 	hosted_early_sections(1);

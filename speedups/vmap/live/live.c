@@ -155,7 +155,7 @@ int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 {
 	int err;
 
-	if (!vmap_steps() || page_shift < PAGE_SHIFT)
+	if (!vmap_steps() || page_shift < PAGE_SHIFT || addr + PAGE_SIZE >= end)
 		return live_original___vmap_pages_range_noflush(addr, end, prot,
 								pages, page_shift);
 

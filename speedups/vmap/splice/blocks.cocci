@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Map single pages, and the blocks of huge vmalloc(), in one walk of mm/vmap.c. The
+// Map arrays of pages, and the blocks of huge vmalloc(), in one walk of mm/vmap.c. A
+// single page stays in the slow path, and so does a range that is empty by mistake. The
 // rule adds a return after the check with which the function begins.
 
 @blocks@
@@ -11,7 +12,7 @@ identifier addr, end, prot, pages, page_shift;
  {
 	...
 	WARN_ON(page_shift < PAGE_SHIFT);
-+	if (vmap_steps())
++	if (vmap_steps() && addr + PAGE_SIZE < end)
 +		return vmap_map_blocks(addr, end, prot, pages, page_shift);
 	...
  }

@@ -31,6 +31,10 @@
 
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
 
+/* Size of the smallest leaf entry that is larger than a page. */
+#define VMAP_LEAST	(ARCH_VMAP_GROUP_SHIFT > PAGE_SHIFT ? \
+			 BIT(ARCH_VMAP_GROUP_SHIFT) : PMD_SIZE)
+
 /* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
 #define VMAP_POOL_PAGES	256UL
 
@@ -342,14 +346,10 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 {
 	unsigned long addr = start, next;
 	pgd_t *pgd = pgd_offset_k(addr);
-	struct vmap_sections sections;
+	struct vmap_sections sections = {};
 	int err;
 
-	/* The levels below write an entry before they compare with the end. */
-	if (addr >= end)
-		return WARN_ON_ONCE(addr > end) ? -EINVAL : 0;
 	sections.first = *walk->pages ? page_to_pfn(*walk->pages) : 0;
-	bitmap_zero(sections.valid, VMAP_SECTIONS);
 	walk->sections = &sections;
 
 	do {
@@ -420,6 +420,23 @@ static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
 	return (leaf + offset) * PAGE_SIZE + (offset ? VMAP_AT_OFFSET : 0);
 }
 
+/* The alignment for the largest leaf entry that the pages can have; 0 if none matters. */
+static noinline unsigned long vmap_best_align(struct page **pages, unsigned long nr,
+					      unsigned long flags, pgprot_t prot)
+{
+	unsigned int steps = vmap_steps();
+	unsigned long align = 0;
+
+	if (!vmap_may_be_huge(steps, flags, prot))
+		return 0;
+	if (nr >= VMAP_PMD_PAGES)
+		align = vmap_area_align(pages, nr, VMAP_PMD_PAGES, steps);
+	if (!align && VMAP_LEAST < PMD_SIZE)
+		align = vmap_area_align(pages, nr, VMAP_LEAST / PAGE_SIZE, steps);
+
+	return align;
+}
+
 /**
  * vmap_get_area - find address space for vmap()
  * @size: size of the mapping
@@ -449,18 +466,12 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 				pgprot_t prot, struct page **pages,
 				const void *caller)
 {
-	const unsigned long group = BIT(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT);
-	unsigned int steps = vmap_steps();
 	unsigned long align = 0;
 	struct vm_struct *area;
 
 	flags |= VM_UNINITIALIZED;
-	if (size >= PMD_SIZE && vmap_may_be_huge(steps, flags, prot))
-		align = vmap_area_align(pages, size >> PAGE_SHIFT, VMAP_PMD_PAGES,
-					steps);
-	if (!align && group > 1 && size >= group * PAGE_SIZE &&
-	    vmap_may_be_huge(steps, flags, prot))
-		align = vmap_area_align(pages, size >> PAGE_SHIFT, group, steps);
+	if (size >= VMAP_LEAST)
+		align = vmap_best_align(pages, size >> PAGE_SHIFT, flags, prot);
 	if (align) {
 		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
@@ -495,19 +506,19 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 		   struct page **pages, unsigned long flags)
 {
-	struct vmap_walk walk = {
-		.pages = pages,
-		.prot = prot,
-		.max_shift = PAGE_SHIFT,
-		.steps = vmap_steps(),
-	};
 	int err;
 
 	/* KMSAN maps the shadow pages, which need not be contiguous. */
 	err = vmap_kmsan_map(addr, end, prot, pages);
-	if (!err && walk.steps) {
-		if (vmap_may_be_huge(walk.steps, flags, prot))
-			walk.max_shift = PMD_SHIFT;
+	if (!err && end - addr >= VMAP_LEAST &&
+	    vmap_may_be_huge(vmap_steps(), flags, prot)) {
+		struct vmap_walk walk = {
+			.pages = pages,
+			.prot = prot,
+			.max_shift = PMD_SHIFT,
+			.steps = vmap_steps(),
+		};
+
 		err = vmap_walk(&walk, addr, end);
 	} else if (!err) {
 		err = __vmap_pages_range_noflush(addr, end, prot, pages, PAGE_SHIFT);
@@ -520,14 +531,14 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 /**
  * vmap_map_blocks - map the pages of vmalloc() and similar users
  * @addr: start of the mapping
- * @end: end of the mapping
+ * @end: end of the mapping, after @addr
  * @prot: protection bits of the mapping
  * @pages: pages to map, in this order
  * @page_shift: log2 of the size of the blocks in which the pages are contiguous and
  *	aligned; PAGE_SHIFT for single pages
  *
  * Leaf entries are at most as large as a block, and the caller must unmap whole
- * blocks. An empty range is not an error.
+ * blocks.
  *
  * Context: process context, may sleep. With PAGE_SHIFT, as the allocation of page
  * tables in the slow path: any context in which vmalloc() may be called.

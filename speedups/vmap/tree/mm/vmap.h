@@ -64,7 +64,8 @@ static inline unsigned long vmap_align(unsigned long addr, unsigned long align)
 {
 	unsigned long unit, offset;
 
-	if (likely(is_power_of_2(align)))
+	/* Most areas have no alignment, and one comparison is enough for them. */
+	if (likely(align <= PAGE_SIZE) || !(align & VMAP_AT_OFFSET))
 		return ALIGN(addr, align);
 
 	align -= VMAP_AT_OFFSET;
