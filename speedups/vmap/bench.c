@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Workloads for vmap(), vmalloc() and ioremap(), for unmapping, and for both together.
- * Before the timed part, the same side maps and unmaps the same pages once. So the page tables
- * exist already, as they do in a kernel that has been running for a while.
+ * Before the timed part, the same side maps and unmaps the same pages once. So the
+ * page tables exist already, as they do in a kernel that has been running for a while.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -16,6 +16,7 @@
 
 #define PAGES_100M	25600UL
 #define PAGES_16M	4096UL
+#define PAGES_8M	2048UL
 #define PAGES_2M	512UL
 #define PAGES_1M	256UL
 /* Memory for page tables and areas: enough to map 4 million pages. */
@@ -98,11 +99,13 @@ static const struct hosted_case vmap_cases[] = {
 	CYCLE_ARRAY(mixed, "orders 8, 4, 0"),
 	CYCLE_ROW("vmap-cycle-page", "one page, 256 times", 1, 256,
 		  AREA, .fill = arrays_scattered),
-	CYCLE_ROW("vmalloc-cycle-16K", "mapping only, 256 times", 4, 256,
+	CYCLE_ROW("vmalloc-cycle-16K", "as kernel stacks, 256 times", 4, 256,
 		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
 	CYCLE_ROW("vmalloc-cycle-64K", "mapping only, 64 times", 16, 64,
 		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
 	CYCLE_ROW("vmalloc-cycle-1M", "mapping only, 16 times", PAGES_1M, 16,
+		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
+	CYCLE_ROW("vmalloc-cycle-8M", "mapping only, twice", PAGES_8M, 2,
 		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
 	CYCLE_ROW("ioremap-cycle-page", "mapping only, 256 times", 1, 256,
 		  DEVICE, .phys = 0xfd000000),
