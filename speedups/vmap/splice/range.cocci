@@ -12,9 +12,10 @@ identifier pmd, addr, end, phys_addr, prot, shift, mask, pfn;
 		unsigned int shift, pgtbl_mod_mask *mask)
  {
 	...
-+	if (end - addr > PAGE_SIZE &&
-+	    vmap_map_range(pmd, addr, end, phys_addr, prot, shift, mask))
-+		return 0;
++	if (addr + PAGE_SIZE < end) {
++		if (vmap_map_range(pmd, addr, end, phys_addr, prot, shift, mask))
++			return 0;
++	}
 	pfn = phys_addr >> PAGE_SHIFT;
 	...
  }

@@ -32,7 +32,7 @@
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
 
 /* Size of the smallest leaf entry that is larger than a page. */
-#define VMAP_LEAST	(ARCH_VMAP_GROUP_SHIFT > PAGE_SHIFT ? \
+#define VMAP_LEAST	(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT ? \
 			 BIT(ARCH_VMAP_GROUP_SHIFT) : PMD_SIZE)
 
 /* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
@@ -431,7 +431,7 @@ static noinline unsigned long vmap_best_align(struct page **pages, unsigned long
 		return 0;
 	if (nr >= VMAP_PMD_PAGES)
 		align = vmap_area_align(pages, nr, VMAP_PMD_PAGES, steps);
-	if (!align && VMAP_LEAST < PMD_SIZE)
+	if (!align)
 		align = vmap_area_align(pages, nr, VMAP_LEAST / PAGE_SIZE, steps);
 
 	return align;
