@@ -17,7 +17,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import cpus
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.hosted import run as hosted
-from mmbatch.hosted.events import Case, Check, Equal, Event, Sample, is_limit, parse
+from mmbatch.hosted.events import Case, Check, Engine, Equal, Event, Note, Sample, is_limit, parse
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import load
 
@@ -66,6 +66,8 @@ static int toys_runs;
 static const struct hosted_case toys_cases[] = {
 	{ "there",  "cold", 4096, 0, 0, NULL },
 	{ "absent", "cold", 4096, 0, 0, &absent },
+	{ "hot",    "hot", 4096, 0, HOSTED_HOT, NULL },
+	{ "flushed", "flushed", 4096, 0, HOSTED_FLUSHED, NULL },
 	{ "short",  "cold", 2, 0, HOSTED_FIXED | HOSTED_SHORT, NULL },
 	{ "counted", "cold", 2, 0, HOSTED_FIXED | HOSTED_SHORT, &counted },
 };
@@ -102,7 +104,7 @@ static int toys_check(struct hosted_check *check)
 
 const struct hosted_bench hosted_bench = {
 	.speedup = "toys", .item = "toy", .item_bytes = 64, .item_memory = 64,
-	.cases = toys_cases, .nr_cases = 4, .variants = toys_variants, .nr_variants = 3,
+	.cases = toys_cases, .nr_cases = 6, .variants = toys_variants, .nr_variants = 3,
 	.fills = true,
 	.setup = toys_setup, .run = toys_run, .touch = toys_touch, .check = toys_check,
 };
@@ -195,6 +197,16 @@ def test_all_fills_are_timed_once_and_the_two_fastest_go_on(toys: Path) -> None:
     assert timed.pop(0) == fills
     assert {len(kept) for kept in timed.values()} == {2}
     assert len({frozenset(kept) for kept in timed.values()}) == 1
+
+
+def test_a_small_case_that_claims_to_be_cold_is_noted(toys: Path) -> None:
+    words = [word for name in ("there", "hot", "flushed") for word in ("--case", name)]
+    engine, *events = said(toys, *words, "--pairs", "2")
+    assert isinstance(engine, Engine)
+    notes = {event.case: event.text for event in events if isinstance(event, Note)}
+    if engine.cached_bytes:  # else memory is as fast as the cache here
+        assert list(notes) == ["there-4096"]
+        assert notes["there-4096"].startswith("not cold here")
 
 
 def test_a_sample_of_a_short_case_is_many_runs(toys: Path) -> None:
