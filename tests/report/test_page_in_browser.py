@@ -150,7 +150,7 @@ def test_the_results_of_this_checkout_fit_15_screens(tmp_path: Path) -> None:
 def test_every_kind_of_row_on_a_phone(tmp_path: Path) -> None:
     content = page.render(_runs(mixed(), broken(), noisy(), few()), checkout.SPEEDUPS)
     seen = _look(tmp_path, content)
-    assert len(seen.figures["plots"]) == 1 + 7  # the overview's axis, and one of each case and run
+    assert len(seen.figures["plots"]) == 2 + 7  # the overview's axes, and one of each case and run
     assert _problems(seen) == []
 
 

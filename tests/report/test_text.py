@@ -178,7 +178,7 @@ def test_slower_rows_are_shown_in_every_rendering() -> None:
 
 def test_small_differences_below_one_are_named_too() -> None:
     printed = " ".join(text.run(record_of(mixed())).split())
-    assert "code layout can do: auto in small-hot (0.990)" in printed
+    assert "code layout explains: auto in small-hot (0.990)" in printed
 
 
 def test_no_regression_is_only_said_when_every_row_could_be_judged() -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,8 +18,10 @@ from mmbatch.report.words import who_benefits
 
 _SVG_WIDTH = 600  # pixels, so that a telephone shows the text of an overview
 _SVG_TALLEST = 30  # pixels
-_SHOWN = 12
-"""How many plots of a speed-up are open; the cases that follow can be unfolded."""
+_SHOWN = 10
+"""How many cases of a speed-up are open; those that follow can be unfolded."""
+_BESIDE = 3
+"""How many runs of a case are beside each other at most."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,12 @@ class _Case:
     rows: tuple[str, ...]
     cards: tuple[_Card, ...]
     wide: bool
+
+    @property
+    def columns(self) -> int:
+        """As many as fit, but lines that are as full as each other: four cards are two by two."""
+        lines = math.ceil(len(self.cards) / _BESIDE)
+        return math.ceil(len(self.cards) / lines)
 
 
 @dataclass(frozen=True)
@@ -147,7 +156,7 @@ def _summary(groups: Sequence[Section]) -> str:
 def _section(group: Section, speedups_at: Path) -> _Section:
     shown = [case for case in group.cases if any(compare.is_slower(e.chosen) for e in case.entries)]
     for case in group.cases:
-        if case not in shown and sum(len(one.entries) for one in shown) < _SHOWN:
+        if case not in shown and len(shown) < _SHOWN:
             shown.append(case)
     first = [case for case in group.cases if case in shown]
     rest = [case for case in group.cases if case not in shown]

@@ -37,7 +37,7 @@ _APART = 1.1  # per cent: from one dot of an overview to the next, on the narrow
 _BEYOND = (0.25, 20.0)  # an overview ends there, since few cases would take most of its width
 _BINS = 48
 _RISE = 7.0  # pixels from a dot of an overview to the one above it
-_TALLEST = 140.0  # pixels: where many dots lie above each other, they overlap
+_TALLEST = 60.0  # pixels: where many dots lie above each other, they overlap
 LINES = {True: 34, False: 17}
 """How high the text of a strip is in a file, in pixels, with a title and without."""
 
@@ -56,7 +56,7 @@ class Scale:
     low: float
     high: float
     apart: float = 34.0
-    digit: float = 3.6
+    digit: float = 4.4
 
     def x(self, ratio: float) -> float:
         """Return a ratio's place in per cent of the width."""

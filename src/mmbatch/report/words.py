@@ -139,7 +139,7 @@ def _regressions(record: Record) -> Iterator[str]:
         and row.ratio.ci95[1] < 1
     ]
     if slightly:
-        yield f"Below 1, though by no more than noise or code layout can do: {_named(slightly)}."
+        yield f"Below 1, but within what noise or code layout explains: {_named(slightly)}."
 
 
 def caveats(record: Record) -> Iterator[str]:
