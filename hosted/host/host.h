@@ -30,6 +30,7 @@ struct plan {
 	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */
 	unsigned long stride;		/* of the check's combinations; 0: no check */
 	bool compared;			/* an earlier start of this program compared the images */
+	bool only_posted;		/* leave out the variants of the patched side */
 	bool show_unequal;		/* also time posted rows whose image differs */
 	bool check_only;
 	bool list_only;

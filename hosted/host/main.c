@@ -21,7 +21,7 @@ static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--all] [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
 	      "              [--cached BYTES] [--budget SECONDS] [--cpu FEATURE=0|1]... [--compared]\n"
-	      "              [--show-unequal] [--check[=STRIDE] | --check-only | --list]\n",
+	      "              [--show-unequal] [--only-posted] [--check[=STRIDE] | --check-only | --list]\n",
 	      stderr);
 	exit(STATUS_USAGE);
 }
@@ -91,7 +91,8 @@ static bool missing(const struct hosted_variant *v)
 	return v->setting && hosted_bench.select(v->setting) < 0;
 }
 
-static unsigned int make_rows(const struct hosted_case *c, struct row *rows)
+static unsigned int make_rows(const struct plan *plan, const struct hosted_case *c,
+			      struct row *rows)
 {
 	const struct hosted_limit *fills[FILLS];
 	unsigned int nr = 0, nr_fills = hosted_bench.fills ? fills_here(fills) : 0;
@@ -99,7 +100,7 @@ static unsigned int make_rows(const struct hosted_case *c, struct row *rows)
 	for (unsigned int i = 0; i < hosted_bench.nr_variants; i++) {
 		const struct hosted_variant *v = &hosted_bench.variants[i];
 
-		if (missing(v))
+		if (missing(v) || (plan->only_posted && v->side == HOSTED_PATCHED))
 			continue;
 		rows[nr] = (struct row){ .variant = v };
 		snprintf(rows[nr++].name, sizeof(rows->name), "%s", v->name);
@@ -148,6 +149,7 @@ static struct plan parse(int argc, char **argv)
 		{ "budget", required_argument, NULL, 'b' },
 		{ "compared", no_argument, NULL, 'm' },
 		{ "show-unequal", no_argument, NULL, 'u' },
+		{ "only-posted", no_argument, NULL, 'o' },
 		{ "check-only", no_argument, NULL, 'k' },
 		{ "check", optional_argument, NULL, 'x' },
 		{ "list", no_argument, NULL, 'L' },
@@ -202,6 +204,9 @@ static struct plan parse(int argc, char **argv)
 			break;
 		case 'm':
 			plan.compared = true;
+			break;
+		case 'o':
+			plan.only_posted = true;
 			break;
 		case 'u':
 			plan.show_unequal = true;
@@ -291,7 +296,7 @@ int main(int argc, char **argv)
 		w.effects = effects;
 		if (hosted_bench.begin && !plan.list_only)
 			hosted_bench.begin(w.c);
-		nr = make_rows(w.c, rows);
+		nr = make_rows(&plan, w.c, rows);
 		event_case(&w, rows, nr);
 		if (plan.list_only || !good)
 			continue;

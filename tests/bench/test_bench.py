@@ -115,6 +115,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
         (["toys", "--patch", "base=/"], "'base' can't be the label of --patch"),
         (["toys", "--patch", "a b=/"], "'a b' can't be the label of --patch"),
         (["toys", "--each"], "--each is for the patches of a series"),
+        (["toys", "--only-posted"], "--only-posted is for somebody else's code"),
         (["toys", "--range", "A..B"], "--range A..B can't be read"),
         (["toys", "--tree", "/", "--range", "A"], "--range A can't be read"),
         (["toys", "--against", "a=/", "--against", "a=/"], "two variants have the label 'a'"),

@@ -100,6 +100,9 @@ def test_rows_beside_ours_and_wrong_bytes_refused(measure: Build, code: str) -> 
         event.variant for event in events(program, "--show-unequal") if isinstance(event, Sample)
     }
     assert shown - timed == {"wrong"}
+    (only,) = (event for event in events(program, "--only-posted") if isinstance(event, Case))
+    names = [name for name in only.variants if ":" not in name]
+    assert names == ["base", "control", "good", "wrong"]
 
 
 def test_an_object_that_is_added(measure: Build, kernel: tuple[Cache, Source], code: str) -> None:

@@ -187,6 +187,23 @@ def _notes(run: Run) -> Iterable[str]:
                 if not check.equal:
                     detail = f": {check.detail}" if check.detail else ""
                     yield f"{name}: {variant} left other bytes than base{detail}"
+                    break  # each start may find the same, with other pointers
+        yield from _shown_unequal(case)
+
+
+def _shown_unequal(case: CaseRun) -> Iterable[str]:
+    """Yield a sentence for each posted variant that was timed although its memory differs."""
+    for variant in case.case.posted:
+        pairs = case.unproven_pairs(BASE, variant)
+        if case.equality(variant) is not False or not pairs.blocks:
+            continue
+        ratio = statistics.paired_ratio(pairs.first, pairs.second, pairs.blocks, pairs.starts)
+        interval = f" ({ratio.lo:.3f} to {ratio.hi:.3f})" if _interval(ratio) else ""
+        median = statistics.summary(pairs.second).median
+        yield (
+            f"{case.case.case}: {variant} takes {median:.0f} {case.case.unit}, ratio "
+            f"{ratio.median:.3f}{interval}, but it is NOT EQUAL, so it does other work than base"
+        )
 
 
 def build_record(

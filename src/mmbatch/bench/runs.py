@@ -99,6 +99,10 @@ class CaseRun:
         """Times of two trusted variants in the same block and half; empty for any other."""
         if not (self.trusted(first) and self.trusted(second)):
             return Pairs((), (), (), ())
+        return self.unproven_pairs(first, second)
+
+    def unproven_pairs(self, first: str, second: str) -> Pairs:
+        """Times of two variants in the same block and half, which may do different work."""
         mine, other = self.samples[first], self.samples[second]
         places = sorted(mine.keys() & other.keys())
         return Pairs(

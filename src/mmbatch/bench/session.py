@@ -262,6 +262,8 @@ class Session:
         words += [word for case in request.cases for word in ("--case", case)]
         words += ["--all"] if request.extra else []
         words += self.repeated
+        words += ["--only-posted"] if request.only_posted else []
+        words += ["--show-unequal"] if request.show_unequal else []
         words += [word for feature in request.features for word in ("--cpu", feature)]
         if request.items is not None:
             words += ["--pfns", str(request.items)]

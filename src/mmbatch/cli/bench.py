@@ -73,6 +73,12 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
     help="Measure these commits of the git tree that --tree names as well",
 )
 @click.option("--each", is_flag=True, help="Measure after every patch or commit of the series")
+@click.option("--only-posted", is_flag=True, help="Leave out our own variants")
+@click.option(
+    "--show-unequal",
+    is_flag=True,
+    help="Time a posted series even if it leaves other memory than base, in a note",
+)
 @click.option(
     "--entry",
     "entries",
@@ -149,6 +155,8 @@ def command(
     against: tuple[str, ...],
     ranges: tuple[str, ...],
     each: bool,
+    only_posted: bool,
+    show_unequal: bool,
     entries: tuple[str, ...],
     cases: tuple[str, ...],
     extra: bool,
@@ -177,6 +185,9 @@ def command(
     _check_places(output, json_file, html_file)
     if json_file is not None and len(speedups) != 1 and not list_only:
         raise Misuse("--json holds the result of one speed-up", "name one speed-up, or use -o DIR")
+    if (only_posted or show_unequal) and not (patches or against or ranges):
+        option = "--only-posted" if only_posted else "--show-unequal"
+        raise Misuse(f"{option} is for somebody else's code", "give that with --patch FILE")
     asked = posted.read_options(patches, against, ranges, entries, tree, each=each)
     cache = Cache.open()
     manifest.load_with_needs(paths.SPEEDUPS, *speedups)
@@ -191,6 +202,8 @@ def command(
         budget_s=None if repeats else _QUICK_BUDGET_S if quick else _BUDGET_S,
         features=features,
         extra=extra,
+        only_posted=only_posted,
+        show_unequal=show_unequal,
     )
     names = tuple(dict.fromkeys(speedups)) or session.all_of(source)
     trees = posted.make_trees(cache, source, asked, tree, console)

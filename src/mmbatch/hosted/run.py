@@ -34,6 +34,8 @@ class Request:
         compared: an earlier start of the program compared the images, so this one does not.
         cached_bytes: memory that stays in the cache, which sizes hot cases; 0 if that is unknown,
             None to measure it.
+        only_posted: leave out the variants of the patched side.
+        show_unequal: also time posted variants whose images differ from base's.
     """
 
     cases: tuple[str, ...]
@@ -45,6 +47,8 @@ class Request:
     extra: bool = False
     compared: bool = False
     cached_bytes: int | None = None
+    only_posted: bool = False
+    show_unequal: bool = False
 
     def arguments(self) -> list[str]:
         """Return it as arguments of the program."""
@@ -57,6 +61,8 @@ class Request:
             words += ["--budget", str(self.budget_s)]
         words += ["--all"] if self.extra else []
         words += ["--compared"] if self.compared else []
+        words += ["--only-posted"] if self.only_posted else []
+        words += ["--show-unequal"] if self.show_unequal else []
         if self.cached_bytes is not None:
             words += ["--cached", str(self.cached_bytes)]
         return words

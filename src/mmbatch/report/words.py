@@ -10,7 +10,7 @@ from pathlib import Path
 from mmbatch.bench.machine import machine_line
 from mmbatch.bench.record import Control, Record, Row, RowRatio
 from mmbatch.bench.statistics import Verdict, claimed_from
-from mmbatch.hosted.events import AUTO
+from mmbatch.hosted.events import AUTO, BASE
 
 COLUMNS = (
     "ratio: base time / variant time, median of pairs (above 1: faster); xlim: time / limit's time"
@@ -101,7 +101,8 @@ def _change(ratio: RowRatio) -> str:
 def sentence(row: Row) -> str:
     """Say what a row shows against base, with its numbers, without a full stop."""
     if row.ratio is None:
-        return f"{row.case}: {row.verdict}"
+        name = "" if row.variant in (AUTO, BASE) else f"{row.variant}: "
+        return f"{row.case}: {name}{row.verdict}"
     limit = f"; {row.of_limit.median:.2f} x the limit" if row.of_limit else ""
     if row.verdict == Verdict.FASTER:
         words = f"{row.variant} is {row.ratio.median:.2f} times as fast as base"

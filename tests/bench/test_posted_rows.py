@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Rows of somebody else's code: judged like ours, and never shown as equal when they are not."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fake_run import COMMAND, FSDAX, case_events, kernel, machine, run_events
+from mmbatch.bench import record
+from mmbatch.bench.record import PostedInfo, Record
+from mmbatch.bench.results import build_record, exit_code, hidden
+from mmbatch.bench.runs import collect
+from mmbatch.bench.statistics import Verdict
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.hosted.events import Case, Equal, Event, Sample
+from mmbatch.report import compare, text
+
+POSTED = PostedInfo("v2 1/2", "series.mbox", "cd" * 32, ("toys: faster", "more"), ("mm/toys.o",))
+STARTED = "2026-01-02T03:04:05+00:00"
+
+
+def posted_record(ns: float, *, equal: bool = True, timed: bool = True) -> Record:
+    """Return a record with a posted row that takes so long."""
+    events: list[Event] = []
+    for event in case_events(times={**FSDAX, POSTED.label: ns}):
+        if isinstance(event, Case):
+            events.append(replace(event, posted=(POSTED.label,)))
+        elif isinstance(event, Equal) and event.variant == POSTED.label:
+            events.append(replace(event, equal=equal, detail="" if equal else "toy 7, byte 3"))
+            if not equal:  # another start found it too
+                events.append(replace(event, equal=False, detail="toy 7, byte 4"))
+        elif timed or not (isinstance(event, Sample) and event.variant == POSTED.label):
+            events.append(event)
+    run = collect(run_events(events))
+    return build_record(run, machine(), kernel(), COMMAND, STARTED, posted=[POSTED])
+
+
+@pytest.mark.parametrize(
+    ("ns", "verdict", "code"),
+    [
+        (110e6, Verdict.FASTER, ExitCode.GOOD),
+        (220e6, Verdict.NO_DIFFERENCE, ExitCode.GOOD),
+        (330e6, Verdict.SLOWER, ExitCode.FAILED),
+    ],
+)
+def test_a_posted_row_is_judged_like_ours(ns: float, verdict: Verdict, code: ExitCode) -> None:
+    found = posted_record(ns)
+    (row,) = (row for row in found.rows if row.variant == POSTED.label)
+    assert (row.verdict, exit_code(found)) == (verdict, code)
+    said = text.run(found)
+    assert "v2 1/2: series.mbox, 2 patches, changes mm/toys.o, sha256" in " ".join(said.split())
+    assert POSTED.sha256 in said
+    assert "fsdax-100G: v2 1/2 " in " ".join(said.split())
+
+
+def test_auto_could_not_have_chosen_it() -> None:
+    found = posted_record(11e6)
+    (auto,) = (row for row in found.rows if row.variant == "auto")
+    assert auto.of_best is not None
+    assert auto.of_best.vs == "wide"
+    (entry,) = compare.entries_of(found)
+    assert entry.chosen is auto
+
+
+@pytest.mark.parametrize("timed", [False, True])
+def test_other_memory_gets_no_row_of_numbers(timed: bool) -> None:
+    found = posted_record(110e6, equal=False, timed=timed)
+    (row,) = (row for row in found.rows if row.variant == POSTED.label)
+    assert (row.verdict, row.samples, row.ratio) == (Verdict.NOT_EQUAL, (), None)
+    assert exit_code(found) == ExitCode.FAILED
+    said = [note for note in found.notes if "left other bytes" in note]
+    assert said == ["fsdax-100G: v2 1/2 left other bytes than base: toy 7, byte 3"]
+    assert "fsdax-100G: v2 1/2: NOT EQUAL, not shown." in text.run(found).splitlines()
+    shown = [note for note in found.notes if "does other work than base" in note]
+    assert len(shown) == timed
+    assert all("takes 110" in note and "ratio 2.00" in note for note in shown)
+
+
+def test_noise_that_hides_a_posted_row() -> None:
+    found = posted_record(220e6)
+    rows = [
+        replace(row, verdict=Verdict.TOO_NOISY) if row.variant == POSTED.label else row
+        for row in found.rows
+    ]
+    assert hidden(found) == []
+    assert hidden(replace(found, rows=tuple(rows))) == ["fsdax-100G"]
+
+
+def test_the_record_keeps_label_and_hash(tmp_path: Path) -> None:
+    found = posted_record(110e6)
+    record.write(tmp_path / "bench.json", found)
+    assert record.read(tmp_path / "bench.json").posted == (POSTED,)
+    data = record.to_dict(found)
+    data["posted"][0]["sha256"] = "abc"
+    with pytest.raises(MmbatchError, match="is no SHA-256"):
+        record.validate(data)
