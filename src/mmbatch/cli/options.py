@@ -172,7 +172,7 @@ seen_file = click.option(
 
 
 def write_answer(file: Path | None, verb: str, answer: DataclassInstance) -> None:
-    """Write what a verb has to tell as JSON, if that was asked for.
+    """Write the answer of a verb as JSON, if that was asked for.
 
     Args:
         file: where to; None to write nothing.

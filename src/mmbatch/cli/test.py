@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`mmbatch test`: all that has to be good before a change lands, stage by stage."""
+"""`mmbatch test`: everything that must pass before a change lands, stage by stage."""
 
 from __future__ import annotations
 

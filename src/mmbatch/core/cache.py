@@ -110,7 +110,7 @@ class Cache:
         Args:
             name: what is locked; safe as a file name.
             doing: what the holder does, told to those who wait ("fetches linux 7.3").
-            say: called with one line when we have to wait.
+            say: called with one line when we must wait.
         """
         if name in self._held:
             raise RuntimeError(f"lock {name} is held by this process already")
