@@ -16,7 +16,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.disk import STDOUT, atomic_write
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.report import html, markdown, text
+from mmbatch.report import change, html, markdown, text
 
 
 @click.command("report")
@@ -44,6 +44,17 @@ from mmbatch.report import html, markdown, text
 )
 @click.option("--text", "text_only", is_flag=True, help="Print the text only and write no page")
 @click.option("--cover", is_flag=True, help="Print each run's table for a cover letter instead")
+@click.option(
+    "--compare",
+    "compared",
+    is_flag=True,
+    help="Print what changed from the first RUN to the second, by their ratios to base, instead",
+)
+@click.option(
+    "--fail-on",
+    type=click.Choice([change.SLOWER]),
+    help="With --compare, end with 1 if a row is slower than before, or is not shown any more",
+)
 @output_options
 def command(
     console: Console,
@@ -53,6 +64,8 @@ def command(
     markdown_file: Path | None,
     text_only: bool,
     cover: bool,
+    compared: bool,
+    fail_on: str | None,
 ) -> int:
     """Show RUNs side by side: directories that bench made, or files that bench --json wrote.
 
@@ -62,6 +75,13 @@ def command(
     files = output or svg or markdown_file
     if (text_only or cover) and files is not None:
         raise Misuse("--text and --cover write no file", "leave out the file")
+    if compared or fail_on:
+        if files is not None or text_only or cover or not compared or len(runs) != 2:
+            raise Misuse(
+                "--compare takes two runs, and --fail-on belongs to it",
+                "write it as in --compare OLD NEW --fail-on slower",
+            )
+        return _compare(console, runs, fail_on)
     options.require_writable(("-o", output), ("--svg", svg), ("--markdown", markdown_file))
     chosen = store.load(runs or _newest())
     if cover:
@@ -79,6 +99,15 @@ def command(
     for run in wrong:
         console.say(f"{run.path}: its record {run.raw}")
     return ExitCode.FAILED if wrong else ExitCode.GOOD
+
+
+def _compare(console: Console, runs: tuple[Path, ...], fail_on: str | None) -> int:
+    """Print what changed between two runs, and return the exit code."""
+    old, new = store.load(runs)
+    found = change.changes(old.record, new.record)
+    console.out.file.write(change.text(old, new, found))
+    bad = fail_on is not None and any(one.verdict in (fail_on, change.GONE) for one in found)
+    return ExitCode.FAILED if bad or old.raw.wrong or new.raw.wrong else ExitCode.GOOD
 
 
 def _write(console: Console, path: Path, content: str, what: str) -> None:

@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two runs of one machine: what changed by their ratios to base, never by their times."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fake_run import FSDAX, case_events, few, record_of, run_events
+from mmbatch.bench import record
+from mmbatch.bench.record import Record
+from mmbatch.cli import main as cli
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.report import change
+
+
+def run_of(factor: float = 1.0, **times: float) -> Record:
+    """Return a record in which the whole machine is slower by a factor."""
+    taken = {name: ns * factor for name, ns in {**FSDAX, **times}.items()}
+    return record_of(run_events(list(case_events(times=taken))))
+
+
+def verdicts(old: Record, new: Record) -> dict[str, str]:
+    return {one.variant: one.verdict for one in change.changes(old, new)}
+
+
+def test_a_slower_machine_is_no_change() -> None:
+    expected = dict.fromkeys(("copy", "wide", "auto"), change.SAME)
+    assert verdicts(run_of(), run_of(3.0)) == expected
+
+
+def test_rows_that_changed() -> None:
+    found = verdicts(run_of(), run_of(2.0, auto=110e6, copy=100e6))
+    assert found == {"copy": change.FASTER, "wide": change.SAME, "auto": change.SLOWER}
+    (auto,) = (one for one in change.changes(run_of(), run_of(auto=110e6)) if one.variant == "auto")
+    assert auto.factor == pytest.approx(0.8, rel=0.01)
+    assert auto.factor is not None
+    assert auto.interval is not None
+    assert auto.interval[0] < auto.factor < auto.interval[1] < 0.85
+
+
+def test_what_can_not_be_told() -> None:
+    assert set(verdicts(record_of(few()), run_of()).values()) == {change.TOO_FEW}
+    new = run_of()
+    rows = tuple(row for row in new.rows if row.variant != "wide")
+    assert verdicts(run_of(), replace(new, rows=rows))["wide"] == change.GONE
+
+
+def test_runs_that_can_not_be_compared() -> None:
+    other = replace(run_of(), machine=replace(run_of().machine, model=99))
+    renamed = tuple(replace(row, case="other") for row in run_of().rows)
+    for new in (other, replace(run_of(), rows=renamed)):
+        with pytest.raises(MmbatchError) as caught:
+            change.changes(run_of(), new)
+        assert caught.value.code == ExitCode.USAGE
+
+
+def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    record.write(old, run_of())
+    record.write(new, replace(run_of(auto=110e6), started="2026-02-02T03:04:05+00:00"))
+    words = ["report", "-q", "--compare", str(old), str(new)]
+    assert cli.main(words) == ExitCode.GOOD
+    said = capsys.readouterr().out
+    assert max(map(len, said.splitlines())) <= 72
+    (line,) = (line for line in said.splitlines() if line.startswith("fsdax-100G auto"))
+    assert line.split()[-4:] == ["2.500", "2.000", "0.800", "slower"]
+    assert cli.main([*words, "--fail-on", "slower"]) == ExitCode.FAILED
+    back = ["report", "-q", "--compare", str(new), str(old), "--fail-on", "slower"]
+    assert cli.main(back) == ExitCode.GOOD
+    for wrong in (words[:-1], [*words, "--text"], ["report", "--fail-on", "slower"]):
+        assert cli.main(wrong) == ExitCode.USAGE
