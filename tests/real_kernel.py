@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch.core import paths
+from mmbatch.core import paths, process
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import default_root
 from mmbatch.core.process import cpus
 from mmbatch.hosted import build
+from mmbatch.hosted.events import Event, parse
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice import trees
 from mmbatch.splice.manifest import load_with_needs
@@ -45,3 +46,9 @@ def hosted_program(speedup: str) -> Path:
     spliced = trees.splice(cache, source, manifests, paths.MACROS, print)
     jobs = cpus()
     return build.build(cache, source, spliced, manifests[-1], paths.HOSTED, (), jobs, print).path
+
+
+def hosted_events(program: Path, *arguments: str) -> list[Event]:
+    """Run a hosted program, and return what it printed."""
+    done = process.run([program, *arguments], action="run a hosted program", timeout_s=300)
+    return [parse(line, number) for number, line in enumerate(done.stdout.splitlines(), 1)]

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import real_kernel
-from mmbatch.core import process
-from mmbatch.hosted.events import Case, parse
+from mmbatch.hosted.events import Case
 
 CPUS = ("rep_good", "erms", "fsrm", "none", "fragile")
 
@@ -24,8 +23,7 @@ def program() -> Path:
 
 
 def cases(program: Path, *arguments: str) -> list[str]:
-    done = process.run([program, *arguments, "--list"], action="list the cases")
-    events = [parse(line, i) for i, line in enumerate(done.stdout.splitlines(), 1)]
+    events = real_kernel.hosted_events(program, *arguments, "--list")
     return [event.case for event in events if isinstance(event, Case)]
 
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import real_kernel
-from mmbatch.core import process
-from mmbatch.hosted.events import Equal, Sample, parse
+from mmbatch.hosted.events import Equal, Sample
 
 SHORT, LONG = 25_600, 4_194_304
 MOST = 8  # a quadratic search would cost 164 times as much
@@ -31,8 +30,7 @@ def share_of_base(program: Path, case: str, items: int) -> float:
     the machine does are in both.
     """
     words = ["--case", f"vmap-@-{case}", "--items", str(items), "--pairs", "2"]
-    done = process.run([program, *words], action="time arrays", timeout_s=300)
-    events = [parse(line, i) for i, line in enumerate(done.stdout.splitlines(), 1)]
+    events = real_kernel.hosted_events(program, *words)
     assert all(event.equal for event in events if isinstance(event, Equal))
     samples = [event for event in events if isinstance(event, Sample)]
     best = {name: min(e.ns for e in samples if e.variant == name) for name in ("base", "auto")}

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import real_kernel
-from mmbatch.core import process
-from mmbatch.hosted.events import Case, Equal, Event, parse
+from mmbatch.hosted.events import Case, Equal
+from real_kernel import hosted_events
 
 SIZE = 4096
 METHODS = {"copy", "movnti", "wide"}
@@ -25,20 +25,17 @@ def program() -> Path:
     return real_kernel.hosted_program("zone_device")
 
 
-def events_of(program: Path, *arguments: str) -> list[Event]:
-    done = process.run([program, *arguments], action="run a hosted program", timeout_s=120)
-    return [parse(line, i) for i, line in enumerate(done.stdout.splitlines(), 1)]
-
-
 @pytest.mark.parametrize("value", [None, 0, 1])
 def test_every_variant_leaves_what_base_leaves(program: Path, value: int | None) -> None:
     switched = [] if value is None else [w for f in FEATURES for w in ("--cpu", f"{f}={value}")]
     found: dict[str, dict[str, bool]] = {}
-    for event in events_of(program, "--check-only", "--items", str(SIZE), *switched):
+    for event in hosted_events(program, "--check-only", "--items", str(SIZE), *switched):
         if isinstance(event, Equal):
             found.setdefault(event.case, {})[event.variant] = event.equal
     cases = [
-        c.case for c in events_of(program, "--list", "--items", str(SIZE)) if isinstance(c, Case)
+        c.case
+        for c in hosted_events(program, "--list", "--items", str(SIZE))
+        if isinstance(c, Case)
     ]
     assert list(found) == cases
     for variants in found.values():
