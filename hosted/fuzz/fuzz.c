@@ -36,7 +36,7 @@ FROM_KERNEL void hosted_reached(void)
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
 	hosted_cpu_from_cpuid();
-	engine_start(arena_llc_bytes());
+	engine_start();
 	die_by(keep_input);
 	hosted_layout = 0;
 	return 0;

@@ -128,7 +128,7 @@ void row_prepare(const struct workload *w, const struct row *row);
 void row_run(const struct workload *w, const struct row *row);
 
 /* start.c */
-void engine_start(unsigned long llc_bytes);
+void engine_start(void);
 
 /* events.c: one JSON object a line on standard output. */
 void event_engine(const struct cache *cache);

@@ -253,7 +253,7 @@ int main(int argc, char **argv)
 
 	hosted_cpu_from_cpuid();
 	plan = parse(argc, argv);
-	engine_start(plan.llc_bytes);
+	engine_start();
 	cache = learn_cache(&plan);
 
 	if (plan.stride && !hosted_bench.check)

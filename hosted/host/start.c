@@ -29,13 +29,13 @@ static void make_text_writable(void)
 }
 
 /* Call hosted_cpu_from_cpuid() and force CPU features before this. */
-void engine_start(unsigned long llc_bytes)
+void engine_start(void)
 {
 	stay_on_this_cpu();
 	faults_catch();
 	make_text_writable();
 	hosted_alternatives_apply();
 	hosted_branches_apply();
-	hosted_machine_init(llc_bytes);
+	hosted_machine_init();
 	hosted_fpu_init();
 }

@@ -266,8 +266,7 @@ extern const struct hosted_bench hosted_bench;
 #define HOSTED_CALL_EXTRA(fn, ...)	fn##_of[hosted_layout](__VA_ARGS__)
 
 /* kernel/machine.c: what a booted kernel sets up. */
-void hosted_machine_init(unsigned long llc_bytes);
-void hosted_llc_is(unsigned long bytes);
+void hosted_machine_init(void);
 void hosted_memmap_at(void *memmap, unsigned long pfn);
 void *hosted_device_zone(unsigned int nid);
 void hosted_early_sections(int early);

@@ -8,7 +8,6 @@
  * and no object defines it, according to nm. So one source serves kernels that need
  * different symbols.
  */
-#include <linux/cacheinfo.h>
 #include <linux/jiffies.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
@@ -96,28 +95,11 @@ static struct {
 	struct fpu fpu;
 } hosted_task __aligned(64);
 
-static struct cacheinfo hosted_cache_leaf;
-static struct cpu_cacheinfo hosted_caches = {
-	.info_list = &hosted_cache_leaf,
-	.num_leaves = 1,
-};
-
-struct cpu_cacheinfo *get_cpu_cacheinfo(unsigned int cpu)
-{
-	return &hosted_caches;
-}
-
-void hosted_llc_is(unsigned long bytes)
-{
-	hosted_cache_leaf.size = bytes;
-}
-
-void hosted_machine_init(unsigned long llc_bytes)
+void hosted_machine_init(void)
 {
 	int nid, i;
 
 	page_offset_base = 0xffff888000000000UL;
-	hosted_llc_is(llc_bytes);
 	vmalloc_base = 0xffffc90000000000UL;
 
 	for (nid = 0; nid < HOSTED_NODES; nid++) {

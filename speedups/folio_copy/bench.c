@@ -10,7 +10,6 @@
 HOSTED_ENTRY(folio_copy);
 HOSTED_ENTRY(folio_mc_copy);
 HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
-HOSTED_EXTRA(void, folio_copy_learn_llc, void);
 
 #define LINE		64UL
 #define PAGES_2M	(SZ_2M >> PAGE_SHIFT)
@@ -107,15 +106,12 @@ static unsigned long folio_copy_half;
 static void folio_copy_setup(void *image, unsigned long bytes)
 {
 	unsigned long *word, at;
-	unsigned int layout;
 
 	folio_copy_half = ALIGN(bytes, SZ_2M) >> PAGE_SHIFT;
 	folios_map(image, 2 * folio_copy_half << PAGE_SHIFT);
 	word = folios_address(folio_copy_half);
 	for (at = 0; at < bytes / sizeof(*word); at++)
 		word[at] = at * 0x9e3779b97f4a7c15UL;
-	for (layout = 0; layout < HOSTED_LAYOUTS; layout++)
-		folio_copy_learn_llc_of[layout]();
 }
 
 static void folio_copy_begin(const struct hosted_case *c)

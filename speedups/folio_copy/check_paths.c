@@ -2,7 +2,7 @@
 /*
  * Single-step copies to check which code runs on which CPU: for all eight combinations
  * of the features, with and without a fragile platform. Also check which copies use
- * streaming stores, and that these are drained.
+ * streaming stores, that these are drained, and which method "auto" chooses.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -16,8 +16,7 @@
 HOSTED_ENTRY(folio_copy);
 HOSTED_ENTRY(folio_mc_copy);
 HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
-HOSTED_EXTRA(void, folio_copy_set_streaming, bool on);
-HOSTED_EXTRA(void, folio_copy_learn_llc, void);
+HOSTED_EXTRA(bool, folio_copy_streams, unsigned long nr, u64 plain, u64 stream);
 HOSTED_EXTRA(void, __copy_pages_unrolled, void);
 HOSTED_EXTRA(void, __copy_mc_pages_unrolled, void);
 HOSTED_EXTRA(void, __copy_mc_pages_movsq, void);
@@ -27,7 +26,7 @@ HOSTED_EXTRA(void, __copy_mc_pages_movnti, void);
 unsigned long copy_mc_enhanced_fast_string(void *dst, const void *src, unsigned int len);
 
 #define PAGES		2UL
-#define SRC		16UL
+#define SRC		64UL
 #define WORDS		(PAGE_SIZE / 8)
 
 /* Bits of hosted_trace.visited, in the order of watched[]. */
@@ -56,7 +55,6 @@ struct path_run {
 	enum hosted_side side;
 	bool mc;
 	unsigned long nr;
-	bool slow_src, slow_dst;
 	bool always;		/* never skip it, because few runs are like it */
 };
 
@@ -107,10 +105,6 @@ static int check_path(struct hosted_check *check, struct path_run *run,
 		return 0;
 	folios_make(0, order);
 	folios_make(SRC, order);
-	if (run->slow_dst)
-		folios_slow(0);
-	if (run->slow_src)
-		folios_slow(SRC);
 	memset(folios_address(SRC), 0x33, run->nr << PAGE_SHIFT);
 	memset(folios_address(0), 0, run->nr << PAGE_SHIFT);
 	if (run->side == HOSTED_PATCHED && folio_copy_set_method_of[0](run->method))
@@ -232,64 +226,84 @@ static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 	return 0;
 }
 
-/* Copies between tiers: "auto" may stream only copies from fast memory to slow memory. */
-static int check_tiers(struct hosted_check *check, struct path_run run, bool on)
-{
-	struct copy_path plain = bulk(run.cpu, run.mc, run.nr);
-	struct copy_path streaming = stream(run.cpu, run.mc, run.nr);
-	unsigned int i;
+#define PARTS		64UL	/* "auto" copies one plainly, one streamed, and measures both */
+#define LARGE		512UL
 
-	for (i = 0; i < 4; i++) {
-		run.slow_src = i & 1;
-		run.slow_dst = i & 2;
-		if (check_path(check, &run,
-			       on && run.slow_dst && !run.slow_src ? &streaming : &plain))
-			return -1;
-	}
-	return 0;
+/* A CPU on which the plain copy takes few steps. */
+static const struct folios_cpu trial_cpu = { "rep_good", 1, 0, 0, false };
+
+/* What "auto" measures in ns, plain and streamed, and what follows. */
+static const struct trial {
+	unsigned long ns[FOLIOS_TIMES];
+	bool stream;
+} trials[] = {
+	{ { 9000, 5900 }, true },
+	{ { 9000, 6100 }, false },	/* a reader would lose more */
+	{ { 5000, 9000 }, false },
+};
+
+/* Where nothing of a folio stays in the cache, a small gain is enough. */
+static const struct choice {
+	unsigned long nr;
+	unsigned long plain, stream;
+	bool streams;
+} choices[] = {
+	{ (SZ_256M >> PAGE_SHIFT) - 1, 900, 599, true },
+	{ (SZ_256M >> PAGE_SHIFT) - 1, 900, 600, false },
+	{ SZ_256M >> PAGE_SHIFT, 900, 899, true },
+	{ SZ_256M >> PAGE_SHIFT, 900, 900, false },
+	{ LARGE, 0, 0, false },		/* a clock that stands */
+};
+
+static int check_trial(struct hosted_check *check, const struct trial *trial, bool mc)
+{
+	struct path_run run = {
+		.cpu = &trial_cpu, .method = "auto", .side = HOSTED_PATCHED,
+		.mc = mc, .nr = LARGE, .always = true,
+	};
+	unsigned long part = LARGE / PARTS;
+	unsigned long streamed = trial->stream ? LARGE - part : part;
+	struct copy_path want = {
+		.visited = mc ? MC_MOVSQ | MC_MOVNTI : 0,
+		.movsq = (LARGE - streamed) * WORDS,
+		.streamed = streamed * WORDS,
+	};
+	int ret;
+
+	folios_times = trial->ns;
+	folios_timed = 0;
+	ret = check_path(check, &run, &want);
+	folios_times = NULL;
+	if (!ret && folios_timed != FOLIOS_TIMES)
+		return wrong(check, &run, "measured parts", folios_timed, FOLIOS_TIMES);
+	return ret;
 }
 
-/* Copies of different sizes: "auto" may stream if the folio is larger than half of the cache. */
-static int check_cache(struct hosted_check *check, struct path_run run, bool on)
-{
-	struct copy_path plain = bulk(run.cpu, run.mc, run.nr), streaming;
-
-	hosted_llc_is(2 * run.nr << PAGE_SHIFT);
-	folio_copy_learn_llc_of[0]();
-	if (check_path(check, &run, &plain))
-		return -1;
-
-	run.nr *= 2;
-	plain = bulk(run.cpu, run.mc, run.nr);
-	streaming = stream(run.cpu, run.mc, run.nr);
-	if (check_path(check, &run, on ? &streaming : &plain))
-		return -1;
-
-	hosted_llc_is(SZ_32M);
-	folio_copy_learn_llc_of[0]();
-	return 0;
-}
-
-/* Check when "auto" streams, with the parameter off and on. */
+/* Check what "auto" makes of the times that it measures, and which folios it measures. */
 static int check_auto(struct hosted_check *check)
 {
-	static const struct folios_cpu cpu = { "all", 1, 1, 1, false };
 	struct path_run run = {
-		.cpu = &cpu, .method = "auto", .side = HOSTED_PATCHED, .nr = PAGES,
+		.cpu = &trial_cpu, .method = "auto", .side = HOSTED_PATCHED,
+		.nr = LARGE / 2, .always = true,
 	};
-	unsigned int mc, on;
+	struct copy_path want = bulk(&trial_cpu, false, run.nr);
+	unsigned int i;
 
-	folios_be(&cpu);
-	for (mc = 0; mc < 2; mc++) {
-		run.mc = mc;
-		for (on = 0; on < 2; on++) {
-			folio_copy_set_streaming_of[0](on);
-			if (check_tiers(check, run, on) || check_cache(check, run, on))
-				return -1;
-		}
-		folio_copy_set_streaming_of[0](false);
+	for (i = 0; i < ARRAY_SIZE(choices); i++) {
+		const struct choice *c = &choices[i];
+
+		if (folio_copy_streams_of[0](c->nr, c->plain, c->stream) != c->streams)
+			return wrong(check, &run, "the choice", !c->streams, c->streams);
 	}
-	return 0;
+
+	folios_be(&trial_cpu);
+	if (check_path(check, &run, &want))
+		return -1;
+	for (i = 0; i < ARRAY_SIZE(trials); i++) {
+		if (check_trial(check, &trials[i], i % 2))
+			return -1;
+	}
+	return check_trial(check, &trials[0], true);
 }
 
 int check_paths(struct hosted_check *check)

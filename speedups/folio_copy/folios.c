@@ -2,7 +2,7 @@
 /* Memory with descriptors, and CPUs to copy it with. */
 #include <linux/kernel.h>
 #include <linux/mm.h>
-#include <linux/memory-tiers.h>
+#include <linux/sched/clock.h>
 #include <linux/string.h>
 #include <asm/mce.h>
 #include <../mm/internal.h>
@@ -15,7 +15,6 @@ HOSTED_ENTRY(enable_copy_mc_fragile);
 
 /* Aligned to the largest folio. */
 #define FIRST_PFN	(1UL << 20)
-#define SLOW_NODE	1
 
 const struct folios_cpu folios_cpus[] = {
 	{ "as found",	-1, -1, -1, false },
@@ -28,10 +27,20 @@ const struct folios_cpu folios_cpus[] = {
 
 const unsigned int folios_nr_cpus = ARRAY_SIZE(folios_cpus);
 
-#ifdef WANTED_node_is_toptier
-bool node_is_toptier(int node)
+const unsigned long *folios_times;
+unsigned int folios_timed;
+
+#ifdef WANTED_local_clock
+u64 local_clock(void)
 {
-	return node != SLOW_NODE;
+	static unsigned int readings;
+	static u64 now;
+
+	if (!folios_times)
+		return hosted_now_ns();
+	if (readings++ % 2)
+		now += folios_times[folios_timed++ % FOLIOS_TIMES];
+	return now;
 }
 #endif
 
@@ -74,11 +83,6 @@ struct folio *folios_make(unsigned long i, unsigned int order)
 		folio_set_order(folio, order);
 	}
 	return folio;
-}
-
-void folios_slow(unsigned long i)
-{
-	set_page_node(folios_page(i), SLOW_NODE);
 }
 
 static void force(const char *feature, int value, int found)

@@ -27,8 +27,13 @@ unsigned long folios_index(unsigned long pfn);
 /* Make the pages from index @i on a folio. */
 struct folio *folios_make(unsigned long i, unsigned int order);
 
-/* Put page @i on the node with slow memory. */
-void folios_slow(unsigned long i);
+/*
+ * Times in ns that patched code measures instead of real ones, in turn, or NULL, and how
+ * many it has measured.
+ */
+#define FOLIOS_TIMES	2
+extern const unsigned long *folios_times;
+extern unsigned int folios_timed;
 
 /* Switch to the code that @cpu would run. */
 void folios_be(const struct folios_cpu *cpu);

@@ -4,12 +4,8 @@
 
 /* Helpers for code that does its work by one of several methods. */
 
-#include <linux/cacheinfo.h>
-#include <linux/cpu.h>
 #include <linux/errno.h>
-#include <linux/minmax.h>
 #include <linux/moduleparam.h>
-#include <linux/smp.h>
 #include <linux/sysfs.h>
 
 /**
@@ -40,29 +36,5 @@ static const struct kernel_param_ops __name ## _param_ops = {		\
 };									\
 									\
 module_param_cb(method, &__name ## _param_ops, NULL, 0644)
-
-/**
- * method_llc_bytes - get the size of the largest cache of this CPU
- *
- * Context: process context, may sleep.
- * Return: bytes, or 0 if the machine does not describe its caches.
- */
-static inline unsigned long method_llc_bytes(void)
-{
-	struct cpu_cacheinfo *ci;
-	unsigned long size = 0;
-	unsigned int i;
-
-	/* A CPU that comes online may replace its list. */
-	cpus_read_lock();
-	ci = get_cpu_cacheinfo(raw_smp_processor_id());
-	if (ci && ci->info_list) {
-		for (i = 0; i < ci->num_leaves; i++)
-			size = max_t(unsigned long, size, ci->info_list[i].size);
-	}
-	cpus_read_unlock();
-
-	return size;
-}
 
 #endif /* _MM_METHOD_H */

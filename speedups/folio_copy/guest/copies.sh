@@ -26,17 +26,20 @@ calls() {
 
 watch_all() {
 	watch folio copy_mc_highpages 3 && watch plain copy_highpages 3 &&
-		watch page copy_mc_to_kernel 3 && watch bulk folio_copy_mc_bulk 3 &&
-		watch memcpy folio_copy_mc_memcpy 3 && watch stream folio_copy_mc_stream 3
+		watch page copy_mc_to_kernel 3 && watch auto folio_copy_mc_auto 3 &&
+		watch bulk folio_copy_mc_bulk 3 && watch memcpy folio_copy_mc_memcpy 3 && watch stream folio_copy_mc_stream 3
 }
 
 # copied_by NAME EVENT FOLIOS PAGES: check that at least FOLIOS folios of PAGES pages
 # were copied, by EVENT and by no other. A fork also copies single pages on write.
+# The event "auto" copies by bulk and by stream.
 copied_by() {
 	check "$1: copied as folios of $4 pages" test "$(calls folio $4)" -ge "$3"
-	for event in bulk memcpy stream; do
+	for event in auto bulk memcpy stream; do
 		case $event in
 		"$2") check "$1: $event copied them" test "$(calls $event $4)" -ge "$3" ;;
+		bulk | stream) [ "$2" = auto ] ||
+			check "$1: $event did not" test "$(calls $event $4)" -eq 0 ;;
 		*) check "$1: $event did not" test "$(calls $event $4)" -eq 0 ;;
 		esac
 	done
@@ -50,7 +53,6 @@ copied_by() {
 by() {
 	case $1 in
 	base) echo pages ;;
-	auto) echo bulk ;;
 	*) echo "$1" ;;
 	esac
 }

@@ -10,9 +10,7 @@ PARAMETERS=/sys/module/folio_copy/parameters
 THP=/sys/kernel/mm/transparent_hugepage
 GROUP=/mnt/group
 
-use() {
-	echo "$1" >$PARAMETERS/method && echo "$2" >$PARAMETERS/streaming
-}
+use() { echo "$1" >$PARAMETERS/method; }
 
 # large KIB: use folios of this size for anonymous memory.
 large() {
@@ -37,32 +35,27 @@ moved() {
 nodes() {
 	large 2048
 	for method in base auto; do
-		use $method N
+		use $method
 		moved "2M $method" anon "$MOST_MIB" 2048 0 1 "$(by $method)"
 	done
 	for method in $METHODS; do
-		use "$method" N
+		use "$method"
 		moved "2M back, $method" anon "$MIB" 2048 1 0 "$(by "$method")"
 	done
 	large 64
 	for method in base auto; do
-		use $method N
+		use $method
 		moved "64K $method" anon "$MIB" 64 0 1 "$(by $method)"
 	done
-	use auto N
+	use auto
 }
 
-# Move to slower memory and back. Only copies to slower memory may stream.
+# Move to slower memory and back.
 tiers() {
 	large 2048
-	for streaming in N Y; do
-		[ $streaming = Y ] && event=stream || event=bulk
-		use auto $streaming
-		moved "2M to slow memory, streaming=$streaming" anon "$MIB" 2048 0 "$SLOW" $event
-		moved "2M from slow memory, streaming=$streaming" anon "$MIB" 2048 "$SLOW" 0 bulk
-		moved "2M among fast memory, streaming=$streaming" anon "$MIB" 2048 0 1 bulk
-	done
-	use auto N
+	use auto
+	moved "2M to slow memory" anon "$MIB" 2048 0 "$SLOW" auto
+	moved "2M from slow memory" anon "$MIB" 2048 "$SLOW" 0 auto
 }
 
 # moved_by NAME EVENT LEAST COMMAND...: check that the kernel itself moves at least
@@ -87,13 +80,9 @@ demotion() {
 	echo +memory >/mnt/cgroup.subtree_control
 	mkdir $GROUP
 	large 2048
-	for streaming in N Y; do
-		[ $streaming = Y ] && event=stream || event=bulk
-		use auto $streaming
-		moved_by "2M demoted, streaming=$streaming" $event 16 in_group \
-			move_folios anon 64 2048 0 run "echo 32M >$GROUP/memory.reclaim"
-	done
-	use auto N
+	use auto
+	moved_by "2M demoted" auto 16 in_group \
+		move_folios anon 64 2048 0 run "echo 32M >$GROUP/memory.reclaim"
 	rmdir $GROUP
 	umount /mnt
 	echo 0 >/sys/kernel/mm/numa/demotion_enabled
@@ -102,7 +91,7 @@ demotion() {
 # Memory of other kinds, and other reasons for which folios move.
 others() {
 	large 2048
-	use "$1" N
+	use "$1"
 	mount -t tmpfs -o huge=always tmpfs /mnt
 	moved "shmem $1" /mnt/file "$MIB" 2048 0 1 "$(by "$1")"
 	umount /mnt

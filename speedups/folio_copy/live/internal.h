@@ -13,14 +13,6 @@
 #include "folio_copy_tree.h"
 #include "live.h"
 
-/* A module has one initcall, which is in live/module.c and calls live_start(). */
-#undef late_initcall
-#define late_initcall(function)						\
-	int __init live_start(void)					\
-	{								\
-		return function();					\
-	}
-
 extern typeof(folio_copy) live_folio_copy;
 extern typeof(folio_mc_copy) live_folio_mc_copy;
 

@@ -153,7 +153,7 @@ def test_a_guest_in_trouble_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) -> Heard:
     """Return what copies.sh makes of counts: 8 folios of 512 pages should be copied by `event`."""
-    for name in ("folio", "plain", "page", "bulk", "memcpy", "stream"):
+    for name in ("folio", "plain", "page", "auto", "bulk", "memcpy", "stream"):
         place = folder / "events/kprobes" / name
         place.mkdir(parents=True)
         lines = [
@@ -173,16 +173,19 @@ def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) ->
 
 BULK = {"folio": {512: 8, 1: 3}, "bulk": {512: 8}, "page": {4096: 3}}
 PAGES = {"folio": {512: 8}, "page": {4096: 8 * 512}}
+AUTO = {"folio": {512: 8}, "auto": {512: 8}, "bulk": {8: 2, 512: 5}, "stream": {8: 2, 480: 3}}
 
 
-@pytest.mark.parametrize(("counts", "event"), [(BULK, "bulk"), (PAGES, "pages")])
+@pytest.mark.parametrize(
+    ("counts", "event", "passed"), [(BULK, "bulk", 6), (PAGES, "pages", 6), (AUTO, "auto", 4)]
+)
 def test_counts_that_are_as_they_should_be(
-    tmp_path: Path, counts: Mapping[str, Mapping[int, int]], event: str
+    tmp_path: Path, counts: Mapping[str, Mapping[int, int]], event: str, passed: int
 ) -> None:
     heard = judged(tmp_path, counts, event)
 
     assert heard.failed == []
-    assert len(heard.passed) == 5
+    assert len(heard.passed) == passed
 
 
 @pytest.mark.parametrize(
@@ -190,6 +193,8 @@ def test_counts_that_are_as_they_should_be(
     [
         (PAGES, "bulk", ["bulk copied them", "not page by page"]),
         (BULK, "pages", ["bulk did not", "page by page"]),
+        (AUTO, "bulk", ["auto did not", "bulk copied them"]),
+        (BULK, "auto", ["auto copied them"]),
         (BULK, "stream", ["bulk did not", "stream copied them"]),
         ({}, "bulk", ["copied as folios of 512 pages", "bulk copied them"]),
         ({"folio": {1: 4096}, "bulk": {16: 256}}, "bulk", ["copied as folios", "bulk copied"]),

@@ -75,25 +75,12 @@ struct kernel_param_ops {
 	int (*get)(char *buffer, const struct kernel_param *kp);
 };
 
-struct cacheinfo {
-	unsigned long size;
-};
-
-struct cpu_cacheinfo {
-	struct cacheinfo *info_list;
-	unsigned int num_leaves;
-};
-
 static struct page *memmap;
 static unsigned int warnings;
 static bool fpu_usable = true;
 
 #define pfn_to_page(pfn)		(memmap + (pfn))
 #define page_to_pfn(page)		((unsigned long)((page) - memmap))
-#define get_cpu_cacheinfo(cpu)		((struct cpu_cacheinfo *)NULL)
-#define raw_smp_processor_id()		0
-#define cpus_read_lock()		((void)0)
-#define cpus_read_unlock()		((void)0)
 #define page_ref_tracepoint_active(t)	(t)
 #define kernel_fpu_begin()		((void)0)
 #define kernel_fpu_end()		((void)0)

@@ -17,10 +17,9 @@
 
 #include <linux/copy_pages.h>
 #include <linux/highmem.h>
-#include <linux/init.h>
-#include <linux/memory-tiers.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
+#include <linux/sched/clock.h>
 #include <linux/streaming_copy.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
@@ -95,23 +94,23 @@ static unsigned long folio_copy_mc_stream(void *to, const void *from,
 	return left;
 }
 
-static const struct folio_copy_method folio_copy_auto = { .name = "auto" };
+static void folio_copy_auto(void *to, const void *from, unsigned long npages);
+static unsigned long folio_copy_mc_auto(void *to, const void *from,
+					unsigned long npages);
+
 static const struct folio_copy_method folio_copy_base = { .name = "base" };
 
 static const struct folio_copy_method folio_copy_methods[] = {
+	{ "auto",	folio_copy_auto,	folio_copy_mc_auto },
 	{ "memcpy",	folio_copy_memcpy,	folio_copy_mc_memcpy },
 	{ "bulk",	folio_copy_bulk,	folio_copy_mc_bulk },
 	{ "stream",	folio_copy_stream,	folio_copy_mc_stream },
 };
 
-#define FOLIO_COPY_BULK		(&folio_copy_methods[1])
-#define FOLIO_COPY_STREAM	(&folio_copy_methods[2])
+#define FOLIO_COPY_BULK		(&folio_copy_methods[2])
+#define FOLIO_COPY_STREAM	(&folio_copy_methods[3])
 
-static const struct folio_copy_method *folio_copy_chosen = &folio_copy_auto;
-
-/* Whether "auto" may stream, and the size of the last-level cache in bytes. */
-static bool folio_copy_streaming;
-static unsigned long folio_copy_llc __ro_after_init = SZ_32M;
+static const struct folio_copy_method *folio_copy_chosen = folio_copy_methods;
 
 /**
  * folio_copy_method_at - enumerate the methods
@@ -137,9 +136,7 @@ int folio_copy_set_method(const char *name)
 	const struct folio_copy_method *method = NULL;
 	unsigned int i;
 
-	if (sysfs_streq(name, folio_copy_auto.name))
-		method = &folio_copy_auto;
-	else if (sysfs_streq(name, folio_copy_base.name))
+	if (sysfs_streq(name, folio_copy_base.name))
 		method = &folio_copy_base;
 
 	for (i = 0; !method && i < ARRAY_SIZE(folio_copy_methods); i++) {
@@ -163,62 +160,102 @@ const char *folio_copy_method(void)
 	return READ_ONCE(folio_copy_chosen)->name;
 }
 
-/**
- * folio_copy_set_streaming - let "auto" bypass the cache for some copies
- * @on: true to stream copies that are unlikely to be read soon
- */
-void folio_copy_set_streaming(bool on)
-{
-	WRITE_ONCE(folio_copy_streaming, on);
-}
-
 DEFINE_METHOD_PARAM(folio_copy);
 MODULE_PARM_DESC(method, "How large folios are copied: auto, base, memcpy, bulk or stream");
-module_param_named(streaming, folio_copy_streaming, bool, 0644);
-MODULE_PARM_DESC(streaming, "Let auto bypass the cache for copies to slower memory and for folios larger than half of the cache (default off)");
+
+/*
+ * Streaming takes from half to twice the time of a plain copy. That depends on the CPU,
+ * and even more on whether the destination is in the cache, which no function tells. So
+ * one part of FOLIO_COPY_PARTS is copied plainly and one streamed, and the rest in the
+ * faster way. An interrupt in one of these parts may mislead this folio, and no other.
+ */
+#define FOLIO_COPY_PARTS	64
+
+/* A part of fewer pages is too short to tell, so the folio is copied plainly. */
+#define FOLIO_COPY_TIMED	8
+
+/* Nothing of a folio of this many pages stays in the cache until its copy is read. */
+#define FOLIO_COPY_LONG		(SZ_256M >> PAGE_SHIFT)
 
 /**
- * folio_copy_learn_llc - read the size of the largest cache of this CPU
+ * folio_copy_streams - choose how to copy the rest of a folio
+ * @nr: number of its pages
+ * @plain: time that a plain copy of some of them took
+ * @stream: time that it took to stream as many
+ *
+ * The cache defers the cost of plain stores, and whoever reads a streamed copy gets it
+ * from memory. So if the copy could stay in the cache, streaming must take less than
+ * two thirds of the time.
+ *
+ * Return: whether to stream it.
  */
-void folio_copy_learn_llc(void)
+bool folio_copy_streams(unsigned long nr, u64 plain, u64 stream)
 {
-	unsigned long size = method_llc_bytes();
+	if (nr < FOLIO_COPY_LONG)
+		plain -= plain / 3;
 
-	if (size)
-		folio_copy_llc = size;
+	return stream < plain;
 }
 
-static int __init folio_copy_init(void)
+static unsigned long folio_copy_by(const struct folio_copy_method *method, bool mc,
+				   void *to, const void *from, unsigned long npages)
 {
-	folio_copy_learn_llc();
+	if (mc)
+		return method->copy_mc(to, from, npages);
+	method->copy(to, from, npages);
+
 	return 0;
 }
-late_initcall(folio_copy_init);
 
-/* Whether the copy is unlikely to be read before it is evicted from the cache. */
-static bool folio_copy_is_cold(struct page *to, struct page *from,
-			       unsigned long nr)
+static unsigned long folio_copy_try(bool mc, void *to, const void *from,
+				    unsigned long npages)
 {
-	if (nr > folio_copy_llc / 2 >> PAGE_SHIFT)
-		return true;
+	unsigned long part = npages / FOLIO_COPY_PARTS;
+	const struct folio_copy_method *rest = FOLIO_COPY_BULK;
+	unsigned long left, done;
+	u64 start, plain, stream;
 
-	return node_is_toptier(page_to_nid(from)) &&
-	       !node_is_toptier(page_to_nid(to));
+	if (part < FOLIO_COPY_TIMED)
+		return folio_copy_by(rest, mc, to, from, npages);
+
+	start = local_clock();
+	left = folio_copy_by(FOLIO_COPY_BULK, mc, to, from, part);
+	plain = local_clock() - start;
+	done = part << PAGE_SHIFT;
+
+	if (!left) {
+		start = local_clock();
+		left = folio_copy_by(FOLIO_COPY_STREAM, mc, to + done, from + done, part);
+		stream = local_clock() - start;
+		done += part << PAGE_SHIFT;
+		if (folio_copy_streams(npages, plain, stream))
+			rest = FOLIO_COPY_STREAM;
+	}
+
+	npages -= done >> PAGE_SHIFT;
+	if (!left)
+		return folio_copy_by(rest, mc, to + done, from + done, npages);
+
+	return left + (npages << PAGE_SHIFT);
 }
 
-static const struct folio_copy_method *
-folio_copy_choose(struct page *to, struct page *from, unsigned long nr)
+static void folio_copy_auto(void *to, const void *from, unsigned long npages)
 {
-	const struct folio_copy_method *method = READ_ONCE(folio_copy_chosen);
+	folio_copy_try(false, to, from, npages);
+}
 
+static unsigned long folio_copy_mc_auto(void *to, const void *from,
+					unsigned long npages)
+{
+	return folio_copy_try(true, to, from, npages);
+}
+
+static const struct folio_copy_method *folio_copy_choose(unsigned long nr)
+{
 	if (FOLIO_COPY_BY_PAGE || nr == 1)
 		return &folio_copy_base;
-	if (method != &folio_copy_auto)
-		return method;
-	if (READ_ONCE(folio_copy_streaming) && folio_copy_is_cold(to, from, nr))
-		return FOLIO_COPY_STREAM;
 
-	return FOLIO_COPY_BULK;
+	return READ_ONCE(folio_copy_chosen);
 }
 
 static unsigned long folio_copy_unit(void)
@@ -246,7 +283,7 @@ static struct page *folio_copy_page(struct page *page, unsigned long i)
  */
 void copy_highpages(struct page *to, struct page *from, unsigned long nr)
 {
-	const struct folio_copy_method *method = folio_copy_choose(to, from, nr);
+	const struct folio_copy_method *method = folio_copy_choose(nr);
 	unsigned long unit = method->copy ? folio_copy_unit() : 1;
 	unsigned long done = 0, n;
 
@@ -325,7 +362,7 @@ unsigned long folio_copy_mc_range(const struct folio_copy_method *method,
  */
 int copy_mc_highpages(struct page *to, struct page *from, unsigned long nr)
 {
-	const struct folio_copy_method *method = folio_copy_choose(to, from, nr);
+	const struct folio_copy_method *method = folio_copy_choose(nr);
 	unsigned long done;
 
 	if (method->copy_mc) {

@@ -31,9 +31,8 @@ struct folio_copy_method {
 const struct folio_copy_method *folio_copy_method_at(unsigned int i);
 int folio_copy_set_method(const char *name);
 const char *folio_copy_method(void);
-void folio_copy_set_streaming(bool on);
-void folio_copy_learn_llc(void);
 
+bool folio_copy_streams(unsigned long nr, u64 plain, u64 stream);
 unsigned long folio_copy_mc_range(const struct folio_copy_method *method,
 				  void *to, const void *from, unsigned long nr,
 				  unsigned long unit);
