@@ -239,7 +239,7 @@ static int check_gigantic(struct hosted_check *check)
 		.cpu = folios_cpus, .place = places, .side = HOSTED_PATCHED,
 		.order = GIGANTIC_ORDER,
 	};
-	static const char *const both[] = { "base", "auto" };
+	static const char *const methods[] = { "base", "bulk", "auto" };
 	unsigned int i;
 
 	/* This takes long with a sanitizer, and would run no other code than before. */
@@ -247,12 +247,12 @@ static int check_gigantic(struct hosted_check *check)
 		return 0;
 	allocate_memory(GIGANTIC_MEMORY);
 	folios_be(c.cpu);
-	for (i = 0; i < 4; i++) {
-		c.method = both[i / 2];
+	for (i = 0; i < 2 * ARRAY_SIZE(methods); i++) {
+		c.method = methods[i / 2];
 		c.mc = i % 2;
 		if (folio_copy_set_method_of[0](c.method))
 			return wrong(check, &c, "the rejected method", i);
-		/* Always run, because there are only four such combinations. */
+		/* Always run, because there are only six such combinations. */
 		check_turn(check);
 		if (check_copy(check, &c))
 			return -1;
