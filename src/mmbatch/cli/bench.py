@@ -77,14 +77,14 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @click.option(
     "--show-unequal",
     is_flag=True,
-    help="Time a posted series even if it leaves other memory than base, in a note",
+    help="Measure a posted series even if it leaves other memory than base",
 )
 @click.option(
     "--entry",
     "entries",
     multiple=True,
     metavar="OLD=NEW",
-    help="Call the function NEW of the posted series in the place of OLD",
+    help="Use the function NEW of the posted series in place of OLD",
 )
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only")
 @click.option("--all", "extra", is_flag=True, help="Run the cases too that run only on request")

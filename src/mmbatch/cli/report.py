@@ -53,7 +53,7 @@ from mmbatch.report import change, html, markdown, text
 @click.option(
     "--fail-on",
     type=click.Choice([change.SLOWER]),
-    help="With --compare, end with 1 if a row is slower than before, or is not shown any more",
+    help="End with 1 if --compare finds a slower row, or misses one",
 )
 @output_options
 def command(

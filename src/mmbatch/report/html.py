@@ -17,7 +17,7 @@ from mmbatch.report.plot import Plot, Scale
 from mmbatch.report.words import who_benefits
 
 _SVG_WIDTH = 600  # pixels, so that a telephone shows the text of an overview
-_SVG_TALLEST = 30  # pixels
+_SVG_TALLEST = 26  # pixels
 _SHOWN = 10
 """How many cases of a speed-up are open; those that follow can be unfolded."""
 _BESIDE = 3

@@ -37,7 +37,7 @@ _APART = 1.1  # per cent: from one dot of an overview to the next, on the narrow
 _BEYOND = (0.25, 20.0)  # an overview ends there, since few cases would take most of its width
 _BINS = 48
 _RISE = 7.0  # pixels from a dot of an overview to the one above it
-_TALLEST = 60.0  # pixels: where many dots lie above each other, they overlap
+_TALLEST = 45.0  # pixels: where many dots lie above each other, they overlap
 LINES = {True: 34, False: 17}
 """How high the text of a strip is in a file, in pixels, with a title and without."""
 
