@@ -11,7 +11,10 @@ static void vunmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end)
 	pte_t *pte = toy_first(pmd);
 	pte_t ptent;
 
-	ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
+	if (toy_depth(size))
+		ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
+	else
+		ptent = ptep_get_and_clear(&init_mm, addr, pte);
 	toy_look(ptent);
 }
 
@@ -37,6 +40,8 @@ int __vmap_pages_range_noflush(unsigned long addr, unsigned long end,
 {
 	unsigned int i, nr = toy_count(addr, end);
 
+	if (toy_depth(page_shift))
+		return vmap_small_pages_range_noflush(addr, end, prot, pages);
 	for (i = 0; i < nr; i += toy_step(page_shift)) {
 		if (toy_paint(pages[i], i))
 			return toy_depth(i);
@@ -83,6 +88,6 @@ void *vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_
 	if (vmap_pages_range(toy_addr(area), toy_addr(area) + size, toy_nx(prot),
 			     pages, PAGE_SHIFT))
 		return NULL;
-	return area;
+	return area->addr;
 }
 EXPORT_SYMBOL(vmap);
