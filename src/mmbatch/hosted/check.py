@@ -28,7 +28,8 @@ from mmbatch.splice.trees import Spliced
 _TIMEOUT_S = 600
 _MUTANT_STRIDE = 11
 _SANITIZED_STRIDE = 7
-_COPIED = ("include", "arch/x86", "mm", "lib")
+_REACHED = ("include", "arch/x86", "mm", "lib")
+"""Directories that files reach from others by "..", so they must not be links."""
 _MOST_AT_ONCE = 2  # so that memory and its bandwidth suffice
 _SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigill=0",
@@ -398,7 +399,7 @@ def mutate(mutant: Mutant, spliced: Path, work: Path) -> Path:
         spliced: the tree.
         work: an empty directory.
     """
-    real = {folder for name in (*_COPIED, mutant.file) for folder in Path(name, "x").parents}
+    real = {folder for name in (*_REACHED, mutant.file) for folder in Path(name, "x").parents}
     real.remove(Path(mutant.file))
     for folder in sorted(real):
         (work / folder).mkdir(parents=True, exist_ok=True)
