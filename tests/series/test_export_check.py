@@ -17,10 +17,9 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import default_root
 from mmbatch.core.process import cpus
 from mmbatch.kernel.sources import SERIES, Source, find_cached
-from mmbatch.series import export, objections
-from mmbatch.series import verify as exportcheck
+from mmbatch.series import export, verify
 from mmbatch.series.export import Letter, Series
-from mmbatch.series.objections import Objection
+from mmbatch.series.verify import Objection
 from mmbatch.splice.manifest import known, load, load_with_needs
 from mmbatch.splice.plan import Planned, Target
 from mmbatch.splice.steps import Applied
@@ -49,7 +48,7 @@ def mails(tmp_path: Path, cache: Cache) -> tuple[Series, list[Path]]:
 
 @needs_spatch
 def test_a_good_series_applies(cache: Cache, mails: tuple[Series, list[Path]]) -> None:
-    assert exportcheck.applies(cache, *mails) == []
+    assert verify.applies(cache, *mails) == []
 
 
 @needs_spatch
@@ -58,26 +57,26 @@ def test_another_word_is_found(cache: Cache, mails: tuple[Series, list[Path]]) -
     text = paths[1].read_text()
     assert "+#define _ASM_X86_MOVNTI_H" in text
     paths[1].write_text(text.replace("+#define _ASM_X86_MOVNTI_H", "+#define _ASM_X86_OTHER_H"))
-    (found,) = exportcheck.applies(cache, series, paths)
+    (found,) = verify.applies(cache, series, paths)
     assert found == "arch/x86/include/asm/movnti.h is not what apply makes of it"
 
 
 @needs_spatch
 def test_a_missing_mail_is_found(cache: Cache, mails: tuple[Series, list[Path]]) -> None:
     series, paths = mails
-    assert exportcheck.applies(cache, series, paths[:-1])
-    assert exportcheck.applies(cache, series, [paths[0], *paths[2:]])
+    assert verify.applies(cache, series, paths[:-1])
+    assert verify.applies(cache, series, [paths[0], *paths[2:]])
 
 
 def test_errors_can_not_be_explained_away() -> None:
     said = [Objection("ERROR", "A", "a"), Objection("CHECK", "B", "b"), Objection("CHECK", "C", "")]
-    assert objections.unexplained(said, ["A", "B"]) == [said[0], said[2]]
-    assert objections.summary([*said, said[1]], {"B": "it is so"}) == ["2 x B: it is so."]
+    assert verify.unexplained(said, ["A", "B"]) == [said[0], said[2]]
+    assert verify.explained([*said, said[1]], {"B": "it is so"}) == ["2 x B: it is so."]
 
 
 @pytest.mark.parametrize("speedup", known(checkout.SPEEDUPS))
 def test_explanations_of_this_checkout_can_be_read(speedup: str) -> None:
-    for name, why in objections.explanations([load(checkout.SPEEDUPS / speedup)]).items():
+    for name, why in verify.explanations([load(checkout.SPEEDUPS / speedup)]).items():
         assert name.isupper() and why and not why.endswith(".")
 
 
@@ -87,11 +86,11 @@ def test_a_wrong_explanation_is_refused(tmp_path: Path) -> None:
     (speedup_dir / "checkpatch.toml").write_text('[[explained]]\ntype = "A"\nwhy = "b"\nmore = 1\n')
     manifest = load(checkout.SPEEDUPS / "streaming_copy")
     with pytest.raises(MmbatchError, match="more"):
-        objections.explanations([type(manifest)(**{**vars(manifest), "directory": speedup_dir})])
+        verify.explanations([type(manifest)(**{**vars(manifest), "directory": speedup_dir})])
 
 
 def test_a_tree_without_checkpatch(tmp_path: Path) -> None:
-    ((said,),) = objections.of_patches(tmp_path, [tmp_path / "x.patch"], signed_off=True)
+    ((said,),) = verify.checkpatch(tmp_path, [tmp_path / "x.patch"], signed_off=True)
     assert (said.level, said.type) == ("ERROR", "CHECKPATCH")
 
 
@@ -118,12 +117,12 @@ def test_checkpatch_sees_what_is_wrong(
     source: Source, mails: tuple[Series, list[Path]], tmp_path: Path
 ) -> None:
     patch = mails[1][1]
-    ((*good,),) = objections.of_patches(source.path, [patch], signed_off=False)
+    ((*good,),) = verify.checkpatch(source.path, [patch], signed_off=False)
     assert {one.level for one in good} <= {"WARNING", "CHECK"}
     text = patch.read_text()
     bad = tmp_path / "bad.patch"
     bad.write_text(text.replace("+#define _ASM_X86_MOVNTI_H\n", "+#define _ASM_X86_MOVNTI_H \n"))
-    ((*said,),) = objections.of_patches(source.path, [bad], signed_off=True)
+    ((*said,),) = verify.checkpatch(source.path, [bad], signed_off=True)
     assert {"TRAILING_WHITESPACE", "MISSING_SIGN_OFF"} <= {
         one.type for one in said if one.level == "ERROR"
     }
@@ -153,7 +152,7 @@ def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
             _step(5, {"lib/toys.c": user}),
         ],
     )
-    bisection = exportcheck.Bisection(cache, source, cpus())
+    bisection = verify.Bisection(cache, source, cpus())
     found = [built.complaints for built in bisection.steps(series, [])]
     assert "linux/toys.h" in found[0][0]
     assert found[1] == found[4] == []
@@ -176,8 +175,8 @@ def test_checks_run_from_the_patch_on_that_brings_all_they_need(
 ) -> None:
     manifest = load(checkout.SPEEDUPS / speedup)
     for name in names:
-        assert not exportcheck.is_checkable(tmp_path, manifest)
+        assert not verify.is_checkable(tmp_path, manifest)
         path = tmp_path / (name if "/" in name else f"arch/x86/include/asm/{name}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
-    assert exportcheck.is_checkable(tmp_path, manifest)
+    assert verify.is_checkable(tmp_path, manifest)

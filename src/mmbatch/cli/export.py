@@ -17,9 +17,7 @@ from mmbatch.core.console import Console, output_options
 from mmbatch.core.disk import atomic_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import sources
-from mmbatch.series import cover as coverletter
-from mmbatch.series import export, objections
-from mmbatch.series import verify as exportcheck
+from mmbatch.series import export, verify
 from mmbatch.series.export import Letter
 from mmbatch.splice import apply, plan
 from mmbatch.splice.manifest import Manifest
@@ -86,8 +84,8 @@ def command(
     chosen = plan.choose(paths.SPEEDUPS, speedups, source.series, source.release)
     wanted = speedups or tuple(manifest.speedup for manifest in chosen)
     measured = _measured(cache, source, runs)
-    bisection = exportcheck.Bisection(cache, source, jobs)
-    checks = exportcheck.Report()
+    bisection = verify.Bisection(cache, source, jobs)
+    checks = verify.Report()
     made: dict[str, list[str]] = {}
     with atomic_dir(output.absolute()) as work:
         for name in wanted:
@@ -96,18 +94,18 @@ def command(
             (work / name).mkdir()
             letter = Letter(prefix, reroll, sign_off)
             cover, *patches = export.write(cache, series, letter, work / name)
-            said = objections.of_patches(source.path, patches, signed_off=sign_off)
-            why = objections.explanations(manifests)
-            explained = objections.summary(itertools.chain(*said), why)
-            text = coverletter.text(manifests, source, measured.get(name), explained)
+            said = verify.checkpatch(source.path, patches, signed_off=sign_off)
+            why = verify.explanations(manifests)
+            explained = verify.explained(itertools.chain(*said), why)
+            text = export.cover_text(manifests, source, measured.get(name), explained)
             export.fill_cover(cover, _subject(manifests), text)
             made[name] = [path.name for path in (cover, *patches)]
             if check:
                 title = f"{name} on {source.release}"
-                found = exportcheck.applies(cache, series, [cover, *patches])
+                found = verify.applies(cache, series, [cover, *patches])
                 checks.judge(f"{title}: git am gives what apply gives", found, console.say)
                 for patch, one in zip(patches, said, strict=True):
-                    rest = objections.unexplained(one, why)
+                    rest = verify.unexplained(one, why)
                     words = [f"{left.level} {left.type}: {left.words}" for left in rest]
                     checks.judge(f"{title}: checkpatch {patch.name}", words, console.say)
                 for built in bisection.steps(series, manifests):

@@ -5,16 +5,21 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from mmbatch.bench.record import Record
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import Change, GitTree
+from mmbatch.kernel.sources import Source
+from mmbatch.report import text as mail
+from mmbatch.report.words import who_benefits
 from mmbatch.splice import apply
+from mmbatch.splice.manifest import Manifest
 from mmbatch.splice.plan import Planned, Say, Target, plan
 from mmbatch.splice.steps import named_files
 
@@ -130,3 +135,58 @@ def run_git(place: Path, *words: str) -> str:
         ["git", "-C", place, *words], action=f"run git {words[0]} in a copy of ours", env=_OWN
     )
     return done.stdout.strip()
+
+
+def cover_text(
+    manifests: Sequence[Manifest],
+    source: Source,
+    measured: Record | None,
+    explained: Sequence[str] = (),
+) -> str:
+    """Write the body of the cover letter.
+
+    Args:
+        manifests: the speed-ups of the series, the one that it is about last.
+        source: the kernel that it is made for.
+        measured: a run of that one on this kernel; None where there is none.
+        explained: what checkpatch says and why it stays.
+
+    Returns:
+        ASCII of at most 72 columns, but for words that are longer.
+    """
+    return "\n".join(_cover_lines(manifests, source, measured, explained)) + "\n"
+
+
+def _cover_lines(
+    manifests: Sequence[Manifest],
+    source: Source,
+    measured: Record | None,
+    explained: Sequence[str],
+) -> Iterator[str]:
+    manifest = manifests[-1]
+    for paragraph in who_benefits(manifest.directory):
+        yield from mail.paragraph(paragraph, "")
+        yield ""
+    others = [other.speedup for other in manifests[:-1]]
+    if others:
+        yield from mail.paragraph(f"The first patches are {', '.join(others)}, which it needs.", "")
+        yield ""
+    yield from mail.paragraph(f"Made for Linux {source.release} ({source.origin}).", "")
+    yield ""
+    if measured is None:
+        yield from mail.paragraph("Not measured by the sender. To measure it:", "")
+        yield ""
+        yield from mail.command(f"./mmbatch bench {manifest.speedup} --kernel {source.series}")
+    else:
+        yield from mail.paragraph(
+            "Measured with the kernel's own objects, base and patched, linked into one process, "
+            "after both had produced identical memory. The first line repeats it.",
+            "",
+        )
+        yield ""
+        yield from mail.run(measured).rstrip("\n").split("\n")
+    if explained:
+        yield ""
+        yield from mail.paragraph("What checkpatch.pl --strict says of the series:", "")
+        for sentence in explained:
+            yield from mail.paragraph(f"- {sentence}")

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""See that a series is fit to be posted: it applies, builds patch by patch, passes its checks."""
+"""Verify a series before it is posted.
+
+It applies with git am, builds and passes its checks patch by patch, and checkpatch reports nothing
+that the speed-up does not explain.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,6 +18,7 @@ from mmbatch.core import paths, process
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.load import from_toml
 from mmbatch.hosted import check
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.git import GitTree
@@ -35,6 +40,11 @@ _KUNIT = "CONFIG_KUNIT=y\n"
 # nor that the length of a literal is constant, which each module of theirs asserts.
 _SPARSE = "CHECK=sparse -D__typeof_unqual__=__typeof__ '-D__builtin_strlen(x)=(sizeof(x) - 1)'"
 _NO_SPARSE = "specified, but sparse is not available"
+_OBJECTION = re.compile(r"^(?:.*?:\d+: )?(ERROR|WARNING|CHECK):([A-Z0-9_]+): (.*)$")
+_ANY_SERIES = {
+    "FILE_PATH_CHANGES": "which MAINTAINERS entry the new files belong to is for the maintainer "
+    "to say who takes them",
+}
 
 
 @dataclass
@@ -64,8 +74,8 @@ def applies(cache: Cache, series: Series, mails: Sequence[Path]) -> list[str]:
         git, base = export.repository(work / "git", series.base, signer)
         export.run_git(git.path, "reset", "--quiet", "--hard", base)
         try:
-            paths = [os.fspath(mail.absolute()) for mail in mails]
-            export.run_git(git.path, "am", "--quiet", "--empty=drop", *paths)
+            names = [os.fspath(mail.absolute()) for mail in mails]
+            export.run_git(git.path, "am", "--quiet", "--empty=drop", *names)
         except MmbatchError as error:
             return [error.problem.strip().splitlines()[0]]
         wanted = dict(series.base)
@@ -232,3 +242,86 @@ class _Build:
 
 def _object(name: str) -> str:
     return name.removesuffix(".c") + ".o"
+
+
+@dataclass(frozen=True)
+class Objection:
+    """One complaint: ERROR, WARNING or CHECK, its type, and its words."""
+
+    level: str
+    type: str
+    words: str
+
+
+@dataclass(frozen=True)
+class _Explanation:
+    type: str
+    why: str
+
+
+@dataclass(frozen=True)
+class _Explanations:
+    """What a checkpatch.toml holds."""
+
+    explained: tuple[_Explanation, ...] = ()
+
+
+def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
+    """Return type of complaint to why it stays, of all series and of some speed-ups.
+
+    A speed-up's `checkpatch.toml` has a table `[[explained]]` with `type` and `why` for each.
+
+    Raises:
+        MmbatchError: such a file is wrong.
+    """
+    found = dict(_ANY_SERIES)
+    for manifest in manifests:
+        path = manifest.directory / "checkpatch.toml"
+        if path.exists():
+            found |= {entry.type: entry.why for entry in from_toml(_Explanations, path).explained}
+    return found
+
+
+def checkpatch(tree: Path, patches: Sequence[Path], *, signed_off: bool) -> list[list[Objection]]:
+    """Return what a tree's own checkpatch.pl --strict reports about each of some patches.
+
+    Args:
+        tree: the kernel.
+        patches: the mails.
+        signed_off: whether to require a Signed-off-by line.
+    """
+    if not (tree / "scripts" / "checkpatch.pl").exists():
+        absent = Objection("ERROR", "CHECKPATCH", "the tree has no scripts/checkpatch.pl")
+        return [[absent] for _ in patches]
+    options = [] if signed_off else ["--no-signoff"]
+    return [_checkpatch(tree, patch, options) for patch in patches]
+
+
+def _checkpatch(tree: Path, patch: Path, options: Sequence[str]) -> list[Objection]:
+    words = ["--strict", "--terse", "--show-types", "--no-summary", "--color=never"]
+    done = process.run(
+        ["perl", "scripts/checkpatch.pl", *words, *options, patch.absolute()],
+        action=f"run checkpatch.pl on {patch.name}",
+        cwd=tree,
+        check=False,
+    )
+    found = [match for line in done.stdout.splitlines() if (match := _OBJECTION.match(line))]
+    if done.rc != 0 and not found:
+        last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+        return [Objection("ERROR", "CHECKPATCH", *(last or [f"it ended with {done.rc}"]))]
+    return [Objection(*match.groups()) for match in found]
+
+
+def unexplained(found: Sequence[Objection], why: Iterable[str]) -> list[Objection]:
+    """Return what no explanation covers; an error can't be explained away."""
+    known = set(why)
+    return [each for each in found if each.level == "ERROR" or each.type not in known]
+
+
+def explained(found: Iterable[Objection], why: dict[str, str]) -> list[str]:
+    """Return a sentence for each type that was met and is explained, for the cover letter."""
+    counts: dict[str, int] = {}
+    for objection in found:
+        if objection.type in why:
+            counts[objection.type] = counts.get(objection.type, 0) + 1
+    return [f"{count} x {name}: {why[name]}." for name, count in counts.items()]
