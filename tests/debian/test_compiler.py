@@ -16,8 +16,8 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import toolchain
 from mmbatch.debian import apt as apt_module
-from mmbatch.debian import compiler, foreign
-from mmbatch.debian.compiler import Compiler, Wanted
+from mmbatch.debian import foreign
+from mmbatch.debian.foreign import Compiler, WantedCompiler
 from mmbatch.live.kernel import Headers
 
 RELEASE = "7.3.4+deb13-cloud-amd64"
@@ -35,15 +35,15 @@ def headers(text: str = f"{foreign.TUPLE}-gcc-99 (Debian {VERSION}) 99.2.0") -> 
     [
         (
             "x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19) 14.2.0",
-            Wanted("x86_64-linux-gnu-gcc-14", "gcc-14", "14.2.0-19"),
+            WantedCompiler("x86_64-linux-gnu-gcc-14", "gcc-14", "14.2.0-19"),
         ),
-        ("gcc-12 (Debian 12.2.0-14) 12.2.0", Wanted("gcc-12", "gcc-12", "12.2.0-14")),
-        ("gcc (GCC) 15.1.1", Wanted("gcc", "gcc-15", "")),
+        ("gcc-12 (Debian 12.2.0-14) 12.2.0", WantedCompiler("gcc-12", "gcc-12", "12.2.0-14")),
+        ("gcc (GCC) 15.1.1", WantedCompiler("gcc", "gcc-15", "")),
         ("", None),
     ],
 )
-def test_what_a_kernel_says_of_its_compiler(text: str, wanted: Wanted | None) -> None:
-    assert compiler.wanted(headers(text)) == wanted
+def test_what_a_kernel_says_of_its_compiler(text: str, wanted: WantedCompiler | None) -> None:
+    assert foreign.wanted_compiler(headers(text)) == wanted
 
 
 @pytest.mark.parametrize(
@@ -69,16 +69,16 @@ def test_one_that_is_installed_is_used_as_it_is(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
-    found = compiler.find(Cache(tmp_path / "cache"), theirs, print)
+    found = foreign.find_compiler(Cache(tmp_path / "cache"), theirs, print)
 
-    assert found == compiler.installed(theirs) == Compiler(name, told)
+    assert found == foreign.installed_compiler(theirs) == Compiler(name, told)
     assert toolchain(found.program).compiler == "this is it"
     assert not list((tmp_path / "cache").rglob("compiler*"))
 
 
 def test_one_that_is_not_installed() -> None:
     with pytest.raises(MmbatchError) as caught:
-        compiler.installed(headers())
+        foreign.installed_compiler(headers())
 
     assert RELEASE in caught.value.action
     assert caught.value.problem == "it was built with gcc-99, and that is not installed here"
@@ -86,7 +86,7 @@ def test_one_that_is_not_installed() -> None:
 
 
 def test_a_kernel_that_does_not_say() -> None:
-    assert compiler.installed(headers("")) == Compiler("gcc")
+    assert foreign.installed_compiler(headers("")) == Compiler("gcc")
 
 
 @pytest.fixture
@@ -117,7 +117,7 @@ def test_one_that_is_fetched(archive: FakeArchive, tmp_path: Path) -> None:
     said: list[str] = []
     cache = Cache(tmp_path / "cache")
 
-    found = compiler.find(cache, headers(), said.append)
+    found = foreign.find_compiler(cache, headers(), said.append)
 
     assert f"fetching gcc-99 {VERSION}, which is not installed, and its dependencies" in said
     assert found.arguments == (f"CC={found.program}",)
@@ -127,7 +127,7 @@ def test_one_that_is_fetched(archive: FakeArchive, tmp_path: Path) -> None:
         ran = subprocess.run([folder / name, "a  b"], check=True, capture_output=True, text=True)
         assert ran.stdout == "a  b\n"
     said.clear()
-    assert compiler.find(cache, headers(), said.append) == found
+    assert foreign.find_compiler(cache, headers(), said.append) == found
     assert said == []
 
 
@@ -138,7 +138,7 @@ def test_another_version_where_that_one_is_gone(archive: FakeArchive, tmp_path: 
     text = f"{foreign.TUPLE}-gcc-99 (Debian 99.1.0-1) 99.1.0"
 
     with pytest.raises(MmbatchError) as caught:
-        compiler.find(Cache(tmp_path / "cache"), headers(text), said.append)
+        foreign.find_compiler(Cache(tmp_path / "cache"), headers(text), said.append)
 
     # That of the backports, which lack the rest of it here.
     assert any(one.startswith("fetching gcc-99 99.4.0-1") for one in said)
@@ -151,10 +151,10 @@ def test_a_disk_that_is_full(
     archive: FakeArchive, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert archive.root.is_dir()
-    monkeypatch.setattr("mmbatch.debian.compiler._BYTES", 10**18)
+    monkeypatch.setattr("mmbatch.debian.foreign._COMPILER_BYTES", 10**18)
 
     with pytest.raises(MmbatchError) as caught:
-        compiler.find(Cache(tmp_path / "cache"), headers(), lambda _: None)
+        foreign.find_compiler(Cache(tmp_path / "cache"), headers(), lambda _: None)
 
     assert caught.value.action == "unpack gcc-99"
     assert "XDG_CACHE_HOME" in caught.value.hint
@@ -166,7 +166,7 @@ def test_one_that_nobody_has(archive: FakeArchive, tmp_path: Path) -> None:
     text = f"{foreign.TUPLE}-gcc-98 (Debian 98.1.0-1) 98.1.0"
 
     with pytest.raises(MmbatchError) as caught:
-        compiler.find(Cache(tmp_path / "cache"), headers(text), lambda _: None)
+        foreign.find_compiler(Cache(tmp_path / "cache"), headers(text), lambda _: None)
 
     assert caught.value.problem == (
         "it was built with gcc-98, and that is not installed here, and fetching it failed: "

@@ -14,8 +14,8 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import SERIES
-from mmbatch.debian import compiler
-from mmbatch.debian.compiler import Compiler
+from mmbatch.debian import foreign
+from mmbatch.debian.foreign import Compiler
 from mmbatch.live import btf, build, cargo, kernel, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
@@ -35,7 +35,7 @@ def headers(request: pytest.FixtureRequest) -> Headers:
 
 
 def compilers(chosen: Headers) -> Compiler:
-    return compiler.find(Cache.open(), chosen, lambda _: None)
+    return foreign.find_compiler(Cache.open(), chosen, lambda _: None)
 
 
 @pytest.fixture(scope="module", params=manifest.known(paths.SPEEDUPS))

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.cache import Cache
-from mmbatch.debian import compiler
+from mmbatch.debian import foreign
 from mmbatch.live import dkms, kernel
 from mmbatch.live.kernel import Headers
 
@@ -122,8 +122,8 @@ def installed(cache: Cache, packages: Path, scratch: Path, **words: str) -> dict
 
 def appears(cache: Cache, headers: Headers) -> str:
     """Return what makes the compiler of a kernel appear in the root."""
-    found = compiler.find(cache, headers, _quiet)
-    want = compiler.wanted(headers)
+    found = foreign.find_compiler(cache, headers, _quiet)
+    want = foreign.wanted_compiler(headers)
     assert want is not None
     if not found.arguments:
         return f"mv /aside/{want.program} /usr/bin"
@@ -140,7 +140,7 @@ def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
         kernel.fetch(cache, kernel.newest(cache, series, _quiet), _quiet)
         for series in ("6.12", "7.3")
     )
-    wanted = [want for one in (fit, newer) if (want := compiler.wanted(one))]
+    wanted = [want for one in (fit, newer) if (want := foreign.wanted_compiler(one))]
     before = sources()
 
     said = installed(

@@ -20,8 +20,8 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError, message
 from mmbatch.core.process import Result, run, toolchain
-from mmbatch.debian import compiler
-from mmbatch.debian.compiler import Compiler
+from mmbatch.debian import foreign
+from mmbatch.debian.foreign import Compiler
 from mmbatch.live import elf, fit, kernel, klp, manifest
 from mmbatch.live.kernel import Headers
 from mmbatch.live.manifest import LiveManifest, Terms
@@ -127,7 +127,7 @@ def build_all(
     headers = kernel.find(cache, release, say)
 
     def find_compiler(chosen: Headers) -> Compiler:
-        return compiler.find(cache, chosen, say)
+        return foreign.find_compiler(cache, chosen, say)
 
     modules = []
     for live in lives:
@@ -149,7 +149,7 @@ def main(argv: Sequence[str]) -> int:
     try:
         live = manifest.load(paths.SPEEDUPS, speedup)
         headers = kernel.at(Path(folder), release)
-        module = build(live, paths.LIVE, headers, compiler.installed, place, log, print)
+        module = build(live, paths.LIVE, headers, foreign.installed_compiler, place, log, print)
     except MmbatchError as error:
         sys.stderr.write(message(error) + "\n")
         return int(error.code)

@@ -15,7 +15,7 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
-from mmbatch.debian import compiler
+from mmbatch.debian import foreign
 from mmbatch.guest import boots, qemu
 from mmbatch.guest.build import ARCHES, GuestKernel
 from mmbatch.guest.log import Heard
@@ -342,7 +342,7 @@ def _load(
     cache: Cache, headers: Headers, modules: list[Module], tests: tuple[cargo.GuestTest, ...]
 ) -> Cargo:
     """Return what the guests are given to load, built for one kernel."""
-    chosen = compiler.find(cache, headers, lambda _: None)
+    chosen = foreign.find_compiler(cache, headers, lambda _: None)
     observers = dict.fromkeys(name for test in tests for name in test.observers)
     unfit = {}
     for module in modules:
