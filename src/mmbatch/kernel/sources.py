@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import hashlib
 import os
 import re
-from collections.abc import Callable
+import shutil
+import stat
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +20,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Progressing, growth, spoken
 from mmbatch.core.disk import (
     atomic_dir,
+    error_from_os,
     is_whole,
     require_space,
     temporary_dir,
@@ -24,13 +29,12 @@ from mmbatch.core.disk import (
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.process import pipeline, run
 from mmbatch.debian.apt import Apt, not_there
-from mmbatch.kernel import snapshot
 
 SERIES = interval.SERIES
 """Those whose sources can be had, newest first."""
 
-_SUPPORTED = "supported are " + ", ".join(SERIES)
 _TREE_BYTES = 2_500_000_000
+_MARGIN_BYTES = 200_000_000
 _UNPACK_LIMIT_S = 1800
 SOURCE_PARTS = (
     *("Kbuild", "Kconfig", "Makefile", "arch/x86", "include", "init"),
@@ -41,6 +45,15 @@ SOURCE_PARTS = (
 _SIGNS = ("Makefile", "Kbuild", "Kconfig", "mm/mm_init.c", "scripts/config")
 
 Say = Callable[[str], None]
+_LIST_FILES = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+# What a kernel build leaves in a tree; `git ls-files --exclude-standard` leaves out the like.
+_PRODUCTS = re.compile(
+    r"^(?:.*\.(?:o|ko|a|mod|mod\.c)|\..*\.(?:cmd|d)|\.config.*|vmlinux(?:\.(?:o|a|map|unstripped))?"
+    r"|modules\.(?:order|builtin.*)|Module\.symvers|System\.map|\.tmp_.*|\.git)$"
+)
+_PRODUCT_DIRECTORIES = re.compile(
+    r"^(?:include/(?:config|generated)|arch/[^/]+/include/generated)$"
+)
 
 
 @dataclass(frozen=True)
@@ -199,7 +212,12 @@ def check_tree(tree: Path) -> tuple[str, str]:
     match = re.match(r"\d+\.\d+", release)
     series = match[0] if match else release
     if series not in SERIES:
-        raise _unsupported(f"use the tree {tree}", f"linux {release}")
+        raise MmbatchError(
+            f"use the tree {tree}",
+            f"linux {release}",
+            f"supported are {', '.join(SERIES)}",
+            ExitCode.NOT_APPLICABLE,
+        )
     return series, release
 
 
@@ -209,7 +227,7 @@ def _of_tree(cache: Cache, tree: Path, say: Say, progress: Progressing) -> Sourc
     digest = hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]
     ident = f"tree-{digest}"
     with cache.lock(ident, f"copies {tree}", say):
-        state = snapshot.refresh(tree, cache.trees / ident, progress)
+        state = refresh_copy(tree, cache.trees / ident, progress)
     return Source(
         series, release, cache.trees / ident / "linux", f"tree {tree}", ident=ident, state=state
     )
@@ -274,5 +292,132 @@ def _no_kernel(tree: Path, problem: str) -> MmbatchError:
     )
 
 
-def _unsupported(action: str, problem: str) -> MmbatchError:
-    return MmbatchError(action, problem, _SUPPORTED, ExitCode.NOT_APPLICABLE)
+def refresh_copy(tree: Path, place: Path, progress: Progressing) -> str:
+    """Make `place`/linux the same as a tree's sources, by size and time; the tree is only read.
+
+    Killed in the middle, it is completed the next time, because each file is compared.
+
+    Args:
+        tree: the user's tree, with or without git.
+        place: a directory of the cache for the copy.
+        progress: shows the copying.
+
+    Returns:
+        A digest of the copy's state, which is another whenever a file is.
+
+    Raises:
+        MmbatchError: a file can't be read, or there is no space left.
+    """
+    copy = place / "linux"
+    try:
+        copy.mkdir(parents=True, exist_ok=True)
+        wanted = _list_git(tree) if (tree / ".git").exists() else None
+        names = set(_list_directory(tree) if wanted is None else wanted)
+        state, changed = _compare(tree, copy, names)
+        require_space(copy, sum(size for _, size in changed) + _MARGIN_BYTES, "copy the tree")
+        with progress(f"copying what changed in {tree}", len(changed), "files") as bar:
+            for name, _ in changed:
+                _make_directory(copy, (copy / name).parent)
+                _copy(tree / name, copy / name)
+                bar.advance()
+        _remove_others(copy, names)
+    except OSError as error:
+        culprit = os.fsdecode(error.filename or "")
+        if error.errno != errno.ENOSPC and Path(culprit).is_relative_to(tree):
+            raise MmbatchError(
+                f"copy the tree {tree}",
+                f"{culprit} can't be read ({error.strerror})",
+                "make it readable, and leave the tree alone while it is copied",
+            ) from error
+        raise error_from_os(error, f"copy the tree {tree}") from error
+    return state
+
+
+def _list_git(tree: Path) -> list[str]:
+    """Return the files of the working tree: those in git and new ones that it does not ignore."""
+    said = run(
+        ["git", "-c", "safe.directory=*", "-C", tree, *_LIST_FILES],
+        action=f"list the files of {tree}",
+        errors="surrogateescape",
+    ).stdout
+    return [name for name in said.split("\0") if name]
+
+
+def _list_directory(tree: Path) -> Iterator[str]:
+    """Yield the files of a tree without git, less what a build left there."""
+    stack = [""]
+    while stack:
+        folder = stack.pop()
+        for entry in os.scandir(tree / folder):
+            name = f"{folder}{entry.name}"
+            if entry.is_dir(follow_symlinks=False):
+                if entry.name != ".git" and not _PRODUCT_DIRECTORIES.match(name):
+                    stack.append(f"{name}/")
+            elif _PRODUCTS.match(entry.name):
+                continue
+            elif entry.is_symlink() or entry.is_file(follow_symlinks=False):
+                yield name
+
+
+def _compare(tree: Path, copy: Path, names: set[str]) -> tuple[str, list[tuple[str, int]]]:
+    """Compare by kind, size, time and mode; names that are no file in the tree are dropped.
+
+    Returns:
+        The state's digest and the (name, bytes) of the files to copy.
+    """
+    digest = hashlib.sha256()
+    changed = []
+    for name in sorted(names):
+        try:
+            theirs = (tree / name).lstat()
+        except FileNotFoundError:  # deleted, and git still lists it
+            names.discard(name)
+            continue
+        if stat.S_ISDIR(theirs.st_mode):  # a submodule
+            names.discard(name)
+            continue
+        digest.update(f"{name}\0{_signature(theirs)}\n".encode(errors="surrogateescape"))
+        try:
+            ours = (copy / name).lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            changed.append((name, theirs.st_size))
+            continue
+        if _signature(ours) != _signature(theirs):
+            changed.append((name, theirs.st_size))
+    return digest.hexdigest()[:16], changed
+
+
+def _signature(status: os.stat_result) -> tuple[int, int, int]:
+    when = 0 if stat.S_ISLNK(status.st_mode) else status.st_mtime_ns
+    return status.st_mode, status.st_size, when
+
+
+def _make_directory(copy: Path, folder: Path) -> None:
+    """Make a directory below the copy, in place of a file or link of one of its names."""
+    if folder == copy or (folder.is_dir() and not folder.is_symlink()):
+        return
+    _make_directory(copy, folder.parent)
+    folder.unlink(missing_ok=True)
+    folder.mkdir()
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy one file with its time, or a link as a link; the time is set last."""
+    if target.is_dir() and not target.is_symlink():
+        shutil.rmtree(target)
+    target.unlink(missing_ok=True)
+    shutil.copy2(source, target, follow_symlinks=False)
+
+
+def _remove_others(copy: Path, names: set[str]) -> None:
+    """Remove files that the tree no longer has, and the directories they leave empty."""
+    for folder, folders, files in os.walk(copy, topdown=False):
+        place = Path(folder)
+        prefix = os.fspath(place.relative_to(copy)) + "/" if place != copy else ""
+        links = [name for name in folders if (place / name).is_symlink()]
+        for name in files + links:
+            if prefix + name not in names:
+                (place / name).unlink()
+        if place != copy:
+            with contextlib.suppress(OSError):
+                place.rmdir()
