@@ -15,7 +15,7 @@ from mmbatch.core import paths
 from mmbatch.core.console import Console
 from mmbatch.debian import packages
 from mmbatch.live import build, guest, kernel, load, manifest
-from mmbatch.report import seen
+from mmbatch.report import matrix
 
 SPEEDUP = manifest.known(paths.SPEEDUPS)[0]
 
@@ -78,9 +78,9 @@ def test_live_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "ensure_guests", lambda *_, **__: None)
     monkeypatch.setattr(kernel, "choose", lambda *_: "7.3.4-amd64")
 
-    def run_all(console: Console, _: object, release: str, plan: guest.Plan) -> seen.Live:
+    def run_all(console: Console, _: object, release: str, plan: guest.Plan) -> matrix.Live:
         console.result("12 passed, 0 failed")
-        return seen.Live(release, (SPEEDUP,), True, 12, plan.rounds)
+        return matrix.Live(release, (SPEEDUP,), True, 12, plan.rounds)
 
     monkeypatch.setattr(guest, "run_all", run_all)
     assert answer("live test --kernel 7.3 --rounds 4", tmp_path) == {

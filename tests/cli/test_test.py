@@ -19,7 +19,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import packages
 from mmbatch.guest import suites as guesttest
-from mmbatch.report import seen
+from mmbatch.report import matrix
 
 Run = Callable[..., Result]
 STAGES = ["style and types", "kernels", "the tool", "equality", "guests", "livepatches"]
@@ -47,11 +47,11 @@ def dies_of(number: int) -> Callable[..., int]:
 
 
 def test_a_run_is_kept(run: Run, tmp_path: Path) -> None:
-    result = run("--json", tmp_path / "seen.json")
+    result = run("--json", tmp_path / "matrix.json")
     assert result.exception is None
     assert "stages: 6 passed, 0 failed, 0 skipped" in result.output
-    (kept,) = seen.read(tmp_path / "seen.json")
-    assert kept.stages == tuple(seen.Stage(name, True) for name in STAGES)
+    (kept,) = matrix.read(tmp_path / "matrix.json")
+    assert kept.stages == tuple(matrix.Stage(name, True) for name in STAGES)
 
 
 def test_the_stages_to_come_are_told_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -98,15 +98,15 @@ def test_what_hypothesis_keeps_is_not_in_the_checkout(
 def test_what_livepatches_showed_is_kept(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lived = seen.Live("6.12.95-amd64", ("toy",), True, 31, 3)
+    lived = matrix.Live("6.12.95-amd64", ("toy",), True, 31, 3)
 
-    def live(_: object, __: object, log: seen.Log) -> int:
+    def live(_: object, __: object, log: matrix.Log) -> int:
         log.lives.append(lived)
         return 0
 
     monkeypatch.setattr(test, "_live", live)
-    run("--json", tmp_path / "seen.json")
-    (kept,) = seen.read(tmp_path / "seen.json")
+    run("--json", tmp_path / "matrix.json")
+    (kept,) = matrix.read(tmp_path / "matrix.json")
     assert kept.lived == (lived,)
 
 
@@ -114,10 +114,10 @@ def test_a_full_disk_fails_its_stage_and_the_run_is_kept(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guesttest, "run_all", dies_of(errno.ENOSPC))
-    result = run("--json", tmp_path / "seen.json")
+    result = run("--json", tmp_path / "matrix.json")
     assert "run the stage guests: /some/file: the disk is full" in result.output
     assert "stages: 5 passed, 1 failed, 0 skipped" in result.output
-    (kept,) = seen.read(tmp_path / "seen.json")
+    (kept,) = matrix.read(tmp_path / "matrix.json")
     assert [stage.name for stage in kept.stages if not stage.passed] == ["guests"]
 
 
@@ -130,7 +130,7 @@ def test_a_place_that_takes_no_file_is_refused_first(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(test, "_lint", lambda _: pytest.fail("a stage has run"))
-    result = run("--json", tmp_path / "nowhere" / "seen.json")
+    result = run("--json", tmp_path / "nowhere" / "matrix.json")
     assert isinstance(result.exception, MmbatchError)
     assert result.exception.hint == "choose another place with --json"
 
@@ -139,8 +139,8 @@ def test_a_place_that_takes_no_file_is_refused_first(
 def test_part_of_a_run_does_not_take_the_place_of_a_kept_one(
     run: Run, tmp_path: Path, part: list[str]
 ) -> None:
-    (tmp_path / "seen.json").write_text("kept\n")
-    result = run(*part, "--json", tmp_path / "seen.json")
+    (tmp_path / "matrix.json").write_text("kept\n")
+    result = run(*part, "--json", tmp_path / "matrix.json")
     assert result.exit_code == click.UsageError.exit_code
     assert "--json keeps a run of all tests" in result.output
-    assert (tmp_path / "seen.json").read_text() == "kept\n"
+    assert (tmp_path / "matrix.json").read_text() == "kept\n"

@@ -15,7 +15,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.guest.log import Heard
 from mmbatch.live import build, cargo, guest, kernel, manifest
 from mmbatch.live.guest import QUICK
-from mmbatch.report import seen
+from mmbatch.report import matrix
 
 BOOTS = {"count": 1, "functional": 20, "rounds": 300}
 LIVES = manifest.known(paths.SPEEDUPS)
@@ -52,7 +52,7 @@ def test_the_checks_of_all_boots_are_added_up(
     monkeypatch.setattr(guest, "_load", lambda *_: load)
     cache = Cache(tmp_path / "cache")
     found = guest.run_all(Console(-1), cache, "6.12-amd64", QUICK)
-    assert found == seen.Live("6.12-amd64", ("toy", "other"), not failing, 321, QUICK.rounds)
+    assert found == matrix.Live("6.12-amd64", ("toy", "other"), not failing, 321, QUICK.rounds)
 
 
 def write(speedups: Path, text: str = GOOD, name: str = "toy") -> Path:

@@ -16,7 +16,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import log as guestlog
 from mmbatch.guest import suites as guesttest
 from mmbatch.hosted.check import Tally
-from mmbatch.report import seen
+from mmbatch.report import matrix
 from mmbatch.splice.manifest import load_with_needs
 
 CONSOLE = """\
@@ -33,15 +33,15 @@ ok 1 streaming_copy
 def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
     manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
     heard = guestlog.read(f"[    1.234567] {line}" for line in CONSOLE.splitlines())
-    log = seen.Log(stages=[seen.Stage("guests", True)])
+    log = matrix.Log(stages=[matrix.Stage("guests", True)])
     log.booted(manifests, "7.3.4", "arm64", "plain", heard, good=True)
     tally = Tally(passed=3, skipped=["a"], combinations=40, killed={"x": "y"})
     log.checked("zone_device", "7.3.4", tally)
     log.write(tmp_path / "ci.json")
-    (run,) = seen.read(tmp_path / "ci.json")
+    (run,) = matrix.read(tmp_path / "ci.json")
     assert run.booted == (
-        seen.Boot("streaming_copy", "7.3.4", "arm64", "plain", True, ("streaming_copy",), 2, 1),
-        seen.Boot("zone_device", "7.3.4", "arm64", "plain", True, (), 0, 0),
+        matrix.Boot("streaming_copy", "7.3.4", "arm64", "plain", True, ("streaming_copy",), 2, 1),
+        matrix.Boot("zone_device", "7.3.4", "arm64", "plain", True, (), 0, 0),
     )
     (checked,) = run.checked
     assert (checked.passed, checked.failed, checked.skipped) == (3, 0, 1)
@@ -53,18 +53,18 @@ def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
 def test_guests_alone_are_kept_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    boot = seen.Boot("toy", "7.2.12", "x86_64", "plain", code == 0, ("toy",), 7, 1)
+    boot = matrix.Boot("toy", "7.2.12", "x86_64", "plain", code == 0, ("toy",), 7, 1)
 
-    def run(_: object, __: object, ___: object, log: seen.Log) -> int:
+    def run(_: object, __: object, ___: object, log: matrix.Log) -> int:
         log.boots.append(boot)
         return code
 
     monkeypatch.setattr(guest, "_workshop", lambda *_, **__: None)
     monkeypatch.setattr(guesttest, "run_stages", run)
     CliRunner().invoke(guest.test, ["--json", str(tmp_path / "guests.json")])
-    (kept,) = seen.read(tmp_path / "guests.json")
+    (kept,) = matrix.read(tmp_path / "guests.json")
     assert kept.booted == (boot,)
-    assert kept.stages == (seen.Stage("guests", code == 0),)
+    assert kept.stages == (matrix.Stage("guests", code == 0),)
 
 
 def test_guests_are_not_booted_for_a_file_that_nothing_takes(
@@ -92,23 +92,23 @@ def test_a_wrong_run_is_refused(tmp_path: Path, change: dict[str, object]) -> No
 
 
 def _refused(path: Path, change: Callable[[Any], Any]) -> None:
-    seen.Log().write(path)
+    matrix.Log().write(path)
     path.write_text(json.dumps(change(json.loads(path.read_text()))))
     with pytest.raises(MmbatchError, match=r"read .*ci\.json"):
-        seen.read(path)
+        matrix.read(path)
 
 
 def test_runs_in_one_file(tmp_path: Path) -> None:
-    path = tmp_path / "seen.json"
+    path = tmp_path / "matrix.json"
 
     def keep(release: str, *stages: str, passed: int = 7) -> None:
-        log = seen.Log([seen.Stage(stage, True) for stage in stages])
-        boot = seen.Boot("toy", release, "x86_64", "plain", True, ("toy",), passed, 0)
+        log = matrix.Log([matrix.Stage(stage, True) for stage in stages])
+        boot = matrix.Boot("toy", release, "x86_64", "plain", True, ("toy",), passed, 0)
         log.boots.append(boot)
         log.write(path)
 
     def kept() -> list[tuple[str, int]]:
-        return [(run.booted[0].kernel, run.booted[0].passed) for run in seen.read(path)]
+        return [(run.booted[0].kernel, run.booted[0].passed) for run in matrix.read(path)]
 
     keep("7.2.12", "guests")
     keep("6.12.95", "guests")
@@ -121,13 +121,13 @@ def test_runs_in_one_file(tmp_path: Path) -> None:
 
 
 def test_a_run_is_not_begun_for_a_file_that_holds_something_else(tmp_path: Path) -> None:
-    (tmp_path / "seen.json").write_text("{}")
+    (tmp_path / "matrix.json").write_text("{}")
     with pytest.raises(MmbatchError, match=r"read .*seen\.json"):
-        seen.check_place(tmp_path / "seen.json")
+        matrix.check_place(tmp_path / "matrix.json")
 
 
 def test_the_kept_runs_can_be_read_and_have_no_failure() -> None:
-    every, *guests = seen.read(seen.KEPT)
+    every, *guests = matrix.read(matrix.RUNS)
     assert every.whole and every.checked and every.lived
     assert not any(run.whole for run in guests)
     for run in (every, *guests):

@@ -16,7 +16,7 @@ from mmbatch.core.errors import ExitCode
 from mmbatch.core.process import cpus
 from mmbatch.hosted import check, fuzz
 from mmbatch.kernel import sources
-from mmbatch.report import seen
+from mmbatch.report import matrix
 from mmbatch.splice import manifest
 
 _FUZZ_S = 20
@@ -150,7 +150,7 @@ def run_all(
     *,
     mutants: bool = True,
     jobs: int | None = None,
-    log: seen.Log | None = None,
+    log: matrix.Log | None = None,
     json_file: Path | None = None,
 ) -> int:
     """Check speed-ups on kernels, print the tally, and return the exit code.

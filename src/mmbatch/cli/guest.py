@@ -19,7 +19,7 @@ from mmbatch.debian import packages
 from mmbatch.guest import boots, counts, plan, suites
 from mmbatch.guest.plan import Arch, Count
 from mmbatch.kernel import sources
-from mmbatch.report import seen
+from mmbatch.report import matrix
 
 _ARCHES = click.Choice(("x86_64", "arm64"))
 _COUNTED = "4G"
@@ -135,12 +135,12 @@ def test(
     else:
         stages = suites.stages(chosen, kinds, suites.size_gib(size), rebinds, names)
     if json_file is not None:
-        seen.check_place(json_file)
+        matrix.check_place(json_file)
     workshop = _workshop(console, sorted({stage.arch for stage in stages}), **where)
-    log = seen.Log()
+    log = matrix.Log()
     ended = suites.run_stages(console, workshop, stages, log)
     if json_file is not None:
-        log.stages.append(seen.Stage("guests", ended == ExitCode.GOOD))
+        log.stages.append(matrix.Stage("guests", ended == ExitCode.GOOD))
         log.write(json_file)
     return ended
 

@@ -26,7 +26,7 @@ from mmbatch.guest import suites as guesttest
 from mmbatch.hosted import fuzz
 from mmbatch.kernel import sources
 from mmbatch.live import guest as liveguest
-from mmbatch.report import seen
+from mmbatch.report import matrix
 
 _STAGES = ("style and types", "kernels", "the tool", "equality", "guests", "livepatches")
 _FOR_TESTS = (
@@ -75,7 +75,7 @@ def command(
         fuzz.try_to_install(console.say, cache.logs / "apt-install.log")
         if not tool:
             _install_for_guests(console, cache)
-    log = seen.Log()
+    log = matrix.Log()
     stages: list[tuple[str, Callable[[], int]]] = [("style and types", lambda: _lint(cache))]
     if not lint:
         chosen = [*pytest_args, *(("-m", "not kernel") if tool else ())]
@@ -89,7 +89,7 @@ def command(
             stages.append(("livepatches", lambda: _live(cache, console, log)))
     console.say(f"stages: {', '.join(name for name, _ in stages)}")
     log.stages = [
-        seen.Stage(name, _passes(name, f"stage {number} of {len(stages)}", stage, console))
+        matrix.Stage(name, _passes(name, f"stage {number} of {len(stages)}", stage, console))
         for number, (name, stage) in enumerate(stages, 1)
     ]
     failed = [stage.name for stage in log.stages if not stage.passed]
@@ -108,7 +108,7 @@ def _check_place(json_file: Path, *, partial: bool) -> None:
     """Raise unless a run that takes an hour can be kept, and has all that is to be kept."""
     if partial:
         raise Misuse("--json keeps a run of all tests, and this is one of some", "leave out --json")
-    seen.check_place(json_file)
+    matrix.check_place(json_file)
 
 
 def _require_environment() -> None:
@@ -178,7 +178,7 @@ def _fetch(cache: Cache, console: Console) -> int:
     return ExitCode.GOOD
 
 
-def _live(cache: Cache, console: Console, log: seen.Log) -> int:
+def _live(cache: Cache, console: Console, log: matrix.Log) -> int:
     release = liveguest.default_release(cache, console.say)
     found = liveguest.run_all(console, cache, release, liveguest.QUICK)
     log.lives.append(found)

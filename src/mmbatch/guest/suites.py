@@ -23,7 +23,7 @@ from mmbatch.guest.log import Heard
 from mmbatch.guest.plan import KINDS, Arch, ExtraBoot, Plan
 from mmbatch.guest.qemu import Booted
 from mmbatch.kernel import sources
-from mmbatch.report import seen
+from mmbatch.report import matrix
 
 _SLOWER = {"": 1.0, "debug": 4.0, "kasan": 6.0}
 ARCHES = ("x86_64", "arm64")
@@ -157,7 +157,7 @@ def suite_stages(arches: Iterable[Arch], names: Sequence[str]) -> list[Stage]:
     ]
 
 
-def run_all(console: Console, cache: Cache, *, install: bool, log: seen.Log | None = None) -> int:
+def run_all(console: Console, cache: Cache, *, install: bool, log: matrix.Log | None = None) -> int:
     """Run all guest tests of `make test`, on the newest kernel that is available.
 
     Args:
@@ -190,7 +190,7 @@ def gates(one: Plan) -> list[counts.Request]:
 
 
 def run_stages(
-    console: Console, workshop: Workshop, chosen: Iterable[Stage], log: seen.Log | None = None
+    console: Console, workshop: Workshop, chosen: Iterable[Stage], log: matrix.Log | None = None
 ) -> int:
     """Boot one guest after the other, while the next kernels are built.
 
@@ -235,7 +235,7 @@ def _run_stage(
     workshop: Workshop,
     stage: Stage,
     building: Future[tuple[GuestKernel, float] | None],
-    log: seen.Log | None,
+    log: matrix.Log | None,
 ) -> tuple[int, int, int]:
     """Boot a guest, print its results, and return (passed, failed, skipped)."""
     built = building.result()

@@ -24,7 +24,7 @@ from mmbatch.live import build, cargo, kernel, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.cargo import Cargo
 from mmbatch.live.kernel import Headers
-from mmbatch.report import seen
+from mmbatch.report import matrix
 
 _SERIES, _SUITE = "6.12", "bookworm-backports"
 """Where the kernel is from that is tested unless another one is named.
@@ -312,7 +312,7 @@ def report(booted: Booted, tell: Callable[[str], None]) -> bool:
     return not failed
 
 
-def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> seen.Live:
+def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> matrix.Live:
     """Boot a distribution's kernel three times, and return what it showed.
 
     Args:
@@ -335,7 +335,7 @@ def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> seen.Li
     loaded = rounds(cache, stock, load, plan)
     good = report(loaded, console.result) and good
     passed = sum(len(boot.heard.verdicts(())[0]) for boot in (counted, compared, loaded))
-    return seen.Live(release, tuple(load.modules), good, passed, plan.rounds)
+    return matrix.Live(release, tuple(load.modules), good, passed, plan.rounds)
 
 
 def _load(

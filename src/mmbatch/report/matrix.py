@@ -3,16 +3,23 @@
 
 from __future__ import annotations
 
+import json
+import platform
+import re
 import textwrap
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
+from mmbatch.core import disk, paths, process
+from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import Interval
+from mmbatch.core.load import from_json_file
+from mmbatch.hosted.check import Tally
 from mmbatch.kernel.sources import SERIES
-from mmbatch.report import seen
-from mmbatch.report.seen import Boot, Checked, Live, Seen
-from mmbatch.splice.manifest import Manifest, Step, known, load_with_needs
+from mmbatch.splice.manifest import Manifest, Step, known, load_with_needs, suites_of
 
 _HEAD = """\
 <!-- SPDX-License-Identifier: GPL-2.0-only -->
@@ -27,6 +34,12 @@ releases only say which ones.
 """
 
 _ARCHES = ("x86_64", "arm64")
+SCHEMA = 3
+GUESTS = "guests"
+"""The stage that boots kernels; a run with no other one is of `mmbatch guest test`."""
+
+RUNS = paths.ROOT / "docs" / "support-matrix.json"
+"""The runs that the support matrix shows: one of all tests, and those of other guests."""
 
 
 @dataclass(frozen=True)
@@ -56,12 +69,12 @@ def rows(manifest: Manifest) -> Iterator[Row]:
         yield from _step_rows(step, manifest.kernels & step.kernels)
 
 
-def page(speedups_at: Path, kept: Path = seen.KEPT) -> str:
+def page(speedups_at: Path, runs_file: Path = RUNS) -> str:
     """Return the whole page, in Markdown.
 
     Args:
         speedups_at: the directory of all speed-ups.
-        kept: what runs of the tests saw; it may be missing.
+        runs_file: the runs of tests that it shows; it may be missing.
     """
     manifests = load_with_needs(speedups_at, *known(speedups_at))
     lines = [_HEAD]
@@ -71,7 +84,7 @@ def page(speedups_at: Path, kept: Path = seen.KEPT) -> str:
         marks = ["yes" if series in manifest.kernels else "no" for series in reversed(SERIES)]
         needs = ", ".join(manifest.needs)
         lines.append(_line(manifest.speedup, *marks, _code(str(manifest.kernels)), needs))
-    lines += _seen(manifests, seen.read(kept) if kept.exists() else ())
+    lines += _tested(manifests, read(runs_file) if runs_file.exists() else ())
     for manifest in manifests:
         lines.append(f"\n## {manifest.speedup}: {manifest.title}\n")
         lines.append(_line("step", "hook", "file", "function", "matches", "kernels"))
@@ -84,8 +97,8 @@ def page(speedups_at: Path, kept: Path = seen.KEPT) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _seen(manifests: Sequence[Manifest], runs: Sequence[Seen]) -> Iterator[str]:
-    """Yield what runs of the tests saw, and what none tried."""
+def _tested(manifests: Sequence[Manifest], runs: Sequence[Run]) -> Iterator[str]:
+    """Yield what runs of the tests verified, and what none tried."""
     yield "\n## What was built, checked and booted\n"
     if not runs:
         yield "No run of all tests is kept: `docs/support-matrix.json` is missing."
@@ -112,17 +125,17 @@ def _seen(manifests: Sequence[Manifest], runs: Sequence[Seen]) -> Iterator[str]:
         for series in reversed(SERIES):
             if series in manifest.kernels:
                 for arch in _ARCHES:
-                    yield _seen_row(runs, manifest.speedup, series, arch)
+                    yield _tested_row(runs, manifest.speedup, series, arch)
     yield "\nLoaded into a distribution's kernel while it ran ([live.md](live.md)):\n"
     lived = [one for run in runs for one in run.lived]
     yield from map(_lived, lived) if lived else ["- not tried"]
 
 
-def _when(run: Seen) -> str:
+def _when(run: Run) -> str:
     return f"commit {run.commit}, which ended on {run.date}"
 
 
-def _seen_row(runs: Sequence[Seen], speedup: str, series: str, arch: str) -> str:
+def _tested_row(runs: Sequence[Run], speedup: str, series: str, arch: str) -> str:
     def here(one: Checked | Boot) -> bool:
         release = (one.kernel + ".").startswith(f"{series}.")
         return release and (one.speedup, one.arch) == (speedup, arch)
@@ -179,3 +192,236 @@ def _code(text: str) -> str:
 
 def _line(*cells: str) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+class Case(Protocol):
+    """A KUnit case: "suite.case", and "ok", "not ok" or "skipped"."""
+
+    @property
+    def name(self) -> str:
+        """suite.case."""
+
+    @property
+    def state(self) -> str:
+        """How it ended."""
+
+
+class Heard(Protocol):
+    """What a guest printed: the suites that came to their end, and their cases."""
+
+    @property
+    def suites(self) -> Mapping[str, bool]:
+        """Suite to whether it passed."""
+
+    @property
+    def cases(self) -> Sequence[Case]:
+        """All cases."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One stage of `mmbatch test`, or its guests alone, and whether it passed."""
+
+    name: str
+    passed: bool
+
+
+@dataclass(frozen=True)
+class Checked:
+    """What `mmbatch check` verified of a speed-up on a kernel.
+
+    Attributes:
+        speedup: its name.
+        kernel: the release.
+        arch: what the kernel's objects were made for.
+        passed: builds that produced identical memory, and mutants that were killed.
+        failed: those that did not.
+        skipped: mutants of code that the kernel does not have, and fuzzing without clang.
+        combinations: inputs that were compared.
+        mutants: how many were killed.
+    """
+
+    speedup: str
+    kernel: str
+    arch: str
+    passed: int
+    failed: int
+    skipped: int
+    combinations: int
+    mutants: int
+
+
+@dataclass(frozen=True)
+class Boot:
+    """What one booted kernel showed of a speed-up.
+
+    Attributes:
+        speedup: its name.
+        kernel: the release.
+        arch: the guest's.
+        kind: of the kernel: plain, debug or kasan.
+        good: whether nothing at all failed in that guest.
+        suites: the speed-up's KUnit suites that ran to their end.
+        passed: KUnit cases of theirs that passed.
+        skipped: those that the guest's CPU has no instruction for.
+    """
+
+    speedup: str
+    kernel: str
+    arch: str
+    kind: str
+    good: bool
+    suites: tuple[str, ...]
+    passed: int
+    skipped: int
+
+
+@dataclass(frozen=True)
+class Live:
+    """What a distribution's kernel showed that loaded speed-ups while it ran.
+
+    Attributes:
+        kernel: the release, as the distribution names it.
+        speedups: that it loaded.
+        good: whether nothing at all failed.
+        passed: checks that passed, of all boots.
+        rounds: how often all were loaded and unloaded under load, at most.
+    """
+
+    kernel: str
+    speedups: tuple[str, ...]
+    good: bool
+    passed: int
+    rounds: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """What one run of tests verified.
+
+    Attributes:
+        commit: the project's, short; with "-dirty" when the checkout had more in it.
+        date: when it ended, in UTC.
+        stages: those that ran.
+        checked: results of checks.
+        booted: results of guests.
+        lived: results of distributions' kernels.
+    """
+
+    commit: str
+    date: str
+    stages: tuple[Stage, ...]
+    checked: tuple[Checked, ...]
+    booted: tuple[Boot, ...]
+    lived: tuple[Live, ...]
+
+    @property
+    def whole(self) -> bool:
+        """Whether it was a run of all tests, not of guests alone."""
+        return [stage.name for stage in self.stages] != [GUESTS]
+
+    def replaces(self, other: Run) -> bool:
+        """Tell whether it ran the same tests on the same kernels as an earlier run."""
+        if self.whole or other.whole:
+            return self.whole and other.whole
+        return {boot.kernel for boot in self.booted} == {boot.kernel for boot in other.booted}
+
+
+@dataclass(frozen=True)
+class _File:
+    schema: int
+    runs: tuple[Run, ...]
+
+
+@dataclass
+class Log:
+    """A run of all tests in the making; every stage adds its results."""
+
+    stages: list[Stage] = field(default_factory=list)
+    checks: list[Checked] = field(default_factory=list)
+    boots: list[Boot] = field(default_factory=list)
+    lives: list[Live] = field(default_factory=list)
+
+    def checked(self, speedup: str, release: str, tally: Tally) -> None:
+        """Keep how the checks of a speed-up on a kernel ended."""
+        counts = (tally.passed, len(tally.failed), len(tally.skipped))
+        more = (tally.combinations, len(tally.killed))
+        self.checks.append(Checked(speedup, release, platform.machine(), *counts, *more))
+
+    def booted(
+        self,
+        manifests: Sequence[Manifest],
+        release: str,
+        arch: str,
+        kind: str,
+        heard: Heard,
+        *,
+        good: bool,
+    ) -> None:
+        """Keep what a guest printed about each speed-up that is in its kernel."""
+        for one in manifests:
+            ended = tuple(suite for suite in suites_of(one) if suite in heard.suites)
+            states = [case.state for case in heard.cases if case.name.split(".")[0] in ended]
+            counts = (states.count("ok"), states.count("skipped"))
+            self.boots.append(Boot(one.speedup, release, arch, kind, good, ended, *counts))
+
+    def write(self, path: Path) -> None:
+        """Put this run into a file that `read` reads.
+
+        Other runs in the file stay, but for an earlier one of the same tests on the same kernels.
+
+        Raises:
+            MmbatchError: the file holds something else.
+        """
+        mine = Run(
+            _commit(),
+            datetime.now(UTC).strftime("%Y-%m-%d"),
+            tuple(self.stages),
+            tuple(self.checks),
+            tuple(self.boots),
+            tuple(self.lives),
+        )
+        others = [run for run in _there(path) if not mine.replaces(run)]
+        runs = sorted([*others, mine], key=lambda run: (not run.whole, _releases(run)))
+        file = _File(SCHEMA, tuple(runs))
+        disk.atomic_write(path, json.dumps(asdict(file), indent=1) + "\n")
+
+
+def check_place(path: Path) -> None:
+    """Raise unless a run that takes long can be kept there when it ends.
+
+    Raises:
+        MmbatchError: its directory takes no file, or the file holds something else.
+    """
+    if not disk.is_special(path):
+        disk.require_place(path.parent, "--json")
+    _there(path)
+
+
+def read(path: Path) -> tuple[Run, ...]:
+    """Read the runs of tests, that of all tests first.
+
+    Raises:
+        MmbatchError: it can't be read, or is no such file.
+    """
+    hint = "give a file that --json of `mmbatch test` or `mmbatch guest test` wrote"
+    file = from_json_file(_File, path, hint)
+    if file.schema != SCHEMA:
+        raise MmbatchError(f"read {path}", f"schema: must be {SCHEMA}, not {file.schema}", hint)
+    return file.runs
+
+
+def _there(path: Path) -> tuple[Run, ...]:
+    return read(path) if path.is_file() else ()
+
+
+def _releases(run: Run) -> list[list[int]]:
+    """Return the kernels of a run's guests as numbers, so that 6.12 comes before 7.2."""
+    names = {boot.kernel for boot in run.booted}
+    return sorted([int(part) for part in re.findall(r"\d+", name)] for name in names)
+
+
+def _commit() -> str:
+    words = ["git", "describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]
+    done = process.run(words, action="name the commit", cwd=paths.ROOT, check=False)
+    return done.stdout.strip() or "unknown"
