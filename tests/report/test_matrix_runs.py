@@ -122,7 +122,7 @@ def test_runs_in_one_file(tmp_path: Path) -> None:
 
 def test_a_run_is_not_begun_for_a_file_that_holds_something_else(tmp_path: Path) -> None:
     (tmp_path / "matrix.json").write_text("{}")
-    with pytest.raises(MmbatchError, match=r"read .*seen\.json"):
+    with pytest.raises(MmbatchError, match=r"read .*matrix\.json"):
         matrix.check_place(tmp_path / "matrix.json")
 
 
