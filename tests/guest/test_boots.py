@@ -56,7 +56,7 @@ def test_a_guest_that_ends_well(
     booted = qemu.run(cache, boot())
 
     assert booted.trouble == ""
-    assert booted.heard.passed == ["it"]
+    assert booted.outcome.passed == ["it"]
     assert (cache.logs / "guest-guest.console").read_text() == "@@ pass it\n@@ end 1.0 1\n"
 
 
@@ -84,7 +84,7 @@ def test_a_guest_without_a_result_is_in_trouble(
     booted = qemu.run(cache, boot())
 
     assert booted.trouble == "the guest ended without a result"
-    assert booted.heard.complaints
+    assert booted.outcome.complaints
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "7", '{"boot_id": '])

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from mmbatch.guest import log
+from mmbatch.guest import qemu
 
 STORY = """\
 SeaBIOS (version 1.16.2)
@@ -46,13 +46,13 @@ Booting from ROM..\x1bc@@ start 1.71
 
 
 def test_the_marks_of_the_scripts_are_found_behind_what_the_firmware_left() -> None:
-    heard = log.read(STORY)
+    outcome = qemu.read_console(STORY)
 
-    assert heard.finished
-    assert heard.stages == [("drivers", 1.80), ("log", 33.03)]
-    assert heard.passed == ["fsdax: 30 rebinds, auto"]
-    assert heard.values == [("fsdax base", 59004609.0)]
-    assert heard.failed == [
+    assert outcome.finished
+    assert outcome.stages == [("drivers", 1.80), ("log", 33.03)]
+    assert outcome.passed == ["fsdax: 30 rebinds, auto"]
+    assert outcome.values == [("fsdax base", 59004609.0)]
+    assert outcome.failed == [
         "devdax: namespace: namespace -m devdax (no such device)",
         "fsdax wide: 'none' is not a number",
     ]
@@ -60,37 +60,37 @@ def test_the_marks_of_the_scripts_are_found_behind_what_the_firmware_left() -> N
 
 @pytest.mark.parametrize("number", ["nan", "-nan", "inf", "1e", "1e999", "", "1 "])
 def test_what_is_no_number_is_no_value(number: str) -> None:
-    heard = log.read([f"@@ value fsdax base {number}"])
+    outcome = qemu.read_console([f"@@ value fsdax base {number}"])
 
-    assert bool(heard.values) is (number == "1 ")
-    assert bool(heard.failed) is not bool(heard.values)
+    assert bool(outcome.values) is (number == "1 ")
+    assert bool(outcome.failed) is not bool(outcome.values)
 
 
 def test_numbers_may_be_negative_and_have_fractions() -> None:
-    heard = log.read(["@@ value lost -12", "@@ value wall 0.25", "@@ value ms 1.5e+06"])
+    outcome = qemu.read_console(["@@ value lost -12", "@@ value wall 0.25", "@@ value ms 1.5e+06"])
 
-    assert heard.values == [("lost", -12.0), ("wall", 0.25), ("ms", 1.5e6)]
+    assert outcome.values == [("lost", -12.0), ("wall", 0.25), ("ms", 1.5e6)]
 
 
 def test_parameters_of_a_kunit_case_stand_for_it() -> None:
-    heard = log.read(STORY)
+    outcome = qemu.read_console(STORY)
 
-    assert [(case.name, case.state) for case in heard.cases] == [
+    assert [(case.name, case.state) for case in outcome.cases] == [
         ("zone_device.zone_device_names", "ok"),
         ("zone_device.zone_device_same_image.copy", "ok"),
         ("zone_device.zone_device_same_image.wide", "not ok"),
         ("zone_device.zone_device_same_image.movdir64b", "skipped"),
         ("zone_device.zone_device_empty", "skipped"),
     ]
-    assert heard.suites == {"zone_device": False}
-    assert heard.cases[2].detail == (
+    assert outcome.suites == {"zone_device": False}
+    assert outcome.cases[2].detail == (
         "mm/zone_device_kunit.c:132; Expected zone_device_kunit_same(&window) to be true, "
         "but is false; type 1, order 9, 2 PFNs, altmap of 0 (and 1 more)"
     )
 
 
 def test_a_suite_that_did_not_run_has_failed() -> None:
-    _, failed, skipped = log.read(STORY).verdicts(["zone_device", "streaming_copy"])
+    _, failed, skipped = qemu.read_console(STORY).verdicts(["zone_device", "streaming_copy"])
 
     assert "streaming_copy: the KUnit suite did not run to its end" in failed
     assert len([name for name in failed if name.startswith("zone_device")]) == 1
@@ -98,15 +98,15 @@ def test_a_suite_that_did_not_run_has_failed() -> None:
 
 
 def test_a_suite_that_failed_without_a_case_has_failed() -> None:
-    heard = log.read(["[    1.000000] not ok 1 zone_device"])
+    outcome = qemu.read_console(["[    1.000000] not ok 1 zone_device"])
 
-    assert heard.verdicts(["zone_device"])[1] == ["zone_device: the KUnit suite failed"]
+    assert outcome.verdicts(["zone_device"])[1] == ["zone_device: the KUnit suite failed"]
 
 
 def test_a_console_without_a_filesystem_is_read_as_the_log() -> None:
     lines = [line for line in STORY if line.startswith("[")]
 
-    assert log.read(lines).suites == {"zone_device": False}
+    assert qemu.read_console(lines).suites == {"zone_device": False}
 
 
 def test_the_kernels_complaints_are_failures() -> None:
@@ -136,8 +136,8 @@ def test_the_kernels_complaints_are_failures() -> None:
         "[    1.0] rcu: Hierarchical RCU implementation.",
     ]
 
-    assert len(log.read(complaints).complaints) == len(complaints)
-    assert log.read(innocent).complaints == []
+    assert len(qemu.read_console(complaints).complaints) == len(complaints)
+    assert qemu.read_console(innocent).complaints == []
 
 
 def test_a_suite_in_which_nothing_ran_has_failed() -> None:
@@ -147,37 +147,37 @@ def test_a_suite_in_which_nothing_ran_has_failed() -> None:
     ]
 
     for lines in (skipped, skipped[1:]):
-        _, failed, _ = log.read(lines).verdicts(["zone_device"])
+        _, failed, _ = qemu.read_console(lines).verdicts(["zone_device"])
         assert failed == ["zone_device: nothing in the KUnit suite ran"]
 
 
 def test_a_failure_that_speaks_of_skipping_is_one() -> None:
-    heard = log.read(["[    1.0]     not ok 1 f # can't skip", "[    1.0] not ok 1 s"])
+    outcome = qemu.read_console(["[    1.0]     not ok 1 f # can't skip", "[    1.0] not ok 1 s"])
 
-    assert [case.state for case in heard.cases] == ["not ok"]
+    assert [case.state for case in outcome.cases] == ["not ok"]
 
 
 def test_results_that_the_kernel_tore_apart_are_missed() -> None:
     lines = ["@@ pass a", "@@ fa[   12.3] nd_pmem: bad", "il b", "@@ end 3.00 2"]
 
-    assert log.read(lines).failed == ["1 of 2 results arrived whole"]
+    assert qemu.read_console(lines).failed == ["1 of 2 results arrived whole"]
 
 
 def test_what_this_machine_lacks_is_counted_as_skipped() -> None:
-    heard = log.read(["@@ skip movdir64b: not on this CPU", "@@ end 3.00 1"])
+    outcome = qemu.read_console(["@@ skip movdir64b: not on this CPU", "@@ end 3.00 1"])
 
-    assert heard.verdicts([]) == ([], [], ["movdir64b: not on this CPU"])
+    assert outcome.verdicts([]) == ([], [], ["movdir64b: not on this CPU"])
 
 
 def test_silence_is_no_pass() -> None:
-    heard = log.read([])
+    outcome = qemu.read_console([])
 
-    assert not heard.finished
-    assert heard.verdicts(["zone_device"])[1]
+    assert not outcome.finished
+    assert outcome.verdicts(["zone_device"])[1]
 
 
 def test_what_the_kernel_measured_and_its_own_tests_are_read() -> None:
-    heard = log.read(
+    outcome = qemu.read_console(
         [
             "[    1.000000] vmap_bench: case=vmap-1-page method=auto ns=1234 items=64",
             "[    2.000000] Summary: vm_map_ram_test passed: 1 failed: 0 xfailed: 0 repeat: 1",
@@ -187,9 +187,9 @@ def test_what_the_kernel_measured_and_its_own_tests_are_read() -> None:
         ]
     )
 
-    assert heard.values == [("vmap-1-page auto", 1234.0), ("vmap-1-page items", 64.0)]
-    assert heard.passed == ["vm_map_ram_test"]
-    assert heard.failed == [
+    assert outcome.values == [("vmap-1-page auto", 1234.0), ("vmap-1-page items", 64.0)]
+    assert outcome.passed == ["vm_map_ram_test"]
+    assert outcome.failed == [
         "full_fit_alloc_test: 2 failed, 0 passed",
         "pcpu_alloc_test: 0 failed, 0 passed",
     ]

@@ -12,9 +12,9 @@ import pytest
 
 from mmbatch.bench import machine, record, results, runs
 from mmbatch.core.paths import ROOT
-from mmbatch.guest import counts, initramfs, log
-from mmbatch.guest.log import Case, Heard
+from mmbatch.guest import counts, initramfs, qemu
 from mmbatch.guest.plan import Count
+from mmbatch.guest.qemu import Case, Outcome
 from mmbatch.hosted import events as samples
 
 
@@ -56,18 +56,18 @@ COUNT = Count(
 REQUEST = counts.Request(COUNT, "x86_64", 4, 6, None)
 
 
-def heard(rounds: int = 6) -> Heard:
+def outcome(rounds: int = 6) -> Outcome:
     values = [("blocks items", 1000.0)]
     for i in range(rounds):
         for variant, number in (("base", 57000), ("control", 57001), ("auto", 7100)):
             values.append((f"blocks {variant}", float(number + i % 2)))
     same = "toys.toys_same."
     cases = [Case(f"{same}base", "ok", ""), Case(f"{same}auto", "ok", "")]
-    return Heard(values=values, cases=cases, finished=True)
+    return Outcome(values=values, cases=cases, finished=True)
 
 
 def test_what_was_counted_becomes_a_run() -> None:
-    run = runs.collect(counts.events(heard(), COUNT))
+    run = runs.collect(counts.events(outcome(), COUNT))
 
     case = run.cases["blocks"]
     assert case.case.unit == "instructions"
@@ -77,16 +77,16 @@ def test_what_was_counted_becomes_a_run() -> None:
 
 
 def test_no_number_without_a_passed_suite_in_the_same_boot() -> None:
-    unproven = heard()
+    unproven = outcome()
     unproven.cases = [case for case in unproven.cases if not case.name.endswith("auto")]
-    failed = heard()
+    failed = outcome()
     failed.cases[1] = Case(failed.cases[1].name, "not ok", "byte 3")
 
     for story in (unproven, failed):
         assert runs.collect(counts.events(story, COUNT)).cases["blocks"].times(samples.AUTO) == []
 
 
-def counted_record(said: Heard) -> record.Record:
+def counted_record(said: Outcome) -> record.Record:
     return results.build_record(
         runs.collect(counts.events(said, COUNT)),
         machine.describe(),
@@ -99,7 +99,7 @@ def counted_record(said: Heard) -> record.Record:
 
 def test_instructions_are_never_called_time() -> None:
     result = results.build_record(
-        runs.collect(counts.events(heard(), COUNT)),
+        runs.collect(counts.events(outcome(), COUNT)),
         machine.describe(),
         record.KernelInfo("7.3.4", "here", "0" * 64),
         "./mmbatch guest bench",
@@ -118,7 +118,7 @@ def test_instructions_are_never_called_time() -> None:
 
 
 def test_the_gate_names_the_case_that_misses_it() -> None:
-    slow = heard()
+    slow = outcome()
     slow.values = [
         (name, 40000.0 if name.endswith("auto") else count) for name, count in slow.values
     ]
@@ -137,7 +137,7 @@ def test_the_gate_names_the_case_that_misses_it() -> None:
 
 
 def test_a_case_without_its_rows_is_a_failure() -> None:
-    few = heard()
+    few = outcome()
     few.values = [(name, count) for name, count in few.values if not name.endswith("auto")]
     said = list(counts.absent(counted_record(few), COUNT))
 
@@ -149,18 +149,18 @@ def test_a_case_without_its_rows_is_a_failure() -> None:
 
 
 def test_two_boots_have_to_agree() -> None:
-    other = heard()
+    other = outcome()
     other.values = [
         (name, count * (1.002 if name.endswith("base") else 1.0005)) for name, count in other.values
     ]
-    said = list(counts.unlike(counted_record(heard()), counted_record(other)))
+    said = list(counts.unlike(counted_record(outcome()), counted_record(other)))
 
     assert said == ["blocks, base: 57000 instructions, and 57114 in another boot"]
 
 
 @pytest.mark.parametrize(("arch", "gate"), [("x86_64", 1), ("arm64", 0)])
 def test_a_gate_is_for_one_architecture(arch: str, gate: int) -> None:
-    slow = heard()
+    slow = outcome()
     slow.values = [
         (name, 40000.0 if name.endswith("auto") else count) for name, count in slow.values
     ]
@@ -177,7 +177,7 @@ def test_the_scripts_count_their_results() -> None:
     end
     """
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
-    found = log.read(done.stdout.splitlines())
+    found = qemu.read_console(done.stdout.splitlines())
 
     assert found.finished
     assert found.passed == ["good"]

@@ -13,9 +13,9 @@ import pytest
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
-from mmbatch.guest import boots, log, suites
-from mmbatch.guest.log import Heard
+from mmbatch.guest import boots, qemu, suites
 from mmbatch.guest.plan import ExtraBoot, KernelTest, Plan
+from mmbatch.guest.qemu import Outcome
 from mmbatch.guest.suites import Stage
 
 TEST = KernelTest(
@@ -74,9 +74,9 @@ def test_each_test_that_the_kernel_has_is_asked_for(tree: Path) -> None:
         TEST.chosen(tree)
 
 
-def shop(tree: Path, monkeypatch: pytest.MonkeyPatch, heard: Heard) -> Any:
-    """A workshop whose guests say what was heard."""
-    booted = SimpleNamespace(heard=heard, trouble="", wall_s=1.0)
+def shop(tree: Path, monkeypatch: pytest.MonkeyPatch, outcome: Outcome) -> Any:
+    """A workshop whose guests say what was outcome."""
+    booted = SimpleNamespace(outcome=outcome, trouble="", wall_s=1.0)
     for boot in ("suites", "programs", "extra"):
         monkeypatch.setattr(boots, boot, lambda *_, **__: booted)
     return SimpleNamespace(
@@ -94,9 +94,9 @@ def test_one_test_of_many_is_not_enough(
     tree: Path, monkeypatch: pytest.MonkeyPatch, name: str, lacking: int
 ) -> None:
     passed = CHOSEN[lacking:]
-    heard = Heard(passed=passed, suites={"toys": True}, finished=True)
-    heard.cases = [log.Case("toys.toys", "ok", "")]
-    ended = suites.run_stages(Console(-1), shop(tree, monkeypatch, heard), [STAGES[name]])
+    outcome = Outcome(passed=passed, suites={"toys": True}, finished=True)
+    outcome.cases = [qemu.Case("toys.toys", "ok", "")]
+    ended = suites.run_stages(Console(-1), shop(tree, monkeypatch, outcome), [STAGES[name]])
     assert ended == (1 if lacking else 0)
 
 
@@ -112,9 +112,9 @@ def test_what_is_only_a_module_is_asked_for_where_it_is_loaded(
     (tree / "lib/Kconfig.debug").write_text(
         kconfig.format("TOYS", "m") + kconfig.format("OTHER", "y")
     )
-    heard = Heard(suites={"toys": True}, finished=True)
-    heard.cases = [log.Case("toys.toys", "ok", "")]
-    assert suites.run_stages(Console(0), shop(tree, monkeypatch, heard), [STAGES[name]]) == code
+    outcome = Outcome(suites={"toys": True}, finished=True)
+    outcome.cases = [qemu.Case("toys.toys", "ok", "")]
+    assert suites.run_stages(Console(0), shop(tree, monkeypatch, outcome), [STAGES[name]]) == code
     assert ("1 passed, 0 failed, 1 skipped" in capsys.readouterr().out) is (code == 0)
 
 

@@ -12,7 +12,7 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
-from mmbatch.guest.log import Heard
+from mmbatch.guest.qemu import Outcome
 from mmbatch.live import build, cargo, guest, kernel, manifest
 from mmbatch.live.guest import QUICK
 from mmbatch.report import matrix
@@ -42,8 +42,8 @@ def test_the_checks_of_all_boots_are_added_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
     for name, passed in BOOTS.items():
-        heard = Heard(passed=["it"] * passed, failed=["not it"] if name == failing else [])
-        booted = SimpleNamespace(heard=heard, trouble="", wall_s=1.0)
+        outcome = Outcome(passed=["it"] * passed, failed=["not it"] if name == failing else [])
+        booted = SimpleNamespace(outcome=outcome, trouble="", wall_s=1.0)
         monkeypatch.setattr(guest, name, lambda *_, booted=booted: booted)
     monkeypatch.setattr(guest, "report_count", lambda booted, _, tell: guest.report(booted, tell))
     for module, name in ((build, "build_all"), (kernel, "fetch_image"), (kernel, "find")):

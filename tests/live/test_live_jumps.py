@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.errors import MmbatchError
-from mmbatch.live import elf, klp
+from mmbatch.live import build, elf
 
 FUNCTION = """
 .text
@@ -40,7 +40,7 @@ def checked(folder: Path, body: str, more: str = "") -> None:
     source, path = folder / "it.s", folder / "it.ko"
     source.write_text(FUNCTION.format(body=body, more=more))
     subprocess.run(["as", "--64", "-o", path, source], check=True)
-    klp.require_no_jumps(path, elf.read(path), ["live_it"])
+    build.require_no_jumps(path, elf.read(path), ["live_it"])
 
 
 @pytest.mark.parametrize(
@@ -94,6 +94,6 @@ def test_a_replacement_that_is_not_there(tmp_path: Path) -> None:
     path = tmp_path / "it.ko"
 
     with pytest.raises(MmbatchError) as caught:
-        klp.require_no_jumps(path, elf.read(path), ["live_it", "live_that"])
+        build.require_no_jumps(path, elf.read(path), ["live_it", "live_that"])
 
     assert "it has no live_that()" in caught.value.problem

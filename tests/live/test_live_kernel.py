@@ -12,8 +12,7 @@ import pytest
 
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
-from mmbatch.guest.log import Heard
-from mmbatch.guest.qemu import Booted
+from mmbatch.guest.qemu import Booted, Outcome
 from mmbatch.live import kernel
 from mmbatch.live.guest import Stock, ratios, report_count
 
@@ -158,11 +157,11 @@ def counted(patched: float, cases: Iterable[str] = LEAST, control: float = 5001.
         values.append((f"{case} items", 100.0))
         for variant, count in (("base", 5000.0), ("patched", patched), ("control", control)):
             values += [(f"{case} {variant}", count)] * 3
-    return Booted(Heard(values=values, finished=True), [], 1.0, "")
+    return Booted(Outcome(values=values, finished=True), [], 1.0, "")
 
 
 def test_what_was_counted() -> None:
-    assert list(ratios(counted(1000.0, ["few"]).heard)) == [("few", 50.0, 10.0, 50.01)]
+    assert list(ratios(counted(1000.0, ["few"]).outcome)) == [("few", 50.0, 10.0, 50.01)]
 
 
 @pytest.mark.parametrize(("patched", "good"), [(1000.0, True), (2001.0, False)])
@@ -186,12 +185,12 @@ def test_an_original_that_does_not_come_back_fails(control: float, good: bool) -
 @pytest.mark.parametrize("variant", ["base", "patched", "control"])
 def test_an_interrupt_changes_no_count(variant: str) -> None:
     booted = counted(500.0)
-    before = list(ratios(booted.heard))
-    samples = [at for at, (key, _) in enumerate(booted.heard.values) if key == f"few {variant}"]
+    before = list(ratios(booted.outcome))
+    samples = [at for at, (key, _) in enumerate(booted.outcome.values) if key == f"few {variant}"]
     for at in samples[:2]:
-        key, number = booted.heard.values[at]
-        booted.heard.values[at] = (key, number + 1000.0)
-    assert list(ratios(booted.heard)) == before
+        key, number = booted.outcome.values[at]
+        booted.outcome.values[at] = (key, number + 1000.0)
+    assert list(ratios(booted.outcome)) == before
 
 
 @pytest.mark.parametrize("patched", [0.0, -1.0])
@@ -205,7 +204,7 @@ def test_a_count_that_can_not_be_fails(patched: float) -> None:
 def test_nothing_counted_fails() -> None:
     said: list[str] = []
 
-    assert not report_count(Booted(Heard(finished=True), [], 1.0, ""), LEAST, said.append)
+    assert not report_count(Booted(Outcome(finished=True), [], 1.0, ""), LEAST, said.append)
     assert "FAILED few was not counted" in said
 
 

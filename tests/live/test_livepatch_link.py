@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.errors import MmbatchError
-from mmbatch.live import elf, klp
+from mmbatch.live import build, elf
 
 CODE = """
 extern int hidden(int); extern int known(int);
@@ -50,7 +50,7 @@ def test_what_was_read_is_written_alike(module: Path, tmp_path: Path) -> None:
 
 def test_hidden_symbols_become_livepatch_relocations(module: Path, tmp_path: Path) -> None:
     content = elf.read(module)
-    klp.convert(content, ["hidden"], ["known"])
+    build.convert(content, ["hidden"], ["known"])
     made = tmp_path / "made.ko"
     made.write_bytes(content.pack())
 
@@ -70,14 +70,14 @@ def test_hidden_symbols_become_livepatch_relocations(module: Path, tmp_path: Pat
 
 def test_what_nobody_exports_and_nobody_declared_is_refused(module: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
-        klp.convert(elf.read(module), ["hidden"], [])
+        build.convert(elf.read(module), ["hidden"], [])
 
     assert "it needs known" in caught.value.problem
 
 
 def test_what_is_declared_has_to_be_used(module: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
-        klp.convert(elf.read(module), ["hidden", "gone"], ["known"])
+        build.convert(elf.read(module), ["hidden", "gone"], ["known"])
 
     assert "does not use gone" in caught.value.problem
 
@@ -86,7 +86,7 @@ def test_symvers() -> None:
     text = "0x1\tknown\tvmlinux\tEXPORT_SYMBOL\t\n0x2\tother\tdrivers/x\tEXPORT_SYMBOL_GPL\t\n\n"
     for one in ("module:kvm,kvm-intel", "A_NAMESPACE"):
         text += f"0x3\tnot_for_us\tvmlinux\tEXPORT_SYMBOL_GPL\t{one}\n"
-    assert klp.exported(text) == {"known", "other"}
+    assert build.exported(text) == {"known", "other"}
 
 
 @pytest.mark.parametrize("content", [b"", b"no ELF", b"\x7fELF\x02\x01" + bytes(10)])

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from mmbatch.cli import guest
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
-from mmbatch.guest import log as guestlog
+from mmbatch.guest import qemu
 from mmbatch.guest import suites as guesttest
 from mmbatch.hosted.check import Tally
 from mmbatch.report import matrix
@@ -32,9 +32,9 @@ ok 1 streaming_copy
 
 def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
     manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
-    heard = guestlog.read(f"[    1.234567] {line}" for line in CONSOLE.splitlines())
+    outcome = qemu.read_console(f"[    1.234567] {line}" for line in CONSOLE.splitlines())
     log = matrix.Log(stages=[matrix.Stage("guests", True)])
-    log.booted(manifests, "7.3.4", "arm64", "plain", heard, good=True)
+    log.booted(manifests, "7.3.4", "arm64", "plain", outcome, good=True)
     tally = Tally(passed=3, skipped=["a"], combinations=40, killed={"x": "y"})
     log.checked("zone_device", "7.3.4", tally)
     log.write(tmp_path / "ci.json")

@@ -12,10 +12,9 @@ import pytest
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import ROOT
-from mmbatch.guest import boots, log, plan, qemu, suites
+from mmbatch.guest import boots, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel
-from mmbatch.guest.log import Heard
-from mmbatch.guest.qemu import Boot, Booted
+from mmbatch.guest.qemu import Boot, Booted, Outcome
 
 KERNEL = GuestKernel(
     "7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64, "gcc 1.2"
@@ -110,8 +109,8 @@ class FakeWorkshop:
 
 def ends(folder: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], trouble: str = "") -> int:
     number = sum(" value " in line or " pass " in line or " fail " in line for line in lines)
-    heard = log.read([*lines, f"@@ end 9.0 {number}"])
-    monkeypatch.setattr(boots, "extra", lambda *_: Booted(heard, lines, 1.0, trouble))
+    outcome = qemu.read_console([*lines, f"@@ end 9.0 {number}"])
+    monkeypatch.setattr(boots, "extra", lambda *_: Booted(outcome, lines, 1.0, trouble))
     workshop = FakeWorkshop(folder)
     return suites.run_stages(Console(), workshop, [STAGE])  # type: ignore[arg-type]
 
@@ -151,7 +150,7 @@ def test_a_guest_in_trouble_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert ends(tmp_path, monkeypatch, WHOLE, "the guest ended without a result") == 1
 
 
-def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) -> Heard:
+def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) -> Outcome:
     """Return what copies.sh makes of counts: 8 folios of 512 pages should be copied by `event`."""
     for name in ("folio", "plain", "page", "auto", "bulk", "memcpy", "stream"):
         place = folder / "events/kprobes" / name
@@ -168,7 +167,7 @@ def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) ->
     end
     """
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    return log.read(done.stdout.splitlines())
+    return qemu.read_console(done.stdout.splitlines())
 
 
 BULK = {"folio": {512: 8, 1: 3}, "bulk": {512: 8}, "page": {4096: 3}}
@@ -182,10 +181,10 @@ AUTO = {"folio": {512: 8}, "auto": {512: 8}, "bulk": {8: 2, 512: 5}, "stream": {
 def test_counts_that_are_as_they_should_be(
     tmp_path: Path, counts: Mapping[str, Mapping[int, int]], event: str, passed: int
 ) -> None:
-    heard = judged(tmp_path, counts, event)
+    outcome = judged(tmp_path, counts, event)
 
-    assert heard.failed == []
-    assert len(heard.passed) == passed
+    assert outcome.failed == []
+    assert len(outcome.passed) == passed
 
 
 @pytest.mark.parametrize(
@@ -204,10 +203,10 @@ def test_counts_that_are_as_they_should_be(
 def test_counts_that_tell_of_another_way(
     tmp_path: Path, counts: Mapping[str, Mapping[int, int]], event: str, failed: list[str]
 ) -> None:
-    heard = judged(tmp_path, counts, event)
+    outcome = judged(tmp_path, counts, event)
 
-    assert len(heard.failed) == len(failed)
-    for told, expected in zip(heard.failed, failed, strict=True):
+    assert len(outcome.failed) == len(failed)
+    for told, expected in zip(outcome.failed, failed, strict=True):
         assert told.startswith(f"case: {expected}")
 
 

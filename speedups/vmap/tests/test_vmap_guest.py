@@ -11,9 +11,9 @@ import pytest
 from mmbatch.bench import machine, record, results, runs
 from mmbatch.core.cache import Cache
 from mmbatch.core.paths import ROOT
-from mmbatch.guest import boots, counts, log, plan, qemu, suites
+from mmbatch.guest import boots, counts, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel
-from mmbatch.guest.log import Case, Heard
+from mmbatch.guest.qemu import Case, Outcome
 
 PLAN = plan.load_all()["vmap"]
 GUEST = PLAN.folder
@@ -47,14 +47,14 @@ def test_the_least_gain_depends_on_the_architecture() -> None:
     for variant, number in (("base", 130000), ("control", 130001), ("auto", 100000)):
         values += [(f"ioremap-1M {variant}", float(number + i % 2)) for i in range(6)]
     cases = [Case(f"vmap.vmap_arrays.{name}", "ok", "") for name in ("base", "auto")]
-    heard = Heard(values=values, cases=cases, finished=True)
+    outcome = Outcome(values=values, cases=cases, finished=True)
 
     for arch, sentences in (
         ("arm64", ["ioremap-1M: auto takes 1.30 times fewer, but must take 1.35 times fewer"]),
         ("x86_64", []),
     ):
         result = results.build_record(
-            runs.collect(counts.events(heard, COUNT)),
+            runs.collect(counts.events(outcome, COUNT)),
             machine.describe(),
             record.KernelInfo("7.3.4", "here", "0" * 64),
             "./mmbatch guest bench vmap",
@@ -89,10 +89,10 @@ def script(folder: Path, summaries: int) -> list[str]:
     end
     """
     done = subprocess.run(["sh", "-c", shell], capture_output=True, text=True, check=False)
-    heard = log.read(done.stdout.splitlines())
-    assert heard.finished
-    assert len(heard.passed) + len(heard.failed) in (2, 4)
-    return heard.failed
+    outcome = qemu.read_console(done.stdout.splitlines())
+    assert outcome.finished
+    assert len(outcome.passed) + len(outcome.failed) in (2, 4)
+    return outcome.failed
 
 
 def test_the_script_needs_the_method_and_every_summary(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from mmbatch.core.paths import ROOT
-from mmbatch.guest import boots, log, plan, qemu, suites
+from mmbatch.guest import boots, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel
 
 PLAN = plan.load_all()["zone_device"]
@@ -34,7 +34,7 @@ def test_a_method_that_is_refused_fails(tmp_path: Path) -> None:
     end
     """
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
-    found = log.read(done.stdout.splitlines())
+    found = qemu.read_console(done.stdout.splitlines())
 
     assert found.finished
     assert found.passed == ["good"]

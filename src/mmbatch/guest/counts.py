@@ -21,9 +21,8 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.guest import boots, qemu
 from mmbatch.guest.boots import BASE, CONTROL, Workshop
 from mmbatch.guest.build import GuestKernel
-from mmbatch.guest.log import Heard
 from mmbatch.guest.plan import Count
-from mmbatch.guest.qemu import Booted
+from mmbatch.guest.qemu import Booted, Outcome
 from mmbatch.hosted import events as bench_events
 
 UNIT = "instructions"
@@ -91,7 +90,7 @@ def _count(
     else:
         booted = boots.count_at_boot(workshop, kernel, count, request.rounds)
     _require_result(workshop, booted, count.suites or workshop.suites, count)
-    counted_events = list(events(booted.heard, count))
+    counted_events = list(events(booted.outcome, count))
     judged = results.build_record(
         runs.collect(counted_events),
         replace(machine.describe(), compiler=kernel.compiler),
@@ -103,18 +102,18 @@ def _count(
     return judged, counted_events
 
 
-def events(heard: Heard, count: Count) -> Iterator[bench_events.Event]:
+def events(outcome: Outcome, count: Count) -> Iterator[bench_events.Event]:
     """Yield the counts of a guest as the events of a bench program."""
     yield bench_events.Engine(count.speedup, (BASE, CONTROL, "patched"), count.item_bytes, {})
     proofs = {
         case.name.removeprefix(count.proof): case
-        for case in heard.cases
+        for case in outcome.cases
         if case.name.startswith(count.proof) and case.state != "skipped"
     }
     for name, regime in count.cases.items():
         numbers: dict[str, list[int]] = {}
         items = 0
-        for key, number in heard.values:
+        for key, number in outcome.values:
             case, _, variant = key.partition(" ")
             if case == name and variant == "items":
                 items = int(number)
@@ -171,10 +170,10 @@ def table(result: record.Record) -> Iterator[str]:
 def _require_result(
     workshop: Workshop, booted: Booted, suites: Sequence[str], count: Count
 ) -> None:
-    _, failed, _ = booted.heard.verdicts(suites)
+    _, failed, _ = booted.outcome.verdicts(suites)
     # A method whose proof fails has a row without numbers, and does not stop the others.
     found = booted.trouble or "; ".join(one for one in failed if not one.startswith(count.proof))
-    if found or not booted.heard.values:
+    if found or not booted.outcome.values:
         raise MmbatchError(
             "count instructions in a guest",
             (found or "it counted nothing") + "; the last lines of its console:\n"

@@ -50,7 +50,7 @@ class Methods:
 class KernelTest:
     """A test of the kernel itself, built in or a module, that runs a list of tests by a mask.
 
-    Each of its threads prints a line for each test, which `mmbatch.guest.log` reads:
+    Each of its threads prints a line for each test, which `mmbatch.guest.qemu` reads:
     "Summary: NAME passed: N failed: N".
 
     Attributes:

@@ -19,9 +19,8 @@ from mmbatch.debian import packages
 from mmbatch.guest import boots, counts, plan, qemu
 from mmbatch.guest.boots import Workshop
 from mmbatch.guest.build import GuestKernel
-from mmbatch.guest.log import Heard
 from mmbatch.guest.plan import KINDS, Arch, ExtraBoot, Plan
-from mmbatch.guest.qemu import Booted
+from mmbatch.guest.qemu import Booted, Outcome
 from mmbatch.kernel import sources
 from mmbatch.report import matrix
 
@@ -246,8 +245,8 @@ def _run_stage(
     plans = workshop.plans
     console.say(f"booting {stage.name} (Linux {kernel.release}, built in {built_s:.0f} s)")
     booted = _boot(workshop, stage, kernel, plans)
-    heard = booted.heard
-    passed, failed, skipped = heard.verdicts(
+    outcome = booted.outcome
+    passed, failed, skipped = outcome.verdicts(
         workshop.suites if stage.extra is None else stage.extra.suites
     )
     for test in (one.kernel_test for one in plans if _runs_kernel_test(stage, one)):
@@ -257,19 +256,19 @@ def _run_stage(
         else:
             failed += test.absent(workshop.source.path, passed)
     if stage.extra is not None:
-        failed += absent(heard, stage.extra)
+        failed += absent(outcome, stage.extra)
     if booted.trouble:
         failed.append(f"{booted.trouble}; the last lines of its console:")
     if log is not None and stage.extra is None:
         where = (kernel.release, stage.arch, stage.kind or "plain")
-        log.booted(workshop.manifests, *where, heard, good=not failed)
+        log.booted(workshop.manifests, *where, outcome, good=not failed)
     for name in failed:
         console.result(f"FAILED {stage.name}: {name}")
     if booted.trouble:
         console.result(qemu.last_lines(booted))
     for name in passed:
         console.detail(f"passed {stage.name}: {name}")
-    for row in rows(heard):
+    for row in rows(outcome):
         console.result(f"{stage.name}: {row}")
     console.result(
         f"{stage.name}: {len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped "
@@ -305,19 +304,19 @@ def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel, plans: Sequence
     )
 
 
-def rows(heard: Heard) -> Iterator[str]:
+def rows(outcome: Outcome) -> Iterator[str]:
     """Yield what the scripts measured, a line for each "ROW: COLUMN NUMBER" by row."""
     found: dict[str, list[str]] = {}
-    for key, number in heard.values:
+    for key, number in outcome.values:
         name, _, column = key.partition(": ")
         found.setdefault(name, []).append(f"{number:g} {column}")
     for name, columns in found.items():
         yield f"{name}: {', '.join(columns)}"
 
 
-def absent(heard: Heard, boot: ExtraBoot) -> Iterator[str]:
+def absent(outcome: Outcome, boot: ExtraBoot) -> Iterator[str]:
     """Yield a sentence for each number that a boot should have measured and did not."""
-    there = {key for key, _ in heard.values}
+    there = {key for key, _ in outcome.values}
     for row in boot.rows:
         for column in boot.columns:
             if f"{row}: {column}" not in there:

@@ -18,8 +18,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import foreign
 from mmbatch.guest import boots, qemu
 from mmbatch.guest.build import ARCHES, GuestKernel
-from mmbatch.guest.log import Heard
-from mmbatch.guest.qemu import Boot, Booted
+from mmbatch.guest.qemu import Boot, Booted, Outcome
 from mmbatch.live import build, cargo, kernel, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.cargo import Cargo
@@ -252,13 +251,13 @@ def _boot(
     )
 
 
-def ratios(heard: Heard) -> Iterator[tuple[str, float, float, float]]:
+def ratios(outcome: Outcome) -> Iterator[tuple[str, float, float, float]]:
     """Yield (case, base, patched, control), the fewest instructions per item of each.
 
     They are the code's own: an interrupt while it runs adds to a count, and nothing subtracts.
     """
     counts: dict[str, dict[str, list[float]]] = {}
-    for key, number in heard.values:
+    for key, number in outcome.values:
         case, _, variant = key.partition(" ")
         counts.setdefault(case, {}).setdefault(variant, []).append(number)
     for case, found in counts.items():
@@ -280,7 +279,7 @@ def report_count(booted: Booted, least: Mapping[str, float], tell: Callable[[str
         tell: prints a line.
     """
     good = report(booted, tell)
-    found = list(ratios(booted.heard))
+    found = list(ratios(booted.outcome))
     for case, base, patched, control in found:
         tell(
             f"{case}: {base:.2f} instructions a page, patched {patched:.2f}, "
@@ -303,7 +302,7 @@ def report_count(booted: Booted, least: Mapping[str, float], tell: Callable[[str
 
 def report(booted: Booted, tell: Callable[[str], None]) -> bool:
     """Print what a guest found, and return whether all of it was good."""
-    passed, failed, _ = booted.heard.verdicts(())
+    passed, failed, _ = booted.outcome.verdicts(())
     if booted.trouble:
         failed.append(f"{booted.trouble}; its last lines:\n{qemu.last_lines(booted)}")
     for one in failed:
@@ -334,7 +333,7 @@ def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> matrix.
     console.say(f"booting Debian's {release}, to load and unload {plan.rounds} times")
     loaded = rounds(cache, stock, load, plan)
     good = report(loaded, console.result) and good
-    passed = sum(len(boot.heard.verdicts(())[0]) for boot in (counted, compared, loaded))
+    passed = sum(len(boot.outcome.verdicts(())[0]) for boot in (counted, compared, loaded))
     return matrix.Live(release, tuple(load.modules), good, passed, plan.rounds)
 
 

@@ -206,7 +206,7 @@ class Case(Protocol):
         """How it ended."""
 
 
-class Heard(Protocol):
+class Outcome(Protocol):
     """What a guest printed: the suites that came to their end, and their cases."""
 
     @property
@@ -354,14 +354,14 @@ class Log:
         release: str,
         arch: str,
         kind: str,
-        heard: Heard,
+        outcome: Outcome,
         *,
         good: bool,
     ) -> None:
         """Keep what a guest printed about each speed-up that is in its kernel."""
         for one in manifests:
-            ended = tuple(suite for suite in suites_of(one) if suite in heard.suites)
-            states = [case.state for case in heard.cases if case.name.split(".")[0] in ended]
+            ended = tuple(suite for suite in suites_of(one) if suite in outcome.suites)
+            states = [case.state for case in outcome.cases if case.name.split(".")[0] in ended]
             counts = (states.count("ok"), states.count("skipped"))
             self.boots.append(Boot(one.speedup, release, arch, kind, good, ended, *counts))
 
