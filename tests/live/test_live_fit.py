@@ -16,9 +16,8 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import SERIES, Interval
 from mmbatch.live import fit, manifest
 from mmbatch.live.btf import Btf
-from mmbatch.live.manifest import Function, Layout, LiveManifest, Terms
+from mmbatch.live.manifest import Function, Layout, LiveManifest
 
-NO_TERMS = Terms({}, {}, ())
 GET = Function("get_it", ("4", "8"))
 SET = Function("set_it", ("void", "struct page *", "8"), "live_set_it")
 
@@ -31,7 +30,9 @@ def live(**changes: Any) -> LiveManifest:
         "objects": ("mm/it.o",),
         "files": (),
         "includes": ("linux/mm.h",),
-        "terms": Terms({"CONFIG_A": "no A"}, {"CONFIG_B": "too much B"}, (GET,)),
+        "needs": {"CONFIG_A": "no A"},
+        "refuses": {"CONFIG_B": "too much B"},
+        "calls": (GET,),
         "replaces": (SET,),
         "layouts": (Layout(Interval(), {"page": ("flags", "_refcount")}),),
         **changes,
@@ -49,8 +50,8 @@ def refused(call: Any, *arguments: Any) -> str:
 
 def test_a_kernel_that_fits() -> None:
     assert fit.of_series(live(), "6.12", "6.12.1") == live()
-    fit.require_config(live(), NO_TERMS, {"CONFIG_A": "y"}, "6.12.1")
-    fit.require_types(live(), NO_TERMS, Btf(kernel()), "6.12.1")
+    fit.require_config(live(), {"CONFIG_A": "y"}, "6.12.1")
+    fit.require_types(live(), Btf(kernel()), "6.12.1")
 
 
 def test_another_series() -> None:
@@ -71,7 +72,7 @@ def test_what_is_another_in_each_series() -> None:
     have = dataclasses.replace(GET, name="have_it", kernels=new)
     both = live(
         kernels=Interval.parse(">=6.12,<7.4"),
-        terms=Terms({}, {}, (GET, have)),
+        calls=(GET, have),
         replaces=(SET, put),
         layouts=(
             Layout(Interval(), {"page": ("flags",)}),
@@ -82,8 +83,8 @@ def test_what_is_another_in_each_series() -> None:
 
     then, now = (fit.of_series(both, one, "6.12.1") for one in ("6.12", "7.3"))
 
-    assert fit.symbols(then, NO_TERMS) == ["set_it", "put_it", "get_it"]
-    assert fit.symbols(now, NO_TERMS) == ["set_it", "get_it", "have_it"]
+    assert then.symbols == ["set_it", "put_it", "get_it"]
+    assert now.symbols == ["set_it", "get_it", "have_it"]
     assert then.structs == {"page": ("flags", "pgmap"), "zone": ("node",)}
     assert now.structs == {"page": ("flags",), "folio": ("pgmap",)}
 
@@ -96,34 +97,33 @@ def test_what_is_another_in_each_series() -> None:
     ],
 )
 def test_another_configuration(config: dict[str, str], words: str) -> None:
-    assert words in refused(fit.require_config, live(), NO_TERMS, config, "6.12.1")
+    assert words in refused(fit.require_config, live(), config, "6.12.1")
 
 
 LIVES = manifest.known(paths.SPEEDUPS)
-COMMON = manifest.load_terms(paths.LIVE / "live.toml")
 
 
 @pytest.mark.parametrize("speedup", LIVES)
 def test_options_that_a_real_module_needs(speedup: str) -> None:
     real = manifest.load(paths.SPEEDUPS, speedup)
-    needed = [*COMMON.needs, *real.terms.needs]
+    needed = list(real.needs)
     assert {"CONFIG_LIVEPATCH", "CONFIG_DEBUG_INFO_BTF", "CONFIG_MODULES"} < set(needed)
     config = dict.fromkeys(needed, "y")
-    fit.require_config(real, COMMON, config, "6.12.1")
+    fit.require_config(real, config, "6.12.1")
     for option in needed:
         less = {name: value for name, value in config.items() if name != option}
-        assert f"lacks {option}" in refused(fit.require_config, real, COMMON, less, "6.12.1")
+        assert f"lacks {option}" in refused(fit.require_config, real, less, "6.12.1")
 
 
 @pytest.mark.parametrize("speedup", LIVES)
 def test_options_that_a_real_module_refuses(speedup: str) -> None:
     real = manifest.load(paths.SPEEDUPS, speedup)
-    unwanted = [*COMMON.refuses, *real.terms.refuses]
+    unwanted = list(real.refuses)
     assert {"CONFIG_CFI", "CONFIG_CFI_CLANG", "CONFIG_KASAN", "CONFIG_KMSAN"} <= set(unwanted)
-    needed = dict.fromkeys([*COMMON.needs, *real.terms.needs], "y")
+    needed = dict.fromkeys(list(real.needs), "y")
     for option in unwanted:
         more = {**needed, option: "y"}
-        assert f"has {option}" in refused(fit.require_config, real, COMMON, more, "6.12.1")
+        assert f"has {option}" in refused(fit.require_config, real, more, "6.12.1")
 
 
 @pytest.mark.parametrize(
@@ -138,31 +138,29 @@ def test_options_that_a_real_module_refuses(speedup: str) -> None:
 )
 def test_other_types(types: dict[str, Any], changes: dict[str, Any], words: str) -> None:
     found = Btf(kernel(**types))
-    assert words in refused(fit.require_types, live(**changes), NO_TERMS, found, "6.12.1")
+    assert words in refused(fit.require_types, live(**changes), found, "6.12.1")
 
 
 def test_the_module_is_told_what_the_kernel_says() -> None:
-    text = fit.tables(live(), NO_TERMS, Btf(kernel(page_bytes=80)))
+    text = fit.tables(live(), Btf(kernel(page_bytes=80)))
 
     assert 'static_assert(sizeof(struct page) == 80, "layout of struct page");' in text
     assert "offsetof(struct page, _refcount) == 52" in text
     assert '{ "set_it", "void", { "struct page *", "8" } },' in text
     assert '{ .old_name = "set_it", .new_func = live_set_it },' in text
     assert '{ "set_it", set_it, LIVE_ENTRY_BYTES },' in text
-    assert fit.symbols(live(), NO_TERMS) == ["set_it", "get_it"]
+    assert live().symbols == ["set_it", "get_it"]
 
 
 def test_a_function_of_one_file_begins_with_the_place_for_the_tracer() -> None:
     local = dataclasses.replace(SET, local=True)
-    text = fit.tables(live(replaces=(local,)), NO_TERMS, Btf(kernel()))
+    text = fit.tables(live(replaces=(local,)), Btf(kernel()))
 
     assert '{ "set_it", set_it, 0 },' in text
 
 
 def test_variables_are_found_like_functions() -> None:
-    terms = Terms({}, {}, (), ("a_variable",))
-
-    assert fit.symbols(live(terms=terms), NO_TERMS) == ["set_it", "a_variable"]
+    assert live(calls=(), variables=("a_variable",)).symbols == ["set_it", "a_variable"]
 
 
 @pytest.mark.parametrize("series", SERIES)

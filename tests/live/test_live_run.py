@@ -9,7 +9,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from test_live_fit import LIVES, NO_TERMS, live
+from test_live_fit import LIVES, live
 
 from fake_btf import kernel as fake_types
 from mmbatch.cli import main as cli
@@ -55,13 +55,13 @@ def patched_by(kernel: Kernel, name: str, *, transition: str = "0") -> None:
 
 def refused(kernel: Kernel, module: Path, release: str = RELEASE) -> str:
     with pytest.raises(MmbatchError) as caught:
-        load.require_loadable(live(), NO_TERMS, module, release, kernel)
+        load.require_loadable(live(), module, release, kernel)
     assert caught.value.hint
     return caught.value.problem
 
 
 def test_a_kernel_that_takes_it(kernel: Kernel, module: Path) -> None:
-    load.require_loadable(live(), NO_TERMS, module, RELEASE, kernel)
+    load.require_loadable(live(), module, RELEASE, kernel)
 
 
 def test_only_root(kernel: Kernel, module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def test_enforced_signatures(kernel: Kernel, module: Path) -> None:
     put(kernel.sys / "module/module/parameters/sig_enforce", "Y")
     assert "module.sig_enforce" in refused(kernel, module)
     module.write_bytes(b"a module" + b"~Module signature appended~\n")
-    load.require_loadable(live(), NO_TERMS, module, RELEASE, kernel)
+    load.require_loadable(live(), module, RELEASE, kernel)
 
 
 def test_another_livepatch_on_the_function(kernel: Kernel, module: Path) -> None:

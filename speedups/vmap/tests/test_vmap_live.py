@@ -17,12 +17,12 @@ LIVE = manifest.load(SPEEDUPS, "vmap")
 
 
 def test_options() -> None:
-    assert set(LIVE.terms.needs) >= {
+    assert set(LIVE.needs) >= {
         "CONFIG_KALLSYMS_ALL",
         "CONFIG_HAVE_ARCH_HUGE_VMALLOC",
         "CONFIG_SPARSEMEM_VMEMMAP",
     }
-    assert {"CONFIG_KMSAN", "CONFIG_PAGE_TABLE_CHECK"} <= set(LIVE.terms.refuses)
+    assert {"CONFIG_KMSAN", "CONFIG_PAGE_TABLE_CHECK"} <= set(LIVE.refuses)
 
 
 def test_what_must_be_refused() -> None:

@@ -27,8 +27,8 @@ def test_the_files_of_each_series(series: str, compat: str) -> None:
 
 
 def test_options() -> None:
-    assert "CONFIG_ZONE_DEVICE" in LIVE.terms.needs
-    assert {"CONFIG_KASAN", "CONFIG_KMSAN"} <= set(LIVE.terms.refuses)
+    assert "CONFIG_ZONE_DEVICE" in LIVE.needs
+    assert {"CONFIG_KASAN", "CONFIG_KMSAN"} <= set(LIVE.refuses)
 
 
 def test_every_kind_of_misfit_must_be_refused() -> None:

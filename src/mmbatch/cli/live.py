@@ -12,7 +12,6 @@ from typing import Any
 import click
 
 from mmbatch.cli import answers, options, usage
-from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, suggestion
@@ -133,7 +132,6 @@ def run_load(
     lives = manifest.load_all(speedups, "load")
     _require_taken(parameters, [live.speedup for live in lives])
     running = Kernel(kernel.running())
-    terms = manifest.load_terms(paths.LIVE / "live.toml")
     for live in lives:
         own = [setting for setting in parameters if setting.startswith(f"{live.speedup}.")]
         if running.patch(live.module).exists():
@@ -142,7 +140,7 @@ def run_load(
             console.result(f"{live.module} is loaded already{change}")
             continue
         path = file or _build(console, Cache.open(), (live.speedup,), None, None)[0].path
-        load.require_loadable(live, terms, path, load.release_of(path), running)
+        load.require_loadable(live, path, load.release_of(path), running)
         load.require_parameters(path, own)
         console.say(f"loading {live.module}")
         load.load(live, path, own, running, limit_s)

@@ -44,7 +44,7 @@ from mmbatch.live.elf import (
     renamed,
 )
 from mmbatch.live.kernel import Headers
-from mmbatch.live.manifest import LiveManifest, Terms
+from mmbatch.live.manifest import LiveManifest
 
 _TIMEOUT_S = 900
 _STAMP = ".mmbatch-live"
@@ -108,18 +108,17 @@ def build(
     Raises:
         MmbatchError: no module can be built for this kernel; says why.
     """
-    terms = manifest.load_terms(engine / "live.toml")
     live = fit.of_series(live, headers.series, headers.release)
-    fit.require_config(live, terms, headers.config, headers.release)
+    fit.require_config(live, headers.config, headers.release)
     types = headers.types()
-    fit.require_types(live, terms, types, headers.release)
+    fit.require_types(live, types, headers.release)
     chosen = find_compiler(headers)
     content = {
         target: source.read_bytes()
         for target, source in manifest.staged(live, headers.series).items()
     }
     content |= {f"live/{name}": (engine / name).read_bytes() for name in _ENGINE}
-    content["live/live_tables.h"] = fit.tables(live, terms, types).encode()
+    content["live/live_tables.h"] = fit.tables(live, types).encode()
     content["Kbuild"] = _kbuild(live).encode()
     key = _key(content, headers, chosen)
     module, stamp = place / f"{live.module}.ko", place / _STAMP
@@ -131,7 +130,7 @@ def build(
             (place / "build" / target).parent.mkdir(parents=True, exist_ok=True)
             (place / "build" / target).write_bytes(data)
         _make(live, headers, chosen, place / "build", log)
-        linked = _link(live, terms, headers, place / "build", log)
+        linked = _link(live, headers, place / "build", log)
         atomic_write(module, linked)
         stamp.write_text(key, encoding="utf-8")
     return Module(live.speedup, live.module, module, headers.release, not fresh)
@@ -258,13 +257,13 @@ def _require_made(done: Result, name: str, headers: Headers, log: Path) -> None:
         raise MmbatchError(action, f"make failed with exit status {done.rc}", f"see {log}")
 
 
-def _link(live: LiveManifest, terms: Terms, headers: Headers, folder: Path, log: Path) -> bytes:
+def _link(live: LiveManifest, headers: Headers, folder: Path, log: Path) -> bytes:
     """Return the module, with relocations that the kernel resolves when it loads."""
     built = folder / f"{live.module}.ko"
     _strip(built, log)
     module = elf.read(built)
     require_no_jumps(built, module, [function.by for function in live.replaces])
-    convert(module, fit.symbols(live, terms), exported(headers.exports))
+    convert(module, live.symbols, exported(headers.exports))
     return module.pack()
 
 

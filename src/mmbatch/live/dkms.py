@@ -7,7 +7,6 @@ import modulefinder
 import os
 import re
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 from mmbatch import VERSION
@@ -16,7 +15,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.process import run
 from mmbatch.live import manifest
-from mmbatch.live.manifest import LiveManifest, Terms
+from mmbatch.live.manifest import LiveManifest
 from mmbatch.splice import manifest as splice_manifest
 
 _MAKE = "mmbatch.live.build"
@@ -166,18 +165,11 @@ def _imported() -> list[str]:
 
 
 def _conf(live: LiveManifest, words: dict[str, str]) -> str:
-    terms = manifest.load_terms(paths.LIVE / "live.toml")
-    options = " ".join(_options((terms, live.terms)))
-    kernels = "|".join(re.escape(one) for one in live.series)
+    options = [*live.needs, *(f"!{option}" for option in live.refuses)]
+    kernels = "|".join(re.escape(series) for series in live.series)
     return _CONF.format_map(
-        {**words, "options": options, "kernels": rf"^({kernels})(\.|-(.+-)?amd64$)"}
+        {**words, "options": " ".join(options), "kernels": rf"^({kernels})(\.|-(.+-)?amd64$)"}
     )
-
-
-def _options(all_terms: Iterable[Terms]) -> Iterable[str]:
-    for terms in all_terms:
-        yield from terms.needs
-        yield from (f"!{option}" for option in terms.refuses)
 
 
 def _copy(root: Path, name: str, folder: Path) -> None:

@@ -14,9 +14,9 @@ from pathlib import Path
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
 from mmbatch.live.btf import Btf
-from mmbatch.live.fit import of_series, require_types, symbols
+from mmbatch.live.fit import of_series, require_types
 from mmbatch.live.kernel import series_of
-from mmbatch.live.manifest import LiveManifest, Terms
+from mmbatch.live.manifest import LiveManifest
 
 _SIGNED = b"~Module signature appended~\n"
 _PAUSE_S = 0.2
@@ -93,14 +93,11 @@ def release_of(module: Path) -> str:
     return match[1].decode()
 
 
-def require_loadable(
-    live: LiveManifest, terms: Terms, module: Path, release: str, kernel: Kernel
-) -> None:
+def require_loadable(live: LiveManifest, module: Path, release: str, kernel: Kernel) -> None:
     """Raise MmbatchError unless the running kernel will accept a module; change nothing.
 
     Args:
         live: the speed-up.
-        terms: the requirements of every module.
         module: the file.
         release: of the kernel that the module was built for.
         kernel: the running kernel.
@@ -137,12 +134,12 @@ def require_loadable(
                 f"the livepatch {path.parent.name} is still in transition",
                 "try again when the transition has ended",
             )
-    _require_symbols(action, symbols(live, terms), kernel)
+    _require_symbols(action, live.symbols, kernel)
     try:
         types = kernel.types()
     except ValueError as error:
         raise MmbatchError(action, str(error), "use one that does, such as Debian's") from error
-    require_types(live, terms, types, kernel.release)
+    require_types(live, types, kernel.release)
 
 
 def require_parameters(module: Path, parameters: Iterable[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.interval import EVERY, SERIES, Interval
-from mmbatch.core.load import OTHER_KEYS, from_toml, key, wrong
+from mmbatch.core.load import NOT_IN_FILE, OTHER_KEYS, from_toml, key, wrong
 from mmbatch.splice import manifest
 from mmbatch.splice.manifest import Manifest, NewFile
 
@@ -75,8 +75,21 @@ class Terms:
 
 
 @dataclass(frozen=True)
-class _File(Terms):
-    """What live.toml holds."""
+class LiveManifest(Terms):
+    """A speed-up as a livepatch: what its live.toml holds, and what other files add.
+
+    The requirements are its own and those of the code that all modules share.
+
+    Attributes:
+        kernels: the series that it supports.
+        objects: what is linked into the module, as paths in a kernel tree.
+        files: what is compiled and included, with paths in a kernel tree.
+        includes: the kernel's headers that declare everything that is named here.
+        replaces: the functions that it replaces.
+        layouts: members of the kernel's structs whose offset the code assumes.
+        speedup: its name.
+        title: a description of it.
+    """
 
     kernels: Interval = EVERY
     objects: tuple[str, ...] = ()
@@ -84,6 +97,8 @@ class _File(Terms):
     includes: tuple[str, ...] = ()
     replaces: tuple[Function, ...] = field(default=(), metadata=key("replace"))
     layouts: tuple[Layout, ...] = field(default=(), metadata=key("structs"))
+    speedup: str = field(default="", metadata=NOT_IN_FILE)
+    title: str = field(default="", metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
         """Raise ValueError for a function that nothing replaces."""
@@ -91,33 +106,6 @@ class _File(Terms):
         for function in self.replaces:
             if not function.by:
                 raise ValueError(f"replace of {function.name}: 'by' is missing")
-
-
-@dataclass(frozen=True)
-class LiveManifest:
-    """A speed-up as a livepatch.
-
-    Attributes:
-        speedup: its name.
-        title: a description of it.
-        kernels: the series that it supports.
-        objects: what is linked into the module, as paths in a kernel tree.
-        files: what is compiled and included, with paths in a kernel tree.
-        includes: the kernel's headers that declare everything that is named here.
-        terms: the requirements on the kernel.
-        replaces: the functions that it replaces.
-        layouts: members of the kernel's structs whose offset the code assumes.
-    """
-
-    speedup: str
-    title: str
-    kernels: Interval
-    objects: tuple[str, ...]
-    files: tuple[NewFile, ...]
-    includes: tuple[str, ...]
-    terms: Terms
-    replaces: tuple[Function, ...]
-    layouts: tuple[Layout, ...]
 
     @property
     def module(self) -> str:
@@ -127,7 +115,17 @@ class LiveManifest:
     @property
     def series(self) -> tuple[str, ...]:
         """The series that it supports, oldest first."""
-        return tuple(one for one in reversed(SERIES) if one in self.kernels)
+        return tuple(series for series in reversed(SERIES) if series in self.kernels)
+
+    @property
+    def functions(self) -> list[Function]:
+        """The kernel's functions that it replaces and calls."""
+        return [*self.replaces, *self.calls]
+
+    @property
+    def symbols(self) -> list[str]:
+        """What the kernel does not export and resolves when the module loads."""
+        return [*(function.name for function in self.functions), *self.variables]
 
     @property
     def structs(self) -> dict[str, tuple[str, ...]]:
@@ -142,14 +140,14 @@ class LiveManifest:
         """Return the part that applies to one series."""
         return replace(
             self,
-            terms=replace(self.terms, calls=_of(series, self.terms.calls)),
+            calls=_of(series, self.calls),
             replaces=_of(series, self.replaces),
-            layouts=tuple(one for one in self.layouts if series in one.kernels),
+            layouts=tuple(layout for layout in self.layouts if series in layout.kernels),
         )
 
 
 def _of(series: str, functions: tuple[Function, ...]) -> tuple[Function, ...]:
-    return tuple(one for one in functions if series in one.kernels)
+    return tuple(function for function in functions if series in function.kernels)
 
 
 def known(speedups: Path) -> list[str]:
@@ -170,7 +168,7 @@ def load(speedups: Path, speedup: str, action: str = _BUILD) -> LiveManifest:
     """
     directory = speedups / speedup
     try:
-        loaded = from_toml(_File, directory / _NAME)
+        loaded = from_toml(LiveManifest, directory / _NAME)
     except (FileNotFoundError, NotADirectoryError):
         if speedup not in manifest.known(speedups):
             raise MmbatchError(
@@ -190,16 +188,16 @@ def load(speedups: Path, speedup: str, action: str = _BUILD) -> LiveManifest:
     for file in own:
         if not file.source.is_file():
             raise wrong(directory / _NAME, f"there is no {file.source.name}")
-    return LiveManifest(
+    shared = from_toml(Terms, paths.LIVE / "live.toml")
+    return replace(
+        loaded,
+        needs={**shared.needs, **loaded.needs},
+        refuses={**shared.refuses, **loaded.refuses},
+        calls=loaded.calls + shared.calls,
+        variables=loaded.variables + shared.variables,
+        files=(*own, *_files_of_trees(every)),
         speedup=speedup,
         title=every[-1].title,
-        kernels=loaded.kernels,
-        objects=loaded.objects,
-        files=(*own, *_files_of_trees(every)),
-        includes=loaded.includes,
-        terms=Terms(loaded.needs, loaded.refuses, loaded.calls, loaded.variables),
-        replaces=loaded.replaces,
-        layouts=loaded.layouts,
     )
 
 
@@ -214,11 +212,6 @@ def load_all(names: tuple[str, ...], action: str = _BUILD) -> list[LiveManifest]
         MmbatchError: a speed-up has none, or it is wrong.
     """
     return [load(paths.SPEEDUPS, name, action) for name in names or known(paths.SPEEDUPS)]
-
-
-def load_terms(path: Path) -> Terms:
-    """Read the requirements of the code that all modules share."""
-    return from_toml(Terms, path)
 
 
 def staged(live: LiveManifest, series: str) -> dict[str, Path]:
@@ -239,5 +232,9 @@ def staged(live: LiveManifest, series: str) -> dict[str, Path]:
 def _files_of_trees(every: list[Manifest]) -> list[NewFile]:
     """Return the files that splicing adds to every tree of a series."""
     return [
-        file for one in every for step in one.steps for file in step.files if not file.conditions
+        file
+        for manifest in every
+        for step in manifest.steps
+        for file in step.files
+        if not file.conditions
     ]
