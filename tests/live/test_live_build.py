@@ -16,7 +16,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import SERIES
 from mmbatch.debian import foreign
 from mmbatch.debian.foreign import Compiler
-from mmbatch.live import btf, build, cargo, kernel, manifest
+from mmbatch.live import btf, build, cargo, kernel, manifest, refused
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
 
@@ -76,8 +76,8 @@ def test_it_is_built_once(headers: Headers, module: Module) -> None:
 
 
 def test_each_unfit_module_differs_from_the_fit_one(module: Module) -> None:
-    misfits = cargo.load_misfits(paths.SPEEDUPS, module.speedup)
-    unfit = cargo.variants(misfits, module.path)
+    misfits = refused.load_misfits(paths.SPEEDUPS, module.speedup)
+    unfit = refused.variants(misfits, module.path)
 
     assert set(unfit) >= {one.name for one in misfits if one.kind != "version"}
     assert len({content for content, _ in unfit.values()} | {module.path.read_bytes()}) == (

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from mmbatch.core.paths import SPEEDUPS
-from mmbatch.live import cargo, manifest
+from mmbatch.live import manifest, refused
 
 LIVE = manifest.load(SPEEDUPS, "folio_copy")
 
@@ -22,6 +22,6 @@ def test_options() -> None:
 
 
 def test_what_must_be_refused() -> None:
-    misfits = cargo.load_misfits(SPEEDUPS, "folio_copy")
+    misfits = refused.load_misfits(SPEEDUPS, "folio_copy")
 
     assert {one.name for one in misfits} >= {"variable", "member", "signature"}

@@ -11,7 +11,7 @@ import pytest
 from mmbatch.core.cache import Cache
 from mmbatch.core.interval import SERIES
 from mmbatch.core.paths import SPEEDUPS
-from mmbatch.live import build, cargo, kernel, manifest
+from mmbatch.live import build, cargo, kernel, manifest, refused
 
 LIVE = manifest.load(SPEEDUPS, "vmap")
 
@@ -26,7 +26,7 @@ def test_options() -> None:
 
 
 def test_what_must_be_refused() -> None:
-    misfits = cargo.load_misfits(SPEEDUPS, "vmap")
+    misfits = refused.load_misfits(SPEEDUPS, "vmap")
 
     assert {one.name for one in misfits} >= {"variable", "member", "function", "entry"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.paths import SPEEDUPS
-from mmbatch.live import cargo, manifest
+from mmbatch.live import cargo, manifest, refused
 
 LIVE = manifest.load(SPEEDUPS, "zone_device")
 
@@ -32,9 +32,9 @@ def test_options() -> None:
 
 
 def test_every_kind_of_misfit_must_be_refused() -> None:
-    misfits = cargo.load_misfits(SPEEDUPS, "zone_device")
+    misfits = refused.load_misfits(SPEEDUPS, "zone_device")
 
-    assert {one.kind for one in misfits} == set(cargo.KINDS)
+    assert {one.kind for one in misfits} == set(refused.KINDS)
     assert len(misfits) >= 8
 
 

@@ -19,7 +19,7 @@ from mmbatch.debian import foreign
 from mmbatch.guest import boots, qemu
 from mmbatch.guest.build import ARCHES, GuestKernel
 from mmbatch.guest.qemu import Boot, Booted, Outcome
-from mmbatch.live import build, cargo, kernel, manifest
+from mmbatch.live import build, cargo, kernel, manifest, refused
 from mmbatch.live.build import Module
 from mmbatch.live.cargo import Cargo
 from mmbatch.live.kernel import Headers
@@ -345,8 +345,8 @@ def _load(
     observers = dict.fromkeys(name for test in tests for name in test.observers)
     unfit = {}
     for module in modules:
-        misfits = cargo.load_misfits(paths.SPEEDUPS, module.speedup)
-        for name, variant in cargo.variants(misfits, module.path).items():
+        misfits = refused.load_misfits(paths.SPEEDUPS, module.speedup)
+        for name, variant in refused.variants(misfits, module.path).items():
             unfit[f"{module.speedup}_{name}"] = variant
     subject = manifest.load(paths.SPEEDUPS, cargo.subject(tests)[0])
     rival = dataclasses.replace(subject, speedup="rival")

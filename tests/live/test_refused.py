@@ -10,8 +10,8 @@ import pytest
 
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
-from mmbatch.live import cargo, elf, manifest
-from mmbatch.live.cargo import KINDS, Misfit
+from mmbatch.live import elf, manifest, refused
+from mmbatch.live.refused import KINDS, Misfit
 
 MODULE = """
 .section .rodata.str1.1, "aMS", @progbits, 1
@@ -52,7 +52,7 @@ def module(tmp_path: Path) -> Path:
 def test_each_kind_changes_one_thing(module: Path, kind: str) -> None:
     old, new = OF_EACH[kind]
 
-    found = cargo.variants([Misfit("it", kind, old, new, "words")], module)
+    found = refused.variants([Misfit("it", kind, old, new, "words")], module)
 
     content, words = found["it"]
     before = elf.read(module)
@@ -85,7 +85,7 @@ def test_each_kind_changes_one_thing(module: Path, kind: str) -> None:
 @pytest.mark.parametrize("kind", ["string", "symbol"])
 def test_what_the_module_does_not_have_is_named(module: Path, kind: str) -> None:
     with pytest.raises(MmbatchError) as caught:
-        cargo.variants([Misfit("it", kind, "gone", "gonX", "words")], module)
+        refused.variants([Misfit("it", kind, "gone", "gonX", "words")], module)
 
     assert "gone" in caught.value.problem
     assert "'it'" in caught.value.action
@@ -94,7 +94,7 @@ def test_what_the_module_does_not_have_is_named(module: Path, kind: str) -> None
 def test_a_kernel_without_versions_has_no_variant_of_them(module: Path) -> None:
     module.write_bytes(module.read_bytes().replace(b"modversions", b"modversionX"))
 
-    assert cargo.variants([Misfit("it", "version", "", "", "words")], module) == {}
+    assert refused.variants([Misfit("it", "version", "", "", "words")], module) == {}
 
 
 def write(speedups: Path, text: str) -> None:
@@ -121,7 +121,7 @@ words = "no b"
 """,
     )
 
-    assert cargo.load_misfits(tmp_path, "toy") == [
+    assert refused.load_misfits(tmp_path, "toy") == [
         Misfit("size", "size", "", "", "other"),
         Misfit("member", "string", "a", "b", "no b"),
     ]
@@ -140,19 +140,19 @@ def test_a_manifest_that_is_wrong(tmp_path: Path, row: str, words: str) -> None:
     write(tmp_path, f'[[module]]\nname = "it"\n{row}\n')
 
     with pytest.raises(MmbatchError) as caught:
-        cargo.load_misfits(tmp_path, "toy")
+        refused.load_misfits(tmp_path, "toy")
 
     assert words in caught.value.problem
 
 
 def test_a_missing_manifest_is_named(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError, match=r"no live/refused\.toml"):
-        cargo.load_misfits(tmp_path, "toy")
+        refused.load_misfits(tmp_path, "toy")
 
 
 @pytest.mark.parametrize("speedup", manifest.known(paths.SPEEDUPS))
 def test_every_livepatch_has_misfits(speedup: str) -> None:
-    misfits = cargo.load_misfits(paths.SPEEDUPS, speedup)
+    misfits = refused.load_misfits(paths.SPEEDUPS, speedup)
 
     assert len(misfits) >= 3
     assert len({one.name for one in misfits}) == len(misfits)
