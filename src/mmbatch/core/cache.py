@@ -26,10 +26,7 @@ from mmbatch.core.paths import default_root
 
 
 class Cache:
-    """The cache directory, swept of what dead processes left when it is opened.
-
-    Args:
-        root: the directory; made when missing.
+    """The cache directory, made when missing, and swept of what dead processes left in it.
 
     Raises:
         MmbatchError: it can't be written, or its path has a space or a colon, which the
@@ -75,10 +72,7 @@ class Cache:
 
     @classmethod
     def open(cls, env: Mapping[str, str] | None = None) -> Cache:
-        """Open the user's cache directory.
-
-        Args:
-            env: the environment to read it from; by default our own.
+        """Open the user's cache directory, which the environment names.
 
         Raises:
             MmbatchError: no directory can be told, or it can't be written.

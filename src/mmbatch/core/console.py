@@ -159,11 +159,7 @@ class _Silent:
 
 
 def spoken(say: Callable[[str], None]) -> Progressing:
-    """Return a stand-in for `Console.progress` which only prints the titles.
-
-    Args:
-        say: called with each title.
-    """
+    """Return a stand-in for `Console.progress` which only prints the titles."""
 
     @contextlib.contextmanager
     def progress(title: str, total: float | None, unit: str) -> Generator[Progress, None, None]:
@@ -222,10 +218,6 @@ def growth(folder: Path, progress: Progress) -> Generator[None, None, None]:
     """Keep a progress at the size of a directory's files, in MB, while the block runs.
 
     For programs that show no progress of their own.
-
-    Args:
-        folder: looked at with its subfolders.
-        progress: updated from a thread of our own.
     """
     over = threading.Event()
 

@@ -46,10 +46,6 @@ _REASONS = {
 def error_from_os(error: OSError, action: str) -> MmbatchError:
     """Turn an operating system's error into one sentence.
 
-    Args:
-        error: what the system said.
-        action: what was being done, as a phrase.
-
     Returns:
         An error which names the file, the reason, the space left, and what to do.
     """
@@ -171,9 +167,7 @@ def require_working_directory() -> None:
 def require_place(folder: Path, option: str) -> None:
     """Raise MmbatchError if no file can be made in a directory: now, not when results are there.
 
-    Args:
-        folder: where it will be.
-        option: by which the user chose that.
+    The hint names the option by which the user chose it.
     """
     try:
         with tempfile.TemporaryFile(dir=folder):
@@ -198,9 +192,6 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
 
     When the block raises, the directory is removed and `final` is as it was. When it succeeds
     and `final` was there already, the new one replaces it.
-
-    Args:
-        final: the directory to make.
 
     Raises:
         MmbatchError: no space left or no permission.
@@ -271,11 +262,8 @@ def _sizes(directory: Path, part: str) -> Iterator[tuple[str, int]]:
 def is_whole(directory: Path, say: Callable[[str], None] | None = None) -> bool:
     """Tell whether a directory is finished, and has what mattered when `write_mark` was called.
 
-    A file counts as whole if its size is what it was. Its content is not read.
-
-    Args:
-        directory: which may be missing.
-        say: called with one line if it is there and not whole, since it is rebuilt then.
+    A file counts as whole if its size is what it was. Its content is not read. `say` is called
+    with a line if the directory is there and not whole, since it is rebuilt then.
     """
     name = MARK
     try:
@@ -295,8 +283,7 @@ def is_whole(directory: Path, say: Callable[[str], None] | None = None) -> bool:
 def forget_oldest(directories: Iterable[Path]) -> None:
     """Keep the last few directories of one kind, one of which is about to be made.
 
-    Args:
-        directories: those that were touched last stay, and those that somebody uses (`use`).
+    Those that were touched last stay, and those that somebody uses (`use`).
     """
     age: dict[Path, float] = {}
     for path in directories:
@@ -315,11 +302,7 @@ def use(directory: Path) -> int:
 
 
 def remove_unused(path: Path) -> None:
-    """Remove a directory unless somebody has locked it; a later sweep or call does it then.
-
-    Args:
-        path: the directory, which may be missing.
-    """
+    """Remove a directory unless somebody has locked it; a later sweep or call does it then."""
     with contextlib.ExitStack() as lock:
         try:
             lock.enter_context(_locked(path, wait=False))
@@ -331,24 +314,16 @@ def remove_unused(path: Path) -> None:
 
 
 def temporary_prefix(name: str) -> str:
-    """Return how a temporary's name starts, by which it is swept when we die.
-
-    Args:
-        name: what it will become.
-    """
+    """Return how the name of a temporary starts that becomes `name`, by which it is swept."""
     return f"{_TEMPORARY}{name[:40]}-"
 
 
 def sweep(folder: Path, name: str = "") -> None:
-    """Remove the temporary files and directories whose maker has ended, however it ended.
+    """Remove temporary files and directories, of one name or all, whose maker has ended.
 
     A maker holds a lock on each of its temporaries, and the system releases that lock when
     the maker ends. Neither age nor process number decides: `cp -al` and `dpkg-deb` give new
     directories old times, and containers that share a cache number their processes alike.
-
-    Args:
-        folder: where they are.
-        name: what they should have become; all of them when it is empty.
     """
     start = _TEMPORARY + name[:40]
     for entry in os.scandir(folder):
@@ -415,10 +390,6 @@ def _lock(handle: int, *, wait: bool = True) -> None:
 @contextlib.contextmanager
 def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
     """Yield a directory that is gone after the block, or when the cache is opened after kill -9.
-
-    Args:
-        folder: a directory of the cache, to make it in.
-        name: what it is for; a part of its name.
 
     Raises:
         MmbatchError: no space left or no permission.

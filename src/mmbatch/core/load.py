@@ -91,20 +91,12 @@ OTHER_KEYS: Mapping[str, str | None] = {"key": "*"}
 
 
 def key(name: str) -> Mapping[str, str]:
-    """Return the metadata of a field whose key in the file is not its name.
-
-    Args:
-        name: the key ("step" for a field `steps`, "from" for one that Python can't name so).
-    """
+    """Return the metadata of a field whose key in the file is not its name."""
     return {"key": name}
 
 
 def load(kind: type[T], data: Any) -> T:
     """Make a dataclass from what `json.loads` or `tomllib.loads` returned.
-
-    Args:
-        kind: the dataclass.
-        data: the values.
 
     Returns:
         The object, with lists as tuples.
@@ -137,11 +129,6 @@ def parse_json(text: str) -> Any:
 def from_json_file(kind: type[T], path: Path, hint: str) -> T:
     """Make a dataclass from a JSON file.
 
-    Args:
-        kind: the dataclass.
-        path: the file.
-        hint: what a user can do when it is not such a file.
-
     Raises:
         MmbatchError: it can't be read, is not JSON, or does not fit.
     """
@@ -169,12 +156,7 @@ def from_toml(kind: type[T], path: Path) -> T:
 
 
 def wrong(path: Path, problem: str) -> MmbatchError:
-    """Return the error of a file in which something is wrong.
-
-    Args:
-        path: the file.
-        problem: what is wrong, and where in the file.
-    """
+    """Return the error of a file in which something is wrong: what it is, and where in the file."""
     shown = path.relative_to(ROOT) if path.is_relative_to(ROOT) else path
     return MmbatchError(f"read {shown}", problem, "correct the file", ExitCode.USAGE)
 

@@ -188,10 +188,6 @@ class Toolchain:
 def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:
     """Return what a compiler and the programs that work with it are.
 
-    Args:
-        compiler: its name or path.
-        others: of an assembler, a linker and so on.
-
     Raises:
         MmbatchError: one of them is not there or does not run.
     """
@@ -218,17 +214,11 @@ def stream(
 ) -> Generator[str, None, None]:
     """Yield a program's standard output line by line, as it comes, without line ends.
 
+    The arguments are those of `run`. A log gets its standard error, and `timeout_s` counts from its
+    start.
+
     Leaving the loop early, by break or by an exception, stops the program and its children
     (use `contextlib.closing` where the moment matters).
-
-    Args:
-        argv: program and arguments.
-        action: what this is for, as a phrase for error messages.
-        cwd: its working directory.
-        env: variables to add to its environment.
-        log: file to append its standard error to, with the command line before it.
-        timeout_s: seconds after which it is stopped, counted from its start.
-        check: raise after the last line when it ended with anything but 0.
 
     Raises:
         MmbatchError: there is no such program, it took too long, or (with check) it failed.
@@ -267,12 +257,6 @@ def pipeline(
 ) -> Result:
     """Run programs joined by pipes; the first failing one fails the whole.
 
-    Args:
-        stages: programs with their arguments, first to last.
-        action: what this is for, as a phrase for error messages.
-        cwd: their working directory.
-        timeout_s: seconds after which all are stopped.
-
     Returns:
         The last stage's standard output and everyone's standard error.
 
@@ -297,14 +281,7 @@ def _too_slow(argv: Sequence[str | Path], action: str, timeout_s: float | None) 
 def raise_unless_good(
     result: Result, argv: Sequence[str | Path], action: str, log: Path | None
 ) -> None:
-    """Raise MmbatchError with a program's last words unless it ended with 0.
-
-    Args:
-        result: how it ended.
-        argv: program and arguments.
-        action: what it was for.
-        log: where all of its output is, if anywhere.
-    """
+    """Raise MmbatchError with a program's last words unless it ended with 0."""
     if result.rc == 0:
         return
     lines = [line for line in (result.stdout + "\n" + result.stderr).splitlines() if line.strip()]
@@ -456,11 +433,7 @@ def cpus() -> int:
 
 
 def child_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment every child gets: ours in plain English, less a calling make's.
-
-    Args:
-        extra: variables to add, which win over all others.
-    """
+    """Return the environment every child gets: ours in plain English, less a calling make's."""
     env = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     env.setdefault("HOME", "/nonexistent")  # or spatch dies of an exception
     env |= {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
@@ -473,12 +446,7 @@ def _setpriv() -> str | None:
 
 
 def guarded(argv: Sequence[str | Path], action: str, *, die_with_us: bool = True) -> list[str]:
-    """Return argv with its program found, and made to die with us even at kill -9.
-
-    Args:
-        argv: program and arguments.
-        action: what it is for, as a phrase for the error message.
-        die_with_us: leave it untied when false.
+    """Return argv with its program found, and, if asked, made to die with us even at kill -9.
 
     Raises:
         MmbatchError: there is no such program; names its Debian package where we know it.

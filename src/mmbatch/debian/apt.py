@@ -65,10 +65,6 @@ Dir::Log "{root}/log";
 class Apt:
     """Debian's packages of all suites that we know of.
 
-    Args:
-        cache: where indexes and packages are kept.
-        say: told what is being fetched.
-
     Raises:
         MmbatchError: this system has no apt, or gets no Debian suite by it.
     """
@@ -95,12 +91,9 @@ class Apt:
     def madison(self, package: str, version: str = "") -> list[tuple[str, str]]:
         """Return the (version, suite) pairs of a package, newest first; empty when none has it.
 
-        Unstable suites are only looked into for what no other one has. Indexes older than a day
-        are fetched again first, and so are those that lack it.
-
-        Args:
-            package: its name.
-            version: one that is preferred to newer ones of more stable suites.
+        Unstable suites are only looked into for what no other one has, or for a version that is
+        preferred to newer ones of more stable suites. Indexes older than a day are fetched again
+        first, and so are those that lack it.
 
         Raises:
             MmbatchError: an archive can't be reached, and no other one has the package.
@@ -109,15 +102,10 @@ class Apt:
             return self._find(package, version)[1]
 
     def download(self, package: str, version: str, dest: Path) -> Path:
-        """Fetch one package file, verified by apt against the signed indexes.
+        """Fetch one package file into a directory, verified by apt against the signed indexes.
 
         When the mirror no longer has that version (point releases move) the indexes are
         fetched again and the newest version is taken instead.
-
-        Args:
-            package: its name.
-            version: the version, as `madison` returns it.
-            dest: directory for the file; nothing else is left there.
 
         Returns:
             The path of the .deb file.
@@ -249,13 +237,7 @@ def source_files() -> list[Path]:
 
 
 class State:
-    """Some suites with an apt state of their own.
-
-    Args:
-        root: directory for it.
-        suites: which; those that their archive does not have are passed over.
-        architecture: as dpkg calls it.
-    """
+    """Some suites with an apt state of their own, less those that their archive lacks."""
 
     def __init__(self, root: Path, suites: list[Suite], architecture: str) -> None:
         """Write nothing yet."""

@@ -70,11 +70,7 @@ def base(suite: str) -> str:
 
 
 def configured(files: Iterable[Path]) -> list[Suite]:
-    """Return the suites of Debian's that apt's sources name, each once.
-
-    Args:
-        files: apt's source files, *.list and *.sources.
-    """
+    """Return the suites of Debian's that apt's source files (*.list, *.sources) name, each once."""
     found: dict[str, Suite] = {}
     for path in sorted(files):
         try:
@@ -187,9 +183,7 @@ def _deb822_entries(text: str) -> Iterator[_Entry]:
 def write_sources(suites: Iterable[Suite], architecture: str) -> str:
     """Return a deb822 file that gets only the package indexes of some suites, signatures checked.
 
-    Args:
-        suites: one stanza each, so that one that is missing spoils no other.
-        architecture: whose index.
+    Each suite has a stanza, so that one that is missing spoils no other.
     """
     return "\n".join(
         f"Types: deb\nURIs: {' '.join(suite.uris)}\nSuites: {suite.name}\nComponents: main\n"

@@ -58,11 +58,7 @@ def unpack(cache: Cache, apt: Apt, package: str, version: str, folder: Path) -> 
 def closure(apt: Apt, package: str, version: str, suite: str) -> dict[str, str]:
     """Return a package and all that its programs need to run, each with its version.
 
-    Args:
-        apt: where it is.
-        package: its name.
-        version: as `madison` returns it.
-        suite: in which it is, likewise.
+    Version and suite are as `madison` returns them.
     """
     suites = dict.fromkeys((suite, archives.base(suite)))
     versions = {package: version}
@@ -111,12 +107,7 @@ def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> 
 
 
 def adopt(root: Path, programs: Sequence[Path]) -> None:
-    """Put scripts that run programs into their places; they lie beside them, hidden.
-
-    Args:
-        root: see `wrap`.
-        programs: in there.
-    """
+    """Put scripts that run programs into their places; they lie beside them, hidden."""
     for path in programs:
         hidden = path.with_name(f".{path.name}")
         hidden.unlink(missing_ok=True)  # of a run that was ended here
@@ -208,12 +199,7 @@ def installed_compiler(headers: Headers) -> Compiler:
 
 
 def find_compiler(cache: Cache, headers: Headers, say: Say) -> Compiler:
-    """Return the compiler of a kernel. Fetch Debian's packages if it is not installed.
-
-    Args:
-        cache: keeps a fetched compiler; nothing is installed.
-        headers: of the kernel.
-        say: told of each phase.
+    """Return the compiler of a kernel. Unpack Debian's packages if it is not installed.
 
     Raises:
         MmbatchError: it is not installed and can't be fetched.
@@ -268,9 +254,7 @@ def _fetch_compiler(cache: Cache, want: WantedCompiler, root: Path, say: Say) ->
 def wrap_compiler(root: Path, want: WantedCompiler) -> None:
     """Write bin/ into a directory of unpacked packages: a compiler that runs on this machine.
 
-    Args:
-        root: the directory, which may be moved later.
-        want: the compiler in it.
+    The directory may be moved later.
 
     Raises:
         MmbatchError: the packages lack a part of it.

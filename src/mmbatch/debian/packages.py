@@ -60,11 +60,6 @@ def install_command(packages: Sequence[str]) -> str:
 def install(packages: Sequence[str], say: Callable[[str], None], log: Path | None = None) -> None:
     """Install packages with the system's apt, as root or through sudo, after saying which.
 
-    Args:
-        packages: their names; those that are there already are left alone.
-        say: told what is being installed.
-        log: where apt's output goes.
-
     Raises:
         MmbatchError: there is no way to become root, or apt failed.
     """
@@ -137,13 +132,7 @@ def missing_for_guests(arches: Iterable[str]) -> dict[str, str]:
 def ensure_guests(
     arches: Iterable[str], say: Callable[[str], None], *, may_install: bool, log: Path | None = None
 ) -> None:
-    """Make sure that guests of some architectures can be built and booted.
-
-    Args:
-        arches: "x86_64", "arm64".
-        say: told what is being installed.
-        may_install: may use apt to install what is missing.
-        log: where apt's output goes.
+    """Make sure that guests of some architectures ("x86_64", "arm64") can be built and booted.
 
     Raises:
         MmbatchError: something is missing and could not be, or must not be, installed.

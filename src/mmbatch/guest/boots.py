@@ -132,10 +132,7 @@ def filesystem(
 def speedup_files(cache: Cache, one: Plan, settings: Mapping[str, str]) -> dict[str, bytes]:
     """Return the files of a speed-up in a guest: its scripts and settings, and its programs.
 
-    Args:
-        cache: keeps what is compiled on the way.
-        one: the speed-up's plan.
-        settings: shell variables for its scripts; init reads them before each of them.
+    The settings are shell variables, which init reads before each of its scripts.
     """
     files = {f"{one.speedup}/{path.name}": path.read_bytes() for path in one.folder.glob("*.sh")}
     files[f"{one.speedup}/settings"] = _settings(settings)
@@ -274,15 +271,7 @@ def count_at_boot(workshop: Workshop, kernel: GuestKernel, count: Count, rounds:
 def count_by_script(
     workshop: Workshop, kernel: GuestKernel, count: Count, size_gib: int, rounds: int
 ) -> Booted:
-    """Count instructions of each method, base among them, with a script on an NVDIMM.
-
-    Args:
-        workshop: what the guest is made from.
-        kernel: the kernel.
-        count: what is counted.
-        size_gib: size of the NVDIMM in GiB.
-        rounds: how often each method is counted.
-    """
+    """Count instructions of each method, base among them, with a script on an NVDIMM."""
     (one,) = plan.chosen([count.speedup])
     values = one.methods.values if one.methods is not None else (BASE, AUTO)
     fixed = [name for name in values if name not in (BASE, AUTO)]

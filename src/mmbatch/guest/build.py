@@ -161,14 +161,6 @@ def build(
     It is built from a copy of the source that stays, so a changed file rebuilds only its
     objects.
 
-    Args:
-        cache: keeps the copy and the kernel.
-        source: the kernel without speed-ups.
-        spliced: the kernel with speed-ups.
-        wanted: the kernel to build.
-        jobs: how many compilers run at a time.
-        say: called with a line for each phase.
-
     Raises:
         MmbatchError: it can't be built here, or its configuration refused an option.
     """
@@ -282,14 +274,8 @@ def keep(
 ) -> tuple[Path, list[Path]]:
     """Return the image and the modules, copied to where the next build leaves them alone.
 
-    The last few builds are kept, and all that other processes use.
-
-    Args:
-        cache: keeps them while this process uses it.
-        place: the directory of all builds of a source.
-        wanted: the kernel that was built there.
-        key: a digest of what it was built from.
-        say: called with a line if the copy is damaged.
+    The last few builds are kept, and all that other processes use. The key is a digest of what
+    the kernel was built from.
     """
     output = place / wanted.flavour
     kept = place / f"{wanted.flavour}.{key[:12]}"
@@ -321,12 +307,8 @@ class _Overlay:
 def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
     """Return a copy of the source that stays, with the spliced files in it.
 
-    A file whose content is right already is not written, since make compares times.
-
-    Args:
-        place: the directory that has the copy, in `tree`.
-        source: the kernel; if its state has changed, the copy is recreated.
-        spliced: the files that differ from it.
+    A file whose content is right already is not written, since make compares times. The copy, in
+    `place`/tree, is recreated if the state of the source has changed.
     """
     tree, record = place / "tree", place / _OVERLAY
     before = _Overlay("", ())

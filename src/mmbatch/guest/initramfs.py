@@ -74,12 +74,10 @@ def make(
     files: Mapping[str, bytes],
     busybox: Path = Path("/bin/busybox"),
 ) -> bytes:
-    """Return an initramfs with a shell in it.
+    """Return an initramfs with busybox as its shell.
 
-    Args:
-        programs: programs of this machine, which go to /bin with all their libraries.
-        files: other files, name to content; all are executable.
-        busybox: the shell, and most of its tools.
+    Programs of this machine go to /bin with all their libraries. Other files, by name, are all
+    executable.
 
     Raises:
         MmbatchError: a program or a library does not exist.

@@ -95,10 +95,6 @@ class KernelTest:
 
         TEST_PARAMETERS are the module's, and TEST_SUMMARIES is the number of lines that it
         prints.
-
-        Args:
-            tree: the kernel's source.
-            kind: kind of the kernel, see `KINDS`.
         """
         values = {**self.parameters, **({} if kind == PLAIN else self.debug_parameters)}
         words = (f"{name}={value}" for name, value in values.items())

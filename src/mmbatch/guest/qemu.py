@@ -167,9 +167,7 @@ def _nodes(boot: Boot) -> list[str]:
 def run(cache: Cache, boot: Boot) -> Booted:
     """Boot a guest and wait for its end. No process of it is left when this returns.
 
-    Args:
-        cache: keeps its console in logs/, written line by line.
-        boot: the guest.
+    The cache keeps its console in logs/, written line by line.
     """
     lines: list[str] = []
     trouble = ""
@@ -226,12 +224,9 @@ class _KvmAnswer:
 def kvm_works(cache: Cache, boot: Boot, say: Callable[[str], None]) -> bool:
     """Return whether KVM really runs a guest here; a device that opens does not prove it.
 
-    The answer is remembered until this machine boots again.
+    `boot` is a guest that starts and ends at once.
 
-    Args:
-        cache: keeps the answer.
-        boot: a guest that starts and ends at once.
-        say: called with a line if a guest is booted.
+    The answer is remembered until this machine boots again.
     """
     if boot.kernel.arch.machine != platform.machine() or not os.access("/dev/kvm", os.W_OK):
         return False
@@ -291,11 +286,7 @@ class Outcome:
     finished: bool = False
 
     def verdicts(self, suites: Sequence[str]) -> tuple[list[str], list[str], list[str]]:
-        """Return (passed, failed, skipped) by name; a suite that did not run has failed.
-
-        Args:
-            suites: the suites that must have run.
-        """
+        """Return (passed, failed, skipped) by name; a wanted suite that did not run has failed."""
         passed = [*self.passed]
         failed = [*self.failed]
         skipped = [*self.skipped]

@@ -126,10 +126,6 @@ def stages(
 def suite_stages(arches: Iterable[Arch], names: Sequence[str]) -> list[Stage]:
     """Return boots that run one KUnit suite each and nothing else.
 
-    Args:
-        arches: the architectures.
-        names: the suites.
-
     Raises:
         MmbatchError: no speed-up brings a suite of this name.
     """
@@ -157,14 +153,7 @@ def suite_stages(arches: Iterable[Arch], names: Sequence[str]) -> list[Stage]:
 
 
 def run_all(console: Console, cache: Cache, *, install: bool, log: matrix.Log | None = None) -> int:
-    """Run all guest tests of `make test`, on the newest kernel that is available.
-
-    Args:
-        console: gets a line for each boot and how it ended.
-        cache: the cache that keeps kernels and logs.
-        install: whether apt may install what is missing.
-        log: gets the results of each speed-up.
-    """
+    """Run all guest tests of `make test`, on the newest kernel that is available."""
     packages.ensure_guests(
         ARCHES, console.say, may_install=install, log=cache.logs / "apt-install.log"
     )
@@ -192,12 +181,6 @@ def run_stages(
     console: Console, workshop: Workshop, chosen: Iterable[Stage], log: matrix.Log | None = None
 ) -> int:
     """Boot one guest after the other, while the next kernels are built.
-
-    Args:
-        console: gets a line for each boot and how it ended.
-        workshop: what the guests are made from.
-        chosen: the boots.
-        log: gets the results of each speed-up.
 
     Returns:
         FAILED if anything failed in any of them, else GOOD.

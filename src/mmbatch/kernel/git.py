@@ -39,11 +39,7 @@ class Change:
 
 
 class GitTree:
-    """A git repository of the user's.
-
-    Args:
-        path: the top of its working tree.
-    """
+    """A git repository of the user's."""
 
     def __init__(self, path: Path) -> None:
         """Do nothing yet."""
@@ -137,11 +133,7 @@ class GitTree:
         return contents
 
     def commits(self, first: str, last: str) -> tuple[str, list[str]]:
-        """Return where a range of commits starts, and its commits in order.
-
-        Args:
-            first: a commit that is left out, as in "A..B".
-            last: the last commit.
+        """Return where the range "first..last" of commits starts, and its commits in order.
 
         Raises:
             MmbatchError: exit code 2; git knows no such commit, or there is none between them.
@@ -193,10 +185,7 @@ class GitTree:
     def write(self, base: str, changes: Sequence[Change], work: Path) -> str:
         """Write commits on a base; no branch has them yet.
 
-        Args:
-            base: the first one's parent.
-            changes: what they do, in order.
-            work: an empty directory of ours, for the index and the files.
+        `work` is an empty directory of ours, for the index and the files.
 
         Returns:
             The last commit.

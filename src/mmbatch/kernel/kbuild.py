@@ -152,10 +152,8 @@ def _make(
 def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> list[str]:
     """Return the compiler command that made an object, without input, output and dependencies.
 
-    Args:
-        tree: where it was made; the command must run in this directory.
-        like: the object, as a path in the tree.
-        other_source: take headers from this copy of the source tree instead.
+    It must run in the output directory. With `other_source`, headers are taken from that copy of
+    the source tree.
     """
     folder, _, name = like.rpartition("/")
     record = tree.path / folder / f".{name}.cmd"
@@ -194,16 +192,9 @@ def compile_like(
     options: Sequence[str] = (),
     log: Path,
 ) -> None:
-    """Compile a C file exactly as the kernel compiles one of its own.
+    """Compile a C file exactly as the kernel compiles one of its own, the object `like`.
 
-    Args:
-        tree: whose headers and options are used.
-        like: the object whose command is used.
-        source: the C file.
-        output: the object to make.
-        other_source: take headers from this copy of the source tree.
-        options: more options, at the end.
-        log: where the compiler's words go.
+    More options come at the end. For `other_source` see `command`.
     """
     name = source.stem
     words = command(tree, like, other_source)

@@ -153,10 +153,7 @@ def _series(kernel: str) -> str:
 def find_cached(cache: Cache, series: str, say: Say | None = None) -> Source | None:
     """Return the newest of Debian's trees of a series in the cache, or None.
 
-    Args:
-        cache: where they are.
-        series: of the kernel.
-        say: called with a line for each tree that is damaged.
+    `say` is called with a line for each tree that is damaged.
     """
     package = f"linux-source-{series}"
     found: list[tuple[list[tuple[int, str]], Source]] = []
@@ -296,11 +293,6 @@ def refresh_copy(tree: Path, place: Path, progress: Progressing) -> str:
     """Make `place`/linux the same as a tree's sources, by size and time; the tree is only read.
 
     Killed in the middle, it is completed the next time, because each file is compared.
-
-    Args:
-        tree: the user's tree, with or without git.
-        place: a directory of the cache for the copy.
-        progress: shows the copying.
 
     Returns:
         A digest of the copy's state, which is another whenever a file is.

@@ -51,10 +51,7 @@ class Place:
 
 
 class Btf:
-    """A kernel's types.
-
-    Args:
-        data: BTF as in the section .BTF and in /sys/kernel/btf.
+    """A kernel's types, from BTF as in the section .BTF and in /sys/kernel/btf.
 
     Raises:
         ValueError: it is not BTF.

@@ -96,14 +96,8 @@ def build(
 ) -> Module:
     """Return a module, rebuilt if anything that it is built from has changed.
 
-    Args:
-        live: the speed-up.
-        engine: the directory with the code that all modules share.
-        headers: of the kernel.
-        find_compiler: returns the kernel's compiler.
-        place: a directory for the module, to which nobody else writes.
-        log: where the compiler's output goes.
-        say: told of each phase.
+    `engine` is the directory with the code that all modules share, and `place` a directory for the
+    module, to which nobody else writes.
 
     Raises:
         MmbatchError: no module can be built for this kernel; says why.
@@ -140,12 +134,6 @@ def build_all(
     cache: Cache, lives: Sequence[LiveManifest], release: str, say: Callable[[str], None]
 ) -> list[Module]:
     """Return the modules of some speed-ups for one kernel, built in the cache.
-
-    Args:
-        cache: for headers, compilers and modules.
-        lives: the speed-ups.
-        release: of the kernel, as printed by `uname -r`.
-        say: told of each phase.
 
     Raises:
         MmbatchError: a module can't be built for this kernel; says why.
@@ -221,13 +209,6 @@ def _make(live: LiveManifest, headers: Headers, chosen: Compiler, folder: Path, 
 
 def plain(cache: Cache, source: Path, headers: Headers, chosen: Compiler, log: Path) -> bytes:
     """Return an ordinary module, built from one C file.
-
-    Args:
-        cache: for temporary files.
-        source: the file, whose name is the module's.
-        headers: of the kernel.
-        chosen: the kernel's compiler.
-        log: where the compiler's output goes.
 
     Raises:
         MmbatchError: it does not compile.
@@ -313,13 +294,7 @@ def convert(module: Elf, symbols: Collection[str], others: Collection[str]) -> N
 
 
 def require_no_jumps(path: Path, module: Elf, functions: Iterable[str]) -> None:
-    """Raise MmbatchError if a replacement jumps to anything but itself and the kernel's own.
-
-    Args:
-        path: file of the module.
-        module: its content.
-        functions: the replacements.
-    """
+    """Raise MmbatchError if a replacement jumps to anything but itself and the kernel's own."""
     for name in functions:
         symbol = _symbol(module, name)
         for target in _leaves(path, module, symbol):

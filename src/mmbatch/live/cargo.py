@@ -240,11 +240,6 @@ def source(name: str) -> Path:
 def sign(cache: Cache, headers: Headers, module: Path) -> bytes:
     """Return a module with a signature that no kernel trusts.
 
-    Args:
-        cache: for temporary files, the key among them.
-        headers: of the module's kernel, which have the program that signs.
-        module: the file, which stays as it is.
-
     Raises:
         MmbatchError: it can't be signed.
     """

@@ -98,13 +98,7 @@ fi
 
 
 def package(cache: Cache, speedup: str, folder: Path) -> Path:
-    """Write a Debian package into a directory and return its path.
-
-    Args:
-        cache: for temporary files.
-        speedup: its name.
-        folder: the directory.
-    """
+    """Write a Debian package into a directory and return its path."""
     live = manifest.load(paths.SPEEDUPS, speedup)
     words = _words(live)
     target = folder / f"{words['name']}-dkms_{VERSION}_all.deb"
@@ -127,12 +121,7 @@ def package(cache: Cache, speedup: str, folder: Path) -> Path:
 
 
 def write_source(live: LiveManifest, folder: Path) -> None:
-    """Write the files from which DKMS builds a speed-up's module.
-
-    Args:
-        live: the speed-up.
-        folder: a new directory.
-    """
+    """Write the files from which DKMS builds a speed-up's module into a new directory."""
     words = _words(live)
     _write(folder / "dkms.conf", _conf(live, words), 0o644)
     _write(folder / "build", _BUILD.format_map(words), 0o755)

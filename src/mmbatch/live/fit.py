@@ -58,9 +58,7 @@ def require_types(live: LiveManifest, types: Btf, release: str) -> None:
 def tables(live: LiveManifest, types: Btf) -> str:
     """Return live_tables.h: what the compiler and the loading module compare with the kernel.
 
-    Args:
-        live: the speed-up.
-        types: of the kernel that the module is built for; `require_types` accepted them.
+    The types are of the kernel that the module is built for; `require_types` accepted them.
     """
     return "\n".join(_tables(live, types)) + "\n"
 

@@ -152,12 +152,6 @@ def functional(cache: Cache, stock: Stock, load: Cargo, plan: Plan) -> Booted:
 
     One thread emulates all CPUs: with several, under QEMU 7.2, a guest died at a breakpoint
     that the kernel's patching of its own code had set and already removed.
-
-    Args:
-        cache: for what is built on the way.
-        stock: the kernel.
-        load: what the guest is given.
-        plan: how much is tested.
     """
     compare = [test.script for test in load.tests]
     boot = _boot(
@@ -178,7 +172,7 @@ def functional(cache: Cache, stock: Stock, load: Cargo, plan: Plan) -> Booted:
 def rounds(cache: Cache, stock: Stock, load: Cargo, plan: Plan) -> Booted:
     """Boot; load and unload again and again while the memory is in use.
 
-    See `functional` for the arguments, and why one thread emulates all CPUs.
+    See `functional` for why one thread emulates all CPUs.
     """
     programs = dict.fromkeys(name for test in load.tests for name in test.programs)
     boot = _boot(
@@ -271,13 +265,7 @@ def ratios(outcome: Outcome) -> Iterator[tuple[str, float, float, float]]:
 
 
 def report_count(booted: Booted, least: Mapping[str, float], tell: Callable[[str], None]) -> bool:
-    """Print what was counted, and return whether every case saves enough.
-
-    Args:
-        booted: the guest that counted.
-        least: how many times fewer instructions each case must take.
-        tell: prints a line.
-    """
+    """Print what was counted, and return whether every case saves what it must at least."""
     good = report(booted, tell)
     found = list(ratios(booted.outcome))
     for case, base, patched, control in found:
@@ -312,14 +300,7 @@ def report(booted: Booted, tell: Callable[[str], None]) -> bool:
 
 
 def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> matrix.Live:
-    """Boot a distribution's kernel three times, and return what it showed.
-
-    Args:
-        console: told of each phase and of the results.
-        cache: for packages, builds and consoles.
-        release: of the kernel.
-        plan: how much is tested.
-    """
+    """Boot a distribution's kernel three times, and return what it showed."""
     tests = tuple(cargo.load(paths.SPEEDUPS, name) for name in manifest.known(paths.SPEEDUPS))
     modules = build.build_all(cache, manifest.load_all(()), release, console.say)
     stock = Stock(release, kernel.fetch_image(cache, release, console.say))

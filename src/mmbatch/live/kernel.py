@@ -150,11 +150,6 @@ def is_of(release: str, series: Collection[str]) -> bool:
 def find(cache: Cache, release: str, say: Say) -> Headers:
     """Return the headers of a kernel. Fetch the distribution's packages if they are not installed.
 
-    Args:
-        cache: keeps fetched headers; nothing is installed.
-        release: of the kernel.
-        say: told of each phase.
-
     Raises:
         MmbatchError: they are not installed and can't be fetched.
     """
@@ -195,11 +190,7 @@ def _numbers(release: str) -> list[int]:
 def newest(cache: Cache, series: str, say: Say, suite: str = "") -> str:
     """Return the release of the newest cloud kernel of a series that Debian has.
 
-    Args:
-        cache: where package lists are kept.
-        series: "6.12".
-        say: told of each phase.
-        suite: only that of this suite, such as "bookworm-backports", as long as it has one.
+    That of the suite ("bookworm-backports") is preferred.
 
     Raises:
         MmbatchError: it has none.

@@ -96,11 +96,7 @@ def release_of(module: Path) -> str:
 def require_loadable(live: LiveManifest, module: Path, release: str, kernel: Kernel) -> None:
     """Raise MmbatchError unless the running kernel will accept a module; change nothing.
 
-    Args:
-        live: the speed-up.
-        module: the file.
-        release: of the kernel that the module was built for.
-        kernel: the running kernel.
+    The release is that of the kernel for which the module was built.
     """
     action = f"load {live.module}"
     _require_root(action)
@@ -145,9 +141,7 @@ def require_loadable(live: LiveManifest, module: Path, release: str, kernel: Ker
 def require_parameters(module: Path, parameters: Iterable[str]) -> None:
     """Raise MmbatchError if a module lacks a parameter: the kernel would only log that.
 
-    Args:
-        module: the file.
-        parameters: "NAME=VALUE" each.
+    Each parameter is "NAME=VALUE".
     """
     content = module.read_bytes()
     for one in parameters:
@@ -162,12 +156,7 @@ def require_parameters(module: Path, parameters: Iterable[str]) -> None:
 
 
 def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel) -> None:
-    """Set parameters of a module that is loaded.
-
-    Args:
-        live: the speed-up.
-        parameters: "NAME=VALUE" each.
-        kernel: the running kernel.
+    """Set parameters ("NAME=VALUE" each) of a module that is loaded.
 
     Raises:
         MmbatchError: the module has no such parameter, or does not take the value.
@@ -201,12 +190,7 @@ def load(
 ) -> None:
     """Load a module and wait until it is in use everywhere.
 
-    Args:
-        live: the speed-up.
-        module: its file, which `require_loadable` has nothing against.
-        parameters: "NAME=VALUE" each.
-        kernel: the running kernel.
-        limit_s: seconds until all tasks must have switched; otherwise the livepatch is reverted.
+    `require_loadable` accepted it. After `limit_s` seconds the livepatch is reverted.
 
     Raises:
         MmbatchError: the kernel refused the module, or a task did not switch in time.
@@ -228,12 +212,7 @@ def load(
 
 
 def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
-    """Revert a livepatch and remove its module.
-
-    Args:
-        name: of the module.
-        kernel: the running kernel.
-        limit_s: seconds until all tasks must have left it.
+    """Revert a livepatch and remove its module, within so many seconds.
 
     Returns:
         Whether it was loaded.

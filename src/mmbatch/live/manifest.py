@@ -156,12 +156,7 @@ def known(speedups: Path) -> list[str]:
 
 
 def load(speedups: Path, speedup: str, action: str = _BUILD) -> LiveManifest:
-    """Read the manifest of a speed-up.
-
-    Args:
-        speedups: the directory of all speed-ups.
-        speedup: its name.
-        action: what the manifest is read for, as a phrase that the name completes.
+    """Read the manifest of a speed-up. Its name completes the phrase `action` in errors.
 
     Raises:
         MmbatchError: it is missing or wrong.
@@ -203,10 +198,6 @@ def load(speedups: Path, speedup: str, action: str = _BUILD) -> LiveManifest:
 
 def load_all(names: tuple[str, ...], action: str = _BUILD) -> list[LiveManifest]:
     """Return the manifests of some speed-ups, by default of all that have one.
-
-    Args:
-        names: of the speed-ups.
-        action: what they are read for, as a phrase that a name completes.
 
     Raises:
         MmbatchError: a speed-up has none, or it is wrong.

@@ -86,10 +86,6 @@ def variants(misfits: list[Misfit], module: Path) -> dict[str, tuple[bytes, str]
 
     A kernel without module versions can't refuse a wrong one, so that variant is left out.
 
-    Args:
-        misfits: what is made wrong.
-        module: a file that fits.
-
     Raises:
         MmbatchError: the module lacks what is to be changed.
     """

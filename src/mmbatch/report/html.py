@@ -79,11 +79,7 @@ class _Section:
 
 
 def render(runs: Sequence[Stored], speedups_at: Path) -> str:
-    """Make the page.
-
-    Args:
-        runs: what was measured.
-        speedups_at: the directory of all speed-ups, whose READMEs say who benefits.
+    """Make the page. The READMEs in the directory of all speed-ups say who benefits.
 
     Returns:
         HTML with its style and pictures in it; it loads nothing and runs no script.

@@ -32,9 +32,7 @@ _READ = "read back"  # a case of its own, where others do the same on another CP
 def into(path: Path, runs: Sequence[Stored]) -> str:
     """Return what a file holds with the tables of some runs between its two marks.
 
-    Args:
-        path: the file. STDOUT holds nothing, so only the tables are returned for it.
-        runs: what was measured.
+    STDOUT holds nothing, so only the tables are returned for it.
 
     Raises:
         MmbatchError: it can't be read, or has no place for them.
@@ -65,9 +63,7 @@ def into(path: Path, runs: Sequence[Stored]) -> str:
 def tables(runs: Sequence[Stored], place: Path = Path()) -> str:
     """Return the tables of some runs, those of a speed-up's older kernels folded.
 
-    Args:
-        runs: what was measured.
-        place: where the text will be, for links to the records.
+    Links to the records are relative to `place`, where the text will be.
     """
     lines: list[str] = []
     for newest, *others in compare.by_machine(runs):

@@ -70,12 +70,7 @@ def rows(manifest: Manifest) -> Iterator[Row]:
 
 
 def page(speedups_at: Path, runs_file: Path = RUNS) -> str:
-    """Return the whole page, in Markdown.
-
-    Args:
-        speedups_at: the directory of all speed-ups.
-        runs_file: the runs of tests that it shows; it may be missing.
-    """
+    """Return the whole page, in Markdown."""
     manifests = load_with_needs(speedups_at, *known(speedups_at))
     lines = [_HEAD]
     lines.append(_line("speed-up", *reversed(SERIES), "kernels", "needs"))

@@ -207,9 +207,7 @@ def plot(entry: Entry, axis: Scale) -> Plot:
 def overview(groups: Sequence[Section], tallest: float = _TALLEST) -> Overview:
     """Place a dot for each case and run, and one for each slower row of other variants.
 
-    Args:
-        groups: what it shows.
-        tallest: how high the dots of a strip may be together, in pixels.
+    The dots of a strip may be `tallest` pixels high together.
     """
     chosen = [entry.chosen for one in groups for case in one.cases for entry in case.entries]
     others = [row for one in groups for run in one.runs for row in _other_slower(one, run.name)]

@@ -68,11 +68,7 @@ def print_run(record: Record, console: Console) -> None:
 
 
 def report(runs: Sequence[Stored], speedups_at: Path) -> str:
-    """Return several runs side by side.
-
-    Args:
-        runs: what was measured.
-        speedups_at: the directory of all speed-ups, whose READMEs say who benefits.
+    """Return several runs side by side, with who benefits by the READMEs of the speed-ups.
 
     Returns:
         What each run was, its regressions, and a table for each case with the runs beneath each

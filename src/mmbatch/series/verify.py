@@ -111,13 +111,7 @@ class Built:
 
 
 class Bisection:
-    """Builds and checks every patch of some series, each on top of those before it.
-
-    Args:
-        cache: where the directories are made, to be gone afterwards.
-        source: the kernel.
-        jobs: how many compilers at a time.
-    """
+    """Builds and checks every patch of some series, each on top of those before it."""
 
     def __init__(self, cache: Cache, source: Source, jobs: int) -> None:
         """Know of nothing that was built."""
@@ -283,13 +277,7 @@ def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
 
 
 def checkpatch(tree: Path, patches: Sequence[Path], *, signed_off: bool) -> list[list[Objection]]:
-    """Return what a tree's own checkpatch.pl --strict reports about each of some patches.
-
-    Args:
-        tree: the kernel.
-        patches: the mails.
-        signed_off: whether to require a Signed-off-by line.
-    """
+    """Return what a tree's own checkpatch.pl --strict reports about each of some patches."""
     if not (tree / "scripts" / "checkpatch.pl").exists():
         absent = Objection("ERROR", "CHECKPATCH", "the tree has no scripts/checkpatch.pl")
         return [[absent] for _ in patches]
