@@ -198,7 +198,7 @@ def test_whatever_is_asked_of_counts_is_counted(
     monkeypatch.setattr(suites, "run_stages", lambda *_: 0)
     monkeypatch.setattr(counts, "run", count)
     assert suites.run_all(Console(-1), cache, install=False) == 4
-    every = [one.count for one in plan.load_all().values() if one.count is not None]
+    every = [one.count for one in plan.load_plans().values() if one.count is not None]
     wanted = {(count.speedup, arch, count.twice) for count in every for arch in count.least}
     assert len(wanted) == 2
     asked = {(one.count.speedup, one.arch, one.twice) for one in requests}

@@ -45,7 +45,7 @@ def make(folder: Path, text: str = GOOD) -> Path:
 
 
 def test_a_good_plan(tmp_path: Path) -> None:
-    (toy,) = plan.load_all(make(tmp_path)).values()
+    (toy,) = plan.load_plans(make(tmp_path)).values()
 
     assert toy.speedup == "toy"
     assert toy.scripts == ("play",)
@@ -64,7 +64,7 @@ def test_a_template_is_no_speedup(tmp_path: Path) -> None:
     make(tmp_path)
     (tmp_path / "toy").rename(tmp_path / "_toy")
 
-    assert plan.load_all(tmp_path) == {}
+    assert plan.load_plans(tmp_path) == {}
 
 
 @pytest.mark.parametrize(
@@ -85,4 +85,4 @@ def test_a_template_is_no_speedup(tmp_path: Path) -> None:
 def test_a_wrong_plan_is_refused(tmp_path: Path, old: str, new: str, problem: str) -> None:
     make(tmp_path, GOOD.replace(old, new))
     with pytest.raises(MmbatchError, match=problem):
-        plan.load_all(tmp_path)
+        plan.load_plans(tmp_path)

@@ -387,18 +387,18 @@ def test_plot_puts_things_where_they_belong(runs: list[Stored]) -> None:
     small = next(case for case in section.cases if case.name == "small-hot")
     axis = plot.scale(small.entries)
     first, second = (plot.plot(entry, axis) for entry in small.entries)
-    assert (first.one, first.ticks) == (second.one, second.ticks)  # one axis for both
-    assert first.limit is not None and first.limit > first.one
+    assert (first.base, first.ticks) == (second.base, second.ticks)  # one axis for both
+    assert first.limit is not None and first.limit > first.base
     assert first.marks["limit: rep stosq"].number == "2.353"
     for one in (first, second):
-        assert one.band is not None and one.band[0] < one.one < one.band[1]
+        assert one.band is not None and one.band[0] < one.base < one.band[1]
         for mark in one.marks.values():
             assert mark.x is not None and 0 <= mark.x <= 100
             if mark.lo is not None and mark.hi is not None:
                 assert 0 <= mark.lo <= mark.x <= mark.hi <= 100
     auto = second.marks["auto"]
     assert auto.kind == "slower"
-    assert auto.x is not None and auto.x < second.one
+    assert auto.x is not None and auto.x < second.base
     assert list(second.marks)[:2] == ["base", "control"]
     places = [place for place, _ in first.ticks]
     assert all(b - a >= 34 for a, b in itertools.pairwise(places))

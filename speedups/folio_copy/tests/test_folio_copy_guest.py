@@ -19,7 +19,7 @@ from mmbatch.guest.qemu import Boot, Booted, Outcome
 KERNEL = GuestKernel(
     "7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64, "gcc 1.2"
 )
-PLAN = plan.load_all()["folio_copy"]
+PLAN = plan.load_plans()["folio_copy"]
 (MOVES,) = PLAN.boots
 STAGE = suites.Stage("x86_64-moves", "x86_64", "", 0, 0, "folio_copy", MOVES)
 WHOLE = [

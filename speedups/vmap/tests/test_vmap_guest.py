@@ -15,7 +15,7 @@ from mmbatch.guest import boots, counts, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel
 from mmbatch.guest.qemu import Case, Outcome
 
-PLAN = plan.load_all()["vmap"]
+PLAN = plan.load_plans()["vmap"]
 GUEST = PLAN.folder
 assert PLAN.kernel_test is not None
 assert PLAN.count is not None

@@ -13,7 +13,7 @@ from mmbatch.core.paths import ROOT
 from mmbatch.guest import boots, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel
 
-PLAN = plan.load_all()["zone_device"]
+PLAN = plan.load_plans()["zone_device"]
 KERNEL = GuestKernel(
     "7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64, "gcc 1.2"
 )

@@ -147,7 +147,7 @@ def test(
 
 def _counted() -> dict[str, Count]:
     """Return what is counted, by the names of those speed-ups that have something to count."""
-    found = plan.load_all()
+    found = plan.load_plans()
     return {name: one.count for name, one in found.items() if one.count is not None}
 
 

@@ -118,9 +118,9 @@ class Cache:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if say is not None:
-                    pid, _, what = os.pread(handle, 4096, 0).decode(errors="replace").partition(" ")
-                    who = f"another mmbatch (pid {pid})" if pid else "another mmbatch"
-                    say(f"waiting for {who} that {what or 'works here'}")
+                    pid, _, task = os.pread(handle, 4096, 0).decode(errors="replace").partition(" ")
+                    holder = f"another mmbatch (pid {pid})" if pid else "another mmbatch"
+                    say(f"waiting for {holder} that {task or 'works here'}")
                 fcntl.flock(handle, fcntl.LOCK_EX)
             with contextlib.suppress(OSError):
                 os.ftruncate(handle, 0)
@@ -155,12 +155,12 @@ class Cache:
             rivals: a pattern for the names of directories of which only the last few are kept.
             parts: what matters in it, as for `write_mark`.
         """
-        with self.lock(lock or final.name, doing, say), contextlib.ExitStack() as kept:
+        with self.lock(lock or final.name, doing, say), contextlib.ExitStack() as in_use:
             # It is locked before it is looked at, or another process could forget it in between.
             with contextlib.suppress(FileNotFoundError):
-                kept.callback(os.close, use(final))
+                in_use.callback(os.close, use(final))
             if not is_whole(final, say):
-                kept.close()
+                in_use.close()
                 if rivals:
                     forget_oldest(final.parent.glob(rivals))
                 with atomic_dir(final) as work:

@@ -150,11 +150,11 @@ def run(
             err: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())
         else:
             out = err = stack.enter_context(_open_log(log, argv))
-        given = stack.enter_context(tempfile.TemporaryFile())
-        given.write((stdin or "").encode())
-        given.seek(0)
+        input_file = stack.enter_context(tempfile.TemporaryFile())
+        input_file.write((stdin or "").encode())
+        input_file.seek(0)
         start = out.tell()
-        pipes = {"stdin": given, "stdout": out, "stderr": err}
+        pipes = {"stdin": input_file, "stdout": out, "stderr": err}
         fds = () if keep is None else (keep,)
         guard = not finish
         with _started(argv, action, cwd=cwd, env=env, **pipes, guard=guard, fds=fds) as process:
@@ -193,8 +193,8 @@ def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:
     """
     versions, identities = [], []
     for program in (compiler, *others):
-        said = run([program, "--version"], action=f"ask {program} for its version").stdout
-        versions.append(said.partition("\n")[0].strip())
+        printed = run([program, "--version"], action=f"ask {program} for its version").stdout
+        versions.append(printed.partition("\n")[0].strip())
         # Another program can tell the same version: a wrapper, or a build of one's own.
         path = Path(shutil.which(program) or program).resolve()
         status = path.stat()
@@ -370,7 +370,7 @@ def _stop_group(process: subprocess.Popen[bytes]) -> None:
 
 def _lines(pipe: IO[bytes], deadline: float | None) -> Generator[str, None, None]:
     """Yield decoded lines from a pipe; TimeoutError when the deadline passes first."""
-    rest = b""
+    partial = b""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
@@ -378,13 +378,13 @@ def _lines(pipe: IO[bytes], deadline: float | None) -> Generator[str, None, None
             if (left is not None and left <= 0) or not selector.select(left):
                 raise TimeoutError
             chunk = os.read(pipe.fileno(), 1 << 16)
-            *whole, rest = (rest + chunk).split(b"\n")
+            *whole, partial = (partial + chunk).split(b"\n")
             for line in whole:
                 yield line.decode(errors="replace")
             if not chunk:
                 break
-    if rest:
-        yield rest.decode(errors="replace")
+    if partial:
+        yield partial.decode(errors="replace")
 
 
 def _run_in_foreground(

@@ -76,14 +76,14 @@ class Apt:
         suites = [
             archives.with_keyring(suite, _KEYRING) for suite in archives.configured(source_files())
         ]
-        stable, rest = archives.stages(suites)
+        stable, unstable = archives.stages(suites)
         architecture = run(
             ["dpkg", "--print-architecture"], action="ask dpkg for this machine's architecture"
         ).stdout.strip()
         # The index of sid is large, and most of what we want is in a stable release.
         self._stages = [
             State(cache.apt / "stable", stable, architecture),
-            State(cache.apt / "unstable", rest, architecture),
+            State(cache.apt / "unstable", unstable, architecture),
         ]
         self._updated: set[Path] = set()
         self._complaint = ""
@@ -153,7 +153,7 @@ class Apt:
                         self._update(stage)
                     if not stage.has_indexes() and self._complaint:
                         raise self._unreachable(package)
-                    found = (one for one, where in stage.madison(package) if where == suite)
+                    found = (version for version, place in stage.madison(package) if place == suite)
                     return next(found, None)
         return None
 
@@ -219,11 +219,11 @@ def not_there(package: str) -> MmbatchError:
 
 def source_files() -> list[Path]:
     """Return the files that this system's apt reads its sources from."""
-    said = run(
+    printed = run(
         ["apt-config", "shell", "L", "Dir::Etc::sourcelist/f", "P", "Dir::Etc::sourceparts/d"],
         action="read apt's configuration",
     ).stdout
-    values = dict(line.split("=", 1) for line in shlex.split(said))
+    values = dict(line.split("=", 1) for line in shlex.split(printed))
     parts = Path(values.get("P", "/etc/apt/sources.list.d"))
     return [
         path
@@ -300,24 +300,24 @@ class State:
 
     def madison(self, package: str) -> list[tuple[str, str]]:
         """Return a package's (version, suite), newest first."""
-        said = self._apt("apt-cache", "madison", package, limit_s=60).stdout
-        return parse_madison(said)
+        printed = self._apt("apt-cache", "madison", package, limit_s=60).stdout
+        return parse_madison(printed)
 
     def names(self, prefix: str) -> list[str]:
         """Return the packages whose names begin so."""
-        said = self._apt("apt-cache", "pkgnames", prefix, limit_s=60).stdout
-        return said.split()
+        printed = self._apt("apt-cache", "pkgnames", prefix, limit_s=60).stdout
+        return printed.split()
 
     def size(self, package: str, version: str) -> int | None:
         """Return the bytes of a package file, None when that is not known."""
-        said = self._apt("apt-cache", "show", f"{package}={version}", limit_s=60).stdout
-        match = re.search(r"^Size: (\d+)$", said, re.MULTILINE)
+        shown = self._apt("apt-cache", "show", f"{package}={version}", limit_s=60).stdout
+        match = re.search(r"^Size: (\d+)$", shown, re.MULTILINE)
         return int(match[1]) if match else None
 
     def depends(self, package: str, version: str) -> list[str]:
         """Return the names in a package's Depends, an empty list when it is not known."""
-        said = self._apt("apt-cache", "show", f"{package}={version}", limit_s=60).stdout
-        match = re.search(r"^Depends: (.*)$", said, re.MULTILINE)
+        shown = self._apt("apt-cache", "show", f"{package}={version}", limit_s=60).stdout
+        match = re.search(r"^Depends: (.*)$", shown, re.MULTILINE)
         words = re.split(r"[,|]", match[1]) if match else []
         return [word.split()[0] for word in words if word.strip()]
 

@@ -127,11 +127,11 @@ def stages(suites: Sequence[Suite]) -> tuple[list[Suite], list[Suite]]:
         if archive is not None:
             for name in (pattern.format(own=main.name) for pattern in patterns):
                 stable.setdefault(name, replace(archive, name=name))
-    rest = {suite.name: suite for suite in suites if suite.name not in stable}
+    unstable = {suite.name: suite for suite in suites if suite.name not in stable}
     for name in _UNSTABLE:
         if name not in stable:
-            rest.setdefault(name, replace(main, name=name))
-    return list(stable.values()), list(rest.values())
+            unstable.setdefault(name, replace(main, name=name))
+    return list(stable.values()), list(unstable.values())
 
 
 def _one_line_entries(text: str) -> Iterator[_Entry]:

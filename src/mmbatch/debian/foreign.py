@@ -68,7 +68,10 @@ def closure(apt: Apt, package: str, version: str, suite: str) -> dict[str, str]:
         for need in apt.depends(name, versions[name]):
             if need in versions or not _TAKEN.fullmatch(need) or _LEFT.fullmatch(need):
                 continue
-            found = next((one for where in suites if (one := apt.in_suite(need, where))), None)
+            found = next(
+                (newest for place in suites if (newest := apt.in_suite(need, place))),
+                None,
+            )
             if found is not None:
                 versions[need] = found
                 waiting.append(need)
@@ -93,15 +96,22 @@ def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> 
     Raises:
         MmbatchError: there is no loader.
     """
-    loader = next((f"{one}/{_LOADER}" for one in _LIBRARIES if (root / one / _LOADER).exists()), "")
+    loader = next(
+        (
+            f"{directory}/{_LOADER}"
+            for directory in _LIBRARIES
+            if (root / directory / _LOADER).exists()
+        ),
+        "",
+    )
     if not loader:
         raise MmbatchError(f"run {program}", f"no {_LOADER} was unpacked with it", "install it")
     text = _WRAPPER.format(
         up=os.path.relpath(root, wrapper.parent),
         loader=loader,
-        libraries=":".join(f'"$root"/{one}' for one in _LIBRARIES),
+        libraries=":".join(f'"$root"/{directory}' for directory in _LIBRARIES),
         program=shlex.quote(program),
-        first="".join(f"{one} " for one in first),
+        first="".join(f"{argument} " for argument in first),
     )
     atomic_write(wrapper, text, 0o755)
 
@@ -124,8 +134,8 @@ def _programs(folder: Path) -> Iterator[Path]:
 
 
 def _is_stranger(program: Path) -> bool:
-    said = run(["ldd", program], action=f"see what {program.name} needs", check=False)
-    return " not found" in said.stdout + said.stderr
+    printed = run(["ldd", program], action=f"see what {program.name} needs", check=False)
+    return " not found" in printed.stdout + printed.stderr
 
 
 class Headers(Protocol):

@@ -40,13 +40,15 @@ def missing(packages: Iterable[str]) -> list[str]:
         MmbatchError: this system has no dpkg.
     """
     wanted = list(dict.fromkeys(packages))
-    said = run(
+    printed = run(
         ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n", *wanted],
         action="ask dpkg what is installed",
         check=False,
     ).stdout
     present = {
-        words[0] for line in said.splitlines() if (words := line.split())[1:] and words[1] == "ii"
+        words[0]
+        for line in printed.splitlines()
+        if (words := line.split())[1:] and words[1] == "ii"
     }
     return [name for name in wanted if name not in present]
 
@@ -97,8 +99,8 @@ def _become_root(action: str, names: Sequence[str]) -> tuple[list[str], bool]:
     if os.geteuid() == 0:
         return [], False
     if shutil.which("sudo") is not None:
-        asked = run(["sudo", "-n", "true"], action=action, check=False)
-        if asked.rc == 0:
+        without_password = run(["sudo", "-n", "true"], action=action, check=False)
+        if without_password.rc == 0:
             return ["sudo", "-n"], False
         if sys.stdin is not None and sys.stdin.isatty():
             return ["sudo"], True

@@ -16,14 +16,14 @@ from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian import packages
-from mmbatch.guest import build, initramfs, plan, qemu
+from mmbatch.guest import build, initramfs, qemu
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
-from mmbatch.guest.plan import Count, ExtraBoot, Plan
+from mmbatch.guest.plan import Count, ExtraBoot, Plan, plans_of
 from mmbatch.guest.qemu import Boot, Booted
 from mmbatch.hosted.events import AUTO
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import manifest, trees
-from mmbatch.splice.manifest import Manifest
+from mmbatch.splice import trees
+from mmbatch.splice.manifest import Manifest, known, load_with_needs, suites_of
 
 BASE = "base"
 CONTROL = "control"
@@ -58,31 +58,34 @@ class Workshop:
     def kernel(self, arch: str, kind: str = "") -> GuestKernel:
         """Return a kernel with the speed-ups, built unless the cache has it."""
         spliced = trees.splice(self.cache, self.source, self.manifests, paths.MACROS, self.say)
-        fragments = (FILES, *(paths.SPEEDUPS / one.speedup / "guest" for one in self.manifests))
+        fragments = (
+            FILES,
+            *(paths.SPEEDUPS / manifest.speedup / "guest" for manifest in self.manifests),
+        )
         wanted = Wanted(ARCHES[arch], kind, self.options, fragments)
         return build.build(self.cache, self.source, spliced, wanted, self.jobs, self.say)
 
     @property
     def plans(self) -> list[Plan]:
         """What the guests run and count of each speed-up."""
-        return plan.chosen(one.speedup for one in self.manifests)
+        return plans_of(manifest.speedup for manifest in self.manifests)
 
     @property
     def suites(self) -> list[str]:
         """Names of the KUnit suites that the speed-ups add."""
-        return [name for one in self.manifests for name in manifest.suites_of(one)]
+        return [name for manifest in self.manifests for name in suites_of(manifest)]
 
 
 def known_suites() -> list[str]:
     """Return the names of all KUnit suites that speed-ups add."""
-    every = manifest.load_with_needs(paths.SPEEDUPS, *manifest.known(paths.SPEEDUPS))
-    return [name for one in every for name in manifest.suites_of(one)]
+    every = load_with_needs(paths.SPEEDUPS, *known(paths.SPEEDUPS))
+    return [name for manifest in every for name in suites_of(manifest)]
 
 
 def choose_speedups(source: Source) -> list[Manifest]:
     """Return every speed-up that is made for a kernel and that changes kernels."""
-    every = manifest.load_with_needs(paths.SPEEDUPS, *manifest.known(paths.SPEEDUPS))
-    return [one for one in every if source.series in one.kernels]
+    every = load_with_needs(paths.SPEEDUPS, *known(paths.SPEEDUPS))
+    return [manifest for manifest in every if source.series in manifest.kernels]
 
 
 def check_words(options: Sequence[str]) -> None:
@@ -129,15 +132,15 @@ def filesystem(
     return initramfs.make(programs, files, busybox)
 
 
-def speedup_files(cache: Cache, one: Plan, settings: Mapping[str, str]) -> dict[str, bytes]:
+def speedup_files(cache: Cache, plan: Plan, settings: Mapping[str, str]) -> dict[str, bytes]:
     """Return the files of a speed-up in a guest: its scripts and settings, and its programs.
 
     The settings are shell variables, which init reads before each of its scripts.
     """
-    files = {f"{one.speedup}/{path.name}": path.read_bytes() for path in one.folder.glob("*.sh")}
-    files[f"{one.speedup}/settings"] = _settings(settings)
-    for name in one.programs:
-        files[f"bin/{name}"] = compiled(cache, one.folder / f"{name}.c")
+    files = {f"{plan.speedup}/{path.name}": path.read_bytes() for path in plan.folder.glob("*.sh")}
+    files[f"{plan.speedup}/settings"] = _settings(settings)
+    for name in plan.programs:
+        files[f"bin/{name}"] = compiled(cache, plan.folder / f"{name}.c")
     return files
 
 
@@ -170,21 +173,21 @@ def programs(
         "REBINDS": str(rebinds),
         "OTHER_REBINDS": str(others),
     }
-    plans = [one for one in workshop.plans if one.scripts]
+    plans = [plan for plan in workshop.plans if plan.scripts]
     files: dict[str, bytes] = {}
     words = [*SUITES_ON]
     tried = 0
-    for one in plans:
+    for plan in plans:
         settings = dict(common)
-        if one.methods is not None:
-            methods = one.methods.of(kind)
+        if plan.methods is not None:
+            methods = plan.methods.of(kind)
             tried += len(methods)
             settings |= {"METHODS": " ".join(methods), "BOOT_METHOD": methods[-1]}
-            words.append(f"{one.methods.parameter}={methods[-1]}")
-        if one.kernel_test is not None:
-            settings |= one.kernel_test.settings(workshop.source.path, kind)
-        files |= speedup_files(workshop.cache, one, settings)
-    scripts = [f"{one.speedup}/{script}" for one in plans for script in one.scripts]
+            words.append(f"{plan.methods.parameter}={methods[-1]}")
+        if plan.kernel_test is not None:
+            settings |= plan.kernel_test.settings(workshop.source.path, kind)
+        files |= speedup_files(workshop.cache, plan, settings)
+    scripts = [f"{plan.speedup}/{script}" for plan in plans for script in plan.scripts]
     boot = Boot(
         name,
         kernel,
@@ -212,7 +215,7 @@ def extra(
     workshop: Workshop,
     kernel: GuestKernel,
     name: str,
-    one: Plan,
+    plan: Plan,
     wanted: ExtraBoot,
     kind: str,
     slow: float,
@@ -224,21 +227,21 @@ def extra(
         workshop: what the guest is made from.
         kernel: the kernel.
         name: name of the guest.
-        one: the speed-up's plan.
+        plan: of the speed-up.
         wanted: the boot, one of the plan's.
         kind: kind of the kernel, see `plan.KINDS`.
         slow: how many times slower than a plain kernel this one may be.
         cmdline: added to the kernel's command line.
     """
     words = [*(SUITES_ON if wanted.suites else ()), *wanted.cmdline, *cmdline]
-    if wanted.kernel_test and one.kernel_test is not None:
-        words += one.kernel_test.cmdline
+    if wanted.kernel_test and plan.kernel_test is not None:
+        words += plan.kernel_test.cmdline
     special = wanted.kinds.get(kind)
     first = None
     if wanted.scripts:
         settings = {**wanted.settings, **(special.settings if special else {})}
-        files = speedup_files(workshop.cache, one, settings)
-        scripts = [f"{one.speedup}/{script}" for script in wanted.scripts]
+        files = speedup_files(workshop.cache, plan, settings)
+        scripts = [f"{plan.speedup}/{script}" for script in wanted.scripts]
         first = filesystem(workshop.cache, kernel, scripts, {}, files)
     boot = Boot(
         name,
@@ -272,15 +275,15 @@ def count_by_script(
     workshop: Workshop, kernel: GuestKernel, count: Count, size_gib: int, rounds: int
 ) -> Booted:
     """Count instructions of each method, base among them, with a script on an NVDIMM."""
-    (one,) = plan.chosen([count.speedup])
-    values = one.methods.values if one.methods is not None else (BASE, AUTO)
+    (plan,) = plans_of([count.speedup])
+    values = plan.methods.values if plan.methods is not None else (BASE, AUTO)
     fixed = [name for name in values if name not in (BASE, AUTO)]
     settings = {"METHODS": " ".join((BASE, CONTROL, *fixed, AUTO)), "ROUNDS": str(rounds)}
-    files = speedup_files(workshop.cache, one, settings)
+    files = speedup_files(workshop.cache, plan, settings)
     boot = Boot(
         "bench",
         kernel,
-        filesystem(workshop.cache, kernel, [f"{one.speedup}/{count.script}"], {}, files),
+        filesystem(workshop.cache, kernel, [f"{plan.speedup}/{count.script}"], {}, files),
         limit_s=240 + 2 * rounds * len(values) * (1 + size_gib),
         cmdline=(*SUITES_ON, *count.cmdline),
         memory_gib=_memory_gib(size_gib),

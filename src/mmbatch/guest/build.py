@@ -135,10 +135,10 @@ class Wanted:
     def needed(self) -> list[str]:
         """Return the options that a kernel must not lose: "CONFIG_X=y"."""
         lines = "".join(self._fragments()).splitlines()
-        ours = dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_"))
+        options = dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_"))
         for option in self.options:
-            ours.pop(option.partition("=")[0], None)
-        return [f"{name}={value}" for name, value in ours.items()]
+            options.pop(option.partition("=")[0], None)
+        return [f"{name}={value}" for name, value in options.items()]
 
     def _fragments(self) -> list[str]:
         return [self._fragment(name) for name in ("common", self.arch.name, *_KINDS[self.kind])]
@@ -278,17 +278,17 @@ def keep(
     the kernel was built from.
     """
     output = place / wanted.flavour
-    kept = place / f"{wanted.flavour}.{key[:12]}"
+    copy = place / f"{wanted.flavour}.{key[:12]}"
     modules = sorted(output.glob("lib/*.ko"))
     names = [output / wanted.arch.image, output / ".config", *modules]
-    if not is_whole(kept, say):
+    if not is_whole(copy, say):
         forget_oldest(path for path in place.glob(f"{wanted.flavour}.*") if path.is_dir())
-        with atomic_dir(kept) as folder:
+        with atomic_dir(copy) as folder:
             for path in names:
                 shutil.copy2(path, folder / path.name)
             write_mark(folder)
-    cache.keep(kept)
-    return kept / Path(wanted.arch.image).name, [kept / path.name for path in modules]
+    cache.keep(copy)
+    return copy / Path(wanted.arch.image).name, [copy / path.name for path in modules]
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,9 @@ def _require_result(
 ) -> None:
     _, failed, _ = booted.outcome.verdicts(suites)
     # A method whose proof fails has a row without numbers, and does not stop the others.
-    found = booted.trouble or "; ".join(one for one in failed if not one.startswith(count.proof))
+    found = booted.trouble or "; ".join(
+        failure for failure in failed if not failure.startswith(count.proof)
+    )
     if found or not booted.outcome.values:
         raise MmbatchError(
             "count instructions in a guest",
@@ -200,10 +202,14 @@ def _reproducer(workshop: Workshop, request: Request) -> str:
 
 def absent(result: record.Record, count: Count) -> Iterator[str]:
     """Yield a sentence for each case that lacks base, its control or `auto`."""
-    there = {(row.case, row.variant) for row in result.rows if row.per_item is not None}
-    there |= {(one.case, CONTROL) for one in result.controls if one.per_item is not None}
+    counted_rows = {(row.case, row.variant) for row in result.rows if row.per_item is not None}
+    counted_rows |= {
+        (control.case, CONTROL) for control in result.controls if control.per_item is not None
+    }
     for case in count.cases:
-        lacking = [name for name in (BASE, CONTROL, bench_events.AUTO) if (case, name) not in there]
+        lacking = [
+            name for name in (BASE, CONTROL, bench_events.AUTO) if (case, name) not in counted_rows
+        ]
         if lacking:
             yield f"{case}: no count of {' and '.join(lacking)}"
 
@@ -220,21 +226,21 @@ def too_many(result: record.Record, request: Request) -> Iterator[str]:
             yield f"{row.case}: auto takes {shown}, but must take {least:g} times fewer"
 
 
-def unlike(one: record.Record, other: record.Record) -> Iterator[str]:
+def unlike(result: record.Record, again: record.Record) -> Iterator[str]:
     """Yield a sentence for each row whose count differs between two boots."""
-    for name, first, second in _pairs(one, other):
+    for name, first, second in _pairs(result, again):
         if abs(second / first - 1) > _ALIKE:
             yield f"{name}: {first:.0f} instructions, and {second:.0f} in another boot"
 
 
-def _distance(one: record.Record, other: record.Record) -> float:
+def _distance(result: record.Record, again: record.Record) -> float:
     """Return the largest difference of two boots in any row, as a fraction of its count."""
-    return max(abs(second / first - 1) for _, first, second in _pairs(one, other))
+    return max(abs(second / first - 1) for _, first, second in _pairs(result, again))
 
 
-def _pairs(one: record.Record, other: record.Record) -> Iterator[tuple[str, float, float]]:
-    medians = {(row.case, row.variant): row.median for row in other.rows}
-    for row in one.rows:
+def _pairs(result: record.Record, again: record.Record) -> Iterator[tuple[str, float, float]]:
+    medians = {(row.case, row.variant): row.median for row in again.rows}
+    for row in result.rows:
         median = medians.get((row.case, row.variant))
         if row.median is not None and median is not None:
             yield f"{row.case}, {row.variant}", row.median, median

@@ -129,9 +129,11 @@ class KernelTest:
 
     def absent(self, tree: Path, passed: Iterable[str]) -> list[str]:
         """Return a sentence for each test that should have passed and did not."""
-        there = set(passed)
+        passed_names = set(passed)
         return [
-            f"{self.module}: {name} did not pass" for name in self.chosen(tree) if name not in there
+            f"{self.module}: {name} did not pass"
+            for name in self.chosen(tree)
+            if name not in passed_names
         ]
 
 
@@ -255,7 +257,7 @@ class Plan:
     folder: Path = field(default=Path(), metadata=load.NOT_IN_FILE)
 
 
-def load_all(speedups: Path = paths.SPEEDUPS) -> dict[str, Plan]:
+def load_plans(speedups: Path = paths.SPEEDUPS) -> dict[str, Plan]:
     """Return the plans of all speed-ups that have one, by name.
 
     Raises:
@@ -265,9 +267,9 @@ def load_all(speedups: Path = paths.SPEEDUPS) -> dict[str, Plan]:
     return {folder.name: read(folder) for folder in found if not folder.name.startswith("_")}
 
 
-def chosen(speedups: Iterable[str]) -> list[Plan]:
+def plans_of(speedups: Iterable[str]) -> list[Plan]:
     """Return the plans of some speed-ups, in this order."""
-    every = load_all()
+    every = load_plans()
     return [every[name] for name in speedups if name in every]
 
 

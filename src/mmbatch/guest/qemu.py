@@ -171,7 +171,7 @@ def run(cache: Cache, boot: Boot) -> Booted:
     """
     lines: list[str] = []
     trouble = ""
-    kept = cache.logs / f"guest-{boot.name}.console"
+    console_file = cache.logs / f"guest-{boot.name}.console"
     start = time.monotonic()
     with temporary_dir(cache.downloads, f"guest-{boot.name}") as folder:
         initramfs = None
@@ -188,8 +188,8 @@ def run(cache: Cache, boot: Boot) -> Booted:
                     log=cache.logs / f"guest-{boot.name}.qemu.log",
                 )
             ) as console:
-                kept.parent.mkdir(parents=True, exist_ok=True)
-                with kept.open("w", buffering=1, encoding="utf-8") as copy:
+                console_file.parent.mkdir(parents=True, exist_ok=True)
+                with console_file.open("w", buffering=1, encoding="utf-8") as copy:
                     for line in console:
                         lines.append(_ESCAPES.sub("", line.rstrip("\r")))
                         copy.write(f"{lines[-1]}\n")
@@ -204,8 +204,8 @@ def run(cache: Cache, boot: Boot) -> Booted:
 
 def last_lines(booted: Booted) -> str:
     """Return the last lines of a guest's console, for an error message."""
-    kept = [line for line in booted.lines if line.strip()][-_LAST_LINES:]
-    return "\n".join(f"    {line}" for line in kept)
+    lines = [line for line in booted.lines if line.strip()][-_LAST_LINES:]
+    return "\n".join(f"    {line}" for line in lines)
 
 
 def with_kvm(boot: Boot) -> Boot:
@@ -329,25 +329,25 @@ def read_console(lines: Iterable[str]) -> Outcome:
     return outcome
 
 
-def _mark(outcome: Outcome, word: str, rest: str, results: int) -> None:
+def _mark(outcome: Outcome, word: str, words: str, results: int) -> None:
     if word == "pass":
-        outcome.passed.append(rest)
+        outcome.passed.append(words)
     elif word == "fail":
-        outcome.failed.append(rest)
+        outcome.failed.append(words)
     elif word == "skip":
-        outcome.skipped.append(rest)
+        outcome.skipped.append(words)
     elif word == "begin":
-        name, _, uptime = rest.partition(" ")
+        name, _, uptime = words.partition(" ")
         outcome.stages.append((name, float(uptime or 0)))
     elif word == "value":
-        name, _, number = rest.rpartition(" ")
+        name, _, number = words.rpartition(" ")
         if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d{1,2})?", number):
             outcome.values.append((name, float(number)))
         else:
-            outcome.failed.append(f"{name or rest}: '{number}' is not a number")
+            outcome.failed.append(f"{name or words}: '{number}' is not a number")
     elif word == "end":
         outcome.finished = True
-        _, _, number = rest.partition(" ")
+        _, _, number = words.partition(" ")
         if number != str(results):
             outcome.failed.append(f"{results} of {number or 'unknown'} results arrived whole")
 
@@ -377,9 +377,9 @@ def _read_ktap(outcome: Outcome, lines: Sequence[str]) -> None:
             _add_message(messages, line.strip())
             continue
         depth = len(match["indent"]) // 4
-        rest = match["rest"] or ""
-        state = "skipped" if match["word"] == "ok" and _SKIP.match(rest) else match["word"]
-        detail = rest.lstrip("# ").removeprefix("SKIP").strip()
+        comment = match["rest"] or ""
+        state = "skipped" if match["word"] == "ok" and _SKIP.match(comment) else match["word"]
+        detail = comment.lstrip("# ").removeprefix("SKIP").strip()
         if state == "not ok" and messages:
             more = f" (and {len(messages) - 1} more)" if len(messages) > 1 else ""
             detail = "; ".join(messages[0]) + more

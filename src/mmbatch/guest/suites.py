@@ -16,10 +16,10 @@ from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.debian import packages
-from mmbatch.guest import boots, counts, plan, qemu
+from mmbatch.guest import boots, counts, qemu
 from mmbatch.guest.boots import Workshop
 from mmbatch.guest.build import GuestKernel
-from mmbatch.guest.plan import KINDS, Arch, ExtraBoot, Plan
+from mmbatch.guest.plan import KINDS, Arch, ExtraBoot, Plan, load_plans
 from mmbatch.guest.qemu import Booted, Outcome
 from mmbatch.kernel import sources
 from mmbatch.report import matrix
@@ -94,7 +94,7 @@ def stages(
         click.BadParameter: there is no such kind of an architecture's kernel.
         MmbatchError: there is no such boot.
     """
-    extras = [(one.speedup, boot) for one in plan.load_all().values() for boot in one.boots]
+    extras = [(plan.speedup, boot) for plan in load_plans().values() for boot in plan.boots]
     known: list[Stage] = []
     for arch in arches:
         if arch != _WITH_PROGRAMS and kinds:
@@ -161,19 +161,19 @@ def run_all(console: Console, cache: Cache, *, install: bool, log: matrix.Log | 
     manifests = boots.choose_speedups(source)
     workshop = Workshop(cache, source, manifests, (), cpus(), console.say)
     ended = run_stages(console, workshop, stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS), log)
-    for one in plan.load_all().values():
-        for request in gates(one):
+    for plan in load_plans().values():
+        for request in gates(plan):
             ended = counts.run(console, workshop, request, None) or ended
     return ended
 
 
-def gates(one: Plan) -> list[counts.Request]:
+def gates(plan: Plan) -> list[counts.Request]:
     """Return what `make test` counts of a speed-up: everything that has a least gain."""
-    if one.count is None:
+    if plan.count is None:
         return []
     return [
-        counts.Request(one.count, arch, _COUNTED_GIB, _USUAL_ROUNDS, None, one.count.twice)
-        for arch in one.count.least
+        counts.Request(plan.count, arch, _COUNTED_GIB, _USUAL_ROUNDS, None, plan.count.twice)
+        for arch in plan.count.least
     ]
 
 
@@ -205,7 +205,7 @@ def run_stages(
 
 def _build(workshop: Workshop, stage: Stage) -> tuple[GuestKernel, float] | None:
     """Return a guest's kernel and the seconds it took, or None if it lacks the speed-up."""
-    if stage.speedup and stage.speedup not in [one.speedup for one in workshop.plans]:
+    if stage.speedup and stage.speedup not in [plan.speedup for plan in workshop.plans]:
         return None
     start = time.monotonic()
     kernel = workshop.kernel(stage.arch, stage.kind)
@@ -232,7 +232,7 @@ def _run_stage(
     passed, failed, skipped = outcome.verdicts(
         workshop.suites if stage.extra is None else stage.extra.suites
     )
-    for test in (one.kernel_test for one in plans if _runs_kernel_test(stage, one)):
+    for test in (plan.kernel_test for plan in plans if _runs_kernel_test(stage, plan)):
         assert test is not None
         if not stage.size_gib and test.only_a_module(workshop.source.path):
             skipped.append(f"{test.module}: a module in this kernel, and this guest loads none")
@@ -261,13 +261,13 @@ def _run_stage(
     return len(passed), len(failed), len(skipped)
 
 
-def _runs_kernel_test(stage: Stage, one: Plan) -> bool:
+def _runs_kernel_test(stage: Stage, plan: Plan) -> bool:
     """Return whether a boot runs a plan's kernel test: built in, or loaded by a script."""
-    if one.kernel_test is None:
+    if plan.kernel_test is None:
         return False
     if stage.extra is not None:
-        return stage.speedup == one.speedup and stage.extra.kernel_test
-    return bool(one.scripts) or not stage.size_gib
+        return stage.speedup == plan.speedup and stage.extra.kernel_test
+    return bool(plan.scripts) or not stage.size_gib
 
 
 def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel, plans: Sequence[Plan]) -> Booted:
@@ -276,10 +276,10 @@ def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel, plans: Sequence
     if stage.extra is not None and not stage.speedup:
         return boots.suites(workshop, kernel, stage.name, (*stage.extra.cmdline, *cmdline))
     if stage.extra is not None:
-        (one,) = (one for one in plans if one.speedup == stage.speedup)
-        return boots.extra(workshop, kernel, stage.name, one, stage.extra, kind, slow, cmdline)
+        (plan,) = (plan for plan in plans if plan.speedup == stage.speedup)
+        return boots.extra(workshop, kernel, stage.name, plan, stage.extra, kind, slow, cmdline)
     if not stage.size_gib:
-        tests = [one.kernel_test for one in plans if one.kernel_test is not None]
+        tests = [plan.kernel_test for plan in plans if plan.kernel_test is not None]
         words = [word for test in tests for word in test.cmdline]
         return boots.suites(workshop, kernel, stage.name, (*words, *cmdline))
     return boots.programs(
@@ -299,8 +299,8 @@ def rows(outcome: Outcome) -> Iterator[str]:
 
 def absent(outcome: Outcome, boot: ExtraBoot) -> Iterator[str]:
     """Yield a sentence for each number that a boot should have measured and did not."""
-    there = {key for key, _ in outcome.values}
+    measured = {key for key, _ in outcome.values}
     for row in boot.rows:
         for column in boot.columns:
-            if f"{row}: {column}" not in there:
+            if f"{row}: {column}" not in measured:
                 yield f"{row}: no number of {column}"

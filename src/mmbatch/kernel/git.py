@@ -69,8 +69,8 @@ class GitTree:
 
     def dirty_files(self) -> list[str]:
         """Return the tracked files that differ from HEAD, in the index or the working tree."""
-        said = self._git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
-        return [entry[3:] for entry in said.split("\0") if entry]
+        status = self._git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
+        return [entry[3:] for entry in status.split("\0") if entry]
 
     def identity(self) -> str:
         """Return the user as git would sign a commit: "Name <mail>".
@@ -104,8 +104,8 @@ class GitTree:
 
     def checked_out_at(self, branch: str) -> str | None:
         """Return the working tree that a branch is checked out in, None when in none."""
-        said = self._git("for-each-ref", "--format=%(worktreepath)", f"refs/heads/{branch}")
-        return said.strip() or None
+        worktree = self._git("for-each-ref", "--format=%(worktreepath)", f"refs/heads/{branch}")
+        return worktree.strip() or None
 
     def read(self, commit: str, names: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of those of the files that a commit has.
@@ -117,8 +117,8 @@ class GitTree:
         if not entries:
             return {}
         request = "".join(f"{blob}\n" for _, blob in entries.values())
-        said = self._git("cat-file", "--batch", stdin=request, errors="surrogateescape")
-        data = said.encode(errors="surrogateescape")
+        blobs = self._git("cat-file", "--batch", stdin=request, errors="surrogateescape")
+        data = blobs.encode(errors="surrogateescape")
         contents = {}
         for name in entries:
             header, _, data = data.partition(b"\n")
@@ -158,13 +158,13 @@ class GitTree:
 
     def names_changed(self, old: str, new: str) -> list[str]:
         """Return the files that differ between two commits."""
-        said = self._git("diff-tree", "-r", "-z", "--no-renames", "--name-only", old, new)
-        return [name for name in said.split("\0") if name]
+        names = self._git("diff-tree", "-r", "-z", "--no-renames", "--name-only", old, new)
+        return [name for name in names.split("\0") if name]
 
     def holds(self, base: str, tip: str, changes: Sequence[Change]) -> bool:
         """Tell whether a branch consists of exactly these commits on a base."""
-        said = self._git("rev-list", "--reverse", "--parents", f"{base}..{tip}", "--")
-        rows = [line.split() for line in said.splitlines()]
+        commits = self._git("rev-list", "--reverse", "--parents", f"{base}..{tip}", "--")
+        rows = [line.split() for line in commits.splitlines()]
         if len(rows) != len(changes):
             return False
         parent = base
@@ -220,8 +220,8 @@ class GitTree:
 
     def made_as(self, branch: str, tip: str) -> list[str]:
         """Return the reasons for which a branch was set to a commit, as its log has them."""
-        said = self._git("log", "-g", "--format=%H%x00%gs", f"refs/heads/{branch}", "--")
-        rows = (line.partition("\0") for line in said.splitlines())
+        log = self._git("log", "-g", "--format=%H%x00%gs", f"refs/heads/{branch}", "--")
+        rows = (line.partition("\0") for line in log.splitlines())
         return [reason for commit, _, reason in rows if commit == tip]
 
     def delete_branch(self, branch: str, tip: str) -> None:
@@ -230,9 +230,9 @@ class GitTree:
 
     def _entries(self, commit: str, names: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Return (mode, blob) of those of the files that a commit has."""
-        said = self._git("ls-tree", "-z", "--full-tree", commit, "--", *sorted(names))
+        listing = self._git("ls-tree", "-z", "--full-tree", commit, "--", *sorted(names))
         entries = {}
-        for line in filter(None, said.split("\0")):
+        for line in filter(None, listing.split("\0")):
             meta, _, name = line.partition("\t")
             mode, _, blob = meta.split()
             if mode not in _REGULAR:
@@ -252,8 +252,8 @@ class GitTree:
             paths.append(folder / str(number))
             paths[-1].write_bytes(content)
         request = "".join(f"{path}\n" for path in paths)
-        said = self._git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=request)
-        return dict(zip(contents, said.split(), strict=True))
+        hashes = self._git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=request)
+        return dict(zip(contents, hashes.split(), strict=True))
 
     def _git(
         self,

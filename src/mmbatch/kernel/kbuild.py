@@ -159,7 +159,7 @@ def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> li
     record = tree.path / folder / f".{name}.cmd"
     line = record.read_text(encoding="utf-8").splitlines()[0]
     words = shlex.split(line.split(":=", 1)[1].split(";")[0])
-    kept: list[str] = []
+    options: list[str] = []
     skip_next = False
     for word in words:
         if skip_next:
@@ -169,11 +169,11 @@ def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> li
         elif word == "-c" or word.startswith("-Wp,-MMD") or word.endswith((".c", ".S")):
             continue
         else:
-            kept.append(word)
+            options.append(word)
     if other_source is None:
-        return kept
-    moved = [word.replace(str(tree.source.path), str(other_source)) for word in kept]
-    if not any(str(tree.source.path) in word for word in kept):
+        return options
+    moved = [word.replace(str(tree.source.path), str(other_source)) for word in options]
+    if not any(str(tree.source.path) in word for word in options):
         raise MmbatchError(
             f"compile with the headers of {other_source}",
             f"the command of {like} does not name {tree.source.path}, which they replace",
@@ -261,10 +261,10 @@ def _check_required(
 
 def _unfit(release: str, options: Sequence[str], required: str, reason: str) -> MmbatchError:
     """Return the error for options that leave a kernel without what is required."""
-    given = " ".join(f"-K {option}" for option in options)
+    shown = " ".join(f"-K {option}" for option in options)
     return MmbatchError(
-        f"build the objects of Linux {release}" + (f" with {given}" if given else ""),
+        f"build the objects of Linux {release}" + (f" with {shown}" if shown else ""),
         f"{required} is needed, because {reason}",
-        f"leave out {given}" if given else "choose another kernel",
+        f"leave out {shown}" if shown else "choose another kernel",
         ExitCode.USAGE,
     )

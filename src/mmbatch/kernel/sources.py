@@ -327,12 +327,12 @@ def refresh_copy(tree: Path, place: Path, progress: Progressing) -> str:
 
 def _list_git(tree: Path) -> list[str]:
     """Return the files of the working tree: those in git and new ones that it does not ignore."""
-    said = run(
+    listing = run(
         ["git", "-c", "safe.directory=*", "-C", tree, *_LIST_FILES],
         action=f"list the files of {tree}",
         errors="surrogateescape",
     ).stdout
-    return [name for name in said.split("\0") if name]
+    return [name for name in listing.split("\0") if name]
 
 
 def _list_directory(tree: Path) -> Iterator[str]:
@@ -361,21 +361,21 @@ def _compare(tree: Path, copy: Path, names: set[str]) -> tuple[str, list[tuple[s
     changed = []
     for name in sorted(names):
         try:
-            theirs = (tree / name).lstat()
+            original = (tree / name).lstat()
         except FileNotFoundError:  # deleted, and git still lists it
             names.discard(name)
             continue
-        if stat.S_ISDIR(theirs.st_mode):  # a submodule
+        if stat.S_ISDIR(original.st_mode):  # a submodule
             names.discard(name)
             continue
-        digest.update(f"{name}\0{_signature(theirs)}\n".encode(errors="surrogateescape"))
+        digest.update(f"{name}\0{_signature(original)}\n".encode(errors="surrogateescape"))
         try:
-            ours = (copy / name).lstat()
+            copied = (copy / name).lstat()
         except (FileNotFoundError, NotADirectoryError):
-            changed.append((name, theirs.st_size))
+            changed.append((name, original.st_size))
             continue
-        if _signature(ours) != _signature(theirs):
-            changed.append((name, theirs.st_size))
+        if _signature(copied) != _signature(original):
+            changed.append((name, original.st_size))
     return digest.hexdigest()[:16], changed
 
 

@@ -67,11 +67,13 @@ class Btf:
             self._types = list(self._read(length + types, length + types + types_len))
         except (struct.error, IndexError, ValueError) as error:
             raise ValueError(f"this is not BTF: {error}") from error
-        self._structs = {one.name: one for one in self._types if one.kind == _STRUCT and one.name}
+        self._structs = {
+            kind.name: kind for kind in self._types if kind.kind == _STRUCT and kind.name
+        }
         self._functions: dict[str, list[_Type]] = {}
-        for one in self._types:
-            if one.kind == _FUNC:
-                self._functions.setdefault(one.name, []).append(one)
+        for function in self._types:
+            if function.kind == _FUNC:
+                self._functions.setdefault(function.name, []).append(function)
 
     def size_of(self, struct_name: str) -> int | None:
         """Return the size of a struct in bytes, or None if the kernel has none of that name."""

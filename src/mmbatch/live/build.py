@@ -287,7 +287,7 @@ def convert(module: Elf, symbols: Collection[str], others: Collection[str]) -> N
             name = f".klp.sym.vmlinux.{symbol.name},0"
             module.symbols[index] = renamed(symbol, name, SHN_LIVEPATCH)
             moved.add(index)
-    for section in [one for one in module.sections if one.kind == SHT_RELA]:
+    for section in [section for section in module.sections if section.kind == SHT_RELA]:
         target = module.sections[section.info]
         if target.flags & SHF_ALLOC:
             _split(module, section, target, moved)
@@ -307,13 +307,13 @@ def require_no_jumps(path: Path, module: Elf, functions: Iterable[str]) -> None:
 
 
 def _split(module: Elf, section: Section, target: Section, moved: Collection[int]) -> None:
-    kept: list[Rela] = []
-    taken: list[Rela] = []
-    for one in module.relocations(section):
-        (taken if one.symbol in moved else kept).append(one)
-    if not taken:
+    others: list[Rela] = []
+    livepatch: list[Rela] = []
+    for relocation in module.relocations(section):
+        (livepatch if relocation.symbol in moved else others).append(relocation)
+    if not livepatch:
         return
-    section.content = pack_relocations(kept)
+    section.content = pack_relocations(others)
     module.sections.append(
         Section(
             name=f".klp.rela.vmlinux.{target.name}",
@@ -324,7 +324,7 @@ def _split(module: Elf, section: Section, target: Section, moved: Collection[int
             info=section.info,
             align=8,
             entry=24,
-            content=pack_relocations(taken),
+            content=pack_relocations(livepatch),
             size=0,
         )
     )

@@ -129,9 +129,9 @@ def write_source(live: LiveManifest, folder: Path) -> None:
         _copy(paths.ROOT, name, folder)
     _copy(paths.ROOT, "live", folder)
     _copy(paths.ROOT, "speedups/common", folder)
-    for one in splice_manifest.load_with_needs(paths.SPEEDUPS, live.speedup):
+    for needed in splice_manifest.load_with_needs(paths.SPEEDUPS, live.speedup):
         for part in _PARTS:
-            _copy(paths.ROOT, f"speedups/{one.speedup}/{part}", folder)
+            _copy(paths.ROOT, f"speedups/{needed.speedup}/{part}", folder)
 
 
 def _words(live: LiveManifest) -> dict[str, str]:

@@ -84,7 +84,7 @@ class Elf:
 
     def find(self, name: str) -> Section | None:
         """Return a section by its name, or None."""
-        return next((one for one in self.sections if one.name == name), None)
+        return next((section for section in self.sections if section.name == name), None)
 
     def undefined(self) -> set[str]:
         """Return the names of symbols that other files must define."""
@@ -129,10 +129,10 @@ class Elf:
 
     def _write_symbols(self) -> None:
         table = self.sections[self.symbol_table]
-        names, at = _strings(symbol.name for symbol in self.symbols)
+        names, at = _strings(sym.name for sym in self.symbols)
         table.content = b"".join(
-            _SYMBOL.pack(at[one.name], one.info, one.other, one.section, one.value, one.size)
-            for one in self.symbols
+            _SYMBOL.pack(at[sym.name], sym.info, sym.other, sym.section, sym.value, sym.size)
+            for sym in self.symbols
         )
         self.sections[table.link].content = names
 
@@ -155,7 +155,7 @@ def read(path: Path) -> Elf:
 def pack_relocations(relocations: list[Rela]) -> bytes:
     """Return the content of a section of relocations."""
     return b"".join(
-        _RELA.pack(one.offset, one.symbol << 32 | one.kind, one.addend) for one in relocations
+        _RELA.pack(rela.offset, rela.symbol << 32 | rela.kind, rela.addend) for rela in relocations
     )
 
 
@@ -167,15 +167,24 @@ def _parse(data: bytes) -> Elf:
     start, step, count, names_at = fields[6], fields[11], fields[12], fields[13]
     raw = [_SECTION.unpack_from(data, start + i * step) for i in range(count)]
 
-    def content(one: tuple[int, ...]) -> bytes:
-        return b"" if one[1] in (0, SHT_NOBITS) else data[one[4] : one[4] + one[5]]
+    def content(row: tuple[int, ...]) -> bytes:
+        return b"" if row[1] in (0, SHT_NOBITS) else data[row[4] : row[4] + row[5]]
 
     names = content(raw[names_at])
     sections = []
-    for one in raw:
-        name, kind, flags, address, _, size, link, info, align, entry = one
+    for row in raw:
+        name, kind, flags, address, _, size, link, info, align, entry = row
         section = Section(
-            _string(names, name), kind, flags, address, link, info, align, entry, content(one), size
+            _string(names, name),
+            kind,
+            flags,
+            address,
+            link,
+            info,
+            align,
+            entry,
+            content(row),
+            size,
         )
         sections.append(section)
     elf = Elf(head, sections)

@@ -221,7 +221,7 @@ def _boot(
 ) -> Boot:
     drivers = stock.modules(load.drivers)
     spare = stock.modules([_SPARE])
-    modules = {f"modules/{one}.ko": content for one, content in (drivers | spare).items()}
+    modules = {f"modules/{module}.ko": content for module, content in (drivers | spare).items()}
     stock_kernel = stock.kernel()
     filesystem = boots.filesystem(
         cache,
@@ -293,8 +293,8 @@ def report(booted: Booted, tell: Callable[[str], None]) -> bool:
     passed, failed, _ = booted.outcome.verdicts(())
     if booted.trouble:
         failed.append(f"{booted.trouble}; its last lines:\n{qemu.last_lines(booted)}")
-    for one in failed:
-        tell(f"FAILED {one}")
+    for failure in failed:
+        tell(f"FAILED {failure}")
     tell(f"{len(passed)} passed, {len(failed)} failed ({booted.wall_s:.0f} s)")
     return not failed
 

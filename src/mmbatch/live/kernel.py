@@ -197,8 +197,8 @@ def newest(cache: Cache, series: str, say: Say, suite: str = "") -> str:
     """
     apt = Apt(cache, say)
     package = f"linux-headers-{FLAVOUR}"
-    versions = [one for one in apt.madison(package) if one[0].startswith(f"{series}.")]
-    for version, _ in sorted(versions, key=lambda one: one[1] != suite):
+    versions = [pair for pair in apt.madison(package) if pair[0].startswith(f"{series}.")]
+    for version, _ in sorted(versions, key=lambda pair: pair[1] != suite):
         if found := _needed(apt, package, version):
             return found
     # A suite that has moved on to another series keeps this one's kernels for a while.

@@ -144,8 +144,8 @@ def require_parameters(module: Path, parameters: Iterable[str]) -> None:
     Each parameter is "NAME=VALUE".
     """
     content = module.read_bytes()
-    for one in parameters:
-        name = one.partition("=")[0]
+    for parameter in parameters:
+        name = parameter.partition("=")[0]
         if f"{name}\0".encode() not in content:
             raise MmbatchError(
                 f"load {module.name}",
@@ -162,7 +162,7 @@ def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel
         MmbatchError: the module has no such parameter, or does not take the value.
     """
     folder = kernel.sys / "module" / live.module / "parameters"
-    pairs = [(one.partition("=")[0], one.partition("=")[2]) for one in parameters]
+    pairs = [(parameter.partition("=")[0], parameter.partition("=")[2]) for parameter in parameters]
     for name, _ in pairs:
         if not (folder / name).exists():
             raise MmbatchError(

@@ -62,7 +62,9 @@ def changes(old: Record, new: Record) -> list[Change]:
     Raises:
         MmbatchError: exit code 2; they are of two machines, or have no row in common.
     """
-    machines = [(one.machine.cpu, one.machine.family, one.machine.model) for one in (old, new)]
+    machines = [
+        (record.machine.cpu, record.machine.family, record.machine.model) for record in (old, new)
+    ]
     if machines[0] != machines[1] or old.engine != new.engine:
         raise MmbatchError(
             "compare two runs",
@@ -119,10 +121,10 @@ def text(old: Stored, new: Stored, found: Sequence[Change]) -> str:
     lines: list[str] = []
     for name, run in (("old", old), ("new", new)):
         record = run.record
-        where = f"{run.path}, Linux {record.kernel.release}, {record.started}"
-        lines += paragraph(f"{name}: {where}, samples sha256 {record.samples_sha256[:12]}")
-        for one in record.posted:
-            lines += paragraph(f"  {one.label}: {one.source}, sha256 {one.sha256[:12]}")
+        origin = f"{run.path}, Linux {record.kernel.release}, {record.started}"
+        lines += paragraph(f"{name}: {origin}, samples sha256 {record.samples_sha256[:12]}")
+        for posted in record.posted:
+            lines += paragraph(f"  {posted.label}: {posted.source}, sha256 {posted.sha256[:12]}")
     lines += ["", *paragraph(_EXPLAINED), ""]
     lines.append(_line(("case and variant", "old", "new", "change", "verdict")))
     for change in found:
@@ -142,5 +144,5 @@ def _rows(change: Change) -> Iterator[str]:
 def _line(cells: Sequence[str]) -> str:
     parts = [ascii_only(cell) for cell in cells]
     first = parts[0] if len(parts[0]) <= _WIDTHS[0] else parts[0][: _WIDTHS[0] - 1] + "~"
-    rest = [part.rjust(width) for part, width in zip(parts[1:], _WIDTHS[1:], strict=True)]
-    return " ".join([first.ljust(_WIDTHS[0]), *rest]).rstrip()
+    others = [part.rjust(width) for part, width in zip(parts[1:], _WIDTHS[1:], strict=True)]
+    return " ".join([first.ljust(_WIDTHS[0]), *others]).rstrip()

@@ -40,16 +40,16 @@ class Entry:
     @property
     def chosen(self) -> Row:
         """What a user gets: `auto`, or the last step where nothing chooses."""
-        posted = {one.label for one in self.run.record.posted}
-        ours = [row for row in self.rows if row.variant not in posted]
-        rows = self.rows if len(ours) == 1 else ours  # base alone chooses nothing
-        return next((row for row in ours if row.variant == AUTO), rows[-1])
+        posted = {code.label for code in self.run.record.posted}
+        built = [row for row in self.rows if row.variant not in posted]
+        rows = self.rows if len(built) == 1 else built  # base alone chooses nothing
+        return next((row for row in built if row.variant == AUTO), rows[-1])
 
     @property
     def limit(self) -> Limit | None:
         """The limit row that bounds the case, of all that were timed."""
         vs = next((row.of_limit.vs for row in self.rows if row.of_limit), None)
-        return next((one for one in self.limits if LIMIT_PREFIX + one.name == vs), None)
+        return next((limit for limit in self.limits if LIMIT_PREFIX + limit.name == vs), None)
 
     @property
     def pairs(self) -> int:
@@ -113,15 +113,15 @@ class Regressions:
     @property
     def words(self) -> str:
         """All of them in a few words."""
-        factors = [one.factor for one in self.each]
+        factors = [regression.factor for regression in self.each]
         much = _compared(f"{min(factors):.2f} to {max(factors):.2f}", self.each[0])
         return f"{much} in {len(self.each)} cases"
 
     @property
     def cases(self) -> str:
         """Each case and its factor, the worst first."""
-        worst = sorted(self.each, key=lambda one: -one.factor)
-        return ", ".join(f"{one.row.case} {one.factor:.2f}" for one in worst)
+        worst = sorted(self.each, key=lambda regression: -regression.factor)
+        return ", ".join(f"{regression.row.case} {regression.factor:.2f}" for regression in worst)
 
 
 def sections(runs: Sequence[Stored]) -> list[Section]:
@@ -156,11 +156,11 @@ def entries_of(record: Record) -> list[Entry]:
 
 def regressions(groups: Sequence[Section]) -> list[Regression]:
     """Return every slower row: against base, then the plain copy, then what `auto` left out."""
-    entries = [entry for one in groups for case in one.cases for entry in case.entries]
+    entries = [entry for section in groups for case in section.cases for entry in case.entries]
     return [
-        *(one for entry in entries for one in _against_base(entry)),
-        *(one for entry in entries for one in _against_copy(entry)),
-        *(one for entry in entries for one in _against_best(entry)),
+        *(regression for entry in entries for regression in _against_base(entry)),
+        *(regression for entry in entries for regression in _against_copy(entry)),
+        *(regression for entry in entries for regression in _against_best(entry)),
     ]
 
 
@@ -173,8 +173,8 @@ def by_machine(runs: Sequence[Stored]) -> list[list[Stored]]:
     groups: dict[tuple[bool, tuple[str, ...], str, int, str], list[Stored]] = {}
     for run in runs:
         record, machine = run.record, run.record.machine
-        where = (with_model(machine.cpu, machine), machine.cores, guest_arch(record))
-        groups.setdefault((not timed(record), _speedups(record), *where), []).append(run)
+        place = (with_model(machine.cpu, machine), machine.cores, guest_arch(record))
+        groups.setdefault((not timed(record), _speedups(record), *place), []).append(run)
     return [
         sorted(groups[key], key=lambda run: release(run.record))[::-1] for key in sorted(groups)
     ]
@@ -202,9 +202,9 @@ def _speedups(record: Record) -> tuple[str, ...]:
 def by_variant(found: Sequence[Regression]) -> list[Regressions]:
     """Group the slower rows of each variant, in the order in which variants first appear."""
     groups: dict[tuple[str, int, str, str], list[Regression]] = {}
-    for one in found:
-        key = (one.than, id(one.run), one.row.speedup, one.row.variant)
-        groups.setdefault(key, []).append(one)
+    for regression in found:
+        key = (regression.than, id(regression.run), regression.row.speedup, regression.row.variant)
+        groups.setdefault(key, []).append(regression)
     return [Regressions(tuple(each)) for each in groups.values()]
 
 
@@ -243,20 +243,22 @@ def slower_than_copy(entry: Entry) -> list[tuple[Row, float]]:
     return [(row, factor) for row, factor in times if factor > least]
 
 
-def _compared(factor: str, one: Regression) -> str:
-    if one.row.unit == "ns":
-        return f"takes {factor} times as long as {one.than}"
-    return f"needs {factor} times the {one.row.unit} of {one.than}"
+def _compared(factor: str, regression: Regression) -> str:
+    if regression.row.unit == "ns":
+        return f"takes {factor} times as long as {regression.than}"
+    return f"needs {factor} times the {regression.row.unit} of {regression.than}"
 
 
 def _entries(run: Stored) -> Iterator[Entry]:
     rows: dict[tuple[str, str], list[Row]] = {}
     for row in run.record.rows:
         rows.setdefault((row.speedup, row.case), []).append(row)
-    for key, mine in rows.items():
-        controls = [one for one in run.record.controls if (one.speedup, one.case) == key]
-        limits = [one for one in run.record.limits if (one.speedup, one.case) == key]
-        yield Entry(run, tuple(mine), controls[0] if controls else None, tuple(limits))
+    for key, case_rows in rows.items():
+        controls = [
+            control for control in run.record.controls if (control.speedup, control.case) == key
+        ]
+        limits = [limit for limit in run.record.limits if (limit.speedup, limit.case) == key]
+        yield Entry(run, tuple(case_rows), controls[0] if controls else None, tuple(limits))
 
 
 def _against_base(entry: Entry) -> Iterator[Regression]:

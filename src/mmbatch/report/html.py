@@ -134,18 +134,18 @@ def _fill(template: str, **values: object) -> str:
 
 def _summary(groups: Sequence[Section]) -> str:
     """Say in a sentence or two what users get in all cases."""
-    rows = [entry.chosen for one in groups for case in one.cases for entry in case.entries]
+    rows = [entry.chosen for section in groups for case in section.cases for entry in case.entries]
     faster = sum(map(compare.is_faster, rows))
     slower = [row for row in rows if compare.is_slower(row)]
     text = f"What users get beats the kernel's own code in {faster} of {len(rows)} cases"
     if slower:
-        where = ", ".join(dict.fromkeys(row.speedup for row in slower))
-        text += f", and is slower in {len(slower)} ({where})."
+        speedups = ", ".join(dict.fromkeys(row.speedup for row in slower))
+        text += f", and is slower in {len(slower)} ({speedups})."
     else:
         text += ", and is slower in none."
-    rest = len(rows) - faster - len(slower)
-    if rest:
-        text += f" In the other {rest}, no difference could be shown."
+    unclear = len(rows) - faster - len(slower)
+    if unclear:
+        text += f" In the other {unclear}, no difference could be shown."
     return text
 
 
@@ -155,13 +155,13 @@ def _section(group: Section, speedups_at: Path) -> _Section:
         if case not in shown and len(shown) < _SHOWN:
             shown.append(case)
     first = [case for case in group.cases if case in shown]
-    rest = [case for case in group.cases if case not in shown]
-    cases = [*_cases(group.speedup, first), *_cases(group.speedup, rest)]
-    taken: set[str] = set()
-    for at, made in enumerate(cases):
-        if made.anchor in taken:  # another case has this name, with another regime
-            cases[at] = replace(made, anchor=f"{made.anchor}-{at}")
-        taken.add(made.anchor)
+    folded = [case for case in group.cases if case not in shown]
+    cases = [*_cases(group.speedup, first), *_cases(group.speedup, folded)]
+    anchors: set[str] = set()
+    for at, case_shown in enumerate(cases):
+        if case_shown.anchor in anchors:  # another case has this name, with another regime
+            cases[at] = replace(case_shown, anchor=f"{case_shown.anchor}-{at}")
+        anchors.add(case_shown.anchor)
     return _Section(
         group.speedup,
         tuple(who_benefits(speedups_at / group.speedup)),
@@ -192,7 +192,9 @@ def _case(speedup: str, group: CaseGroup, *, wide: bool) -> _Case:
 
 
 def _card(entry: Entry, axis: Scale) -> _Card:
-    every = [one for part in (entry.rows, entry.limits) for row in part for one in row.samples]
+    every = [
+        sample for part in (entry.rows, entry.limits) for row in part for sample in row.samples
+    ]
     every += entry.control.samples if entry.control else ()
     low, high = max(1, min(every, default=1)), max(2, max(every, default=2))
     ends = (words.duration(low, entry.base.unit), words.duration(high, entry.base.unit))
@@ -223,7 +225,7 @@ def _figures(entry: Entry, low: int, high: int) -> Iterator[_Figures]:
                 words.noise(control),
             )
             yield _Figures(cells, True, plot.histogram(control.samples, low, high))
-    for limit in sorted(entry.limits, key=lambda one: one is not entry.limit):
+    for limit in sorted(entry.limits, key=lambda limit: limit is not entry.limit):
         median = words.duration(limit.median, limit.unit)
         times = f"{limit.median / entry.limit.median:.2f}" if entry.limit else ""
         name = f"{'limit' if limit is entry.limit else 'not the limit'}: {limit.name}"
@@ -233,7 +235,7 @@ def _figures(entry: Entry, low: int, high: int) -> Iterator[_Figures]:
 
 def _anchor(speedup: str, case: str) -> str:
     """Return the place of a case in the page, of letters that an address may hold."""
-    return "".join(one if one.isalnum() or one == "_" else "-" for one in f"{speedup}-{case}")
+    return "".join(char if char.isalnum() or char == "_" else "-" for char in f"{speedup}-{case}")
 
 
 def _tone(row: Row) -> str:

@@ -48,8 +48,8 @@ def into(path: Path, runs: Sequence[Stored]) -> str:
             f"name a file that has {BEGIN} and {END}",
             ExitCode.USAGE,
         ) from None
-    head, begin, rest = old.partition(BEGIN)
-    _, end, tail = rest.partition(END)
+    head, begin, after = old.partition(BEGIN)
+    _, end, tail = after.partition(END)
     if not begin or not end:
         raise MmbatchError(
             f"put the tables into {path}",
@@ -72,8 +72,8 @@ def tables(runs: Sequence[Stored], place: Path = Path()) -> str:
         if others:
             lines += ["", "The same on other kernels:", ""]
         for run in others:
-            what = f"Linux {run.record.kernel.release} ({_link(run, place)})"
-            lines.append(f"- {ascii_only(what)}: {in_short(run.record)}")
+            run_name = f"Linux {run.record.kernel.release} ({_link(run, place)})"
+            lines.append(f"- {ascii_only(run_name)}: {in_short(run.record)}")
         for run in others:
             cases = _cases(run.record)
             title = f"All {len(cases)} cases of Linux {run.record.kernel.release}"
@@ -99,7 +99,7 @@ def table(record: Record) -> Iterator[str]:
     if alike or varied:
         title = f"The other {len(alike) + len(varied)} cases"
         yield ""
-        yield from _folded(title, _grid(record, [one for one in cases if one not in shown]))
+        yield from _folded(title, _grid(record, [case for case in cases if case not in shown]))
     slower = [words for entry in compare.entries_of(record) for words in _slower(entry)]
     if slower and record.rows[0].unit == "ns":
         yield f"\nSlower than `{compare.COPY}`, by the medians: {'; '.join(slower)}."
@@ -125,16 +125,16 @@ def _link(run: Stored, place: Path) -> str:
 
 
 def _title(record: Record) -> str:
-    what = f"{record.rows[0].speedup}, Linux {record.kernel.release}"
+    subject = f"{record.rows[0].speedup}, Linux {record.kernel.release}"
     if not compare.timed(record):
         arch = guest_arch(record)
-        return f"{what}{f', {arch}' if arch else ''}: instructions, counted by QEMU; no time"
+        return f"{subject}{f', {arch}' if arch else ''}: instructions, counted by QEMU; no time"
     machine = record.machine
     parts = [with_model(machine.cpu, machine), f"{machine.cores} cores"]
     if machine.llc_bytes:
         parts.append(f"LLC {machine.llc_bytes >> 20} MiB")
     parts.append(f"VM ({machine.hypervisor})" if machine.hypervisor else "bare metal")
-    return f"{what}: {', '.join(parts)}"
+    return f"{subject}: {', '.join(parts)}"
 
 
 def _cases(record: Record) -> list[Case]:
@@ -177,9 +177,9 @@ def _varies(rows: Case, other: Case) -> bool:
 
 def _summary(cases: Sequence[Case], last: str) -> str:
     """Say how the last variant does in some cases, and which of the others are worse than base."""
-    mine = [rows[last] for rows in cases if last in rows]
-    ratios = _ratios(mine)
-    verdicts = Counter(str(row.verdict) for row in mine)
+    last_rows = [rows[last] for rows in cases if last in rows]
+    ratios = _ratios(last_rows)
+    verdicts = Counter(str(row.verdict) for row in last_rows)
     ended = ", ".join(f"{word} in {count}" for word, count in verdicts.most_common())
     text = f"{last} {min(ratios):.2f} to {max(ratios):.2f}, {ended}" if ratios else ended
     slower = _regressions(row for rows in cases for row in rows.values())
@@ -192,16 +192,18 @@ def _regressions(rows: Iterable[Row]) -> str:
     for row in filter(compare.is_slower, rows):
         by_variant.setdefault(row.variant, []).append(row)
     parts: list[str] = []
-    for variant, mine in by_variant.items():
-        ratios = _ratios(mine)
-        if len(mine) <= _FEW:
+    for variant, slower in by_variant.items():
+        ratios = _ratios(slower)
+        if len(slower) <= _FEW:
             parts += [
                 f"{variant} in {row.case} ({ratio:.2f})"
-                for row, ratio in zip(mine, ratios, strict=True)
+                for row, ratio in zip(slower, ratios, strict=True)
             ]
         else:
-            parts.append(f"{variant} in {len(mine)} cases ({min(ratios):.2f} to {max(ratios):.2f})")
-    words = {str(row.verdict): None for mine in by_variant.values() for row in mine}
+            parts.append(
+                f"{variant} in {len(slower)} cases ({min(ratios):.2f} to {max(ratios):.2f})"
+            )
+    words = {str(row.verdict): None for slower in by_variant.values() for row in slower}
     return f"**{' or '.join(words)}: {', '.join(parts)}**" if parts else ""
 
 

@@ -122,7 +122,7 @@ def _tested(manifests: Sequence[Manifest], runs: Sequence[Run]) -> Iterator[str]
                 for arch in _ARCHES:
                     yield _tested_row(runs, manifest.speedup, series, arch)
     yield "\nLoaded into a distribution's kernel while it ran ([live.md](live.md)):\n"
-    lived = [one for run in runs for one in run.lived]
+    lived = [live for run in runs for live in run.lived]
     yield from map(_lived, lived) if lived else ["- not tried"]
 
 
@@ -131,38 +131,40 @@ def _when(run: Run) -> str:
 
 
 def _tested_row(runs: Sequence[Run], speedup: str, series: str, arch: str) -> str:
-    def here(one: Checked | Boot) -> bool:
-        release = (one.kernel + ".").startswith(f"{series}.")
-        return release and (one.speedup, one.arch) == (speedup, arch)
+    def here(result: Checked | Boot) -> bool:
+        release = (result.kernel + ".").startswith(f"{series}.")
+        return release and (result.speedup, result.arch) == (speedup, arch)
 
-    checks = [one for run in runs for one in run.checked if here(one)]
-    boots = [one for run in runs for one in run.booted if here(one)]
+    checks = [check for run in runs for check in run.checked if here(check)]
+    boots = [boot for run in runs for boot in run.booted if here(boot)]
     releases = dict.fromkeys([one.kernel for one in checks] + [one.kernel for one in boots])
     checked = "; ".join(map(_checked, checks)) or "not tried"
     booted = "; ".join(map(_booted, boots)) or "not tried"
     return _line(speedup, ", ".join(releases) or series, arch, checked, booted)
 
 
-def _checked(one: Checked) -> str:
-    if one.failed:
-        return f"**{one.failed} failed**"
-    mutants = f", {one.mutants} mutants" if one.mutants else ""
-    skipped = f", {one.skipped} skipped" if one.skipped else ""
-    return f"{one.combinations:,} inputs{mutants}{skipped}"
+def _checked(check: Checked) -> str:
+    if check.failed:
+        return f"**{check.failed} failed**"
+    mutants = f", {check.mutants} mutants" if check.mutants else ""
+    skipped = f", {check.skipped} skipped" if check.skipped else ""
+    return f"{check.combinations:,} inputs{mutants}{skipped}"
 
 
-def _booted(one: Boot) -> str:
-    word = f"{one.passed} cases" if one.suites else "no suite"
-    if one.skipped:
-        word += f", {one.skipped} skipped"
-    return f"{one.kind}: {word}" if one.good else f"{one.kind}: **failed**"
+def _booted(boot: Boot) -> str:
+    word = f"{boot.passed} cases" if boot.suites else "no suite"
+    if boot.skipped:
+        word += f", {boot.skipped} skipped"
+    return f"{boot.kind}: {word}" if boot.good else f"{boot.kind}: **failed**"
 
 
-def _lived(one: Live) -> str:
-    where = f"- {', '.join(one.speedups)} into {one.kernel}: "
-    if not one.good:
-        return where + "**failed**"
-    return where + f"{one.passed} checks passed, loaded and unloaded {one.rounds} times under load"
+def _lived(live: Live) -> str:
+    loaded = f"- {', '.join(live.speedups)} into {live.kernel}: "
+    if not live.good:
+        return loaded + "**failed**"
+    return (
+        loaded + f"{live.passed} checks passed, loaded and unloaded {live.rounds} times under load"
+    )
 
 
 def _step_rows(step: Step, kernels: Interval) -> Iterator[Row]:
@@ -354,11 +356,11 @@ class Log:
         good: bool,
     ) -> None:
         """Keep what a guest printed about each speed-up that is in its kernel."""
-        for one in manifests:
-            ended = tuple(suite for suite in suites_of(one) if suite in outcome.suites)
+        for manifest in manifests:
+            ended = tuple(suite for suite in suites_of(manifest) if suite in outcome.suites)
             states = [case.state for case in outcome.cases if case.name.split(".")[0] in ended]
             counts = (states.count("ok"), states.count("skipped"))
-            self.boots.append(Boot(one.speedup, release, arch, kind, good, ended, *counts))
+            self.boots.append(Boot(manifest.speedup, release, arch, kind, good, ended, *counts))
 
     def write(self, path: Path) -> None:
         """Put this run into a file that `read` reads.
@@ -368,7 +370,7 @@ class Log:
         Raises:
             MmbatchError: the file holds something else.
         """
-        mine = Run(
+        this = Run(
             _commit(),
             datetime.now(UTC).strftime("%Y-%m-%d"),
             tuple(self.stages),
@@ -376,8 +378,8 @@ class Log:
             tuple(self.boots),
             tuple(self.lives),
         )
-        others = [run for run in _there(path) if not mine.replaces(run)]
-        runs = sorted([*others, mine], key=lambda run: (not run.whole, _releases(run)))
+        others = [run for run in _there(path) if not this.replaces(run)]
+        runs = sorted([*others, this], key=lambda run: (not run.whole, _releases(run)))
         file = _File(SCHEMA, tuple(runs))
         disk.atomic_write(path, json.dumps(asdict(file), indent=1) + "\n")
 

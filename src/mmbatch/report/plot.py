@@ -69,7 +69,7 @@ class Scale:
         for ratio in _NICE:
             half = self.digit * len(f"{ratio:g}")
             inside = self.low <= ratio <= self.high and half <= self.x(ratio) <= 100 - half
-            if inside and all(abs(self.x(ratio) - self.x(one)) >= self.apart for one in chosen):
+            if inside and all(abs(self.x(ratio) - self.x(tick)) >= self.apart for tick in chosen):
                 chosen.append(ratio)
         return sorted(chosen)
 
@@ -113,7 +113,7 @@ class Plot:
     entry: Entry
     marks: dict[str, Mark]
     ticks: tuple[tuple[float, str], ...]
-    one: float
+    base: float
     band: tuple[float, float] | None
     limit: float | None
 
@@ -176,7 +176,7 @@ class Overview:
 
     strips: tuple[Strip, ...]
     ticks: tuple[tuple[float, str], ...]
-    one: float
+    base: float
     bottom: int
 
 
@@ -209,8 +209,15 @@ def overview(groups: Sequence[Section], tallest: float = _TALLEST) -> Overview:
 
     The dots of a strip may be `tallest` pixels high together.
     """
-    chosen = [entry.chosen for one in groups for case in one.cases for entry in case.entries]
-    others = [row for one in groups for run in one.runs for row in _other_slower(one, run.name)]
+    chosen = [
+        entry.chosen for section in groups for case in section.cases for entry in case.entries
+    ]
+    others = [
+        row
+        for section in groups
+        for run in section.runs
+        for row in _other_slower(section, run.name)
+    ]
     shown = [1.0, *(row.ratio.median for row in [*chosen, *others] if row.ratio)]
     low, high = max(min(shown), _BEYOND[0]), min(max(shown), _BEYOND[1])
     if high / low < 2:
@@ -218,8 +225,8 @@ def overview(groups: Sequence[Section], tallest: float = _TALLEST) -> Overview:
     axis = Scale(low, high, apart=8.0, digit=1.1)
     strips: list[Strip] = []
     y = 26
-    for one in groups:
-        for strip in _strips(one, axis):
+    for section in groups:
+        for strip in _strips(section, axis):
             strips.append(replace(strip, y=y, tallest=tallest))
             y += LINES[bool(strip.title)] + strips[-1].height
     return Overview(tuple(strips), _ticks(axis), axis.x(1), y)
@@ -237,7 +244,7 @@ def histogram(samples: Sequence[int], low: float, high: float) -> str:
         Steps in a box of 48 by 20, the fullest of the bins 20 high.
     """
     span = math.log(high / low) or 1.0
-    places = (math.log(max(one, low) / low) / span for one in samples)
+    places = (math.log(max(sample, low) / low) / span for sample in samples)
     counts = Counter(min(_BINS - 1, max(0, int(_BINS * part))) for part in places)
     most = max(counts.values(), default=1)
     steps = [f"M{at} 20V{20 - 20 * counts[at] / most:.3g}h1V20Z" for at in sorted(counts)]

@@ -76,11 +76,13 @@ def report(runs: Sequence[Stored], speedups_at: Path) -> str:
     """
     groups = compare.sections(runs)
     lines = ["Runs", "", *paragraph(COLUMNS), ""]
-    for one in runs:
-        lines += _run(one)
+    for stored in runs:
+        lines += _run(stored)
     lines += ["Regressions", ""]
     found = compare.by_variant(compare.regressions(groups))
-    lines += [line for one in found for line in _regressions(one)] or ["No row is shown slower."]
+    lines += [line for group in found for line in _regressions(group)] or [
+        "No row is shown slower."
+    ]
     for section in groups:
         lines += ["", section.speedup, "-" * len(section.speedup)]
         for words in who_benefits(speedups_at / section.speedup):
@@ -91,7 +93,7 @@ def report(runs: Sequence[Stored], speedups_at: Path) -> str:
 
 def ascii_only(text: str) -> str:
     """Printable ASCII on one line: anything else, control characters too, is a question mark."""
-    return "".join(one if " " <= one <= "~" else "?" for one in " ".join(text.split()))
+    return "".join(char if " " <= char <= "~" else "?" for char in " ".join(text.split()))
 
 
 def command(text: str) -> list[str]:
@@ -139,9 +141,10 @@ def _regressions(group: Regressions) -> Iterator[str]:
         what = f"{first.row.speedup} {first.row.variant} {group.words}"
         yield from paragraph(f"- {what} ({first.run.name}): {group.cases}.")
         return
-    for one in group.each:
-        what = f"{one.row.speedup} {one.row.case}: {one.row.variant} {one.words}"
-        yield from paragraph(f"- {what} ({one.run.name}).")
+    for regression in group.each:
+        row = regression.row
+        what = f"{row.speedup} {row.case}: {row.variant} {regression.words}"
+        yield from paragraph(f"- {what} ({regression.run.name}).")
 
 
 def _cases(section: Section) -> Iterator[str]:

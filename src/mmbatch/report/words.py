@@ -41,7 +41,7 @@ def duration(median: float | None, unit: str) -> str:
     if unit != "ns":
         return f"{median:.4g} {unit}"
     steps = ((1e3, "us"), (1e6, "ms"), (1e9, "s"))
-    scale, name = next(((one, text) for one, text in steps if median < 999.95 * one), steps[-1])
+    scale, name = next(((size, text) for size, text in steps if median < 999.95 * size), steps[-1])
     scaled = median / scale
     return f"{scaled:.{1 if scaled >= 99.995 else 2}f} {name}"
 
@@ -85,10 +85,10 @@ def head(record: Record) -> Iterator[str]:
 
 def posted(record: Record) -> Iterator[str]:
     """Yield a line for each posted code: its label, where it is from, and its SHA-256."""
-    for one in record.posted:
-        patches = f", {len(one.patches)} patches" if len(one.patches) > 1 else ""
-        objects = ", ".join(one.objects)
-        yield f"{one.label}: {one.source}{patches}, changes {objects}, sha256 {one.sha256}"
+    for code in record.posted:
+        patches = f", {len(code.patches)} patches" if len(code.patches) > 1 else ""
+        objects = ", ".join(code.objects)
+        yield f"{code.label}: {code.source}{patches}, changes {objects}, sha256 {code.sha256}"
 
 
 def _change(ratio: RowRatio) -> str:
@@ -166,7 +166,7 @@ def caveats(record: Record) -> Iterator[str]:
 def closing(record: Record) -> Iterator[str]:
     """Yield the caveats, and at last a verdict on `auto` and posted code for each case."""
     yield from caveats(record)
-    judged = {AUTO, *(one.label for one in record.posted)}
+    judged = {AUTO, *(code.label for code in record.posted)}
     for row in record.rows:
         if row.variant in judged:
             yield sentence(row) + "."
@@ -181,10 +181,10 @@ def who_benefits(directory: Path) -> list[str]:
     heading = _HEADING.search(text)
     if heading is None:
         return []
-    rest = text[heading.end() :].lstrip("\n")
-    end = _SECTION_END.search(rest)
-    paragraphs = rest[: end.start() if end else None].split("\n\n")
-    return [plain for one in paragraphs if (plain := _plain(one))]
+    section = text[heading.end() :].lstrip("\n")
+    end = _SECTION_END.search(section)
+    paragraphs = section[: end.start() if end else None].split("\n\n")
+    return [plain for paragraph in paragraphs if (plain := _plain(paragraph))]
 
 
 def _plain(paragraph: str) -> str:

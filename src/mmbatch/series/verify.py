@@ -142,9 +142,9 @@ class Bisection:
                 at = diffs[: number + 1]
                 if at not in self._known:
                     try:
-                        said = build.complaints(sorted(goals))
-                        new = [line for line in said if line not in seen]
-                        seen |= set(said)
+                        complaints = build.complaints(sorted(goals))
+                        new = [line for line in complaints if line not in seen]
+                        seen |= set(complaints)
                     except MmbatchError as error:
                         new = [" ".join(error.problem.split())]
                     checks = self._checks(tree, at, step, manifests)
@@ -155,7 +155,7 @@ class Bisection:
         self, tree: Path, diffs: tuple[str, ...], step: Planned, manifests: Sequence[Manifest]
     ) -> list[str] | None:
         """Run the plain checks of a patch's speed-up in a tree, where there is what they need."""
-        own = [one for one in manifests if one.speedup == step.applied.speedup]
+        own = [manifest for manifest in manifests if manifest.speedup == step.applied.speedup]
         if not own or not is_checkable(tree, own[0]):
             return None
         digest = hashlib.sha256("".join(diffs).encode(errors="surrogateescape")).hexdigest()[:12]
@@ -183,7 +183,7 @@ def is_checkable(tree: Path, manifest: Manifest) -> bool:
 
 def _first_goals(series: Series, manifests: Sequence[Manifest]) -> set[str]:
     """Return the objects that are built before the first patch: those of all files it touches."""
-    hosted = {one for m in manifests if m.hosted for one in m.hosted.objects}
+    hosted = {name for m in manifests if m.hosted for name in m.hosted.objects}
     later = {name for step in series.steps for name in step.contents}
     touched = {_object(name) for name in later if name.endswith(".c") and name in series.base}
     return {*_ALWAYS, *hosted, *touched}
@@ -216,7 +216,7 @@ class _Build:
         process.run([*make, "allnoconfig"], action=action, env=allconfig, log=self._log)
         action = f"build Linux {self._source.release}"
         run = process.run([*make, "prepare"], action=action, log=self._log, timeout_s=_TIMEOUT_S)
-        said = ""
+        output = ""
         for group in kbuild.groups(goals):
             run = process.run(
                 [*make, "-k", "W=1", "C=1", _SPARSE, *group],
@@ -224,13 +224,13 @@ class _Build:
                 check=False,
                 timeout_s=_TIMEOUT_S,
             )
-            said += run.stdout + run.stderr
-            if run.rc != 0 and "error:" not in said:
-                found = [f"make ended with {run.rc}", *said.strip().splitlines()[-1:]]
+            output += run.stdout + run.stderr
+            if run.rc != 0 and "error:" not in output:
+                found = [f"make ended with {run.rc}", *output.strip().splitlines()[-1:]]
                 raise MmbatchError(action, ": ".join(found), "build it by hand")
-        if _NO_SPARSE in said:
+        if _NO_SPARSE in output:
             raise MmbatchError(action, "the kernel's build refuses this sparse", "get another")
-        lines = (_PLACE.sub(r"\1: ", line.strip()) for line in said.splitlines())
+        lines = (_PLACE.sub(r"\1: ", line.strip()) for line in output.splitlines())
         return [line for line in lines if "warning:" in line or "error:" in line]
 
 
