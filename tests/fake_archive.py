@@ -19,8 +19,8 @@ def lacks() -> list[str]:
 def make_kernel(tree: Path, release: str = "7.3.4", extra: str = "") -> Path:
     """Make a directory that looks like a kernel tree, with a Makefile of our own."""
     version, patchlevel, sublevel = release.split(".")
-    for folder in ("mm", "scripts", "include/linux"):
-        (tree / folder).mkdir(parents=True, exist_ok=True)
+    for directory in ("mm", "scripts", "include/linux"):
+        (tree / directory).mkdir(parents=True, exist_ok=True)
     for name in ("Kbuild", "Kconfig", "mm/mm_init.c", "scripts/config", "include/linux/mm.h"):
         (tree / name).touch()
     (tree / "Makefile").write_text(
@@ -97,18 +97,18 @@ class FakeArchive:
 
     def publish(self, suite: str, *, sign: bool = True) -> None:
         """Write a suite's index, signed or not."""
-        folder = self.root / "dists" / suite
-        index = folder / "main" / f"binary-{self.architecture}" / "Packages"
+        directory = self.root / "dists" / suite
+        index = directory / "main" / f"binary-{self.architecture}" / "Packages"
         index.parent.mkdir(parents=True, exist_ok=True)
         index.write_text("\n".join(self._packages[suite]))
         data = index.read_bytes()
-        release = folder / "Release"
+        release = directory / "Release"
         release.write_text(
             f"Origin: Test\nSuite: {suite}\nCodename: {suite}\nDate: {formatdate(usegmt=True)}\n"
             f"Architectures: {self.architecture}\nComponents: main\nSHA256:\n"
-            f" {hashlib.sha256(data).hexdigest()} {len(data)} {index.relative_to(folder)}\n"
+            f" {hashlib.sha256(data).hexdigest()} {len(data)} {index.relative_to(directory)}\n"
         )
-        signed = folder / "InRelease"
+        signed = directory / "InRelease"
         signed.unlink(missing_ok=True)
         if sign:
             clear = [*self._gpg, "--clearsign", "--output", str(signed), str(release)]

@@ -56,9 +56,9 @@ def fingerprint(tree: Path) -> dict[str, str]:
     """
     skipped = (".git/objects/", ".git/refs/heads/mmbatch/", ".git/logs/refs/heads/mmbatch/")
     found = {}
-    for folder, _, files in os.walk(tree):
+    for directory, _, files in os.walk(tree):
         for file in files:
-            path = Path(folder) / file
+            path = Path(directory) / file
             name = str(path.relative_to(tree))
             if not name.startswith(skipped):
                 status = path.stat()
@@ -79,6 +79,6 @@ def branches(tree: Path) -> list[str]:
     return git(tree, "for-each-ref", "--format=%(refname:short)", "refs/heads").splitlines()
 
 
-def left_over(folder: Path) -> list[Path]:
+def left_over(directory: Path) -> list[Path]:
     """Return what was to be temporary and is still there."""
-    return [path for path in folder.rglob(".mmbatch-tmp-*") if path.exists()]
+    return [path for path in directory.rglob(".mmbatch-tmp-*") if path.exists()]

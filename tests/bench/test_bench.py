@@ -241,15 +241,25 @@ def test_all_speedups_of_the_kernel_take_turns(asked: Asked, tmp_path: Path) -> 
 
 
 def test_both_files_and_the_users_own(asked: Asked, tmp_path: Path) -> None:
-    folder, file = tmp_path / "my results", tmp_path / "my.json"
-    words = ["bench", "zone_device", "-q", "--repeats", "2", "-o", str(folder), "--json", str(file)]
+    directory, file = tmp_path / "my results", tmp_path / "my.json"
+    words = [
+        "bench",
+        "zone_device",
+        "-q",
+        "--repeats",
+        "2",
+        "-o",
+        str(directory),
+        "--json",
+        str(file),
+    ]
     assert cli.main(words) == ExitCode.GOOD
-    assert sorted(path.name for path in folder.iterdir()) == ["bench.json", "samples.jsonl"]
-    assert file.read_bytes() == (folder / "bench.json").read_bytes()
+    assert sorted(path.name for path in directory.iterdir()) == ["bench.json", "samples.jsonl"]
+    assert file.read_bytes() == (directory / "bench.json").read_bytes()
     assert list((tmp_path / "cache" / "runs").iterdir()) == []
 
 
-def test_runs_of_one_second_do_not_share_a_folder(asked: Asked, tmp_path: Path) -> None:
+def test_runs_of_one_second_do_not_share_a_directory(asked: Asked, tmp_path: Path) -> None:
     for _ in range(8):
         assert cli.main(["bench", "zone_device", "-q", "--repeats", "2"]) == ExitCode.GOOD
     runs = list((tmp_path / "cache" / "runs").iterdir())

@@ -119,7 +119,7 @@ def test_hypervisor(said: str, lscpu: str, flags: list[str], name: str) -> None:
     assert machine.parse_hypervisor(said, lscpu, flags) == name
 
 
-def _root(folder: Path) -> Path:
+def _root(directory: Path) -> Path:
     files = {
         "proc/cpuinfo": (DATA / "amd.cpuinfo").read_text(),
         "proc/meminfo": "MemTotal: 2048 kB\nMemAvailable: 1024 kB\n",
@@ -134,20 +134,20 @@ def _root(folder: Path) -> Path:
         "sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never\n",
     }
     for name, text in files.items():
-        path = folder / name
+        path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return folder
+    return directory
 
 
-def _programs(folder: Path, monkeypatch: pytest.MonkeyPatch, **said: str) -> None:
+def _programs(directory: Path, monkeypatch: pytest.MonkeyPatch, **said: str) -> None:
     """Put made-up programs first on PATH."""
-    folder.mkdir()
+    directory.mkdir()
     for name, text in said.items():
-        program = folder / name.replace("_", "-")
+        program = directory / name.replace("_", "-")
         program.write_text(f"#!/bin/sh\nprintf '%s\\n' '{text}'\n")
         program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
 
 
 def test_describe_puts_all_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

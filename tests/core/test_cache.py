@@ -68,8 +68,8 @@ def test_links_are_followed_at_once(tmp_path: Path) -> None:
     cache = Cache(tmp_path / "home/cache")
     assert cache.root == tmp_path / "disk/cache"
     assert cache.trees == tmp_path / "disk/trees"
-    for folder in (cache.trees, cache.builds, cache.splices):
-        assert folder == folder.resolve() and folder.is_dir()
+    for directory in (cache.trees, cache.builds, cache.splices):
+        assert directory == directory.resolve() and directory.is_dir()
 
 
 def test_a_link_to_nowhere(tmp_path: Path) -> None:
@@ -213,9 +213,9 @@ def test_what_a_living_process_makes_is_kept_however_old_it_looks(tmp_path: Path
         atomic_dir(cache.trees / "final") as place,
         temporary_dir(cache.builds, "work") as work,
     ):
-        for folder in (place, work):
-            (folder / "file").touch()
-            year_old(folder)
+        for directory in (place, work):
+            (directory / "file").touch()
+            year_old(directory)
         for _ in range(2):
             subprocess.run(sweep, check=True, env=dict(os.environ, PYTHONPATH=SOURCES))
             Cache(tmp_path)
@@ -357,10 +357,10 @@ def test_temporary_dir_is_gone_afterwards(tmp_path: Path) -> None:
 
 
 def test_oldest_are_forgotten(tmp_path: Path) -> None:
-    folders = [tmp_path / name for name in ("c", "a", "e", "b", "d")]
-    for age, folder in enumerate(folders):
-        folder.mkdir()
-        os.utime(folder, (1000 - age, 1000 - age))
+    directories = [tmp_path / name for name in ("c", "a", "e", "b", "d")]
+    for age, directory in enumerate(directories):
+        directory.mkdir()
+        os.utime(directory, (1000 - age, 1000 - age))
     forget_oldest(tmp_path.iterdir())
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a", "c", "e"]
     forget_oldest([])
@@ -369,9 +369,9 @@ def test_oldest_are_forgotten(tmp_path: Path) -> None:
 def test_a_directory_in_use_is_not_forgotten(tmp_path: Path) -> None:
     """Another process may have found it in the cache, and wait for a lock before it reads it."""
     kept = [tmp_path / name for name in "abcde"]
-    for age, folder in enumerate(kept):
-        folder.mkdir()
-        os.utime(folder, (age, age))
+    for age, directory in enumerate(kept):
+        directory.mkdir()
+        os.utime(directory, (age, age))
     cache = Cache(tmp_path / "cache")
     used = subprocess.Popen(
         [sys.executable, "-c", USER, os.fspath(cache.root), os.fspath(kept[0])],

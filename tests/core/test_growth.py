@@ -2,7 +2,7 @@
 import time
 from pathlib import Path
 
-from mmbatch.core.console import folder_bytes, growth
+from mmbatch.core.console import directory_bytes, growth
 
 
 class Seen:
@@ -30,5 +30,5 @@ def test_growth_is_followed_in_megabytes_and_then_no_more(tmp_path: Path) -> Non
     assert len(seen.values) == count
 
 
-def test_a_folder_that_is_gone_is_empty(tmp_path: Path) -> None:
-    assert folder_bytes(tmp_path / "gone") == 0
+def test_a_directory_that_is_gone_is_empty(tmp_path: Path) -> None:
+    assert directory_bytes(tmp_path / "gone") == 0

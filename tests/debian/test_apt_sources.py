@@ -47,8 +47,8 @@ Signed-By:
 """
 
 
-def write(folder: Path, name: str, text: str) -> Path:
-    path = folder / name
+def write(directory: Path, name: str, text: str) -> Path:
+    path = directory / name
     path.write_text(text)
     return path
 

@@ -121,10 +121,10 @@ def test_one_that_is_fetched(archive: FakeArchive, tmp_path: Path) -> None:
 
     assert f"fetching gcc-99 {VERSION}, which is not installed, and its dependencies" in said
     assert found.arguments == (f"CC={found.program}",)
-    folder = Path(found.program).parent
-    assert toolchain(found.program).compiler == f"-B{folder}/ --version"
+    directory = Path(found.program).parent
+    assert toolchain(found.program).compiler == f"-B{directory}/ --version"
     for name in ("cc1", "as"):
-        ran = subprocess.run([folder / name, "a  b"], check=True, capture_output=True, text=True)
+        ran = subprocess.run([directory / name, "a  b"], check=True, capture_output=True, text=True)
         assert ran.stdout == "a  b\n"
     said.clear()
     assert foreign.find_compiler(cache, headers(), said.append) == found

@@ -24,13 +24,13 @@ needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A directory with a space in its name, in which a program and what it needs are unpacked."""
-    folder = tmp_path / "un packed"
+    directory = tmp_path / "un packed"
     program = shutil.which("cat")
     assert program is not None
     for place, source in {"usr/bin/prog": Path(program), **libraries(program)}.items():
-        (folder / place).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(source, folder / place)
-    return folder
+        (directory / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, directory / place)
+    return directory
 
 
 def test_a_program_runs_with_its_own_libraries(root: Path) -> None:

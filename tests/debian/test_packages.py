@@ -14,8 +14,8 @@ def test_missing_packages() -> None:
     assert packages.missing(["dpkg", "no-such-package-here", "dpkg"]) == ["no-such-package-here"]
 
 
-def fake_program(folder: Path, name: str, script: str) -> None:
-    path = folder / name
+def fake_program(directory: Path, name: str, script: str) -> None:
+    path = directory / name
     path.write_text(f"#!/bin/sh\n{script}\n")
     path.chmod(0o755)
 

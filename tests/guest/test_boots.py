@@ -40,12 +40,12 @@ def boot(name: str = "guest", **changes: object) -> qemu.Boot:
 
 
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    program = folder / "qemu-system-x86_64"
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    program = directory / "qemu-system-x86_64"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
 
 
 def test_a_guest_that_ends_well(

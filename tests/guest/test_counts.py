@@ -23,7 +23,7 @@ def test_cpio_reads_the_archive(tmp_path: Path) -> None:
     archive = initramfs.Archive()
     archive.file("bin/tool", b"\x7fELF tool", 0o755)
     archive.link("bin/other", "tool")
-    archive.folder("empty/deep")
+    archive.directory("empty/deep")
 
     subprocess.run(
         ["cpio", "--quiet", "-id"], input=gzip.decompress(archive.pack()), cwd=tmp_path, check=True

@@ -27,7 +27,7 @@ def cache(tmp_path: Path) -> Cache:
     return Cache(tmp_path / "cache")
 
 
-def test_options_have_a_folder_of_their_own(tmp_path: Path) -> None:
+def test_options_have_a_directory_of_their_own(tmp_path: Path) -> None:
     plain = Wanted(ARCHES["x86_64"], "", (), (tmp_path,))
     other = Wanted(ARCHES["x86_64"], "debug", ("CONFIG_X=y",), (tmp_path,))
 
@@ -53,10 +53,10 @@ def test_a_spliced_file_replaces_the_link_and_not_what_it_leads_to(tmp_path: Pat
 CONFIG = "CONFIG_A=y\nCONFIG_B=m\n"
 
 
-def wanted(folder: Path, *options: str) -> Wanted:
+def wanted(directory: Path, *options: str) -> Wanted:
     for name, text in (("common", CONFIG), ("optional", "CONFIG_C=y\n"), ("x86_64", "")):
-        (folder / f"{name}.config").write_text(f"# a fragment\n{text}")
-    return Wanted(ARCHES["x86_64"], "", options, (folder, folder / "more"))
+        (directory / f"{name}.config").write_text(f"# a fragment\n{text}")
+    return Wanted(ARCHES["x86_64"], "", options, (directory, directory / "more"))
 
 
 def test_what_only_some_kernels_have_is_asked_for_and_not_needed(tmp_path: Path) -> None:
@@ -135,9 +135,9 @@ def user(cache: Cache, *places: Path) -> Iterator[None]:
 class Maker:
     """Stands in for make and the tree: the wanted image appears in the output directory."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, cache: Cache, folder: Path) -> None:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, cache: Cache, directory: Path) -> None:
         self.cache = cache
-        self.wanted = wanted(folder)
+        self.wanted = wanted(directory)
         self.times = 0
         self.said: list[str] = []
         monkeypatch.setattr(build, "_make", self._make)

@@ -36,12 +36,12 @@ least.arm64 = { row = 1.5 }
 """
 
 
-def make(folder: Path, text: str = GOOD) -> Path:
-    (folder / "toy/guest").mkdir(parents=True)
-    (folder / "toy/guest/guest.toml").write_text(text)
+def make(directory: Path, text: str = GOOD) -> Path:
+    (directory / "toy/guest").mkdir(parents=True)
+    (directory / "toy/guest/guest.toml").write_text(text)
     for name in ("play.sh", "spin.c"):
-        (folder / "toy/guest" / name).touch()
-    return folder
+        (directory / "toy/guest" / name).touch()
+    return directory
 
 
 def test_a_good_plan(tmp_path: Path) -> None:

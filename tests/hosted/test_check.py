@@ -30,8 +30,8 @@ NO_EXTRAS = Extras((), ())
 class Toys:
     """What the stages build instead of hosted programs: scripts that end as they are told."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.plain = f"echo '{GOOD}'"
         self.sanitized = f"echo '{GOOD}'"
         self.mutant = f"echo '{BAD}'; exit 1"
@@ -49,21 +49,21 @@ class Toys:
             ("san", self.sanitized),
             ("mutant", self.mutant),
         ):
-            path = self.folder / name
-            path.write_text(f"#!/bin/sh\necho \"$1\" >> '{self.folder}/asked'\n{text}\n")
+            path = self.directory / name
+            path.write_text(f"#!/bin/sh\necho \"$1\" >> '{self.directory}/asked'\n{text}\n")
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
     def build(self, *arguments: Any, sanitize: bool = False, fuzz: bool = False) -> SimpleNamespace:
         self.built.append(arguments[5])
-        return SimpleNamespace(path=self.folder / ("san" if sanitize else "plain"))
+        return SimpleNamespace(path=self.directory / ("san" if sanitize else "plain"))
 
     def link(self, work: Path, *_: object, **__: object) -> Path:
         assert "<=" in (work / "tree" / "mm" / "toys.c").read_text()
-        return self.folder / "mutant"
+        return self.directory / "mutant"
 
     @property
     def asked(self) -> list[str]:
-        return (self.folder / "asked").read_text().split()
+        return (self.directory / "asked").read_text().split()
 
 
 Run = Callable[..., tuple[Tally, list[str]]]
@@ -89,7 +89,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
 def run(toys: Toys, tmp_path: Path) -> Run:
     def once(*, mutants: bool = True) -> tuple[Tally, list[str]]:
         tally, said = Tally(), list[str]()
-        source = Source("7.3", "7.3.4", toys.folder, "toys", "toys", "1")
+        source = Source("7.3", "7.3.4", toys.directory, "toys", "toys", "1")
         stand_in: Any = SimpleNamespace(speedup="toys", directory=tmp_path, hosted=None)
         bench = Bench(Cache(tmp_path / "cache"), source, [stand_in], 2)
         toys.write()
@@ -185,7 +185,7 @@ def test_what_can_not_be_built_fails_its_stage(
     tally, _ = run()
     assert len(tally.failed) == 2
     assert all("gcc ended with 1" in line for line in tally.failed)
-    assert not (toys.folder / "asked").exists()
+    assert not (toys.directory / "asked").exists()
 
 
 def test_a_mutant_that_survives_is_a_failure(toys: Toys, run: Run) -> None:
@@ -240,27 +240,27 @@ def test_without_mutants_no_mutant_is_built(toys: Toys, run: Run) -> None:
 )
 def test_the_tally_ends_the_report(
     toys: Toys,
-    cache_folder: Path,
+    cache_directory: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
     good: bool,
     code: int,
     last: str,
 ) -> None:
-    source = Source("7.3", "7.3.4", toys.folder, "toys", "toys", "1")
-    stand_in = SimpleNamespace(speedup="toys", directory=toys.folder, hosted=None)
+    source = Source("7.3", "7.3.4", toys.directory, "toys", "toys", "1")
+    stand_in = SimpleNamespace(speedup="toys", directory=toys.directory, hosted=None)
     monkeypatch.setattr(kernels, "resolve", lambda *_: source)
     monkeypatch.setattr(manifest, "known", lambda speedups: ["toys"])
     monkeypatch.setattr(manifest, "load_with_needs", lambda speedups, name: [stand_in])
     if not good:
         toys.plain = f"echo '{BAD}'; exit 1"
     toys.write()
-    assert verb.run_all(Console(-1), Cache(cache_folder), series=("7.3",), jobs=1) == code
+    assert verb.run_all(Console(-1), Cache(cache_directory), series=("7.3",), jobs=1) == code
     lines = capsys.readouterr().out.splitlines()
     assert lines[-1].startswith(last)
     assert ("toys on 7.3.4: byte 3 of toy 7 at shift 9" in lines) == (not good)
 
 
 @pytest.fixture
-def cache_folder(tmp_path: Path) -> Path:
+def cache_directory(tmp_path: Path) -> Path:
     return tmp_path / "cache"

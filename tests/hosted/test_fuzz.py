@@ -75,14 +75,14 @@ const struct hosted_bench hosted_bench = { .speedup = "toys", .fuzz = toys_fuzz 
 """
 
 
-def script(folder: Path, text: str) -> Path:
-    path = folder / "program"
-    path.write_text(f"#!/bin/sh\necho \"$@\" > '{folder}/asked'\n{text}\n")
+def script(directory: Path, text: str) -> Path:
+    path = directory / "program"
+    path.write_text(f"#!/bin/sh\necho \"$@\" > '{directory}/asked'\n{text}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
 
 
-def test_inputs_are_counted_and_kept_in_a_folder(tmp_path: Path) -> None:
+def test_inputs_are_counted_and_kept_in_a_directory(tmp_path: Path) -> None:
     program = script(tmp_path, "echo 'stat::number_of_executed_units: 1234' >&2")
     assert fuzz.fuzz(program, tmp_path / "toys", Length(5, 70, 3)) == Found(1234, None, None)
     asked = (tmp_path / "asked").read_text().split()
@@ -142,14 +142,14 @@ MUTANT = Mutant("one too far", "a toy more", "mm/toys.c", "<", "<=", Interval(),
 class Toys:
     """What the stages build: scripts in place of fuzzers, and a tree with one file."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.plain = "echo 'stat::number_of_executed_units: 9' >&2"
         self.mutant = f"echo 'hosted: toy 3; {FOUND}' >&2; exit 77"
 
     def _script(self, name: str, text: str) -> Path:
-        (self.folder / name).mkdir(exist_ok=True)
-        return script(self.folder / name, text)
+        (self.directory / name).mkdir(exist_ok=True)
+        return script(self.directory / name, text)
 
     def build(self, *_: object, **__: object) -> Any:
         return SimpleNamespace(path=self._script("plain", self.plain))
@@ -160,8 +160,8 @@ class Toys:
 
     def run(self) -> Tally:
         tally = Tally()
-        cache = Cache(self.folder / "cache")
-        source = Source("7.3", "7.3.4", self.folder, "toys", "toys", "1")
+        cache = Cache(self.directory / "cache")
+        source = Source("7.3", "7.3.4", self.directory, "toys", "toys", "1")
         manifests = [toys_manifest(fuzzed=True)]
         bench = Bench(cache, source, manifests, 1)
         fuzz.run(bench, lambda text: None, tally, Length(1), mutants=True)

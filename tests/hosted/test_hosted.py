@@ -26,18 +26,18 @@ WHOLE: list[Event] = [
 ]
 
 
-def program(folder: Path, *events: Event, then: str = "") -> Path:
+def program(directory: Path, *events: Event, then: str = "") -> Path:
     """Make a program that prints events and then does something else."""
-    path = folder / "hosted"
+    path = directory / "hosted"
     lines = "".join(f"{dump(event)}\n" for event in events)
-    path.write_text(f"#!/bin/sh\necho \"$@\" > '{folder}/asked'\ncat <<'E'\n{lines}E\n{then}\n")
+    path.write_text(f"#!/bin/sh\necho \"$@\" > '{directory}/asked'\ncat <<'E'\n{lines}E\n{then}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path
 
 
-def run(folder: Path, *events: Event, then: str = "") -> list[Event]:
-    made = program(folder, *events, then=then)
-    return hosted.run(made, ALL, [CASE], Console(-1), folder / "hosted.log")
+def run(directory: Path, *events: Event, then: str = "") -> list[Event]:
+    made = program(directory, *events, then=then)
+    return hosted.run(made, ALL, [CASE], Console(-1), directory / "hosted.log")
 
 
 def test_only_what_was_asked_for_becomes_arguments() -> None:

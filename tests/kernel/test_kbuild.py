@@ -156,7 +156,7 @@ def configure(tmp_path: Path, cache: Cache) -> Configure:
     return ask
 
 
-def test_objects_of_a_lib_folder_are_made_last_and_one_by_one(
+def test_objects_of_a_lib_directory_are_made_last_and_one_by_one(
     asked: Path, configure: Configure
 ) -> None:
     tree = configure("mm/a.o", "arch/x86/lib/b.o", "lib/c.o", options=("CONFIG_A=y",))
@@ -172,7 +172,9 @@ def test_objects_are_made_once(asked: Path, configure: Configure) -> None:
     assert asked.read_text() == before
 
 
-def test_other_wishes_get_another_folder(asked: Path, configure: Configure, tmp_path: Path) -> None:
+def test_other_wishes_get_another_directory(
+    asked: Path, configure: Configure, tmp_path: Path
+) -> None:
     assert not asked.exists()
     moved = tmp_path / "moved"
     moved.mkdir()

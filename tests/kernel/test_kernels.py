@@ -119,7 +119,7 @@ def test_the_newest_cached_point_release_is_taken(cache: Cache, older: str, newe
     assert newer in found.origin
 
 
-def test_other_folders_are_no_cached_kernels(cache: Cache) -> None:
+def test_other_directories_are_no_cached_kernels(cache: Cache) -> None:
     (cache.trees / "linux-source-7.3_7.3.4-1" / "linux").mkdir(parents=True)
     put_cached(cache, "7.30", "7.30.1-1")
     assert find_cached(cache, "7.3") is None

@@ -24,9 +24,9 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
 def contents(tree: Path) -> dict[str, str]:
     """Return every file's text and every link's target by relative path."""
     found = {}
-    for folder, folders, files in os.walk(tree):
-        for name in files + folders:
-            path = Path(folder, name)
+    for directory, directories, files in os.walk(tree):
+        for name in files + directories:
+            path = Path(directory, name)
             if path.is_symlink():
                 found[str(path.relative_to(tree))] = f"-> {path.readlink()}"
             elif path.is_file():
@@ -73,7 +73,7 @@ def test_a_copy_follows_the_tree(cache: Cache, tree: Path) -> None:
     assert second.state != first.state
 
 
-def test_files_and_folders_change_places(cache: Cache, tree: Path) -> None:
+def test_files_and_directories_change_places(cache: Cache, tree: Path) -> None:
     (tree / "a").write_text("file")
     (tree / "b").mkdir()
     (tree / "b" / "inner").write_text("inner")

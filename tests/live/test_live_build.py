@@ -45,9 +45,9 @@ def module(
     return built(headers, tmp_path_factory.mktemp("live"), request.param)
 
 
-def built(headers: Headers, folder: Path, speedup: str) -> Module:
+def built(headers: Headers, directory: Path, speedup: str) -> Module:
     live = manifest.load(paths.SPEEDUPS, speedup)
-    place, log = folder / "module", folder / "log"
+    place, log = directory / "module", directory / "log"
     return build.build(live, paths.LIVE, headers, compilers, place, log, lambda _: None)
 
 

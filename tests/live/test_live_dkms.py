@@ -20,15 +20,15 @@ NAME = f"mmbatch-zone-device-{VERSION}"
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("dkms")
-    return dkms.package(Cache(folder / "cache"), "zone_device", folder)
+    directory = tmp_path_factory.mktemp("dkms")
+    return dkms.package(Cache(directory / "cache"), "zone_device", directory)
 
 
 @pytest.fixture(scope="module")
 def unpacked(package: Path) -> Path:
-    folder = package.parent / "unpacked"
-    subprocess.run(["dpkg-deb", "--raw-extract", package, folder], check=True)
-    return folder
+    directory = package.parent / "unpacked"
+    subprocess.run(["dpkg-deb", "--raw-extract", package, directory], check=True)
+    return directory
 
 
 def test_what_dkms_is_told(unpacked: Path) -> None:
@@ -80,15 +80,15 @@ def test_a_kernel_whose_compiler_is_not_here(
 
 
 def test_its_python_needs_nothing_else(unpacked: Path) -> None:
-    folder = unpacked / "usr/src" / NAME
+    directory = unpacked / "usr/src" / NAME
     env = {
-        "PYTHONPATH": str(folder / "src"),
+        "PYTHONPATH": str(directory / "src"),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PATH": "/usr/bin:/bin",
     }
     argv = [sys.executable, "-S", "-m", "mmbatch.live.build", "zone_device", "6.12.1", "/no", "."]
 
-    done = subprocess.run(argv, env=env, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(argv, env=env, cwd=directory, capture_output=True, text=True, check=False)
 
     assert done.returncode == 1
     assert "/no has no .config and no Module.symvers" in done.stderr

@@ -89,13 +89,13 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     action = mounted(_ROOT.format(scratch=tmp_path_factory.mktemp("trial")))
     if action.returncode:
         pytest.skip(f"a root of its own can't be mounted here: {action.stdout.strip()}")
-    folder = tmp_path_factory.mktemp("packages")
+    directory = tmp_path_factory.mktemp("packages")
     argv = ["apt-get", "-q", "download", "dkms", "kmod"]
-    done = subprocess.run(argv, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(argv, cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"Debian's dkms can't be had: {done.stderr.strip()}")
-    dkms.package(Cache(folder.parent / "cache"), "zone_device", folder)
-    return folder
+    dkms.package(Cache(directory.parent / "cache"), "zone_device", directory)
+    return directory
 
 
 def mounted(script: str, **env: str) -> subprocess.CompletedProcess[str]:

@@ -33,7 +33,7 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     config.write_text("CONFIG_A=y\n")
     makefile.write_text("include /usr/src/linux-headers-7.3.4+deb13-common/Makefile\n")
     wants = wanting(Path(program), tmp_path / "wants")
-    folder = f"usr/src/linux-headers-{RELEASE}"
+    directory = f"usr/src/linux-headers-{RELEASE}"
     made.add("trixie", "libc6", "2.41-12", libraries(program))
     made.add(
         SUITE,
@@ -46,8 +46,8 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
         SUITE,
         f"linux-headers-{RELEASE}",
         VERSION,
-        {f"{folder}/{name}": config for name in (".config", "Module.symvers")}
-        | {f"{folder}/Makefile": makefile},
+        {f"{directory}/{name}": config for name in (".config", "Module.symvers")}
+        | {f"{directory}/Makefile": makefile},
         f"gcc-14-for-host, {KBUILD}",
     )
     library = f"usr/lib/modules/{RELEASE}"
@@ -83,9 +83,9 @@ def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive, tmp_p
 def test_a_kernel_that_comes_in_parts(archive: FakeArchive, tmp_path: Path) -> None:
     assert archive.root.is_dir()
 
-    folder = kernel.fetch_image(Cache(tmp_path / "cache"), RELEASE, lambda _: None)
+    directory = kernel.fetch_image(Cache(tmp_path / "cache"), RELEASE, lambda _: None)
 
-    found = {path.name for path in (folder / f"usr/lib/modules/{RELEASE}").iterdir()}
+    found = {path.name for path in (directory / f"usr/lib/modules/{RELEASE}").iterdir()}
     assert found == {"config", "vmlinuz", "modules.builtin"}
 
 

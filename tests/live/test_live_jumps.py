@@ -36,8 +36,8 @@ live_it.cold:
 """
 
 
-def checked(folder: Path, body: str, more: str = "") -> None:
-    source, path = folder / "it.s", folder / "it.ko"
+def checked(directory: Path, body: str, more: str = "") -> None:
+    source, path = directory / "it.s", directory / "it.ko"
     source.write_text(FUNCTION.format(body=body, more=more))
     subprocess.run(["as", "--64", "-o", path, source], check=True)
     build.require_no_jumps(path, elf.read(path), ["live_it"])

@@ -21,22 +21,22 @@ LEAST = {"few": 2.5, "many": 0.95}
 
 
 def install(root: Path, *names: str) -> Path:
-    folder = root / f"usr/src/linux-headers-{RELEASE}"
-    folder.mkdir(parents=True)
+    directory = root / f"usr/src/linux-headers-{RELEASE}"
+    directory.mkdir(parents=True)
     for name in names:
-        (folder / name).write_text(
+        (directory / name).write_text(
             'CONFIG_A=y\n# CONFIG_B is not set\nCONFIG_C="x-99 (D) 99.1.0"\n'
         )
-    return folder
+    return directory
 
 
 def test_installed_headers(tmp_path: Path) -> None:
-    folder = install(tmp_path, ".config", "Module.symvers", "Makefile")
+    directory = install(tmp_path, ".config", "Module.symvers", "Makefile")
 
     headers = kernel.find_installed(RELEASE, tmp_path)
 
     assert headers is not None
-    assert (headers.series, headers.path) == ("6.12", folder)
+    assert (headers.series, headers.path) == ("6.12", directory)
     assert headers.config["CONFIG_A"] == "y"
     assert "CONFIG_B" not in headers.config
 
@@ -48,10 +48,10 @@ def test_headers_that_are_not_installed(tmp_path: Path) -> None:
 
 
 def test_headers_that_lack_something(tmp_path: Path) -> None:
-    folder = install(tmp_path, "Makefile")
+    directory = install(tmp_path, "Makefile")
 
     with pytest.raises(MmbatchError) as caught:
-        kernel.at(folder, RELEASE)
+        kernel.at(directory, RELEASE)
 
     assert "no .config and no Module.symvers" in caught.value.problem
     assert f"linux-headers-{RELEASE}" in caught.value.hint
@@ -133,11 +133,11 @@ def test_modules_come_with_all_that_they_need_in_order(stock: Stock) -> None:
 
 @pytest.mark.parametrize("newer", [True, False])
 def test_where_the_kernel_is(stock: Stock, newer: bool) -> None:
-    library = stock.folder / "usr/lib/modules" / RELEASE
+    library = stock.directory / "usr/lib/modules" / RELEASE
     if newer:
         library.mkdir(parents=True)
     for name in ("config", "vmlinuz"):
-        path = library / name if newer else stock.folder / f"boot/{name}-{RELEASE}"
+        path = library / name if newer else stock.directory / f"boot/{name}-{RELEASE}"
         path.parent.mkdir(exist_ok=True)
         path.touch()
 

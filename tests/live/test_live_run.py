@@ -124,12 +124,12 @@ def test_no_types(kernel: Kernel, module: Path) -> None:
 
 
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **scripts: str) -> None:
-    folder = tmp_path / "bin"
-    folder.mkdir()
+    directory = tmp_path / "bin"
+    directory.mkdir()
     for name, script in scripts.items():
-        (folder / name).write_text(f"#!/bin/sh\n{script}\n")
-        (folder / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        (directory / name).write_text(f"#!/bin/sh\n{script}\n")
+        (directory / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
 
 
 def test_load_waits_for_the_transition(

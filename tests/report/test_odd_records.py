@@ -80,9 +80,9 @@ def _mutant(sources: list[str], choose: random.Random) -> bytes:
     return json.dumps(data).encode()
 
 
-def _report(record: Path, words: list[str], folder: Path) -> tuple[int, Path | None]:
+def _report(record: Path, words: list[str], directory: Path) -> tuple[int, Path | None]:
     """Return how `report` ends, and the file that it should write."""
-    file = None if words[0] in ("--text", "--cover") else folder / "out"
+    file = None if words[0] in ("--text", "--cover") else directory / "out"
     if words == ["--markdown"] and file is not None:
         file.write_text("<!-- results -->\n<!-- /results -->\n")
     return cli.main(["report", str(record), *words, *([str(file)] if file else [])]), file

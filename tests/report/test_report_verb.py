@@ -35,14 +35,16 @@ def _losing() -> list[Event]:
     )
 
 
-def _save(folder: Path, events: list[Event], started: str, cpu: str = "Example CPU 9000") -> Path:
-    folder.mkdir(parents=True)
-    write_events(folder / "samples.jsonl", events)
+def _save(
+    directory: Path, events: list[Event], started: str, cpu: str = "Example CPU 9000"
+) -> Path:
+    directory.mkdir(parents=True)
+    write_events(directory / "samples.jsonl", events)
     made = record_of(events)
     machine = dataclasses.replace(made.machine, cpu=cpu)
     made = dataclasses.replace(made, machine=machine, started=started)
-    record.write(folder / "bench.json", made)
-    return folder
+    record.write(directory / "bench.json", made)
+    return directory
 
 
 @pytest.fixture

@@ -40,9 +40,9 @@ def _export(tree: Path, out: Path, *more: object) -> int:
     return cli.main(["export", "zone_device", "--tree", str(tree), "-o", str(out), *map(str, more)])
 
 
-def _mails(folder: Path) -> list[EmailMessage]:
+def _mails(directory: Path) -> list[EmailMessage]:
     policy = email.policy.default.clone(max_line_length=None)
-    paths = sorted(folder.glob("*.patch"))
+    paths = sorted(directory.glob("*.patch"))
     return [email.message_from_bytes(path.read_bytes(), policy=policy) for path in paths]
 
 
@@ -129,7 +129,7 @@ def test_the_cover_shows_a_run_of_this_kernel_only(
     assert text.run(mine) in _body(_mails(tmp_path / "out3/zone_device")[0])
 
 
-def test_all_that_suit_the_kernel_get_a_folder(tree: Path, tmp_path: Path) -> None:
+def test_all_that_suit_the_kernel_get_a_directory(tree: Path, tmp_path: Path) -> None:
     assert cli.main(["export", "--tree", str(tree), "-o", str(tmp_path / "out")]) == 0
     made = {path.name for path in (tmp_path / "out").iterdir()}
     assert {"zone_device", "streaming_copy"} <= made

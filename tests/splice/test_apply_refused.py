@@ -183,17 +183,17 @@ def test_without_a_spatch_that_does_nothing_is_written(
     version: str | None,
     hint: str,
 ) -> None:
-    folder = tmp_path / "bin"
-    folder.mkdir()
+    directory = tmp_path / "bin"
+    directory.mkdir()
     for name in ("git", "setpriv", "sh"):
         if found := shutil.which(name):
-            (folder / name).symlink_to(found)
+            (directory / name).symlink_to(found)
     if version is not None:
-        (folder / "spatch").write_text(f"#!/bin/sh\necho spatch version {version}\n")
-        (folder / "spatch").chmod(0o755)
+        (directory / "spatch").write_text(f"#!/bin/sh\necho spatch version {version}\n")
+        (directory / "spatch").chmod(0o755)
     before = fingerprint(tree)
     with monkeypatch.context() as patched:
-        patched.setenv("PATH", str(folder))
+        patched.setenv("PATH", str(directory))
         spatch.program.cache_clear()
         code, _, err = call(tree)
         spatch.program.cache_clear()

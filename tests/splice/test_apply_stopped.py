@@ -55,20 +55,20 @@ def test_ended_at_work_and_run_again(
     call: Call, tree: Path, tmp_path: Path, number: int, what: str
 ) -> None:
     slow, usual = ("spatch", "--very-quiet") if what == "branch" else ("cp", "-a")
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / slow).write_text(
+    directory = tmp_path / "bin"
+    directory.mkdir()
+    (directory / slow).write_text(
         f'#!/bin/sh\n[ "$1" = {usual} ] || exec {shutil.which(slow)} "$@"\n'
         f"touch '{tmp_path}/reached'\nexec sleep 60\n"
     )
-    (folder / slow).chmod(0o755)
+    (directory / slow).chmod(0o755)
     if what == "copy":
         shutil.rmtree(tree / ".git")
     arguments = [str(tree), "zone_device"] + (["-o", f"{tmp_path}/out"] if what == "copy" else [])
     before = fingerprint(tree)
     running = subprocess.Popen(
         [sys.executable, "-m", "mmbatch", "apply", *arguments],
-        env=dict(os.environ, PYTHONPATH=str(SOURCES), PATH=f"{folder}:{os.environ['PATH']}"),
+        env=dict(os.environ, PYTHONPATH=str(SOURCES), PATH=f"{directory}:{os.environ['PATH']}"),
         stderr=subprocess.PIPE,
         text=True,
     )

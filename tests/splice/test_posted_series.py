@@ -116,10 +116,10 @@ def test_an_mbox_in_any_order_with_its_cover_letter_and_replies(
 
 
 def test_a_directory_of_patches_and_a_maildir(cache: Cache, source: Source, tmp_path: Path) -> None:
-    for folder in (tmp_path / "series", tmp_path / "maildir" / "cur"):
-        folder.mkdir(parents=True)
+    for directory in (tmp_path / "series", tmp_path / "maildir" / "cur"):
+        directory.mkdir(parents=True)
         for number, patch in enumerate(series(source), 1):
-            (folder / f"000{number}-toys.patch").write_text(mail(f"toys {number}", patch))
+            (directory / f"000{number}-toys.patch").write_text(mail(f"toys {number}", patch))
     (tmp_path / "series" / ".hidden").write_text("nothing")
     (plain,) = applied(cache, source, tmp_path / "series")
     (maildir,) = applied(cache, source, tmp_path / "maildir")

@@ -39,8 +39,8 @@ def forget_version() -> Iterator[None]:
     spatch.program.cache_clear()
 
 
-def make_spatch(folder: Path, body: str) -> None:
-    program = folder / "spatch"
+def make_spatch(directory: Path, body: str) -> None:
+    program = directory / "spatch"
     program.write_text(f"#!/bin/sh\n{body}\n")
     program.chmod(0o755)
 
@@ -48,12 +48,12 @@ def make_spatch(folder: Path, body: str) -> None:
 @pytest.fixture
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A directory which is all that there is in PATH, besides a shell's own needs."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
+    directory = tmp_path / "bin"
+    directory.mkdir()
     for name in ("sh", "cat"):
-        (folder / name).symlink_to(str(shutil.which(name)))
-    monkeypatch.setenv("PATH", str(folder))
-    return folder
+        (directory / name).symlink_to(str(shutil.which(name)))
+    monkeypatch.setenv("PATH", str(directory))
+    return directory
 
 
 def test_the_version_is_read() -> None:

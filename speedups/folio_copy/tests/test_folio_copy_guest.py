@@ -161,7 +161,7 @@ def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) ->
         (place / "hist").write_text("".join(["# event histogram\n", *lines, "Totals:\n"]))
     script = f"""
     . '{ROOT}/guest/lib.sh'
-    . '{PLAN.folder}/copies.sh'
+    . '{PLAN.directory}/copies.sh'
     TRACING={folder}
     copied_by case {event} 8 512
     end
@@ -213,7 +213,7 @@ def test_counts_that_tell_of_another_way(
 @pytest.fixture(scope="module")
 def move_folios(tmp_path_factory: pytest.TempPathFactory) -> Path:
     program = tmp_path_factory.mktemp("guest") / "move_folios"
-    source = PLAN.folder / "move_folios.c"
+    source = PLAN.directory / "move_folios.c"
     subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-o", program, source], check=True)
     return program
 

@@ -16,7 +16,7 @@ from mmbatch.guest.build import ARCHES, GuestKernel
 from mmbatch.guest.qemu import Case, Outcome
 
 PLAN = plan.load_plans()["vmap"]
-GUEST = PLAN.folder
+GUEST = PLAN.directory
 assert PLAN.kernel_test is not None
 assert PLAN.count is not None
 TEST, COUNT = PLAN.kernel_test, PLAN.count

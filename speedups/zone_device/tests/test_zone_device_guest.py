@@ -25,7 +25,7 @@ def test_a_method_that_is_refused_fails(tmp_path: Path) -> None:
     script = f"""
     set -u
     . '{ROOT}/guest/lib.sh'
-    . '{PLAN.folder}/lib.sh'
+    . '{PLAN.directory}/lib.sh'
     DRIVERS={tmp_path} METHOD={tmp_path}/absent/method
     check good true
     check bad sh -c 'echo why; false'

@@ -60,8 +60,8 @@ class Cache:
                 ExitCode.USAGE,
             )
         try:
-            for folder in self._folders():
-                folder.mkdir(parents=True, exist_ok=True)
+            for directory in self._directories():
+                directory.mkdir(parents=True, exist_ok=True)
             if not os.access(root, os.W_OK | os.X_OK):
                 read_only = os.statvfs(root).f_flag & os.ST_RDONLY
                 code = errno.EROFS if read_only else errno.EACCES
@@ -79,7 +79,7 @@ class Cache:
         """
         return cls(default_root(os.environ if env is None else env))
 
-    def _folders(self) -> tuple[Path, ...]:
+    def _directories(self) -> tuple[Path, ...]:
         return (
             self.trees,
             self.builds,
@@ -175,5 +175,5 @@ class Cache:
         weakref.finalize(self, os.close, use(directory))
 
     def _sweep(self) -> None:
-        for folder in (self.root, *self._folders()):
-            sweep(folder)
+        for directory in (self.root, *self._directories()):
+            sweep(directory)

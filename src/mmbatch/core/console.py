@@ -214,7 +214,7 @@ def _rich_console(stderr: bool) -> rich.console.Console:
 
 
 @contextlib.contextmanager
-def growth(folder: Path, progress: Progress) -> Generator[None, None, None]:
+def growth(directory: Path, progress: Progress) -> Generator[None, None, None]:
     """Keep a progress at the size of a directory's files, in MB, while the block runs.
 
     For programs that show no progress of their own.
@@ -223,7 +223,7 @@ def growth(folder: Path, progress: Progress) -> Generator[None, None, None]:
 
     def follow() -> None:
         while not over.wait(_GROWTH_PERIOD_S):
-            progress.update(folder_bytes(folder) / 1e6)
+            progress.update(directory_bytes(directory) / 1e6)
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
@@ -234,10 +234,10 @@ def growth(folder: Path, progress: Progress) -> Generator[None, None, None]:
         thread.join()
 
 
-def folder_bytes(folder: Path) -> int:
+def directory_bytes(directory: Path) -> int:
     """Return the bytes of the files below a directory, whose files may come and go meanwhile."""
     total = 0
-    for path in folder.rglob("*"):
+    for path in directory.rglob("*"):
         with contextlib.suppress(OSError):
             total += path.stat().st_size
     return total

@@ -164,20 +164,20 @@ def require_working_directory() -> None:
         ) from error
 
 
-def require_place(folder: Path, option: str) -> None:
+def require_place(directory: Path, option: str) -> None:
     """Raise MmbatchError if no file can be made in a directory: now, not when results are there.
 
     The hint names the option by which the user chose it.
     """
     try:
-        with tempfile.TemporaryFile(dir=folder):
+        with tempfile.TemporaryFile(dir=directory):
             pass
     except OSError as error:
         reason = error_from_os(OSError(error.errno, error.strerror), "").problem
         if error.errno == errno.ENOENT:
             reason = "there is no such directory, or none that takes files"
         raise MmbatchError(
-            f"write results into {folder}", reason, f"choose another place with {option}"
+            f"write results into {directory}", reason, f"choose another place with {option}"
         ) from error
 
 
@@ -250,10 +250,10 @@ def _sizes(directory: Path, part: str) -> Iterator[tuple[str, int]]:
     """Yield (path, bytes) of a file, or of all files below a directory but Python's caches."""
     path = directory / part
     if path.is_dir() and not path.is_symlink():
-        for folder, folders, files in os.walk(path):
-            folders[:] = [name for name in folders if name != "__pycache__"]
+        for place, subdirectories, files in os.walk(path):
+            subdirectories[:] = [name for name in subdirectories if name != "__pycache__"]
             for name in files:
-                file = os.path.join(folder, name)  # noqa: PTH118 (thousands of them)
+                file = os.path.join(place, name)  # noqa: PTH118 (thousands of them)
                 yield os.path.relpath(file, directory), os.lstat(file).st_size
     elif os.path.lexists(path):
         yield part, path.lstat().st_size
@@ -318,7 +318,7 @@ def temporary_prefix(name: str) -> str:
     return f"{_TEMPORARY}{name[:40]}-"
 
 
-def sweep(folder: Path, name: str = "") -> None:
+def sweep(directory: Path, name: str = "") -> None:
     """Remove temporary files and directories, of one name or all, whose maker has ended.
 
     A maker holds a lock on each of its temporaries, and the system releases that lock when
@@ -326,7 +326,7 @@ def sweep(folder: Path, name: str = "") -> None:
     directories old times, and containers that share a cache number their processes alike.
     """
     start = _TEMPORARY + name[:40]
-    for entry in os.scandir(folder):
+    for entry in os.scandir(directory):
         if entry.name.startswith(start) and not entry.is_symlink():
             with contextlib.suppress(OSError), _locked(Path(entry.path), wait=False):
                 if entry.is_dir(follow_symlinks=False):
@@ -388,7 +388,7 @@ def _lock(handle: int, *, wait: bool = True) -> None:
 
 
 @contextlib.contextmanager
-def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
+def temporary_dir(directory: Path, name: str) -> Generator[Path, None, None]:
     """Yield a directory that is gone after the block, or when the cache is opened after kill -9.
 
     Raises:
@@ -396,7 +396,7 @@ def temporary_dir(folder: Path, name: str) -> Generator[Path, None, None]:
     """
     with contextlib.ExitStack() as lock:
         try:
-            place = lock.enter_context(_locked_dir(folder, name))
+            place = lock.enter_context(_locked_dir(directory, name))
         except OSError as error:
             raise error_from_os(error, f"make a directory for {name}") from error
         try:

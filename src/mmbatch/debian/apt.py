@@ -203,8 +203,8 @@ class Apt:
 
     @staticmethod
     def _fetch(stage: State, package: str, version: str, dest: Path) -> Path:
-        with temporary_dir(dest, package) as folder:
-            path = stage.download(package, version, folder)
+        with temporary_dir(dest, package) as directory:
+            path = stage.download(package, version, directory)
             return path.rename(dest / path.name)
 
 
@@ -271,7 +271,7 @@ class State:
             What went wrong with the mirror, empty when nothing; suites that it does not
             have are no error.
         """
-        self._make_folders()
+        self._make_directories()
         atomic_write(self._config, _CONFIG.format(root=self.root, architecture=self._architecture))
         sources = self.root / "sources" / "mmbatch.sources"
         atomic_write(sources, self._sources)
@@ -280,7 +280,7 @@ class State:
         lists = self.root / "state" / "lists"
         if f"{lists}/" in done.stderr:  # a list is damaged, and apt would keep it until it changes
             shutil.rmtree(lists)
-            self._make_folders()
+            self._make_directories()
             done = self._apt("apt-get", "-q", "update", limit_s=_UPDATE_LIMIT_S)
         failures = [line for line in done.stderr.splitlines() if _is_failure(line)]
         # Where a suite is missing, apt does not repeat at the end what else went wrong.
@@ -290,9 +290,9 @@ class State:
             return ""
         return re.sub(r"^[EW]: ", "", failures[0])
 
-    def _make_folders(self) -> None:
-        for folder in ("sources", "state/lists/partial", "cache/archives/partial", "log"):
-            (self.root / folder).mkdir(parents=True, exist_ok=True)
+    def _make_directories(self) -> None:
+        for directory in ("sources", "state/lists/partial", "cache/archives/partial", "log"):
+            (self.root / directory).mkdir(parents=True, exist_ok=True)
 
     def has_indexes(self) -> bool:
         """Tell whether any suite's index is here."""
@@ -321,7 +321,7 @@ class State:
         words = re.split(r"[,|]", match[1]) if match else []
         return [word.split()[0] for word in words if word.strip()]
 
-    def download(self, package: str, version: str, folder: Path) -> Path:
+    def download(self, package: str, version: str, directory: Path) -> Path:
         """Fetch and verify a package file into a directory; MmbatchError when that fails."""
         self._apt(
             "apt-get",
@@ -329,10 +329,10 @@ class State:
             "download",
             f"{package}={version}",
             limit_s=_DOWNLOAD_LIMIT_S,
-            cwd=folder,
+            cwd=directory,
             action=f"fetch {package} {version}",
         )
-        return next(folder.glob("*.deb"))
+        return next(directory.glob("*.deb"))
 
     def _apt(self, *argv: str, limit_s: float, cwd: Path | None = None, action: str = "") -> Result:
         program, *arguments = argv

@@ -48,11 +48,11 @@ _KERNELVARIABLES = ".kernelvariables"
 """The file with which Debian's headers name the compiler to make."""
 
 
-def unpack(cache: Cache, apt: Apt, package: str, version: str, folder: Path) -> None:
+def unpack(cache: Cache, apt: Apt, package: str, version: str, directory: Path) -> None:
     """Fetch a package and unpack its files into a directory."""
     with temporary_dir(cache.downloads, package) as downloads:
         archive = apt.download(package, version, downloads)
-        run(["dpkg-deb", "--extract", archive, folder], action=f"unpack {package}")
+        run(["dpkg-deb", "--extract", archive, directory], action=f"unpack {package}")
 
 
 def closure(apt: Apt, package: str, version: str, suite: str) -> dict[str, str]:
@@ -78,9 +78,9 @@ def closure(apt: Apt, package: str, version: str, suite: str) -> dict[str, str]:
     return versions
 
 
-def strangers(folder: Path) -> list[Path]:
+def strangers(directory: Path) -> list[Path]:
     """Return the programs in a directory that this machine's own libraries are too old for."""
-    return [path for path in _programs(folder) if _is_stranger(path)]
+    return [path for path in _programs(directory) if _is_stranger(path)]
 
 
 def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> None:
@@ -125,8 +125,8 @@ def adopt(root: Path, programs: Sequence[Path]) -> None:
         wrap(root, str(hidden.relative_to(root)), path)
 
 
-def _programs(folder: Path) -> Iterator[Path]:
-    for path in sorted(folder.rglob("*")):
+def _programs(directory: Path) -> Iterator[Path]:
+    for path in sorted(directory.rglob("*")):
         if path.is_file() and not path.is_symlink() and not path.name.startswith("."):
             with path.open("rb") as file:
                 if os.access(path, os.X_OK) and file.read(4) == b"\x7fELF":

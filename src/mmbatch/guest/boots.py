@@ -137,10 +137,12 @@ def speedup_files(cache: Cache, plan: Plan, settings: Mapping[str, str]) -> dict
 
     The settings are shell variables, which init reads before each of its scripts.
     """
-    files = {f"{plan.speedup}/{path.name}": path.read_bytes() for path in plan.folder.glob("*.sh")}
+    files = {
+        f"{plan.speedup}/{path.name}": path.read_bytes() for path in plan.directory.glob("*.sh")
+    }
     files[f"{plan.speedup}/settings"] = _settings(settings)
     for name in plan.programs:
-        files[f"bin/{name}"] = compiled(cache, plan.folder / f"{name}.c")
+        files[f"bin/{name}"] = compiled(cache, plan.directory / f"{name}.c")
     return files
 
 
@@ -305,8 +307,8 @@ def _settings(settings: Mapping[str, str]) -> bytes:
 
 def compiled(cache: Cache, source: Path) -> bytes:
     """Return a program for guests, made from one C file."""
-    with temporary_dir(cache.downloads, source.stem) as folder:
-        program = folder / source.stem
+    with temporary_dir(cache.downloads, source.stem) as directory:
+        program = directory / source.stem
         run(
             ["gcc", "-static", "-O2", "-Wall", "-o", program, source],
             action=f"compile {source.name} for the guest",

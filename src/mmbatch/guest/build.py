@@ -144,7 +144,7 @@ class Wanted:
         return [self._fragment(name) for name in ("common", self.arch.name, *_KINDS[self.kind])]
 
     def _fragment(self, name: str) -> str:
-        paths = [folder / f"{name}.config" for folder in self.fragments]
+        paths = [directory / f"{name}.config" for directory in self.fragments]
         return "".join(path.read_text(encoding="utf-8") for path in paths if path.exists())
 
 
@@ -283,10 +283,10 @@ def keep(
     names = [output / wanted.arch.image, output / ".config", *modules]
     if not is_whole(copy, say):
         forget_oldest(path for path in place.glob(f"{wanted.flavour}.*") if path.is_dir())
-        with atomic_dir(copy) as folder:
+        with atomic_dir(copy) as directory:
             for path in names:
-                shutil.copy2(path, folder / path.name)
-            write_mark(folder)
+                shutil.copy2(path, directory / path.name)
+            write_mark(directory)
     cache.keep(copy)
     return copy / Path(wanted.arch.image).name, [copy / path.name for path in modules]
 

@@ -60,14 +60,14 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     judged, counted_events = _count(console, workshop, request, kernel)
     result = counted(judged)
     name = f"{result.started[:19].replace(':', '')}-guest-{kernel.release}"
-    folder = new_dir(workshop.cache.runs, name)
-    bench_events.write_events(folder / "samples.jsonl", counted_events)
-    for path in (folder / "bench.json", json_file):
+    directory = new_dir(workshop.cache.runs, name)
+    bench_events.write_events(directory / "samples.jsonl", counted_events)
+    for path in (directory / "bench.json", json_file):
         if path is not None:
             record.write(path, result)
     for line in table(result):
         console.result(line)
-    console.say(f"samples.jsonl and bench.json are in {folder}")
+    console.say(f"samples.jsonl and bench.json are in {directory}")
     found = [*absent(result, request.count), *too_many(result, request)]
     if request.twice:
         again, _ = _count(console, workshop, request, kernel)

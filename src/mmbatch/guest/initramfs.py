@@ -15,7 +15,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 
 _NODES = {"dev/console": (5, 1), "dev/null": (1, 3), "dev/ttyS0": (4, 64)}
-_FOLDERS = ("dev", "proc", "sys", "tmp", "mnt", "bin", "sbin", "modules")
+_DIRECTORIES = ("dev", "proc", "sys", "tmp", "mnt", "bin", "sbin", "modules")
 
 
 @dataclass
@@ -24,11 +24,11 @@ class Archive:
 
     _entries: dict[str, tuple[int, bytes, tuple[int, int]]] = field(default_factory=dict)
 
-    def folder(self, name: str) -> None:
+    def directory(self, name: str) -> None:
         """Add a directory and its parents."""
         above, _, _ = name.rpartition("/")
         if above and above not in self._entries:
-            self.folder(above)
+            self.directory(above)
         self._entries.setdefault(name, (stat.S_IFDIR | 0o755, b"", (0, 0)))
 
     def file(self, name: str, content: bytes, mode: int = 0o644) -> None:
@@ -46,7 +46,7 @@ class Archive:
     def _add(self, name: str, mode: int, content: bytes, number: tuple[int, int] = (0, 0)) -> None:
         above, _, _ = name.rpartition("/")
         if above:
-            self.folder(above)
+            self.directory(above)
         self._entries[name] = (mode, content, number)
 
     def pack(self) -> bytes:
@@ -83,8 +83,8 @@ def make(
         MmbatchError: a program or a library does not exist.
     """
     archive = Archive()
-    for name in _FOLDERS:
-        archive.folder(name)
+    for name in _DIRECTORIES:
+        archive.directory(name)
     for name, number in _NODES.items():
         archive.node(name, number)
     archive.file("bin/busybox", _content(busybox), 0o755)

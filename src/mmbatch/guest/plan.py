@@ -244,7 +244,7 @@ class Plan:
         kernel_test: a test of the kernel itself that covers what the speed-up changes, if any.
         count: what is counted, if anything.
         speedup: the speed-up.
-        folder: its guest/ directory.
+        directory: its guest/ directory.
     """
 
     programs: tuple[str, ...] = ()
@@ -254,7 +254,7 @@ class Plan:
     kernel_test: KernelTest | None = None
     count: Count | None = None
     speedup: str = field(default="", metadata=load.NOT_IN_FILE)
-    folder: Path = field(default=Path(), metadata=load.NOT_IN_FILE)
+    directory: Path = field(default=Path(), metadata=load.NOT_IN_FILE)
 
 
 def load_plans(speedups: Path = paths.SPEEDUPS) -> dict[str, Plan]:
@@ -264,7 +264,9 @@ def load_plans(speedups: Path = paths.SPEEDUPS) -> dict[str, Plan]:
         MmbatchError: a guest.toml is wrong.
     """
     found = sorted(path.parent.parent for path in speedups.glob(f"*/{_FILE}"))
-    return {folder.name: read(folder) for folder in found if not folder.name.startswith("_")}
+    return {
+        directory.name: read(directory) for directory in found if not directory.name.startswith("_")
+    }
 
 
 def plans_of(speedups: Iterable[str]) -> list[Plan]:
@@ -273,22 +275,22 @@ def plans_of(speedups: Iterable[str]) -> list[Plan]:
     return [every[name] for name in speedups if name in every]
 
 
-def read(folder: Path) -> Plan:
+def read(directory: Path) -> Plan:
     """Read the guest.toml of a speed-up's directory.
 
     Raises:
         MmbatchError: it is wrong, or a file that it names does not exist.
     """
-    path = folder / _FILE
+    path = directory / _FILE
     plan = load.from_toml(Plan, path)
     if plan.count is not None:
-        plan = replace(plan, count=replace(plan.count, speedup=folder.name))
-    plan = replace(plan, speedup=folder.name, folder=path.parent)
+        plan = replace(plan, count=replace(plan.count, speedup=directory.name))
+    plan = replace(plan, speedup=directory.name, directory=path.parent)
     scripts = [*plan.scripts, *(name for boot in plan.boots for name in boot.scripts)]
     if plan.count is not None and plan.count.script:
         scripts.append(plan.count.script)
     for name in [*(f"{name}.sh" for name in scripts), *(f"{name}.c" for name in plan.programs)]:
-        if not (plan.folder / name).exists():
+        if not (plan.directory / name).exists():
             raise load.wrong(path, f"there is no {name} beside it")
     return plan
 

@@ -173,10 +173,10 @@ def run(cache: Cache, boot: Boot) -> Booted:
     trouble = ""
     console_file = cache.logs / f"guest-{boot.name}.console"
     start = time.monotonic()
-    with temporary_dir(cache.downloads, f"guest-{boot.name}") as folder:
+    with temporary_dir(cache.downloads, f"guest-{boot.name}") as directory:
         initramfs = None
         if boot.initramfs is not None:
-            initramfs = folder / "initramfs.gz"
+            initramfs = directory / "initramfs.gz"
             initramfs.write_bytes(boot.initramfs)
         argv = command(boot, initramfs)
         try:

@@ -245,11 +245,11 @@ class GitTree:
             entries[name] = (mode, blob)
         return entries
 
-    def _write_blobs(self, contents: Mapping[str, bytes], folder: Path) -> dict[str, str]:
-        folder.mkdir()
+    def _write_blobs(self, contents: Mapping[str, bytes], directory: Path) -> dict[str, str]:
+        directory.mkdir()
         paths = []
         for number, content in enumerate(contents.values()):
-            paths.append(folder / str(number))
+            paths.append(directory / str(number))
             paths[-1].write_bytes(content)
         request = "".join(f"{path}\n" for path in paths)
         hashes = self._git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=request)

@@ -155,8 +155,8 @@ def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> li
     It must run in the output directory. With `other_source`, headers are taken from that copy of
     the source tree.
     """
-    folder, _, name = like.rpartition("/")
-    record = tree.path / folder / f".{name}.cmd"
+    directory, _, name = like.rpartition("/")
+    record = tree.path / directory / f".{name}.cmd"
     line = record.read_text(encoding="utf-8").splitlines()[0]
     words = shlex.split(line.split(":=", 1)[1].split(";")[0])
     options: list[str] = []

@@ -245,10 +245,10 @@ def _fetch(
             raise not_there(package)
         version, suite = versions[0]
         size = apt.size(package, version)
-        with temporary_dir(cache.downloads, package) as folder:
+        with temporary_dir(cache.downloads, package) as directory:
             title = f"fetching {package} {version} from Debian {suite}"
-            with progress(title, size and size / 1e6, "MB") as bar, growth(folder, bar):
-                deb = apt.download(package, version, folder)
+            with progress(title, size and size / 1e6, "MB") as bar, growth(directory, bar):
+                deb = apt.download(package, version, directory)
             _unpack(cache, package, deb, say)
     fetched = find_cached(cache, series)
     assert fetched is not None
@@ -339,9 +339,9 @@ def _list_directory(tree: Path) -> Iterator[str]:
     """Yield the files of a tree without git, less what a build left there."""
     stack = [""]
     while stack:
-        folder = stack.pop()
-        for entry in os.scandir(tree / folder):
-            name = f"{folder}{entry.name}"
+        directory = stack.pop()
+        for entry in os.scandir(tree / directory):
+            name = f"{directory}{entry.name}"
             if entry.is_dir(follow_symlinks=False):
                 if entry.name != ".git" and not _PRODUCT_DIRECTORIES.match(name):
                     stack.append(f"{name}/")
@@ -384,13 +384,13 @@ def _signature(status: os.stat_result) -> tuple[int, int, int]:
     return status.st_mode, status.st_size, when
 
 
-def _make_directory(copy: Path, folder: Path) -> None:
+def _make_directory(copy: Path, directory: Path) -> None:
     """Make a directory below the copy, in place of a file or link of one of its names."""
-    if folder == copy or (folder.is_dir() and not folder.is_symlink()):
+    if directory == copy or (directory.is_dir() and not directory.is_symlink()):
         return
-    _make_directory(copy, folder.parent)
-    folder.unlink(missing_ok=True)
-    folder.mkdir()
+    _make_directory(copy, directory.parent)
+    directory.unlink(missing_ok=True)
+    directory.mkdir()
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -403,10 +403,10 @@ def _copy(source: Path, target: Path) -> None:
 
 def _remove_others(copy: Path, names: set[str]) -> None:
     """Remove files that the tree no longer has, and the directories they leave empty."""
-    for folder, folders, files in os.walk(copy, topdown=False):
-        place = Path(folder)
+    for directory, directories, files in os.walk(copy, topdown=False):
+        place = Path(directory)
         prefix = os.fspath(place.relative_to(copy)) + "/" if place != copy else ""
-        links = [name for name in folders if (place / name).is_symlink()]
+        links = [name for name in directories if (place / name).is_symlink()]
         for name in files + links:
             if prefix + name not in names:
                 (place / name).unlink()

@@ -159,12 +159,12 @@ def main(argv: Sequence[str]) -> int:
     if len(argv) != 4:
         sys.stderr.write("usage: mmbatch.live.build SPEEDUP RELEASE HEADERS OUT\n")
         return ExitCode.USAGE
-    speedup, release, folder = argv[:3]
+    speedup, release, directory = argv[:3]
     out = Path(argv[3]).resolve()  # make changes the working directory
     place, log = out / f"build-{speedup}", out / f"{speedup}.log"
     try:
         live = manifest.load(paths.SPEEDUPS, speedup)
-        headers = kernel.at(Path(folder), release)
+        headers = kernel.at(Path(directory), release)
         module = build(live, paths.LIVE, headers, foreign.installed_compiler, place, log, print)
     except MmbatchError as error:
         sys.stderr.write(message(error) + "\n")
@@ -198,8 +198,10 @@ def _key(content: dict[str, bytes], headers: Headers, chosen: Compiler) -> str:
     return digest.hexdigest()
 
 
-def _make(live: LiveManifest, headers: Headers, chosen: Compiler, folder: Path, log: Path) -> None:
-    done = _run_make(headers, chosen, folder, log)
+def _make(
+    live: LiveManifest, headers: Headers, chosen: Compiler, directory: Path, log: Path
+) -> None:
+    done = _run_make(headers, chosen, directory, log)
     layouts = re.findall(r'static assertion failed: "(layout of [^"]*)"', done.stdout)
     if layouts:
         found = f"the {layouts[0]} is another in its headers than in its BTF"
@@ -214,18 +216,18 @@ def plain(cache: Cache, source: Path, headers: Headers, chosen: Compiler, log: P
         MmbatchError: it does not compile.
     """
     name = source.stem
-    with temporary_dir(cache.downloads, name) as folder:
-        shutil.copy(source, folder)
-        (folder / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
-        _require_made(_run_make(headers, chosen, folder, log), name, headers, log)
-        built = folder / f"{name}.ko"
+    with temporary_dir(cache.downloads, name) as directory:
+        shutil.copy(source, directory)
+        (directory / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
+        _require_made(_run_make(headers, chosen, directory, log), name, headers, log)
+        built = directory / f"{name}.ko"
         _strip(built, log)
         return built.read_bytes()
 
 
-def _run_make(headers: Headers, chosen: Compiler, folder: Path, log: Path) -> Result:
+def _run_make(headers: Headers, chosen: Compiler, directory: Path, log: Path) -> Result:
     # BTF of the module itself would need pahole, and nobody reads it.
-    argv = ["make", "-s", "-C", str(headers.path), f"M={folder}"]
+    argv = ["make", "-s", "-C", str(headers.path), f"M={directory}"]
     argv += [*chosen.arguments, "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
     log.unlink(missing_ok=True)
     action = f"compile a module for Linux {headers.release}"
@@ -238,9 +240,9 @@ def _require_made(done: Result, name: str, headers: Headers, log: Path) -> None:
         raise MmbatchError(action, f"make failed with exit status {done.rc}", f"see {log}")
 
 
-def _link(live: LiveManifest, headers: Headers, folder: Path, log: Path) -> bytes:
+def _link(live: LiveManifest, headers: Headers, directory: Path, log: Path) -> bytes:
     """Return the module, with relocations that the kernel resolves when it loads."""
-    built = folder / f"{live.module}.ko"
+    built = directory / f"{live.module}.ko"
     _strip(built, log)
     module = elf.read(built)
     require_no_jumps(built, module, [function.by for function in live.replaces])

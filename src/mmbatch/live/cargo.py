@@ -247,8 +247,12 @@ def sign(cache: Cache, headers: Headers, module: Path) -> bytes:
     program = headers.path / "scripts/sign-file"
     if not program.exists():
         raise MmbatchError(action, f"there is no {program}", "install the package linux-kbuild")
-    with temporary_dir(cache.downloads, "key") as folder:
-        key, certificate, signed = folder / "key.priv", folder / "key.der", folder / module.name
+    with temporary_dir(cache.downloads, "key") as directory:
+        key, certificate, signed = (
+            directory / "key.priv",
+            directory / "key.der",
+            directory / module.name,
+        )
         argv = ["openssl", "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256"]
         argv += ["-days", "2", "-subj", SUBJECT, "-outform", "DER"]
         run([*argv, "-keyout", key, "-out", certificate], action=action)
@@ -280,9 +284,9 @@ def tool_files() -> dict[str, bytes]:
     return found
 
 
-def _below(folder: Path, name: str) -> Iterator[tuple[Path, str]]:
+def _below(directory: Path, name: str) -> Iterator[tuple[Path, str]]:
     """Yield the files below a directory, each with its name in the guest."""
-    for path in sorted(folder.iterdir()):
+    for path in sorted(directory.iterdir()):
         if path.name in _LEFT_OUT:
             continue
         if path.is_dir():

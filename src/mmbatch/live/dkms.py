@@ -97,11 +97,11 @@ fi
 """
 
 
-def package(cache: Cache, speedup: str, folder: Path) -> Path:
+def package(cache: Cache, speedup: str, directory: Path) -> Path:
     """Write a Debian package into a directory and return its path."""
     live = manifest.load(paths.SPEEDUPS, speedup)
     words = _words(live)
-    target = folder / f"{words['name']}-dkms_{VERSION}_all.deb"
+    target = directory / f"{words['name']}-dkms_{VERSION}_all.deb"
     with temporary_dir(cache.downloads, "dkms") as root:
         write_source(live, root / "usr/src" / f"{words['name']}-{VERSION}")
         for name, text, mode in (
@@ -120,18 +120,18 @@ def package(cache: Cache, speedup: str, folder: Path) -> Path:
     return target
 
 
-def write_source(live: LiveManifest, folder: Path) -> None:
+def write_source(live: LiveManifest, directory: Path) -> None:
     """Write the files from which DKMS builds a speed-up's module into a new directory."""
     words = _words(live)
-    _write(folder / "dkms.conf", _conf(live, words), 0o644)
-    _write(folder / "build", _BUILD.format_map(words), 0o755)
+    _write(directory / "dkms.conf", _conf(live, words), 0o644)
+    _write(directory / "build", _BUILD.format_map(words), 0o755)
     for name in _imported():
-        _copy(paths.ROOT, name, folder)
-    _copy(paths.ROOT, "live", folder)
-    _copy(paths.ROOT, "speedups/common", folder)
+        _copy(paths.ROOT, name, directory)
+    _copy(paths.ROOT, "live", directory)
+    _copy(paths.ROOT, "speedups/common", directory)
     for needed in splice_manifest.load_with_needs(paths.SPEEDUPS, live.speedup):
         for part in _PARTS:
-            _copy(paths.ROOT, f"speedups/{needed.speedup}/{part}", folder)
+            _copy(paths.ROOT, f"speedups/{needed.speedup}/{part}", directory)
 
 
 def _words(live: LiveManifest) -> dict[str, str]:
@@ -161,8 +161,8 @@ def _conf(live: LiveManifest, words: dict[str, str]) -> str:
     )
 
 
-def _copy(root: Path, name: str, folder: Path) -> None:
-    source, target = root / name, folder / name
+def _copy(root: Path, name: str, directory: Path) -> None:
+    source, target = root / name, directory / name
     target.parent.mkdir(parents=True, exist_ok=True)
     if source.is_dir():
         shutil.copytree(source, target, ignore=shutil.ignore_patterns(*_TESTS))

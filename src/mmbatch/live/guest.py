@@ -49,11 +49,11 @@ class Stock:
 
     Attributes:
         release: as printed by `uname -r`.
-        folder: where its package is unpacked.
+        directory: where its package is unpacked.
     """
 
     release: str
-    folder: Path
+    directory: Path
 
     def modules(self, names: Sequence[str]) -> dict[str, bytes]:
         """Return modules and their dependencies, in an order in which they can be loaded.
@@ -92,7 +92,7 @@ class Stock:
 
     def _part(self, name: str) -> Path:
         """Return a file that is in boot/, or beside the modules in newer packages."""
-        in_boot = self.folder / f"boot/{name}-{self.release}"
+        in_boot = self.directory / f"boot/{name}-{self.release}"
         return in_boot if in_boot.exists() else self._library / name
 
     def _built_in(self) -> set[str]:
@@ -113,8 +113,8 @@ class Stock:
 
     @property
     def _library(self) -> Path:
-        merged = self.folder / "usr/lib/modules" / self.release
-        return merged if merged.exists() else self.folder / "lib/modules" / self.release
+        merged = self.directory / "usr/lib/modules" / self.release
+        return merged if merged.exists() else self.directory / "lib/modules" / self.release
 
 
 def _dependencies(module: bytes) -> list[str]:

@@ -288,12 +288,12 @@ def _join_makefiles(sources: Path) -> None:
 
 def _make_runnable(cache: Cache, release: str, place: Path, say: Say) -> None:
     """Let programs among the headers run here that were built for a newer Debian release."""
-    folders = list(place.glob("usr/lib/linux-kbuild-*"))
-    programs = foreign.strangers(folders[0]) if folders else []
+    directories = list(place.glob("usr/lib/linux-kbuild-*"))
+    programs = foreign.strangers(directories[0]) if directories else []
     if not programs:
         return
     apt = Apt(cache, say)
-    package = folders[0].name
+    package = directories[0].name
     found = apt.madison(package)
     if not found:
         raise _not_packaged(f"the headers of Linux {release}")

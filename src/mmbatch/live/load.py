@@ -161,10 +161,10 @@ def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel
     Raises:
         MmbatchError: the module has no such parameter, or does not take the value.
     """
-    folder = kernel.sys / "module" / live.module / "parameters"
+    directory = kernel.sys / "module" / live.module / "parameters"
     pairs = [(parameter.partition("=")[0], parameter.partition("=")[2]) for parameter in parameters]
     for name, _ in pairs:
-        if not (folder / name).exists():
+        if not (directory / name).exists():
             raise MmbatchError(
                 f"set {name} of {live.module}",
                 "the module that is loaded has no such parameter",
@@ -175,7 +175,7 @@ def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel
         action = f"set {name} of {live.module}"
         _require_root(action)
         try:
-            (folder / name).write_text(value)
+            (directory / name).write_text(value)
         except OSError as error:
             raise MmbatchError(
                 action,
@@ -224,11 +224,11 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
     if not (kernel.sys / "module" / name).exists():
         return False
     _require_root(action)
-    folder = kernel.patch(name)
-    if folder.exists() and _read(folder / "enabled") == "1":
-        (folder / "enabled").write_text("0")
+    directory = kernel.patch(name)
+    if directory.exists() and _read(directory / "enabled") == "1":
+        (directory / "enabled").write_text("0")
     deadline = time.monotonic() + limit_s
-    while folder.exists():
+    while directory.exists():
         if time.monotonic() > deadline:
             shown = ", ".join(kernel.waiting_tasks("0")[:_SHOWN_TASKS]) or "some task"
             raise MmbatchError(

@@ -76,7 +76,7 @@ def plan_series(cache: Cache, target: Target, say: Say) -> Series:
     return Series(base, steps)
 
 
-def write(cache: Cache, series: Series, letter: Letter, folder: Path) -> list[Path]:
+def write(cache: Cache, series: Series, letter: Letter, directory: Path) -> list[Path]:
     """Write the mails into a directory, which must exist.
 
     The commits are made in a repository of our own with nothing but the named files: the
@@ -98,9 +98,9 @@ def write(cache: Cache, series: Series, letter: Letter, folder: Path) -> list[Pa
         words = ["format-patch", "--quiet", "--numbered", "--cover-letter", "--zero-commit"]
         words += ["--signature=mmbatch", "--no-renames", f"--subject-prefix={letter.prefix}"]
         words += [f"--reroll-count={letter.reroll}"] if letter.reroll is not None else []
-        words += ["--output-directory", os.path.relpath(folder, git.path), f"{base}..{tip}"]
+        words += ["--output-directory", os.path.relpath(directory, git.path), f"{base}..{tip}"]
         run_git(git.path, "-c", "core.abbrev=12", *words)
-    paths = sorted(folder.glob("*.patch"))
+    paths = sorted(directory.glob("*.patch"))
     cover = next(path for path in paths if _COVER.fullmatch(path.name))
     return [cover, *(path for path in paths if path != cover)]
 
