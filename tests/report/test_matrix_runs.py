@@ -34,7 +34,8 @@ def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
     manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
     outcome = qemu.read_console(f"[    1.234567] {line}" for line in CONSOLE.splitlines())
     log = matrix.Log(stages=[matrix.Stage("guests", True)])
-    log.booted(manifests, "7.3.4", "arm64", "plain", outcome, good=True)
+    cases = [(case.name, case.state) for case in outcome.cases]
+    log.booted(manifests, "7.3.4", "arm64", "plain", outcome.suites, cases, good=True)
     tally = Tally(passed=3, skipped=["a"], combinations=40, killed={"x": "y"})
     log.checked("zone_device", "7.3.4", tally)
     log.write(tmp_path / "ci.json")

@@ -60,9 +60,10 @@ def test_each_kernel_moves_its_amount(
     monkeypatch.setattr(boots, "compiled", lambda _, source: source.name.encode())
     monkeypatch.setattr(boots, "filesystem", lambda *words: files.update(words[4]) or b"")
     workshop = type("Workshop", (), {"cache": None})()
-    boots.extra(workshop, KERNEL, "moves", PLAN, MOVES, kind, slow)
+    boots.extra(workshop, KERNEL, "moves", kind, PLAN, MOVES)
     (boot,) = seen
-    assert (boot.limit_s, boot.without, boot.cmdline) == (600 * slow, without, ("numa_cma=2:320M",))
+    assert (boot.limit_s, boot.without) == (600 * slow, without)
+    assert boot.cmdline == ("numa_cma=2:320M", *(("page_poison=1",) if kind != "plain" else ()))
     assert (boot.memory_gib, boot.nodes, boot.slow_mib) == (4, 2, 512)
     settings = files["folio_copy/settings"].decode().splitlines()
     assert {f"MOST_MIB={most}", "MIB=32", "METHODS='memcpy bulk stream'"} < set(settings)

@@ -31,7 +31,7 @@ def test_one_boot_has_base_and_no_huge_mappings(monkeypatch: pytest.MonkeyPatch)
     )
     workshop = type("Workshop", (), {"cache": None})()
     assert stage.extra is not None
-    boots.extra(workshop, kernel, stage.name, PLAN, stage.extra, "plain", 1.0)
+    boots.extra(workshop, kernel, stage.name, "plain", PLAN, stage.extra)
     (boot,) = seen
     assert boot.initramfs is None
     assert boot.limit_s == 600

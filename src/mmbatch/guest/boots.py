@@ -18,7 +18,7 @@ from mmbatch.core.process import run
 from mmbatch.debian import packages
 from mmbatch.guest import build, initramfs, qemu
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
-from mmbatch.guest.plan import Count, ExtraBoot, Plan, plans_of
+from mmbatch.guest.plan import PLAIN, Count, ExtraBoot, Plan, plans_of
 from mmbatch.guest.qemu import Boot, Booted
 from mmbatch.hosted.events import AUTO
 from mmbatch.kernel.sources import Source
@@ -30,6 +30,9 @@ CONTROL = "control"
 """Base, measured a second time."""
 
 SUITES_ON = ("kunit.enable=1", "kunit.autorun=1")
+_SLOWER = {PLAIN: 1.0, "debug": 4.0, "kasan": 6.0}
+"""How many times slower than a plain kernel each kind may be."""
+
 _PROGRAMS = ("ndctl", "daxctl", "mke2fs")
 FILES = paths.ROOT / "guest"
 """What every guest is made from."""
@@ -147,14 +150,7 @@ def speedup_files(cache: Cache, plan: Plan, settings: Mapping[str, str]) -> dict
 
 
 def programs(
-    workshop: Workshop,
-    kernel: GuestKernel,
-    name: str,
-    kind: str,
-    size_gib: int,
-    rebinds: int,
-    slow: float,
-    cmdline: Sequence[str] = (),
+    workshop: Workshop, kernel: GuestKernel, name: str, kind: str, size_gib: int, rebinds: int
 ) -> Booted:
     """Boot with the KUnit suites, then run the scripts of all speed-ups on an NVDIMM.
 
@@ -165,8 +161,6 @@ def programs(
         kind: kind of the kernel, see `plan.KINDS`.
         size_gib: size of the NVDIMM in GiB.
         rebinds: how often a driver is bound again with method "auto"; at most 3 times with others.
-        slow: how many times slower than a plain kernel this one may be.
-        cmdline: added to the kernel's command line.
     """
     others = min(rebinds, 3)
     common = {
@@ -177,7 +171,7 @@ def programs(
     }
     plans = [plan for plan in workshop.plans if plan.scripts]
     files: dict[str, bytes] = {}
-    words = [*SUITES_ON]
+    words = [*SUITES_ON, *cmdline_of(kind)]
     tried = 0
     for plan in plans:
         settings = dict(common)
@@ -194,8 +188,8 @@ def programs(
         name,
         kernel,
         filesystem(workshop.cache, kernel, scripts, {}, files),
-        limit_s=slow * (300 + 2 * (rebinds + others * tried) * (0.5 + size_gib * 0.15)),
-        cmdline=(*words, *cmdline),
+        limit_s=_SLOWER[kind] * (300 + 2 * (rebinds + others * tried) * (0.5 + size_gib * 0.15)),
+        cmdline=tuple(words),
         memory_gib=_memory_gib(size_gib),
         pmem_gib=size_gib,
     )
@@ -203,6 +197,11 @@ def programs(
     if qemu.kvm_works(workshop.cache, probe, workshop.say):
         boot = qemu.with_kvm(boot)
     return qemu.run(workshop.cache, boot)
+
+
+def cmdline_of(kind: str) -> tuple[str, ...]:
+    """Return what the command line of a kind of kernel has for its checks of memory."""
+    return () if kind == PLAIN else ("page_poison=1",)
 
 
 def suites(
@@ -214,28 +213,10 @@ def suites(
 
 
 def extra(
-    workshop: Workshop,
-    kernel: GuestKernel,
-    name: str,
-    plan: Plan,
-    wanted: ExtraBoot,
-    kind: str,
-    slow: float,
-    cmdline: Sequence[str] = (),
+    workshop: Workshop, kernel: GuestKernel, name: str, kind: str, plan: Plan, wanted: ExtraBoot
 ) -> Booted:
-    """Boot what one speed-up asks for besides the boots that run everything.
-
-    Args:
-        workshop: what the guest is made from.
-        kernel: the kernel.
-        name: name of the guest.
-        plan: of the speed-up.
-        wanted: the boot, one of the plan's.
-        kind: kind of the kernel, see `plan.KINDS`.
-        slow: how many times slower than a plain kernel this one may be.
-        cmdline: added to the kernel's command line.
-    """
-    words = [*(SUITES_ON if wanted.suites else ()), *wanted.cmdline, *cmdline]
+    """Boot what one speed-up asks for in its plan besides the boots that run everything."""
+    words = [*(SUITES_ON if wanted.suites else ()), *wanted.cmdline, *cmdline_of(kind)]
     if wanted.kernel_test and plan.kernel_test is not None:
         words += plan.kernel_test.cmdline
     special = wanted.kinds.get(kind)
@@ -249,7 +230,7 @@ def extra(
         name,
         kernel,
         first,
-        limit_s=slow * wanted.limit_s,
+        limit_s=_SLOWER[kind] * wanted.limit_s,
         cmdline=tuple(words),
         memory_gib=wanted.memory_gib,
         nodes=wanted.nodes,

@@ -19,16 +19,14 @@ from mmbatch.debian import packages
 from mmbatch.guest import boots, counts, qemu
 from mmbatch.guest.boots import Workshop
 from mmbatch.guest.build import GuestKernel
-from mmbatch.guest.plan import KINDS, Arch, ExtraBoot, Plan, load_plans
+from mmbatch.guest.plan import KINDS, PLAIN, Arch, ExtraBoot, Plan, load_plans
 from mmbatch.guest.qemu import Booted, Outcome
 from mmbatch.kernel import sources
 from mmbatch.report import matrix
 
-_SLOWER = {"": 1.0, "debug": 4.0, "kasan": 6.0}
 ARCHES = ("x86_64", "arm64")
 """The architectures of guests."""
 
-_COMPLAINING = {"": (), "debug": ("page_poison=1",), "kasan": ("page_poison=1",)}
 _WITH_PROGRAMS = "x86_64"  # the arm64 guest has KUnit suites only, and one kind of kernel
 _USUAL_GIB = 13  # enough for every test that depends on the size
 _COUNTED_GIB = 4
@@ -243,8 +241,9 @@ def _run_stage(
     if booted.trouble:
         failed.append(f"{booted.trouble}; the last lines of its console:")
     if log is not None and stage.extra is None:
-        where = (kernel.release, stage.arch, stage.kind or "plain")
-        log.booted(workshop.manifests, *where, outcome, good=not failed)
+        where = (kernel.release, stage.arch, stage.kind or PLAIN)
+        cases = [(case.name, case.state) for case in outcome.cases]
+        log.booted(workshop.manifests, *where, outcome.suites, cases, good=not failed)
     for name in failed:
         console.result(f"FAILED {stage.name}: {name}")
     if booted.trouble:
@@ -271,20 +270,18 @@ def _runs_kernel_test(stage: Stage, plan: Plan) -> bool:
 
 
 def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel, plans: Sequence[Plan]) -> Booted:
-    slow, cmdline = _SLOWER[stage.kind], _COMPLAINING[stage.kind]
-    kind = stage.kind or "plain"
+    kind = stage.kind or PLAIN
+    cmdline = boots.cmdline_of(kind)
     if stage.extra is not None and not stage.speedup:
         return boots.suites(workshop, kernel, stage.name, (*stage.extra.cmdline, *cmdline))
     if stage.extra is not None:
         (plan,) = (plan for plan in plans if plan.speedup == stage.speedup)
-        return boots.extra(workshop, kernel, stage.name, plan, stage.extra, kind, slow, cmdline)
+        return boots.extra(workshop, kernel, stage.name, kind, plan, stage.extra)
     if not stage.size_gib:
         tests = [plan.kernel_test for plan in plans if plan.kernel_test is not None]
         words = [word for test in tests for word in test.cmdline]
         return boots.suites(workshop, kernel, stage.name, (*words, *cmdline))
-    return boots.programs(
-        workshop, kernel, stage.name, kind, stage.size_gib, stage.rebinds, slow, cmdline
-    )
+    return boots.programs(workshop, kernel, stage.name, kind, stage.size_gib, stage.rebinds)
 
 
 def rows(outcome: Outcome) -> Iterator[str]:

@@ -7,11 +7,10 @@ import json
 import platform
 import re
 import textwrap
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 from mmbatch.core import disk, paths, process
 from mmbatch.core.errors import MmbatchError
@@ -191,30 +190,6 @@ def _line(*cells: str) -> str:
     return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-class Case(Protocol):
-    """A KUnit case: "suite.case", and "ok", "not ok" or "skipped"."""
-
-    @property
-    def name(self) -> str:
-        """suite.case."""
-
-    @property
-    def state(self) -> str:
-        """How it ended."""
-
-
-class Outcome(Protocol):
-    """What a guest printed: the suites that came to their end, and their cases."""
-
-    @property
-    def suites(self) -> Mapping[str, bool]:
-        """Suite to whether it passed."""
-
-    @property
-    def cases(self) -> Sequence[Case]:
-        """All cases."""
-
-
 @dataclass(frozen=True)
 class Stage:
     """One stage of `mmbatch test`, or its guests alone, and whether it passed."""
@@ -351,14 +326,18 @@ class Log:
         release: str,
         arch: str,
         kind: str,
-        outcome: Outcome,
+        suites: Collection[str],
+        cases: Sequence[tuple[str, str]],
         *,
         good: bool,
     ) -> None:
-        """Keep what a guest printed about each speed-up that is in its kernel."""
+        """Keep what a guest showed of each speed-up that is in its kernel.
+
+        Suites are the KUnit suites that came to their end. A case is ("suite.case", its state).
+        """
         for manifest in manifests:
-            ended = tuple(suite for suite in suites_of(manifest) if suite in outcome.suites)
-            states = [case.state for case in outcome.cases if case.name.split(".")[0] in ended]
+            ended = tuple(suite for suite in suites_of(manifest) if suite in suites)
+            states = [state for name, state in cases if name.split(".")[0] in ended]
             counts = (states.count("ok"), states.count("skipped"))
             self.boots.append(Boot(manifest.speedup, release, arch, kind, good, ended, *counts))
 
