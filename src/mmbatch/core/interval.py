@@ -20,6 +20,11 @@ def version(series: str) -> Version:
     return int(major), int(minor)
 
 
+def release_numbers(release: str) -> list[int]:
+    """Return all numbers in a release, by which releases can be ordered: 6.12 before 7.2."""
+    return [int(digits) for digits in re.findall(r"\d+", release)]
+
+
 @dataclass(frozen=True)
 class Interval:
     """Kernel series from `low` on and below `high`, as "(major, minor)".

@@ -30,14 +30,17 @@ _TERM_GRACE_S = 3.0
 _ORPHAN_GRACE_S = 0.3  # for its children, once the program itself has ended
 _KEPT_BYTES = 64 * 1024
 PROGRAM_PACKAGES: Mapping[str, str] = {
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
     "apt-cache": "apt",
     "apt-config": "apt",
     "apt-get": "apt",
     "as": "binutils",
     "bc": "bc",
     "bison": "bison",
+    "busybox": "busybox-static",
     "clang": "clang",
     "cpio": "cpio",
+    "daxctl": "daxctl",
     "dpkg": "dpkg",
     "dpkg-deb": "dpkg",
     "dpkg-query": "dpkg",
@@ -46,6 +49,8 @@ PROGRAM_PACKAGES: Mapping[str, str] = {
     "git": "git",
     "ld": "binutils",
     "make": "make",
+    "mke2fs": "e2fsprogs",
+    "ndctl": "ndctl",
     "nm": "binutils",
     "objcopy": "binutils",
     "objdump": "binutils",

@@ -14,22 +14,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.process import Result, run
+from mmbatch.core.process import PROGRAM_PACKAGES, Result, run
 
 _LISTS = Path("/var/lib/apt/lists")
 _LIMIT_S = 1800
-_GUEST_PROGRAMS: dict[str, dict[str, str]] = {
-    "x86_64": {
-        "qemu-system-x86_64": "qemu-system-x86",
-        "busybox": "busybox-static",
-        "ndctl": "ndctl",
-        "daxctl": "daxctl",
-        "mke2fs": "e2fsprogs",
-        "openssl": "openssl",
-    },
-    "arm64": {"qemu-system-aarch64": "qemu-system-arm"},
+_GUEST_PROGRAMS = {
+    "x86_64": ("qemu-system-x86_64", "busybox", "ndctl", "daxctl", "mke2fs", "openssl"),
+    "arm64": ("qemu-system-aarch64",),
 }
-_CROSS = {"aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu"}
+_CROSS = "aarch64-linux-gnu-gcc"
 _ROOT_DIRECTORIES = "/usr/sbin:/sbin:/usr/bin:/bin"
 
 
@@ -111,8 +104,8 @@ def _become_root(action: str, names: Sequence[str]) -> tuple[list[str], bool]:
 
 def guest_programs(arch: str) -> Mapping[str, str]:
     """Return the programs that guests of an architecture need, with their Debian packages."""
-    cross = _CROSS if arch == "arm64" and platform.machine() != "aarch64" else {}
-    return {**_GUEST_PROGRAMS[arch], **cross}
+    cross = [_CROSS] if arch == "arm64" and platform.machine() != "aarch64" else []
+    return {program: PROGRAM_PACKAGES[program] for program in (*_GUEST_PROGRAMS[arch], *cross)}
 
 
 def find_program(program: str) -> Path | None:

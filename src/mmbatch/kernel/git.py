@@ -169,13 +169,10 @@ class GitTree:
             return False
         parent = base
         for (commit, *parents), change in zip(rows, changes, strict=True):
-            names = self._git(
-                "diff-tree", "-r", "-z", "--no-renames", "--name-only", parent, commit
-            )
             if (
                 parents != [parent]
                 or self._git("log", "-1", "--format=%s", commit).strip() != change.subject
-                or set(names.split("\0")) - {""} != set(change.contents)
+                or set(self.names_changed(parent, commit)) != set(change.contents)
                 or self.read(commit, change.contents) != change.contents
             ):
                 return False

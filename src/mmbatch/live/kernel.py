@@ -12,7 +12,7 @@ from pathlib import Path
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
-from mmbatch.core.interval import SERIES
+from mmbatch.core.interval import SERIES, release_numbers
 from mmbatch.debian import foreign
 from mmbatch.debian.apt import Apt
 from mmbatch.live import btf
@@ -183,10 +183,6 @@ def at(path: Path, release: str) -> Headers:
     return Headers(release, series_of(release), path.resolve(), config)
 
 
-def _numbers(release: str) -> list[int]:
-    return [int(digits) for digits in re.findall(r"\d+", release)]
-
-
 def newest(cache: Cache, series: str, say: Say, suite: str = "") -> str:
     """Return the release of the newest cloud kernel of a series that Debian has.
 
@@ -208,7 +204,7 @@ def newest(cache: Cache, series: str, say: Say, suite: str = "") -> str:
         if name.endswith(f"-{FLAVOUR}")
     ]
     if releases:
-        return max(releases, key=_numbers)
+        return max(releases, key=release_numbers)
     raise MmbatchError(
         f"find a kernel of series {series}",
         f"the Debian mirror has no {package} of it",

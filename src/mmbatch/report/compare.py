@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ from mmbatch.bench.machine import with_model
 from mmbatch.bench.record import Control, Limit, Record, Row
 from mmbatch.bench.statistics import NOISE, Verdict, claimed_from
 from mmbatch.bench.store import Raw, Stored, guest_arch
+from mmbatch.core.interval import release_numbers
 from mmbatch.hosted.events import AUTO, BASE, LIMIT_PREFIX
 
 COPY = "copy"
@@ -146,7 +146,7 @@ def sections(runs: Sequence[Stored]) -> list[Section]:
 
 def release(record: Record) -> list[int]:
     """Return a kernel's release as numbers, by which releases can be ordered."""
-    return [int(number) for number in re.findall(r"\d+", record.kernel.release)]
+    return release_numbers(record.kernel.release)
 
 
 def entries_of(record: Record) -> list[Entry]:

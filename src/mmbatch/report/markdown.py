@@ -226,8 +226,8 @@ def _grid(record: Record, cases: Sequence[Case]) -> Iterator[str]:
     head.append(f"95 % interval of {variants[-1]}")
     if limited:
         head.append(f"{variants[-1]}, x limit")
-    yield _line(*head)
-    yield _line("---", *["---:"] * (len(head) - 1))
+    yield table_row(*head)
+    yield table_row("---", *["---:"] * (len(head) - 1))
     for rows in cases:
         yield _case(rows, variants, limited=limited)
 
@@ -236,7 +236,7 @@ def _case(rows: Case, variants: Sequence[str], *, limited: bool) -> str:
     base, last = rows[BASE], rows.get(variants[-1])
     interval = last.ratio.ci95 if last and last.ratio else None
     of_limit = f"{last.of_limit.median:.2f}" if last and last.of_limit else "-"
-    return _line(
+    return table_row(
         f"{base.case} ({base.regime})",
         "-" if base.per_item is None else f"{base.per_item:.2f} {base.unit}",
         *(_cell(rows.get(variant)) for variant in variants),
@@ -264,5 +264,6 @@ def _slower(entry: compare.Entry) -> Iterator[str]:
         yield f"{mark} in {row.case} ({factor:.2f} times its time)"
 
 
-def _line(*cells: str) -> str:
+def table_row(*cells: str) -> str:
+    """Return a row of a Markdown table."""
     return f"| {' | '.join(ascii_only(cell).replace('|', chr(92) + '|') for cell in cells)} |"

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 import textwrap
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -14,10 +13,11 @@ from pathlib import Path
 
 from mmbatch.core import disk, paths, process
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.interval import Interval
+from mmbatch.core.interval import Interval, release_numbers
 from mmbatch.core.load import from_json_file
 from mmbatch.hosted.check import Tally
 from mmbatch.kernel.sources import SERIES
+from mmbatch.report.markdown import table_row
 from mmbatch.splice.manifest import Manifest, Step, known, load_with_needs, suites_of
 
 _HEAD = """\
@@ -72,22 +72,22 @@ def page(speedups_at: Path, runs_file: Path = RUNS) -> str:
     """Return the whole page, in Markdown."""
     manifests = load_with_needs(speedups_at, *known(speedups_at))
     lines = [_HEAD]
-    lines.append(_line("speed-up", *reversed(SERIES), "kernels", "needs"))
-    lines.append(_line(*["---"] * (len(SERIES) + 3)))
+    lines.append(table_row("speed-up", *reversed(SERIES), "kernels", "needs"))
+    lines.append(table_row(*["---"] * (len(SERIES) + 3)))
     for manifest in manifests:
         marks = ["yes" if series in manifest.kernels else "no" for series in reversed(SERIES)]
         needs = ", ".join(manifest.needs)
-        lines.append(_line(manifest.speedup, *marks, _code(str(manifest.kernels)), needs))
+        lines.append(table_row(manifest.speedup, *marks, _code(str(manifest.kernels)), needs))
     lines += _tested(manifests, read(runs_file) if runs_file.exists() else ())
     for manifest in manifests:
         lines.append(f"\n## {manifest.speedup}: {manifest.title}\n")
-        lines.append(_line("step", "hook", "file", "function", "matches", "kernels"))
-        lines.append(_line(*["---"] * 6))
+        lines.append(table_row("step", "hook", "file", "function", "matches", "kernels"))
+        lines.append(table_row(*["---"] * 6))
         for row in rows(manifest):
             count = "" if row.matches is None else str(row.matches)
             function = f"{row.function}()" if row.function else ""
             cells = (row.hook, _code(row.file), _code(function), count, _code(str(row.kernels)))
-            lines.append(_line(row.step, *cells))
+            lines.append(table_row(row.step, *cells))
     return "\n".join(lines) + "\n"
 
 
@@ -113,8 +113,8 @@ def _tested(manifests: Sequence[Manifest], runs: Sequence[Run]) -> Iterator[str]
     failed = [stage.name for run in runs for stage in run.stages if not stage.passed]
     if failed:
         yield f"\nOf the stages these failed: {', '.join(failed)}."
-    yield "\n" + _line("speed-up", "kernel", "arch", "checked", "booted")
-    yield _line(*["---"] * 5)
+    yield "\n" + table_row("speed-up", "kernel", "arch", "checked", "booted")
+    yield table_row(*["---"] * 5)
     for manifest in manifests:
         for series in reversed(SERIES):
             if series in manifest.kernels:
@@ -139,7 +139,7 @@ def _tested_row(runs: Sequence[Run], speedup: str, series: str, arch: str) -> st
     releases = dict.fromkeys([one.kernel for one in checks] + [one.kernel for one in boots])
     checked = "; ".join(map(_checked, checks)) or "not tried"
     booted = "; ".join(map(_booted, boots)) or "not tried"
-    return _line(speedup, ", ".join(releases) or series, arch, checked, booted)
+    return table_row(speedup, ", ".join(releases) or series, arch, checked, booted)
 
 
 def _checked(check: Checked) -> str:
@@ -184,10 +184,6 @@ def _step_rows(step: Step, kernels: Interval) -> Iterator[Row]:
 
 def _code(text: str) -> str:
     return f"`{text}`" if text else ""
-
-
-def _line(*cells: str) -> str:
-    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 @dataclass(frozen=True)
@@ -392,9 +388,8 @@ def _there(path: Path) -> tuple[Run, ...]:
 
 
 def _releases(run: Run) -> list[list[int]]:
-    """Return the kernels of a run's guests as numbers, so that 6.12 comes before 7.2."""
-    names = {boot.kernel for boot in run.booted}
-    return sorted([int(part) for part in re.findall(r"\d+", name)] for name in names)
+    """Return the kernels of a run's guests as numbers."""
+    return sorted(release_numbers(name) for name in {boot.kernel for boot in run.booted})
 
 
 def _commit() -> str:
