@@ -26,11 +26,10 @@ from mmbatch.core.disk import (
 )
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import from_json
-from mmbatch.kernel.kbuild import TOOLS, check_options
+from mmbatch.kernel.kbuild import TOOLS, allnoconfig, check_options
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.trees import Spliced
 
-_CONFIGURE_S = 300
 _BUILD_S = 2400
 _BUILD_BYTES = 3_000_000_000
 _STAMP = ".mmbatch-guest"
@@ -222,17 +221,8 @@ def _make(
     When we are killed, make's children live on for a while: they keep the lock that is `held`.
     """
     output.mkdir(parents=True, exist_ok=True)
-    allconfig = output / "mmbatch.config"
-    allconfig.write_text(text, encoding="utf-8")
     make = ["make", "-s", "-C", str(tree), f"O={output}", f"-j{jobs}", *wanted.arch.words()]
-    process.run(
-        [*make, "allnoconfig"],
-        action=f"configure Linux {release}",
-        env={"KCONFIG_ALLCONFIG": str(allconfig)},
-        log=log,
-        timeout_s=_CONFIGURE_S,
-        keep=held,
-    )
+    allnoconfig(make, output, text, release, log, held)
     check_options(output / ".config", wanted.options, release)
     check_fragments(output / ".config", wanted, release)
     process.run(

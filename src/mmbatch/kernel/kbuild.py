@@ -131,12 +131,8 @@ def _make(
 
     When we are killed, make's children live on for a while: they keep the lock that is `held`.
     """
-    allconfig = path / "mmbatch.config"
-    allconfig.write_text(config, encoding="utf-8")
     make = ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
-    environment = {"KCONFIG_ALLCONFIG": str(allconfig)}
-    action = f"configure Linux {source.release}"
-    process.run([*make, "allnoconfig"], action=action, env=environment, log=log, keep=held)
+    allnoconfig(make, path, config, source.release, log, held)
     check_options(path / ".config", options, source.release)
     _check_required(path / ".config", options, requires, source.release)
     for goals in (["prepare"], *groups(objects)):
@@ -147,6 +143,30 @@ def _make(
             timeout_s=_TIMEOUT_S,
             keep=held,
         )
+
+
+def allnoconfig(
+    make: Sequence[str | Path],
+    output: Path,
+    config: str,
+    release: str,
+    log: Path,
+    held: int | None = None,
+) -> None:
+    """Configure a kernel in an output directory with some options over allnoconfig.
+
+    `make` is the command less its goal, and its children keep the lock that is `held`.
+    """
+    allconfig = output / "mmbatch.config"
+    allconfig.write_text(config, encoding="utf-8")
+    process.run(
+        [*make, "allnoconfig"],
+        action=f"configure Linux {release}",
+        env={"KCONFIG_ALLCONFIG": str(allconfig)},
+        log=log,
+        timeout_s=_TIMEOUT_S,
+        keep=held,
+    )
 
 
 def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> list[str]:

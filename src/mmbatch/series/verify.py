@@ -209,11 +209,8 @@ class _Build:
         for path in sorted((*tree.glob("mm/*.kunitconfig"), *tree.glob("lib/*.kunitconfig"))):
             if not (self._source.path / path.relative_to(tree)).exists():
                 config += path.read_text(encoding="utf-8")
-        (out / "mmbatch.config").write_text(config, encoding="utf-8")
         make: list[str | Path] = ["make", "-s", "-C", tree, f"O={out}", f"-j{self._jobs}"]
-        allconfig = {"KCONFIG_ALLCONFIG": os.fspath(out / "mmbatch.config")}
-        action = f"configure Linux {self._source.release}"
-        process.run([*make, "allnoconfig"], action=action, env=allconfig, log=self._log)
+        kbuild.allnoconfig(make, out, config, self._source.release, self._log)
         action = f"build Linux {self._source.release}"
         run = process.run([*make, "prepare"], action=action, log=self._log, timeout_s=_TIMEOUT_S)
         output = ""
