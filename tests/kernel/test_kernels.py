@@ -201,7 +201,7 @@ def test_a_makefile_of_something_else(tmp_path: Path) -> None:
 )
 def test_a_makefile_without_a_number(tmp_path: Path, number: str) -> None:
     (make_kernel(tmp_path) / "Makefile").write_text(f"VERSION = 7\nPATCHLEVEL = {number}\n")
-    with pytest.raises(MmbatchError, match="tells no VERSION and PATCHLEVEL") as caught:
+    with pytest.raises(MmbatchError, match="has no VERSION and PATCHLEVEL") as caught:
         check_tree(tmp_path)
     assert caught.value.code == ExitCode.USAGE
 

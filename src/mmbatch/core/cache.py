@@ -75,7 +75,7 @@ class Cache:
         """Open the user's cache directory, which the environment names.
 
         Raises:
-            MmbatchError: no directory can be told, or it can't be written.
+            MmbatchError: the environment names no directory, or it can't be written.
         """
         return cls(default_root(os.environ if env is None else env))
 
@@ -103,7 +103,7 @@ class Cache:
 
         Args:
             name: what is locked; safe as a file name.
-            doing: what the holder does, told to those who wait ("fetches linux 7.3").
+            doing: what the holder does, for the message to those who wait ("fetches linux 7.3").
             say: called with one line when we must wait.
         """
         if name in self._held:
@@ -149,7 +149,7 @@ class Cache:
         Args:
             final: the directory.
             fill: called with an empty directory that becomes it.
-            doing: what `fill` does, told to those who wait for the lock.
+            doing: what `fill` does, for the message to those who wait for the lock.
             say: called with a line for each phase.
             lock: held meanwhile; by default the directory's name.
             rivals: a pattern for the names of directories of which only the last few are kept.

@@ -182,7 +182,7 @@ def require_place(directory: Path, option: str) -> None:
 
 
 def is_special(path: Path) -> bool:
-    """Tell whether a path is a device, a pipe or a link: to be written into, not replaced."""
+    """Return whether a path is a device, a pipe or a link: to be written into, not replaced."""
     return path.is_symlink() or (path.exists() and not path.is_file())
 
 
@@ -260,7 +260,7 @@ def _sizes(directory: Path, part: str) -> Iterator[tuple[str, int]]:
 
 
 def is_whole(directory: Path, say: Callable[[str], None] | None = None) -> bool:
-    """Tell whether a directory is finished, and has what mattered when `write_mark` was called.
+    """Return whether a directory is finished, and has what mattered when `write_mark` was called.
 
     A file counts as whole if its size is what it was. Its content is not read. `say` is called
     with a line if the directory is there and not whole, since it is rebuilt then.
@@ -376,7 +376,7 @@ def _lock(handle: int, *, wait: bool = True) -> None:
     """Lock an open file against `sweep()`.
 
     Raises:
-        OSError: somebody else holds it and `wait` is False, or it can't be told. Who would
+        OSError: somebody else holds it and `wait` is False, or there is no lock. Who would
             wait goes on without a lock where the file system has none for directories: sweeps
             there can't lock either, and remove nothing.
     """

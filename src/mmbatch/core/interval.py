@@ -36,7 +36,7 @@ class Interval:
     high: Version = (999, 0)
 
     def __contains__(self, series: object) -> bool:
-        """Tell whether a series, "7.3", lies in the interval."""
+        """Return whether a series, "7.3", lies in the interval."""
         return isinstance(series, str) and self.low <= version(series) < self.high
 
     def __str__(self) -> str:

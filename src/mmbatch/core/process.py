@@ -200,7 +200,7 @@ def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:
     for program in (compiler, *others):
         printed = run([program, "--version"], action=f"ask {program} for its version").stdout
         versions.append(printed.partition("\n")[0].strip())
-        # Another program can tell the same version: a wrapper, or a build of one's own.
+        # Another program can print the same version: a wrapper, or a build of one's own.
         path = Path(shutil.which(program) or program).resolve()
         status = path.stat()
         identities.append(f"{path} {status.st_size} {status.st_mtime_ns} {versions[-1]}")
@@ -290,7 +290,7 @@ def raise_unless_good(
     if result.rc == 0:
         return
     lines = [line for line in (result.stdout + "\n" + result.stderr).splitlines() if line.strip()]
-    last = lines[-1].strip() if lines else "it said nothing"
+    last = lines[-1].strip() if lines else "it printed nothing"
     ended = f"ended with {result.rc}"
     if result.rc < 0:
         ended = f"was ended by signal {signal.Signals(-result.rc).name}"

@@ -295,7 +295,7 @@ class State:
             (self.root / directory).mkdir(parents=True, exist_ok=True)
 
     def has_indexes(self) -> bool:
-        """Tell whether any suite's index is here."""
+        """Return whether any suite's index is here."""
         return any((self.root / "state" / "lists").glob("*_Packages*"))
 
     def madison(self, package: str) -> list[tuple[str, str]]:
@@ -346,7 +346,7 @@ class State:
 
 
 def _is_failure(line: str) -> bool:
-    """Tell whether a line of apt-get update is more than a hint or a suite that is not there."""
+    """Return whether a line of apt-get update is more than a hint or a suite that is not there."""
     if "does not have a Release file" in line:
         return False
     return line.startswith("E: ") or re.search(r"Failed to fetch|GPG error", line) is not None

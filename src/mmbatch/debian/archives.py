@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Read which archives of Debian this system uses, and with which keys.
 
-apt itself tells this only through `apt-get indextargets`, which lists nothing before the
+apt itself lists them only through `apt-get indextargets`, which lists nothing before the
 first `apt-get update` (so in every fresh container) and leaves the keys out.
 """
 

@@ -14,7 +14,7 @@ from mmbatch.core import process
 from mmbatch.core.errors import ExitCode, MmbatchError
 
 _REGULAR = ("100644", "100755")
-# These would let git write beside the index that it is told to use, or start a daemon.
+# These would let git write beside the index that it is given, or start a daemon.
 _SETTINGS = (
     "core.splitIndex=false",
     "core.fsmonitor=false",
@@ -162,7 +162,7 @@ class GitTree:
         return [name for name in names.split("\0") if name]
 
     def holds(self, base: str, tip: str, changes: Sequence[Change]) -> bool:
-        """Tell whether a branch consists of exactly these commits on a base."""
+        """Return whether a branch consists of exactly these commits on a base."""
         commits = self._git("rev-list", "--reverse", "--parents", f"{base}..{tip}", "--")
         rows = [line.split() for line in commits.splitlines()]
         if len(rows) != len(changes):

@@ -68,7 +68,7 @@ def configure(
         options: more of it, "CONFIG_X=y" each, which win over the fragment.
         objects: what to make, as paths in the tree; missing ones are an error.
         jobs: how many compilers at a time.
-        say: told of each phase.
+        say: called with a line for each phase.
         requires: what the configuration must have, "CONFIG_X=y" or "CONFIG_X=n", with the
             reason as a clause.
 

@@ -90,8 +90,8 @@ def resolve(
         cache: where it is kept.
         kernel: a series or its release; None for the newest that is here or can be had.
         tree: an unpacked tree to take instead; it is only read.
-        say: told what is going on, one line each time.
-        progress: shows long work, as `Console.progress` does; by default `say` tells of it.
+        say: called with a line for each phase.
+        progress: shows long work, as `Console.progress` does; by default `say` gets a line for it.
 
     Raises:
         MmbatchError: it can't be had, is not a kernel, or is of an unsupported series.
@@ -189,7 +189,7 @@ def read_release(tree: Path) -> str:
     )
     # Not isdigit(), which takes other scripts' digits and superscripts for digits too.
     if not all(re.fullmatch("[0-9]+", values.get(name, "")) for name in ("VERSION", "PATCHLEVEL")):
-        raise _no_kernel(tree, "its Makefile tells no VERSION and PATCHLEVEL")
+        raise _no_kernel(tree, "its Makefile has no VERSION and PATCHLEVEL")
     numbers = [values[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if values.get(name)]
     return ".".join(numbers) + values.get("EXTRAVERSION", "")
 

@@ -264,38 +264,38 @@ def ratios(outcome: Outcome) -> Iterator[tuple[str, float, float, float]]:
                 yield case, base, patched, control
 
 
-def report_count(booted: Booted, least: Mapping[str, float], tell: Callable[[str], None]) -> bool:
+def report_count(booted: Booted, least: Mapping[str, float], show: Callable[[str], None]) -> bool:
     """Print what was counted, and return whether every case saves what it must at least."""
-    good = report(booted, tell)
+    good = report(booted, show)
     found = list(ratios(booted.outcome))
     for case, base, patched, control in found:
-        tell(
+        show(
             f"{case}: {base:.2f} instructions a page, patched {patched:.2f}, "
             f"after unload {control:.2f}: {base / patched:.2f} times fewer"
         )
         if case not in least:
-            tell(f"FAILED {case}: no guest.toml says how many times fewer it must take")
+            show(f"FAILED {case}: no guest.toml says how many times fewer it must take")
             good = False
         elif base / patched < least[case]:
-            tell(f"FAILED {case}: it must take {least[case]} times fewer")
+            show(f"FAILED {case}: it must take {least[case]} times fewer")
             good = False
         if abs(control / base - 1) > _CONTROL:
-            tell(f"FAILED {case}: after unload it differs from before by more than {_CONTROL:.0%}")
+            show(f"FAILED {case}: after unload it differs from before by more than {_CONTROL:.0%}")
             good = False
     for case in least.keys() - {case for case, *_ in found}:
-        tell(f"FAILED {case} was not counted")
+        show(f"FAILED {case} was not counted")
         good = False
     return good
 
 
-def report(booted: Booted, tell: Callable[[str], None]) -> bool:
+def report(booted: Booted, show: Callable[[str], None]) -> bool:
     """Print what a guest found, and return whether all of it was good."""
     passed, failed, _ = booted.outcome.verdicts(())
     if booted.trouble:
         failed.append(f"{booted.trouble}; its last lines:\n{qemu.last_lines(booted)}")
     for failure in failed:
-        tell(f"FAILED {failure}")
-    tell(f"{len(passed)} passed, {len(failed)} failed ({booted.wall_s:.0f} s)")
+        show(f"FAILED {failure}")
+    show(f"{len(passed)} passed, {len(failed)} failed ({booted.wall_s:.0f} s)")
     return not failed
 
 

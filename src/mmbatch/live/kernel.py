@@ -73,7 +73,7 @@ def choose(cache: Cache, release: str | None, series: str | None, say: Say) -> s
             ("cloud-amd64"). If None, the newest packaged kernel of the series is chosen;
             without a series, the running kernel.
         series: "6.12", or None.
-        say: told of each phase.
+        say: called with a line for each phase.
 
     Raises:
         MmbatchError: both are given, the series is not supported, or no such kernel is packaged.

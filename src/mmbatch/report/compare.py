@@ -25,7 +25,7 @@ _FASTER = (Verdict.FASTER, Verdict.FEWER)
 
 @dataclass(frozen=True)
 class Entry:
-    """What one run says about one case."""
+    """One case in one run."""
 
     run: Stored
     rows: tuple[Row, ...]
@@ -191,7 +191,7 @@ def newest(runs: Sequence[Stored]) -> list[Stored]:
 
 
 def timed(record: Record) -> bool:
-    """Tell whether a run measured time, and did not count something."""
+    """Return whether a run measured time, and did not count something."""
     return all(row.unit == "ns" for row in record.rows)
 
 
@@ -209,12 +209,12 @@ def by_variant(found: Sequence[Regression]) -> list[Regressions]:
 
 
 def is_slower(row: Row) -> bool:
-    """Tell whether a row is shown to be worse than base."""
+    """Return whether a row is shown to be worse than base."""
     return row.verdict in _SLOWER
 
 
 def is_faster(row: Row) -> bool:
-    """Tell whether a row is shown to be better than base."""
+    """Return whether a row is shown to be better than base."""
     return row.verdict in _FASTER
 
 
@@ -223,7 +223,7 @@ def slower_than_copy(entry: Entry) -> list[tuple[Row, float]]:
 
     A median must exceed the copy's by more than code layout alone can do, and by more than base
     differs from its own second copy: `auto` may be the plain copy, and a difference within that
-    band says nothing. A case that has no control claims nothing at all.
+    band means nothing. A case that has no control claims nothing at all.
 
     Returns:
         Each such row, and how many times as long as the copy it takes.

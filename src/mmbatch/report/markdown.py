@@ -169,7 +169,7 @@ def _choose(
 
 
 def _varies(rows: Case, other: Case) -> bool:
-    """Tell whether a case is another one with a word more in its name and in its regime."""
+    """Return whether a case is another one with a word more in its name and in its regime."""
     regime, _, word = _regime(rows).rpartition(", ")
     longer = _name(rows).startswith(f"{_name(other)}-")
     return word != _READ and regime == _regime(other) and longer

@@ -289,7 +289,7 @@ class Run:
         return [stage.name for stage in self.stages] != [GUESTS]
 
     def replaces(self, other: Run) -> bool:
-        """Tell whether it ran the same tests on the same kernels as an earlier run."""
+        """Return whether it ran the same tests on the same kernels as an earlier run."""
         if self.whole or other.whole:
             return self.whole and other.whole
         return {boot.kernel for boot in self.booted} == {boot.kernel for boot in other.booted}

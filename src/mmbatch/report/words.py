@@ -62,7 +62,7 @@ def short(verdict: str) -> str:
 
 
 def noise(control: Control) -> str:
-    """What a control says: its band, or why it has none."""
+    """What a control shows: its band, or why it has none."""
     if control.image_equal is not True:
         return short(Verdict.NOT_EQUAL if control.image_equal is False else Verdict.NOT_CHECKED)
     if control.band is None:

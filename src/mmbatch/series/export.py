@@ -149,7 +149,7 @@ def cover_text(
         manifests: the speed-ups of the series, the one that it is about last.
         source: the kernel that it is made for.
         measured: a run of that one on this kernel; None where there is none.
-        explained: what checkpatch says and why it stays.
+        explained: what checkpatch reports and why it stays.
 
     Returns:
         ASCII of at most 72 columns, but for words that are longer.
@@ -187,6 +187,6 @@ def _cover_lines(
         yield from mail.run(measured).rstrip("\n").split("\n")
     if explained:
         yield ""
-        yield from mail.paragraph("What checkpatch.pl --strict says of the series:", "")
+        yield from mail.paragraph("What checkpatch.pl --strict reports about the series:", "")
         for sentence in explained:
             yield from mail.paragraph(f"- {sentence}")

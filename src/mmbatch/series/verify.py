@@ -164,7 +164,7 @@ class Bisection:
 
 
 def is_checkable(tree: Path, manifest: Manifest) -> bool:
-    """Tell whether a tree has what a speed-up's checks run, on x86.
+    """Return whether a tree has what a speed-up's checks run, on x86.
 
     These are the objects that it adds, the headers that the C files in its directory look for,
     and its headers of the architecture: the checks ask for each method there by its name.
@@ -202,7 +202,7 @@ class _Build:
     def complaints(self, goals: Sequence[str]) -> list[str]:
         """Build objects with W=1 and sparse; return the warnings, without line numbers.
 
-        Objects that nothing has changed for are not built again: what was said of them is known.
+        Objects that nothing has changed for are not rebuilt, because their warnings are known.
         """
         tree, out = self._work / "tree", self._work / "out"
         config = (paths.HOSTED / "kernel.config").read_text(encoding="utf-8") + _KUNIT
