@@ -54,9 +54,9 @@ def call(git_user: Path, capfd: pytest.CaptureFixture[str]) -> Call:
 
     def run(*arguments: object) -> tuple[int, str, str]:
         code = cli.main(["apply", *map(str, arguments)])
-        said = capfd.readouterr()
-        assert "Traceback" not in said.err
-        return code, said.out, said.err
+        output = capfd.readouterr()
+        assert "Traceback" not in output.err
+        return code, output.out, output.err
 
     return run
 

@@ -35,7 +35,7 @@ class FakeBtf:
         return self._aggregate(_UNION, "", size, members)
 
     def function(self, name: str, returns: int, *params: int) -> int:
-        more = b"".join(struct.pack("<II", 0, one) for one in params)
+        more = b"".join(struct.pack("<II", 0, param) for param in params)
         proto = self._add("", _PROTO, len(params), returns, more)
         return self._add(name, _FUNC, 0, proto)
 

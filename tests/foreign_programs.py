@@ -11,7 +11,7 @@ from mmbatch.guest import initramfs
 
 def libraries(program: str) -> dict[str, Path]:
     """What a program of this machine needs, by its place in a directory of packages."""
-    found = [Path(one) for one in initramfs.libraries(Path(program))]
+    found = [Path(library) for library in initramfs.libraries(Path(program))]
     return {f"usr/lib/{foreign.TUPLE}/{path.name}": path for path in found}
 
 

@@ -183,19 +183,19 @@ def test_free_bytes_of_a_path_that_is_not_there_yet(tmp_path: Path) -> None:
 
 def test_sweep_takes_only_what_the_dead_left(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
-    kept = cache.trees / "linux"
-    kept.mkdir()
+    tree = cache.trees / "linux"
+    tree.mkdir()
     dead = cache.trees / disk.temporary_prefix("x")
     (dead / "sub").mkdir(parents=True)
     file = cache.root / disk.temporary_prefix("f")
     file.touch()
     nowhere = cache.trees / disk.temporary_prefix("link")
-    nowhere.symlink_to(kept)
+    nowhere.symlink_to(tree)
     Cache(tmp_path)
     assert not dead.exists()
     assert not file.exists()
     assert nowhere.is_symlink()
-    assert kept.exists()
+    assert tree.exists()
 
 
 def year_old(place: Path) -> Path:
@@ -230,17 +230,17 @@ def test_a_temporary_that_a_sweep_took_too_early_is_made_again(
 ) -> None:
     """Between making a directory and locking it another process may sweep."""
     make = tempfile.mkdtemp
-    made: list[str] = []
+    names: list[str] = []
 
     def make_and_sweep(prefix: str, dir: Path) -> str:
-        made.append(make(prefix=prefix, dir=dir))
-        if len(made) < 3:
+        names.append(make(prefix=prefix, dir=dir))
+        if len(names) < 3:
             disk.sweep(tmp_path)
-        return made[-1]
+        return names[-1]
 
     monkeypatch.setattr(tempfile, "mkdtemp", make_and_sweep)
     with temporary_dir(tmp_path, "name") as place:
-        assert place == Path(made[2])
+        assert place == Path(names[2])
         assert place.is_dir()
     assert not list(tmp_path.iterdir())
 
@@ -278,9 +278,9 @@ def test_kill_minus_9_leaves_neither_lock_nor_rest(tmp_path: Path) -> None:
     holder.wait()
     cache = Cache(tmp_path)
     assert not list(cache.trees.iterdir())
-    said: list[str] = []
-    with cache.lock("work", say=said.append):
-        assert not said
+    messages: list[str] = []
+    with cache.lock("work", say=messages.append):
+        assert not messages
 
 
 def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
@@ -292,15 +292,15 @@ def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
 
 def test_lock_waits_and_says_for_whom(tmp_path: Path) -> None:
     holder = start_holder(tmp_path)
-    said: list[str] = []
+    messages: list[str] = []
 
     def say(text: str) -> None:
-        said.append(text)
+        messages.append(text)
         holder.terminate()
 
     with Cache(tmp_path).lock("work", "comes next", say):
         holder.wait()
-    assert said == [f"waiting for another mmbatch (pid {holder.pid}) that does some work"]
+    assert messages == [f"waiting for another mmbatch (pid {holder.pid}) that does some work"]
 
 
 # The kernel ends the outer shell with us; the inner one is what make starts.
@@ -315,24 +315,24 @@ def test_a_lock_outlives_us_in_a_program_that_keeps_it(tmp_path: Path) -> None:
         f"with Cache(Path({str(tmp_path)!r})).lock('a', 'builds') as held:\n"
         f"    run(['sh', '-c', {UNTIL_END!r}], action='x', keep=held)\n"
     )
-    ours = subprocess.Popen(
+    holder = subprocess.Popen(
         [sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES), cwd=tmp_path
     )
     deadline = time.monotonic() + 60
     while not (tmp_path / "started").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    ours.kill()
-    ours.wait()
-    said: list[str] = []
+    holder.kill()
+    holder.wait()
+    messages: list[str] = []
 
     def say(line: str) -> None:
-        said.append(line)
+        messages.append(line)
         (tmp_path / "end").touch()
 
     for _ in range(2):
         with Cache(tmp_path).lock("a", say=say):
-            assert len(said) == 1
+            assert len(messages) == 1
 
 
 def test_other_locks_do_not_wait(tmp_path: Path) -> None:
@@ -368,25 +368,25 @@ def test_oldest_are_forgotten(tmp_path: Path) -> None:
 
 def test_a_directory_in_use_is_not_forgotten(tmp_path: Path) -> None:
     """Another process may have found it in the cache, and wait for a lock before it reads it."""
-    kept = [tmp_path / name for name in "abcde"]
-    for age, directory in enumerate(kept):
+    directories = [tmp_path / name for name in "abcde"]
+    for age, directory in enumerate(directories):
         directory.mkdir()
         os.utime(directory, (age, age))
     cache = Cache(tmp_path / "cache")
     used = subprocess.Popen(
-        [sys.executable, "-c", USER, os.fspath(cache.root), os.fspath(kept[0])],
+        [sys.executable, "-c", USER, os.fspath(cache.root), os.fspath(directories[0])],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env=dict(os.environ, PYTHONPATH=SOURCES),
     )
     assert used.stdout is not None and used.stdout.readline() == "ready\n"
-    os.utime(kept[0], (0, 0))
-    forget_oldest(kept)
-    assert [path.name for path in kept if path.exists()] == ["a", "c", "d", "e"]
+    os.utime(directories[0], (0, 0))
+    forget_oldest(directories)
+    assert [path.name for path in directories if path.exists()] == ["a", "c", "d", "e"]
     used.communicate("")
-    forget_oldest(kept)
-    assert [path.name for path in kept if path.exists()] == ["c", "d", "e"]
+    forget_oldest(directories)
+    assert [path.name for path in directories if path.exists()] == ["c", "d", "e"]
 
 
 USER = """
@@ -408,8 +408,8 @@ def test_a_directory_that_is_replaced_stays_for_whoever_uses_it(tmp_path: Path) 
     with atomic_dir(final) as place:
         (place / "new").touch()
     assert [entry.name for entry in final.iterdir()] == ["new"]
-    rest = [path for path in cache.trees.iterdir() if path != final]
-    assert [entry.name for path in rest for entry in path.iterdir()] == ["old"]
+    others = [path for path in cache.trees.iterdir() if path != final]
+    assert [entry.name for path in others for entry in path.iterdir()] == ["old"]
     del cache
     assert [path.name for path in Cache(tmp_path).trees.iterdir()] == ["final"]
 
@@ -427,8 +427,8 @@ def finished(place: Path) -> Path:
 @pytest.mark.parametrize("how", ["truncate", "remove", "append"])
 def test_a_damaged_directory_is_not_whole(tmp_path: Path, name: str, how: str) -> None:
     place = finished(tmp_path / "place")
-    said: list[str] = []
-    assert is_whole(place, said.append)
+    messages: list[str] = []
+    assert is_whole(place, messages.append)
     path = place / name
     content = b"" if path.is_symlink() else path.read_bytes()
     path.unlink()
@@ -436,8 +436,8 @@ def test_a_damaged_directory_is_not_whole(tmp_path: Path, name: str, how: str) -
         path.write_bytes(content[: len(content) // 2])
     elif how == "append":
         path.write_bytes(content + b"more")
-    assert not is_whole(place, said.append)
-    assert said == [f"{place} is incomplete, since {name} is missing or damaged: replacing it"]
+    assert not is_whole(place, messages.append)
+    assert messages == [f"{place} is incomplete, since {name} is missing or damaged: replacing it"]
 
 
 @pytest.mark.parametrize(
@@ -455,27 +455,27 @@ def test_what_does_not_matter_may_change(tmp_path: Path) -> None:
         (place / name).unlink()
     (place / "sub" / "new").touch()
     assert is_whole(place)
-    said: list[str] = []
-    assert not is_whole(tmp_path / "not-there", said.append)
-    assert not said
+    messages: list[str] = []
+    assert not is_whole(tmp_path / "not-there", messages.append)
+    assert not messages
 
 
 def test_a_directory_of_the_cache_is_filled_once_and_again_when_damaged(tmp_path: Path) -> None:
     cache = Cache(tmp_path)
     final = cache.builds / "thing"
-    said: list[str] = []
+    messages: list[str] = []
 
     def fill(work: Path) -> None:
-        said.append("filling")
+        messages.append("filling")
         (work / "file").write_text("content")
 
     for _ in range(2):
-        assert cache.provide(final, fill, "fills", said.append) == final
-    assert said == ["filling"]
+        assert cache.provide(final, fill, "fills", messages.append) == final
+    assert messages == ["filling"]
     (final / "file").write_text("")
-    cache.provide(final, fill, "fills", said.append)
+    cache.provide(final, fill, "fills", messages.append)
     assert (final / "file").read_text() == "content"
-    assert said[1:] == [
+    assert messages[1:] == [
         f"{final} is incomplete, since file is missing or damaged: replacing it",
         "filling",
     ]

@@ -124,10 +124,12 @@ def test_kill_minus_9_of_ours_ends_the_child(tmp_path: Path) -> None:
         "from mmbatch.core.process import run\n"
         f"run(['sh', '-c', 'echo $$ > {pid}; exec sleep 600'], action='x')\n"
     )
-    ours = subprocess.Popen([sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES))
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES)
+    )
     child = written_pid(pid)
-    ours.kill()
-    ours.wait()
+    parent.kill()
+    parent.wait()
     assert gone(child)
 
 
@@ -146,9 +148,9 @@ def test_child_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_DIR", "/elsewhere")
     monkeypatch.setenv("LLVM", "1")
     monkeypatch.setenv("KCFLAGS", "-O0")
-    said = run(["env"], action="x", env={"EXTRA": "1"}).stdout.splitlines()
-    assert {"LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1", "EXTRA=1"} <= set(said)
-    names = {line.partition("=")[0] for line in said}
+    output = run(["env"], action="x", env={"EXTRA": "1"}).stdout.splitlines()
+    assert {"LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1", "EXTRA=1"} <= set(output)
+    names = {line.partition("=")[0] for line in output}
     assert not names & {"MAKEFLAGS", "GIT_DIR", "LLVM", "KCFLAGS"}
 
 
@@ -182,8 +184,8 @@ def test_a_home_is_never_missing(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_output_that_is_no_utf8_is_no_error() -> None:
     assert run(["printf", r"a\377b"], action="x").stdout == "a\N{REPLACEMENT CHARACTER}b"
-    kept = run(["printf", r"a\377b"], action="x", errors="surrogateescape").stdout
-    assert os.fsencode(kept) == b"a\xffb"
+    printed = run(["printf", r"a\377b"], action="x", errors="surrogateescape").stdout
+    assert os.fsencode(printed) == b"a\xffb"
 
 
 def test_stdin_is_given_or_empty() -> None:

@@ -27,13 +27,13 @@ def test_madison_output() -> None:
 @pytest.fixture
 def filled(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
     """An archive that the system seems to follow, with a kernel in two of its suites."""
-    made = FakeArchive(tmp_path / "archive", gpg_home)
-    made.add_kernel("trixie-backports", "7.3", "7.3.4-1~bpo13+1")
-    made.add_kernel("sid", "7.2", "7.2.9-1")
+    fake = FakeArchive(tmp_path / "archive", gpg_home)
+    fake.add_kernel("trixie-backports", "7.3", "7.3.4-1~bpo13+1")
+    fake.add_kernel("sid", "7.2", "7.2.9-1")
     listed = tmp_path / "debian.sources"
-    listed.write_text(made.sources)
+    listed.write_text(fake.sources)
     monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
-    return made
+    return fake
 
 
 @pytest.fixture
@@ -56,13 +56,13 @@ def test_a_package_that_no_suite_has(filled: FakeArchive, cache: Cache) -> None:
 @needs_archive
 def test_a_damaged_list_is_fetched_again(filled: FakeArchive, cache: Cache) -> None:
     assert Apt(cache, print).madison("linux-source-7.3")
-    (kept,) = cache.apt.glob("*/state/lists/*trixie-backports*_Packages*")
-    kept.unlink()
-    kept.write_bytes(b"Package")  # what a full disk or a crash may leave of it
-    said: list[str] = []
-    found = Apt(cache, said.append).madison("linux-source-7.3")
+    (listing,) = cache.apt.glob("*/state/lists/*trixie-backports*_Packages*")
+    listing.unlink()
+    listing.write_bytes(b"Package")  # what a full disk or a crash may leave of it
+    messages: list[str] = []
+    found = Apt(cache, messages.append).madison("linux-source-7.3")
     assert found == [("7.3.4-1~bpo13+1", "trixie-backports")]
-    assert not [line for line in said if "doing without" in line]
+    assert not [line for line in messages if "doing without" in line]
 
 
 @needs_archive
@@ -79,9 +79,9 @@ def test_download_puts_one_verified_file(filled: FakeArchive, cache: Cache, tmp_
 @needs_archive
 def test_fresh_indexes_are_not_fetched_again(filled: FakeArchive, cache: Cache) -> None:
     Apt(cache, print).madison("linux-source-7.3")
-    said: list[str] = []
-    assert Apt(cache, said.append).madison("linux-source-7.3")
-    assert said == []
+    messages: list[str] = []
+    assert Apt(cache, messages.append).madison("linux-source-7.3")
+    assert messages == []
 
 
 @needs_archive
@@ -91,9 +91,9 @@ def test_indexes_of_yesterday_are_fetched_again(filled: FakeArchive, cache: Cach
         os.utime(stamp, (1, 1))
     filled.clear("trixie-backports")
     filled.add_kernel("trixie-backports", "7.3", "7.3.5-1~bpo13+1")
-    said: list[str] = []
-    assert Apt(cache, said.append).madison("linux-source-7.3")[0][0] == "7.3.5-1~bpo13+1"
-    assert "package lists" in said[0]
+    messages: list[str] = []
+    assert Apt(cache, messages.append).madison("linux-source-7.3")[0][0] == "7.3.5-1~bpo13+1"
+    assert "package lists" in messages[0]
 
 
 @needs_archive
@@ -150,14 +150,14 @@ def test_no_network_is_said_once_and_soon(
     listed = tmp_path / "dead.sources"
     listed.write_text(text)
     monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
-    said: list[str] = []
-    apt = Apt(cache, said.append)
+    messages: list[str] = []
+    apt = Apt(cache, messages.append)
     for package in ("linux-source-7.3", "linux-source-7.2"):
         with pytest.raises(MmbatchError) as caught:
             apt.madison(package)
         assert "127.0.0.1" in caught.value.problem
         assert "check the network" in caught.value.hint
-    assert len(said) == 1
+    assert len(messages) == 1
 
 
 @needs_archive
@@ -188,9 +188,9 @@ def test_the_newest_of_all_stable_archives(
     filled.add_kernel("bookworm-backports", "6.12", "6.12.95-1~bpo12+1")
     filled.add_kernel("sid", "6.12", "6.12.118-1")
     security.add_kernel("trixie-security", "6.12", "6.12.117-1")
-    said: list[str] = []
-    assert Apt(cache, said.append).madison("linux-source-6.12")[0] == ("6.12.107-1", "trixie")
-    assert not any("security" in line for line in said)  # this system does not follow it
+    messages: list[str] = []
+    assert Apt(cache, messages.append).madison("linux-source-6.12")[0] == ("6.12.107-1", "trixie")
+    assert not any("security" in line for line in messages)  # this system does not follow it
 
     add_security(filled, tmp_path, f"copy:{security.root}")
     apt = Apt(cache, print)
@@ -208,10 +208,10 @@ def test_a_security_archive_that_can_not_be_reached(
     filled: FakeArchive, cache: Cache, tmp_path: Path
 ) -> None:
     add_security(filled, tmp_path, "http://127.0.0.1:9/debian-security")
-    said: list[str] = []
-    apt = Apt(cache, said.append)
+    messages: list[str] = []
+    apt = Apt(cache, messages.append)
     assert apt.madison("linux-source-7.3") == [("7.3.4-1~bpo13+1", "trixie-backports")]
-    assert [line for line in said if "127.0.0.1" in line and "doing without" in line]
+    assert [line for line in messages if "127.0.0.1" in line and "doing without" in line]
     assert apt.madison("linux-source-7.2") == [("7.2.9-1", "sid")]
     with pytest.raises(MmbatchError, match=r"127\.0\.0\.1"):  # which may have it
         apt.madison("linux-source-9.9")

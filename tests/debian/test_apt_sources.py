@@ -121,11 +121,11 @@ def test_the_archive_itself_wins_over_its_side_suites(tmp_path: Path) -> None:
 def looked_into(tmp_path: Path, *lines: str) -> tuple[dict[str, str], dict[str, str]]:
     """The stable and the other suites that are looked into, with the hosts that have them."""
     listed = write(tmp_path, "sources.list", "".join(f"deb {line} main\n" for line in lines))
-    stable, rest = (
+    stable, unstable = (
         {suite.name: suite.uris[0].split("/")[2] for suite in suites}
         for suites in stages(configured([listed]))
     )
-    return stable, rest
+    return stable, unstable
 
 
 @pytest.mark.parametrize(
@@ -140,17 +140,17 @@ def looked_into(tmp_path: Path, *lines: str) -> tuple[dict[str, str], dict[str, 
 def test_security_updates_come_from_where_the_system_gets_them(
     tmp_path: Path, lines: list[str], security: str | None
 ) -> None:
-    stable, rest = looked_into(tmp_path, "http://mirror.example/debian bookworm", *lines)
+    stable, unstable = looked_into(tmp_path, "http://mirror.example/debian bookworm", *lines)
     wanted = ("bookworm-security", "trixie-security") if security else ()
     assert {name: stable[name] for name in wanted} == dict.fromkeys(wanted, security)
     assert any("security" in name for name in stable) == bool(security)
     releases = ("bookworm", "trixie", "bookworm-backports", "trixie-backports")
     assert {stable[name] for name in releases} == {"mirror.example"}
-    assert rest == dict.fromkeys(("forky", "sid", "experimental"), "mirror.example")
+    assert unstable == dict.fromkeys(("forky", "sid", "experimental"), "mirror.example")
 
 
 def test_all_that_the_system_follows_is_looked_into(tmp_path: Path) -> None:
-    stable, rest = looked_into(
+    stable, unstable = looked_into(
         tmp_path,
         "http://mirror.example/debian stable",
         "http://mirror.example/debian stable-updates",
@@ -161,13 +161,13 @@ def test_all_that_the_system_follows_is_looked_into(tmp_path: Path) -> None:
     assert stable["stable-updates"] == stable["stable-backports"] == "mirror.example"
     assert stable["stable-backports-sloppy"] == "more.example"
     assert stable["stable-security"] == "s.example"
-    assert rest["sid"] == "new.example"  # followed, and yet no stable release
+    assert unstable["sid"] == "new.example"  # followed, and yet no stable release
 
 
 def test_a_system_that_follows_an_unstable_release(tmp_path: Path) -> None:
-    stable, rest = looked_into(tmp_path, "http://mirror.example/debian sid")
+    stable, unstable = looked_into(tmp_path, "http://mirror.example/debian sid")
     assert "sid" in stable
-    assert set(rest) == {"forky", "experimental"}
+    assert set(unstable) == {"forky", "experimental"}
 
 
 @pytest.mark.parametrize(

@@ -57,11 +57,11 @@ def test_what_a_kernel_says_of_its_compiler(text: str, wanted: WantedCompiler | 
 def test_one_that_is_installed_is_used_as_it_is(
     name: str,
     named: bool,
-    told: tuple[str, ...],
+    arguments: tuple[str, ...],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    theirs = dataclasses.replace(headers(), path=tmp_path)
+    headers_here = dataclasses.replace(headers(), path=tmp_path)
     if named:
         (tmp_path / ".kernelvariables").write_text("CC = gcc-99\n")
     program = tmp_path / name
@@ -69,9 +69,9 @@ def test_one_that_is_installed_is_used_as_it_is(
     program.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
 
-    found = foreign.find_compiler(Cache(tmp_path / "cache"), theirs, print)
+    found = foreign.find_compiler(Cache(tmp_path / "cache"), headers_here, print)
 
-    assert found == foreign.installed_compiler(theirs) == Compiler(name, told)
+    assert found == foreign.installed_compiler(headers_here) == Compiler(name, arguments)
     assert toolchain(found.program).compiler == "this is it"
     assert not list((tmp_path / "cache").rglob("compiler*"))
 
@@ -95,53 +95,53 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     program = shutil.which("echo")
     assert program is not None
     echo = Path(program)
-    made = FakeArchive(tmp_path / "archive", gpg_home)
-    made.add("trixie", "libc6", "2.41-12", libraries(program))
-    made.add("trixie", "binutils-x86-64-linux-gnu", "2.44-3", {f"usr/bin/{foreign.TUPLE}-as": echo})
+    fake = FakeArchive(tmp_path / "archive", gpg_home)
+    fake.add("trixie", "libc6", "2.41-12", libraries(program))
+    fake.add("trixie", "binutils-x86-64-linux-gnu", "2.44-3", {f"usr/bin/{foreign.TUPLE}-as": echo})
     place = f"usr/libexec/gcc/{foreign.TUPLE}/99"
-    made.add("trixie", "cpp-99-x86-64-linux-gnu", VERSION, {f"{place}/cc1": echo}, "libc6")
+    fake.add("trixie", "cpp-99-x86-64-linux-gnu", VERSION, {f"{place}/cc1": echo}, "libc6")
     for version in ("99.4.0-1", VERSION):
         suite = "trixie" if version == VERSION else "bookworm-backports"
         needs = [f"cpp-99-x86-64-linux-gnu (= {version})", "binutils-x86-64-linux-gnu", "libc6"]
-        made.add(suite, PART, version, {f"usr/bin/{foreign.TUPLE}-gcc-99": echo}, *needs)
-        made.add(suite, "gcc-99", version, {}, f"{PART} (= {version})")
+        fake.add(suite, PART, version, {f"usr/bin/{foreign.TUPLE}-gcc-99": echo}, *needs)
+        fake.add(suite, "gcc-99", version, {}, f"{PART} (= {version})")
     listed = tmp_path / "debian.sources"
-    listed.write_text(made.sources)
+    listed.write_text(fake.sources)
     monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
-    return made
+    return fake
 
 
 @needs_archive
 def test_one_that_is_fetched(archive: FakeArchive, tmp_path: Path) -> None:
     assert archive.root.is_dir()
-    said: list[str] = []
+    messages: list[str] = []
     cache = Cache(tmp_path / "cache")
 
-    found = foreign.find_compiler(cache, headers(), said.append)
+    found = foreign.find_compiler(cache, headers(), messages.append)
 
-    assert f"fetching gcc-99 {VERSION}, which is not installed, and its dependencies" in said
+    assert f"fetching gcc-99 {VERSION}, which is not installed, and its dependencies" in messages
     assert found.arguments == (f"CC={found.program}",)
     directory = Path(found.program).parent
     assert toolchain(found.program).compiler == f"-B{directory}/ --version"
     for name in ("cc1", "as"):
         ran = subprocess.run([directory / name, "a  b"], check=True, capture_output=True, text=True)
         assert ran.stdout == "a  b\n"
-    said.clear()
-    assert foreign.find_compiler(cache, headers(), said.append) == found
-    assert said == []
+    messages.clear()
+    assert foreign.find_compiler(cache, headers(), messages.append) == found
+    assert messages == []
 
 
 @needs_archive
 def test_another_version_where_that_one_is_gone(archive: FakeArchive, tmp_path: Path) -> None:
     assert archive.root.is_dir()
-    said: list[str] = []
+    messages: list[str] = []
     text = f"{foreign.TUPLE}-gcc-99 (Debian 99.1.0-1) 99.1.0"
 
     with pytest.raises(MmbatchError) as caught:
-        foreign.find_compiler(Cache(tmp_path / "cache"), headers(text), said.append)
+        foreign.find_compiler(Cache(tmp_path / "cache"), headers(text), messages.append)
 
     # That of the backports, which lack the rest of it here.
-    assert any(one.startswith("fetching gcc-99 99.4.0-1") for one in said)
+    assert any(message.startswith("fetching gcc-99 99.4.0-1") for message in messages)
     assert "that is not installed here, and fetching it failed: " in caught.value.problem
     assert not list((tmp_path / "cache/live").glob("compiler*"))
 

@@ -38,11 +38,11 @@ def test_a_program_runs_with_its_own_libraries(root: Path) -> None:
     foreign.wrap(root, "usr/bin/prog", root / "bin/prog", ["-u"])
     moved = root.rename(root.with_name("else where"))
 
-    said = subprocess.run(
+    output = subprocess.run(
         [moved / "bin/prog", "/proc/self/maps"], check=True, capture_output=True, text=True
     ).stdout
 
-    mapped = set(re.findall(r" (/.*\.so\S*)$", said, re.M))
+    mapped = set(re.findall(r" (/.*\.so\S*)$", output, re.M))
     assert f"{moved}/usr/lib/{foreign.TUPLE}/libc.so.6" in mapped
     assert all(path.startswith(f"{moved}/") for path in mapped)
 
@@ -67,9 +67,9 @@ def test_a_program_is_wrapped_in_its_place(root: Path) -> None:
     program = root / "usr/bin/prog"
     foreign.adopt(root, [program])
 
-    said = subprocess.run([program, "/proc/self/comm"], check=True, capture_output=True).stdout
+    output = subprocess.run([program, "/proc/self/comm"], check=True, capture_output=True).stdout
 
-    assert said
+    assert output
     assert program.read_text().startswith("#!/bin/sh\n")
     assert foreign.strangers(root / "usr/bin") == []
 
@@ -92,24 +92,24 @@ def test_a_program_that_could_not_be_wrapped(root: Path, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
-    made = FakeArchive(tmp_path / "archive", gpg_home)
-    made.add("trixie", "libc6", "2.41-12", {})
-    made.add("forky", "libc6", "2.43-7", {})
-    made.add("trixie", "libit-dev", "1-1", {})
-    made.add("trixie", "libit1", "1-1", {}, "libc6 (>= 2.38)", "libgone2")
-    made.add("forky", "libit1", "2-1", {}, "libc6 (>= 2.43)")
-    made.add("trixie-backports", "it", "3-1~bpo", {}, "libit1 (>= 1), libit-dev | pahole")
-    made.add("experimental", "next", "4-1", {}, "libc6")
-    made.add("sid", "libc6", "2.44-1", {})
-    made.add("trixie", "gcc-99", "99-1", {}, "gcc-99-base", "binutils (>= 2)")
-    made.add("trixie", "gcc-99-base", "99-1", {})
-    made.add("trixie", "binutils", "2-1", {}, "binutils-common", "binutils-x86-64-linux-gnu")
-    made.add("trixie", "binutils-common", "2-1", {})
-    made.add("trixie", "binutils-x86-64-linux-gnu", "2-1", {})
+    fake = FakeArchive(tmp_path / "archive", gpg_home)
+    fake.add("trixie", "libc6", "2.41-12", {})
+    fake.add("forky", "libc6", "2.43-7", {})
+    fake.add("trixie", "libit-dev", "1-1", {})
+    fake.add("trixie", "libit1", "1-1", {}, "libc6 (>= 2.38)", "libgone2")
+    fake.add("forky", "libit1", "2-1", {}, "libc6 (>= 2.43)")
+    fake.add("trixie-backports", "it", "3-1~bpo", {}, "libit1 (>= 1), libit-dev | pahole")
+    fake.add("experimental", "next", "4-1", {}, "libc6")
+    fake.add("sid", "libc6", "2.44-1", {})
+    fake.add("trixie", "gcc-99", "99-1", {}, "gcc-99-base", "binutils (>= 2)")
+    fake.add("trixie", "gcc-99-base", "99-1", {})
+    fake.add("trixie", "binutils", "2-1", {}, "binutils-common", "binutils-x86-64-linux-gnu")
+    fake.add("trixie", "binutils-common", "2-1", {})
+    fake.add("trixie", "binutils-x86-64-linux-gnu", "2-1", {})
     listed = tmp_path / "debian.sources"
-    listed.write_text(made.sources)
+    listed.write_text(fake.sources)
     monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
-    return made
+    return fake
 
 
 @needs_archive

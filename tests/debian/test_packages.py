@@ -26,9 +26,9 @@ def test_install_says_what_and_runs_apt(tmp_path: Path, monkeypatch: pytest.Monk
     fake_program(tmp_path, "sudo", 'shift; exec "$@"')
     fake_program(tmp_path, "dpkg-query", "exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    said: list[str] = []
-    packages.install(["flex", "bison"], said.append)
-    assert said[0] == "installing Debian packages: flex bison"
+    messages: list[str] = []
+    packages.install(["flex", "bison"], messages.append)
+    assert messages[0] == "installing Debian packages: flex bison"
     call = calls.read_text().splitlines()[-1]
     assert call.startswith("noninteractive ")
     assert call.endswith("install --no-install-recommends -y flex bison")

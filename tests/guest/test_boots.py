@@ -198,10 +198,14 @@ def test_whatever_is_asked_of_counts_is_counted(
     monkeypatch.setattr(suites, "run_stages", lambda *_: 0)
     monkeypatch.setattr(counts, "run", count)
     assert suites.run_all(Console(-1), cache, install=False) == 4
-    every = [one.count for one in plan.load_plans().values() if one.count is not None]
+    every = [
+        plan_ofuest.count
+        for plan_ofuest in plan.load_plans().values()
+        if plan_ofuest.count is not None
+    ]
     wanted = {(count.speedup, arch, count.twice) for count in every for arch in count.least}
     assert len(wanted) == 2
-    asked = {(one.count.speedup, one.arch, one.twice) for one in requests}
+    asked = {(request.count.speedup, request.arch, request.twice) for request in requests}
     assert asked == wanted
 
 
@@ -320,8 +324,8 @@ def test_a_kernel_has_the_options_of_each_speedup(
 
     workshop.kernel("x86_64", "kasan")
 
-    for one in manifests:
-        assert f"CONFIG_{one.speedup.upper()}_KUNIT_TEST=y" in seen[0].needed()
+    for manifest in manifests:
+        assert f"CONFIG_{manifest.speedup.upper()}_KUNIT_TEST=y" in seen[0].needed()
     assert {"CONFIG_64BIT=y", "CONFIG_KASAN=y", "CONFIG_X=y"} <= set(seen[0].config().split())
 
 

@@ -139,9 +139,9 @@ def test_the_gate_names_the_case_that_misses_it() -> None:
 def test_a_case_without_its_rows_is_a_failure() -> None:
     few = outcome()
     few.values = [(name, count) for name, count in few.values if not name.endswith("auto")]
-    said = list(counts.absent(counted_record(few), COUNT))
+    output = list(counts.absent(counted_record(few), COUNT))
 
-    assert said == [
+    assert output == [
         "blocks: no count of auto",
         "dolls: no count of base and control and auto",
         "cars: no count of base and control and auto",
@@ -153,9 +153,9 @@ def test_two_boots_have_to_agree() -> None:
     other.values = [
         (name, count * (1.002 if name.endswith("base") else 1.0005)) for name, count in other.values
     ]
-    said = list(counts.unlike(counted_record(outcome()), counted_record(other)))
+    output = list(counts.unlike(counted_record(outcome()), counted_record(other)))
 
-    assert said == ["blocks, base: 57000 instructions, and 57114 in another boot"]
+    assert output == ["blocks, base: 57000 instructions, and 57114 in another boot"]
 
 
 @pytest.mark.parametrize(("arch", "gate"), [("x86_64", 1), ("arm64", 0)])

@@ -76,9 +76,9 @@ def test_a_file_is_compiled_like_another_under_its_own_name(
     kbuild.compile_like(
         tree, "mm/toy.o", Path("/speedup/ours.c"), Path("/w/x.o"), options=["-Wextra"], log=log
     )
-    said = log.read_text().splitlines()[1:]
-    assert {'-DKBUILD_BASENAME="ours"', "-D__KBUILD_MODNAME=ours", "-Itoys"} <= set(said)
-    assert said[-6:] == ["-Wextra", "-c", "-o", "/w/x.o", "/speedup/ours.c", str(tree.path)]
+    output = log.read_text().splitlines()[1:]
+    assert {'-DKBUILD_BASENAME="ours"', "-D__KBUILD_MODNAME=ours", "-Itoys"} <= set(output)
+    assert output[-6:] == ["-Wextra", "-c", "-o", "/w/x.o", "/speedup/ours.c", str(tree.path)]
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ esac
 
 
 @pytest.fixture
-def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A make that writes down what it was asked for."""
     make = tmp_path / "bin" / "make"
     make.parent.mkdir()
@@ -157,25 +157,25 @@ def configure(tmp_path: Path, cache: Cache) -> Configure:
 
 
 def test_objects_of_a_lib_directory_are_made_last_and_one_by_one(
-    asked: Path, configure: Configure
+    calls: Path, configure: Configure
 ) -> None:
     tree = configure("mm/a.o", "arch/x86/lib/b.o", "lib/c.o", options=("CONFIG_A=y",))
-    goals = [line.partition("-j2 ")[2] for line in asked.read_text().splitlines()]
+    goals = [line.partition("-j2 ")[2] for line in calls.read_text().splitlines()]
     assert goals == ["allnoconfig", "prepare", "mm/a.o lib/c.o", "-j1 arch/x86/lib/b.o"]
     assert (tree.path / ".config").read_text() == "CONFIG_TOYS=y\nCONFIG_A=y\n"
 
 
-def test_objects_are_made_once(asked: Path, configure: Configure) -> None:
+def test_objects_are_made_once(calls: Path, configure: Configure) -> None:
     first = configure("mm/a.o")
-    before = asked.read_text()
+    before = calls.read_text()
     assert configure("mm/a.o") == first
-    assert asked.read_text() == before
+    assert calls.read_text() == before
 
 
 def test_other_wishes_get_another_directory(
-    asked: Path, configure: Configure, tmp_path: Path
+    calls: Path, configure: Configure, tmp_path: Path
 ) -> None:
-    assert not asked.exists()
+    assert not calls.exists()
     moved = tmp_path / "moved"
     moved.mkdir()
     made = [
@@ -188,7 +188,7 @@ def test_other_wishes_get_another_directory(
 
 
 def test_objects_of_another_compiler_are_not_taken(
-    asked: Path, configure: Configure, tmp_path: Path
+    calls: Path, configure: Configure, tmp_path: Path
 ) -> None:
     system = configure("mm/a.o")
     made = [system]
@@ -198,13 +198,13 @@ def test_objects_of_another_compiler_are_not_taken(
         program.chmod(0o755)
         made.append(configure("mm/a.o"))
     assert len({tree.path for tree in made}) == 4
-    assert asked.read_text().count("mm/a.o") == 4
+    assert calls.read_text().count("mm/a.o") == 4
     assert [tree.compiler for tree in made] == [system.compiler, *["toy gcc 99"] * 3]
     assert system.compiler != "toy gcc 99"
 
 
 def test_an_option_against_what_is_required_is_refused_before_anything_runs(
-    asked: Path, configure: Configure
+    calls: Path, configure: Configure
 ) -> None:
     options = ("CONFIG_A=y", "CONFIG_SMP=n", "CONFIG_KCSAN=y")
     with pytest.raises(MmbatchError, match=r"CONFIG_SMP=y is needed, because it has two") as caught:
@@ -216,11 +216,11 @@ def test_an_option_against_what_is_required_is_refused_before_anything_runs(
     assert caught.value.code == ExitCode.USAGE
     with pytest.raises(MmbatchError, match="with -K CONFIG_KCSAN=y: CONFIG_KCSAN=n is needed"):
         configure("mm/a.o", options=options, requires={"CONFIG_KCSAN=n": "it would be slow"})
-    assert not asked.exists()
+    assert not calls.exists()
 
 
 def test_options_that_take_away_what_is_required_are_named_before_anything_is_built(
-    asked: Path, configure: Configure, cache: Cache
+    calls: Path, configure: Configure, cache: Cache
 ) -> None:
     toys = {"CONFIG_DOLLS=y": "nobody plays without"}
     with pytest.raises(MmbatchError, match=r"CONFIG_DOLLS=y is needed, because nobody") as caught:
@@ -229,27 +229,27 @@ def test_options_that_take_away_what_is_required_are_named_before_anything_is_bu
     with pytest.raises(MmbatchError, match=r"of Linux 7\.3\.4: CONFIG_DOLLS=y is needed") as caught:
         configure("mm/a.o", requires=toys)
     assert caught.value.hint == "choose another kernel"
-    assert "prepare" not in asked.read_text()
+    assert "prepare" not in calls.read_text()
     assert list(cache.builds.iterdir()) == []
     fits = {"CONFIG_TOYS=y": "", "CONFIG_A=y": "", "CONFIG_KASAN=n": ""}
     configure("mm/a.o", options=("CONFIG_A=y",), requires=fits)
 
 
 def test_a_build_that_fails_leaves_nothing_and_is_tried_again(
-    asked: Path, configure: Configure, cache: Cache
+    calls: Path, configure: Configure, cache: Cache
 ) -> None:
     for _ in range(2):
         with pytest.raises(MmbatchError, match="toy: error") as caught:
             configure("mm/broken.o")
         assert list(cache.builds.iterdir()) == []
         assert str(cache.logs) in caught.value.hint
-    assert asked.read_text().count("broken.o") == 2
+    assert calls.read_text().count("broken.o") == 2
 
 
 def test_a_full_disk_is_told_when_the_programs_do_not(
-    asked: Path, configure: Configure, cache: Cache, monkeypatch: pytest.MonkeyPatch
+    calls: Path, configure: Configure, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert not asked.exists()
+    assert not calls.exists()
     monkeypatch.setattr(disk, "free_bytes", lambda path: 5000)
     monkeypatch.setattr(kbuild, "_OBJECT_BYTES", 1)
     with pytest.raises(MmbatchError, match=r"it needs 4 MB .* and 0 MB are free"):
@@ -258,20 +258,20 @@ def test_a_full_disk_is_told_when_the_programs_do_not(
 
 
 def test_what_kill_minus_9_left_is_made_anew(
-    asked: Path, configure: Configure, cache: Cache
+    calls: Path, configure: Configure, cache: Cache
 ) -> None:
     tree = configure("mm/a.o")
     shutil.copytree(tree.path, cache.builds / "toys-0123456789ab")
     for path in cache.builds.iterdir():
         (path / ".mmbatch-complete").unlink()
-    before = asked.read_text()
+    before = calls.read_text()
     assert configure("mm/a.o") == tree
-    assert asked.read_text() == 2 * before
+    assert calls.read_text() == 2 * before
     assert list(cache.builds.iterdir()) == [tree.path]
 
 
 def test_the_builds_that_were_used_last_stay(
-    asked: Path, configure: Configure, cache: Cache
+    calls: Path, configure: Configure, cache: Cache
 ) -> None:
     used = configure("mm/a.o")
     made = [used]
@@ -280,4 +280,4 @@ def test_the_builds_that_were_used_last_stay(
         configure("mm/a.o")
     kept = {path.name for path in cache.builds.iterdir()}
     assert kept == {tree.path.name for tree in (used, *made[-3:])}
-    assert asked.read_text().count("mm/a.o") == 1
+    assert calls.read_text().count("mm/a.o") == 1

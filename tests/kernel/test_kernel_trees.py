@@ -70,23 +70,23 @@ def suiting(series: str) -> list[str]:
 def test_every_hook_matches_and_changes_little(series: str, some_of_it: Path) -> None:
     manifests = load_with_needs(checkout.SPEEDUPS, *suiting(series))
     expected = [step.name for m in manifests for step in m.steps if series in step.kernels]
-    taken = list(apply_steps(some_of_it, series, manifests, checkout.MACROS))
-    assert [step.name for step in taken] == expected
-    assert {name: n for name, n in ((s.name, s.changed) for s in taken) if n > MOST} == {}
-    assert {name for step in taken for name in step.files} >= OUR_FILES
+    steps = list(apply_steps(some_of_it, series, manifests, checkout.MACROS))
+    assert [step.name for step in steps] == expected
+    assert {name: n for name, n in ((s.name, s.changed) for s in steps) if n > MOST} == {}
+    assert {name for step in steps for name in step.files} >= OUR_FILES
 
 
 def test_apply_makes_the_spliced_files(series: str, some_of_it: Path, call: Call) -> None:
     spliced = some_of_it.with_name("spliced")
     shutil.copytree(some_of_it, spliced)
     manifests = load_with_needs(checkout.SPEEDUPS, *suiting(series))
-    taken = list(apply_steps(spliced, series, manifests, checkout.MACROS))
+    steps = list(apply_steps(spliced, series, manifests, checkout.MACROS))
     commit(some_of_it)
     assert read_release(some_of_it).startswith(series)
     assert call(some_of_it)[0] == 0
     (branch,) = set(branches(some_of_it)) - {"main"}
     subjects = git(some_of_it, "log", "--reverse", "--format=%s", f"main..{branch}")
-    assert subjects.splitlines() == [step.subject for step in taken]
+    assert subjects.splitlines() == [step.subject for step in steps]
     assert git(some_of_it, "status", "--short", "--untracked-files=no") == ""
     git(some_of_it, "-c", "core.autocrlf=false", "switch", "-q", branch)
     for path in spliced.rglob("*"):

@@ -25,11 +25,11 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
 @pytest.fixture
 def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
     """An archive that the system seems to follow."""
-    made = FakeArchive(tmp_path / "archive", gpg_home)
+    fake = FakeArchive(tmp_path / "archive", gpg_home)
     listed = tmp_path / "debian.sources"
-    listed.write_text(made.sources)
+    listed.write_text(fake.sources)
     monkeypatch.setattr(apt, "source_files", lambda: [listed])
-    return made
+    return fake
 
 
 def put_cached(cache: Cache, series: str, version: str) -> Path:
@@ -51,18 +51,18 @@ def test_a_kernel_is_fetched_once(archive: FakeArchive, cache: Cache) -> None:
     assert (source.path / "mm" / "mm_init.c").is_file()
     assert not list(cache.downloads.iterdir())
     archive.root.rename(archive.root.with_name("gone"))
-    said: list[str] = []
-    assert resolve(cache, "7.3", None, said.append) == source
-    assert said == []
+    messages: list[str] = []
+    assert resolve(cache, "7.3", None, messages.append) == source
+    assert messages == []
 
 
 @needs_archive
 def test_the_default_is_the_newest_that_can_be_had(archive: FakeArchive, cache: Cache) -> None:
     archive.add_kernel("trixie", "6.12", "6.12.9-1")
     archive.add_kernel("sid", "7.2", "7.2.9-1")
-    said: list[str] = []
-    assert resolve(cache, None, None, said.append).series == "7.2"
-    assert any("linux 7.3 can't be had" in line for line in said)
+    messages: list[str] = []
+    assert resolve(cache, None, None, messages.append).series == "7.2"
+    assert any("linux 7.3 can't be had" in line for line in messages)
 
 
 @needs_archive
@@ -89,10 +89,10 @@ def test_too_little_room_is_said_before_anything_is_fetched(
     archive: FakeArchive, cache: Cache, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(kernels, "_TREE_BYTES", 1 << 60)
-    said: list[str] = []
+    messages: list[str] = []
     with pytest.raises(MmbatchError, match="GB are free"):
-        resolve(cache, "7.3", None, said.append)
-    assert said == []
+        resolve(cache, "7.3", None, messages.append)
+    assert messages == []
 
 
 def test_cached_kernels_need_no_apt(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,9 +132,9 @@ def test_a_damaged_kernel_is_fetched_again(archive: FakeArchive, cache: Cache, n
     place = resolve(cache, "7.3", None, print).path.parent
     before = (place / name).read_text()
     os.truncate(place / name, 0)
-    said: list[str] = []
-    assert resolve(cache, "7.3", None, said.append).path.parent == place
-    assert said[0] == f"{place} is incomplete, since {name} is missing or damaged: replacing it"
+    messages: list[str] = []
+    assert resolve(cache, "7.3", None, messages.append).path.parent == place
+    assert messages[0] == f"{place} is incomplete, since {name} is missing or damaged: replacing it"
     assert (place / name).read_text() == before
 
 

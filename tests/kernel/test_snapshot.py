@@ -37,10 +37,10 @@ def contents(tree: Path) -> dict[str, str]:
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
     """A user's tree, in a path with a space."""
-    made = make_kernel(tmp_path / "my tree")
-    (made / "link").symlink_to("mm/mm_init.c")
-    (made / "directory-link").symlink_to("mm")
-    return made
+    kernel = make_kernel(tmp_path / "my tree")
+    (kernel / "link").symlink_to("mm/mm_init.c")
+    (kernel / "directory-link").symlink_to("mm")
+    return kernel
 
 
 def test_a_tree_is_copied_and_kept_apart(cache: Cache, tree: Path) -> None:
@@ -134,8 +134,8 @@ def test_build_products_stay_behind(cache: Cache, tree: Path) -> None:
 
 
 def git(tree: Path, *arguments: str) -> None:
-    who = ["-c", "user.name=Nobody", "-c", "user.email=nobody@mirror.example"]
-    subprocess.run(["git", "-C", tree, *who, *arguments], check=True, capture_output=True)
+    identity = ["-c", "user.name=Nobody", "-c", "user.email=nobody@mirror.example"]
+    subprocess.run(["git", "-C", tree, *identity, *arguments], check=True, capture_output=True)
 
 
 def test_the_tree_of_another_user(
@@ -188,10 +188,10 @@ def test_a_copy_that_was_broken_off_is_completed(
 
 
 def test_trees_do_not_share_a_copy(cache: Cache, tmp_path: Path) -> None:
-    one = resolve(cache, None, make_kernel(tmp_path / "one"), print)
+    first = resolve(cache, None, make_kernel(tmp_path / "one"), print)
     two = resolve(cache, None, make_kernel(tmp_path / "two", "6.12.3"), print)
-    assert one.path != two.path
-    assert read_release(one.path) == "7.3.4"
+    assert first.path != two.path
+    assert read_release(first.path) == "7.3.4"
 
 
 def test_no_room_for_a_copy(cache: Cache, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:

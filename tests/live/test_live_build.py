@@ -52,16 +52,16 @@ def built(headers: Headers, directory: Path, speedup: str) -> Module:
 
 
 def test_the_module_says_what_it_is(module: Module) -> None:
-    said = subprocess.run(
+    output = subprocess.run(
         ["readelf", "-W", "-S", "-s", module.path], check=True, capture_output=True, text=True
     ).stdout
 
-    assert ".klp.rela.vmlinux..text" in said
+    assert ".klp.rela.vmlinux..text" in output
     for function in manifest.load(paths.SPEEDUPS, module.speedup).replaces:
-        assert f".klp.sym.vmlinux.{function.name},0" in said
-        assert f" UND {function.name}\n" not in said
-    assert ".debug" not in said
-    assert ".cold" not in said  # where nobody would look for it on a stack
+        assert f".klp.sym.vmlinux.{function.name},0" in output
+        assert f" UND {function.name}\n" not in output
+    assert ".debug" not in output
+    assert ".cold" not in output  # where nobody would look for it on a stack
     content = module.path.read_bytes()
     assert b"\0livepatch=Y\0" in content
     assert f"vermagic={module.release} ".encode() in content
@@ -79,7 +79,7 @@ def test_each_unfit_module_differs_from_the_fit_one(module: Module) -> None:
     misfits = refused.load_misfits(paths.SPEEDUPS, module.speedup)
     unfit = refused.variants(misfits, module.path)
 
-    assert set(unfit) >= {one.name for one in misfits if one.kind != "version"}
+    assert set(unfit) >= {misfit.name for misfit in misfits if misfit.kind != "version"}
     assert len({content for content, _ in unfit.values()} | {module.path.read_bytes()}) == (
         len(unfit) + 1
     )
@@ -126,10 +126,10 @@ def test_a_replacement_that_would_be_missed_on_a_stack(
         header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)")
     )
     live = manifest.load(paths.SPEEDUPS, speedup)
-    made, log = tmp_path / "made", tmp_path / "log"
+    place, log = tmp_path / "made", tmp_path / "log"
 
     with pytest.raises(MmbatchError) as caught:
-        build.build(live, engine, headers, compilers, made, log, lambda _: None)
+        build.build(live, engine, headers, compilers, place, log, lambda _: None)
 
     assert "() leaves by a jump to " in caught.value.problem
     assert not list((tmp_path / "made").glob("*.ko"))

@@ -34,18 +34,18 @@ def unpacked(package: Path) -> Path:
 def test_what_dkms_is_told(unpacked: Path) -> None:
     conf = unpacked / "usr/src" / NAME / "dkms.conf"
     shown = 'printf "%s\\n" "$PACKAGE_NAME" "$BUILD_EXCLUSIVE_KERNEL" "$BUILD_EXCLUSIVE_CONFIG"'
-    said = subprocess.run(
+    output = subprocess.run(
         ["bash", "-c", f". {conf}; {shown}"], check=True, capture_output=True, text=True
     ).stdout.splitlines()
 
-    assert said[0] == "mmbatch-zone-device"
-    assert re.search(said[1], "6.12.95+deb12-cloud-amd64")
-    assert not re.search(said[1], "6.1.0-37-amd64")
-    assert re.search(said[1], "7.2.12+deb13-amd64")
-    assert re.search(said[1], "7.3.4+deb13-cloud-amd64")
-    assert not re.search(said[1], "6.18.3-amd64")
-    assert not re.search(said[1], "7.20.1-amd64")
-    assert {"CONFIG_LIVEPATCH", "!CONFIG_KASAN"} <= set(said[2].split())
+    assert output[0] == "mmbatch-zone-device"
+    assert re.search(output[1], "6.12.95+deb12-cloud-amd64")
+    assert not re.search(output[1], "6.1.0-37-amd64")
+    assert re.search(output[1], "7.2.12+deb13-amd64")
+    assert re.search(output[1], "7.3.4+deb13-cloud-amd64")
+    assert not re.search(output[1], "6.18.3-amd64")
+    assert not re.search(output[1], "7.20.1-amd64")
+    assert {"CONFIG_LIVEPATCH", "!CONFIG_KASAN"} <= set(output[2].split())
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_kernel_whose_compiler_is_not_here(
     if compiler:
         text = f'CONFIG_A=y\nCONFIG_CC_VERSION_TEXT="{compiler} (Debian 1-1) 1.2.0"\n'
         (tmp_path / ".config").write_text(text)
-    said = subprocess.run(
+    output = subprocess.run(
         ["bash", "-e", "-c", f'. {conf}; echo "$BUILD_EXCLUSIVE_KERNEL"'],
         env={"PATH": "/usr/bin:/bin", "kernelver": release, "kernel_source_dir": str(tmp_path)},
         check=True,
@@ -73,9 +73,9 @@ def test_a_kernel_whose_compiler_is_not_here(
         text=True,
     )
 
-    pattern = said.stdout.strip()
-    assert words in said.stderr
-    assert bool(said.stderr) is bool(words)
+    pattern = output.stdout.strip()
+    assert words in output.stderr
+    assert bool(output.stderr) is bool(words)
     assert bool(re.search(pattern, release)) is (release.startswith("7.3") and not words)
 
 

@@ -140,29 +140,33 @@ def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
         kernel.fetch(cache, kernel.newest(cache, series, _quiet), _quiet)
         for series in ("6.12", "7.3")
     )
-    wanted = [want for one in (fit, newer) if (want := foreign.wanted_compiler(one))]
+    wanted = [want for headers in (fit, newer) if (want := foreign.wanted_compiler(headers))]
     before = sources()
 
-    said = installed(
+    output = installed(
         cache,
         packages,
         tmp_path / "scratch",
         fit=fit.release,
         newer=newer.release,
         unfit=_UNFIT,
-        programs=" ".join(sorted({name for one in wanted for name in (one.program, one.package)})),
-        compilers="\n".join(sorted({appears(cache, one) for one in (fit, newer)})),
+        programs=" ".join(
+            sorted({name for want in wanted for name in (want.program, want.package)})
+        ),
+        compilers="\n".join(sorted({appears(cache, headers) for headers in (fit, newer)})),
     )
 
-    assert f"no module for {newer.release}: it was built with {wanted[-1].program}" in said["unfit"]
-    assert f"no module for {_UNFIT}" in said["unfit"]
-    assert ".ko" not in said["unfit"]
+    assert (
+        f"no module for {newer.release}: it was built with {wanted[-1].program}" in output["unfit"]
+    )
+    assert f"no module for {_UNFIT}" in output["unfit"]
+    assert ".ko" not in output["unfit"]
     for part, release in (("fit", fit.release), ("newer", newer.release)):
-        assert f"/lib/modules/{release}/updates/dkms/mmbatch_zone_device.ko" in said[part]
-        assert re.search(rf"^vermagic: +{re.escape(release)} ", said[part], re.M)
-        assert re.search(r"^livepatch: +Y$", said[part], re.M)
-        assert re.search(r"^signer: +DKMS", said[part], re.M)
-    assert said["removed"] == ""
+        assert f"/lib/modules/{release}/updates/dkms/mmbatch_zone_device.ko" in output[part]
+        assert re.search(rf"^vermagic: +{re.escape(release)} ", output[part], re.M)
+        assert re.search(r"^livepatch: +Y$", output[part], re.M)
+        assert re.search(r"^signer: +DKMS", output[part], re.M)
+    assert output["removed"] == ""
     assert sources() == before
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())
 
 @pytest.fixture
 def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
-    made = FakeArchive(tmp_path / "archive", gpg_home)
+    fake = FakeArchive(tmp_path / "archive", gpg_home)
     program = shutil.which("cat")
     assert program is not None
     config, makefile = tmp_path / "config", tmp_path / "makefile"
@@ -34,15 +34,15 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     makefile.write_text("include /usr/src/linux-headers-7.3.4+deb13-common/Makefile\n")
     wants = wanting(Path(program), tmp_path / "wants")
     directory = f"usr/src/linux-headers-{RELEASE}"
-    made.add("trixie", "libc6", "2.41-12", libraries(program))
-    made.add(
+    fake.add("trixie", "libc6", "2.41-12", libraries(program))
+    fake.add(
         SUITE,
         KBUILD,
         VERSION,
         {f"usr/lib/{KBUILD}/old": Path(program), f"usr/lib/{KBUILD}/new": wants},
         "pahole, libc6 (>= 2.38)",
     )
-    made.add(
+    fake.add(
         SUITE,
         f"linux-headers-{RELEASE}",
         VERSION,
@@ -52,21 +52,21 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     )
     library = f"usr/lib/modules/{RELEASE}"
     for part, name in (("base", "config"), ("binary", "vmlinuz"), ("modules", "modules.builtin")):
-        made.add(SUITE, f"linux-{part}-{RELEASE}", VERSION, {f"{library}/{name}": config})
+        fake.add(SUITE, f"linux-{part}-{RELEASE}", VERSION, {f"{library}/{name}": config})
     parts = [f"linux-{part}-{RELEASE} (= {VERSION})" for part in ("base", "binary", "modules")]
-    made.add(SUITE, f"linux-image-{RELEASE}", VERSION, {}, "kmod | busybox", *parts)
+    fake.add(SUITE, f"linux-image-{RELEASE}", VERSION, {}, "kmod | busybox", *parts)
     listed = tmp_path / "debian.sources"
-    listed.write_text(made.sources)
+    listed.write_text(fake.sources)
     monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
-    return made
+    return fake
 
 
 def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive, tmp_path: Path) -> None:
     assert archive.root.is_dir()
     cache = Cache(tmp_path / "cache")
-    said: list[str] = []
+    messages: list[str] = []
 
-    headers = kernel.fetch(cache, RELEASE, said.append)
+    headers = kernel.fetch(cache, RELEASE, messages.append)
 
     place = cache.live / f"headers-{RELEASE}"
     assert headers.path == (place / f"usr/src/linux-headers-{RELEASE}").resolve()
@@ -74,10 +74,10 @@ def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive, tmp_p
     assert (place / f"usr/lib/{KBUILD}/new").read_text().startswith("#!/bin/sh\n")
     assert (place / f"usr/lib/{KBUILD}/old").read_bytes()[:4] == b"\x7fELF"
     assert (place / f"usr/lib/{foreign.TUPLE}/libc.so.6").is_file()
-    assert f"fetching the libraries that programs of {KBUILD} need here" in said
-    said.clear()
-    assert kernel.fetch(cache, RELEASE, said.append) == headers
-    assert said == []
+    assert f"fetching the libraries that programs of {KBUILD} need here" in messages
+    messages.clear()
+    assert kernel.fetch(cache, RELEASE, messages.append) == headers
+    assert messages == []
 
 
 def test_a_kernel_that_comes_in_parts(archive: FakeArchive, tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def test_what_is_another_in_each_series() -> None:
         ),
     )
 
-    then, now = (fit.of_series(both, one, "6.12.1") for one in ("6.12", "7.3"))
+    then, now = (fit.of_series(both, series, "6.12.1") for series in ("6.12", "7.3"))
 
     assert then.symbols == ["set_it", "put_it", "get_it"]
     assert now.symbols == ["set_it", "get_it", "have_it"]

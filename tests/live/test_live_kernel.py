@@ -71,8 +71,8 @@ def test_makefiles_find_what_is_unpacked_beside_them(tmp_path: Path) -> None:
     for _ in range(2):  # those of an earlier run of ours too
         kernel._join_makefiles(sources)
         argv = ["make", "-s", "-C", str(sources / "one")]
-        said = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-        assert said == f"{sources}/one\n"
+        output = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+        assert output == f"{sources}/one\n"
 
 
 @pytest.mark.parametrize("release", ["x", "6", "6.12", "6.12-", ""])
@@ -166,20 +166,20 @@ def test_what_was_counted() -> None:
 
 @pytest.mark.parametrize(("patched", "good"), [(1000.0, True), (2001.0, False)])
 def test_a_gain_that_is_too_small_fails(patched: float, good: bool) -> None:
-    said: list[str] = []
+    messages: list[str] = []
 
-    assert report_count(counted(patched), LEAST, said.append) is good
-    assert any("FAILED" in line for line in said) is not good
+    assert report_count(counted(patched), LEAST, messages.append) is good
+    assert any("FAILED" in line for line in messages) is not good
 
 
 @pytest.mark.parametrize(
     ("control", "good"), [(4951.0, True), (5049.0, True), (4949.0, False), (5051.0, False)]
 )
 def test_an_original_that_does_not_come_back_fails(control: float, good: bool) -> None:
-    said: list[str] = []
+    messages: list[str] = []
 
-    assert report_count(counted(500.0, control=control), LEAST, said.append) is good
-    assert any("FAILED few: after unload" in line for line in said) is not good
+    assert report_count(counted(500.0, control=control), LEAST, messages.append) is good
+    assert any("FAILED few: after unload" in line for line in messages) is not good
 
 
 @pytest.mark.parametrize("variant", ["base", "patched", "control"])
@@ -195,24 +195,24 @@ def test_an_interrupt_changes_no_count(variant: str) -> None:
 
 @pytest.mark.parametrize("patched", [0.0, -1.0])
 def test_a_count_that_can_not_be_fails(patched: float) -> None:
-    said: list[str] = []
+    messages: list[str] = []
 
-    assert not report_count(counted(patched), LEAST, said.append)
-    assert "FAILED few was not counted" in said
+    assert not report_count(counted(patched), LEAST, messages.append)
+    assert "FAILED few was not counted" in messages
 
 
 def test_nothing_counted_fails() -> None:
-    said: list[str] = []
+    messages: list[str] = []
 
-    assert not report_count(Booted(Outcome(finished=True), [], 1.0, ""), LEAST, said.append)
-    assert "FAILED few was not counted" in said
+    assert not report_count(Booted(Outcome(finished=True), [], 1.0, ""), LEAST, messages.append)
+    assert "FAILED few was not counted" in messages
 
 
 def test_a_case_of_no_manifest_fails() -> None:
-    said: list[str] = []
+    messages: list[str] = []
 
-    assert not report_count(counted(500.0, [*LEAST, "more"]), LEAST, said.append)
-    assert "FAILED more: no guest.toml says how many times fewer it must take" in said
+    assert not report_count(counted(500.0, [*LEAST, "more"]), LEAST, messages.append)
+    assert "FAILED more: no guest.toml says how many times fewer it must take" in messages
 
 
 class _Moved:
@@ -235,7 +235,9 @@ class _Moved:
     def names(self, prefix: str) -> list[str]:
         releases = ("7.2.9+deb13", "7.2.12+deb13", "7.2.11+deb13")
         names = [
-            f"linux-headers-{one}-{kind}" for one in releases for kind in ("amd64", kernel.FLAVOUR)
+            f"linux-headers-{release}-{kind}"
+            for release in releases
+            for kind in ("amd64", kernel.FLAVOUR)
         ]
         return [name for name in names if name.startswith(prefix)]
 

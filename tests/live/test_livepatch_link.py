@@ -51,12 +51,12 @@ def test_what_was_read_is_written_alike(module: Path, tmp_path: Path) -> None:
 def test_hidden_symbols_become_livepatch_relocations(module: Path, tmp_path: Path) -> None:
     content = elf.read(module)
     build.convert(content, ["hidden"], ["known"])
-    made = tmp_path / "made.ko"
-    made.write_bytes(content.pack())
+    linked = tmp_path / "made.ko"
+    linked.write_bytes(content.pack())
 
-    sections = readelf(made, "-S")
-    relocations = readelf(made, "-r")
-    symbols = readelf(made, "-s")
+    sections = readelf(linked, "-S")
+    relocations = readelf(linked, "-r")
+    symbols = readelf(linked, "-s")
     assert ".klp.rela.vmlinux..text" in sections
     assert ".klp.rela.vmlinux..data" in sections
     assert ".klp.sym.vmlinux.hidden,0" in symbols
@@ -65,7 +65,7 @@ def test_hidden_symbols_become_livepatch_relocations(module: Path, tmp_path: Pat
     assert text.count("hidden,0") == 3  # two calls, and one in the table
     assert "hidden" not in before.split("'.rela.debug")[0]
     assert before.count("known") == 2
-    assert elf.read(made).undefined() == {"known"}
+    assert elf.read(linked).undefined() == {"known"}
 
 
 def test_what_nobody_exports_and_nobody_declared_is_refused(module: Path) -> None:
@@ -84,8 +84,8 @@ def test_what_is_declared_has_to_be_used(module: Path) -> None:
 
 def test_symvers() -> None:
     text = "0x1\tknown\tvmlinux\tEXPORT_SYMBOL\t\n0x2\tother\tdrivers/x\tEXPORT_SYMBOL_GPL\t\n\n"
-    for one in ("module:kvm,kvm-intel", "A_NAMESPACE"):
-        text += f"0x3\tnot_for_us\tvmlinux\tEXPORT_SYMBOL_GPL\t{one}\n"
+    for exporter in ("module:kvm,kvm-intel", "A_NAMESPACE"):
+        text += f"0x3\tnot_for_us\tvmlinux\tEXPORT_SYMBOL_GPL\t{exporter}\n"
     assert build.exported(text) == {"known", "other"}
 
 

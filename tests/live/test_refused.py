@@ -61,9 +61,10 @@ def test_each_kind_changes_one_thing(module: Path, kind: str) -> None:
     after = elf.read(path)
     assert words == "words"
     sections = [
-        one.name
-        for one, other in zip(before.sections, after.sections, strict=True)
-        if one.content != other.content and one.name not in (".strtab", ".shstrtab", ".symtab")
+        section.name
+        for section, other in zip(before.sections, after.sections, strict=True)
+        if section.content != other.content
+        and section.name not in (".strtab", ".shstrtab", ".symtab")
     ]
     changed = {
         "string": [".rodata.str1.1"],
@@ -155,7 +156,7 @@ def test_every_livepatch_has_misfits(speedup: str) -> None:
     misfits = refused.load_misfits(paths.SPEEDUPS, speedup)
 
     assert len(misfits) >= 3
-    assert len({one.name for one in misfits}) == len(misfits)
-    for one in misfits:
-        if one.kind == "string":
-            assert len(one.old) == len(one.new)
+    assert len({misfit.name for misfit in misfits}) == len(misfits)
+    for misfit in misfits:
+        if misfit.kind == "string":
+            assert len(misfit.old) == len(misfit.new)

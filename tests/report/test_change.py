@@ -16,12 +16,12 @@ from mmbatch.report import change
 
 def run_of(factor: float = 1.0, **times: float) -> Record:
     """Return a record in which the whole machine is slower by a factor."""
-    taken = {name: ns * factor for name, ns in {**FSDAX, **times}.items()}
-    return record_of(run_events(list(case_events(times=taken))))
+    times_ns = {name: ns * factor for name, ns in {**FSDAX, **times}.items()}
+    return record_of(run_events(list(case_events(times=times_ns))))
 
 
 def verdicts(old: Record, new: Record) -> dict[str, str]:
-    return {one.variant: one.verdict for one in change.changes(old, new)}
+    return {row.variant: row.verdict for row in change.changes(old, new)}
 
 
 def test_a_slower_machine_is_no_change() -> None:
@@ -32,7 +32,7 @@ def test_a_slower_machine_is_no_change() -> None:
 def test_rows_that_changed() -> None:
     found = verdicts(run_of(), run_of(2.0, auto=110e6, copy=100e6))
     assert found == {"copy": change.FASTER, "wide": change.SAME, "auto": change.SLOWER}
-    (auto,) = (one for one in change.changes(run_of(), run_of(auto=110e6)) if one.variant == "auto")
+    (auto,) = (row for row in change.changes(run_of(), run_of(auto=110e6)) if row.variant == "auto")
     assert auto.factor == pytest.approx(0.8, rel=0.01)
     assert auto.factor is not None
     assert auto.interval is not None
@@ -61,9 +61,9 @@ def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record.write(new, replace(run_of(auto=110e6), started="2026-02-02T03:04:05+00:00"))
     words = ["report", "-q", "--compare", str(old), str(new)]
     assert cli.main(words) == ExitCode.GOOD
-    said = capsys.readouterr().out
-    assert max(map(len, said.splitlines())) <= 72
-    (line,) = (line for line in said.splitlines() if line.startswith("fsdax-100G auto"))
+    output = capsys.readouterr().out
+    assert max(map(len, output.splitlines())) <= 72
+    (line,) = (line for line in output.splitlines() if line.startswith("fsdax-100G auto"))
     assert line.split()[-4:] == ["2.500", "2.000", "0.800", "slower"]
     assert cli.main([*words, "--fail-on", "slower"]) == ExitCode.FAILED
     back = ["report", "-q", "--compare", str(new), str(old), "--fail-on", "slower"]

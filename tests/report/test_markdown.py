@@ -108,14 +108,16 @@ def test_the_overview_has_the_newest_kernel_of_each_machine(root: Path) -> None:
         _record(), rows=tuple(dataclasses.replace(row, unit="instr") for row in _record().rows)
     )
     other = dataclasses.replace(_record().machine, model=77)
-    for name, one, release in (
+    for name, machine_record, release in (
         ("new", _record(), "7.3.10"),
         ("old", _record(), "7.3.9"),
         ("elsewhere", dataclasses.replace(_record(), machine=other), "6.12.95"),
         ("counted", counted, "7.3.10"),
     ):
-        kernel = dataclasses.replace(one.kernel, release=release)
-        changed = dataclasses.replace(one, kernel=kernel, samples_sha256=f"{ord(name[0]):064x}")
+        kernel = dataclasses.replace(machine_record.kernel, release=release)
+        changed = dataclasses.replace(
+            machine_record, kernel=kernel, samples_sha256=f"{ord(name[0]):064x}"
+        )
         record.write(root / f"results/{name}.json", changed)
     (root / "results/zone_device.json").unlink()
     runs = _runs(root)
@@ -188,9 +190,9 @@ def test_a_slower_auto_is_marked(root: Path) -> None:
 
 
 def test_counts_are_not_shown_as_time_on_a_machine(root: Path) -> None:
-    one = _record({**SMALL, "auto": 480e3})
-    rows = tuple(dataclasses.replace(row, unit="instructions") for row in one.rows)
-    record.write(root / "results/zone_device.json", dataclasses.replace(one, rows=rows))
+    base_record = _record({**SMALL, "auto": 480e3})
+    rows = tuple(dataclasses.replace(row, unit="instructions") for row in base_record.rows)
+    record.write(root / "results/zone_device.json", dataclasses.replace(base_record, rows=rows))
     text = _made(root)
     assert "Linux 7.3.1: instructions, counted by QEMU; no time" in text
     assert "times its time" not in text
@@ -249,19 +251,21 @@ def test_an_older_kernel_with_many_regressions_counts_them(root: Path) -> None:
 
 
 def test_counts_of_two_architectures_are_two_tables(root: Path) -> None:
-    one = _record({**SMALL, "wide": 480e3})
+    base_record = _record({**SMALL, "wide": 480e3})
     words = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
     rows = tuple(
         dataclasses.replace(
             row, unit="instructions", of_limit=None, verdict=words.get(row.verdict, row.verdict)
         )
-        for row in one.rows
+        for row in base_record.rows
     )
     for arch in ("x86_64", "arm64"):
         command = f"./mmbatch guest bench vmap --arch {arch} --rounds 6"
         started = f"2026-01-02T03:04:{len(arch):02}+00:00"
-        made = dataclasses.replace(one, rows=rows, limits=(), command=command, started=started)
-        record.write(root / f"results/{arch}.json", made)
+        counted = dataclasses.replace(
+            base_record, rows=rows, limits=(), command=command, started=started
+        )
+        record.write(root / f"results/{arch}.json", counted)
     text = _made(root)
     for arch in ("x86_64", "arm64"):
         assert f"Linux 7.3.1, {arch}: instructions, counted by QEMU; no time" in text

@@ -63,9 +63,9 @@ def test_guests_alone_are_kept_too(
     monkeypatch.setattr(guest, "_workshop", lambda *_, **__: None)
     monkeypatch.setattr(guesttest, "run_stages", run)
     CliRunner().invoke(guest.test, ["--json", str(tmp_path / "guests.json")])
-    (kept,) = matrix.read(tmp_path / "guests.json")
-    assert kept.booted == (boot,)
-    assert kept.stages == (matrix.Stage("guests", code == 0),)
+    (saved,) = matrix.read(tmp_path / "guests.json")
+    assert saved.booted == (boot,)
+    assert saved.stages == (matrix.Stage("guests", code == 0),)
 
 
 def test_guests_are_not_booted_for_a_file_that_nothing_takes(
@@ -108,17 +108,17 @@ def test_runs_in_one_file(tmp_path: Path) -> None:
         log.boots.append(boot)
         log.write(path)
 
-    def kept() -> list[tuple[str, int]]:
+    def saved() -> list[tuple[str, int]]:
         return [(run.booted[0].kernel, run.booted[0].passed) for run in matrix.read(path)]
 
     keep("7.2.12", "guests")
     keep("6.12.95", "guests")
     keep("7.3.4", "the tool", "guests")
-    assert kept() == [("7.3.4", 7), ("6.12.95", 7), ("7.2.12", 7)]  # all tests, then guests
+    assert saved() == [("7.3.4", 7), ("6.12.95", 7), ("7.2.12", 7)]  # all tests, then guests
     keep("6.12.95", "guests", passed=8)
-    assert kept() == [("7.3.4", 7), ("6.12.95", 8), ("7.2.12", 7)]
+    assert saved() == [("7.3.4", 7), ("6.12.95", 8), ("7.2.12", 7)]
     keep("7.3.5", "the tool", "guests", passed=9)
-    assert kept() == [("7.3.5", 9), ("6.12.95", 8), ("7.2.12", 7)]
+    assert saved() == [("7.3.5", 9), ("6.12.95", 8), ("7.2.12", 7)]
 
 
 def test_a_run_is_not_begun_for_a_file_that_holds_something_else(tmp_path: Path) -> None:

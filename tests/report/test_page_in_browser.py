@@ -110,16 +110,16 @@ def _problems(seen: Seen) -> list[str]:
         found.append(f"scrolls: {figures['wide']} px in {figures['available']}")
     found += [f"broken: {word}" for word in figures["broken"]]
     for plot in figures["plots"]:
-        for one in plot["texts"]:
-            if one["size"] < 12:
-                found.append(f"small: {one['text']} has {one['size']} px")
-            if one["box"][0] < plot["box"][0] - 1 or one["box"][2] > plot["box"][2] + 1:
-                found.append(f"cut off: {one['text']}")
-        for number, one in enumerate(plot["texts"]):
+        for text in plot["texts"]:
+            if text["size"] < 12:
+                found.append(f"small: {text['text']} has {text['size']} px")
+            if text["box"][0] < plot["box"][0] - 1 or text["box"][2] > plot["box"][2] + 1:
+                found.append(f"cut off: {text['text']}")
+        for number, text in enumerate(plot["texts"]):
             for other in plot["texts"][number + 1 :]:
-                a, b = one["box"], other["box"]
+                a, b = text["box"], other["box"]
                 if min(a[2], b[2]) - max(a[0], b[0]) > 1 and min(a[3], b[3]) - max(a[1], b[1]) > 3:
-                    found.append(f"on each other: {one['text']} and {other['text']}")
+                    found.append(f"on each other: {text['text']} and {other['text']}")
     return found
 
 
@@ -155,7 +155,7 @@ def test_every_kind_of_row_on_a_phone(tmp_path: Path) -> None:
 
 
 def _luminance(colour: str) -> float:
-    parts = [int(one) / 255 for one in re.findall(r"\d+", colour)[:3]]
+    parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]
     linear = [p / 12.92 if p <= 0.04045 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 

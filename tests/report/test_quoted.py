@@ -133,10 +133,10 @@ def test_tables_of_a_speedup_hold_what_was_measured(speedup: str, machine: str, 
     held = record.read(checkout.ROOT / f"results/{speedup}-{machine}.json")
     numbers: dict[str, list[float]] = {}
     for row in held.rows:
-        mine = numbers.setdefault(row.case, [])
-        mine += [row.per_item] if row.per_item is not None and row.variant == "base" else []
+        case_numbers = numbers.setdefault(row.case, [])
+        case_numbers += [row.per_item] if row.per_item is not None and row.variant == "base" else []
         for ratio in (row.ratio, row.of_limit):
-            mine += [ratio.median, *(ratio.ci95 or ())] if ratio else []
+            case_numbers += [ratio.median, *(ratio.ci95 or ())] if ratio else []
     text = _page(f"speedups/{speedup}/README.md").partition("## Numbers")[2].split(_OLDER)[part]
     timed = text.partition("**instructions**")[0]  # which the record of another run holds
     quoted = 0
@@ -188,10 +188,10 @@ def test_commits_that_apply_lists() -> None:
 
 def test_mails_that_export_lists() -> None:
     text = (checkout.ROOT / "docs/export.md").read_text(encoding="utf-8")
-    first, *rest = _subjects("streaming_copy", "zone_device")
+    first, *others = _subjects("streaming_copy", "zone_device")
     slug = re.sub(r"[^A-Za-z0-9._]+", "-", first)[:52]
     assert re.search(rf"^ +0001-{re.escape(slug)}\S*\.patch$", text, re.M)
-    assert f"{len(rest) + 1} patches and a cover letter" in text
+    assert f"{len(others) + 1} patches and a cover letter" in text
 
 
 _GENERATED = re.compile(
@@ -260,7 +260,7 @@ def test_options_that_documents_name() -> None:
             held = verb.get_command(context, word) if isinstance(verb, click.Group) else None
             verb = held or verb
         known = {name for option in verb.get_params(context) for name in option.opts}
-        given = [word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]
-        unknown += [f"{page}: {' '.join(words)}" for word in given if word not in known]
+        options = [word.partition("=")[0] for word in words if re.match(r"--?[a-zA-Z]", word)]
+        unknown += [f"{page}: {' '.join(words)}" for word in options if word not in known]
     assert len(_commands()) > 50
     assert unknown == []

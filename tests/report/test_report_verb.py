@@ -40,10 +40,10 @@ def _save(
 ) -> Path:
     directory.mkdir(parents=True)
     write_events(directory / "samples.jsonl", events)
-    made = record_of(events)
-    machine = dataclasses.replace(made.machine, cpu=cpu)
-    made = dataclasses.replace(made, machine=machine, started=started)
-    record.write(directory / "bench.json", made)
+    saved = record_of(events)
+    machine = dataclasses.replace(saved.machine, cpu=cpu)
+    saved = dataclasses.replace(saved, machine=machine, started=started)
+    record.write(directory / "bench.json", saved)
     return directory
 
 
@@ -156,7 +156,9 @@ def test_newest_of_each_speedup(tmp_path: Path) -> None:
 
 def test_regressions_against_base_come_before_those_against_the_copy(runs: list[Stored]) -> None:
     found = compare.regressions(compare.sections(runs))
-    shown = [(one.run.name, one.row.case, one.row.variant) for one in found]
+    shown = [
+        (regression.run.name, regression.row.case, regression.row.variant) for regression in found
+    ]
     first, second = (run.name for run in runs)
     assert shown == [
         (first, "small-hot", "wide"),
@@ -167,13 +169,16 @@ def test_regressions_against_base_come_before_those_against_the_copy(runs: list[
     copy_only = {**SMALL, "base": 600e3, "control": 600e3}
     events = run_events(list(case_events("small-hot", copy_only)))
     run = Stored("A", Path(), record_of(events), Raw.ABSENT)
-    (one,) = compare.regressions(compare.sections([run]))
-    assert (one.row.variant, one.words) == ("wide", "takes 1.10 times as long as the plain copy")
+    (regression,) = compare.regressions(compare.sections([run]))
+    assert (regression.row.variant, regression.words) == (
+        "wide",
+        "takes 1.10 times as long as the plain copy",
+    )
 
 
 def test_newer_kernels_come_first_and_counts_last() -> None:
     first = record_of(mixed())
-    made = []
+    records = []
     engines: dict[str, EngineName] = {
         "6.12.95": "hosted",
         "7.10.1": "guest-icount",
@@ -181,8 +186,8 @@ def test_newer_kernels_come_first_and_counts_last() -> None:
     }
     for release, engine in engines.items():
         kernel = dataclasses.replace(first.kernel, release=release)
-        made.append(dataclasses.replace(first, kernel=kernel, engine=engine))
-    runs = [Stored(one.kernel.release, Path(), one, Raw.ABSENT) for one in made]
+        records.append(dataclasses.replace(first, kernel=kernel, engine=engine))
+    runs = [Stored(measured.kernel.release, Path(), measured, Raw.ABSENT) for measured in records]
     (section,) = compare.sections(runs)
     assert [run.name for run in section.runs] == ["7.9.2", "6.12.95", "7.10.1"]
 
@@ -201,11 +206,11 @@ def test_newer_kernels_come_first_and_counts_last() -> None:
 def test_noise_is_no_regression(control: float | None, auto: float, named: bool) -> None:
     times = {"base": 400e3, "control": control, "copy": 400e3, "wide": 300e3, "auto": auto}
     known = {name: time for name, time in times.items() if time is not None}
-    made = record_of(run_events(list(case_events("small-hot", known))))
-    (section,) = compare.sections([Stored("A", Path(), made, Raw.ABSENT)])
+    measured = record_of(run_events(list(case_events("small-hot", known))))
+    (section,) = compare.sections([Stored("A", Path(), measured, Raw.ABSENT)])
     found = compare.slower_than_copy(section.cases[0].entries[0])
     assert [row.variant for row, _ in found] == (["auto"] if named else [])
-    assert ("Slower than `copy`" in "\n".join(markdown.table(made))) is named
+    assert ("Slower than `copy`" in "\n".join(markdown.table(measured))) is named
 
 
 def test_text_is_narrow_ascii_with_every_fact(runs: list[Stored]) -> None:
@@ -226,12 +231,12 @@ def test_text_is_narrow_ascii_with_every_fact(runs: list[Stored]) -> None:
 
 @pytest.mark.parametrize("events", [mixed(), broken(), noisy(), few()], ids=str)
 def test_cover_is_narrow_ascii_with_every_row(events: list[Event]) -> None:
-    made = record_of(events)
-    printed = text.run(made)
+    measured = record_of(events)
+    printed = text.run(measured)
     assert printed.isascii()
     assert max(map(len, printed.splitlines())) <= 72
-    assert printed.startswith(f"$ {made.command}\n")
-    for row in made.rows:
+    assert printed.startswith(f"$ {measured.command}\n")
+    for row in measured.rows:
         short = {
             Verdict.NOT_EQUAL: "NOT EQUAL",
             Verdict.NOT_CHECKED: "NOT CHECKED",
@@ -241,7 +246,7 @@ def test_cover_is_narrow_ascii_with_every_row(events: list[Event]) -> None:
         assert re.search(rf"^{row.variant} .* {short}$", printed, re.M), row.variant
         if row.ratio:
             assert f" {row.ratio.median:.3f} " in printed
-    assert printed.count("\nlimit: rep stosq ") == len(made.limits)
+    assert printed.count("\nlimit: rep stosq ") == len(measured.limits)
 
 
 def test_cover_says_too_few() -> None:
@@ -294,7 +299,7 @@ def test_many_regressions_of_one_variant_are_one_line_with_each_case(runs: list[
     def rows(count: int) -> list[str]:
         row = next(row for row in runs[1].record.rows if compare.is_slower(row))
         more = [dataclasses.replace(row, case=f"case-{number}") for number in range(count)]
-        found = [compare.Regression(runs[1], one, 1.5 + at, "base") for at, one in enumerate(more)]
+        found = [compare.Regression(runs[1], row, 1.5 + at, "base") for at, row in enumerate(more)]
         (group,) = compare.by_variant(found)
         return [str(group.few), group.words, group.cases]
 
@@ -340,27 +345,30 @@ def test_the_page_begins_with_a_summary_and_the_overview(runs: list[Stored]) -> 
 
 def test_runs_of_a_case_have_the_same_rows() -> None:
     other = {name: time for name, time in FSDAX.items() if name != "copy"} | {"extra": 90e6}
-    made = [record_of(run_events(list(case_events("x", times)))) for times in (FSDAX, other)]
-    runs = [Stored(name, Path(), one, Raw.ABSENT) for name, one in zip("AB", made, strict=True)]
+    records = [record_of(run_events(list(case_events("x", times)))) for times in (FSDAX, other)]
+    runs = [
+        Stored(name, Path(), measuredwn, Raw.ABSENT)
+        for name, measuredwn in zip("AB", records, strict=True)
+    ]
     html = page.render(runs, checkout.SPEEDUPS)
     plots = html.split('<div class="plot">')[1:]
-    names = [re.findall(r'<span class="name[^>]*>([^<]+)<', one) for one in plots]
+    names = [re.findall(r'<span class="name[^>]*>([^<]+)<', shown) for shown in plots]
     assert names[0] == names[1] == [
         "base", "control", "copy", "wide", "auto", "extra", "limit: rep stosq",
     ]  # fmt: skip
-    assert ["not in this run" in one for one in plots] == [True, True]
+    assert ["not in this run" in shown for shown in plots] == [True, True]
 
 
 def test_two_single_cases_share_a_line_and_none_leaves_a_hole() -> None:
-    one = Stored(
+    stored = Stored(
         "A", Path(), record_of(run_events(*(list(case_events(n)) for n in "abc"))), Raw.ABSENT
     )
     two = Stored("B", Path(), record_of(run_events(list(case_events("b")))), Raw.ABSENT)
     widths = re.findall(
-        r'<div class="case( whole)?" id="zone_device-(\w)"', page.render([one], Path())
+        r'<div class="case( whole)?" id="zone_device-(\w)"', page.render([stored], Path())
     )
     assert widths == [("", "a"), ("", "b"), (" whole", "c")]
-    html = page.render([one, two], Path())
+    html = page.render([stored, two], Path())
     assert html.count('class="case whole"') == 3
 
 
@@ -392,9 +400,9 @@ def test_plot_puts_things_where_they_belong(runs: list[Stored]) -> None:
     assert (first.base, first.ticks) == (second.base, second.ticks)  # one axis for both
     assert first.limit is not None and first.limit > first.base
     assert first.marks["limit: rep stosq"].number == "2.353"
-    for one in (first, second):
-        assert one.band is not None and one.band[0] < one.base < one.band[1]
-        for mark in one.marks.values():
+    for drawn in (first, second):
+        assert drawn.band is not None and drawn.band[0] < drawn.base < drawn.band[1]
+        for mark in drawn.marks.values():
             assert mark.x is not None and 0 <= mark.x <= 100
             if mark.lo is not None and mark.hi is not None:
                 assert 0 <= mark.lo <= mark.x <= mark.hi <= 100
@@ -479,10 +487,10 @@ def test_verb(two: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str
     out = tmp_path / "a directory/report.html"
     out.parent.mkdir()
     assert cli.main(["report", *map(str, two), "-o", str(out)]) == 0
-    said = capsys.readouterr()
-    assert said.out == text.report(store.load(two), checkout.SPEEDUPS)
+    output = capsys.readouterr()
+    assert output.out == text.report(store.load(two), checkout.SPEEDUPS)
     assert out.read_text() == page.render(store.load(two), checkout.SPEEDUPS)
-    assert str(out) in said.err
+    assert str(out) in output.err
     assert cli.main(["report", str(two[0]), "--cover"]) == 0
     assert capsys.readouterr().out == text.run(store.load(two)[0].record)
     (two[0] / "samples.jsonl").write_text("")
@@ -521,12 +529,12 @@ def test_digest_is_that_of_the_file(two: list[Path]) -> None:
 
 def test_only_the_limit_is_in_the_table_and_all_fills_are_on_the_page() -> None:
     times = {**FSDAX, "limit:movnt 16": 71e6, "limit:mov 8": 99e6}
-    made = record_of(run_events(list(case_events("x", times))))
-    printed = text.run(made)
+    measured = record_of(run_events(list(case_events("x", times))))
+    printed = text.run(measured)
     assert re.findall(r"^limit: .*$", printed, re.M) == [
         "limit: movnt 16  71.00 ms    2.71                    1.00"
     ]
-    html = page.render([Stored("A", Path(), made, Raw.ABSENT)], checkout.SPEEDUPS)
+    html = page.render([Stored("A", Path(), measured, Raw.ABSENT)], checkout.SPEEDUPS)
     cells = re.findall(r"<td>(limit|not the limit): ([^<]+)</td>", html)
     assert cells == [
         ("limit", "movnt 16"),

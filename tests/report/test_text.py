@@ -308,5 +308,5 @@ def test_auto_is_compared_with_the_best_method(auto: float, listed: bool) -> Non
     assert row.of_best.median == pytest.approx(88e6 / auto, rel=0.01)
     assert f"\nwide / auto {88e6 / auto:26.3f}"[:20] in text.run(record)
     stored = Stored("here", Path(), record, Raw.ABSENT)
-    found = [one.than for one in compare.regressions(compare.sections([stored]))]
+    found = [regression.than for regression in compare.regressions(compare.sections([stored]))]
     assert ("'wide'" in found) is listed

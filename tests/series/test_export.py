@@ -108,31 +108,35 @@ def test_the_cover_shows_a_run_of_this_kernel_only(
 ) -> None:
     other = record_of(mixed())
     info = dataclasses.replace(other.kernel, release="7.3.4")
-    mine = dataclasses.replace(other, kernel=info)
+    of_this_kernel = dataclasses.replace(other, kernel=info)
     record.write(tmp_path / "other.json", other)
-    record.write(tmp_path / "mine.json", mine)
+    record.write(tmp_path / "mine.json", of_this_kernel)
     assert _export(tree, tmp_path / "out", "--run", tmp_path / "mine.json") == 0
     cover = _body(_mails(tmp_path / "out/zone_device")[0])
-    assert text.run(mine) in cover
+    assert text.run(of_this_kernel) in cover
     assert "Not measured" not in cover
     assert _export(tree, tmp_path / "out2", "--run", tmp_path / "other.json") == ExitCode.USAGE
     assert "it is of Linux 7.3.1" in capsys.readouterr().err
     assert not (tmp_path / "out2").exists()
     place = Path(os.environ["MMBATCH_CACHE"]) / "runs"
-    for name, made in (("2026-01", mine), ("2026-02", other)):
+    for name, measured in (("2026-01", of_this_kernel), ("2026-02", other)):
         (place / name).mkdir(parents=True)
-        record.write(place / name / "bench.json", made)
-    part = dataclasses.replace(mine, command=f"{mine.command} --case=fsdax", started="2027-01-01Z")
+        record.write(place / name / "bench.json", measured)
+    part = dataclasses.replace(
+        of_this_kernel, command=f"{of_this_kernel.command} --case=fsdax", started="2027-01-01Z"
+    )
     (place / "2026-03").mkdir()
-    record.write(place / "2026-03/bench.json", dataclasses.replace(part, started=mine.started))
+    record.write(
+        place / "2026-03/bench.json", dataclasses.replace(part, started=of_this_kernel.started)
+    )
     assert _export(tree, tmp_path / "out3") == 0
-    assert text.run(mine) in _body(_mails(tmp_path / "out3/zone_device")[0])
+    assert text.run(of_this_kernel) in _body(_mails(tmp_path / "out3/zone_device")[0])
 
 
 def test_all_that_suit_the_kernel_get_a_directory(tree: Path, tmp_path: Path) -> None:
     assert cli.main(["export", "--tree", str(tree), "-o", str(tmp_path / "out")]) == 0
-    made = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"zone_device", "streaming_copy"} <= made
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"zone_device", "streaming_copy"} <= names
 
 
 @pytest.mark.parametrize("kind", ["full", "file"])

@@ -69,9 +69,13 @@ def test_a_missing_mail_is_found(cache: Cache, mails: tuple[Series, list[Path]])
 
 
 def test_errors_can_not_be_explained_away() -> None:
-    said = [Objection("ERROR", "A", "a"), Objection("CHECK", "B", "b"), Objection("CHECK", "C", "")]
-    assert verify.unexplained(said, ["A", "B"]) == [said[0], said[2]]
-    assert verify.explained([*said, said[1]], {"B": "it is so"}) == ["2 x B: it is so."]
+    reported = [
+        Objection("ERROR", "A", "a"),
+        Objection("CHECK", "B", "b"),
+        Objection("CHECK", "C", ""),
+    ]
+    assert verify.unexplained(reported, ["A", "B"]) == [reported[0], reported[2]]
+    assert verify.explained([*reported, reported[1]], {"B": "it is so"}) == ["2 x B: it is so."]
 
 
 @pytest.mark.parametrize("speedup", known(checkout.SPEEDUPS))
@@ -90,8 +94,8 @@ def test_a_wrong_explanation_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_tree_without_checkpatch(tmp_path: Path) -> None:
-    ((said,),) = verify.checkpatch(tmp_path, [tmp_path / "x.patch"], signed_off=True)
-    assert (said.level, said.type) == ("ERROR", "CHECKPATCH")
+    ((reported,),) = verify.checkpatch(tmp_path, [tmp_path / "x.patch"], signed_off=True)
+    assert (reported.level, reported.type) == ("ERROR", "CHECKPATCH")
 
 
 def _newest() -> Source | None:
@@ -118,13 +122,13 @@ def test_checkpatch_sees_what_is_wrong(
 ) -> None:
     patch = mails[1][1]
     ((*good,),) = verify.checkpatch(source.path, [patch], signed_off=False)
-    assert {one.level for one in good} <= {"WARNING", "CHECK"}
+    assert {objection.level for objection in good} <= {"WARNING", "CHECK"}
     text = patch.read_text()
     bad = tmp_path / "bad.patch"
     bad.write_text(text.replace("+#define _ASM_X86_MOVNTI_H\n", "+#define _ASM_X86_MOVNTI_H \n"))
-    ((*said,),) = verify.checkpatch(source.path, [bad], signed_off=True)
+    ((*reported,),) = verify.checkpatch(source.path, [bad], signed_off=True)
     assert {"TRAILING_WHITESPACE", "MISSING_SIGN_OFF"} <= {
-        one.type for one in said if one.level == "ERROR"
+        objection.type for objection in reported if objection.level == "ERROR"
     }
 
 
