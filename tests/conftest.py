@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from fake_run import losing, mixed, save_run
 from fake_tree import commit, make_tree
+from mmbatch.bench import store
+from mmbatch.bench.store import Stored
 from mmbatch.cli import main as cli
 
 Call = Callable[..., tuple[int, str, str]]
@@ -66,3 +69,17 @@ def tree(tmp_path: Path, git_user: Path) -> Path:
     """A made-up kernel in git, in a directory with a space in its name."""
     assert git_user.exists()
     return commit(make_tree(tmp_path / "my linux"))
+
+
+@pytest.fixture
+def two_runs(tmp_path: Path) -> list[Path]:
+    """Runs of two machines: the first wins, the second loses a case."""
+    return [
+        save_run(tmp_path / "one", mixed(), "2026-01-02T03:04:05+00:00"),
+        save_run(tmp_path / "two", losing(), "2026-02-03T04:05:06+00:00", "Other <b>CPU</b> & Co"),
+    ]
+
+
+@pytest.fixture
+def runs(two_runs: list[Path]) -> list[Stored]:
+    return store.load(two_runs)

@@ -3,13 +3,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
+from mmbatch.bench import record
 from mmbatch.bench.machine import Machine
 from mmbatch.bench.record import KernelInfo, Record
 from mmbatch.bench.results import build_record
 from mmbatch.bench.runs import collect
-from mmbatch.hosted.events import Case, Done, Engine, Equal, Event, Note, Sample, is_limit
+from mmbatch.hosted.events import (
+    Case,
+    Done,
+    Engine,
+    Equal,
+    Event,
+    Note,
+    Sample,
+    is_limit,
+    write_events,
+)
 
 ENGINE = Engine("zone_device", ("base", "control", "patched"), 64, {"erms": True, "fsrm": False})
 FSDAX = {
@@ -122,3 +135,26 @@ def noisy() -> list[Event]:
 def few() -> list[Event]:
     """Two blocks, four pairs."""
     return run_events(list(case_events(blocks=2)))
+
+
+LOSING = {**SMALL, "auto": 500e3}
+
+
+def losing() -> list[Event]:
+    """A run whose `auto` is slower than base in a case."""
+    return run_events(
+        list(case_events()),
+        list(case_events("small-hot", LOSING, regime="hot", items=131_072)),
+    )
+
+
+def save_run(
+    directory: Path, events: list[Event], started: str, cpu: str = "Example CPU 9000"
+) -> Path:
+    directory.mkdir(parents=True)
+    write_events(directory / "samples.jsonl", events)
+    saved = record_of(events)
+    machine = dataclasses.replace(saved.machine, cpu=cpu)
+    saved = dataclasses.replace(saved, machine=machine, started=started)
+    record.write(directory / "bench.json", saved)
+    return directory
