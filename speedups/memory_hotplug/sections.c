@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The sections and nodes that add and remove memory. All sections have an entry and
+ * a pageblock bitmap of their own from the start, and whether they are there is a
+ * flag, as in the kernel.
+ */
+#include <linux/bitmap.h>
+#include <linux/kernel.h>
+#include <linux/memremap.h>
+#include <linux/migrate_mode.h>
+#include <linux/percpu-refcount.h>
+#include <linux/string.h>
+
+#include "sections.h"
+
+/* Private to mm/, in a header that kernels name differently. */
+void set_zone_contiguous(struct zone *zone);
+
+HOSTED_ENTRY(move_pfn_range_to_zone);
+HOSTED_ENTRY(remove_pfn_range_from_zone);
+HOSTED_ENTRY(set_zone_contiguous);
+
+/* Kernels before 7.0 take no last argument, and never see it in its register. */
+typedef void sections_move(struct zone *zone, unsigned long pfn, unsigned long nr_pages,
+			   struct vmem_altmap *altmap, int type, bool isolate);
+
+/* Enough for the bitmap of a section, whose pageblocks are of 2 MiB and have up to 8 bits. */
+#define BITMAP_BYTES	64
+
+struct section_usage {
+	struct mem_section_usage usage;
+	unsigned long bitmap[BITMAP_BYTES / sizeof(long)];
+};
+
+/* Raised by kernel code, and read by nobody here. */
+unsigned long highest_memmap_pfn;
+
+static struct pglist_data sections_nodes[SECTIONS_NODES];
+static struct section_usage *sections_usage;
+static unsigned long sections_nr;
+
+/* Looks at pages of tainted sections, which ask whether a device has the page. */
+static unsigned long sections_looks;
+
+/* What get_dev_pagemap() finds: the memory of which a device has said that it is its own. */
+static struct percpu_ref_data sections_ref = { .count = ATOMIC_LONG_INIT(1L << 60) };
+static struct dev_pagemap sections_pagemap = {
+	.ref = { .percpu_count_ptr = __PERCPU_REF_ATOMIC, .data = &sections_ref },
+};
+
+static struct mem_section *section_of(unsigned long pfn)
+{
+	return __pfn_to_section(pfn);
+}
+
+void *sections_pagemap_of(unsigned long pfn) asm("get_dev_pagemap");
+void *sections_pagemap_of(unsigned long pfn)
+{
+	sections_looks++;
+	return page_zonenum(pfn_to_page(pfn)) == ZONE_DEVICE ? &sections_pagemap : NULL;
+}
+
+/* Describe @nr sections, whose descriptors are in @memmap. No memory is there yet. */
+void sections_init(void *memmap, unsigned long nr)
+{
+	unsigned long first = pfn_to_section_nr(FIRST_PFN), roots, i;
+	struct mem_section *sections;
+
+	roots = SECTION_NR_TO_ROOT(first + nr) + 1;
+	mem_section = hosted_arena(roots * sizeof(*mem_section));
+	sections = hosted_arena(roots * SECTIONS_PER_ROOT * sizeof(*sections));
+	memset(sections, 0, roots * SECTIONS_PER_ROOT * sizeof(*sections));
+	for (i = 0; i < roots; i++)
+		mem_section[i] = sections + i * SECTIONS_PER_ROOT;
+
+	sections_usage = hosted_arena(nr * sizeof(*sections_usage));
+	memset(sections_usage, 0, nr * sizeof(*sections_usage));
+	for (i = 0; i < nr; i++)
+		sections[first + i].usage = &sections_usage[i].usage;
+	sections_nr = nr;
+
+	hosted_memmap_at(memmap, FIRST_PFN);
+	sections_empty();
+}
+
+/* Take all memory away, and empty all zones. Kernel code does not learn of it. */
+void sections_empty(void)
+{
+	unsigned long i;
+	int nid, z;
+
+	for (i = 0; i < sections_nr; i++)
+		section_absent(FIRST_PFN + i * PAGES_PER_SECTION);
+
+	memset(sections_nodes, 0, sizeof(sections_nodes));
+	for (nid = 0; nid < SECTIONS_NODES; nid++) {
+		node_data[nid] = &sections_nodes[nid];
+		sections_nodes[nid].node_id = nid;
+		for (z = 0; z < MAX_NR_ZONES; z++) {
+			sections_nodes[nid].node_zones[z].zone_pgdat = &sections_nodes[nid];
+			sections_nodes[nid].node_zones[z].node = nid;
+		}
+	}
+}
+
+/* After sections_empty(): let kernel code know that no zone has any memory. */
+void sections_forget(enum hosted_side side)
+{
+	unsigned int nid, z;
+
+	for (nid = 0; nid < SECTIONS_NODES; nid++) {
+		for (z = 0; z < ZONE_DEVICE; z++)
+			sections_remove(side, sections_zone(nid, z), FIRST_PFN,
+					sections_nr * PAGES_PER_SECTION);
+	}
+}
+
+void section_present(unsigned long pfn, bool early)
+{
+	section_of(pfn)->section_mem_map = SECTION_MARKED_PRESENT | SECTION_HAS_MEM_MAP |
+					   (early ? SECTION_IS_EARLY : 0);
+	bitmap_fill(section_of(pfn)->usage->subsection_map, SUBSECTIONS_PER_SECTION);
+}
+
+void section_absent(unsigned long pfn)
+{
+	section_of(pfn)->section_mem_map = 0;
+	bitmap_zero(section_of(pfn)->usage->subsection_map, SUBSECTIONS_PER_SECTION);
+}
+
+/* Let kernel code ask for the device of each page that it looks at, once this is online. */
+void section_taint(unsigned long pfn)
+{
+	section_of(pfn)->section_mem_map |= SECTION_TAINT_ZONE_DEVICE;
+}
+
+/* Return how many times kernel code asked since the last call of this function. */
+unsigned long sections_looked(void)
+{
+	const unsigned long looks = sections_looks;
+
+	sections_looks = 0;
+	return looks;
+}
+
+/* Whether there is no memory in a subsection. */
+void section_hole(unsigned long pfn, bool hole)
+{
+	assign_bit(subsection_map_index(pfn), section_of(pfn)->usage->subsection_map, !hole);
+}
+
+/* Whether a subsection is missing in a section that was there at boot. */
+bool section_is_hole(unsigned long pfn)
+{
+	return early_section(section_of(pfn)) &&
+	       !test_bit(subsection_map_index(pfn), section_of(pfn)->usage->subsection_map);
+}
+
+/* Let a device have a subsection, or take it away from the device. */
+void section_device(unsigned long pfn, bool device)
+{
+	unsigned long i;
+
+	section_hole(pfn, !device);
+	for (i = 0; device && i < PAGES_PER_SUBSECTION; i++)
+		set_page_links(pfn_to_page(pfn + i), ZONE_DEVICE, 0, pfn + i);
+}
+
+void sections_online(unsigned long pfn, unsigned long nr_pages, bool online)
+{
+	const unsigned long end = pfn + nr_pages;
+
+	for (; pfn < end; pfn += PAGES_PER_SECTION) {
+		if (online)
+			section_of(pfn)->section_mem_map |= SECTION_IS_ONLINE;
+		else
+			section_of(pfn)->section_mem_map &= ~SECTION_IS_ONLINE;
+	}
+}
+
+struct zone *sections_zone(unsigned int nid, enum zone_type type)
+{
+	return &NODE_DATA(nid)->node_zones[type];
+}
+
+void sections_add(enum hosted_side side, struct zone *zone, unsigned long pfn,
+		  unsigned long nr_pages)
+{
+	sections_move *move = (sections_move *)move_pfn_range_to_zone_of[hosted_layout][side];
+
+	move(zone, pfn, nr_pages, NULL, MIGRATE_MOVABLE, false);
+}
+
+void sections_remove(enum hosted_side side, struct zone *zone, unsigned long pfn,
+		     unsigned long nr_pages)
+{
+	HOSTED_CALL(remove_pfn_range_from_zone, side, zone, pfn, nr_pages);
+}
+
+/* What the kernel's own scan of the whole zone says. The zone's flag keeps its value. */
+bool sections_scan(struct zone *zone)
+{
+	const bool flag = zone->contiguous;
+	bool found;
+
+	zone->contiguous = false;
+	HOSTED_CALL(set_zone_contiguous, HOSTED_BASE, zone);
+	found = zone->contiguous;
+	zone->contiguous = flag;
+	return found;
+}

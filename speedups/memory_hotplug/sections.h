@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef SECTIONS_H
+#define SECTIONS_H
+
+/*
+ * A machine whose memory comes and goes: sections, nodes with zones, and the calls of
+ * kernel code that add memory to a zone or remove it. Shared by bench.c and check.c.
+ */
+
+#include <linux/memory_hotplug.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+
+#include "hosted.h"
+
+/* More than mm/zone_contiguous.c remembers. */
+#define SECTIONS_NODES	20
+
+/* Memory starts here. */
+#define FIRST_PFN	0x1000000UL
+
+void sections_init(void *memmap, unsigned long nr);
+void sections_empty(void);
+void sections_forget(enum hosted_side side);
+void section_present(unsigned long pfn, bool early);
+void section_absent(unsigned long pfn);
+void section_taint(unsigned long pfn);
+unsigned long sections_looked(void);
+void section_hole(unsigned long pfn, bool hole);
+bool section_is_hole(unsigned long pfn);
+void section_device(unsigned long pfn, bool device);
+void sections_online(unsigned long pfn, unsigned long nr_pages, bool online);
+
+struct zone *sections_zone(unsigned int nid, enum zone_type type);
+void sections_add(enum hosted_side side, struct zone *zone, unsigned long pfn,
+		  unsigned long nr_pages);
+void sections_remove(enum hosted_side side, struct zone *zone, unsigned long pfn,
+		     unsigned long nr_pages);
+bool sections_scan(struct zone *zone);
+
+#endif /* SECTIONS_H */

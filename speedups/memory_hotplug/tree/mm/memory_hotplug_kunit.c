@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Compare the flag that update_zone_contiguous() sets with that of a scan of the
+ * whole zone, which set_zone_contiguous() makes.
+ *
+ * Some sections of unused physical addresses become device memory, whose memmap
+ * nothing else uses. The tests let these sections come and go in a zone that has no
+ * memory. No page is given to the page allocator.
+ */
+
+#include <kunit/test.h>
+#include <linux/ioport.h>
+#include <linux/memory_hotplug.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/prandom.h>
+
+#include "zone_contiguous.h"
+#include "zone_contiguous_compat.h"
+
+#define SECTIONS	6
+#define STEPS		1000
+
+static struct resource *hotplug_resource;
+static struct dev_pagemap hotplug_pgmap;
+static struct zone *hotplug_zone;
+static unsigned long hotplug_base_pfn;
+static bool hotplug_in_zone[SECTIONS];
+
+static unsigned long hotplug_pfn(unsigned int section)
+{
+	return hotplug_base_pfn + section * PAGES_PER_SECTION;
+}
+
+static void hotplug_set_zone(enum zone_type type)
+{
+	unsigned long pfn;
+
+	for (pfn = hotplug_pfn(0); pfn < hotplug_pfn(SECTIONS); pfn++)
+		set_page_zone(pfn_to_page(pfn), type);
+}
+
+static void hotplug_resize(void)
+{
+	unsigned long start_pfn = 0, end_pfn = 0;
+	unsigned int i;
+
+	for (i = 0; i < SECTIONS; i++) {
+		if (!hotplug_in_zone[i])
+			continue;
+		start_pfn = start_pfn ?: hotplug_pfn(i);
+		end_pfn = hotplug_pfn(i + 1);
+	}
+	hotplug_zone->zone_start_pfn = start_pfn;
+	hotplug_zone->spanned_pages = end_pfn - start_pfn;
+}
+
+static void hotplug_update(struct kunit *test, struct zone *zone,
+			   unsigned long start_pfn, unsigned long nr_pages)
+{
+	bool contiguous;
+
+	clear_zone_contiguous(zone);
+	update_zone_contiguous(zone, start_pfn, nr_pages);
+	contiguous = zone->contiguous;
+
+	clear_zone_contiguous(zone);
+	set_zone_contiguous(zone);
+	KUNIT_EXPECT_EQ_MSG(test, contiguous, zone->contiguous, "%s from %#lx to %#lx",
+			    zone->name, zone->zone_start_pfn, zone_end_pfn(zone));
+}
+
+static void hotplug_add(struct kunit *test, unsigned int section)
+{
+	hotplug_in_zone[section] = true;
+	hotplug_resize();
+	hotplug_update(test, hotplug_zone, hotplug_pfn(section), PAGES_PER_SECTION);
+	online_mem_sections(hotplug_pfn(section), hotplug_pfn(section + 1));
+}
+
+static void hotplug_remove(struct kunit *test, unsigned int section)
+{
+	offline_mem_sections(hotplug_pfn(section), hotplug_pfn(section + 1));
+	hotplug_in_zone[section] = false;
+	hotplug_resize();
+	hotplug_update(test, hotplug_zone, hotplug_pfn(section), PAGES_PER_SECTION);
+}
+
+static void hotplug_empty(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < SECTIONS; i++) {
+		if (hotplug_in_zone[i])
+			hotplug_remove(test, i);
+	}
+}
+
+/* Memory is added at the end, and removed from each end. */
+static void memory_hotplug_ends(struct kunit *test)
+{
+	unsigned int i;
+
+	mem_hotplug_begin();
+	for (i = 0; i < SECTIONS; i++)
+		hotplug_add(test, i);
+	for (i = SECTIONS - 1; i >= SECTIONS / 2; i--) {
+		hotplug_remove(test, i);
+		KUNIT_EXPECT_TRUE(test, hotplug_zone->contiguous);
+	}
+	hotplug_empty(test);
+	mem_hotplug_done();
+}
+
+static void memory_hotplug_random(struct kunit *test)
+{
+	unsigned int i, section;
+	struct rnd_state state;
+
+	prandom_seed_state(&state, 1);
+	mem_hotplug_begin();
+	for (i = 0; i < STEPS; i++) {
+		section = prandom_u32_state(&state) % SECTIONS;
+		if (hotplug_in_zone[section])
+			hotplug_remove(test, section);
+		else
+			hotplug_add(test, section);
+	}
+	hotplug_empty(test);
+	mem_hotplug_done();
+}
+
+/* The zones of this machine: once they are scanned, and once that is remembered. */
+static void memory_hotplug_zones(struct kunit *test)
+{
+	struct zone *zone;
+	int i;
+
+	mem_hotplug_begin();
+	for_each_populated_zone(zone) {
+		for (i = 0; i < 2; i++)
+			hotplug_update(test, zone, zone_end_pfn(zone), 0);
+	}
+	mem_hotplug_done();
+}
+
+/*
+ * request_free_mem_region() may return addresses that have no section. Take the
+ * highest addresses that have sections instead.
+ */
+static struct resource *hotplug_addresses(resource_size_t size)
+{
+	const resource_size_t end = 1ULL << MAX_PHYSMEM_BITS;
+	struct resource *found;
+
+	found = request_free_mem_region(&iomem_resource, size, "memory_hotplug_kunit");
+	if (IS_ERR(found) || found->end < end)
+		return found;
+	release_mem_region(found->start, size);
+	found = request_mem_region(end - size, size, "memory_hotplug_kunit");
+
+	return found ?: ERR_PTR(-EBUSY);
+}
+
+static int memory_hotplug_suite_init(struct kunit_suite *suite)
+{
+	void *map;
+
+	hotplug_resource = hotplug_addresses(SECTIONS * PAGES_PER_SECTION * PAGE_SIZE);
+	if (IS_ERR(hotplug_resource))
+		return PTR_ERR(hotplug_resource);
+
+	hotplug_pgmap.type = MEMORY_DEVICE_GENERIC;
+	hotplug_pgmap.range.start = hotplug_resource->start;
+	hotplug_pgmap.range.end = hotplug_resource->end;
+	hotplug_pgmap.nr_range = 1;
+	map = memremap_pages(&hotplug_pgmap, NUMA_NO_NODE);
+	if (IS_ERR(map)) {
+		release_mem_region(hotplug_resource->start, resource_size(hotplug_resource));
+		return PTR_ERR(map);
+	}
+
+	hotplug_base_pfn = PHYS_PFN(hotplug_resource->start);
+	hotplug_zone = &page_pgdat(pfn_to_page(hotplug_base_pfn))->node_zones[ZONE_MOVABLE];
+	hotplug_set_zone(ZONE_MOVABLE);
+
+	return 0;
+}
+
+static void memory_hotplug_suite_exit(struct kunit_suite *suite)
+{
+	if (!hotplug_zone)
+		return;
+
+	hotplug_set_zone(ZONE_DEVICE);
+	memunmap_pages(&hotplug_pgmap);
+	release_mem_region(hotplug_resource->start, resource_size(hotplug_resource));
+	hotplug_zone = NULL;
+}
+
+static int memory_hotplug_init(struct kunit *test)
+{
+	if (hotplug_zone->spanned_pages)
+		kunit_skip(test, "this machine has movable memory");
+
+	return 0;
+}
+
+static struct kunit_case memory_hotplug_cases[] = {
+	KUNIT_CASE(memory_hotplug_ends),
+	KUNIT_CASE(memory_hotplug_random),
+	KUNIT_CASE(memory_hotplug_zones),
+	{}
+};
+
+static struct kunit_suite memory_hotplug_suite = {
+	.name		= "memory_hotplug",
+	.suite_init	= memory_hotplug_suite_init,
+	.suite_exit	= memory_hotplug_suite_exit,
+	.init		= memory_hotplug_init,
+	.test_cases	= memory_hotplug_cases,
+};
+
+kunit_test_suite(memory_hotplug_suite);
