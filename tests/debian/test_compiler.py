@@ -47,7 +47,7 @@ def test_what_a_kernel_says_of_its_compiler(text: str, wanted: WantedCompiler | 
 
 
 @pytest.mark.parametrize(
-    ("name", "named", "told"),
+    ("name", "named", "arguments"),
     [
         (f"{foreign.TUPLE}-gcc-99", True, ()),
         (f"{foreign.TUPLE}-gcc-99", False, (f"CC={foreign.TUPLE}-gcc-99",)),
