@@ -24,6 +24,7 @@ from mmbatch.guest.build import GuestKernel
 from mmbatch.guest.plan import Count
 from mmbatch.guest.qemu import Booted, Outcome
 from mmbatch.hosted import events as bench_events
+from mmbatch.report import text
 
 UNIT = "instructions"
 _ALIKE = 0.001  # how far the medians of two boots may be apart
@@ -65,8 +66,7 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     for path in (directory / "bench.json", json_file):
         if path is not None:
             record.write(path, result)
-    for line in table(result):
-        console.result(line)
+    text.print_run(result, console.out)
     console.say(f"samples.jsonl and bench.json are in {directory}")
     found = [*absent(result, request.count), *too_many(result, request)]
     if request.twice:
@@ -143,28 +143,6 @@ def counted(result: record.Record) -> record.Record:
     words = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
     rows = (replace(row, verdict=words.get(row.verdict, row.verdict)) for row in result.rows)
     return replace(result, rows=tuple(rows))
-
-
-def table(result: record.Record) -> Iterator[str]:
-    """Yield the lines of the result as text."""
-    yield f"$ {result.command}"
-    yield f"Linux {result.kernel.release}; instructions counted by QEMU, not time"
-    case = ""
-    for row in result.rows:
-        if row.case != case:
-            case = row.case
-            yield ""
-            yield f"{case}: {row.regime}, {row.items} {row.item}s"
-        if row.per_item is None:
-            yield f"  {row.variant:10} not shown: {row.verdict}"
-        elif row.ratio is None:
-            yield f"  {row.variant:10} {row.per_item:8.2f} instructions per {row.item}"
-        else:
-            fewer = f"{row.ratio.median:.2f} times fewer"
-            yield f"  {row.variant:10} {row.per_item:8.2f} instructions per {row.item}, {fewer}"
-    for control in result.controls:
-        if control.ratio is not None:
-            yield f"control, {control.case}: base / base = {control.ratio:.5f}"
 
 
 def _require_result(

@@ -17,6 +17,10 @@ COLUMNS = (
 )
 """What the columns of a table mean."""
 
+_COUNTED = (
+    "ratio: base count / variant count, median of pairs (above 1: fewer); instructions are not time"
+)
+
 _SHORT = {
     Verdict.FEWER: "fewer",
     Verdict.MORE: "more",
@@ -80,7 +84,7 @@ def head(record: Record) -> Iterator[str]:
         f"samples.jsonl sha256 {record.samples_sha256[:12]}"
     )
     yield from posted(record)
-    yield COLUMNS
+    yield COLUMNS if all(row.unit == "ns" for row in record.rows) else _COUNTED
 
 
 def posted(record: Record) -> Iterator[str]:
@@ -123,14 +127,17 @@ def _named(rows: Iterable[Row]) -> str:
 
 
 def _regressions(record: Record) -> Iterator[str]:
-    slower = [row for row in record.rows if row.verdict == Verdict.SLOWER]
-    shown = (Verdict.BASE, Verdict.FASTER, Verdict.NO_DIFFERENCE)
-    if slower:
-        yield f"Slower than base: {_named(slower)}."
+    worse = [row for row in record.rows if row.verdict in (Verdict.SLOWER, Verdict.MORE)]
+    shown = (Verdict.BASE, Verdict.FASTER, Verdict.FEWER, Verdict.NO_DIFFERENCE)
+    words = (
+        "slower than base" if all(row.unit == "ns" for row in record.rows) else "worse than base"
+    )
+    if worse:
+        yield f"{words.capitalize()}: {_named(worse)}."
     elif all(row.verdict in shown for row in record.rows):
-        yield "No row is slower than base."
+        yield f"No row is {words}."
     else:
-        yield "No row is shown to be slower than base, but not every row could be judged."
+        yield f"No row is shown to be {words}, but not every row could be judged."
     slightly = [
         row
         for row in record.rows
