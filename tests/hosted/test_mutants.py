@@ -9,8 +9,10 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import Interval
 from mmbatch.hosted import check
 from mmbatch.hosted.check import Mutant
-from mmbatch.kernel.sources import SERIES
-from mmbatch.splice.manifest import known
+from mmbatch.hosted.link import Linker
+from mmbatch.kernel import kbuild
+from mmbatch.kernel.sources import SERIES, Source
+from mmbatch.splice.manifest import Hosted, known
 
 TOML = """
 [[config]]
@@ -156,3 +158,39 @@ def test_every_mutant_of_this_checkout_is_in_our_code(speedup: str) -> None:
         ours = speedup_dir / "tree" / mutant.file
         if ours.exists() and not mutant.optional:
             assert ours.read_text().count(mutant.old) == 1, mutant.name
+
+
+@pytest.mark.parametrize(
+    ("changed", "compiled"), [("mm/b.c", "b"), ("mm/toys.h", "a b own"), (None, "a b own")]
+)
+def test_only_the_object_of_a_mutated_source_is_compiled_again(
+    changed: str | None, compiled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, sibling = tmp_path / "work", tmp_path / "sibling"
+    work.mkdir()
+    found: list[str] = []
+    linked: list[Path] = []
+
+    def compile_like(_tree: object, _like: object, source: Path, *_: object, **__: object) -> None:
+        found.append(source.stem)
+
+    def join(_: Linker, side: str, layout: int, objects: list[Path]) -> Path:
+        if side == "patched" and layout == 0:
+            linked.extend(objects)
+        return work / "missing.o"
+
+    monkeypatch.setattr(kbuild, "compile_like", compile_like)
+    monkeypatch.setattr(Linker, "_side", join)
+    tree = kbuild.ObjectTree(Source("7.3", "7.3.4", tmp_path, "", "", ""), tmp_path, "", "")
+    hosted = Hosted(objects=("mm/a.o",), added=("mm/b.o",), own=("own.c",))
+    linker = Linker(
+        *(work, tree, tmp_path, tmp_path, hosted, tmp_path, tmp_path / "log", 1),
+        sibling=sibling,
+        changed=changed,
+    )
+    with pytest.raises(MmbatchError, match=r"missing\.o"):
+        linker.build()
+    assert found == compiled.split()
+    assert linked == [
+        (work if name in found else sibling) / f"patched-{name}.o" for name in ("a", "b", "own")
+    ]

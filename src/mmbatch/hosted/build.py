@@ -153,6 +153,7 @@ def link(
     sanitize: bool = False,
     fuzz: bool = False,
     sibling: Path | None = None,
+    changed: str | None = None,
     posted: Sequence[PostedSide] = (),
 ) -> Path:
     """Link a program into a directory and return its path.
@@ -169,6 +170,7 @@ def link(
         fuzz: with libFuzzer, instead of the engine's own main().
         sibling: where the same program was built for another patched tree; what does not
             depend on that tree is taken from there.
+        changed: the only file in which `patched` differs from the sibling's tree.
         posted: sides of somebody else's patches.
     """
     hosted = _hosted(manifest)
@@ -177,6 +179,7 @@ def link(
         sanitize=sanitize,
         fuzz=fuzz,
         sibling=sibling,
+        changed=changed,
         posted=posted,
     )
     return linker.build()

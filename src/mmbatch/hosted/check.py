@@ -360,6 +360,7 @@ def try_mutant(
             work / "mutant.log",
             fuzz=fuzz,
             sibling=shared.directory,
+            changed=mutant.file,
         )
         killed_by = killer(program, work)
         if killed_by is None:

@@ -77,6 +77,7 @@ class Linker:
         fuzz: let libFuzzer have the program, and see what the patched side reaches.
         sibling: where the same program was built for another patched tree; what does not
             depend on that tree is taken from there.
+        changed: the only file in which `patched` differs from the sibling's tree.
         posted: sides of somebody else's patches, besides ours.
     """
 
@@ -94,6 +95,7 @@ class Linker:
         sanitize: bool = False,
         fuzz: bool = False,
         sibling: Path | None = None,
+        changed: str | None = None,
         posted: Sequence[PostedSide] = (),
     ) -> None:
         self.work = work
@@ -107,6 +109,7 @@ class Linker:
         self.sanitize = sanitize
         self.fuzz = fuzz
         self.sibling = sibling
+        self.changed = changed
         self.posted = posted
 
     def build(self) -> Path:
@@ -117,11 +120,8 @@ class Linker:
         base = [self.tree.path / name for name in self.hosted.objects]
         if not self.sibling:
             base += self._compile("base", own)
-        patched = self._compile(
-            "patched",
-            [*theirs, *own],
-            other_source=self.patched,
-            options=(*kernel_options, *(_COVER_KERNEL if self.fuzz else ())),
+        patched = self._patched(
+            [*theirs, *own], (*kernel_options, *(_COVER_KERNEL if self.fuzz else ()))
         )
         sides = [
             self._side(side, layout, patched if side == "patched" else base)
@@ -164,6 +164,17 @@ class Linker:
         self._run(["objcopy", "--wildcard", "--keep-global-symbol=hosted_*", "kernel.o"])
         self._link_host()
         return self.work / PROGRAM
+
+    def _patched(self, files: list[Path], options: tuple[str, ...]) -> list[Path]:
+        """Compile the patched side. A sibling has what a changed source file leaves as it is."""
+        changed = self.patched / self.changed if self.changed else None
+        if self.sibling is None or changed not in files:
+            return self._compile("patched", files, other_source=self.patched, options=options)
+        (mutated,) = self._compile("patched", [changed], other_source=self.patched, options=options)
+        return [
+            mutated if file == changed else self.sibling / f"patched-{file.stem}.o"
+            for file in files
+        ]
 
     def _link_host(self) -> None:
         """Compile the host half and link both, by clang if libFuzzer is to have main()."""
