@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mmbatch.bench import record
@@ -100,6 +100,13 @@ def run_events(*cases: Sequence[Event]) -> list[Event]:
 
 def record_of(events: Sequence[Event], command: str = COMMAND) -> Record:
     return build_record(collect(events), machine(), kernel(), command, "2026-01-02T03:04:05+00:00")
+
+
+def counted_by(events: Iterable[Event], command: str = "./mmbatch guest bench") -> Record:
+    """Return the record that `mmbatch guest bench` makes of what a guest counted."""
+    where = (machine(), KernelInfo("7.3.4", "here", "0" * 64))
+    started = "2026-11-21T05:00:00+00:00"
+    return build_record(collect(list(events)), *where, command, started, engine="guest-icount")
 
 
 def mixed() -> list[Event]:

@@ -7,9 +7,21 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pytest
+
 from fake_archive import make_kernel
+from mmbatch.core import paths as checkout
+from mmbatch.splice.manifest import load_with_needs
 
 TEMPLATE = Path(__file__).parent / "data" / "tree"
+STEPS = [
+    step
+    for manifest in load_with_needs(checkout.SPEEDUPS, "zone_device")
+    for step in manifest.steps
+    if "7.3" in step.kernels
+]
+"""The steps of a speed-up and of what it needs, on Linux 7.3."""
+
 _PAINT = "\ttoy_paint(page, pfn);\n"
 
 
@@ -72,6 +84,13 @@ def fingerprint(tree: Path) -> dict[str, str]:
 def lacks_for_apply() -> list[str]:
     """Return the programs that tests of apply need and this machine lacks."""
     return [name for name in ("git", "spatch") if shutil.which(name) is None]
+
+
+NEEDS_APPLY = [
+    pytest.mark.usefixtures("git_user"),
+    pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch"),
+]
+"""Marks of tests that apply steps to a tree."""
 
 
 def branches(tree: Path) -> list[str]:

@@ -259,21 +259,24 @@ def test_our_own_mistakes_keep_their_traceback(verb: Verb) -> None:
         verb(raising(OSError(errno.EFAULT, "bad address")))
 
 
-@pytest.mark.parametrize("arguments", ["--help", "bench --help", "apply --matrix", "doctor"])
-def test_a_reader_that_leaves_is_no_error(arguments: str, tmp_path: Path) -> None:
-    script = f"'{sys.executable}' -m mmbatch {arguments} | true; echo ${{PIPESTATUS[0]}}"
-    done = subprocess.run(
+def shell(
+    script: str, tmp_path: Path, *, cwd: Path | None = None, **env: str
+) -> subprocess.CompletedProcess[str]:
+    """Run a script that calls mmbatch with a cache of its own."""
+    return subprocess.run(
         ["bash", "-c", script],
         capture_output=True,
         text=True,
-        check=True,
-        env=dict(
-            os.environ,
-            PYTHONPATH=SOURCES,
-            PYTHONUNBUFFERED="1",
-            MMBATCH_CACHE=str(tmp_path / "cache"),
-        ),
+        check=False,
+        cwd=cwd,
+        env=dict(os.environ, PYTHONPATH=SOURCES, MMBATCH_CACHE=str(tmp_path / "cache"), **env),
     )
+
+
+@pytest.mark.parametrize("arguments", ["--help", "bench --help", "apply --matrix", "doctor"])
+def test_a_reader_that_leaves_is_no_error(arguments: str, tmp_path: Path) -> None:
+    script = f"'{sys.executable}' -m mmbatch {arguments} | true; echo ${{PIPESTATUS[0]}}"
+    done = shell(script, tmp_path, PYTHONUNBUFFERED="1")
     assert (done.stdout, done.stderr) == ("141\n", "")
 
 
@@ -284,14 +287,7 @@ def test_a_reader_that_leaves_is_no_error(arguments: str, tmp_path: Path) -> Non
 def test_a_deleted_working_directory(arguments: str, tmp_path: Path) -> None:
     (tmp_path / "gone").mkdir()
     script = f"rmdir ../gone; exec '{sys.executable}' -m mmbatch {arguments}"
-    done = subprocess.run(
-        ["sh", "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=tmp_path / "gone",
-        env=dict(os.environ, PYTHONPATH=SOURCES, MMBATCH_CACHE=str(tmp_path / "cache")),
-    )
+    done = shell(script, tmp_path, cwd=tmp_path / "gone")
     words = "error: cannot start: the working directory was deleted\nhint: change to another"
     assert (done.returncode, done.stdout, done.stderr) == (1, "", f"{words} directory\n")
 
@@ -299,13 +295,7 @@ def test_a_deleted_working_directory(arguments: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_closed_streams_are_no_error(closed: str, tmp_path: Path) -> None:
     script = f"'{sys.executable}' -m mmbatch doctor --json '{tmp_path}/out' {closed}"
-    done = subprocess.run(
-        ["sh", "-c", script],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=dict(os.environ, PYTHONPATH=SOURCES, MMBATCH_CACHE=str(tmp_path / "cache")),
-    )
+    done = shell(script, tmp_path)
     assert done.returncode in (0, 1)
     assert "Traceback" not in done.stderr
     assert (tmp_path / "out").read_text().startswith("{")

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch.bench import machine, record, results, runs
+from fake_run import counted_by
+from mmbatch.bench import record, runs
 from mmbatch.core.paths import ROOT
 from mmbatch.guest import counts, initramfs, qemu
 from mmbatch.guest.plan import Count
@@ -89,25 +90,11 @@ def test_no_number_without_a_passed_suite_in_the_same_boot() -> None:
 
 
 def counted_record(said: Outcome) -> record.Record:
-    return results.build_record(
-        runs.collect(counts.events(said, COUNT)),
-        machine.describe(),
-        record.KernelInfo("7.3.4", "here", "0" * 64),
-        "./mmbatch guest bench",
-        "2026-11-21T05:00:00+00:00",
-        engine="guest-icount",
-    )
+    return counted_by(counts.events(said, COUNT))
 
 
 def test_instructions_are_never_called_time() -> None:
-    result = results.build_record(
-        runs.collect(counts.events(outcome(), COUNT)),
-        machine.describe(),
-        record.KernelInfo("7.3.4", "here", "0" * 64),
-        "./mmbatch guest bench",
-        "2026-11-21T05:00:00+00:00",
-        engine="guest-icount",
-    )
+    result = counted_by(counts.events(outcome(), COUNT))
 
     counted = counts.counted(result)
 
@@ -125,14 +112,7 @@ def test_the_gate_names_the_case_that_misses_it() -> None:
     slow.values = [
         (name, 40000.0 if name.endswith("auto") else count) for name, count in slow.values
     ]
-    result = results.build_record(
-        runs.collect(counts.events(slow, COUNT)),
-        machine.describe(),
-        record.KernelInfo("7.3.4", "here", "0" * 64),
-        "./mmbatch guest bench",
-        "2026-11-21T05:00:00+00:00",
-        engine="guest-icount",
-    )
+    result = counted_by(counts.events(slow, COUNT))
 
     assert list(counts.too_many(result, REQUEST)) == [
         "blocks: auto takes 1.43 times fewer, but must take 3 times fewer"

@@ -14,26 +14,15 @@ from pathlib import Path
 import pytest
 
 from fake_run import mixed, record_of
-from fake_tree import fingerprint, git, lacks_for_apply, left_over
+from fake_tree import NEEDS_APPLY, STEPS, fingerprint, git, left_over
 from mmbatch.bench import record
 from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode
 from mmbatch.report import text
 from mmbatch.report.words import who_benefits
-from mmbatch.splice.manifest import load_with_needs
 
-pytestmark = [
-    pytest.mark.usefixtures("git_user"),
-    pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch"),
-]
-
-STEPS = [
-    step
-    for manifest in load_with_needs(checkout.SPEEDUPS, "zone_device")
-    for step in manifest.steps
-    if "7.3" in step.kernels
-]
+pytestmark = NEEDS_APPLY
 
 
 def _export(tree: Path, out: Path, *more: object) -> int:

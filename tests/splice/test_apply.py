@@ -6,7 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from fake_tree import branches, commit, fingerprint, git, lacks_for_apply, left_over, make_tree
+from fake_tree import (
+    NEEDS_APPLY,
+    STEPS,
+    branches,
+    commit,
+    fingerprint,
+    git,
+    left_over,
+    make_tree,
+)
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import GitTree
@@ -14,20 +23,10 @@ from mmbatch.splice import apply
 from mmbatch.splice.manifest import load_with_needs
 from mmbatch.splice.steps import apply_steps, named_files
 
-pytestmark = [
-    pytest.mark.usefixtures("git_user"),
-    pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch"),
-]
+pytestmark = NEEDS_APPLY
 
 BRANCH = "mmbatch/zone_device"
 MM_INIT = "mm/mm_init.c"
-STEPS = [
-    step
-    for manifest in load_with_needs(checkout.SPEEDUPS, "zone_device")
-    for step in manifest.steps
-    if "7.3" in step.kernels
-]
-
 Call = Callable[..., tuple[int, str, str]]
 
 

@@ -4,22 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from fake_tree import fingerprint, lacks_for_apply, left_over, make_tree
+from fake_tree import NEEDS_APPLY, STEPS, fingerprint, left_over, make_tree
 from mmbatch.core import paths as checkout
 from mmbatch.splice.manifest import load_with_needs
 from mmbatch.splice.steps import apply_steps
 
-pytestmark = [
-    pytest.mark.usefixtures("git_user"),
-    pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch"),
-]
-
-STEPS = [
-    step
-    for manifest in load_with_needs(checkout.SPEEDUPS, "zone_device")
-    for step in manifest.steps
-    if "7.3" in step.kernels
-]
+pytestmark = NEEDS_APPLY
 
 Call = Callable[..., tuple[int, str, str]]
 

@@ -8,14 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from fake_tree import branches, commit, fingerprint, git, lacks_for_apply, make_tree
+from fake_tree import NEEDS_APPLY, branches, commit, fingerprint, git, make_tree
 from mmbatch.core import paths as checkout
 from mmbatch.splice import spatch
 
-pytestmark = [
-    pytest.mark.usefixtures("git_user"),
-    pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch"),
-]
+pytestmark = NEEDS_APPLY
 
 BRANCH = "mmbatch/zone_device"
 

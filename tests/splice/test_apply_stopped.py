@@ -12,13 +12,10 @@ from pathlib import Path
 import pytest
 
 import mmbatch
-from fake_tree import branches, fingerprint, lacks_for_apply, left_over
+from fake_tree import NEEDS_APPLY, branches, fingerprint, left_over
 from mmbatch.kernel.git import GitTree
 
-pytestmark = [
-    pytest.mark.usefixtures("git_user"),
-    pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch"),
-]
+pytestmark = NEEDS_APPLY
 
 BRANCH = "mmbatch/zone_device"
 SOURCES = Path(mmbatch.__file__).parents[1]

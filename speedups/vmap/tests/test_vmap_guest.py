@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch.bench import machine, record, results, runs
+from fake_run import counted_by
 from mmbatch.core.cache import Cache
 from mmbatch.core.paths import ROOT
 from mmbatch.guest import boots, counts, plan, qemu, suites
@@ -53,14 +53,7 @@ def test_the_least_gain_depends_on_the_architecture() -> None:
         ("arm64", ["ioremap-1M: auto takes 1.30 times fewer, but must take 1.35 times fewer"]),
         ("x86_64", []),
     ):
-        result = results.build_record(
-            runs.collect(counts.events(outcome, COUNT)),
-            machine.describe(),
-            record.KernelInfo("7.3.4", "here", "0" * 64),
-            "./mmbatch guest bench vmap",
-            "2026-11-21T05:00:00+00:00",
-            engine="guest-icount",
-        )
+        result = counted_by(counts.events(outcome, COUNT))
         request = counts.Request(COUNT, arch, 4, 6, None)
         assert list(counts.too_many(result, request)) == sentences
         missing = list(counts.absent(result, COUNT))
