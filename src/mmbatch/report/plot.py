@@ -105,7 +105,7 @@ class Plot:
         entry: what it shows.
         marks: its rows by name.
         ticks: (place, text) on the axis.
-        one: the place of 1.
+        base: the place of 1, which is base.
         band: places of the control band's ends; None without one.
         limit: the place of what the limit's time would be as a ratio; None without one.
     """
@@ -170,7 +170,7 @@ class Overview:
     Attributes:
         strips: its lines.
         ticks: (place, text) on the axis.
-        one: the place of 1.
+        base: the place of 1, which is base.
         bottom: where the strips end in a file, in pixels.
     """
 
