@@ -44,7 +44,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 {
-	struct hosted_check check = { .stride = 1 };
+	struct hosted_check check = { .stride = 1, .side = HOSTED_PATCHED };
 
 	if (hosted_bench.fuzz(data, size, &check) < 0) {
 		fprintf(stderr, "hosted: %s\n", check.text);

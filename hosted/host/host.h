@@ -29,6 +29,7 @@ struct plan {
 	uint64_t seed;
 	uint64_t budget_ns;		/* for the pairs of a case; 0: no bound */
 	unsigned long stride;		/* of the check's combinations; 0: no check */
+	enum hosted_side checked;	/* whose code is checked */
 	bool compared;			/* an earlier start of this program compared the images */
 	bool only_posted;		/* leave out the variants of the patched side */
 	bool show_unequal;		/* also time posted rows whose image differs */
@@ -84,7 +85,7 @@ void cache_flush(void *memory, unsigned long bytes);
 void cache_measure(struct cache *cache, bool sizes);
 
 /* check.c */
-bool check_run(unsigned long stride);
+bool check_run(unsigned long stride, enum hosted_side side);
 
 /* die.c */
 void die_by(void (*end)(void));

@@ -21,7 +21,8 @@ static void usage(void)
 {
 	fputs("usage: hosted [--case NAME]... [--all] [--items N] [--pairs N] [--seed N] [--llc BYTES]\n"
 	      "              [--cached BYTES] [--budget SECONDS] [--cpu FEATURE=0|1]... [--compared]\n"
-	      "              [--show-unequal] [--only-posted] [--check[=STRIDE] | --check-only | --list]\n",
+	      "              [--show-unequal] [--only-posted] [--check[=STRIDE] [--posted N] |\n"
+	      "              --check-only | --list]\n",
 	      stderr);
 	exit(STATUS_USAGE);
 }
@@ -152,6 +153,7 @@ static struct plan parse(int argc, char **argv)
 		{ "only-posted", no_argument, NULL, 'o' },
 		{ "check-only", no_argument, NULL, 'k' },
 		{ "check", optional_argument, NULL, 'x' },
+		{ "posted", required_argument, NULL, 'P' },
 		{ "list", no_argument, NULL, 'L' },
 		{}
 	};
@@ -160,6 +162,7 @@ static struct plan parse(int argc, char **argv)
 		.only = only,
 		.pairs = 20,
 		.seed = 1,
+		.checked = HOSTED_PATCHED,
 		.llc_bytes = arena_llc_bytes(),
 	};
 	int option;
@@ -200,6 +203,11 @@ static struct plan parse(int argc, char **argv)
 		case 'x':
 			plan.stride = optarg ? strtoul(optarg, NULL, 0) : 1;
 			if (!plan.stride)
+				usage();
+			break;
+		case 'P':
+			plan.checked = HOSTED_POSTED + strtoul(optarg, NULL, 0);
+			if (plan.checked >= HOSTED_SIDES)
 				usage();
 			break;
 		case 'm':
@@ -260,7 +268,7 @@ int main(int argc, char **argv)
 		usage();
 	if (plan.stride) {
 		event_engine(&cache);
-		equal = check_run(plan.stride);
+		equal = check_run(plan.stride, plan.checked);
 		event_done();
 		return equal ? 0 : STATUS_UNEQUAL;
 	}
@@ -284,7 +292,7 @@ int main(int argc, char **argv)
 
 	event_engine(&cache);
 	if (hosted_bench.check_first && !plan.list_only && !plan.compared)
-		good = check_run(1);
+		good = check_run(1, HOSTED_PATCHED);
 	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
 		struct workload w = make_workload(&plan, &hosted_bench.cases[i]);
 		bool same = true;

@@ -107,6 +107,8 @@ struct hosted_limit {
  * @bytes: bytes that were compared
  * @stepped: runs that were followed instruction by instruction
  * @streamed: streaming stores in those runs
+ * @side: whose code is compared; only hosted_checked() reads it
+ * @asked: hosted_checked() has been called
  * @text: the first difference
  */
 struct hosted_check {
@@ -116,8 +118,29 @@ struct hosted_check {
 	unsigned long bytes;
 	unsigned long stepped;
 	unsigned long streamed;
+	enum hosted_side side;
+	int asked;
 	char text[512];
 };
+
+/**
+ * hosted_checked() - whose code a check compares with base
+ * @check: the check
+ *
+ * Return: HOSTED_PATCHED, or a posted side with `check --patch`. A check that never
+ * calls this function can't compare posted code, and is refused then.
+ */
+static inline enum hosted_side hosted_checked(struct hosted_check *check)
+{
+	check->asked = 1;
+	return check->side;
+}
+
+/* Posted code has none of the methods and functions that only the speed-up has. */
+static inline int hosted_is_posted(enum hosted_side side)
+{
+	return side >= HOSTED_POSTED;
+}
 
 #define HOSTED_WATCHES	8
 
@@ -189,8 +212,9 @@ struct hosted_poison {
  * @run: do the work of a case with one side's code; this is what is timed
  * @collect: copy into the image what @run wrote elsewhere; not timed. May be NULL.
  * @touch: read an item as its next user would; the caller adds up the results
- * @check: compare patched code with its oracle over many small inputs, for
- *	   --check; negative, with a text, at the first difference. May be NULL.
+ * @check: compare the code of hosted_checked() with its oracle over many small
+ *	   inputs, for --check; negative, with a text, at the first difference. May
+ *	   be NULL.
  * @fuzz: interpret any bytes as a sequence of calls, make them with patched code
  *	  and verify the outcome; negative, with a text, if it is wrong. The same
  *	  bytes must always have the same effect. May be NULL.

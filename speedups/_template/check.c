@@ -46,7 +46,7 @@ int template_check(struct hosted_check *check)
 		for (from = 0; from < SOURCES; from++) {
 			to = from % ALIGNMENTS;
 			convert(HOSTED_BASE, &base, to, source + from, count);
-			convert(HOSTED_PATCHED, &patched, to, source + from, count);
+			convert(hosted_checked(check), &patched, to, source + from, count);
 			check->combinations++;
 			check->runs++;
 			check->bytes += sizeof(base.bytes);

@@ -163,7 +163,8 @@ static int check_copy(struct hosted_check *check, const struct check_copy *c)
 
 	/* No cond_resched() for one page, because it may be copied in atomic context. */
 	want = DIV_ROUND_UP(nr, strcmp(c->method, "base") ? UNIT : 1) - 1;
-	if (offers != (IS_ENABLED(CONFIG_PREEMPTION) ? 0 : want))
+	if (!hosted_is_posted(c->side) &&
+	    offers != (IS_ENABLED(CONFIG_PREEMPTION) ? 0 : want))
 		return wrong(check, c, "the number of cond_resched() calls", offers);
 	if (check_failures(&i))
 		return wrong(check, c, "the pages reported as poisoned", i);
@@ -194,10 +195,10 @@ static int check_methods(struct hosted_check *check, struct check_copy *c)
 	c->method = "base";
 	if (check_orders(check, c))
 		return -1;
-	c->side = HOSTED_PATCHED;
-	for (i = 0; i < ARRAY_SIZE(methods); i++) {
-		c->method = methods[i];
-		if (folio_copy_set_method_of[0](c->method))
+	c->side = hosted_checked(check);
+	for (i = 0; i < (hosted_is_posted(c->side) ? 1 : ARRAY_SIZE(methods)); i++) {
+		c->method = hosted_is_posted(c->side) ? "posted" : methods[i];
+		if (!hosted_is_posted(c->side) && folio_copy_set_method_of[0](c->method))
 			return wrong(check, c, "the rejected method", i);
 		if (check_orders(check, c))
 			return -1;
@@ -236,10 +237,11 @@ static void allocate_memory(unsigned long pages)
 static int check_gigantic(struct hosted_check *check)
 {
 	struct check_copy c = {
-		.cpu = folios_cpus, .place = places, .side = HOSTED_PATCHED,
+		.cpu = folios_cpus, .place = places, .side = hosted_checked(check),
 		.order = GIGANTIC_ORDER,
 	};
 	static const char *const methods[] = { "base", "bulk", "auto" };
+	bool posted = hosted_is_posted(c.side);
 	unsigned int i;
 
 	/* This takes long with a sanitizer, and would run no other code than before. */
@@ -247,10 +249,10 @@ static int check_gigantic(struct hosted_check *check)
 		return 0;
 	allocate_memory(GIGANTIC_MEMORY);
 	folios_be(c.cpu);
-	for (i = 0; i < 2 * ARRAY_SIZE(methods); i++) {
-		c.method = methods[i / 2];
+	for (i = 0; i < 2 * (posted ? 1 : ARRAY_SIZE(methods)); i++) {
+		c.method = posted ? "posted" : methods[i / 2];
 		c.mc = i % 2;
-		if (folio_copy_set_method_of[0](c.method))
+		if (!posted && folio_copy_set_method_of[0](c.method))
 			return wrong(check, &c, "the rejected method", i);
 		/* Always run, because there are only six such combinations. */
 		check_turn(check);

@@ -35,10 +35,10 @@ static int check_bare(struct matrix *m, int (*map)(const struct matrix *m,
 	}
 	HOSTED_CALL(vunmap_range, HOSTED_BASE, addr, addr + m->nr * PAGE_SIZE);
 
-	for (method = 0; method < CHECK_METHODS; method++) {
+	for (method = 0; method < check_nr_methods(m); method++) {
 		if (check_choose(m, method))
 			return -1;
-		if (map(m, HOSTED_PATCHED, addr))
+		if (map(m, check_side(m), addr))
 			return check_wrong(m, "result", 0, 0, 1);
 		for (i = 0; i < m->nr; i++) {
 			pte = space_translate(addr + i * PAGE_SIZE, &leaf);
@@ -49,7 +49,7 @@ static int check_bare(struct matrix *m, int (*map)(const struct matrix *m,
 		}
 		if (space_mapped() != m->nr)
 			return check_wrong(m, "bare pages mapped in total", 0, m->nr, space_mapped());
-		HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr, addr + m->nr * PAGE_SIZE);
+		HOSTED_CALL(vunmap_range, check_side(m), addr, addr + m->nr * PAGE_SIZE);
 		if (space_mapped())
 			return check_wrong(m, "bare pages mapped after unmapping", 0, 0, space_mapped());
 		m->check->runs++;
@@ -86,10 +86,10 @@ static int check_empty(struct matrix *m)
 	m->pages[0] = pfn_to_page(ARRAYS_PFN);
 	if (map_blocks(m, HOSTED_BASE, BARE_ADDRESS))
 		return check_wrong(m, "result of base", 0, 0, 1);
-	for (method = 0; method < CHECK_METHODS; method++) {
+	for (method = 0; method < check_nr_methods(m); method++) {
 		if (check_choose(m, method))
 			return -1;
-		if (map_blocks(m, HOSTED_PATCHED, BARE_ADDRESS))
+		if (map_blocks(m, check_side(m), BARE_ADDRESS))
 			return check_wrong(m, "result of an empty range", 0, 0, 1);
 		if (space_mapped())
 			return check_wrong(m, "pages mapped by an empty range", 0, 0,
@@ -144,12 +144,12 @@ static int check_singles(struct matrix *m)
 		return -1;
 	from = check_random(m, m->nr);
 	part = 1 + check_random(m, m->nr - from);
-	for (method = 0; method < CHECK_METHODS; method++) {
+	for (method = 0; method < check_nr_methods(m); method++) {
 		if (check_choose(m, method))
 			return -1;
-		if (map_singles(m, HOSTED_PATCHED, addr))
+		if (map_singles(m, check_side(m), addr))
 			return check_wrong(m, "result of single pages", 0, 0, 1);
-		HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr + from * PAGE_SIZE,
+		HOSTED_CALL(vunmap_range, check_side(m), addr + from * PAGE_SIZE,
 			    addr + (from + part) * PAGE_SIZE);
 		for (i = 0; i < m->nr; i++) {
 			enum space_leaf leaf, want = i < from || i >= from + part ?
@@ -160,7 +160,7 @@ static int check_singles(struct matrix *m)
 				return check_wrong(m, "kind of leaf entry after unmapping a part, page",
 						   i, want, leaf);
 		}
-		HOSTED_CALL(vunmap_range, HOSTED_PATCHED, addr, addr + m->nr * PAGE_SIZE);
+		HOSTED_CALL(vunmap_range, check_side(m), addr, addr + m->nr * PAGE_SIZE);
 		m->check->runs++;
 	}
 	return 0;

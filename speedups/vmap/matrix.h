@@ -27,6 +27,22 @@ extern const struct matrix_method {
 	bool phase;
 } check_methods[CHECK_METHODS];
 
+/* Whose code is checked. Posted code has no methods, so it is checked as if it had one. */
+static inline enum hosted_side check_side(const struct matrix *m)
+{
+	return hosted_checked(m->check);
+}
+
+static inline bool check_is_posted(const struct matrix *m)
+{
+	return hosted_is_posted(check_side(m));
+}
+
+static inline unsigned int check_nr_methods(const struct matrix *m)
+{
+	return check_is_posted(m) ? 1 : CHECK_METHODS;
+}
+
 /* Report an error with the description of the array; returns -1. */
 int check_wrong(const struct matrix *m, const char *what, unsigned long i,
 		unsigned long expected, unsigned long got);

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import json
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +15,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval
 from mmbatch.hosted import build, check
 from mmbatch.hosted.check import Bench, Config, Extras, Mutant, Tally
+from mmbatch.hosted.posted import NoEffectError
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import manifest, trees
@@ -37,6 +38,7 @@ class Toys:
         self.mutant = f"echo '{BAD}'; exit 1"
         self.extras = NO_EXTRAS
         self.built: list[tuple[str, ...]] = []
+        self.no_effect: tuple[tuple[str, ...], ...] = ()
 
     def write(self) -> None:
         """Write the scripts, before any thread starts one.
@@ -50,12 +52,23 @@ class Toys:
             ("mutant", self.mutant),
         ):
             path = self.directory / name
-            path.write_text(f"#!/bin/sh\necho \"$1\" >> '{self.directory}/asked'\n{text}\n")
+            path.write_text(f"#!/bin/sh\necho \"$*\" >> '{self.directory}/asked'\n{text}\n")
             path.chmod(path.stat().st_mode | stat.S_IXUSR)
 
-    def build(self, *arguments: Any, sanitize: bool = False, fuzz: bool = False) -> SimpleNamespace:
-        self.built.append(arguments[5])
-        return SimpleNamespace(path=self.directory / ("san" if sanitize else "plain"))
+    def build(
+        self,
+        *arguments: Any,
+        sanitize: bool = False,
+        fuzz: bool = False,
+        posted: Sequence[str] = (),
+        **_: Any,
+    ) -> SimpleNamespace:
+        options = arguments[5]
+        self.built.append(options)
+        if options in self.no_effect:
+            raise NoEffectError("measure 'v2'", "it changes nothing", "choose another")
+        sides = [SimpleNamespace(label=label) for label in posted]
+        return SimpleNamespace(path=self.directory / ("san" if sanitize else "plain"), posted=sides)
 
     def link(self, work: Path, *_: object, **__: object) -> Path:
         assert "<=" in (work / "tree" / "mm" / "toys.c").read_text()
@@ -63,7 +76,7 @@ class Toys:
 
     @property
     def asked(self) -> list[str]:
-        return (self.directory / "asked").read_text().split()
+        return (self.directory / "asked").read_text().splitlines()
 
 
 Run = Callable[..., tuple[Tally, list[str]]]
@@ -87,13 +100,17 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
 
 @pytest.fixture
 def run(toys: Toys, tmp_path: Path) -> Run:
-    def once(*, mutants: bool = True) -> tuple[Tally, list[str]]:
+    def once(*, mutants: bool = True, posted: Sequence[str] = ()) -> tuple[Tally, list[str]]:
         tally, said = Tally(), list[str]()
         source = Source("7.3", "7.3.4", toys.directory, "toys", "toys", "1")
         stand_in: Any = SimpleNamespace(speedup="toys", directory=tmp_path, hosted=None)
-        bench = Bench(Cache(tmp_path / "cache"), source, [stand_in], 2)
+        labels: Any = posted
+        bench = Bench(Cache(tmp_path / "cache"), source, [stand_in], 2, posted=labels)
         toys.write()
-        check.run(bench, said.append, tally, mutants=mutants)
+        if posted:
+            check.run_posted(bench, said.append, tally)
+        else:
+            check.run(bench, said.append, tally, mutants=mutants)
         assert not list((tmp_path / "cache" / "builds").iterdir())
         return tally, said
 
@@ -123,6 +140,34 @@ def test_stages_are_counted_and_told(toys: Toys, run: Run) -> None:
     assert sorted(toys.built) == [(), (), (), ("CONFIG_TOYS=n",)]
     assert [word.startswith("--check=") for word in toys.asked] == [True] * 4
     assert sorted(toys.asked[:3])[:2] == ["--check=1", "--check=1"]
+
+
+def test_posted_code_is_checked_in_all_stages_but_mutants(toys: Toys, run: Run) -> None:
+    other = ("CONFIG_TOYS=n",)
+    configs = (Config("other toys", other, Interval()), Config("old", ("CONFIG_OLD=y",)))
+    toys.extras = Extras(configs, (MUTANT,))
+    toys.no_effect = (("CONFIG_OLD=y",),)
+    toys.sanitized = f"echo '{BAD}'; exit 1"
+    tally, said = run(posted=["v2 1/2", "v2 2/2"])
+    name = "toys on 7.3.4"
+    assert [line.partition(":")[0] for line in said] == [
+        *(f"ok    {name}, v2 {number}/2" for number in (1, 2)),
+        *(f"ok    {name}, v2 {number}/2, other toys" for number in (1, 2)),
+        f"skip  {name}, old",
+        *(f"FAIL  {name}, v2 {number}/2, ASan and UBSan" for number in (1, 2)),
+    ]
+    assert (tally.passed, len(tally.failed), len(tally.skipped)) == (4, 2, 1)
+    assert tally.combinations == 280
+    assert toys.asked == [
+        *("--check=1 --posted=0", "--check=1 --posted=1") * 2,
+        *("--check=7 --posted=0", "--check=7 --posted=1"),
+    ]
+
+
+def test_posted_code_that_changes_nothing_is_no_stage(toys: Toys, run: Run) -> None:
+    toys.no_effect = ((),)
+    with pytest.raises(NoEffectError):
+        run(posted=["v2"])
 
 
 def test_what_was_followed_is_told_where_it_was(toys: Toys, run: Run) -> None:

@@ -52,39 +52,12 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @options.kernel
 @options.tree
 @options.config
-@click.option(
-    "--patch",
-    "patches",
-    multiple=True,
-    metavar="[LABEL=]FILE",
-    help="Measure this posted series as well: a patch, an mbox or a directory of mails",
-)
-@click.option(
-    "--against",
-    multiple=True,
-    metavar="[LABEL=]TREE",
-    help="Measure this other tree of the same release as well",
-)
-@click.option(
-    "--range",
-    "ranges",
-    multiple=True,
-    metavar="[LABEL=]A..B",
-    help="Measure these commits of the git tree that --tree names as well",
-)
-@click.option("--each", is_flag=True, help="Measure after every patch or commit of the series")
+@posted.options
 @click.option("--only-posted", is_flag=True, help="Leave out our own variants")
 @click.option(
     "--show-unequal",
     is_flag=True,
     help="Measure a posted series even if it leaves other memory than base",
-)
-@click.option(
-    "--entry",
-    "entries",
-    multiple=True,
-    metavar="OLD=NEW",
-    help="Use the function NEW of the posted series in place of OLD",
 )
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only")
 @click.option("--all", "extra", is_flag=True, help="Run the cases too that run only on request")
@@ -151,13 +124,9 @@ def command(
     kernel: str | None,
     tree: Path | None,
     settings: tuple[str, ...],
-    patches: tuple[str, ...],
-    against: tuple[str, ...],
-    ranges: tuple[str, ...],
-    each: bool,
+    asked: posted.Asked,
     only_posted: bool,
     show_unequal: bool,
-    entries: tuple[str, ...],
     cases: tuple[str, ...],
     extra: bool,
     list_only: bool,
@@ -185,10 +154,9 @@ def command(
     _check_places(output, json_file, html_file)
     if json_file is not None and len(speedups) != 1 and not list_only:
         raise Misuse("--json holds the result of one speed-up", "name one speed-up, or use -o DIR")
-    if (only_posted or show_unequal) and not (patches or against or ranges):
+    if (only_posted or show_unequal) and not asked:
         option = "--only-posted" if only_posted else "--show-unequal"
         raise Misuse(f"{option} is for somebody else's code", "give that with --patch FILE")
-    asked = posted.read_options(patches, against, ranges, entries, tree, each=each)
     cache = Cache.open()
     manifest.load_with_needs(paths.SPEEDUPS, *speedups)
     requirements.ensure(console.say, install=install)
@@ -208,7 +176,12 @@ def command(
     names = tuple(dict.fromkeys(speedups)) or session.all_of(source)
     trees = posted.make_trees(cache, source, asked, tree, console)
     part = _QUICK_PART if quick and pfns is None else 1
-    prepared = [session.prepare(source, name, request, part, trees) for name in names]
+    prepared = posted.for_each_harness(
+        names,
+        lambda name: session.prepare(source, name, request, part, trees),
+        console,
+        named=bool(speedups),
+    )
     if list_only:
         listed = answers.BenchList(source.release, _cases(prepared))
         head = ("speedup",) if len(prepared) > 1 else ()

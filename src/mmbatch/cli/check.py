@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from mmbatch.cli import answers, options, requirements
+from mmbatch.cli import answers, options, posted, requirements
+from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
@@ -16,10 +18,16 @@ from mmbatch.core.errors import ExitCode
 from mmbatch.core.process import cpus
 from mmbatch.hosted import check, fuzz
 from mmbatch.kernel import sources
+from mmbatch.kernel.sources import Source
 from mmbatch.report import matrix
 from mmbatch.splice import manifest
+from mmbatch.splice.posted import PostedTree
 
 _FUZZ_S = 20
+_MISUSED_TREE = {
+    True: ("--tree and --kernel exclude each other", "leave out one of them"),
+    False: ("--tree is for posted code", "give that with --patch, --against or --range"),
+}
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
 
@@ -36,6 +44,8 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> i
 @click.command("check")
 @options.speedups
 @options.several_kernels
+@options.tree
+@posted.options
 @click.option(
     "--no-mutations",
     is_flag=True,
@@ -68,6 +78,8 @@ def command(
     console: Console,
     speedups: tuple[str, ...],
     series: tuple[str, ...],
+    tree: Path | None,
+    asked: posted.Asked,
     no_mutations: bool,
     fuzz_s: int | None,
     fuzz_runs: int | None,
@@ -81,8 +93,15 @@ def command(
     Runs on each kernel, in each configuration that matters, and with ASan and UBSan; then, on
     the newest and the oldest kernel, against mutants, all of which must be killed.
     A speed-up that has a fuzzer is fuzzed for 20 seconds.
+
+    With --patch, --against or --range, compare the posted code instead, by the same check on
+    the newest kernel, in each configuration and with ASan and UBSan.
     """
     options.require_writable(("--json", json_file))
+    if asked and (fuzz_s or fuzz_runs or fuzz_input):
+        raise Misuse("posted code can't be fuzzed", "leave out the options of the fuzzer")
+    if tree and (series or not asked):
+        raise Misuse(*_MISUSED_TREE[bool(series)])
     length = None
     if fuzz_s or fuzz_runs:
         length = fuzz.Length(fuzz_s or 0, fuzz_runs or 0)
@@ -91,6 +110,9 @@ def command(
             fuzz.require(manifest.load_with_needs(paths.SPEEDUPS, name)[-1])
     cache = Cache.open()
     requirements.ensure(console.say, install=install)
+    if asked:
+        tally = _check_posted(console, cache, speedups, series or (None,), tree, asked, jobs)
+        return _end(console, tally, json_file)
     log = cache.logs / "apt-install.log"
     if length or fuzz_input:
         fuzz.ensure(console.say, install=install, log=log)
@@ -109,6 +131,31 @@ def command(
         jobs=jobs,
         json_file=json_file,
     )
+
+
+def _check_posted(
+    console: Console,
+    cache: Cache,
+    speedups: tuple[str, ...],
+    series: Sequence[str | None],
+    tree: Path | None,
+    asked: posted.Asked,
+    jobs: int,
+) -> check.Tally:
+    """Compare somebody else's code with base, by the checks of speed-ups."""
+    tally = check.Tally()
+    for one in series:
+        source = sources.resolve(cache, one, tree, console.say)
+        trees = posted.make_trees(cache, source, asked, tree, console)
+
+        def run(name: str, source: Source = source, trees: list[PostedTree] = trees) -> None:
+            manifests = manifest.load_with_needs(paths.SPEEDUPS, name)
+            bench = check.Bench(cache, source, manifests, jobs, posted=trees, renamed=asked.entries)
+            check.run_posted(bench, console.say, tally)
+
+        names = speedups or manifest.known(paths.SPEEDUPS)
+        posted.for_each_harness(names, run, console, named=bool(speedups))
+    return tally
 
 
 def _fuzz_only(

@@ -1,18 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The options of `bench` by which somebody else's code is measured."""
+"""The options of `bench` and `check` by which somebody else's code is given."""
 
 from __future__ import annotations
 
+import functools
 import os
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
+
+import click
 
 from mmbatch.cli.usage import Misuse
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.hosted.events import AUTO, BASE, CONTROL
+from mmbatch.hosted.posted import NoEffectError
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import posted
 from mmbatch.splice.posted import Posted, PostedTree
@@ -21,6 +26,40 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,15}")
 _ENTRY = re.compile(r"[A-Za-z_]\w*=[A-Za-z_]\w*", re.ASCII)
 _MOST = 32
 _TAKEN = (BASE, CONTROL, AUTO)
+
+
+_OPTIONS = (
+    click.option(
+        "--patch",
+        "patches",
+        multiple=True,
+        metavar="[LABEL=]FILE",
+        help="Use this posted series: a patch, an mbox or a directory of mails",
+    ),
+    click.option(
+        "--against",
+        "trees",
+        multiple=True,
+        metavar="[LABEL=]TREE",
+        help="Use this other tree of the same release",
+    ),
+    click.option(
+        "--range",
+        "ranges",
+        multiple=True,
+        metavar="[LABEL=]A..B",
+        help="Use these commits of the git tree that --tree names",
+    ),
+    click.option("--each", is_flag=True, help="Use the code after every patch or commit"),
+    click.option(
+        "--entry",
+        "entries",
+        multiple=True,
+        metavar="OLD=NEW",
+        help="Use the function NEW of the posted series in place of OLD",
+    ),
+)
+_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
@@ -41,6 +80,10 @@ class Asked:
     each: bool
     entries: dict[str, str]
 
+    def __bool__(self) -> bool:
+        """Whether any code is named."""
+        return bool(self.patches or self.trees or self.ranges)
+
     @property
     def words(self) -> tuple[str, ...]:
         """The words that ask for it again."""
@@ -57,6 +100,28 @@ class Asked:
         words += ["--each"] if self.each else []
         words += [word for pair in self.entries.items() for word in ("--entry", "=".join(pair))]
         return tuple(words)
+
+
+def options(command: Callable[..., int]) -> Callable[..., int]:
+    """Give a command with --tree the options that name code; it gets them as `asked`."""
+
+    @functools.wraps(command)
+    def with_asked(
+        *args: Any,
+        tree: Path | None,
+        patches: Sequence[str],
+        trees: Sequence[str],
+        ranges: Sequence[str],
+        each: bool,
+        entries: Sequence[str],
+        **words: Any,
+    ) -> int:
+        asked = read_options(patches, trees, ranges, entries, tree, each=each)
+        return command(*args, tree=tree, asked=asked, **words)
+
+    for option in reversed(_OPTIONS):
+        with_asked = option(with_asked)
+    return with_asked
 
 
 def read_options(
@@ -137,6 +202,35 @@ def _labelled(text: str, option: str, taken: Container[str]) -> tuple[str, str]:
             "use up to 16 letters, digits and '._+-', and none of " + ", ".join(_TAKEN),
         )
     return label, rest
+
+
+def for_each_harness(
+    names: Sequence[str], work: Callable[[str], _Result], console: Console, *, named: bool
+) -> list[_Result]:
+    """Do something for each speed-up, and return what came of it.
+
+    Args:
+        names: the speed-ups.
+        work: what is done; called with a name.
+        console: where it is shown which are left out.
+        named: whether the user named them. If not, those of which the posted code changes
+            nothing are left out.
+
+    Raises:
+        NoEffectError: it changes nothing of any of them.
+    """
+    results, refused = [], None
+    for name in names:
+        try:
+            results.append(work(name))
+        except NoEffectError as error:
+            if named:
+                raise
+            refused = error
+            console.say(f"leaving out {name}, because the posted code changes nothing of it")
+    if refused is not None and not results:
+        raise refused
+    return results
 
 
 def make_trees(

@@ -14,7 +14,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.hosted import link as hosted_link
 from mmbatch.hosted import posted as hosted_posted
-from mmbatch.hosted.link import ENGINE_OBJECTS, FUZZ_PROGRAMS, PROGRAM, Linker
+from mmbatch.hosted.link import ENGINE_OBJECTS, FUZZ_PROGRAMS, PROGRAM, SANITIZE_KERNEL, Linker
 from mmbatch.hosted.posted import PostedSide
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
@@ -78,7 +78,7 @@ def build(
         options: configuration, "CONFIG_X=y" each, over that of the engine.
         jobs: how many compilers at a time.
         say: told of each phase.
-        sanitize: with ASan and UBSan in our code and in the patched side.
+        sanitize: with ASan and UBSan in our code, in the patched side and in posted ones.
         fuzz: with libFuzzer, instead of the engine's own main().
         posted: trees of somebody else's patches, each of which becomes a side of its own.
         renamed: function of the harness to the name that it has in some of these.
@@ -100,13 +100,15 @@ def build(
     hosted = _hosted(manifest)
     own = [manifest.directory / name for name in hosted.own]
     sides = hosted_posted.compile_sides(
-        *(cache, tree, hosted, _linked(hosted), hosted_link.ASSEMBLED, own, posted, jobs, say)
+        *(cache, tree, hosted, _linked(hosted), hosted_link.ASSEMBLED, own, posted, jobs, say),
+        options=SANITIZE_KERNEL if sanitize else (),
     )
     _require_entries(hosted, renamed)
     sides = [replace(side, renamed=renamed) for side in sides]
     for side in sides:
         digest.update(f" {side.label} {side.ident} {dict(renamed)}".encode())
-    kind = "sanitized" if sanitize else "fuzzed" if fuzz else "posted" if sides else "hosted"
+    kind = "sanitized" if sanitize else "fuzzed" if fuzz else "hosted"
+    kind = f"posted-{kind}" if sides else kind
     prefix = f"{kind}-{manifest.speedup}-{source.ident}"
     final = cache.builds / f"{prefix}-{digest.hexdigest()[:12]}"
     log = cache.logs / f"{final.name}.log"

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,10 +19,12 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import EVERY, Interval
 from mmbatch.core.load import from_toml, key
 from mmbatch.hosted import build, events
+from mmbatch.hosted.posted import NoEffectError
 from mmbatch.kernel.kbuild import ObjectTree
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import trees
 from mmbatch.splice.manifest import Manifest
+from mmbatch.splice.posted import PostedTree
 from mmbatch.splice.trees import Spliced
 
 _TIMEOUT_S = 600
@@ -140,6 +142,8 @@ class Bench:
         manifests: the speed-up after those that it needs.
         jobs: how many compilers at a time.
         tree: the kernel with the speed-ups in it, where that exists already.
+        posted: trees of somebody else's patches, each of which becomes a side of its own.
+        renamed: function of the harness to the name that it has in some of these.
     """
 
     cache: Cache
@@ -147,6 +151,8 @@ class Bench:
     manifests: Sequence[Manifest]
     jobs: int
     tree: Spliced | None = None
+    posted: Sequence[PostedTree] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def manifest(self) -> Manifest:
@@ -164,6 +170,12 @@ class Bench:
         self, options: tuple[str, ...] = (), *, sanitize: bool = False, fuzz: bool = False
     ) -> Path:
         """Build the hosted program."""
+        return self.build(options, sanitize=sanitize, fuzz=fuzz).path
+
+    def build(
+        self, options: tuple[str, ...] = (), *, sanitize: bool = False, fuzz: bool = False
+    ) -> build.Program:
+        """Build the hosted program, and return what is known of it, too."""
         return build.build(
             *(self.cache, self.source, self.spliced, self.manifest, paths.HOSTED),
             options,
@@ -171,7 +183,9 @@ class Bench:
             _silent,
             sanitize=sanitize,
             fuzz=fuzz,
-        ).path
+            posted=self.posted,
+            renamed=self.renamed,
+        )
 
     def shared(self, options: tuple[str, ...], *, fuzz: bool = False) -> Shared:
         """Build what all mutants of a configuration share."""
@@ -230,6 +244,50 @@ def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, mutants: bool
             try_mutant(bench, mutant, shared[mutant.options], name, say, tally, _killer)
 
         _at_once(bench.jobs, [functools.partial(attempt, mutant) for mutant in chosen])
+
+
+def run_posted(bench: Bench, say: Callable[[str], None], tally: Tally) -> None:
+    """Check posted code on one kernel, as `run` does a speed-up, but without mutants.
+
+    Args:
+        bench: a speed-up whose check is used, on that kernel, with the posted code.
+        say: called with a line for each stage that ends.
+        tally: counts the stages.
+
+    Raises:
+        MmbatchError: the code can't be compiled, or changes nothing that the check runs.
+    """
+    extras = load_extras(bench.manifest.directory / "check.toml")
+    bench.build()  # what fails here is for the user to mend, and no stage
+    for config, options in _configs(extras, bench.source.series):
+        _run_posted(bench, config, options, 1, say, tally)
+    _run_posted(bench, ", ASan and UBSan", (), _SANITIZED_STRIDE, say, tally, sanitize=True)
+
+
+def _run_posted(
+    bench: Bench,
+    config: str,
+    options: tuple[str, ...],
+    stride: int,
+    say: Callable[[str], None],
+    tally: Tally,
+    *,
+    sanitize: bool = False,
+) -> None:
+    """Check each posted code in one configuration."""
+    name = f"{bench.manifest.speedup} on {bench.source.release}"
+    try:
+        program = bench.build(options, sanitize=sanitize)
+    except MmbatchError as error:
+        unchanged = isinstance(error, NoEffectError)
+        (tally.skipped if unchanged else tally.failed).append(f"{name}{config}: {error}")
+        say(f"{'skip ' if unchanged else 'FAIL '} {name}{config}: {error}")
+        return
+    for number, side in enumerate(program.posted):
+        with stage(f"{name}, {side.label}{config}", say, tally) as result:
+            event = _check(program.path, stride, sanitized=sanitize, posted=number)
+            result.judge(event)
+            tally.combinations += 0 if sanitize else event.combinations
 
 
 def _at_once(workers: int, jobs: Sequence[Callable[[], None]]) -> None:
@@ -301,10 +359,13 @@ def stage(title: str, say: Callable[[str], None], tally: Tally) -> Iterator[Stag
         say(f"FAIL  {title}: {result.problem}")
 
 
-def _check(program: Path, stride: int, *, sanitized: bool = False) -> events.Check:
+def _check(
+    program: Path, stride: int, *, sanitized: bool = False, posted: int | None = None
+) -> events.Check:
     """Run a program's check; a program that dies, be it at its very end, has failed it."""
+    of_posted = [] if posted is None else [f"--posted={posted}"]
     result = process.run(
-        [program, f"--check={stride}"],
+        [program, f"--check={stride}", *of_posted],
         action="run the check",
         env=_SANITIZER_ENV if sanitized else None,
         timeout_s=_TIMEOUT_S,

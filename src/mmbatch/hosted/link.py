@@ -54,7 +54,7 @@ _LIBASAN = re.compile(r"^mem(cpy|set|move)$")
 _QUIET = ("-Wno-missing-prototypes", "-Wno-missing-declarations", "-Wno-unused-function")
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 # The kernel allows unaligned words on x86, and has no UBSAN_ALIGNMENT there.
-_SANITIZE_KERNEL = (
+SANITIZE_KERNEL = (
     *(*_SANITIZE, "-fno-sanitize=alignment"),
     *("--param", "asan-globals=0", "-mpreferred-stack-boundary=4"),
 )
@@ -114,7 +114,7 @@ class Linker:
 
     def build(self) -> Path:
         """Make the program and return its path."""
-        kernel_options = _SANITIZE_KERNEL if self.sanitize else ()
+        kernel_options = SANITIZE_KERNEL if self.sanitize else ()
         own = [self.folder / name for name in self.hosted.own]
         theirs = [self._source(name) for name in (*self.hosted.objects, *self.hosted.added)]
         base = [self.tree.path / name for name in self.hosted.objects]

@@ -22,6 +22,10 @@ _MAKEFILES = ("Makefile", "Kbuild")
 _ASSIGNMENT = re.compile(r"^[\w-]+-(?:y|\$\((CONFIG_\w+)\))\s*[+:]?=\s*(.*)$", re.MULTILINE)
 
 
+class NoEffectError(MmbatchError):
+    """Posted code changes nothing of what a harness runs."""
+
+
 @dataclass(frozen=True)
 class PostedSide:
     """Somebody else's code, compiled.
@@ -74,6 +78,7 @@ def compile_sides(
     trees: Sequence[PostedTree],
     jobs: int,
     say: Callable[[str], None],
+    options: tuple[str, ...] = (),
 ) -> list[PostedSide]:
     """Compile the objects of a hosted program that posted code changes.
 
@@ -87,6 +92,7 @@ def compile_sides(
         trees: the kernel with each posted code in it.
         jobs: how many compilers at a time.
         say: told of it.
+        options: more options of the compiler.
 
     Returns:
         A side for each tree. Patches of a series that change nothing are left out.
@@ -98,7 +104,7 @@ def compile_sides(
     for one in trees:
         units = [_Unit(path.name, hosted.like, path, path) for path in own]
         units += _units(tree, hosted, linked, assembled, one, say)
-        side = _compile(cache, tree, one, units, jobs, say) if units else None
+        side = _compile(cache, tree, one, units, jobs, say, options) if units else None
         before = {other.ident for other in sides} if one.posted.step else set()
         if side is not None and side.compiled and side.ident not in before:
             sides.append(side)
@@ -192,10 +198,13 @@ def _compile(
     units: Sequence[_Unit],
     jobs: int,
     say: Callable[[str], None],
+    options: tuple[str, ...],
 ) -> PostedSide:
     """Compile objects with and without a patch, and keep those that differ."""
     names = [f"{unit.name} {unit.like}" for unit in units]
-    key = "\n".join((tree.path.name, one.ident, *names, Path(__file__).read_text("utf-8")))
+    key = "\n".join(
+        (tree.path.name, one.ident, *names, *options, Path(__file__).read_text("utf-8"))
+    )
     ident = hashlib.sha256(key.encode()).hexdigest()[:12]
     final = cache.builds / f"objects-{tree.source.ident}-{ident}"
     log = cache.logs / f"{final.name}.log"
@@ -213,6 +222,7 @@ def _compile(
                     base or unit.file,
                     output,
                     other_source=None if base else one.path,
+                    options=options,
                     log=log,
                 )
             except MmbatchError as error:
@@ -255,9 +265,9 @@ def _write_contents(path: Path) -> None:
     _contents(path).write_text("\n".join([names, *(one.strip() for one in kept)]), "utf-8")
 
 
-def _no_effect(posted: Posted, linked: Sequence[str]) -> MmbatchError:
+def _no_effect(posted: Posted, linked: Sequence[str]) -> NoEffectError:
     files = ", ".join(sorted(posted.contents)) or "no file"
-    return MmbatchError(
+    return NoEffectError(
         f"measure '{posted.label}'",
         f"it changes {files}, and none of the code that is measured here",
         f"choose another harness; this one links {', '.join(linked)}",
