@@ -106,6 +106,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
         (["toys", "more", "--json", "x"], "--json holds the result of one speed-up"),
         (["--json", "x"], "--json holds the result of one speed-up"),
         (["toys", "--json", "-", "--html", "-"], "can't both be standard output"),
+        (["toys", "--ktap", "-", "--junit", "-"], "can't both be standard output"),
         (["toys", "--size", "10X"], "'10X' is not a size such as"),
         (["toys", "--size", "4097"], "is not made of pages of 4096 bytes"),
         (["toys", "--size", "0"], "is not made of pages of 4096 bytes"),
@@ -206,8 +207,11 @@ def test_the_table_for_a_cover_letter(
     said = capsys.readouterr().out
     assert said == text.run(record.read(file))
     assert record.read(file).machine.compiler == "gcc (Toys) 1.2.3"  # not that of this machine
-    assert cli.main(["bench", "zone_device", "-q", "--json", str(file)]) == ExitCode.GOOD
+    ended = [f"--ktap={tmp_path / 'ktap'}", f"--junit={tmp_path / 'junit'}"]
+    assert cli.main(["bench", "zone_device", "-q", "--json", str(file), *ended]) == ExitCode.GOOD
     assert capsys.readouterr().out == text.run(record.read(file))
+    assert "    # Subtest: zone_device on 7.3.4" in (tmp_path / "ktap").read_text()
+    assert 'name="fsdax-100G: auto"' in (tmp_path / "junit").read_text()
 
 
 def test_speedups_take_turns(

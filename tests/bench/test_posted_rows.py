@@ -9,7 +9,7 @@ import pytest
 from fake_run import COMMAND, FSDAX, case_events, kernel, machine, run_events
 from mmbatch.bench import record
 from mmbatch.bench.record import PostedInfo, Record
-from mmbatch.bench.results import build_record, exit_code, hidden
+from mmbatch.bench.results import build_record, exit_code, hidden, outcomes
 from mmbatch.bench.runs import collect
 from mmbatch.bench.statistics import Verdict
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -85,6 +85,25 @@ def test_noise_that_hides_a_posted_row() -> None:
     ]
     assert hidden(found) == []
     assert hidden(replace(found, rows=tuple(rows))) == ["fsdax-100G"]
+
+
+def test_outcomes_are_those_of_the_exit_code() -> None:
+    slower = outcomes(posted_record(330e6))
+    assert [one.case for one in slower if one.problem] == [f"fsdax-100G: {POSTED.label}"]
+    unequal = outcomes(posted_record(110e6, equal=False))
+    assert [one.problem for one in unequal if one.problem] == ["it left other memory than base"]
+    good = list(outcomes(posted_record(110e6)))
+    assert all(one.passed for one in good)
+    assert {one.suite for one in good} == {"zone_device on 7.3.1"}
+    (auto,) = (one for one in good if one.case == "fsdax-100G: auto")
+    assert auto.detail.startswith("faster: 2.500 times as fast as base, 95 % interval 2.4")
+    found = posted_record(220e6)
+    noisy = [
+        replace(row, verdict=Verdict.TOO_NOISY) if row.variant == POSTED.label else row
+        for row in found.rows
+    ]
+    (skipped,) = (one for one in outcomes(replace(found, rows=tuple(noisy))) if one.skipped)
+    assert skipped.case == f"fsdax-100G: {POSTED.label}"
 
 
 def test_the_record_keeps_label_and_hash(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from mmbatch.guest import boots, build, counts, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
 from mmbatch.guest.plan import ExtraBoot
 from mmbatch.kernel import sources
+from mmbatch.report import matrix
 from mmbatch.splice import trees
 from mmbatch.splice.manifest import known, load_with_needs
 
@@ -232,6 +233,7 @@ class FakeWorkshop:
 
     suites = ("zone_device",)
     plans = ()
+    manifests = ()
 
     def __init__(self, cache: Cache) -> None:
         self.cache = cache
@@ -303,10 +305,16 @@ def test_a_build_that_fails_does_not_keep_others_from_running(
     play(tmp_path, monkeypatch, f"printf '{SUITE}'")
     chosen = [suites.Stage(kind or "plain", "x86_64", kind, 0, 0) for kind in ("kasan", "")]
 
-    ended = suites.run_stages(Console(), FakeWorkshop(cache), chosen)  # type: ignore[arg-type]
+    log = matrix.Log()
+
+    ended = suites.run_stages(Console(), FakeWorkshop(cache), chosen, log)  # type: ignore[arg-type]
 
     out = capsys.readouterr().out
     assert ended == 1
+    assert [(one.title, one.passed) for one in log.outcomes] == [
+        ("kasan, boot", False),
+        ("plain, zone_device.one", True),
+    ]
     assert "FAILED kasan" in out
     assert "the disk is full" in out
     assert out.splitlines()[-1] == "1 passed, 1 failed, 0 skipped"

@@ -84,6 +84,7 @@ def shop(tree: Path, monkeypatch: pytest.MonkeyPatch, outcome: Outcome) -> Any:
         source=SimpleNamespace(path=tree),
         suites=["toys"],
         plans=[PLAN],
+        manifests=[],
         cache=Cache(tree / "cache"),
     )
 

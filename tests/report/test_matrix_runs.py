@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from mmbatch.cli import guest
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.outcomes import CaseOutcome
 from mmbatch.guest import qemu
 from mmbatch.guest import suites as guesttest
 from mmbatch.hosted.check import Tally
@@ -36,7 +37,11 @@ def test_each_speedup_gets_its_own_cases(tmp_path: Path) -> None:
     log = matrix.Log(stages=[matrix.Stage("guests", True)])
     cases = [(case.name, case.state) for case in outcome.cases]
     log.booted(manifests, "7.3.4", "arm64", "plain", outcome.suites, cases, good=True)
-    tally = Tally(passed=3, skipped=["a"], combinations=40, killed={"x": "y"})
+    outcomes = [
+        *(CaseOutcome("a", str(number)) for number in range(3)),
+        CaseOutcome("a", skipped="b"),
+    ]
+    tally = Tally(outcomes, combinations=40, killed={"x": "y"})
     log.checked("zone_device", "7.3.4", tally)
     log.write(tmp_path / "ci.json")
     (run,) = matrix.read(tmp_path / "ci.json")

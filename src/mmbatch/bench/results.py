@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mmbatch.bench import statistics
@@ -25,6 +25,7 @@ from mmbatch.bench.record import (
 from mmbatch.bench.runs import CaseRun, Run
 from mmbatch.bench.statistics import Ratio, Verdict
 from mmbatch.core.errors import ExitCode
+from mmbatch.core.outcomes import CaseOutcome
 from mmbatch.hosted.events import AUTO, BASE, CONTROL, LIMIT_PREFIX, is_limit
 
 
@@ -269,16 +270,48 @@ def exit_code(record: Record) -> ExitCode:
     return ExitCode.INCONCLUSIVE if hidden(record) else ExitCode.GOOD
 
 
+def outcomes(record: Record) -> Iterator[CaseOutcome]:
+    """Yield how each variant fared in each case; those that fail make `exit_code` FAILED.
+
+    A variant that only shows what a method does may be slower. One in which noise hides what is
+    asked for counts as skipped.
+    """
+    suite = f"{record.rows[0].speedup} on {record.kernel.release}"
+    posted = {one.label for one in record.posted}
+    asked = _asked(record)
+    for control in record.controls:
+        problem = None if control.image_equal else "it was not seen to leave the memory of base"
+        yield CaseOutcome(suite, f"{control.case}: {CONTROL}", problem)
+    for row in record.rows:
+        problem = skipped = None
+        if row.image_equal is not True:
+            problem = "it left other memory than base" if row.image_equal is False else row.verdict
+        elif row.verdict == Verdict.SLOWER and row.variant in {AUTO, *posted}:
+            problem = "it is slower than base"
+        elif row.verdict == Verdict.TOO_NOISY and row in asked:
+            skipped = "noise hides the result"
+        detail = str(row.verdict)
+        if row.ratio is not None:
+            detail += f": {row.ratio.median:.3f} times as fast as base"
+            if row.ratio.ci95:
+                detail += ", 95 % interval {:.3f} to {:.3f}".format(*row.ratio.ci95)
+        yield CaseOutcome(suite, f"{row.case}: {row.variant}", problem, skipped, detail)
+
+
 def hidden(record: Record) -> list[str]:
     """Return the cases in which noise hides what is asked for.
 
     That is what a user gets, which is `auto` or else the last row, and posted code.
     """
+    noisy = {row.case for row in _asked(record) if row.verdict == Verdict.TOO_NOISY}
+    return [name for name in dict.fromkeys(row.case for row in record.rows) if name in noisy]
+
+
+def _asked(record: Record) -> list[Row]:
     posted = {one.label for one in record.posted}
     judged: dict[tuple[str, str], Row] = {}
     for row in record.rows:
         what = row.variant if row.variant in posted else ""
         if (row.case, what) not in judged or judged[row.case, what].variant != AUTO:
             judged[row.case, what] = row
-    noisy = {row.case for row in judged.values() if row.verdict == Verdict.TOO_NOISY}
-    return [name for name in dict.fromkeys(row.case for row in record.rows) if name in noisy]
+    return list(judged.values())

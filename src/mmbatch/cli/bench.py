@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from mmbatch.bench import record, store
-from mmbatch.bench.results import exit_code
+from mmbatch.bench.results import exit_code, outcomes
 from mmbatch.bench.session import Prepared, Session
 from mmbatch.cli import answers, options, posted, requirements
 from mmbatch.cli.usage import Misuse
@@ -98,6 +98,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
     help="Write samples.jsonl and bench.json into this directory, by default one in the cache",
 )
 @options.json_file
+@options.outcome_files
 @click.option("--cover", is_flag=True, help="End with a table of 72 columns, for a cover letter")
 @click.option(
     "--html",
@@ -138,6 +139,7 @@ def command(
     features: tuple[str, ...],
     output: Path | None,
     json_file: Path | None,
+    write_outcomes: options.WriteOutcomes,
     cover: bool,
     html_file: Path | None,
     jobs: int,
@@ -197,6 +199,7 @@ def command(
     if json_file is not None:
         record.write(json_file, results[0])
     _print(console, made, results, cover=cover)
+    write_outcomes([outcome for result in results for outcome in outcomes(result)])
     if html_file is not None:
         atomic_write(html_file, html.render(store.load(made), paths.SPEEDUPS))
         console.say(f"the page is {html_file}")

@@ -71,6 +71,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> i
     help="Only run the fuzzer's program on this input",
 )
 @options.json_file
+@options.outcome_files
 @options.jobs
 @options.install
 @output_options
@@ -85,6 +86,7 @@ def command(
     fuzz_runs: int | None,
     fuzz_input: Path | None,
     json_file: Path | None,
+    write_outcomes: options.WriteOutcomes,
     jobs: int,
     install: bool,
 ) -> int:
@@ -112,14 +114,14 @@ def command(
     requirements.ensure(console.say, install=install)
     if asked:
         tally = _check_posted(console, cache, speedups, series or (None,), tree, asked, jobs)
-        return _end(console, tally, json_file)
+        return _end(console, tally, json_file, write_outcomes)
     log = cache.logs / "apt-install.log"
     if length or fuzz_input:
         fuzz.ensure(console.say, install=install, log=log)
         tally = _fuzz_only(
             console, cache, speedups, series or sources.SERIES, length or fuzz_input, jobs
         )
-        return _end(console, tally, json_file)
+        return _end(console, tally, json_file, write_outcomes)
     if install:
         fuzz.try_to_install(console.say, log)
     return run_all(
@@ -130,6 +132,7 @@ def command(
         mutants=not no_mutations,
         jobs=jobs,
         json_file=json_file,
+        write_outcomes=write_outcomes,
     )
 
 
@@ -199,6 +202,7 @@ def run_all(
     jobs: int | None = None,
     log: matrix.Log | None = None,
     json_file: Path | None = None,
+    write_outcomes: options.WriteOutcomes | None = None,
 ) -> int:
     """Check speed-ups on kernels, print the tally, and return the exit code.
 
@@ -211,6 +215,7 @@ def run_all(
         jobs: how many compilers at a time; None for one per CPU.
         log: told how each speed-up fared on each kernel.
         json_file: where the tally goes as JSON.
+        write_outcomes: writes how each stage ended.
     """
     tally = check.Tally()
     for one in series:
@@ -225,10 +230,15 @@ def run_all(
             tally.add(part)
             if log is not None:
                 log.checked(speedup, source.release, part)
-    return _end(console, tally, json_file)
+    return _end(console, tally, json_file, write_outcomes)
 
 
-def _end(console: Console, tally: check.Tally, json_file: Path | None = None) -> int:
+def _end(
+    console: Console,
+    tally: check.Tally,
+    json_file: Path | None,
+    write_outcomes: options.WriteOutcomes | None,
+) -> int:
     """Print the tally and return the exit code."""
     for line in (*tally.failed, *tally.skipped):
         console.result(line)
@@ -243,4 +253,6 @@ def _end(console: Console, tally: check.Tally, json_file: Path | None = None) ->
         tally.passed, tally.failed, tally.skipped, len(tally.killed), tally.combinations
     )
     options.write_answer(json_file, "check", answer)
+    if write_outcomes is not None:
+        write_outcomes(tally.outcomes)
     return ExitCode.FAILED if tally.failed else ExitCode.GOOD

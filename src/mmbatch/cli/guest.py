@@ -112,6 +112,7 @@ def build(console: Console, /, arch: str, kind: str, json_file: Path | None, **w
 )
 @options.number("--rebinds", 30, "Bind each driver N times")
 @options.seen_file
+@options.outcome_files
 @_kernel_options
 @output_options
 def test(
@@ -124,6 +125,7 @@ def test(
     size: str,
     rebinds: int,
     json_file: Path | None,
+    write_outcomes: options.WriteOutcomes,
     **where: Any,
 ) -> int:
     """Boot kernels; run the KUnit suites, use an emulated NVDIMM, run the speed-ups' own tests."""
@@ -142,6 +144,7 @@ def test(
     if json_file is not None:
         log.stages.append(matrix.Stage("guests", ended == ExitCode.GOOD))
         log.write(json_file)
+    write_outcomes(log.outcomes)
     return ended
 
 

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from mmbatch.cli.usage import Misuse
-from mmbatch.core import disk, paths
+from mmbatch.core import disk, outcomes, paths
 from mmbatch.core.console import RESULTS_TO_STDERR
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import cpus
@@ -32,6 +33,9 @@ _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _ALL_SERIES = ", ".join(sources.SERIES)
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+WriteOutcomes = Callable[[Sequence[outcomes.CaseOutcome]], None]
+"""Writes how tests ended into the files that --ktap and --junit name."""
 
 _Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
 
@@ -169,6 +173,30 @@ seen_file = click.option(
     metavar="FILE",
     help="Write what each speed-up did to FILE, for the support matrix",
 )
+
+
+def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --ktap and --junit; it gets what they name as `write_outcomes`."""
+
+    @functools.wraps(command)
+    def with_files(*args: Any, ktap: Path | None, junit: Path | None, **words: Any) -> Any:
+        require_writable(("--ktap", ktap), ("--junit", junit))
+
+        def write_outcomes(found: Sequence[outcomes.CaseOutcome]) -> None:
+            for file, text in ((ktap, outcomes.ktap), (junit, outcomes.junit)):
+                if file is not None:
+                    disk.atomic_write(file, text(found))
+
+        return command(*args, write_outcomes=write_outcomes, **words)
+
+    for name, reader in (("junit", "JUnit XML"), ("ktap", "KTAP")):
+        with_files = click.option(
+            f"--{name}",
+            type=OutputFile(),
+            metavar="FILE",
+            help=f"Write how each test ended as {reader} to FILE, - for standard output",
+        )(with_files)
+    return with_files
 
 
 def write_answer(file: Path | None, verb: str, answer: DataclassInstance) -> None:

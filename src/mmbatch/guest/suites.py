@@ -14,6 +14,7 @@ import click
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.core.outcomes import CaseOutcome
 from mmbatch.core.process import cpus
 from mmbatch.debian import packages
 from mmbatch.guest import boots, counts, qemu
@@ -184,6 +185,7 @@ def run_stages(
         FAILED if anything failed in any of them, else GOOD.
     """
     totals = [0, 0, 0]
+    log = matrix.Log() if log is None else log
     with ThreadPoolExecutor(1) as builder:
         building = [(stage, builder.submit(_build, workshop, stage)) for stage in chosen]
         try:
@@ -193,6 +195,7 @@ def run_stages(
                 except MmbatchError as error:
                     console.result(f"FAILED {stage.name}: {error}")
                     ended = (0, 1, 0)
+                    log.outcomes.append(CaseOutcome(stage.name, "boot", problem=str(error)))
                 totals = [total + number for total, number in zip(totals, ended, strict=True)]
         except BaseException:
             builder.shutdown(cancel_futures=True)
@@ -215,12 +218,14 @@ def _run_stage(
     workshop: Workshop,
     stage: Stage,
     building: Future[tuple[GuestKernel, float] | None],
-    log: matrix.Log | None,
+    log: matrix.Log,
 ) -> tuple[int, int, int]:
     """Boot a guest, print its results, and return (passed, failed, skipped)."""
     built = building.result()
     if built is None:
-        console.result(f"{stage.name}: not booted, this kernel has no {stage.speedup}")
+        lacking = f"not booted, this kernel has no {stage.speedup}"
+        console.result(f"{stage.name}: {lacking}")
+        log.outcomes.append(CaseOutcome(stage.name, "boot", skipped=lacking))
         return 0, 0, 1
     kernel, built_s = built
     plans = workshop.plans
@@ -240,10 +245,11 @@ def _run_stage(
         failed += absent(outcome, stage.extra)
     if booted.trouble:
         failed.append(f"{booted.trouble}; the last lines of its console:")
-    if log is not None and stage.extra is None:
+    if stage.extra is None:
         where = (kernel.release, stage.arch, stage.kind or PLAIN)
         cases = [(case.name, case.state) for case in outcome.cases]
         log.booted(workshop.manifests, *where, outcome.suites, cases, good=not failed)
+    log.outcomes += _outcomes(stage.name, passed, failed, skipped)
     for name in failed:
         console.result(f"FAILED {stage.name}: {name}")
     if booted.trouble:
@@ -258,6 +264,18 @@ def _run_stage(
         f"{workshop.cache.logs / f'guest-{stage.name}.console'})"
     )
     return len(passed), len(failed), len(skipped)
+
+
+def _outcomes(
+    boot: str, passed: Sequence[str], failed: Sequence[str], skipped: Sequence[str]
+) -> Iterator[CaseOutcome]:
+    """Yield the tests of a boot, each of which is named "TEST" or "TEST: MORE"."""
+    for name in passed:
+        yield CaseOutcome(boot, name.partition(": ")[0])
+    for name in failed:
+        yield CaseOutcome(boot, name.partition(": ")[0], problem=name)
+    for name in skipped:
+        yield CaseOutcome(boot, name.partition(": ")[0], skipped=name)
 
 
 def _runs_kernel_test(stage: Stage, plan: Plan) -> bool:

@@ -18,6 +18,7 @@ from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import EVERY, Interval
 from mmbatch.core.load import from_toml, key
+from mmbatch.core.outcomes import CaseOutcome
 from mmbatch.hosted import build, events
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.kernel.kbuild import ObjectTree
@@ -97,24 +98,33 @@ class Tally:
     """How the stages of a check went.
 
     Attributes:
-        passed: stages that were good.
-        failed: what was wrong, one line each.
-        skipped: what could not be seen here, one line each.
+        outcomes: of each stage, in the order in which they ended.
         combinations: inputs compared in all full runs.
         killed: mutant to what killed it.
     """
 
-    passed: int = 0
-    failed: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
+    outcomes: list[CaseOutcome] = field(default_factory=list)
     combinations: int = 0
     killed: dict[str, str] = field(default_factory=dict)
 
+    @property
+    def passed(self) -> int:
+        """How many stages were good."""
+        return sum(one.passed for one in self.outcomes)
+
+    @property
+    def failed(self) -> list[str]:
+        """What was wrong, one line each."""
+        return [f"{one.title}: {one.problem}" for one in self.outcomes if one.problem is not None]
+
+    @property
+    def skipped(self) -> list[str]:
+        """What could not be seen here, one line each."""
+        return [f"{one.title}: {one.skipped}" for one in self.outcomes if one.skipped is not None]
+
     def add(self, other: Tally) -> None:
         """Count the stages of another tally as well."""
-        self.passed += other.passed
-        self.failed += other.failed
-        self.skipped += other.skipped
+        self.outcomes += other.outcomes
         self.combinations += other.combinations
         self.killed |= other.killed
 
@@ -214,7 +224,7 @@ def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, mutants: bool
     building = threading.Lock()  # a build has compilers enough of its own
 
     def full(config: str, options: tuple[str, ...]) -> None:
-        with stage(f"{name}{config}", say, tally) as result:
+        with stage(name, config, say, tally) as result:
             with building:
                 program = bench.program(options)
             event = _check(program, 1)
@@ -223,7 +233,7 @@ def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, mutants: bool
                 tally.combinations += event.combinations
 
     def sanitized() -> None:
-        with stage(f"{name}, ASan and UBSan", say, tally) as result:
+        with stage(name, "ASan and UBSan", say, tally) as result:
             with building:
                 program = bench.program(sanitize=True)
             result.judge(_check(program, _SANITIZED_STRIDE, sanitized=True))
@@ -261,7 +271,7 @@ def run_posted(bench: Bench, say: Callable[[str], None], tally: Tally) -> None:
     bench.build()  # what fails here is for the user to mend, and no stage
     for config, options in _configs(extras, bench.source.series):
         _run_posted(bench, config, options, 1, say, tally)
-    _run_posted(bench, ", ASan and UBSan", (), _SANITIZED_STRIDE, say, tally, sanitize=True)
+    _run_posted(bench, "ASan and UBSan", (), _SANITIZED_STRIDE, say, tally, sanitize=True)
 
 
 def _run_posted(
@@ -279,12 +289,14 @@ def _run_posted(
     try:
         program = bench.build(options, sanitize=sanitize)
     except MmbatchError as error:
-        unchanged = isinstance(error, NoEffectError)
-        (tally.skipped if unchanged else tally.failed).append(f"{name}{config}: {error}")
-        say(f"{'skip ' if unchanged else 'FAIL '} {name}{config}: {error}")
+        with stage(name, config, say, tally) as result:
+            if not isinstance(error, NoEffectError):
+                raise
+            result.skipped = str(error)
         return
     for number, side in enumerate(program.posted):
-        with stage(f"{name}, {side.label}{config}", say, tally) as result:
+        case = f"{side.label}, {config}" if config else side.label
+        with stage(name, case, say, tally) as result:
             event = _check(program.path, stride, sanitized=sanitize, posted=number)
             result.judge(event)
             tally.combinations += 0 if sanitize else event.combinations
@@ -307,7 +319,7 @@ def plain(
     """Check a speed-up in a tree, with the engine's configuration only; return what is wrong."""
     tally = Tally()
     bench = Bench(cache, source, [manifest], jobs, spliced)
-    with stage(manifest.speedup, _silent, tally) as result:
+    with stage(manifest.speedup, "", _silent, tally) as result:
         result.judge(_check(bench.program(), 1))
     return tally.failed
 
@@ -316,7 +328,7 @@ def _configs(extras: Extras, series: str) -> Iterator[tuple[str, tuple[str, ...]
     yield "", ()
     for config in extras.configs:
         if series in config.kernels:
-            yield f", {config.name}", config.options
+            yield config.name, config.options
 
 
 class Stage:
@@ -340,8 +352,15 @@ class Stage:
 
 
 @contextmanager
-def stage(title: str, say: Callable[[str], None], tally: Tally) -> Iterator[Stage]:
-    """Count what is done in the block as one stage, and print how it ended."""
+def stage(suite: str, case: str, say: Callable[[str], None], tally: Tally) -> Iterator[Stage]:
+    """Count what is done in the block as one stage, and print how it ended.
+
+    Args:
+        suite: what is checked: a speed-up on a kernel.
+        case: what distinguishes the stage from the plain one; empty for that.
+        say: called with its line.
+        tally: counts it.
+    """
     start = time.monotonic()
     result = Stage()
     try:
@@ -349,14 +368,12 @@ def stage(title: str, say: Callable[[str], None], tally: Tally) -> Iterator[Stag
     except MmbatchError as error:
         result.problem = str(error)
     seconds = time.monotonic() - start
-    if result.skipped is not None:
-        tally.skipped.append(f"{title}: {result.skipped}")
-    elif result.problem is None:
-        tally.passed += 1
-        say(f"ok    {title}: {result.text} ({seconds:.0f} s)")
-    else:
-        tally.failed.append(f"{title}: {result.problem}")
-        say(f"FAIL  {title}: {result.problem}")
+    ended = CaseOutcome(suite, case, result.problem, result.skipped, result.text, seconds)
+    tally.outcomes.append(ended)
+    if ended.passed:
+        say(f"ok    {ended.title}: {result.text} ({seconds:.0f} s)")
+    elif result.problem is not None:
+        say(f"FAIL  {ended.title}: {result.problem}")
 
 
 def _check(
@@ -408,8 +425,11 @@ def try_mutant(
         killer: runs the program, with a directory for files; returns what killed the mutant.
         fuzz: build it with libFuzzer.
     """
-    title = f"{name}, mutant '{mutant.name}'"
-    with stage(title, say, tally) as result, temporary_dir(bench.cache.builds, "mutant") as work:
+    case = f"{'fuzzed, ' if fuzz else ''}mutant '{mutant.name}'"
+    with (
+        stage(name, case, say, tally) as result,
+        temporary_dir(bench.cache.builds, "mutant") as work,
+    ):
         if not fits(mutant, bench.spliced.path):
             result.skipped = "this release does not have the code"
             return
@@ -428,7 +448,7 @@ def try_mutant(
             result.problem = f"it survived; {mutant.why}"
         else:
             result.text = f"killed by {killed_by}"
-            tally.killed[title] = killed_by
+            tally.killed[f"{name}, {case}"] = killed_by
 
 
 def fits(mutant: Mutant, spliced: Path) -> bool:

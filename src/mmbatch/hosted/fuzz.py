@@ -120,11 +120,11 @@ def run(
     manifest, source = bench.manifest, bench.source
     if not fuzzes(manifest):
         return
-    name = f"{manifest.speedup} on {source.release}, fuzzed"
-    if not available():
-        tally.skipped.append(f"{name}: no clang; {packages.install_command(PACKAGES)}")
-        return
-    with stage(name, say, tally) as result:
+    name = f"{manifest.speedup} on {source.release}"
+    with stage(name, "fuzzed", say, tally) as result:
+        if not available():
+            result.skipped = f"no clang; {packages.install_command(PACKAGES)}"
+            return
         found = fuzz(bench.program(fuzz=True), _folder(bench), length)
         result.text = f"{found.inputs} inputs, none wrong"
         result.problem = found.problem
@@ -142,8 +142,8 @@ def again(bench: Bench, say: Callable[[str], None], tally: Tally, kept: Path) ->
     """Give the fuzzer's program one input that was kept; see `run`."""
     require(bench.manifest)
     program = bench.program(fuzz=True)
-    title = f"{bench.manifest.speedup} on {bench.source.release}, {kept.name}"
-    with stage(title, say, tally) as result:
+    name = f"{bench.manifest.speedup} on {bench.source.release}"
+    with stage(name, kept.name, say, tally) as result:
         found = give(program, kept)
         result.text = "not wrong"
         result.problem = found.problem

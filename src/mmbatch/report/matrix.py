@@ -15,6 +15,7 @@ from mmbatch.core import disk, paths, process
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import Interval, release_numbers
 from mmbatch.core.load import from_json_file
+from mmbatch.core.outcomes import CaseOutcome
 from mmbatch.hosted.check import Tally
 from mmbatch.kernel.sources import SERIES
 from mmbatch.report.markdown import table_row
@@ -303,12 +304,16 @@ class _File:
 
 @dataclass
 class Log:
-    """A run of all tests in the making; every stage adds its results."""
+    """A run of all tests in the making; every stage adds its results.
+
+    Guests add the outcome of each of their tests too, which `write` does not keep.
+    """
 
     stages: list[Stage] = field(default_factory=list)
     checks: list[Checked] = field(default_factory=list)
     boots: list[Boot] = field(default_factory=list)
     lives: list[Live] = field(default_factory=list)
+    outcomes: list[CaseOutcome] = field(default_factory=list)
 
     def checked(self, speedup: str, release: str, tally: Tally) -> None:
         """Keep how the checks of a speed-up on a kernel ended."""

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How tests ended, as KTAP and JUnit, which LAVA, KernelCI and other CI systems read."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+_NOT_IN_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+@dataclass(frozen=True)
+class CaseOutcome:
+    """How one test ended.
+
+    Attributes:
+        suite: what was tested, such as a speed-up on a kernel.
+        case: which test it was; empty for the plain one of the suite.
+        problem: why it failed; None if it did not.
+        skipped: why it was not run; None if it was.
+        detail: more for people to read.
+        seconds: that it took; None if that is not known.
+    """
+
+    suite: str
+    case: str = ""
+    problem: str | None = None
+    skipped: str | None = None
+    detail: str = ""
+    seconds: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The suite and the case."""
+        return f"{self.suite}, {self.case}" if self.case else self.suite
+
+    @property
+    def name(self) -> str:
+        """The case; KTAP needs a name that differs from that of the suite."""
+        return self.case or "plain"
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was run and did not fail."""
+        return self.problem is None and self.skipped is None
+
+
+def ktap(outcomes: Sequence[CaseOutcome]) -> str:
+    """Return outcomes in version 1 of KTAP, with a subtest for each suite."""
+    suites = _by_suite(outcomes)
+    lines = ["KTAP version 1", f"1..{len(suites)}"]
+    for number, (suite, cases) in enumerate(suites.items(), 1):
+        lines += ["    KTAP version 1", f"    # Subtest: {_name(suite)}", f"    1..{len(cases)}"]
+        for index, case in enumerate(cases, 1):
+            texts = "\n".join(text for text in (case.detail, case.problem) if text)
+            lines += [f"    # {line}" for line in texts.splitlines()]
+            skip = "" if case.skipped is None else f" # SKIP {_name(case.skipped)}"
+            word = "not ok" if case.problem is not None else "ok"
+            lines.append(f"    {word} {index} {_name(case.name)}{skip}")
+        failed = any(case.problem is not None for case in cases)
+        skip = "" if any(case.skipped is None for case in cases) else " # SKIP all of its tests"
+        lines.append(f"{'not ok' if failed else 'ok'} {number} {_name(suite)}{skip}")
+    return "\n".join(lines) + "\n"
+
+
+def junit(outcomes: Sequence[CaseOutcome]) -> str:
+    """Return outcomes as JUnit XML, with a <testsuite> for each suite."""
+    top = ET.Element("testsuites", name="mmbatch")
+    for suite, cases in _by_suite(outcomes).items():
+        part = ET.SubElement(top, "testsuite", {"name": _text(suite), **_counts(cases)})
+        for case in cases:
+            words = {"classname": _text(suite), "name": _text(case.name)}
+            words["time"] = f"{case.seconds or 0:.3f}"
+            element = ET.SubElement(part, "testcase", words)
+            for tag, text in (("failure", case.problem), ("skipped", case.skipped)):
+                if text is not None:
+                    ET.SubElement(element, tag, message=_text(text))
+            if case.detail:
+                ET.SubElement(element, "system-out").text = _text(case.detail)
+    for name, value in _counts(outcomes).items():
+        top.set(name, value)
+    ET.indent(top)
+    return ET.tostring(top, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _by_suite(outcomes: Iterable[CaseOutcome]) -> dict[str, list[CaseOutcome]]:
+    suites: dict[str, list[CaseOutcome]] = {}
+    for one in outcomes:
+        suites.setdefault(one.suite, []).append(one)
+    return suites
+
+
+def _counts(outcomes: Sequence[CaseOutcome]) -> dict[str, str]:
+    return {
+        "tests": str(len(outcomes)),
+        "failures": str(sum(one.problem is not None for one in outcomes)),
+        "errors": "0",
+        "skipped": str(sum(one.skipped is not None for one in outcomes)),
+        "time": f"{sum(one.seconds or 0 for one in outcomes):.3f}",
+    }
+
+
+def _name(text: str) -> str:
+    """Return a text for a line of KTAP, in which "#" begins a directive."""
+    kept = (" " if char == "#" or not char.isprintable() else char for char in text)
+    return " ".join("".join(kept).split())
+
+
+def _text(text: str) -> str:
+    return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text)
