@@ -44,6 +44,15 @@ def at_the_end_of(content: str, function: str, statement: str) -> str:
     return "\n".join(lines)
 
 
+def at_the_start_of(content: str, function: str, statement: str) -> str:
+    """Return a file with one more statement before all others of a function."""
+    extent = function_extent(content, function)
+    assert extent is not None
+    lines = content.split("\n")
+    lines.insert(lines.index("{", extent[0]) + 1, f"\t{statement}")
+    return "\n".join(lines)
+
+
 def mail(subject: str, patch: str, sender: str = "A Developer <dev@example.org>") -> str:
     """Return a mail as git format-patch writes it."""
     head = "From 0123456789012345678901234567890123456789 Mon Sep 17 00:00:00 2001"

@@ -1,92 +1,120 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Somebody else's patches of a real kernel: compiled, compared with base, and refused."""
 
-from collections.abc import Callable
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 import real_kernel
+from mmbatch.cli import main as cli
 from mmbatch.core import paths, process
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import cpus
 from mmbatch.hosted import build
 from mmbatch.hosted.build import Program
-from mmbatch.hosted.events import Case, Equal, Event, Sample, parse
-from mmbatch.kernel.sources import Source
+from mmbatch.hosted.events import Case, Check, Equal, Event, Sample, parse
+from mmbatch.kernel.sources import Source, find_cached
 from mmbatch.splice import manifest, posted, trees
-from posted_series import at_the_end_of, diff
+from posted_series import at_the_end_of, at_the_start_of, diff, mail, mbox
 
-NAME = "zone_device"
 FILE = "mm/mm_init.c"
 FUNCTION = "memmap_init_zone_device"
+NOP = 'asm volatile("nop");'
 
 pytestmark = pytest.mark.kernel
-Build = Callable[..., Program]
 
 
-@pytest.fixture(scope="module")
-def kernel() -> tuple[Cache, Source]:
-    return real_kernel.newest()
+@dataclass(frozen=True)
+class Measured:
+    """A harness on a kernel, with posted code that a test gives.
 
+    Attributes:
+        cache: of the user.
+        source: the kernel.
+        folder: for patches.
+        speedup: whose harness it is.
+        case: of the harness.
+    """
 
-@pytest.fixture
-def measure(kernel: tuple[Cache, Source], tmp_path: Path) -> Build:
-    """Build the program with patches, each given as path to new content by its label."""
-    cache, source = kernel
-    manifests = manifest.load_with_needs(paths.SPEEDUPS, NAME)
+    cache: Cache
+    source: Source
+    folder: Path
+    speedup: str = "zone_device"
+    case: tuple[str, ...] = ("private", "--items", "65536")
 
-    def make(renamed: dict[str, str] | None = None, **contents: dict[str, str]) -> Program:
+    def read(self, file: str) -> str:
+        """Return a file of the kernel."""
+        return (self.source.path / file).read_text()
+
+    def program(
+        self,
+        patches: Mapping[str, str],
+        renamed: Mapping[str, str] | None = None,
+        *,
+        each: bool = False,
+    ) -> Program:
+        """Build the program with patches, each by its label."""
         found = []
-        for label, files in contents.items():
-            path = tmp_path / f"{label}.patch"
-            path.write_text(diff(source.path, files))
-            found += posted.from_files(cache, source, label, [path])
+        for label, text in patches.items():
+            path = self.folder / f"{label}.patch"
+            path.write_text(text)
+            found += posted.from_files(self.cache, self.source, label, [path], each=each)
+        return self.build(found, renamed or {})
+
+    def build(self, found: Sequence[posted.Posted], renamed: Mapping[str, str]) -> Program:
+        """Build the program with posted code."""
+        manifests = manifest.load_with_needs(paths.SPEEDUPS, self.speedup)
         return build.build(
-            cache,
-            source,
-            trees.splice(cache, source, manifests, paths.MACROS, print),
+            self.cache,
+            self.source,
+            trees.splice(self.cache, self.source, manifests, paths.MACROS, print),
             manifests[-1],
             paths.HOSTED,
             (),
             cpus(),
             print,
-            posted=[posted.make_tree(cache, source, one, print) for one in found],
-            renamed=renamed or {},
+            posted=[posted.make_tree(self.cache, self.source, one, print) for one in found],
+            renamed=renamed,
         )
 
-    return make
+    def patched(self, **contents: Mapping[str, str]) -> Program:
+        """Build the program with the code that some files get, by its label."""
+        return self.program(
+            {label: diff(self.source.path, files) for label, files in contents.items()}
+        )
+
+    def events(self, program: Program, *words: str) -> list[Event]:
+        """Run the case, and return what was printed."""
+        return events(program, "--case", *self.case, "--pairs", "2", *words)
 
 
 @pytest.fixture
-def code(kernel: tuple[Cache, Source]) -> str:
-    return (kernel[1].path / FILE).read_text()
+def newest(tmp_path: Path) -> Measured:
+    return Measured(*real_kernel.newest(), tmp_path)
+
+
+@pytest.fixture
+def code(newest: Measured) -> str:
+    return newest.read(FILE)
 
 
 def events(program: Program, *words: str) -> list[Event]:
-    command: list[str | Path] = [
-        program.path,
-        "--case",
-        "private",
-        "--items",
-        "65536",
-        "--pairs",
-        "2",
-        *words,
-    ]
-    done = process.run(command, action="run", check=False)
+    done = process.run([program.path, *words], action="run", check=False)
     return [parse(line) for line in done.stdout.splitlines()]
 
 
-def test_rows_beside_ours_and_wrong_bytes_refused(measure: Build, code: str) -> None:
+def test_rows_beside_ours_and_wrong_bytes_refused(newest: Measured, code: str) -> None:
     wrong = "*(char *)pfn_to_page(start_pfn + nr_pages - 1) ^= 1;"
-    program = measure(
-        good={FILE: at_the_end_of(code, FUNCTION, 'asm volatile("nop");')},
+    program = newest.patched(
+        good={FILE: at_the_end_of(code, FUNCTION, NOP)},
         wrong={FILE: at_the_end_of(code, FUNCTION, wrong)},
     )
     assert [list(side.compiled) for side in program.posted] == [["mm/mm_init.o"]] * 2
-    found = events(program)
+    found = newest.events(program)
     (case,) = (event for event in found if isinstance(event, Case))
     assert case.posted == ("good", "wrong")
     assert case.variants[case.variants.index("auto") + 1 :][:2] == case.posted
@@ -97,47 +125,144 @@ def test_rows_beside_ours_and_wrong_bytes_refused(measure: Build, code: str) -> 
     assert {"base", "control", "auto", "good"} <= timed
     assert "wrong" not in timed
     shown = {
-        event.variant for event in events(program, "--show-unequal") if isinstance(event, Sample)
+        event.variant
+        for event in newest.events(program, "--show-unequal")
+        if isinstance(event, Sample)
     }
     assert shown - timed == {"wrong"}
-    (only,) = (event for event in events(program, "--only-posted") if isinstance(event, Case))
+    (only,) = (
+        event for event in newest.events(program, "--only-posted") if isinstance(event, Case)
+    )
     names = [name for name in only.variants if ":" not in name]
     assert names == ["base", "control", "good", "wrong"]
+    for number, good in enumerate((True, False)):
+        found = events(program, "--check=97", f"--posted={number}")
+        (checked,) = (event for event in found if isinstance(event, Check))
+        assert checked.good == good
+        assert "method posted" in checked.text or good
 
 
-def test_an_object_that_is_added(measure: Build, kernel: tuple[Cache, Source], code: str) -> None:
-    top = kernel[1].path
-    declared = "void toys_touch(void);\n"
-    program = measure(
-        more={
-            FILE: declared + at_the_end_of(code, FUNCTION, "toys_touch();"),
-            "mm/toys.c": f"{declared}static int toys;\nvoid toys_touch(void)\n{{\n\ttoys++;\n}}\n",
-            "mm/absent.c": "int absent;\n",
-            "mm/Makefile": (top / "mm/Makefile").read_text()
-            + "obj-y += toys.o\nobj-$(CONFIG_NO_TOYS) += absent.o\n",
-        },
+@pytest.mark.parametrize(
+    ("series", "speedup", "file", "function", "wrong", "case"),
+    [
+        (
+            *("7.2", "vmap", "mm/vmalloc.c", "__vmap_pages_range_noflush"),
+            "prot.pgprot ^= _PAGE_PCD;",
+            ("vmap-@-scattered", "--items", "2048"),
+        ),
+        (
+            *("6.12", "folio_copy", "mm/util.c", "folio_copy"),
+            "*(char *)folio_address(src) ^= 1;",
+            ("64K-cold-cold",),
+        ),
+    ],
+)
+def test_other_files_of_older_kernels(
+    newest: Measured,
+    series: str,
+    speedup: str,
+    file: str,
+    function: str,
+    wrong: str,
+    case: tuple[str, ...],
+) -> None:
+    source = find_cached(newest.cache, series)
+    if source is None:
+        pytest.skip("this kernel is not in the cache")
+    mine = replace(newest, source=source, speedup=speedup, case=case)
+    code = mine.read(file)
+    program = mine.patched(
+        good={file: at_the_start_of(code, function, NOP)},
+        wrong={file: at_the_start_of(code, function, wrong)},
     )
-    assert sorted(program.posted[0].compiled) == ["mm/mm_init.o", "mm/toys.o"]
-    assert all(event.equal for event in events(program) if isinstance(event, Equal))
+    assert [list(side.compiled) for side in program.posted] == [[file.replace(".c", ".o")]] * 2
+    found = mine.events(program)
+    differ = {event.variant for event in found if isinstance(event, Equal) and not event.equal}
+    assert differ == {"wrong"}
+    for number, good in enumerate((True, False)):
+        if speedup == "vmap":  # the check of folio_copy copies 1 GiB, which takes long
+            found = events(program, "--check=211", f"--posted={number}")
+            assert [event.good for event in found if isinstance(event, Check)] == [good]
 
 
-def test_what_can_not_be_measured(measure: Build, kernel: tuple[Cache, Source], code: str) -> None:
+def test_a_series_of_three_that_adds_an_object(newest: Measured, code: str) -> None:
+    top = newest.source.path
+    declared = "void toys_touch(void);\n"
+    first = {FILE: at_the_end_of(code, FUNCTION, NOP)}
+    comment = {FILE: f"/* toys */\n{first[FILE]}"}
+    calling = {FILE: declared + at_the_end_of(comment[FILE], FUNCTION, "toys_touch();")}
+    added = {
+        "mm/toys.c": f"{declared}static int toys;\nvoid toys_touch(void)\n{{\n\ttoys++;\n}}\n",
+        "mm/absent.c": "int absent;\n",
+        "mm/Makefile": newest.read("mm/Makefile")
+        + "obj-y += toys.o\nobj-$(CONFIG_NO_TOYS) += absent.o\n",
+    }
+    series = [diff(top, first), diff(top, comment, first), diff(top, calling | added, comment)]
+    mails = [mail(f"[PATCH {n}/3] toys: more", text) for n, text in enumerate(series, 1)]
+    program = newest.program({"v2": mbox(mails)}, each=True)
+    assert [(side.label, sorted(side.compiled)) for side in program.posted] == [
+        ("v2 1/3", ["mm/mm_init.o"]),
+        ("v2 3/3", ["mm/mm_init.o", "mm/toys.o"]),
+    ]
+    assert all(event.equal for event in newest.events(program) if isinstance(event, Equal))
+
+
+def test_our_exported_series_is_our_code(newest: Measured) -> None:
+    out = newest.folder / "series"
+    assert (
+        cli.main(["export", "zone_device", "--kernel", newest.source.series, "-o", str(out)]) == 0
+    )
+    found = posted.from_files(newest.cache, newest.source, "ours", [out / "zone_device"])
+    program = newest.build(found, {})
+    (side,) = program.posted
+    assert sorted(side.compiled) == [
+        *("mm/mm_init.o", "mm/zone_device.o", "mm/zone_device_method.o"),
+    ]
+    for name, path in side.compiled.items():
+        mine = program.path.parent / f"patched-{Path(name).name}"
+        said = [
+            process.run(["objdump", "-s", "-r", "-j", ".text", one], action="read").stdout
+            for one in (mine, path)
+        ]
+        code = [one.partition("Contents of section")[2] for one in said]
+        assert code[0] == code[1] != ""
+    assert all(event.equal for event in newest.events(program) if isinstance(event, Equal))
+
+
+def test_what_can_not_be_measured(newest: Measured, code: str) -> None:
     comment = f"/* toys */\n{code}"
-    elsewhere = {"fs/namei.c": (kernel[1].path / "fs/namei.c").read_text() + "/* toys */\n"}
+    elsewhere = {"fs/namei.c": newest.read("fs/namei.c") + "/* toys */\n"}
     for contents in ({FILE: comment}, elsewhere):
         with pytest.raises(MmbatchError) as caught:
-            measure(mine=contents)
+            newest.patched(mine=contents)
         assert caught.value.code == ExitCode.NOT_APPLICABLE
         assert f"it changes {next(iter(contents))}, and none of the code" in caught.value.problem
     with pytest.raises(MmbatchError) as caught:
-        measure(mine={FILE: code.replace(f"{FUNCTION}(", "toys_init(")})
+        newest.patched(mine={FILE: code.replace(f"{FUNCTION}(", "toys_init(")})
     assert f"call {FUNCTION}() of 'mine'" in caught.value.action
     assert f"--entry {FUNCTION}=NEWNAME" in caught.value.hint
-    renamed = measure(
-        {FUNCTION: "toys_init"}, mine={FILE: code.replace(f"{FUNCTION}(", "toys_init(")}
-    )
-    assert all(event.equal for event in events(renamed) if isinstance(event, Equal))
+    text = diff(newest.source.path, {FILE: code.replace(f"{FUNCTION}(", "toys_init(")})
+    renamed = newest.program({"mine": text}, {FUNCTION: "toys_init"})
+    assert all(event.equal for event in newest.events(renamed) if isinstance(event, Equal))
     with pytest.raises(MmbatchError) as caught:
-        measure(mine={FILE: at_the_end_of(code, FUNCTION, "no_such_variable++;")})
+        newest.patched(mine={FILE: at_the_end_of(code, FUNCTION, "no_such_variable++;")})
     assert "compile mm/mm_init.o with mine" in caught.value.action
     assert "no_such_variable" in caught.value.problem
+
+
+def test_other_parameters_are_refused(newest: Measured, code: str) -> None:
+    header = "include/linux/mmzone.h"
+    more = {
+        name: newest.read(name).replace(f"{FUNCTION}(", f"{FUNCTION}(int toys, ", 1)
+        for name in (FILE, header)
+    }
+    with pytest.raises(MmbatchError) as caught:
+        newest.patched(mine=more)
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+    assert f"call {FUNCTION}() of 'mine'" in caught.value.action
+    before, after = re.findall(rf"'void {FUNCTION} \((.*?)\)'", caught.value.problem)
+    assert after == f"int, {before}"
+    assert f"keep a function {FUNCTION}()" in caught.value.hint
+    new = {name: text.replace(f"{FUNCTION}(", "toys_init(") for name, text in more.items()}
+    with pytest.raises(MmbatchError, match="call toys_init"):
+        newest.program({"mine": diff(newest.source.path, new)}, {FUNCTION: "toys_init"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
@@ -99,12 +99,12 @@ def build(
         digest.update(path.read_bytes())
     hosted = _hosted(manifest)
     own = [manifest.directory / name for name in hosted.own]
+    _require_entries(hosted, renamed)
     sides = hosted_posted.compile_sides(
         *(cache, tree, hosted, _linked(hosted), hosted_link.ASSEMBLED, own, posted, jobs, say),
         options=SANITIZE_KERNEL if sanitize else (),
+        renamed=renamed,
     )
-    _require_entries(hosted, renamed)
-    sides = [replace(side, renamed=renamed) for side in sides]
     for side in sides:
         digest.update(f" {side.label} {side.ident} {dict(renamed)}".encode())
     kind = "sanitized" if sanitize else "fuzzed" if fuzz else "hosted"

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
@@ -19,6 +21,11 @@ from mmbatch.splice.manifest import Hosted
 from mmbatch.splice.posted import Posted, PostedTree
 
 _MAKEFILES = ("Makefile", "Kbuild")
+_PROTOTYPE = re.compile(
+    r"^/\* \S+:\d+:[NO]F \*/ (?:extern |static )?"  # a definition, not a declaration
+    r"(?P<result>.*?)(?P<name>\w+) \((?P<parameters>.*)\); /\* \((?P<names>.*?)\)",
+    re.MULTILINE,
+)
 _ASSIGNMENT = re.compile(r"^[\w-]+-(?:y|\$\((CONFIG_\w+)\))\s*[+:]?=\s*(.*)$", re.MULTILINE)
 
 
@@ -79,6 +86,7 @@ def compile_sides(
     jobs: int,
     say: Callable[[str], None],
     options: tuple[str, ...] = (),
+    renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> list[PostedSide]:
     """Compile the objects of a hosted program that posted code changes.
 
@@ -93,18 +101,24 @@ def compile_sides(
         jobs: how many compilers at a time.
         say: told of it.
         options: more options of the compiler.
+        renamed: function of the harness to the name that it has in some of the trees.
 
     Returns:
         A side for each tree. Patches of a series that change nothing are left out.
 
     Raises:
-        MmbatchError: something does not compile; exit code 77 where it changes nothing.
+        MmbatchError: something does not compile; exit code 77 where it changes nothing, or the
+            parameters of a function that the harness calls.
     """
     sides: list[PostedSide] = []
+    entries = {name: renamed.get(name, name) for name in hosted.entries}
     for one in trees:
         units = [_Unit(path.name, hosted.like, path, path) for path in own]
         units += _units(tree, hosted, linked, assembled, one, say)
-        side = _compile(cache, tree, one, units, jobs, say, options) if units else None
+        side = None
+        if units:
+            side = _compile(cache, tree, one, units, entries, jobs, say, options)
+            side = replace(side, renamed=renamed)
         before = {other.ident for other in sides} if one.posted.step else set()
         if side is not None and side.compiled and side.ident not in before:
             sides.append(side)
@@ -196,6 +210,7 @@ def _compile(
     tree: ObjectTree,
     one: PostedTree,
     units: Sequence[_Unit],
+    entries: Mapping[str, str],
     jobs: int,
     say: Callable[[str], None],
     options: tuple[str, ...],
@@ -215,6 +230,8 @@ def _compile(
         def compile_unit(job: tuple[_Unit, Path | None]) -> None:
             unit, base = job
             output = work / _file_name(unit.name, "base" if base else "posted")
+            types = output.with_suffix(".types")
+            more = () if unit.file.suffix == ".S" else ("-aux-info", os.fspath(types))
             try:
                 kbuild.compile_like(
                     tree,
@@ -222,19 +239,24 @@ def _compile(
                     base or unit.file,
                     output,
                     other_source=None if base else one.path,
-                    options=options,
+                    options=(*options, *more),
                     log=log,
                 )
             except MmbatchError as error:
                 action = f"compile {unit.name} with {one.posted.label}"
                 raise MmbatchError(action, error.problem, error.hint) from error
             _write_contents(output)
+            if more:
+                _keep_prototypes(types)
 
         jobs_of = [(unit, base) for unit in units for base in {None, unit.base}]
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(compile_unit, jobs_of))
 
     cache.provide(final, fill, "compiles posted code", say, rivals=f"objects-{tree.source.ident}-*")
+    for unit in units:
+        if unit.base is not None and unit.file.suffix != ".S":
+            _compare_prototypes(one.posted, final, unit.name, entries)
     compiled = {}
     digest = hashlib.sha256()
     for unit in units:
@@ -263,6 +285,52 @@ def _write_contents(path: Path) -> None:
     sections = re.split(r"\n(?=Contents of section |RELOCATION RECORDS FOR )", said)[1:]
     kept = [one for one in sections if "__bug_table" not in one.partition("\n")[0]]
     _contents(path).write_text("\n".join([names, *(one.strip() for one in kept)]), "utf-8")
+
+
+def _keep_prototypes(types: Path) -> None:
+    """Shorten what gcc's -aux-info wrote to the functions that are defined, without names.
+
+    A line becomes "RESULT NAME (TYPE, TYPE)", so that a parameter may change its name.
+    """
+    lines = []
+    for match in _PROTOTYPE.finditer(types.read_text(encoding="utf-8", errors="replace")):
+        parameters = re.split(r", (?![^(]*\))", match["parameters"])
+        names = match["names"].split(", ")
+        if match["names"] and len(names) == len(parameters):
+            parameters = list(map(_without, parameters, names))
+        lines.append(f"{match['result']}{match['name']} ({', '.join(parameters)})\n")
+    types.write_text("".join(lines), encoding="utf-8")
+
+
+def _without(parameter: str, name: str) -> str:
+    """Return a parameter's type, which may have a word like its name: "struct zone *zone"."""
+    return " ".join(re.sub(rf"\b{name}\b(?!.*\b{name}\b)", "", parameter).split())
+
+
+def _compare_prototypes(
+    posted: Posted, compiled: Path, name: str, entries: Mapping[str, str]
+) -> None:
+    """Raise MmbatchError if a function that the harness calls has other parameters."""
+
+    def read(kind: str) -> dict[str, str]:
+        path = (compiled / _file_name(name, kind)).with_suffix(".types")
+        lines = path.read_text(encoding="utf-8").splitlines()
+        return {line.partition(" (")[0].rpartition(" ")[2].lstrip("*"): line for line in lines}
+
+    before, after = read("base"), read("posted")
+    for old, new in entries.items():
+        now = new if new in after else old
+        if old not in before or now not in after:
+            continue
+        if before[old] != after[now].replace(f"{now} (", f"{old} (", 1):
+            raise MmbatchError(
+                f"call {now}() of '{posted.label}'",
+                f"the patches change it from '{before[old]}' to '{after[now]}', and the harness "
+                "passes what base takes",
+                f"keep a function {old}() with the old parameters that calls the new one, with "
+                "one more patch; or choose a harness that calls one of its callers",
+                ExitCode.NOT_APPLICABLE,
+            )
 
 
 def _no_effect(posted: Posted, linked: Sequence[str]) -> NoEffectError:
