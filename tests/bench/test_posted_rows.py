@@ -7,14 +7,14 @@ from pathlib import Path
 import pytest
 
 from fake_run import COMMAND, FSDAX, case_events, kernel, machine, run_events
-from mmbatch.bench import record
+from mmbatch.bench import record, store
 from mmbatch.bench.record import PostedInfo, Record
 from mmbatch.bench.results import build_record, exit_code, hidden, outcomes
 from mmbatch.bench.runs import collect
 from mmbatch.bench.statistics import Verdict
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import Case, Equal, Event, Sample
-from mmbatch.report import compare, text
+from mmbatch.report import compare, html, markdown, text
 
 POSTED = PostedInfo("v2 1/2", "series.mbox", "cd" * 32, ("toys: faster", "more"), ("mm/toys.o",))
 STARTED = "2026-01-02T03:04:05+00:00"
@@ -85,6 +85,35 @@ def test_noise_that_hides_a_posted_row() -> None:
     ]
     assert hidden(found) == []
     assert hidden(replace(found, rows=tuple(rows))) == ["fsdax-100G"]
+
+
+def test_reports_name_the_file_and_its_hash(tmp_path: Path) -> None:
+    found = posted_record(264e6)  # slower than our plain copy, which is nothing to it
+    again = replace(POSTED, label="v2 2/2", objects=("mm/more.o",))
+    found = replace(found, posted=(POSTED, again))
+    record.write(tmp_path / store.RECORD, found)
+    runs = store.load([tmp_path])
+    line = f"v2 1/2 to v2 2/2: series.mbox, 2 patches, changes mm/more.o, sha256 {POSTED.sha256}"
+    assert line in " ".join(text.report(runs, tmp_path).split())
+    assert f"\n{line}.\n" in markdown.tables(runs)
+    assert line in html.render(runs, tmp_path)
+    slower = [one.than for one in compare.regressions(compare.sections(runs))]
+    assert slower == ["base"]
+
+
+def test_base_alone_is_reported_beside_its_limit(tmp_path: Path) -> None:
+    times = {name: FSDAX[name] for name in ("base", "control", "limit:rep stosq")}
+    run = collect(run_events(list(case_events(times=times))))
+    found = build_record(run, machine(), kernel(), COMMAND, STARTED)
+    record.write(tmp_path / store.RECORD, found)
+    runs = store.load([tmp_path])
+    assert exit_code(found) == ExitCode.GOOD
+    assert "base takes 2.68 times as long as the limit" in " ".join(
+        text.report(runs, tmp_path).split()
+    )
+    page = html.render(runs, tmp_path)
+    assert "Nothing is compared with the kernel" in page
+    assert "base only" in page
 
 
 def test_outcomes_are_those_of_the_exit_code() -> None:

@@ -223,7 +223,8 @@ def slower_than_copy(entry: Entry) -> list[tuple[Row, float]]:
 
     A median must exceed the copy's by more than code layout alone can do, and by more than base
     differs from its own second copy: `auto` may be the plain copy, and a difference within that
-    band means nothing. A case that has no control claims nothing at all.
+    band means nothing. A case that has no control claims nothing at all. Posted code is not ours
+    to compare with our copy.
 
     Returns:
         Each such row, and how many times as long as the copy it takes.
@@ -235,10 +236,11 @@ def slower_than_copy(entry: Entry) -> list[tuple[Row, float]]:
     if control.band is None:
         return []
     least = 1 + max(NOISE, claimed_from(control.band))
+    posted = {one.label for one in entry.run.record.posted}
     times = [
         (row, row.median / copy.median)
         for row in entry.rows
-        if row.median is not None and row.variant not in (BASE, COPY)
+        if row.median is not None and row.variant not in {BASE, COPY, *posted}
     ]
     return [(row, factor) for row, factor in times if factor > least]
 

@@ -17,6 +17,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import AUTO, BASE
 from mmbatch.report import compare
 from mmbatch.report.text import ascii_only
+from mmbatch.report.words import posted
 
 BEGIN = "<!-- results -->"
 END = "<!-- /results -->"
@@ -69,6 +70,7 @@ def tables(runs: Sequence[Stored], place: Path = Path()) -> str:
     for newest, *others in compare.by_machine(runs):
         lines += ["", f"**{ascii_only(_title(newest.record))}** ({_link(newest, place)})", ""]
         lines += table(newest.record)
+        lines += [f"\n{ascii_only(words)}." for words in posted(newest.record)]
         if others:
             lines += ["", "The same on other kernels:", ""]
         for run in others:
@@ -249,7 +251,7 @@ def _cell(row: Row | None) -> str:
     if row is None:
         return "-"
     if row.ratio is None:
-        return row.verdict
+        return f"**{row.verdict}**" if row.verdict == Verdict.NOT_EQUAL else row.verdict
     number = f"{row.ratio.median:.2f}"
     if compare.is_faster(row):
         return number

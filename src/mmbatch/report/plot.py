@@ -321,7 +321,8 @@ def _strips(section: Section, axis: Scale) -> Iterator[Strip]:
         title = f"{section.speedup}, {run.name}"
         if any(row.unit != "ns" for row in rows):
             title += f": {rows[0].unit}, no time"
-        yield Strip(title, f"{variants}: {words}", _dots(rows, axis), aside=False)
+        words = "base only" if variants == BASE else f"{variants}: {words}"
+        yield Strip(title, words, _dots(rows, axis), aside=False)
         others = list(_other_slower(section, run.name))
         if others:
             named = Counter(row.variant for row in others)

@@ -21,6 +21,7 @@ from mmbatch.report.words import (
     each,
     head,
     noise,
+    posted,
     sentence,
     short,
     who_benefits,
@@ -129,6 +130,8 @@ def _run(run: Stored) -> Iterator[str]:
     yield f"config  {record.kernel.config_sha256}"
     yield f"samples {record.samples_sha256}"
     yield from paragraph(f"  {run.raw}")
+    for words in posted(record):
+        yield from paragraph(words)
     yield from command(record.command)
     for words in caveats(record):
         yield from paragraph(words)

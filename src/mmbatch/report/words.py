@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mmbatch.bench.machine import machine_line
-from mmbatch.bench.record import Control, Record, Row, RowRatio
+from mmbatch.bench.record import Control, PostedInfo, Record, Row, RowRatio
 from mmbatch.bench.statistics import Verdict, claimed_from
 from mmbatch.hosted.events import AUTO, BASE
 
@@ -88,11 +88,16 @@ def head(record: Record) -> Iterator[str]:
 
 
 def posted(record: Record) -> Iterator[str]:
-    """Yield a line for each posted code: its label, where it is from, and its SHA-256."""
+    """Yield a line for each posted series: its rows, where it is from, and its SHA-256."""
+    files: dict[tuple[str, str], list[PostedInfo]] = {}
     for code in record.posted:
-        patches = f", {len(code.patches)} patches" if len(code.patches) > 1 else ""
-        objects = ", ".join(code.objects)
-        yield f"{code.label}: {code.source}{patches}, changes {objects}, sha256 {code.sha256}"
+        files.setdefault((code.source, code.sha256), []).append(code)
+    for (source, sha256), rows in files.items():
+        last = rows[-1]
+        labels = last.label if len(rows) == 1 else f"{rows[0].label} to {last.label}"
+        patches = f", {len(last.patches)} patches" if len(last.patches) > 1 else ""
+        objects = ", ".join(last.objects)
+        yield f"{labels}: {source}{patches}, changes {objects}, sha256 {sha256}"
 
 
 def _change(ratio: RowRatio) -> str:
@@ -104,6 +109,8 @@ def _change(ratio: RowRatio) -> str:
 
 def sentence(row: Row) -> str:
     """Say what a row shows against base, with its numbers, without a full stop."""
+    if row.variant == BASE and row.of_limit is not None:
+        return f"{row.case}: base takes {row.of_limit.median:.2f} times as long as the limit"
     if row.ratio is None:
         name = "" if row.variant in (AUTO, BASE) else f"{row.variant}: "
         return f"{row.case}: {name}{row.verdict}"
