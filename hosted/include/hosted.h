@@ -187,6 +187,9 @@ struct hosted_poison {
 	int fatal;
 };
 
+/* For work that clears memory: the engine's fills write zeroes, too. */
+#define HOSTED_FILLS_ZERO	2
+
 /**
  * struct hosted_bench - what a speed-up's bench.c offers to the engine
  * @speedup: its name
@@ -198,7 +201,7 @@ struct hosted_poison {
  * @variants: rows in the order of the table; the first two are base and control
  * @nr_variants: how many
  * @fills: the work writes the whole image, so the fastest of the engine's fills
- *	   bounds every case
+ *	   bounds every case; true, or HOSTED_FILLS_ZERO
  * @limits: other rows that bound the variants
  * @nr_limits: how many
  * @beside: memory that the work needs besides the image, in multiples of the

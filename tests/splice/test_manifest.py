@@ -5,10 +5,14 @@ import pytest
 
 from fake_speedup import GOOD, make_speedup
 from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval, version
-from mmbatch.splice import manifest
+from mmbatch.kernel.sources import Source
+from mmbatch.splice import manifest, trees
+from mmbatch.splice.plan import choose
 from mmbatch.splice.steps import require_series
+from mmbatch.splice.trees import Spliced
 
 
 def test_a_manifest_is_read(tmp_path: Path) -> None:
@@ -164,3 +168,46 @@ def test_a_kernel_that_is_not_meant_is_refused(tmp_path: Path) -> None:
         require_series([loaded], "7.4", "7.4.1")
     assert caught.value.code == ExitCode.NOT_APPLICABLE
     assert caught.value.problem == "it is made for kernels >=6.12,<7.4"
+
+
+HARNESS = (
+    'title = "toys"\nkernels = ">=7.2"\n[hosted]\nobjects = ["mm/toys.o"]\nentries = ["toy"]\n'
+)
+
+
+def test_a_harness_is_measured_but_not_applied(tmp_path: Path) -> None:
+    make_speedup(tmp_path)
+    (tmp_path / "boxes").mkdir()
+    file = tmp_path / "boxes/harness.toml"
+    file.write_text(HARNESS)
+    loaded = manifest.load(tmp_path / "boxes")
+    assert (loaded.speedup, loaded.title, loaded.is_harness) == ("boxes", "toys", True)
+    assert loaded.hosted is not None and loaded.hosted.entries == ("toy",)
+    assert loaded.file == file
+    assert not manifest.load(tmp_path / "toy").is_harness
+    assert manifest.known(tmp_path) == ["toy"]
+    assert manifest.measured(tmp_path) == ["boxes", "toy"]
+    with pytest.raises(MmbatchError) as caught:
+        choose(tmp_path, ["boxes"], "7.3", "7.3.4")
+    assert "it is a harness" in caught.value.problem
+    assert "mmbatch bench boxes" in caught.value.hint
+    assert caught.value.code == ExitCode.USAGE
+    file.write_text(HARNESS.replace("title", "needs = []\ntitle"))
+    with pytest.raises(MmbatchError, match="unknown key 'needs'"):
+        manifest.load(tmp_path / "boxes")
+
+
+def test_the_tree_of_a_harness_is_the_kernel(tmp_path: Path) -> None:
+    (tmp_path / "boxes").mkdir()
+    (tmp_path / "boxes/harness.toml").write_text(HARNESS)
+    (tmp_path / "macros.h").write_text("")
+    source = Source("7.3", "7.3.4", tmp_path / "linux", "toys", "toys", "1")
+
+    def splice() -> Spliced:
+        loaded = manifest.load(tmp_path / "boxes")
+        return trees.splice(Cache(tmp_path / "c"), source, [loaded], tmp_path / "macros.h", print)
+
+    before = splice()
+    assert (before.path, before.steps) == (source.path, ())
+    (tmp_path / "boxes/harness.toml").write_text(HARNESS.replace('"toy"', '"box"'))
+    assert splice().ident != before.ident

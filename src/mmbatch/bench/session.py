@@ -84,9 +84,14 @@ class Session:
     repeated: tuple[str, ...] = ()
     renamed: Mapping[str, str] = field(default_factory=dict)
 
-    def all_of(self, source: Source) -> tuple[str, ...]:
-        """Return the names of the speed-ups that can be measured on a kernel."""
-        names = manifest.known(paths.SPEEDUPS)
+    def all_of(self, source: Source, *, harnesses: bool) -> tuple[str, ...]:
+        """Return the names of the speed-ups that can be measured on a kernel.
+
+        Args:
+            source: the kernel.
+            harnesses: also those of harnesses, which show nothing but base without posted code.
+        """
+        names = (manifest.measured if harnesses else manifest.known)(paths.SPEEDUPS)
         speedups = [manifest.load(paths.SPEEDUPS / name) for name in names]
         return tuple(m.speedup for m in speedups if m.hosted and source.series in m.kernels)
 

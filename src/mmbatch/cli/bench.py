@@ -48,7 +48,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 
 
 @click.command("bench")
-@options.speedups
+@options.measured
 @options.kernel
 @options.tree
 @options.config
@@ -175,7 +175,7 @@ def command(
         only_posted=only_posted,
         show_unequal=show_unequal,
     )
-    names = tuple(dict.fromkeys(speedups)) or session.all_of(source)
+    names = tuple(dict.fromkeys(speedups)) or session.all_of(source, harnesses=bool(asked))
     trees = posted.make_trees(cache, source, asked, tree, console)
     part = _QUICK_PART if quick and pfns is None else 1
     prepared = posted.for_each_harness(

@@ -42,7 +42,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> i
 
 
 @click.command("check")
-@options.speedups
+@options.measured
 @options.several_kernels
 @options.tree
 @posted.options
@@ -156,7 +156,7 @@ def _check_posted(
             bench = check.Bench(cache, source, manifests, jobs, posted=trees, renamed=asked.entries)
             check.run_posted(bench, console.say, tally)
 
-        names = speedups or manifest.known(paths.SPEEDUPS)
+        names = speedups or manifest.measured(paths.SPEEDUPS)
         posted.for_each_harness(names, run, console, named=bool(speedups))
     return tally
 

@@ -90,6 +90,13 @@ speedups = click.argument(
     shell_complete=_completer(lambda: manifest.known(paths.SPEEDUPS)),
 )
 
+measured = click.argument(
+    "speedups",
+    nargs=-1,
+    metavar="[SPEEDUP]...",
+    shell_complete=_completer(lambda: manifest.measured(paths.SPEEDUPS)),
+)
+
 live_speedups = click.argument(
     "speedups",
     nargs=-1,

@@ -165,7 +165,7 @@ def load(speedups: Path, speedup: str, action: str = _BUILD) -> LiveManifest:
     try:
         loaded = from_toml(LiveManifest, directory / _NAME)
     except (FileNotFoundError, NotADirectoryError):
-        if speedup not in manifest.known(speedups):
+        if speedup not in manifest.measured(speedups):
             raise MmbatchError(
                 f"find the speed-up '{speedup}'",
                 "there is none of this name",

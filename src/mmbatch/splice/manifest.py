@@ -15,6 +15,7 @@ from mmbatch.core.interval import EVERY, Interval
 from mmbatch.core.load import NOT_IN_FILE, Count, Pattern, from_toml, key, wrong
 
 _NAME = "splice/splice.toml"
+_HARNESS = "harness.toml"
 _ORDINARY = "kernel/softirq.o"
 """An object with no compiler options of its own, which every hosted program links."""
 
@@ -197,15 +198,24 @@ class Hosted:
 
 
 @dataclass(frozen=True)
+class _Harness:
+    """The harness.toml of a directory that only measures; see `Manifest`."""
+
+    title: str
+    hosted: Hosted
+    kernels: Interval = EVERY
+
+
+@dataclass(frozen=True)
 class Manifest:
-    """A speed-up.
+    """A speed-up, or a harness: what measures a function that no speed-up changes.
 
     Attributes:
         speedup: its name, which is that of its directory.
         title: what it does, in a few words.
         kernels: where it works.
         needs: the speed-ups that must be applied first.
-        steps: the commits, in order.
+        steps: the commits, in order; a harness has none.
         hosted: what the hosted engine builds for it.
         directory: its directory, known once it is loaded.
     """
@@ -218,21 +228,35 @@ class Manifest:
     hosted: Hosted | None = None
     directory: Path = field(default=Path(), metadata=NOT_IN_FILE)
 
+    @property
+    def is_harness(self) -> bool:
+        """Whether it changes nothing in a kernel."""
+        return not self.steps
+
+    @property
+    def file(self) -> Path:
+        """The file that it was read from."""
+        return self.directory / (_HARNESS if self.is_harness else _NAME)
+
 
 def load(directory: Path) -> Manifest:
-    """Read the manifest of a speed-up, given its directory.
+    """Read the manifest of a speed-up or a harness, given its directory.
 
     Raises:
         MmbatchError: there is none, or it is wrong; with the key that is.
     """
     path = directory / _NAME
+    if not path.exists() and (directory / _HARNESS).exists():
+        harness = from_toml(_Harness, directory / _HARNESS)
+        kernels, hosted = harness.kernels, harness.hosted
+        return Manifest(directory.name, harness.title, kernels, hosted=hosted, directory=directory)
     try:
         manifest = from_toml(Manifest, path)
     except (FileNotFoundError, NotADirectoryError):
         raise MmbatchError(
             f"find the speed-up '{directory.name}'",
             "there is none of this name",
-            suggestion(directory.name, known(directory.parent), "speed-ups"),
+            suggestion(directory.name, measured(directory.parent), "speed-ups"),
             ExitCode.USAGE,
         ) from None
     if manifest.speedup != directory.name:
@@ -278,6 +302,13 @@ def _text(edit: Edit, directory: Path) -> str:
 def known(folder: Path) -> list[str]:
     """Return the names of the speed-ups that have a manifest; `_template` is none of them."""
     return sorted(path.parent.parent.name for path in folder.glob(f"[!_]*/{_NAME}"))
+
+
+def measured(folder: Path) -> list[str]:
+    """Return the names of all that can be measured: of speed-ups and of harnesses."""
+    return sorted(
+        [*known(folder), *(path.parent.name for path in folder.glob(f"[!_]*/{_HARNESS}"))]
+    )
 
 
 def suites_of(manifest: Manifest) -> list[str]:

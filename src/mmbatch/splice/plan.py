@@ -81,6 +81,14 @@ def choose(folder: Path, names: Sequence[str], series: str, release: str) -> lis
             ExitCode.NOT_APPLICABLE,
         )
     manifests = load_with_needs(folder, *(names or fitting))
+    for manifest in manifests:
+        if manifest.is_harness:
+            raise MmbatchError(
+                f"put {manifest.speedup} into Linux {release}",
+                "it is a harness, which measures a function that no speed-up changes",
+                f"measure it with `mmbatch bench {manifest.speedup}`",
+                ExitCode.USAGE,
+            )
     require_series(manifests, series, release)
     return manifests
 

@@ -45,7 +45,8 @@ def splice(
         cache: where the copy lives. Its files are hard links to those of the source's tree,
             which lies in the cache as well; a file is never written in place.
         source: the tree.
-        manifests: the speed-ups in order, each after what it needs.
+        manifests: the speed-ups in order, each after what it needs. For a harness, the tree
+            itself is returned.
         macros: the macro file for spatch.
         say: told of each phase.
 
@@ -55,6 +56,8 @@ def splice(
     """
     require_series(manifests, source.series, source.release)
     ident = f"{source.ident}-{_digest(source, manifests, macros)}"
+    if all(manifest.is_harness for manifest in manifests):
+        return Spliced(source.path, ident, ())
     final = cache.splices / ident
 
     def fill(work: Path) -> None:
@@ -113,7 +116,7 @@ def _inputs(manifests: list[Manifest], macros: Path) -> Iterator[Path]:
     yield macros
     yield from (Path(str(module.__file__)) for module in (steps, edits, spatch))
     for manifest in manifests:
-        yield manifest.directory / "splice" / "splice.toml"
+        yield manifest.file
         for step in manifest.steps:
             yield from (file.source for file in step.files)
             yield from (rule.cocci for rule in step.rules)
