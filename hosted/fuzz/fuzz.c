@@ -15,6 +15,9 @@ enum { COUNTER_BITS = 13 };
 static unsigned char counters[1 << COUNTER_BITS]
 	__attribute__((section("__libfuzzer_extra_counters")));
 
+/* Calls of patched code, as the bench counts them. */
+static unsigned long runs;
+
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 void hosted_reached(void);
@@ -33,8 +36,14 @@ FROM_KERNEL void hosted_reached(void)
 	counters[(uint32_t)(pc * 2654435761U) >> (32 - COUNTER_BITS)]++;
 }
 
+static void print_runs(void)
+{
+	fprintf(stderr, "hosted runs: %lu\n", runs);
+}
+
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
+	atexit(print_runs);
 	hosted_cpu_from_cpuid();
 	engine_start();
 	die_by(keep_input);
@@ -50,5 +59,6 @@ int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size)
 		fprintf(stderr, "hosted: %s\n", check.text);
 		keep_input();
 	}
+	runs += check.runs;
 	return 0;
 }

@@ -29,7 +29,7 @@ from mmbatch.hosted.check import Bench, Extras, Mutant, Tally
 from mmbatch.hosted.fuzz import Found, Length
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice import trees
-from mmbatch.splice.manifest import load
+from mmbatch.splice.manifest import Hosted, load
 
 SPLICE = """
 speedup = "toys"
@@ -83,13 +83,28 @@ def script(directory: Path, text: str) -> Path:
 
 
 def test_inputs_are_counted_and_kept_in_a_directory(tmp_path: Path) -> None:
-    program = script(tmp_path, "echo 'stat::number_of_executed_units: 1234' >&2")
-    assert fuzz.fuzz(program, tmp_path / "toys", Length(5, 70, 3)) == Found(1234, None, None)
+    lines = "stat::number_of_executed_units: 1234\nhosted runs: 5678"
+    program = script(tmp_path, f"echo '{lines}' >&2")
+    assert fuzz.fuzz(program, tmp_path / "toys", Length(5, 70, 3)) == Found(1234, None, None, 5678)
     asked = (tmp_path / "asked").read_text().split()
     assert {"-max_total_time=5", "-runs=70", "-seed=3"} <= set(asked)
     assert asked[-1] == str(tmp_path / "toys" / "corpus")
     assert (tmp_path / "toys" / "corpus").is_dir()
     assert f"-artifact_prefix={tmp_path}/toys/found/" in asked
+
+
+@pytest.mark.parametrize(
+    ("hosted", "by_default"),
+    [
+        (None, False),
+        (Hosted(), False),
+        (Hosted(fuzz=True), True),
+        (Hosted(fuzz=True, fuzz_by_default=False), False),
+    ],
+)
+def test_a_fuzzer_may_run_on_request_only(hosted: Hosted | None, by_default: bool) -> None:
+    manifest: Any = SimpleNamespace(hosted=hosted)
+    assert fuzz.by_default(manifest) is by_default
 
 
 @pytest.mark.parametrize("said", ["", "stat::number_of_executed_units: 0", "all is well"])

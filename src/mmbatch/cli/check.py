@@ -94,7 +94,7 @@ def command(
 
     Runs on each kernel, in each configuration that matters, and with ASan and UBSan; then, on
     the newest and the oldest kernel, against mutants, all of which must be killed.
-    A speed-up that has a fuzzer is fuzzed for 20 seconds.
+    A speed-up whose fuzzer runs by default is fuzzed for 20 seconds.
 
     With --patch, --against or --range, compare the posted code instead, by the same check on
     the newest kernel, in each configuration and with ASan and UBSan.
@@ -226,7 +226,8 @@ def run_all(
             part = check.Tally()
             bench = check.Bench(cache, source, manifests, jobs or cpus())
             check.run(bench, console.say, part, mutants=wrong)
-            fuzz.run(bench, console.say, part, fuzz.Length(_FUZZ_S), mutants=wrong)
+            if fuzz.by_default(bench.manifest):
+                fuzz.run(bench, console.say, part, fuzz.Length(_FUZZ_S), mutants=wrong)
             tally.add(part)
             if log is not None:
                 log.checked(speedup, source.release, part)

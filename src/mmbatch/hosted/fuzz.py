@@ -23,6 +23,7 @@ _INPUT_S = 60  # an input that takes longer is one that hangs
 _MUTANT_S = 60
 _BUILD_SLACK_S = 120
 _EXECUTED = re.compile(r"^stat::number_of_executed_units: (\d+)$", re.MULTILINE)
+_RUNS = re.compile(r"^hosted runs: (\d+)$", re.MULTILINE)
 _MESSAGE = re.compile(r"^hosted: (.*)$", re.MULTILINE)
 _NO_MEMORY = "oom-"  # libFuzzer's name for the input that it was at when memory ran out
 _KEPT = re.compile(r"Test unit written to (\S+)")
@@ -51,11 +52,13 @@ class Found:
         inputs: how many were tried.
         problem: what was wrong with the last of them, None when nothing was.
         kept: the file with that input; None when no input was to blame.
+        runs: how many calls of patched code these inputs made, 0 if the bench counts none.
     """
 
     inputs: int
     problem: str | None
     kept: Path | None
+    runs: int = 0
 
     @property
     def blamed(self) -> bool:
@@ -126,7 +129,8 @@ def run(
             result.skipped = f"no clang; {packages.install_command(PACKAGES)}"
             return
         found = fuzz(bench.program(fuzz=True), _folder(bench), length)
-        result.text = f"{found.inputs} inputs, none wrong"
+        runs = f", {found.runs} runs" if found.runs else ""
+        result.text = f"{found.inputs} inputs{runs}, none wrong"
         result.problem = found.problem
         if found.problem is not None and found.kept is not None:
             command = f"./mmbatch check {manifest.speedup} --kernel {source.series} --fuzz-input"
@@ -152,6 +156,11 @@ def again(bench: Bench, say: Callable[[str], None], tally: Tally, kept: Path) ->
 def fuzzes(manifest: Manifest) -> bool:
     """Tell whether a speed-up's bench has a fuzzer."""
     return manifest.hosted is not None and manifest.hosted.fuzz
+
+
+def by_default(manifest: Manifest) -> bool:
+    """Tell whether a speed-up is fuzzed in a check that does not ask for it."""
+    return manifest.hosted is not None and manifest.hosted.fuzz and manifest.hosted.fuzz_by_default
 
 
 def require(manifest: Manifest) -> None:
@@ -202,8 +211,10 @@ def _ended(argv: list[str | Path], limit_s: float | None) -> Found:
     result = process.run(argv, action="run the fuzzer", timeout_s=limit_s, check=False)
     executed = _EXECUTED.search(result.stderr)
     inputs = int(executed[1]) if executed else 0
+    counted = _RUNS.search(result.stderr)
+    runs = int(counted[1]) if counted else 0
     if result.rc == 0:
-        return Found(inputs, None if inputs else "it ended well, and tried no input", None)
+        return Found(inputs, None if inputs else "it ended well, and tried no input", None, runs)
     kept = _KEPT.search(result.stderr)
     messages = _MESSAGE.findall(result.stderr)
     problem = messages[-1] if messages else f"the fuzzer ended with {result.rc}"

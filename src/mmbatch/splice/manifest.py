@@ -180,6 +180,7 @@ class Hosted:
         requires: what the configuration must have, "CONFIG_X=y" or "CONFIG_X=n", with the
             reason as a clause.
         fuzz: the bench has a fuzz() for libFuzzer.
+        fuzz_by_default: its fuzzer also runs in a check that does not ask for it.
     """
 
     objects: tuple[str, ...] = ()
@@ -190,6 +191,7 @@ class Hosted:
     extras: tuple[str, ...] = ()
     requires: Mapping[str, str] = field(default_factory=dict)
     fuzz: bool = False
+    fuzz_by_default: bool = True
 
     @property
     def like(self) -> str:
