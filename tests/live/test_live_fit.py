@@ -14,7 +14,7 @@ from fake_speedup import make_speedup
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import SERIES, Interval
-from mmbatch.live import fit, manifest
+from mmbatch.live import manifest
 from mmbatch.live.btf import Btf
 from mmbatch.live.manifest import Function, Layout, LiveManifest
 
@@ -49,13 +49,13 @@ def refused(call: Any, *arguments: Any) -> str:
 
 
 def test_a_kernel_that_fits() -> None:
-    assert fit.of_series(live(), "6.12", "6.12.1") == live()
-    fit.require_config(live(), {"CONFIG_A": "y"}, "6.12.1")
-    fit.require_types(live(), Btf(kernel()), "6.12.1")
+    assert manifest.of_series(live(), "6.12", "6.12.1") == live()
+    manifest.require_config(live(), {"CONFIG_A": "y"}, "6.12.1")
+    manifest.require_types(live(), Btf(kernel()), "6.12.1")
 
 
 def test_another_series() -> None:
-    assert "'it' supports only Linux 6.12" in refused(fit.of_series, live(), "6.1", "6.12.1")
+    assert "'it' supports only Linux 6.12" in refused(manifest.of_series, live(), "6.1", "6.12.1")
 
 
 @pytest.mark.parametrize("series", ["6.11", "6.13", "7.1", "7.4"])
@@ -63,7 +63,9 @@ def test_series_between_those_that_are_supported(series: str) -> None:
     both = live(kernels=Interval.parse(">=6.11,<7.4"))
 
     assert both.series == ("6.12", "7.2", "7.3")
-    assert "supports only Linux 6.12, 7.2, 7.3" in refused(fit.of_series, both, series, "6.12.1")
+    assert "supports only Linux 6.12, 7.2, 7.3" in refused(
+        manifest.of_series, both, series, "6.12.1"
+    )
 
 
 def test_what_is_another_in_each_series() -> None:
@@ -81,7 +83,7 @@ def test_what_is_another_in_each_series() -> None:
         ),
     )
 
-    then, now = (fit.of_series(both, series, "6.12.1") for series in ("6.12", "7.3"))
+    then, now = (manifest.of_series(both, series, "6.12.1") for series in ("6.12", "7.3"))
 
     assert then.symbols == ["set_it", "put_it", "get_it"]
     assert now.symbols == ["set_it", "get_it", "have_it"]
@@ -97,7 +99,7 @@ def test_what_is_another_in_each_series() -> None:
     ],
 )
 def test_another_configuration(config: dict[str, str], words: str) -> None:
-    assert words in refused(fit.require_config, live(), config, "6.12.1")
+    assert words in refused(manifest.require_config, live(), config, "6.12.1")
 
 
 LIVES = manifest.known(paths.SPEEDUPS)
@@ -109,10 +111,10 @@ def test_options_that_a_real_module_needs(speedup: str) -> None:
     needed = list(real.needs)
     assert {"CONFIG_LIVEPATCH", "CONFIG_DEBUG_INFO_BTF", "CONFIG_MODULES"} < set(needed)
     config = dict.fromkeys(needed, "y")
-    fit.require_config(real, config, "6.12.1")
+    manifest.require_config(real, config, "6.12.1")
     for option in needed:
         less = {name: value for name, value in config.items() if name != option}
-        assert f"lacks {option}" in refused(fit.require_config, real, less, "6.12.1")
+        assert f"lacks {option}" in refused(manifest.require_config, real, less, "6.12.1")
 
 
 @pytest.mark.parametrize("speedup", LIVES)
@@ -123,7 +125,7 @@ def test_options_that_a_real_module_refuses(speedup: str) -> None:
     needed = dict.fromkeys(list(real.needs), "y")
     for option in unwanted:
         more = {**needed, option: "y"}
-        assert f"has {option}" in refused(fit.require_config, real, more, "6.12.1")
+        assert f"has {option}" in refused(manifest.require_config, real, more, "6.12.1")
 
 
 @pytest.mark.parametrize(
@@ -138,11 +140,11 @@ def test_options_that_a_real_module_refuses(speedup: str) -> None:
 )
 def test_other_types(types: dict[str, Any], changes: dict[str, Any], words: str) -> None:
     found = Btf(kernel(**types))
-    assert words in refused(fit.require_types, live(**changes), found, "6.12.1")
+    assert words in refused(manifest.require_types, live(**changes), found, "6.12.1")
 
 
 def test_the_module_is_told_what_the_kernel_says() -> None:
-    text = fit.tables(live(), Btf(kernel(page_bytes=80)))
+    text = manifest.live_tables(live(), Btf(kernel(page_bytes=80)))
 
     assert 'static_assert(sizeof(struct page) == 80, "layout of struct page");' in text
     assert "offsetof(struct page, _refcount) == 52" in text
@@ -154,7 +156,7 @@ def test_the_module_is_told_what_the_kernel_says() -> None:
 
 def test_a_function_of_one_file_begins_with_the_place_for_the_tracer() -> None:
     local = dataclasses.replace(SET, local=True)
-    text = fit.tables(live(replaces=(local,)), Btf(kernel()))
+    text = manifest.live_tables(live(replaces=(local,)), Btf(kernel()))
 
     assert '{ "set_it", set_it, 0 },' in text
 

@@ -31,7 +31,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError, message
 from mmbatch.core.process import Result, run, toolchain
 from mmbatch.debian import foreign
 from mmbatch.debian.foreign import Compiler
-from mmbatch.live import elf, fit, kernel, manifest
+from mmbatch.live import elf, kernel, manifest
 from mmbatch.live.elf import (
     SHF_ALLOC,
     SHF_INFO_LINK,
@@ -48,7 +48,7 @@ from mmbatch.live.manifest import LiveManifest
 
 _TIMEOUT_S = 900
 _STAMP = ".mmbatch-live"
-_ENGINE = ("module.c", "fit.c", "live.h")
+_ENGINE = ("module.c", "manifest.c", "live.h")
 _TOOLS = ("as", "ld", "objcopy")
 _QUIET = {"KBUILD_MODPOST_WARN": "1"}  # `convert` handles the symbols that modpost cannot find
 
@@ -102,17 +102,17 @@ def build(
     Raises:
         MmbatchError: no module can be built for this kernel; says why.
     """
-    live = fit.of_series(live, headers.series, headers.release)
-    fit.require_config(live, headers.config, headers.release)
+    live = manifest.of_series(live, headers.series, headers.release)
+    manifest.require_config(live, headers.config, headers.release)
     types = headers.types()
-    fit.require_types(live, types, headers.release)
+    manifest.require_types(live, types, headers.release)
     chosen = find_compiler(headers)
     content = {
         target: source.read_bytes()
         for target, source in manifest.staged(live, headers.series).items()
     }
     content |= {f"live/{name}": (engine / name).read_bytes() for name in _ENGINE}
-    content["live/live_tables.h"] = fit.tables(live, types).encode()
+    content["live/live_tables.h"] = manifest.live_tables(live, types).encode()
     content["Kbuild"] = _kbuild(live).encode()
     key = _key(content, headers, chosen)
     module, stamp = place / f"{live.module}.ko", place / _STAMP
@@ -139,7 +139,7 @@ def build_all(
         MmbatchError: a module can't be built for this kernel; says why.
     """
     for live in lives:  # before anything is fetched
-        fit.of_series(live, kernel.series_of(release), release)
+        manifest.of_series(live, kernel.series_of(release), release)
     headers = kernel.find(cache, release, say)
 
     def find_compiler(chosen: Headers) -> Compiler:
@@ -175,7 +175,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _kbuild(live: LiveManifest) -> str:
     """Return the makefile of the module."""
-    objects = [*live.objects, "live/module.o", "live/fit.o"]
+    objects = [*live.objects, "live/module.o", "live/manifest.o"]
     # Livepatching looks for a function on stacks, but not for its cold part elsewhere.
     flags = "-fno-reorder-blocks-and-partition"
     return (
@@ -205,7 +205,7 @@ def _make(
     layouts = re.findall(r'static assertion failed: "(layout of [^"]*)"', done.stdout)
     if layouts:
         found = f"the {layouts[0]} is another in its headers than in its BTF"
-        raise fit.unfit(live, headers.release, found)
+        raise manifest.unfit(live, headers.release, found)
     _require_made(done, live.module, headers, log)
 
 

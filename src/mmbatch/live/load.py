@@ -14,9 +14,8 @@ from pathlib import Path
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
 from mmbatch.live.btf import Btf
-from mmbatch.live.fit import of_series, require_types
 from mmbatch.live.kernel import series_of
-from mmbatch.live.manifest import LiveManifest
+from mmbatch.live.manifest import LiveManifest, of_series, require_types
 
 _SIGNED = b"~Module signature appended~\n"
 _PAUSE_S = 0.2
