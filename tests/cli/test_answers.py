@@ -93,11 +93,11 @@ def test_live_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_guest_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    workshop = SimpleNamespace(
+    setup = SimpleNamespace(
         source=SimpleNamespace(release="7.3.4"),
         kernel=lambda arch, kind: SimpleNamespace(image=Path(f"/{arch}-{kind}/Image")),
     )
-    monkeypatch.setattr(guest_verb, "_workshop", lambda *_, **__: workshop)
+    monkeypatch.setattr(guest_verb, "_setup", lambda *_, **__: setup)
     assert answer("guest build --arch arm64 --kind debug", tmp_path) == {
         "release": "7.3.4",
         "arch": "arm64",

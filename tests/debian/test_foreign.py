@@ -60,18 +60,18 @@ def test_programs_that_want_newer_libraries(root: Path) -> None:
     (root / "usr/bin/text").write_text("#!/bin/sh\n")
     (root / "usr/bin/link").symlink_to("wants")
 
-    assert foreign.strangers(root / "usr/bin") == [wants]
+    assert foreign.unrunnable(root / "usr/bin") == [wants]
 
 
 def test_a_program_is_wrapped_in_its_place(root: Path) -> None:
     program = root / "usr/bin/prog"
-    foreign.adopt(root, [program])
+    foreign.wrap_in_place(root, [program])
 
     output = subprocess.run([program, "/proc/self/comm"], check=True, capture_output=True).stdout
 
     assert output
     assert program.read_text().startswith("#!/bin/sh\n")
-    assert foreign.strangers(root / "usr/bin") == []
+    assert foreign.unrunnable(root / "usr/bin") == []
 
 
 def test_a_program_that_could_not_be_wrapped(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,10 +82,10 @@ def test_a_program_that_could_not_be_wrapped(root: Path, monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patched, pytest.raises(MmbatchError, match="no room"):
         patched.setattr(foreign, "atomic_write", full)
-        foreign.adopt(root, [program])
-    assert foreign.strangers(root / "usr/bin") == [program]
+        foreign.wrap_in_place(root, [program])
+    assert foreign.unrunnable(root / "usr/bin") == [program]
 
-    foreign.adopt(root, [program])
+    foreign.wrap_in_place(root, [program])
     assert program.read_text().startswith("#!/bin/sh\n")
     assert program.stat().st_mode & 0o777 == 0o755
 

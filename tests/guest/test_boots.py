@@ -222,13 +222,13 @@ def test_whatever_is_asked_of_counts_is_counted(
 def test_what_a_count_does_not_take_is_refused_first(
     monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
 ) -> None:
-    monkeypatch.setattr(verb, "_workshop", lambda *_, **__: pytest.fail("something was done"))
+    monkeypatch.setattr(verb, "_setup", lambda *_, **__: pytest.fail("something was done"))
     result = CliRunner().invoke(verb.bench, words)
     assert result.exit_code == 2
     assert said in result.output
 
 
-class FakeWorkshop:
+class FakeSetup:
     """Kernels that are there, and one suite; QEMU is played by a script."""
 
     suites = ("zone_device",)
@@ -268,7 +268,7 @@ def test_what_a_guest_says_becomes_an_exit_code(
     play(tmp_path, monkeypatch, f"printf '{said}'")
     stage = suites.Stage("arm64", "x86_64", "", 0, 0)
 
-    ended = suites.run_stages(Console(), FakeWorkshop(cache), [stage])  # type: ignore[arg-type]
+    ended = suites.run_stages(Console(), FakeSetup(cache), [stage])  # type: ignore[arg-type]
 
     assert ended == code
     assert closing in capsys.readouterr().out
@@ -284,13 +284,13 @@ def test_a_guest_that_hangs_fails_with_its_last_lines(
     monkeypatch.setattr(
         boots,
         "suites",
-        lambda workshop, kernel, name, cmdline: qemu.run(
+        lambda setup, kernel, name, cmdline: qemu.run(
             cache, boot(name, initramfs=None, limit_s=1.0)
         ),
     )
     stage = suites.Stage("arm64", "x86_64", "", 0, 0)
 
-    ended = suites.run_stages(Console(), FakeWorkshop(cache), [stage])  # type: ignore[arg-type]
+    ended = suites.run_stages(Console(), FakeSetup(cache), [stage])  # type: ignore[arg-type]
 
     assert ended == 1
     assert "last words" in capsys.readouterr().out
@@ -307,7 +307,7 @@ def test_a_build_that_fails_does_not_keep_others_from_running(
 
     log = matrix.Log()
 
-    ended = suites.run_stages(Console(), FakeWorkshop(cache), chosen, log)  # type: ignore[arg-type]
+    ended = suites.run_stages(Console(), FakeSetup(cache), chosen, log)  # type: ignore[arg-type]
 
     out = capsys.readouterr().out
     assert ended == 1
@@ -328,9 +328,9 @@ def test_a_kernel_has_the_options_of_each_speedup(
     monkeypatch.setattr(build, "build", lambda *words: seen.append(words[3]))
     manifests = load_with_needs(paths.SPEEDUPS, *known(paths.SPEEDUPS))
     source = cast("sources.Source", None)
-    workshop = boots.Workshop(cache, source, manifests, ("CONFIG_X=y",), 1, lambda _: None)
+    setup = boots.GuestSetup(cache, source, manifests, ("CONFIG_X=y",), 1, lambda _: None)
 
-    workshop.kernel("x86_64", "kasan")
+    setup.kernel("x86_64", "kasan")
 
     for manifest in manifests:
         assert f"CONFIG_{manifest.speedup.upper()}_KUNIT_TEST=y" in seen[0].needed()
@@ -343,6 +343,6 @@ def test_a_boot_of_a_speedup_that_this_kernel_lacks_is_skipped(
     boot = ExtraBoot("far", "x86_64", suites=("toy",))
     stage = suites.Stage("x86_64-far", "x86_64", "", 0, 0, "toy", boot)
 
-    assert suites.run_stages(Console(), FakeWorkshop(cache), [stage]) == 0  # type: ignore[arg-type]
+    assert suites.run_stages(Console(), FakeSetup(cache), [stage]) == 0  # type: ignore[arg-type]
 
     assert "0 passed, 0 failed, 1 skipped" in capsys.readouterr().out

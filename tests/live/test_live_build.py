@@ -16,7 +16,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import SERIES
 from mmbatch.debian import foreign
 from mmbatch.debian.foreign import Compiler
-from mmbatch.live import btf, build, cargo, kernel, manifest, refused
+from mmbatch.live import btf, build, kernel, manifest, payload, refused
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
 
@@ -139,9 +139,9 @@ def test_a_signature_is_one_that_tools_see(
     headers: Headers, module: Module, tmp_path: Path
 ) -> None:
     signed = tmp_path / module.path.name
-    signed.write_bytes(cargo.sign(Cache(tmp_path / "cache"), headers, module.path))
+    signed.write_bytes(payload.sign(Cache(tmp_path / "cache"), headers, module.path))
 
     assert signed.read_bytes().startswith(module.path.read_bytes())
     assert signed.read_bytes().endswith(b"~Module signature appended~\n")
-    assert cargo.SUBJECT.removeprefix("/CN=").encode() in signed.read_bytes()
+    assert payload.SUBJECT.removeprefix("/CN=").encode() in signed.read_bytes()
     assert not list((tmp_path / "cache/downloads").glob("*"))

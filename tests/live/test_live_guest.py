@@ -13,7 +13,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest.qemu import Outcome
-from mmbatch.live import build, cargo, guest, kernel, manifest
+from mmbatch.live import build, guest, kernel, manifest, payload
 from mmbatch.live.guest import QUICK
 from mmbatch.report import matrix
 
@@ -67,11 +67,11 @@ def write(speedups: Path, text: str = GOOD, name: str = "toy") -> Path:
 def test_what_a_manifest_says(tmp_path: Path) -> None:
     live = write(tmp_path)
 
-    test = cargo.load(tmp_path, "toy")
+    test = payload.load(tmp_path, "toy")
 
     assert (test.observers, test.drivers, test.programs) == (("toy_image",), ("nd_toy",), ("play",))
     assert test.least == {"row": 2.5}
-    assert test.tool == cargo.ToolTest("method", "fast", "base", "fsat", "size")
+    assert test.tool == payload.ToolTest("method", "fast", "base", "fsat", "size")
     assert test.functions == live / "guest.sh"
     assert test.script == "compare_toy"
 
@@ -81,7 +81,7 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
     (write(tmp_path) / name).unlink()
 
     with pytest.raises(MmbatchError) as caught:
-        cargo.load(tmp_path, "toy")
+        payload.load(tmp_path, "toy")
 
     assert f"there is no live/{name}" in caught.value.problem
 
@@ -99,7 +99,7 @@ def test_a_manifest_that_is_wrong(tmp_path: Path, text: str, words: str) -> None
     write(tmp_path, text)
 
     with pytest.raises(MmbatchError) as caught:
-        cargo.load(tmp_path, "toy")
+        payload.load(tmp_path, "toy")
 
     assert words in caught.value.problem
 
@@ -107,19 +107,19 @@ def test_a_manifest_that_is_wrong(tmp_path: Path, text: str, words: str) -> None
 def test_the_tool_is_tested_with_the_first_speedup_that_says_how(tmp_path: Path) -> None:
     write(tmp_path, GOOD[: GOOD.index("[tool]")], "a")
     write(tmp_path, name="b")
-    tests = tuple(cargo.load(tmp_path, name) for name in ("a", "b"))
+    tests = tuple(payload.load(tmp_path, name) for name in ("a", "b"))
 
-    assert cargo.subject(tests) == ("b", tests[1].tool)
+    assert payload.subject(tests) == ("b", tests[1].tool)
     with pytest.raises(MmbatchError, match="has a table"):
-        cargo.subject(tests[:1])
+        payload.subject(tests[:1])
 
 
 @pytest.mark.parametrize("speedup", LIVES)
 def test_every_livepatch_has_what_its_guest_needs(speedup: str) -> None:
-    test = cargo.load(paths.SPEEDUPS, speedup)
+    test = payload.load(paths.SPEEDUPS, speedup)
 
     for name in (*test.observers, *test.programs):
-        assert cargo.source(name).is_file()
+        assert payload.source(name).is_file()
     functions = test.functions.read_text()
     for hook in ("count", "works", "load"):
         assert f"\n{speedup}_{hook}() {{" in functions
@@ -127,7 +127,7 @@ def test_every_livepatch_has_what_its_guest_needs(speedup: str) -> None:
 
 def test_a_source_that_does_not_exist() -> None:
     with pytest.raises(MmbatchError, match=r"no speedups/\*/guest/nothing\.c"):
-        cargo.source("nothing")
+        payload.source("nothing")
 
 
 def test_the_scripts_of_all_are_in_the_guest(tmp_path: Path) -> None:
@@ -136,14 +136,14 @@ def test_the_scripts_of_all_are_in_the_guest(tmp_path: Path) -> None:
     path.write_bytes(b"module")
     module = build.Module("toy", "mmbatch_toy", path, "6.12.1", True)
     rival = build.Module("rival", "mmbatch_rival", path, "6.12.1", True)
-    tests = (cargo.load(tmp_path, "toy"),)
+    tests = (payload.load(tmp_path, "toy"),)
     refused = {"toy_size": (b"wrong", "words")}
-    load = cargo.Cargo(
+    load = payload.Payload(
         {"toy": module}, tests, {"toy_image": b"seen"}, refused, b"key", rival, "toy", "toy_it"
     )
 
     files = load.files()
-    generic = {path.name for path in cargo.SCRIPTS.glob("*.sh")} - {"lib.sh"}
+    generic = {path.name for path in payload.SCRIPTS.glob("*.sh")} - {"lib.sh"}
     assert generic | {"live.sh", "toy/live.sh", "compare_toy.sh"} <= set(files)
     assert {f"modules/{name}.ko" for name in ("mmbatch_toy", "mmbatch_rival", "toy_image")} <= set(
         files

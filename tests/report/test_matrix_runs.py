@@ -65,7 +65,7 @@ def test_guests_alone_are_kept_too(
         log.boots.append(boot)
         return code
 
-    monkeypatch.setattr(guest, "_workshop", lambda *_, **__: None)
+    monkeypatch.setattr(guest, "_setup", lambda *_, **__: None)
     monkeypatch.setattr(guesttest, "run_stages", run)
     CliRunner().invoke(guest.test, ["--json", str(tmp_path / "guests.json")])
     (saved,) = matrix.read(tmp_path / "guests.json")
@@ -76,7 +76,7 @@ def test_guests_alone_are_kept_too(
 def test_guests_are_not_booted_for_a_file_that_nothing_takes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(guest, "_workshop", lambda *_, **__: pytest.fail("something was done"))
+    monkeypatch.setattr(guest, "_setup", lambda *_, **__: pytest.fail("something was done"))
     result = CliRunner().invoke(guest.test, ["--json", str(tmp_path / "nowhere" / "guests.json")])
     assert isinstance(result.exception, MmbatchError)
     assert result.exception.hint == "choose another place with --json"

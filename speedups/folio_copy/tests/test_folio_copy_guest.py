@@ -59,8 +59,8 @@ def test_each_kernel_moves_its_amount(
     monkeypatch.setattr(qemu, "run", lambda _, boot: seen.append(boot))
     monkeypatch.setattr(boots, "compiled", lambda _, source: source.name.encode())
     monkeypatch.setattr(boots, "filesystem", lambda *words: files.update(words[4]) or b"")
-    workshop = type("Workshop", (), {"cache": None})()
-    boots.extra(workshop, KERNEL, "moves", kind, PLAN, MOVES)
+    setup = type("GuestSetup", (), {"cache": None})()
+    boots.extra(setup, KERNEL, "moves", kind, PLAN, MOVES)
     (boot,) = seen
     assert (boot.limit_s, boot.without) == (600 * slow, without)
     assert boot.cmdline == ("numa_cma=2:320M", *(("page_poison=1",) if kind != "plain" else ()))
@@ -95,7 +95,7 @@ def test_a_slow_node_has_no_cpu_and_is_told_of_by_firmware() -> None:
     assert {f"{fast}-latency,latency=10", f"{fast}-bandwidth,bandwidth=10G"} < set(words)
 
 
-class FakeWorkshop:
+class FakeSetup:
     """A kernel that is there; it has a suite, which these guests don't run."""
 
     suites = ("folio_copy",)
@@ -112,8 +112,8 @@ def ends(folder: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], troubl
     number = sum(" value " in line or " pass " in line or " fail " in line for line in lines)
     outcome = qemu.read_console([*lines, f"@@ end 9.0 {number}"])
     monkeypatch.setattr(boots, "extra", lambda *_: Booted(outcome, lines, 1.0, trouble))
-    workshop = FakeWorkshop(folder)
-    return suites.run_stages(Console(), workshop, [STAGE])  # type: ignore[arg-type]
+    setup = FakeSetup(folder)
+    return suites.run_stages(Console(), setup, [STAGE])  # type: ignore[arg-type]
 
 
 def test_a_whole_test_passes_and_shows_its_rows(

@@ -29,9 +29,9 @@ def test_one_boot_has_base_and_no_huge_mappings(monkeypatch: pytest.MonkeyPatch)
     kernel = GuestKernel(
         "7.3.4", "here", ARCHES["arm64"], Path("/no/Image"), (), "0" * 64, "gcc 1.2"
     )
-    workshop = type("Workshop", (), {"cache": None})()
+    setup = type("GuestSetup", (), {"cache": None})()
     assert stage.extra is not None
-    boots.extra(workshop, kernel, stage.name, "plain", PLAN, stage.extra)
+    boots.extra(setup, kernel, stage.name, "plain", PLAN, stage.extra)
     (boot,) = seen
     assert boot.initramfs is None
     assert boot.limit_s == 600

@@ -11,7 +11,7 @@ import pytest
 from mmbatch.core.cache import Cache
 from mmbatch.core.interval import SERIES
 from mmbatch.core.paths import SPEEDUPS
-from mmbatch.live import build, cargo, kernel, manifest, refused
+from mmbatch.live import build, kernel, manifest, payload, refused
 
 LIVE = manifest.load(SPEEDUPS, "vmap")
 
@@ -32,7 +32,7 @@ def test_what_must_be_refused() -> None:
 
 
 def test_least_gains_that_a_guest_must_count() -> None:
-    assert cargo.load(SPEEDUPS, "vmap").least == {
+    assert payload.load(SPEEDUPS, "vmap").least == {
         "vmap-order-1": 0.95,
         "vmap-order4": 2.5,
         "vmap-order8": 2.5,

@@ -58,8 +58,8 @@ def booted(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[qemu.Boot], dict[
     monkeypatch.setattr(qemu, "kvm_works", lambda *_: False)
     monkeypatch.setattr(boots, "compiled", lambda _, source: source.name.encode())
     monkeypatch.setattr(boots, "filesystem", filesystem)
-    workshop = type("Workshop", (), {"cache": None, "say": print, "plans": [PLAN]})()
-    return workshop, seen, files
+    setup = type("GuestSetup", (), {"cache": None, "say": print, "plans": [PLAN]})()
+    return setup, seen, files
 
 
 @pytest.mark.parametrize(
@@ -69,8 +69,8 @@ def booted(monkeypatch: pytest.MonkeyPatch) -> tuple[Any, list[qemu.Boot], dict[
 def test_drivers_run_with_every_method(
     monkeypatch: pytest.MonkeyPatch, kind: str, methods: str
 ) -> None:
-    workshop, seen, files = booted(monkeypatch)
-    boots.programs(workshop, KERNEL, "x86_64", kind, 13, 30)
+    setup, seen, files = booted(monkeypatch)
+    boots.programs(setup, KERNEL, "x86_64", kind, 13, 30)
     last = methods.rsplit(maxsplit=1)[-1]
     settings = files["zone_device/settings"].decode().splitlines()
     assert {f"METHODS='{methods}'", f"BOOT_METHOD={last}", f"KIND={kind}"} < set(settings)
@@ -85,9 +85,9 @@ def test_drivers_run_with_every_method(
 
 
 def test_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    workshop, seen, files = booted(monkeypatch)
+    setup, seen, files = booted(monkeypatch)
     assert PLAN.count is not None
-    boots.count_by_script(workshop, KERNEL, PLAN.count, 4, 6)
+    boots.count_by_script(setup, KERNEL, PLAN.count, 4, 6)
     settings = files["zone_device/settings"].decode().splitlines()
     assert settings == ["METHODS='base control movnti copy wide auto'", "ROUNDS=6"]
     assert files["scripts"] == b"zone_device/count"

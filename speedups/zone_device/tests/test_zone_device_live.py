@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.paths import SPEEDUPS
-from mmbatch.live import cargo, manifest, refused
+from mmbatch.live import manifest, payload, refused
 
 LIVE = manifest.load(SPEEDUPS, "zone_device")
 
@@ -39,4 +39,4 @@ def test_every_kind_of_misfit_must_be_refused() -> None:
 
 
 def test_least_gains_that_a_guest_must_count() -> None:
-    assert cargo.load(SPEEDUPS, "zone_device").least == {"fsdax": 1.75, "devdax-2m": 2.2}
+    assert payload.load(SPEEDUPS, "zone_device").least == {"fsdax": 1.75, "devdax-2m": 2.2}

@@ -44,7 +44,7 @@ def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
     return wrapped
 
 
-def _workshop(
+def _setup(
     console: Console,
     arches: Iterable[str],
     kernel: str | None,
@@ -52,8 +52,8 @@ def _workshop(
     settings: tuple[str, ...],
     jobs: int,
     install: bool,
-) -> boots.Workshop:
-    boots.check_words(settings)
+) -> boots.GuestSetup:
+    boots.check_config_options(settings)
     cache = Cache.open()
     requirements.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     packages.ensure_guests(
@@ -61,7 +61,7 @@ def _workshop(
     )
     source = sources.resolve(cache, kernel, tree, console.say, console.progress)
     manifests = boots.choose_speedups(source)
-    return boots.Workshop(cache, source, manifests, settings, jobs, console.say)
+    return boots.GuestSetup(cache, source, manifests, settings, jobs, console.say)
 
 
 @command.command("build", short_help="Build a kernel that boots, with the speed-ups")
@@ -80,10 +80,10 @@ def _workshop(
 def build(console: Console, /, arch: str, kind: str, json_file: Path | None, **where: Any) -> int:
     """Build a kernel that boots, once for each state of what it is made from."""
     options.require_writable(("--json", json_file))
-    workshop = _workshop(console, (arch,), **where)
-    image = str(workshop.kernel(arch, plan.KINDS[kind]).image)
+    setup = _setup(console, (arch,), **where)
+    image = str(setup.kernel(arch, plan.KINDS[kind]).image)
     console.result(image)
-    answer = answers.GuestBuild(workshop.source.release, arch, kind, image)
+    answer = answers.GuestBuild(setup.source.release, arch, kind, image)
     options.write_answer(json_file, "guest build", answer)
     return ExitCode.GOOD
 
@@ -138,9 +138,9 @@ def test(
         stages = suites.stages(chosen, kinds, suites.size_gib(size), rebinds, names)
     if json_file is not None:
         matrix.check_place(json_file)
-    workshop = _workshop(console, sorted({stage.arch for stage in stages}), **where)
+    setup = _setup(console, sorted({stage.arch for stage in stages}), **where)
     log = matrix.Log()
-    ended = suites.run_stages(console, workshop, stages, log)
+    ended = suites.run_stages(console, setup, stages, log)
     if json_file is not None:
         log.stages.append(matrix.Stage("guests", ended == ExitCode.GOOD))
         log.write(json_file)
@@ -197,6 +197,6 @@ def bench(
     if not count.script and size is not None:
         raise usage.Misuse(f"{speedup} needs no NVDIMM", "leave out --size")
     gib = suites.size_gib(size or _COUNTED)
-    workshop = _workshop(console, (arch,), **where)
+    setup = _setup(console, (arch,), **where)
     request = counts.Request(count, arch, gib, rounds, where["tree"], twice)
-    return counts.run(console, workshop, request, json_file)
+    return counts.run(console, setup, request, json_file)

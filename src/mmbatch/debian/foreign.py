@@ -78,9 +78,9 @@ def closure(apt: Apt, package: str, version: str, suite: str) -> dict[str, str]:
     return versions
 
 
-def strangers(directory: Path) -> list[Path]:
+def unrunnable(directory: Path) -> list[Path]:
     """Return the programs in a directory that this machine's own libraries are too old for."""
-    return [path for path in _programs(directory) if _is_stranger(path)]
+    return [path for path in _programs(directory) if _lacks_library(path)]
 
 
 def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> None:
@@ -116,7 +116,7 @@ def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> 
     atomic_write(wrapper, text, 0o755)
 
 
-def adopt(root: Path, programs: Sequence[Path]) -> None:
+def wrap_in_place(root: Path, programs: Sequence[Path]) -> None:
     """Put scripts that run programs into their places; they lie beside them, hidden."""
     for path in programs:
         hidden = path.with_name(f".{path.name}")
@@ -133,7 +133,7 @@ def _programs(directory: Path) -> Iterator[Path]:
                     yield path
 
 
-def _is_stranger(program: Path) -> bool:
+def _lacks_library(program: Path) -> bool:
     printed = run(["ldd", program], action=f"see what {program.name} needs", check=False)
     return " not found" in printed.stdout + printed.stderr
 
@@ -200,11 +200,11 @@ def installed_compiler(headers: Headers) -> Compiler:
     Raises:
         MmbatchError: it is not installed.
     """
-    want = wanted_compiler(headers)
-    found = _find_installed(headers, want)
+    wanted = wanted_compiler(headers)
+    found = _find_installed(headers, wanted)
     if found is None:
-        assert want is not None
-        raise _no_compiler(headers, want, "that is not installed here")
+        assert wanted is not None
+        raise _no_compiler(headers, wanted, "that is not installed here")
     return found
 
 
@@ -214,54 +214,54 @@ def find_compiler(cache: Cache, headers: Headers, say: Say) -> Compiler:
     Raises:
         MmbatchError: it is not installed and can't be fetched.
     """
-    want = wanted_compiler(headers)
-    found = _find_installed(headers, want)
+    wanted = wanted_compiler(headers)
+    found = _find_installed(headers, wanted)
     if found is not None:
         return found
-    assert want is not None
-    place = cache.live / f"compiler-{want.package}-{want.version or 'newest'}"
+    assert wanted is not None
+    place = cache.live / f"compiler-{wanted.package}-{wanted.version or 'newest'}"
 
     def fill(root: Path) -> None:
-        require_space(cache.live, _COMPILER_BYTES, f"unpack {want.package}")
+        require_space(cache.live, _COMPILER_BYTES, f"unpack {wanted.package}")
         try:
-            _fetch_compiler(cache, want, root, say)
+            _fetch_compiler(cache, wanted, root, say)
         except MmbatchError as error:
             found_there = f"that is not installed here, and fetching it failed: {error.problem}"
             other = "" if error.hint == _INSTALL_IT else f"; or {error.hint}"
-            raise _no_compiler(headers, want, found_there, other) from error
+            raise _no_compiler(headers, wanted, found_there, other) from error
 
-    cache.provide(place, fill, f"fetches {want.package}", say)
-    program = str(place / "bin" / want.package)
+    cache.provide(place, fill, f"fetches {wanted.package}", say)
+    program = str(place / "bin" / wanted.package)
     return Compiler(program, (f"CC={program}",))
 
 
-def _find_installed(headers: Headers, want: WantedCompiler | None) -> Compiler | None:
+def _find_installed(headers: Headers, wanted: WantedCompiler | None) -> Compiler | None:
     """Return the compiler if it is installed, and None if not."""
-    if want is None:
+    if wanted is None:
         return Compiler("gcc")
-    if shutil.which(want.program):
+    if shutil.which(wanted.program):
         named = (headers.path / _KERNELVARIABLES).exists()
-        return Compiler(want.program, () if named else (f"CC={want.program}",))
-    if shutil.which(want.package):
-        return Compiler(want.package, (f"CC={want.package}",))
+        return Compiler(wanted.program, () if named else (f"CC={wanted.program}",))
+    if shutil.which(wanted.package):
+        return Compiler(wanted.package, (f"CC={wanted.package}",))
     return None
 
 
-def _fetch_compiler(cache: Cache, want: WantedCompiler, root: Path, say: Say) -> None:
+def _fetch_compiler(cache: Cache, wanted: WantedCompiler, root: Path, say: Say) -> None:
     apt = Apt(cache, say)
-    found = apt.madison(want.package, want.version)
+    found = apt.madison(wanted.package, wanted.version)
     if not found:
-        raise MmbatchError(f"fetch {want.package}", "no configured suite has it", _INSTALL_IT)
+        raise MmbatchError(f"fetch {wanted.package}", "no configured suite has it", _INSTALL_IT)
     versions = dict(reversed(found))
-    version = want.version if want.version in versions else found[0][0]
-    say(f"fetching {want.package} {version}, which is not installed, and its dependencies")
-    needed = closure(apt, want.package, version, versions[version])
+    version = wanted.version if wanted.version in versions else found[0][0]
+    say(f"fetching {wanted.package} {version}, which is not installed, and its dependencies")
+    needed = closure(apt, wanted.package, version, versions[version])
     for name, needed_version in needed.items():
         unpack(cache, apt, name, needed_version, root)
-    wrap_compiler(root, want)
+    wrap_compiler(root, wanted)
 
 
-def wrap_compiler(root: Path, want: WantedCompiler) -> None:
+def wrap_compiler(root: Path, wanted: WantedCompiler) -> None:
     """Write bin/ into a directory of unpacked packages: a compiler that runs on this machine.
 
     The directory may be moved later.
@@ -269,11 +269,11 @@ def wrap_compiler(root: Path, want: WantedCompiler) -> None:
     Raises:
         MmbatchError: the packages lack a part of it.
     """
-    number = want.package.rpartition("-")[2]
+    number = wanted.package.rpartition("-")[2]
     (root / "bin").mkdir()
     for name, places, first in (
         # It looks there for the programs that it starts.
-        (want.package, [f"usr/bin/{TUPLE}-{want.package}"], ['-B"${0%/*}/"']),
+        (wanted.package, [f"usr/bin/{TUPLE}-{wanted.package}"], ['-B"${0%/*}/"']),
         (
             "cc1",
             [f"usr/{directory}/gcc/{TUPLE}/{number}/cc1" for directory in ("libexec", "lib")],
@@ -281,21 +281,21 @@ def wrap_compiler(root: Path, want: WantedCompiler) -> None:
         ),
         ("as", [f"usr/bin/{TUPLE}-as"], []),
     ):
-        wrap(root, _first_file(root, want, places), root / "bin" / name, first)
+        wrap(root, _first_file(root, wanted, places), root / "bin" / name, first)
 
 
-def _first_file(root: Path, want: WantedCompiler, names: list[str]) -> str:
+def _first_file(root: Path, wanted: WantedCompiler, names: list[str]) -> str:
     for name in names:
         if (root / name).is_file():
             return name
-    raise MmbatchError(f"unpack {want.package}", f"it has no {names[0]}", _INSTALL_IT)
+    raise MmbatchError(f"unpack {wanted.package}", f"it has no {names[0]}", _INSTALL_IT)
 
 
 def _no_compiler(
-    headers: Headers, want: WantedCompiler, found: str, other: str = ""
+    headers: Headers, wanted: WantedCompiler, found: str, other: str = ""
 ) -> MmbatchError:
     return MmbatchError(
         f"make a module for Linux {headers.release}",
-        f"it was built with {want.package}, and {found}",
-        f"install it: apt-get install {want.package}{other}",
+        f"it was built with {wanted.package}, and {found}",
+        f"install it: apt-get install {wanted.package}{other}",
     )

@@ -39,7 +39,7 @@ FILES = paths.ROOT / "guest"
 
 
 @dataclass(frozen=True)
-class Workshop:
+class GuestSetup:
     """Everything that guests are made from.
 
     Attributes:
@@ -91,7 +91,7 @@ def choose_speedups(source: Source) -> list[Manifest]:
     return [manifest for manifest in every if source.series in manifest.kernels]
 
 
-def check_words(options: Sequence[str]) -> None:
+def check_config_options(options: Sequence[str]) -> None:
     """Raise MmbatchError unless all options look like CONFIG_X=y."""
     for option in options:
         if not re.fullmatch(r"CONFIG_[A-Z0-9_]+=\S+", option):
@@ -150,12 +150,12 @@ def speedup_files(cache: Cache, plan: Plan, settings: Mapping[str, str]) -> dict
 
 
 def programs(
-    workshop: Workshop, kernel: GuestKernel, name: str, kind: str, size_gib: int, rebinds: int
+    setup: GuestSetup, kernel: GuestKernel, name: str, kind: str, size_gib: int, rebinds: int
 ) -> Booted:
     """Boot with the KUnit suites, then run the scripts of all speed-ups on an NVDIMM.
 
     Args:
-        workshop: what the guest is made from.
+        setup: what the guest is made from.
         kernel: the kernel.
         name: name of the guest.
         kind: kind of the kernel, see `plan.KINDS`.
@@ -169,7 +169,7 @@ def programs(
         "REBINDS": str(rebinds),
         "OTHER_REBINDS": str(others),
     }
-    plans = [plan for plan in workshop.plans if plan.scripts]
+    plans = [plan for plan in setup.plans if plan.scripts]
     files: dict[str, bytes] = {}
     words = [*SUITES_ON, *cmdline_of(kind)]
     tried = 0
@@ -181,22 +181,22 @@ def programs(
             settings |= {"METHODS": " ".join(methods), "BOOT_METHOD": methods[-1]}
             words.append(f"{plan.methods.parameter}={methods[-1]}")
         if plan.kernel_test is not None:
-            settings |= plan.kernel_test.settings(workshop.source.path, kind)
-        files |= speedup_files(workshop.cache, plan, settings)
+            settings |= plan.kernel_test.settings(setup.source.path, kind)
+        files |= speedup_files(setup.cache, plan, settings)
     scripts = [f"{plan.speedup}/{script}" for plan in plans for script in plan.scripts]
     boot = Boot(
         name,
         kernel,
-        filesystem(workshop.cache, kernel, scripts, {}, files),
+        filesystem(setup.cache, kernel, scripts, {}, files),
         limit_s=_SLOWER[kind] * (300 + 2 * (rebinds + others * tried) * (0.5 + size_gib * 0.15)),
         cmdline=tuple(words),
         memory_gib=_memory_gib(size_gib),
         pmem_gib=size_gib,
     )
-    probe = Boot("kvm-probe", kernel, filesystem(workshop.cache, kernel, [], {}), 0.0)
-    if qemu.kvm_works(workshop.cache, probe, workshop.say):
+    probe = Boot("kvm-probe", kernel, filesystem(setup.cache, kernel, [], {}), 0.0)
+    if qemu.kvm_works(setup.cache, probe, setup.say):
         boot = qemu.with_kvm(boot)
-    return qemu.run(workshop.cache, boot)
+    return qemu.run(setup.cache, boot)
 
 
 def cmdline_of(kind: str) -> tuple[str, ...]:
@@ -205,15 +205,15 @@ def cmdline_of(kind: str) -> tuple[str, ...]:
 
 
 def suites(
-    workshop: Workshop, kernel: GuestKernel, name: str, cmdline: Sequence[str] = ()
+    setup: GuestSetup, kernel: GuestKernel, name: str, cmdline: Sequence[str] = ()
 ) -> Booted:
     """Boot a kernel only to run its KUnit suites, with no filesystem."""
     boot = Boot(name, kernel, None, limit_s=600, cmdline=(*SUITES_ON, *cmdline))
-    return qemu.run(workshop.cache, boot)
+    return qemu.run(setup.cache, boot)
 
 
 def extra(
-    workshop: Workshop, kernel: GuestKernel, name: str, kind: str, plan: Plan, wanted: ExtraBoot
+    setup: GuestSetup, kernel: GuestKernel, name: str, kind: str, plan: Plan, wanted: ExtraBoot
 ) -> Booted:
     """Boot what one speed-up asks for in its plan besides the boots that run everything."""
     words = [*(SUITES_ON if wanted.suites else ()), *wanted.cmdline, *cmdline_of(kind)]
@@ -223,9 +223,9 @@ def extra(
     first = None
     if wanted.scripts:
         settings = {**wanted.settings, **(special.settings if special else {})}
-        files = speedup_files(workshop.cache, plan, settings)
+        files = speedup_files(setup.cache, plan, settings)
         scripts = [f"{plan.speedup}/{script}" for script in wanted.scripts]
-        first = filesystem(workshop.cache, kernel, scripts, {}, files)
+        first = filesystem(setup.cache, kernel, scripts, {}, files)
     boot = Boot(
         name,
         kernel,
@@ -237,10 +237,10 @@ def extra(
         slow_mib=wanted.slow_mib,
         without=special.without if special else (),
     )
-    return qemu.run(workshop.cache, boot)
+    return qemu.run(setup.cache, boot)
 
 
-def count_at_boot(workshop: Workshop, kernel: GuestKernel, count: Count, rounds: int) -> Booted:
+def count_at_boot(setup: GuestSetup, kernel: GuestKernel, count: Count, rounds: int) -> Booted:
     """Count instructions with what the kernel itself runs at boot, where it has no programs."""
     boot = Boot(
         f"bench-{count.speedup}-{kernel.arch.name}",
@@ -251,22 +251,22 @@ def count_at_boot(workshop: Workshop, kernel: GuestKernel, count: Count, rounds:
         cpus=1,
         counted=True,
     )
-    return qemu.run(workshop.cache, boot)
+    return qemu.run(setup.cache, boot)
 
 
 def count_by_script(
-    workshop: Workshop, kernel: GuestKernel, count: Count, size_gib: int, rounds: int
+    setup: GuestSetup, kernel: GuestKernel, count: Count, size_gib: int, rounds: int
 ) -> Booted:
     """Count instructions of each method, base among them, with a script on an NVDIMM."""
     (plan,) = plans_of([count.speedup])
     values = plan.methods.values if plan.methods is not None else (BASE, AUTO)
     fixed = [name for name in values if name not in (BASE, AUTO)]
     settings = {"METHODS": " ".join((BASE, CONTROL, *fixed, AUTO)), "ROUNDS": str(rounds)}
-    files = speedup_files(workshop.cache, plan, settings)
+    files = speedup_files(setup.cache, plan, settings)
     boot = Boot(
         "bench",
         kernel,
-        filesystem(workshop.cache, kernel, [f"{plan.speedup}/{count.script}"], {}, files),
+        filesystem(setup.cache, kernel, [f"{plan.speedup}/{count.script}"], {}, files),
         limit_s=240 + 2 * rounds * len(values) * (1 + size_gib),
         cmdline=(*SUITES_ON, *count.cmdline),
         memory_gib=_memory_gib(size_gib),
@@ -274,7 +274,7 @@ def count_by_script(
         cpus=1,
         counted=True,
     )
-    return qemu.run(workshop.cache, boot)
+    return qemu.run(setup.cache, boot)
 
 
 def _memory_gib(size_gib: int) -> int:

@@ -19,7 +19,7 @@ from mmbatch.core.console import Console
 from mmbatch.core.disk import new_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.guest import boots, qemu
-from mmbatch.guest.boots import BASE, CONTROL, Workshop
+from mmbatch.guest.boots import BASE, CONTROL, GuestSetup
 from mmbatch.guest.build import GuestKernel
 from mmbatch.guest.plan import Count
 from mmbatch.guest.qemu import Booted, Outcome
@@ -51,17 +51,17 @@ class Request:
     twice: bool = False
 
 
-def run(console: Console, workshop: Workshop, request: Request, json_file: Path | None) -> int:
+def run(console: Console, setup: GuestSetup, request: Request, json_file: Path | None) -> int:
     """Build, boot, count, print, and write the result.
 
     Raises:
         MmbatchError: the guest did not finish, or counted nothing.
     """
-    kernel = workshop.kernel(request.arch)
-    judged, counted_events = _count(console, workshop, request, kernel)
+    kernel = setup.kernel(request.arch)
+    judged, counted_events = _count(console, setup, request, kernel)
     result = counted(judged)
     name = f"{result.started[:19].replace(':', '')}-guest-{kernel.release}"
-    directory = new_dir(workshop.cache.runs, name)
+    directory = new_dir(setup.cache.runs, name)
     bench_events.write_events(directory / "samples.jsonl", counted_events)
     for path in (directory / "bench.json", json_file):
         if path is not None:
@@ -70,7 +70,7 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
     console.say(f"samples.jsonl and bench.json are in {directory}")
     found = [*absent(result, request.count), *too_many(result, request)]
     if request.twice:
-        again, _ = _count(console, workshop, request, kernel)
+        again, _ = _count(console, setup, request, kernel)
         found += unlike(result, again)
         console.result(f"two boots: counts at most {100 * _distance(result, again):.4f} % apart")
     for sentence in found:
@@ -79,23 +79,23 @@ def run(console: Console, workshop: Workshop, request: Request, json_file: Path 
 
 
 def _count(
-    console: Console, workshop: Workshop, request: Request, kernel: GuestKernel
+    console: Console, setup: GuestSetup, request: Request, kernel: GuestKernel
 ) -> tuple[record.Record, list[bench_events.Event]]:
     """Boot once; return the record, and the events that it is made from."""
     started = datetime.now().astimezone().isoformat(timespec="seconds")
     console.say(f"booting Linux {kernel.release} to count instructions of {request.count.speedup}")
     count = request.count
     if count.script:
-        booted = boots.count_by_script(workshop, kernel, count, request.size_gib, request.rounds)
+        booted = boots.count_by_script(setup, kernel, count, request.size_gib, request.rounds)
     else:
-        booted = boots.count_at_boot(workshop, kernel, count, request.rounds)
-    _require_result(workshop, booted, count.suites or workshop.suites, count)
+        booted = boots.count_at_boot(setup, kernel, count, request.rounds)
+    _require_result(setup, booted, count.suites or setup.suites, count)
     counted_events = list(events(booted.outcome, count))
     judged = results.build_record(
         runs.collect(counted_events),
         replace(machine.describe(), compiler=kernel.compiler),
         record.KernelInfo(kernel.release, kernel.origin, kernel.config_sha256),
-        _reproducer(workshop, request),
+        _reproducer(setup, request),
         started,
         engine="guest-icount",
     )
@@ -145,9 +145,7 @@ def counted(result: record.Record) -> record.Record:
     return replace(result, rows=tuple(rows))
 
 
-def _require_result(
-    workshop: Workshop, booted: Booted, suites: Sequence[str], count: Count
-) -> None:
+def _require_result(setup: GuestSetup, booted: Booted, suites: Sequence[str], count: Count) -> None:
     _, failed, _ = booted.outcome.verdicts(suites)
     # A method whose proof fails has a row without numbers, and does not stop the others.
     found = booted.trouble or "; ".join(
@@ -158,20 +156,20 @@ def _require_result(
             "count instructions in a guest",
             (found or "it counted nothing") + "; the last lines of its console:\n"
             f"{qemu.last_lines(booted)}\n",
-            f"see {workshop.cache.logs / 'guest-bench*.console'}",
+            f"see {setup.cache.logs / 'guest-bench*.console'}",
         )
 
 
-def _reproducer(workshop: Workshop, request: Request) -> str:
+def _reproducer(setup: GuestSetup, request: Request) -> str:
     words: list[str] = ["./mmbatch", "guest", "bench"]
     words.append(request.count.speedup)
     if len(request.count.arches) > 1:
         words += ["--arch", request.arch]
     if request.tree is None:
-        words += ["--kernel", workshop.source.series]
+        words += ["--kernel", setup.source.series]
     else:
         words += ["--tree", str(request.tree)]
-    words += [word for option in workshop.options for word in ("-K", option)]
+    words += [word for option in setup.options for word in ("-K", option)]
     if request.count.script:
         words += ["--size", f"{request.size_gib}G"]
     words += ["--rounds", str(request.rounds)]

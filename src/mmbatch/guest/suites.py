@@ -18,7 +18,7 @@ from mmbatch.core.outcomes import CaseOutcome
 from mmbatch.core.process import cpus
 from mmbatch.debian import packages
 from mmbatch.guest import boots, counts, qemu
-from mmbatch.guest.boots import Workshop
+from mmbatch.guest.boots import GuestSetup
 from mmbatch.guest.build import GuestKernel
 from mmbatch.guest.plan import KINDS, PLAIN, Arch, ExtraBoot, Plan, load_plans
 from mmbatch.guest.qemu import Booted, Outcome
@@ -158,11 +158,11 @@ def run_all(console: Console, cache: Cache, *, install: bool, log: matrix.Log | 
     )
     source = sources.resolve(cache, None, None, console.say, console.progress)
     manifests = boots.choose_speedups(source)
-    workshop = Workshop(cache, source, manifests, (), cpus(), console.say)
-    ended = run_stages(console, workshop, stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS), log)
+    setup = GuestSetup(cache, source, manifests, (), cpus(), console.say)
+    ended = run_stages(console, setup, stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS), log)
     for plan in load_plans().values():
         for request in gates(plan):
-            ended = counts.run(console, workshop, request, None) or ended
+            ended = counts.run(console, setup, request, None) or ended
     return ended
 
 
@@ -177,7 +177,7 @@ def gates(plan: Plan) -> list[counts.Request]:
 
 
 def run_stages(
-    console: Console, workshop: Workshop, chosen: Iterable[Stage], log: matrix.Log | None = None
+    console: Console, setup: GuestSetup, chosen: Iterable[Stage], log: matrix.Log | None = None
 ) -> int:
     """Boot one guest after the other, while the next kernels are built.
 
@@ -187,11 +187,11 @@ def run_stages(
     totals = [0, 0, 0]
     log = matrix.Log() if log is None else log
     with ThreadPoolExecutor(1) as builder:
-        building = [(stage, builder.submit(_build, workshop, stage)) for stage in chosen]
+        building = [(stage, builder.submit(_build, setup, stage)) for stage in chosen]
         try:
             for stage, kernel in building:
                 try:
-                    ended = _run_stage(console, workshop, stage, kernel, log)
+                    ended = _run_stage(console, setup, stage, kernel, log)
                 except MmbatchError as error:
                     console.result(f"FAILED {stage.name}: {error}")
                     ended = (0, 1, 0)
@@ -204,18 +204,18 @@ def run_stages(
     return ExitCode.FAILED if totals[1] else ExitCode.GOOD
 
 
-def _build(workshop: Workshop, stage: Stage) -> tuple[GuestKernel, float] | None:
+def _build(setup: GuestSetup, stage: Stage) -> tuple[GuestKernel, float] | None:
     """Return a guest's kernel and the seconds it took, or None if it lacks the speed-up."""
-    if stage.speedup and stage.speedup not in [plan.speedup for plan in workshop.plans]:
+    if stage.speedup and stage.speedup not in [plan.speedup for plan in setup.plans]:
         return None
     start = time.monotonic()
-    kernel = workshop.kernel(stage.arch, stage.kind)
+    kernel = setup.kernel(stage.arch, stage.kind)
     return kernel, time.monotonic() - start
 
 
 def _run_stage(
     console: Console,
-    workshop: Workshop,
+    setup: GuestSetup,
     stage: Stage,
     building: Future[tuple[GuestKernel, float] | None],
     log: matrix.Log,
@@ -228,19 +228,19 @@ def _run_stage(
         log.outcomes.append(CaseOutcome(stage.name, "boot", skipped=lacking))
         return 0, 0, 1
     kernel, built_s = built
-    plans = workshop.plans
+    plans = setup.plans
     console.say(f"booting {stage.name} (Linux {kernel.release}, built in {built_s:.0f} s)")
-    booted = _boot(workshop, stage, kernel, plans)
+    booted = _boot(setup, stage, kernel, plans)
     outcome = booted.outcome
     passed, failed, skipped = outcome.verdicts(
-        workshop.suites if stage.extra is None else stage.extra.suites
+        setup.suites if stage.extra is None else stage.extra.suites
     )
     for test in (plan.kernel_test for plan in plans if _runs_kernel_test(stage, plan)):
         assert test is not None
-        if not stage.size_gib and test.only_a_module(workshop.source.path):
+        if not stage.size_gib and test.only_a_module(setup.source.path):
             skipped.append(f"{test.module}: a module in this kernel, and this guest loads none")
         else:
-            failed += test.absent(workshop.source.path, passed)
+            failed += test.absent(setup.source.path, passed)
     if stage.extra is not None:
         failed += absent(outcome, stage.extra)
     if booted.trouble:
@@ -248,7 +248,7 @@ def _run_stage(
     if stage.extra is None:
         where = (kernel.release, stage.arch, stage.kind or PLAIN)
         cases = [(case.name, case.state) for case in outcome.cases]
-        log.booted(workshop.manifests, *where, outcome.suites, cases, good=not failed)
+        log.booted(setup.manifests, *where, outcome.suites, cases, good=not failed)
     log.outcomes += _outcomes(stage.name, passed, failed, skipped)
     for name in failed:
         console.result(f"FAILED {stage.name}: {name}")
@@ -261,7 +261,7 @@ def _run_stage(
     console.result(
         f"{stage.name}: {len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped "
         f"({booted.wall_s:.0f} s, console in "
-        f"{workshop.cache.logs / f'guest-{stage.name}.console'})"
+        f"{setup.cache.logs / f'guest-{stage.name}.console'})"
     )
     return len(passed), len(failed), len(skipped)
 
@@ -287,19 +287,19 @@ def _runs_kernel_test(stage: Stage, plan: Plan) -> bool:
     return bool(plan.scripts) or not stage.size_gib
 
 
-def _boot(workshop: Workshop, stage: Stage, kernel: GuestKernel, plans: Sequence[Plan]) -> Booted:
+def _boot(setup: GuestSetup, stage: Stage, kernel: GuestKernel, plans: Sequence[Plan]) -> Booted:
     kind = stage.kind or PLAIN
     cmdline = boots.cmdline_of(kind)
     if stage.extra is not None and not stage.speedup:
-        return boots.suites(workshop, kernel, stage.name, (*stage.extra.cmdline, *cmdline))
+        return boots.suites(setup, kernel, stage.name, (*stage.extra.cmdline, *cmdline))
     if stage.extra is not None:
         (plan,) = (plan for plan in plans if plan.speedup == stage.speedup)
-        return boots.extra(workshop, kernel, stage.name, kind, plan, stage.extra)
+        return boots.extra(setup, kernel, stage.name, kind, plan, stage.extra)
     if not stage.size_gib:
         tests = [plan.kernel_test for plan in plans if plan.kernel_test is not None]
         words = [word for test in tests for word in test.cmdline]
-        return boots.suites(workshop, kernel, stage.name, (*words, *cmdline))
-    return boots.programs(workshop, kernel, stage.name, kind, stage.size_gib, stage.rebinds)
+        return boots.suites(setup, kernel, stage.name, (*words, *cmdline))
+    return boots.programs(setup, kernel, stage.name, kind, stage.size_gib, stage.rebinds)
 
 
 def rows(outcome: Outcome) -> Iterator[str]:

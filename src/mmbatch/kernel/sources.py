@@ -314,11 +314,11 @@ def refresh_copy(tree: Path, place: Path, progress: Progressing) -> str:
                 bar.advance()
         _remove_others(copy, names)
     except OSError as error:
-        culprit = os.fsdecode(error.filename or "")
-        if error.errno != errno.ENOSPC and Path(culprit).is_relative_to(tree):
+        unreadable = os.fsdecode(error.filename or "")
+        if error.errno != errno.ENOSPC and Path(unreadable).is_relative_to(tree):
             raise MmbatchError(
                 f"copy the tree {tree}",
-                f"{culprit} can't be read ({error.strerror})",
+                f"{unreadable} can't be read ({error.strerror})",
                 "make it readable, and leave the tree alone while it is copied",
             ) from error
         raise error_from_os(error, f"copy the tree {tree}") from error

@@ -48,7 +48,7 @@ from mmbatch.live.manifest import LiveManifest
 
 _TIMEOUT_S = 900
 _STAMP = ".mmbatch-live"
-_ENGINE = ("module.c", "manifest.c", "live.h")
+_ENGINE = ("module.c", "fit.c", "live.h")
 _TOOLS = ("as", "ld", "objcopy")
 _QUIET = {"KBUILD_MODPOST_WARN": "1"}  # `convert` handles the symbols that modpost cannot find
 
@@ -175,7 +175,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _kbuild(live: LiveManifest) -> str:
     """Return the makefile of the module."""
-    objects = [*live.objects, "live/module.o", "live/manifest.o"]
+    objects = [*live.objects, "live/module.o", "live/fit.o"]
     # Livepatching looks for a function on stacks, but not for its cold part elsewhere.
     flags = "-fno-reorder-blocks-and-partition"
     return (

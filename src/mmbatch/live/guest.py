@@ -19,10 +19,10 @@ from mmbatch.debian import foreign
 from mmbatch.guest import boots, qemu
 from mmbatch.guest.build import ARCHES, GuestKernel
 from mmbatch.guest.qemu import Boot, Booted, Outcome
-from mmbatch.live import build, cargo, kernel, manifest, refused
+from mmbatch.live import build, kernel, manifest, payload, refused
 from mmbatch.live.build import Module
-from mmbatch.live.cargo import Cargo
 from mmbatch.live.kernel import Headers
+from mmbatch.live.payload import Payload
 from mmbatch.report import matrix
 
 _SERIES, _SUITE = "6.12", "bookworm-backports"
@@ -147,7 +147,7 @@ def default_release(cache: Cache, say: Callable[[str], None]) -> str:
     return kernel.newest(cache, _SERIES, say, _SUITE)
 
 
-def functional(cache: Cache, stock: Stock, load: Cargo, plan: Plan) -> Booted:
+def functional(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
     """Boot; compare the results of both sides, run the tool, and load modules that don't fit.
 
     One thread emulates all CPUs: with several, under QEMU 7.2, a guest died at a breakpoint
@@ -161,7 +161,7 @@ def functional(cache: Cache, stock: Stock, load: Cargo, plan: Plan) -> Booted:
         load,
         ["start", *compare, "stacked", "tool", "refused", "signed"],
         {"REFUSED": " ".join(load.refused), **load.tool_settings()},
-        {**load.refused_files(), **cargo.tool_files()},
+        {**load.refused_files(), **payload.tool_files()},
         limit_s=_LIMIT_S,
         one_thread=True,
         pmem_gib=plan.size_gib,
@@ -169,7 +169,7 @@ def functional(cache: Cache, stock: Stock, load: Cargo, plan: Plan) -> Booted:
     return qemu.run(cache, boot)
 
 
-def rounds(cache: Cache, stock: Stock, load: Cargo, plan: Plan) -> Booted:
+def rounds(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
     """Boot; load and unload again and again while the memory is in use.
 
     See `functional` for why one thread emulates all CPUs.
@@ -182,7 +182,7 @@ def rounds(cache: Cache, stock: Stock, load: Cargo, plan: Plan) -> Booted:
         load,
         ["start", "rounds"],
         {"ROUNDS": str(plan.rounds)},
-        {f"bin/{name}": boots.compiled(cache, cargo.source(name)) for name in programs},
+        {f"bin/{name}": boots.compiled(cache, payload.source(name)) for name in programs},
         limit_s=_LIMIT_S + plan.rounds * _SECONDS_A_ROUND,
         nodes=2,
         one_thread=True,
@@ -191,7 +191,7 @@ def rounds(cache: Cache, stock: Stock, load: Cargo, plan: Plan) -> Booted:
     return qemu.run(cache, boot)
 
 
-def count(cache: Cache, stock: Stock, load: Cargo, plan: Plan) -> Booted:
+def count(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
     """Boot; count the instructions of both sides in one boot."""
     boot = _boot(
         cache,
@@ -213,7 +213,7 @@ def _boot(
     cache: Cache,
     name: str,
     stock: Stock,
-    load: Cargo,
+    load: Payload,
     scripts: Sequence[str],
     settings: Mapping[str, str],
     files: Mapping[str, bytes],
@@ -301,7 +301,7 @@ def report(booted: Booted, show: Callable[[str], None]) -> bool:
 
 def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> matrix.Live:
     """Boot a distribution's kernel three times, and return what it showed."""
-    tests = tuple(cargo.load(paths.SPEEDUPS, name) for name in manifest.known(paths.SPEEDUPS))
+    tests = tuple(payload.load(paths.SPEEDUPS, name) for name in manifest.known(paths.SPEEDUPS))
     modules = build.build_all(cache, manifest.load_all(()), release, console.say)
     stock = Stock(release, kernel.fetch_image(cache, release, console.say))
     load = _load(cache, kernel.find(cache, release, console.say), modules, tests)
@@ -319,8 +319,8 @@ def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> matrix.
 
 
 def _load(
-    cache: Cache, headers: Headers, modules: list[Module], tests: tuple[cargo.GuestTest, ...]
-) -> Cargo:
+    cache: Cache, headers: Headers, modules: list[Module], tests: tuple[payload.GuestTest, ...]
+) -> Payload:
     """Return what the guests are given to load, built for one kernel."""
     chosen = foreign.find_compiler(cache, headers, lambda _: None)
     observers = dict.fromkeys(name for test in tests for name in test.observers)
@@ -329,19 +329,19 @@ def _load(
         misfits = refused.load_misfits(paths.SPEEDUPS, module.speedup)
         for name, variant in refused.variants(misfits, module.path).items():
             unfit[f"{module.speedup}_{name}"] = variant
-    subject = manifest.load(paths.SPEEDUPS, cargo.subject(tests)[0])
+    subject = manifest.load(paths.SPEEDUPS, payload.subject(tests)[0])
     rival = dataclasses.replace(subject, speedup="rival")
-    return Cargo(
+    return Payload(
         {module.speedup: module for module in modules},
         tests,
         {
             name: build.plain(
-                cache, cargo.source(name), headers, chosen, cache.logs / f"{name}.log"
+                cache, payload.source(name), headers, chosen, cache.logs / f"{name}.log"
             )
             for name in observers
         },
         unfit,
-        cargo.sign(cache, headers, modules[0].path),
+        payload.sign(cache, headers, modules[0].path),
         build.build_all(cache, [rival], headers.release, lambda _: None)[0],
         subject.speedup,
         subject.of(headers.series).replaces[0].name,

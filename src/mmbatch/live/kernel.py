@@ -285,7 +285,7 @@ def _join_makefiles(sources: Path) -> None:
 def _make_runnable(cache: Cache, release: str, place: Path, say: Say) -> None:
     """Let programs among the headers run here that were built for a newer Debian release."""
     directories = list(place.glob("usr/lib/linux-kbuild-*"))
-    programs = foreign.strangers(directories[0]) if directories else []
+    programs = foreign.unrunnable(directories[0]) if directories else []
     if not programs:
         return
     apt = Apt(cache, say)
@@ -297,7 +297,7 @@ def _make_runnable(cache: Cache, release: str, place: Path, say: Say) -> None:
     for name, version in foreign.closure(apt, package, *found[0]).items():
         if name != package:
             foreign.unpack(cache, apt, name, version, place)
-    foreign.adopt(place, programs)
+    foreign.wrap_in_place(place, programs)
 
 
 def _not_packaged(what: str) -> MmbatchError:

@@ -197,9 +197,9 @@ def load(
     action = f"load {live.module}"
     done = run(["insmod", module, *parameters], action=action, check=False, finish=True)
     if done.rc:
-        logged = _last_words(live.module)
+        logged = _last_log_line(live.module)
         raise MmbatchError(action, logged or done.stderr.strip() or "insmod failed", "see dmesg")
-    if not _comes_to_rest(live.module, kernel, limit_s):
+    if not _finishes_transition(live.module, kernel, limit_s):
         tasks = kernel.waiting_tasks("1")
         (kernel.patch(live.module) / "enabled").write_text("0")
         shown = ", ".join(tasks[:_SHOWN_TASKS]) or "some task"
@@ -302,7 +302,7 @@ def _require_symbols(action: str, names: Iterable[str], kernel: Kernel) -> None:
             )
 
 
-def _comes_to_rest(name: str, kernel: Kernel, limit_s: float) -> bool:
+def _finishes_transition(name: str, kernel: Kernel, limit_s: float) -> bool:
     deadline = time.monotonic() + limit_s
     while kernel.in_transition(name):
         if time.monotonic() > deadline:
@@ -311,7 +311,7 @@ def _comes_to_rest(name: str, kernel: Kernel, limit_s: float) -> bool:
     return True
 
 
-def _last_words(name: str) -> str:
+def _last_log_line(name: str) -> str:
     """Return the last line of the kernel's log about a module or livepatching."""
     lines = run(["dmesg"], action="read the kernel's log", check=False).stdout.splitlines()
     found = [line for line in lines[-20:] if f"{name}: " in line or "livepatch: " in line]

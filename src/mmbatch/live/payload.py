@@ -110,7 +110,7 @@ class GuestTest:
 
 
 @dataclass(frozen=True)
-class Cargo:
+class Payload:
     """What a guest is given to load.
 
     Attributes:
