@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -195,7 +195,7 @@ def programs(
     )
     probe = Boot("kvm-probe", kernel, filesystem(setup.cache, kernel, [], {}), 0.0)
     if qemu.kvm_works(setup.cache, probe, setup.say):
-        boot = qemu.with_kvm(boot)
+        boot = replace(boot, kvm=True)
     return qemu.run(setup.cache, boot)
 
 

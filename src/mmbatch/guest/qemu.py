@@ -208,11 +208,6 @@ def last_lines(booted: Booted) -> str:
     return "\n".join(f"    {line}" for line in lines)
 
 
-def with_kvm(boot: Boot) -> Boot:
-    """Return the same guest under KVM."""
-    return replace(boot, kvm=True)
-
-
 @dataclass(frozen=True)
 class _KvmAnswer:
     """Whether KVM works, and since which boot of this machine that is known."""

@@ -21,7 +21,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mmbatch.core import paths
@@ -41,7 +41,6 @@ from mmbatch.live.elf import (
     Section,
     Symbol,
     pack_relocations,
-    renamed,
 )
 from mmbatch.live.kernel import Headers
 from mmbatch.live.manifest import LiveManifest
@@ -287,7 +286,7 @@ def convert(module: Elf, symbols: Collection[str], others: Collection[str]) -> N
     for index, symbol in enumerate(module.symbols):
         if symbol.undefined and symbol.name in symbols:
             name = f".klp.sym.vmlinux.{symbol.name},0"
-            module.symbols[index] = renamed(symbol, name, SHN_LIVEPATCH)
+            module.symbols[index] = replace(symbol, name=name, section=SHN_LIVEPATCH)
             moved.add(index)
     for section in [section for section in module.sections if section.kind == SHT_RELA]:
         target = module.sections[section.info]

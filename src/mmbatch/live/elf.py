@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmbatch.core.errors import MmbatchError
@@ -213,8 +213,3 @@ def _strings(names: Iterator[str]) -> tuple[bytes, dict[str, int]]:
             at[name] = len(table)
             table += name.encode() + b"\0"
     return bytes(table), at
-
-
-def renamed(symbol: Symbol, name: str, section: int) -> Symbol:
-    """Return a symbol under another name and in another section."""
-    return replace(symbol, name=name, section=section)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -120,7 +120,7 @@ def _change_symbol(module: Elf, misfit: Misfit) -> None:
     _require(len(at) == 1, misfit, name)
     symbol = module.symbols[at[0]]
     renamed = f".klp.sym.vmlinux.{misfit.new},0"
-    module.symbols[at[0]] = elf.renamed(symbol, renamed, symbol.section)
+    module.symbols[at[0]] = replace(symbol, name=renamed)
 
 
 def _change_size(module: Elf, misfit: Misfit) -> None:

@@ -130,7 +130,7 @@ def sections(runs: Sequence[Stored]) -> list[Section]:
     Runs that measure time come before those that count, and newer kernels before older ones.
     """
     cases: dict[str, dict[tuple[str, str], list[Entry]]] = {}
-    newest = sorted(runs, key=lambda run: release(run.record), reverse=True)
+    newest = sorted(runs, key=_release, reverse=True)
     for run in sorted(newest, key=lambda run: run.record.engine == "guest-icount"):
         for entry in _entries(run):
             key = (entry.rows[0].case, entry.rows[0].regime)
@@ -142,11 +142,6 @@ def sections(runs: Sequence[Stored]) -> list[Section]:
         )
         for speedup, groups in cases.items()
     ]
-
-
-def release(record: Record) -> list[int]:
-    """Return a kernel's release as numbers, by which releases can be ordered."""
-    return release_numbers(record.kernel.release)
 
 
 def entries_of(record: Record) -> list[Entry]:
@@ -175,9 +170,7 @@ def by_machine(runs: Sequence[Stored]) -> list[list[Stored]]:
         record, machine = run.record, run.record.machine
         place = (with_model(machine.cpu, machine), machine.cores, guest_arch(record))
         groups.setdefault((not timed(record), _speedups(record), *place), []).append(run)
-    return [
-        sorted(groups[key], key=lambda run: release(run.record))[::-1] for key in sorted(groups)
-    ]
+    return [sorted(groups[key], key=_release)[::-1] for key in sorted(groups)]
 
 
 def newest(runs: Sequence[Stored]) -> list[Stored]:
@@ -193,6 +186,10 @@ def newest(runs: Sequence[Stored]) -> list[Stored]:
 def timed(record: Record) -> bool:
     """Return whether a run measured time, and did not count something."""
     return all(row.unit == "ns" for row in record.rows)
+
+
+def _release(run: Stored) -> list[int]:
+    return release_numbers(run.record.kernel.release)
 
 
 def _speedups(record: Record) -> tuple[str, ...]:
@@ -236,7 +233,7 @@ def slower_than_copy(entry: Entry) -> list[tuple[Row, float]]:
     if control.band is None:
         return []
     least = 1 + max(NOISE, claimed_from(control.band))
-    posted = {one.label for one in entry.run.record.posted}
+    posted = {code.label for code in entry.run.record.posted}
     times = [
         (row, row.median / copy.median)
         for row in entry.rows
