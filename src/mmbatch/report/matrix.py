@@ -137,7 +137,7 @@ def _tested_row(runs: Sequence[Run], speedup: str, series: str, arch: str) -> st
 
     checks = [check for run in runs for check in run.checked if here(check)]
     boots = [boot for run in runs for boot in run.booted if here(boot)]
-    releases = dict.fromkeys(result.kernel for result in (*checks, *boots))
+    releases = dict.fromkeys([check.kernel for check in checks] + [boot.kernel for boot in boots])
     checked = "; ".join(map(_checked, checks)) or "not tried"
     booted = "; ".join(map(_booted, boots)) or "not tried"
     return table_row(speedup, ", ".join(releases) or series, arch, checked, booted)
