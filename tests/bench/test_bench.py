@@ -12,12 +12,14 @@ from mmbatch.bench import record
 from mmbatch.bench import store as stored
 from mmbatch.bench.store import Raw
 from mmbatch.cli import main as cli
+from mmbatch.cli import posted
 from mmbatch.cli import requirements as doctor
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.hosted import run as hosted
 from mmbatch.hosted.events import Case, Engine
+from mmbatch.hosted.posted import NoEffectError
 from mmbatch.hosted.run import Request
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.sources import Source
@@ -337,3 +339,33 @@ def test_images_that_differ_are_started_once(asked: Asked) -> None:
     asked.events = broken()
     assert cli.main(["bench", "zone_device", "-q"]) == ExitCode.FAILED
     assert len(asked.ran) == 1
+
+
+def test_what_posted_code_leaves_alone_is_left_out_unless_named(
+    asked: Asked,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    changed = {"zone_device"}
+
+    def build(*arguments: Any, **_: Any) -> SimpleNamespace:
+        if arguments[3] not in changed:
+            words = ("measure 'v2'", "it changes nothing", "choose another harness")
+            raise NoEffectError(*words, ExitCode.NOT_APPLICABLE)
+        return asked.build(*arguments)
+
+    monkeypatch.setattr(hostedbuild, "build", build)
+    monkeypatch.setattr(posted, "make_trees", lambda *_: [])
+    patch = tmp_path / "v2.patch"
+    patch.write_text("")
+    words = ["bench", "--patch", f"v2={patch}", "--repeats", "2"]
+    assert cli.main(words) == ExitCode.GOOD
+    said = capsys.readouterr().err
+    others = {name for name in manifest.measured(checkout.SPEEDUPS) if name not in changed}
+    assert all(f"leaving out {name}, " in said for name in others)
+    assert asked.ran
+    assert cli.main([*words, "vmap"]) == ExitCode.NOT_APPLICABLE
+    assert "it changes nothing" in capsys.readouterr().err
+    changed.clear()
+    assert cli.main(words) == ExitCode.NOT_APPLICABLE
