@@ -88,7 +88,7 @@ def test_noise_that_hides_a_posted_row() -> None:
 
 
 def test_reports_name_the_file_and_its_hash(tmp_path: Path) -> None:
-    found = posted_record(264e6)  # slower than our plain copy, which is nothing to it
+    found = posted_record(180e6)  # slower than our plain copy, which is no regression
     again = replace(POSTED, label="v2 2/2", objects=("mm/more.o",))
     found = replace(found, posted=(POSTED, again))
     record.write(tmp_path / store.RECORD, found)
@@ -97,8 +97,7 @@ def test_reports_name_the_file_and_its_hash(tmp_path: Path) -> None:
     assert line in " ".join(text.report(runs, tmp_path).split())
     assert f"\n{line}.\n" in markdown.tables(runs)
     assert line in html.render(runs, tmp_path)
-    slower = [one.than for one in compare.regressions(compare.sections(runs))]
-    assert slower == ["base"]
+    assert list(compare.regressions(compare.sections(runs))) == []
 
 
 def test_base_alone_is_reported_beside_its_limit(tmp_path: Path) -> None:
