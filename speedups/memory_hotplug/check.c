@@ -229,7 +229,8 @@ static int device_remove(struct sequence *s)
 
 	if (!nr_pages)
 		return 0;
-	sections_remove(hosted_checked(s->check), sections_zone(0, ZONE_DEVICE), s->device, nr_pages);
+	sections_remove(hosted_checked(s->check), sections_zone(0, ZONE_DEVICE), s->device,
+			nr_pages);
 	for (pfn = s->device; pfn < s->device + nr_pages; pfn += PAGES_PER_SUBSECTION)
 		section_device(pfn, false);
 	s->device_pages = 0;
