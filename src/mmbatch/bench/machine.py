@@ -247,10 +247,10 @@ def with_model(name: str, machine: Machine) -> str:
 def _cache(machine: Machine) -> str:
     if not machine.llc_bytes:
         return ""
-    kept = machine.cached_bytes
-    if kept is None or kept >= machine.llc_bytes:
+    cached = machine.cached_bytes
+    if cached is None or cached >= machine.llc_bytes:
         return f"LLC {_binary(machine.llc_bytes)}"
-    return f"LLC {_binary(machine.llc_bytes)} ({_binary(kept)} stay cached)"
+    return f"LLC {_binary(machine.llc_bytes)} ({_binary(cached)} stay cached)"
 
 
 def machine_line(machine: Machine) -> str:

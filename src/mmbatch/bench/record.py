@@ -244,16 +244,19 @@ def _check_numbers(record: Record) -> None:
     for part in parts:
         _require(min(part.samples, default=1) > 0, f"a sample of {part.case} is below 1")
     for row in record.rows:
-        where = f"row {row.variant} of {row.case}"
+        place = f"row {row.variant} of {row.case}"
         numbers = (row.median, row.per_item, row.detail)
-        shown = all(one is not None for one in numbers)
-        _require(shown or not any(one is not None for one in numbers), f"{where} is half empty")
-        _require(shown == bool(row.samples), f"{where} has numbers without samples or the reverse")
+        shown = all(value is not None for value in numbers)
+        _require(shown or not any(value is not None for value in numbers), f"{place} is half empty")
+        _require(shown == bool(row.samples), f"{place} has numbers without samples or the reverse")
         proven = row.image_equal is True or row.variant == BASE
-        _require(proven or not shown, f"{where} has numbers but no passed equality check")
-        _require(row.items > 0, f"{where} has no items")
+        _require(proven or not shown, f"{place} has numbers but no passed equality check")
+        _require(row.items > 0, f"{place} has no items")
     intervals = [
-        one.ci95 for row in record.rows for one in (row.ratio, row.of_limit, row.of_best) if one
+        value.ci95
+        for row in record.rows
+        for value in (row.ratio, row.of_limit, row.of_best)
+        if value
     ]
     intervals += [control.ci95 for control in record.controls]
     for interval in intervals:
@@ -286,11 +289,11 @@ def _checked(record: Record) -> Record:
     _require(aware, f"started: is not a time with an offset from UTC: {record.started!r}")
     release = record.kernel.release
     _require(len(release) <= _RELEASE, f"kernel: release: is longer than {_RELEASE} characters")
-    for one in record.posted:
-        _require(bool(one.label), "posted: one has no label")
+    for code in record.posted:
+        _require(bool(code.label), "posted: one has no label")
         _require(
-            bool(re.fullmatch(r"[0-9a-f]{64}", one.sha256)),
-            f"posted: {one.label}: sha256: is no SHA-256 in hexadecimal",
+            bool(re.fullmatch(r"[0-9a-f]{64}", code.sha256)),
+            f"posted: {code.label}: sha256: is no SHA-256 in hexadecimal",
         )
     _check_cases(record)
     _check_numbers(record)

@@ -263,7 +263,7 @@ def exit_code(record: Record) -> ExitCode:
     """
     checks = [row.image_equal for row in record.rows]
     checks += [control.image_equal for control in record.controls]
-    judged = {AUTO, *(one.label for one in record.posted)}
+    judged = {AUTO, *(code.label for code in record.posted)}
     slower = any(row.variant in judged and row.verdict == Verdict.SLOWER for row in record.rows)
     if slower or not all(checks):
         return ExitCode.FAILED
@@ -277,7 +277,7 @@ def outcomes(record: Record) -> Iterator[CaseOutcome]:
     asked for counts as skipped.
     """
     suite = f"{record.rows[0].speedup} on {record.kernel.release}"
-    posted = {one.label for one in record.posted}
+    posted = {code.label for code in record.posted}
     asked = _asked(record)
     for control in record.controls:
         problem = None if control.image_equal else "it was not seen to leave the memory of base"
@@ -308,10 +308,10 @@ def hidden(record: Record) -> list[str]:
 
 
 def _asked(record: Record) -> list[Row]:
-    posted = {one.label for one in record.posted}
+    posted = {code.label for code in record.posted}
     judged: dict[tuple[str, str], Row] = {}
     for row in record.rows:
-        what = row.variant if row.variant in posted else ""
-        if (row.case, what) not in judged or judged[row.case, what].variant != AUTO:
-            judged[row.case, what] = row
+        label = row.variant if row.variant in posted else ""
+        if (row.case, label) not in judged or judged[row.case, label].variant != AUTO:
+            judged[row.case, label] = row
     return list(judged.values())

@@ -103,13 +103,13 @@ class CaseRun:
 
     def unproven_pairs(self, first: str, second: str) -> Pairs:
         """Times of two variants in the same block and half, which may do different work."""
-        mine, other = self.samples[first], self.samples[second]
-        places = sorted(mine.keys() & other.keys())
+        own, other = self.samples[first], self.samples[second]
+        places = sorted(own.keys() & other.keys())
         return Pairs(
-            tuple(mine[place].ns for place in places),
+            tuple(own[place].ns for place in places),
             tuple(other[place].ns for place in places),
             tuple(block for block, _ in places),
-            tuple(mine[place].start for place in places),
+            tuple(own[place].start for place in places),
         )
 
 
@@ -220,9 +220,9 @@ def read(path: Path) -> Run:
 
 def share(pairs: int, number: int) -> int:
     """Return how many of all pairs start `number`, from 0, gets: whole blocks of two."""
-    blocks, rest = divmod(pairs, 2)
-    mine = blocks // STARTS + (number < blocks % STARTS)
-    return 2 * mine + (rest if number == STARTS - 1 else 0)
+    blocks, odd = divmod(pairs, 2)
+    own_blocks = blocks // STARTS + (number < blocks % STARTS)
+    return 2 * own_blocks + (odd if number == STARTS - 1 else 0)
 
 
 def start_seed(first: int, number: int) -> int:

@@ -165,12 +165,14 @@ class Session:
         ]
         self._in_turns(measured, 0)
 
-        def record_of(one: _Measured) -> record.Record:
+        def record_of(measurement: _Measured) -> record.Record:
             return results.build_record(
-                runs.collect(runs.join(one.parts)),
-                replace(here, compiler=one.work.program.compiler),
+                runs.collect(runs.join(measurement.parts)),
+                replace(here, compiler=measurement.work.program.compiler),
                 record.KernelInfo(
-                    one.work.source.release, one.work.source.origin, one.work.program.config_sha256
+                    measurement.work.source.release,
+                    measurement.work.source.origin,
+                    measurement.work.program.config_sha256,
                 ),
                 self._reproducer(prepared),
                 started,
@@ -182,43 +184,44 @@ class Session:
                         side.posted.patches,
                         tuple(side.compiled),
                     )
-                    for side in one.work.program.posted
+                    for side in measurement.work.program.posted
                 ],
             )
 
-        found = [record_of(one) for one in measured]
-        again = self._measure_again(measured, [results.hidden(one) for one in found])
-        for one, result in zip(measured, found, strict=True):
-            write_events(one.folder / SAMPLES, runs.join(one.parts))
+        found = [record_of(measurement) for measurement in measured]
+        again = self._measure_again(measured, [results.hidden(result) for result in found])
+        for measurement, result in zip(measured, found, strict=True):
+            write_events(measurement.folder / SAMPLES, runs.join(measurement.parts))
             record.write(
-                one.folder / RECORD, record_of(one) if one.work.speedup in again else result
+                measurement.folder / RECORD,
+                record_of(measurement) if measurement.work.speedup in again else result,
             )
         return folders
 
     def _in_turns(self, measured: Sequence[_Measured], first: int) -> None:
         """Start the programs in turns, and the first of them again in the order of a mirror."""
         for number in range(runs.STARTS):
-            for one in measured if number % 2 == 0 else measured[::-1]:
-                request = one.work.request
+            for measurement in measured if number % 2 == 0 else measured[::-1]:
+                request = measurement.work.request
                 pairs = runs.share(request.pairs, number)
-                before = [event for part in one.parts for event in part]
-                if not pairs or any(_differs(event, one.work.posted) for event in before):
+                before = [event for part in measurement.parts for event in part]
+                if not pairs or any(_differs(event, measurement.work.posted) for event in before):
                     continue
                 # Only the start that compares knows which posted variants to leave out.
                 compared = bool(before) and not any(_differs(event, ()) for event in before)
-                self.console.say(f"start {number + 1} of {runs.STARTS}: {one.work.speedup}")
+                self.console.say(f"start {number + 1} of {runs.STARTS}: {measurement.work.speedup}")
                 budget_s = request.budget_s and -(-request.budget_s // runs.STARTS)
                 seed = runs.start_seed(request.seed, first + number)
                 cases = [
                     replace(case, pairs=case.pairs * pairs // request.pairs)
-                    for case in one.work.cases
+                    for case in measurement.work.cases
                 ]
                 request = replace(
                     request, pairs=pairs, seed=seed, budget_s=budget_s, compared=compared
                 )
-                log = one.folder / f"hosted-{first + number + 1}.log"
-                events = run.run(one.work.program.path, request, cases, self.console, log)
-                one.parts.append(events)
+                log = measurement.folder / f"hosted-{first + number + 1}.log"
+                events = run.run(measurement.work.program.path, request, cases, self.console, log)
+                measurement.parts.append(events)
 
     def _measure_again(
         self, measured: Sequence[_Measured], hidden: Sequence[Sequence[str]]
@@ -233,8 +236,8 @@ class Session:
         """
         count = sum(map(len, hidden))
         again = []
-        for one, names in zip(measured, hidden, strict=True):
-            work, request = one.work, one.work.request
+        for measurement, names in zip(measured, hidden, strict=True):
+            work, request = measurement.work, measurement.work.request
             if not names or request.budget_s is None:
                 continue
             budget_s = max(runs.STARTS, min(request.budget_s, AGAIN_S // count))
@@ -244,12 +247,14 @@ class Session:
             )
             cases = [case for case in work.cases if case.case in names]
             request = replace(request, cases=tuple(names), budget_s=budget_s)
-            again.append(replace(one, work=replace(work, request=request, cases=cases)))
+            again.append(replace(measurement, work=replace(work, request=request, cases=cases)))
         self._in_turns(again, runs.STARTS)
-        for one in again:
+        for measurement in again:
             text = "measured again, since noise hid the result"
-            one.parts[-1][-1:-1] = [Note(name, text) for name in one.work.request.cases]
-        return {one.work.speedup for one in again}
+            measurement.parts[-1][-1:-1] = [
+                Note(name, text) for name in measurement.work.request.cases
+            ]
+        return {measurement.work.speedup for measurement in again}
 
     def _folder(self, work: Prepared, started: str) -> Path:
         name = f"{started[:19].replace(':', '')}-{work.speedup}-{work.source.release}"

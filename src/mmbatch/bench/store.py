@@ -59,18 +59,18 @@ def load(paths: Sequence[Path]) -> list[Stored]:
         MmbatchError: one is neither, or one run was given twice.
     """
     found: list[tuple[Path, Record]] = []
-    for given in paths:
+    for run in paths:
         try:
-            path = given / RECORD if given.is_dir() else given
+            path = run / RECORD if run.is_dir() else run
         except OSError:  # of which `read` says what is wrong
-            path = given
+            path = run
         record = read(path)
         if not record.rows:
-            raise MmbatchError(f"report on {given}", "it has no rows", "leave it out")
+            raise MmbatchError(f"report on {run}", "it has no rows", "leave it out")
         for other_path, other in found:
             if (other.samples_sha256, other.started) == (record.samples_sha256, record.started):
                 raise MmbatchError(
-                    f"report on {given}",
+                    f"report on {run}",
                     f"it is the same run as {other_path}",
                     "give each run once",
                     ExitCode.USAGE,
@@ -94,12 +94,12 @@ def run_names(records: Sequence[Record]) -> Iterator[str]:
         see that they belong together. Where it would be ambiguous, it has the CPU's family and
         model too, or the time of the start.
     """
-    plain = [f"{name}, Linux {one.kernel.release}" for name, one in _on_machines(records)]
+    plain = [f"{name}, Linux {record.kernel.release}" for name, record in _on_machines(records)]
     timed = [
-        f"{name}, {datetime.fromisoformat(one.started):%Y-%m-%d %H:%M}"
-        for name, one in zip(plain, records, strict=True)
+        f"{name}, {datetime.fromisoformat(record.started):%Y-%m-%d %H:%M}"
+        for name, record in zip(plain, records, strict=True)
     ]
-    speedups = [{row.speedup for row in one.rows} for one in records]
+    speedups = [{row.speedup for row in record.rows} for record in records]
 
     def same(names: list[str], at: int) -> list[int]:
         others = range(len(names))
@@ -116,13 +116,13 @@ def run_names(records: Sequence[Record]) -> Iterator[str]:
 
 def _on_machines(records: Sequence[Record]) -> Iterator[tuple[str, Record]]:
     """Yield each record with its machine's name: virtual machines often call all CPUs alike."""
-    names = [machine_name(one) for one in records]
+    names = [machine_name(record) for record in records]
     models: dict[str, set[tuple[int | None, int | None]]] = {}
-    for name, one in zip(names, records, strict=True):
-        models.setdefault(name, set()).add((one.machine.family, one.machine.model))
-    for name, one in zip(names, records, strict=True):
-        guest = one.engine == "guest-icount"
-        yield name if guest or len(models[name]) == 1 else with_model(name, one.machine), one
+    for name, record in zip(names, records, strict=True):
+        models.setdefault(name, set()).add((record.machine.family, record.machine.model))
+    for name, record in zip(names, records, strict=True):
+        guest = record.engine == "guest-icount"
+        yield name if guest or len(models[name]) == 1 else with_model(name, record.machine), record
 
 
 def machine_name(record: Record) -> str:

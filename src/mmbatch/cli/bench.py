@@ -194,16 +194,16 @@ def command(
     places = {one.speedup: output / one.speedup for one in prepared} if output else {}
     if output and len(prepared) == 1:
         places = {names[0]: output}
-    made = session.measure(prepared, places)
-    results = [record.read(folder / store.RECORD) for folder in made]
+    directories = session.measure(prepared, places)
+    results = [record.read(folder / store.RECORD) for folder in directories]
     if json_file is not None:
         record.write(json_file, results[0])
-    _print(console, made, results, cover=cover)
+    _print(console, directories, results, cover=cover)
     write_outcomes([outcome for result in results for outcome in outcomes(result)])
     if html_file is not None:
-        atomic_write(html_file, html.render(store.load(made), paths.SPEEDUPS))
+        atomic_write(html_file, html.render(store.load(directories), paths.SPEEDUPS))
         console.say(f"the page is {html_file}")
-    for folder in made:
+    for folder in directories:
         console.say(f"samples.jsonl and bench.json are in {folder}")
     codes = {exit_code(result) for result in results}
     order = (ExitCode.FAILED, ExitCode.INCONCLUSIVE, ExitCode.GOOD)
@@ -212,9 +212,9 @@ def command(
 
 def _cases(prepared: Sequence[Prepared]) -> list[answers.Case]:
     return [
-        answers.Case(one.speedup, case.case, case.regime, f"{case.items} {case.item}s")
-        for one in prepared
-        for case in one.cases
+        answers.Case(program.speedup, case.case, case.regime, f"{case.items} {case.item}s")
+        for program in prepared
+        for case in program.cases
     ]
 
 
@@ -224,8 +224,8 @@ def _items(pfns: int | None, size: int | None) -> int | None:
         return pfns
     if pfns is not None:
         raise Misuse("--size and --pfns exclude each other", "leave out one of them")
-    items, rest = divmod(size, options.PFN_BYTES)
-    if rest or not 1 <= items <= _MOST_PFNS:
+    items, odd_bytes = divmod(size, options.PFN_BYTES)
+    if odd_bytes or not 1 <= items <= _MOST_PFNS:
         raise Misuse(
             f"--size {size} is not made of pages of {options.PFN_BYTES} bytes, 1 to {_MOST_PFNS}",
             "give it as in --size 100G",
@@ -234,14 +234,14 @@ def _items(pfns: int | None, size: int | None) -> int | None:
 
 
 def _print(
-    console: Console, made: list[Path], results: list[record.Record], *, cover: bool
+    console: Console, directories: list[Path], results: list[record.Record], *, cover: bool
 ) -> None:
     if cover:
         console.out.file.write("\n".join(text.run(result) for result in results))
     elif len(results) == 1:
         text.print_run(results[0], console.out)
     else:
-        console.out.file.write(text.report(store.load(made), paths.SPEEDUPS))
+        console.out.file.write(text.report(store.load(directories), paths.SPEEDUPS))
 
 
 def _check_words(settings: tuple[str, ...], features: tuple[str, ...]) -> None:

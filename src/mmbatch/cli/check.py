@@ -147,8 +147,8 @@ def _check_posted(
 ) -> check.Tally:
     """Compare somebody else's code with base, by the checks of speed-ups."""
     tally = check.Tally()
-    for one in series:
-        source = sources.resolve(cache, one, tree, console.say)
+    for kernel in series:
+        source = sources.resolve(cache, kernel, tree, console.say)
         trees = posted.make_trees(cache, source, asked, tree, console)
 
         def run(name: str, source: Source = source, trees: list[PostedTree] = trees) -> None:
@@ -171,8 +171,8 @@ def _fuzz_only(
 ) -> check.Tally:
     """Fuzz for some time, or give a fuzzer one input."""
     tally = check.Tally()
-    for one in series:
-        source = sources.resolve(cache, one, None, console.say)
+    for kernel in series:
+        source = sources.resolve(cache, kernel, None, console.say)
         for speedup in speedups or _fuzzed():
             manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
             bench = check.Bench(cache, source, manifests, jobs)
@@ -218,11 +218,11 @@ def run_all(
         write_outcomes: writes how each stage ended.
     """
     tally = check.Tally()
-    for one in series:
-        source = sources.resolve(cache, one, None, console.say)
+    for kernel in series:
+        source = sources.resolve(cache, kernel, None, console.say)
         for speedup in speedups or manifest.known(paths.SPEEDUPS):
             manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
-            wrong = mutants and one in (series[0], series[-1])
+            wrong = mutants and kernel in (series[0], series[-1])
             part = check.Tally()
             bench = check.Bench(cache, source, manifests, jobs or cpus())
             check.run(bench, console.say, part, mutants=wrong)

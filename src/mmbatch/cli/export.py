@@ -86,7 +86,7 @@ def command(
     measured = _measured(cache, source, runs)
     bisection = verify.Bisection(cache, source, jobs)
     checks = verify.Report()
-    made: dict[str, list[str]] = {}
+    mails_by_speedup: dict[str, list[str]] = {}
     with atomic_dir(output.absolute()) as work:
         for name in wanted:
             manifests = plan.choose(paths.SPEEDUPS, [name], source.series, source.release)
@@ -94,19 +94,19 @@ def command(
             (work / name).mkdir()
             letter = Letter(prefix, reroll, sign_off)
             cover, *patches = export.write(cache, series, letter, work / name)
-            said = verify.checkpatch(source.path, patches, signed_off=sign_off)
+            reported = verify.checkpatch(source.path, patches, signed_off=sign_off)
             why = verify.explanations(manifests)
-            explained = verify.explained(itertools.chain(*said), why)
+            explained = verify.explained(itertools.chain(*reported), why)
             text = export.cover_text(manifests, source, measured.get(name), explained)
             export.fill_cover(cover, _subject(manifests), text)
-            made[name] = [path.name for path in (cover, *patches)]
+            mails_by_speedup[name] = [path.name for path in (cover, *patches)]
             if check:
                 title = f"{name} on {source.release}"
                 found = verify.applies(cache, series, [cover, *patches])
                 checks.judge(f"{title}: git am gives what apply gives", found, console.say)
-                for patch, one in zip(patches, said, strict=True):
-                    rest = verify.unexplained(one, why)
-                    words = [f"{left.level} {left.type}: {left.words}" for left in rest]
+                for patch, objections in zip(patches, reported, strict=True):
+                    unexplained = verify.unexplained(objections, why)
+                    words = [f"{left.level} {left.type}: {left.words}" for left in unexplained]
                     checks.judge(f"{title}: checkpatch {patch.name}", words, console.say)
                 for built in bisection.steps(series, manifests):
                     subject = built.step.applied.subject
@@ -116,7 +116,7 @@ def command(
                         checks.judge(f"{title}: bytes, {subject}", built.checks, console.say)
     series_made = [
         answers.Series(name, str(output / name), mails, name in measured)
-        for name, mails in made.items()
+        for name, mails in mails_by_speedup.items()
     ]
     answer = answers.Export(source.release, sign_off, series_made, checks.passed, checks.failed)
     _print(console, answer)
@@ -150,8 +150,8 @@ def _subject(manifests: list[Manifest]) -> str:
 
 def _measured(cache: Cache, source: sources.Source, runs: tuple[Path, ...]) -> dict[str, Record]:
     """Return speed-up to the run that its cover letter shows."""
-    given = store.load(runs)
-    for run in given:
+    chosen = store.load(runs)
+    for run in chosen:
         if run.record.kernel.release != source.release:
             raise MmbatchError(
                 f"show {run.path} in a cover letter",
@@ -160,4 +160,4 @@ def _measured(cache: Cache, source: sources.Source, runs: tuple[Path, ...]) -> d
                 ExitCode.USAGE,
             )
     found = store.load(list(dict.fromkeys(store.newest(cache.runs, source.release).values())))
-    return {name: run.record for run in (*found, *given) for name in run.speedups}
+    return {name: run.record for run in (*found, *chosen) for name in run.speedups}

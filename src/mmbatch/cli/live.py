@@ -245,11 +245,11 @@ def run_dkms(
 ) -> int:
     """Make Debian packages that build the modules for each kernel, through DKMS."""
     options.require_writable(("--json", json_file))
-    made: list[str] = []
+    packages_made: list[str] = []
     for live in manifest.load_all(speedups, "package"):
-        made.append(str(dkms.package(Cache.open(), live.speedup, output)))
-        console.result(made[-1])
-    options.write_answer(json_file, "live dkms", answers.LivePackages(made))
+        packages_made.append(str(dkms.package(Cache.open(), live.speedup, output)))
+        console.result(packages_made[-1])
+    options.write_answer(json_file, "live dkms", answers.LivePackages(packages_made))
     return ExitCode.GOOD
 
 

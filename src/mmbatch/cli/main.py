@@ -208,11 +208,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
             reconfigure(errors="replace")
-    ours = [one for one in _ENDING if signal.getsignal(one) is signal.SIG_DFL]
-    for number in ours:
+    numbers = [ending for ending in _ENDING if signal.getsignal(ending) is signal.SIG_DFL]
+    for number in numbers:
         signal.signal(number, _on_signal)
     code = _run(argv)
-    for number in ours:
+    for number in numbers:
         signal.signal(number, signal.SIG_DFL)
     if code == _BROKEN_PIPE:  # or the interpreter complains when it closes stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -188,20 +188,22 @@ def _new(label: str, taken: Container[str]) -> str:
 
 def _labelled(text: str, option: str, taken: Container[str]) -> tuple[str, str]:
     """Return the label and the rest of a value; without a label, it gets one from its name."""
-    label, equals, rest = text.partition("=")
+    label, equals, path = text.partition("=")
     if not equals or Path(text).exists():
         name = Path(text.rpartition("..")[2]).absolute().name
         if option == "--patch":
             name = name.partition(".")[0]
         first = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-._+")[:12] or "posted"
         names = [first, *(f"{first[:9]}-{number}" for number in range(2, _MOST + 2))]
-        return next(one for one in names if one not in taken and one not in _TAKEN), text
+        return next(
+            candidate for candidate in names if candidate not in taken and candidate not in _TAKEN
+        ), text
     if not _LABEL.fullmatch(label) or label in _TAKEN:
         raise Misuse(
             f"'{label}' can't be the label of {option}",
             "use up to 16 letters, digits and '._+-', and none of " + ", ".join(_TAKEN),
         )
-    return label, rest
+    return label, path
 
 
 def for_each_harness(
@@ -258,4 +260,4 @@ def make_trees(
         found += posted.from_range(source, label, tree, text, each=asked.each)
     if len(found) > _MOST:
         raise Misuse(f"these are {len(found)} variants", f"give at most {_MOST} at a time")
-    return [posted.make_tree(cache, source, one, console.say) for one in found]
+    return [posted.make_tree(cache, source, series, console.say) for series in found]

@@ -39,8 +39,8 @@ def page(old: str) -> str:
 
 
 def _between(old: str, begin: str, end: str, lines: Iterable[str]) -> str:
-    head, mark, rest = old.partition(begin)
-    _, _, tail = rest.partition(end)
+    head, mark, after = old.partition(begin)
+    _, _, tail = after.partition(end)
     return "\n".join([f"{head}{begin}", *lines, f"{end}{tail}"]) if mark else old
 
 
@@ -75,7 +75,7 @@ def _verbs(group: click.Group, above: click.Context) -> Iterator[str]:
 
 
 def _options(context: click.Context) -> Iterator[str]:
-    options = [one for one in context.command.params if isinstance(one, click.Option)]
+    options = [param for param in context.command.params if isinstance(param, click.Option)]
     records = [option.get_help_record(context) for option in options]
     rows = [record for record in records if record is not None and record[0] not in _EVERYWHERE]
     if rows:

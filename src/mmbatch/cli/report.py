@@ -106,7 +106,9 @@ def _compare(console: Console, runs: tuple[Path, ...], fail_on: str | None) -> i
     old, new = store.load(runs)
     found = change.changes(old.record, new.record)
     console.out.file.write(change.text(old, new, found))
-    bad = fail_on is not None and any(one.verdict in (fail_on, change.GONE) for one in found)
+    bad = fail_on is not None and any(
+        change_found.verdict in (fail_on, change.GONE) for change_found in found
+    )
     return ExitCode.FAILED if bad or old.raw.wrong or new.raw.wrong else ExitCode.GOOD
 
 

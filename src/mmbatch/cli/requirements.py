@@ -193,8 +193,8 @@ def _version(program: str) -> str:
     """Return a program's name and version, or where it lies when it tells none."""
     if program in _SILENT:
         return shutil.which(program) or program
-    said = run([program, "--version"], action=f"ask {program}", check=False, timeout_s=20).stdout
-    match = re.search(r"\d+(?:\.\d+)+", said)
+    printed = run([program, "--version"], action=f"ask {program}", check=False, timeout_s=20).stdout
+    match = re.search(r"\d+(?:\.\d+)+", printed)
     return f"{program} {match[0]}" if match else (shutil.which(program) or program)
 
 
@@ -243,8 +243,8 @@ def _live() -> Check:
         found = f"no livepatch is made for {release}"
         return Check("live", State.NOTE, found, "./mmbatch live test boots a kernel that has one")
     installed = kernel.find_installed(release) is not None
-    where = "installed" if installed else "not installed, fetched when wanted"
-    return Check("live", State.OK, f"{', '.join(fit)} for {release}; its headers are {where}")
+    state = "installed" if installed else "not installed, fetched when wanted"
+    return Check("live", State.OK, f"{', '.join(fit)} for {release}; its headers are {state}")
 
 
 def _guests() -> Check:

@@ -87,25 +87,25 @@ def junit(outcomes: Sequence[CaseOutcome]) -> str:
 
 def _by_suite(outcomes: Iterable[CaseOutcome]) -> dict[str, list[CaseOutcome]]:
     suites: dict[str, list[CaseOutcome]] = {}
-    for one in outcomes:
-        suites.setdefault(one.suite, []).append(one)
+    for outcome in outcomes:
+        suites.setdefault(outcome.suite, []).append(outcome)
     return suites
 
 
 def _counts(outcomes: Sequence[CaseOutcome]) -> dict[str, str]:
     return {
         "tests": str(len(outcomes)),
-        "failures": str(sum(one.problem is not None for one in outcomes)),
+        "failures": str(sum(outcome.problem is not None for outcome in outcomes)),
         "errors": "0",
-        "skipped": str(sum(one.skipped is not None for one in outcomes)),
-        "time": f"{sum(one.seconds or 0 for one in outcomes):.3f}",
+        "skipped": str(sum(outcome.skipped is not None for outcome in outcomes)),
+        "time": f"{sum(outcome.seconds or 0 for outcome in outcomes):.3f}",
     }
 
 
 def _name(text: str) -> str:
     """Return a text for a line of KTAP, in which "#" begins a directive."""
-    kept = (" " if char == "#" or not char.isprintable() else char for char in text)
-    return " ".join("".join(kept).split())
+    printable = (" " if char == "#" or not char.isprintable() else char for char in text)
+    return " ".join("".join(printable).split())
 
 
 def _text(text: str) -> str:

@@ -110,17 +110,25 @@ class Tally:
     @property
     def passed(self) -> int:
         """How many stages were good."""
-        return sum(one.passed for one in self.outcomes)
+        return sum(outcome.passed for outcome in self.outcomes)
 
     @property
     def failed(self) -> list[str]:
         """What was wrong, one line each."""
-        return [f"{one.title}: {one.problem}" for one in self.outcomes if one.problem is not None]
+        return [
+            f"{outcome.title}: {outcome.problem}"
+            for outcome in self.outcomes
+            if outcome.problem is not None
+        ]
 
     @property
     def skipped(self) -> list[str]:
         """What could not be seen here, one line each."""
-        return [f"{one.title}: {one.skipped}" for one in self.outcomes if one.skipped is not None]
+        return [
+            f"{outcome.title}: {outcome.skipped}"
+            for outcome in self.outcomes
+            if outcome.skipped is not None
+        ]
 
     def add(self, other: Tally) -> None:
         """Count the stages of another tally as well."""

@@ -208,12 +208,12 @@ def read_events(path: Path) -> tuple[list[Event], list[Note]]:
     except OSError as error:
         raise MmbatchError("read samples", str(error), "give a file that `bench` wrote") from None
     lines = text.split("\n")
-    rest = lines.pop()
+    last = lines.pop()
     events = [parse(line, number) for number, line in enumerate(lines, 1) if line.strip()]
-    if not rest.strip():
+    if not last.strip():
         return events, []
     try:
-        return [*events, parse(rest, len(lines) + 1)], []
+        return [*events, parse(last, len(lines) + 1)], []
     except MmbatchError:
         return events, [Note("", "the last line of the samples was cut short and is not used")]
 

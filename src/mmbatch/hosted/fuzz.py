@@ -142,13 +142,13 @@ def run(
                 try_mutant(bench, mutant, shared, name, say, tally, _killer, fuzz=True)
 
 
-def again(bench: Bench, say: Callable[[str], None], tally: Tally, kept: Path) -> None:
+def again(bench: Bench, say: Callable[[str], None], tally: Tally, input_file: Path) -> None:
     """Give the fuzzer's program one input that was kept; see `run`."""
     require(bench.manifest)
     program = bench.program(fuzz=True)
     name = f"{bench.manifest.speedup} on {bench.source.release}"
-    with stage(name, kept.name, say, tally) as result:
-        found = give(program, kept)
+    with stage(name, input_file.name, say, tally) as result:
+        found = give(program, input_file)
         result.text = "not wrong"
         result.problem = found.problem
 
@@ -202,9 +202,9 @@ def fuzz(program: Path, folder: Path, length: Length) -> Found:
     )
 
 
-def give(program: Path, kept: Path) -> Found:
+def give(program: Path, input_file: Path) -> Found:
     """Give a fuzzer's program one input that was kept."""
-    return _ended([program, "-print_final_stats=1", kept], _INPUT_S)
+    return _ended([program, "-print_final_stats=1", input_file], _INPUT_S)
 
 
 def _ended(argv: list[str | Path], limit_s: float | None) -> Found:
@@ -215,10 +215,10 @@ def _ended(argv: list[str | Path], limit_s: float | None) -> Found:
     runs = int(counted[1]) if counted else 0
     if result.rc == 0:
         return Found(inputs, None if inputs else "it ended well, and tried no input", None, runs)
-    kept = _KEPT.search(result.stderr)
+    written = _KEPT.search(result.stderr)
     messages = _MESSAGE.findall(result.stderr)
     problem = messages[-1] if messages else f"the fuzzer ended with {result.rc}"
-    return Found(inputs, problem, Path(kept[1]) if kept else None)
+    return Found(inputs, problem, Path(written[1]) if written else None)
 
 
 def _folder(bench: Bench) -> Path:

@@ -116,26 +116,29 @@ class Linker:
         """Make the program and return its path."""
         kernel_options = SANITIZE_KERNEL if self.sanitize else ()
         own = [self.folder / name for name in self.hosted.own]
-        theirs = [self._source(name) for name in (*self.hosted.objects, *self.hosted.added)]
+        tree_sources = [self._source(name) for name in (*self.hosted.objects, *self.hosted.added)]
         base = [self.tree.path / name for name in self.hosted.objects]
         if not self.sibling:
             base += self._compile("base", own)
         patched = self._patched(
-            [*theirs, *own], (*kernel_options, *(_COVER_KERNEL if self.fuzz else ()))
+            [*tree_sources, *own], (*kernel_options, *(_COVER_KERNEL if self.fuzz else ()))
         )
         sides = [
             self._side(side, layout, patched if side == "patched" else base)
             for layout in range(_LAYOUTS)
             for side in _SIDES
         ]
-        for number, one in enumerate(self.posted):
+        for number, posted_side in enumerate(self.posted):
             names = [*self.hosted.objects, *self.hosted.own]
-            kept = [
-                path for name, path in zip(names, base, strict=True) if name not in one.compiled
+            unchanged = [
+                path
+                for name, path in zip(names, base, strict=True)
+                if name not in posted_side.compiled
             ]
-            objects = [*kept, *one.compiled.values()]
+            objects = [*unchanged, *posted_side.compiled.values()]
             sides += [
-                self._side(f"posted{number}_", layout, objects, one) for layout in range(_LAYOUTS)
+                self._side(f"posted{number}_", layout, objects, posted_side)
+                for layout in range(_LAYOUTS)
             ]
         self._write_posted()
         shared = [
@@ -230,7 +233,7 @@ class Linker:
     ) -> list[Path]:
         """Compile files like an object of the tree, or with the headers of a copy of it."""
 
-        def one(file: Path) -> Path:
+        def compile_file(file: Path) -> Path:
             output = self.work / f"{side}-{file.stem}.o"
             kbuild.compile_like(
                 self.tree,
@@ -244,7 +247,7 @@ class Linker:
             return output
 
         with ThreadPoolExecutor(self.jobs) as pool:
-            return list(pool.map(one, files))
+            return list(pool.map(compile_file, files))
 
     def _write_posted(self) -> None:
         """Write the header that tells both halves of the engine which posted sides there are."""
@@ -252,7 +255,7 @@ class Linker:
         names = [f"fn##__posted{side}_{layout}" for side in sides for layout in range(_LAYOUTS)]
         declared = f"extern typeof(fn) {', '.join(names)};" if names else ""
         entries = "".join(f" [HOSTED_POSTED + {i}] = fn##__posted{i}_##layout," for i in sides)
-        labels = ", ".join(f'"{one.label}"' for one in self.posted)
+        labels = ", ".join(f'"{posted_side.label}"' for posted_side in self.posted)
         lines = [
             f"#define HOSTED_NR_POSTED {len(self.posted)}",
             f"#define HOSTED_POSTED_LABELS {labels}",
@@ -280,8 +283,8 @@ class Linker:
         if posted is not None and posted.renamed:
             names = symbols(output, defined=True)
             new = [(old, new) for old, new in posted.renamed.items() if new in names]
-            given = [f"--redefine-sym={new}={old}" for old, new in new if old not in names]
-            self._run(["objcopy", *given, output])
+            renamed = [f"--redefine-sym={new}={old}" for old, new in new if old not in names]
+            self._run(["objcopy", *renamed, output])
         entries = list(self.hosted.entries)
         if side == "patched":
             entries += self.hosted.extras

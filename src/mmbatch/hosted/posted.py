@@ -112,20 +112,21 @@ def compile_sides(
     """
     sides: list[PostedSide] = []
     entries = {name: renamed.get(name, name) for name in hosted.entries}
-    for one in trees:
+    for posted_tree in trees:
         units = [_Unit(path.name, hosted.like, path, path) for path in own]
-        units += _units(tree, hosted, linked, assembled, one, say)
+        units += _units(tree, hosted, linked, assembled, posted_tree, say)
         side = None
         if units:
-            side = _compile(cache, tree, one, units, entries, jobs, say, options)
+            side = _compile(cache, tree, posted_tree, units, entries, jobs, say, options)
             side = replace(side, renamed=renamed)
-        before = {other.ident for other in sides} if one.posted.step else set()
+        before = {other.ident for other in sides} if posted_tree.posted.step else set()
         if side is not None and side.compiled and side.ident not in before:
             sides.append(side)
-        elif one.posted.step:
-            say(f"{one.posted.label} changes no object that is measured here, so it has no row")
+        elif posted_tree.posted.step:
+            label = posted_tree.posted.label
+            say(f"{label} changes no object that is measured here, so it has no row")
         else:
-            raise _no_effect(one.posted, linked)
+            raise _no_effect(posted_tree.posted, linked)
     return sides
 
 
@@ -134,18 +135,18 @@ def _units(
     hosted: Hosted,
     linked: Sequence[str],
     assembled: str,
-    one: PostedTree,
+    posted_tree: PostedTree,
     say: Callable[[str], None],
 ) -> Iterator[_Unit]:
     """Yield the objects whose sources or headers a patch changes, and those that it adds."""
-    changed = set(one.posted.contents)
+    changed = set(posted_tree.posted.contents)
     for name in linked:
         read = sources_of(tree, name)
         if read & changed:
-            source = next(iter(_source(one.path, name)), None)
+            source = next(iter(_source(posted_tree.path, name)), None)
             if source is None:
                 raise MmbatchError(
-                    f"build '{one.posted.label}'",
+                    f"build '{posted_tree.posted.label}'",
                     f"it removes the source of {name}, which the harness calls",
                     "measure a tree in which the function is still there",
                     ExitCode.NOT_APPLICABLE,
@@ -153,12 +154,12 @@ def _units(
             base = next(iter(_source(tree.source.path, name)), None)
             yield _Unit(name, name, source, base)
     config = _configuration(tree)
-    for name, condition in _added(tree.source.path, one):
-        source = next(iter(_source(one.path, name)), None)
+    for name, condition in _added(tree.source.path, posted_tree):
+        source = next(iter(_source(posted_tree.path, name)), None)
         if source is None or name in linked:
             continue
         if condition and condition not in config:
-            say(f"{one.posted.label}: {name} is left out, because {condition} is not set")
+            say(f"{posted_tree.posted.label}: {name} is left out, because {condition} is not set")
             continue
         like = assembled if source.suffix == ".S" else hosted.like
         yield _Unit(name, like, source, None)
@@ -185,13 +186,13 @@ def _configuration(tree: ObjectTree) -> set[str]:
     return {line.removesuffix("=y") for line in lines if line.endswith("=y")}
 
 
-def _added(base: Path, one: PostedTree) -> Iterator[tuple[str, str]]:
+def _added(base: Path, posted_tree: PostedTree) -> Iterator[tuple[str, str]]:
     """Yield the objects that a patch adds to makefiles, each with its condition or ""."""
-    for name in one.posted.contents:
+    for name in posted_tree.posted.contents:
         folder, _, file = name.rpartition("/")
         if file in _MAKEFILES:
             before = set(_goals(base / name))
-            for goal, condition in _goals(one.path / name):
+            for goal, condition in _goals(posted_tree.path / name):
                 if (goal, condition) not in before:
                     yield f"{folder}/{goal}", condition
 
@@ -208,7 +209,7 @@ def _goals(makefile: Path) -> Iterator[tuple[str, str]]:
 def _compile(
     cache: Cache,
     tree: ObjectTree,
-    one: PostedTree,
+    posted_tree: PostedTree,
     units: Sequence[_Unit],
     entries: Mapping[str, str],
     jobs: int,
@@ -218,14 +219,15 @@ def _compile(
     """Compile objects with and without a patch, and keep those that differ."""
     names = [f"{unit.name} {unit.like}" for unit in units]
     key = "\n".join(
-        (tree.path.name, one.ident, *names, *options, Path(__file__).read_text("utf-8"))
+        (tree.path.name, posted_tree.ident, *names, *options, Path(__file__).read_text("utf-8"))
     )
     ident = hashlib.sha256(key.encode()).hexdigest()[:12]
     final = cache.builds / f"objects-{tree.source.ident}-{ident}"
     log = cache.logs / f"{final.name}.log"
 
     def fill(work: Path) -> None:
-        say(f"compiling what {one.posted.label} changes: {', '.join(unit.name for unit in units)}")
+        names_of_units = ", ".join(unit.name for unit in units)
+        say(f"compiling what {posted_tree.posted.label} changes: {names_of_units}")
 
         def compile_unit(job: tuple[_Unit, Path | None]) -> None:
             unit, base = job
@@ -238,12 +240,12 @@ def _compile(
                     unit.like,
                     base or unit.file,
                     output,
-                    other_source=None if base else one.path,
+                    other_source=None if base else posted_tree.path,
                     options=(*options, *more),
                     log=log,
                 )
             except MmbatchError as error:
-                action = f"compile {unit.name} with {one.posted.label}"
+                action = f"compile {unit.name} with {posted_tree.posted.label}"
                 raise MmbatchError(action, error.problem, error.hint) from error
             _write_contents(output)
             if more:
@@ -256,7 +258,7 @@ def _compile(
     cache.provide(final, fill, "compiles posted code", say, rivals=f"objects-{tree.source.ident}-*")
     for unit in units:
         if unit.base is not None and unit.file.suffix != ".S":
-            _compare_prototypes(one.posted, final, unit.name, entries)
+            _compare_prototypes(posted_tree.posted, final, unit.name, entries)
     compiled = {}
     digest = hashlib.sha256()
     for unit in units:
@@ -266,7 +268,7 @@ def _compile(
         if unit.base is None or content != _contents(base).read_bytes():
             compiled[unit.name] = path
             digest.update(unit.name.encode() + hashlib.sha256(content).digest())
-    return PostedSide(one.posted, one.path, compiled, digest.hexdigest())
+    return PostedSide(posted_tree.posted, posted_tree.path, compiled, digest.hexdigest())
 
 
 def _file_name(name: str, kind: str) -> str:
@@ -281,10 +283,10 @@ def _write_contents(path: Path) -> None:
     """Write what is in an object, but for the lines of its source that WARN() names."""
     action = f"read {path.name}"
     names = process.run(["nm", "-g", "-j", "--defined-only", path], action=action).stdout
-    said = process.run(["objdump", "-s", "-r", path], action=action).stdout
-    sections = re.split(r"\n(?=Contents of section |RELOCATION RECORDS FOR )", said)[1:]
-    kept = [one for one in sections if "__bug_table" not in one.partition("\n")[0]]
-    _contents(path).write_text("\n".join([names, *(one.strip() for one in kept)]), "utf-8")
+    printed = process.run(["objdump", "-s", "-r", path], action=action).stdout
+    sections = re.split(r"\n(?=Contents of section |RELOCATION RECORDS FOR )", printed)[1:]
+    shown = [section for section in sections if "__bug_table" not in section.partition("\n")[0]]
+    _contents(path).write_text("\n".join([names, *(section.strip() for section in shown)]), "utf-8")
 
 
 def _keep_prototypes(types: Path) -> None:

@@ -88,8 +88,8 @@ def _files(path: Path) -> Iterator[Path]:
         return
     for folder in [path / "cur", path / "new"] if (path / "cur").is_dir() else [path]:
         if folder.is_dir():
-            files = sorted(one for one in folder.iterdir() if not one.name.startswith("."))
-            yield from (one for one in files if one.is_file())
+            files = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
+            yield from (file for file in files if file.is_file())
 
 
 def _patches(content: bytes, work: Path) -> Iterator[Patch]:

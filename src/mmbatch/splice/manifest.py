@@ -124,10 +124,10 @@ class Edit:
             raise ValueError("'text' is missing")
         needed = {"first", "last"} if self.op == "replace" else {"line"}
         for name in ("line", "first", "last"):
-            given = getattr(self, name) is not None
-            if given != (name in needed):
+            is_given = getattr(self, name) is not None
+            if is_given != (name in needed):
                 raise ValueError(
-                    f"op '{self.op}' has no '{name}'" if given else f"'{name}' is missing"
+                    f"op '{self.op}' has no '{name}'" if is_given else f"'{name}' is missing"
                 )
 
     @property

@@ -91,11 +91,11 @@ def from_files(
     patches = [patch for part in parts for patch in part.patches]
     sums = [part.sha256 for part in parts]
     sha256 = sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
-    where = ", ".join(map(os.fspath, paths))
+    places = ", ".join(map(os.fspath, paths))
     subjects = tuple(patch.subject for patch in patches)
     with temporary_dir(cache.splices, "posted") as work:
         states = list(_states(work, source, label, patches))
-    whole = Posted(label, where, sha256, subjects, states[-1])
+    whole = Posted(label, places, sha256, subjects, states[-1])
     if not each or len(states) == 1:
         return [whole]
     return [
@@ -133,9 +133,9 @@ def from_tree(source: Source, label: str, tree: Path) -> Posted:
     try:
         names = set(_sources_in(source.path)) | set(_sources_in(tree))
         for name in sorted(names):
-            mine, other = source.path / name, tree / name
-            there = mine.is_file() and other.is_file()
-            if not there or not filecmp.cmp(mine, other, shallow=False):
+            own_file, other = source.path / name, tree / name
+            in_both = own_file.is_file() and other.is_file()
+            if not in_both or not filecmp.cmp(own_file, other, shallow=False):
                 contents[name] = _content(other)
     except OSError as error:
         raise error_from_os(error, f"compare {tree} with {source.origin}") from error
@@ -282,11 +282,11 @@ def _apply(work: Path, source: Source, patch: Patch, what: str) -> None:
     raise MmbatchError(f"apply {what}", problem, hint, ExitCode.SPLICE)
 
 
-def _problem(patch: Patch, said: str, source: Source) -> str:
+def _problem(patch: Patch, message: str, source: Source) -> str:
     """Return why git did not apply a patch, with the file and the hunk."""
-    failed = _FAILED.search(said)
+    failed = _FAILED.search(message)
     if failed is None:
-        first = next((line for line in said.splitlines() if line.startswith("error: ")), said)
+        first = next((line for line in message.splitlines() if line.startswith("error: ")), message)
         return first.removeprefix("error: ").strip() or "git does not say why"
     name, line = failed[1], int(failed[2])
     text = patch.text.decode(errors="replace")
