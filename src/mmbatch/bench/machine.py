@@ -188,9 +188,9 @@ def _say(argv: Sequence[str]) -> str:
 
 
 def _caches(root: Path) -> list[tuple[str, str, str]]:
-    folders = sorted((root / "sys/devices/system/cpu/cpu0/cache").glob("index*"))
+    directories = sorted((root / "sys/devices/system/cpu/cpu0/cache").glob("index*"))
     names = ("level", "type", "size")
-    read = [[_read(folder / name).strip() for name in names] for folder in folders]
+    read = [[_read(directory / name).strip() for name in names] for directory in directories]
     return [(level, kind, size) for level, kind, size in read]
 
 

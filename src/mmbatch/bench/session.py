@@ -58,7 +58,7 @@ class _Measured:
     """A speed-up that is measured: where its files go, and the events of each start."""
 
     work: Prepared
-    folder: Path
+    directory: Path
     parts: list[list[Event]]
 
 
@@ -154,14 +154,17 @@ class Session:
         here = machine.describe()
         for work in prepared:
             run.require_memory(work.cases, run.available_memory(here.available_bytes))
-        folders = [places.get(work.speedup) or self._folder(work, started) for work in prepared]
-        for folder in folders:
-            folder.mkdir(parents=True, exist_ok=True)
+        directories = [
+            places.get(work.speedup) or self._directory(work, started) for work in prepared
+        ]
+        for directory in directories:
+            directory.mkdir(parents=True, exist_ok=True)
         if all(work.request.budget_s for work in prepared):
             seconds = sum(len(work.cases) * (work.request.budget_s or 0) for work in prepared)
             self.console.say(f"measuring takes at most about {max(1, round(seconds / 60))} min")
         measured = [
-            _Measured(work, folder, []) for work, folder in zip(prepared, folders, strict=True)
+            _Measured(work, directory, [])
+            for work, directory in zip(prepared, directories, strict=True)
         ]
         self._in_turns(measured, 0)
 
@@ -191,12 +194,12 @@ class Session:
         found = [record_of(measurement) for measurement in measured]
         again = self._measure_again(measured, [results.hidden(result) for result in found])
         for measurement, result in zip(measured, found, strict=True):
-            write_events(measurement.folder / SAMPLES, runs.join(measurement.parts))
+            write_events(measurement.directory / SAMPLES, runs.join(measurement.parts))
             record.write(
-                measurement.folder / RECORD,
+                measurement.directory / RECORD,
                 record_of(measurement) if measurement.work.speedup in again else result,
             )
-        return folders
+        return directories
 
     def _in_turns(self, measured: Sequence[_Measured], first: int) -> None:
         """Start the programs in turns, and the first of them again in the order of a mirror."""
@@ -219,7 +222,7 @@ class Session:
                 request = replace(
                     request, pairs=pairs, seed=seed, budget_s=budget_s, compared=compared
                 )
-                log = measurement.folder / f"hosted-{first + number + 1}.log"
+                log = measurement.directory / f"hosted-{first + number + 1}.log"
                 events = run.run(measurement.work.program.path, request, cases, self.console, log)
                 measurement.parts.append(events)
 
@@ -256,7 +259,7 @@ class Session:
             ]
         return {measurement.work.speedup for measurement in again}
 
-    def _folder(self, work: Prepared, started: str) -> Path:
+    def _directory(self, work: Prepared, started: str) -> Path:
         name = f"{started[:19].replace(':', '')}-{work.speedup}-{work.source.release}"
         return new_dir(self.cache.runs, name)
 

@@ -195,7 +195,7 @@ def command(
     if output and len(prepared) == 1:
         places = {names[0]: output}
     directories = session.measure(prepared, places)
-    results = [record.read(folder / store.RECORD) for folder in directories]
+    results = [record.read(directory / store.RECORD) for directory in directories]
     if json_file is not None:
         record.write(json_file, results[0])
     _print(console, directories, results, cover=cover)
@@ -203,8 +203,8 @@ def command(
     if html_file is not None:
         atomic_write(html_file, html.render(store.load(directories), paths.SPEEDUPS))
         console.say(f"the page is {html_file}")
-    for folder in directories:
-        console.say(f"samples.jsonl and bench.json are in {folder}")
+    for directory in directories:
+        console.say(f"samples.jsonl and bench.json are in {directory}")
     codes = {exit_code(result) for result in results}
     order = (ExitCode.FAILED, ExitCode.INCONCLUSIVE, ExitCode.GOOD)
     return next(code for code in order if code in codes)
@@ -266,6 +266,6 @@ def _check_words(settings: tuple[str, ...], features: tuple[str, ...]) -> None:
 def _check_places(output: Path | None, json_file: Path | None, html_file: Path | None) -> None:
     """Raise MmbatchError if the results could not be written: now, not after the measuring."""
     if output is not None:
-        folders = (output, *output.absolute().parents)
-        require_place(next(folder for folder in folders if folder.exists()), "-o")
+        directories = (output, *output.absolute().parents)
+        require_place(next(directory for directory in directories if directory.exists()), "-o")
     options.require_writable(("--json", json_file), ("--html", html_file))

@@ -230,12 +230,12 @@ def require_writable(*files: tuple[str, Path | None]) -> None:
             disk.require_place(file.absolute().parent, option)
 
 
-def require_new(folder: Path) -> None:
+def require_new(directory: Path) -> None:
     """Raise MmbatchError unless a directory that -o names is missing or empty."""
-    if folder.exists() and not (folder.is_dir() and not any(folder.iterdir())):
+    if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
         raise MmbatchError(
-            f"write the series into {folder}",
-            "it is there and not empty" if folder.is_dir() else "it is not a directory",
+            f"write the series into {directory}",
+            "it is there and not empty" if directory.is_dir() else "it is not a directory",
             "name another directory with -o DIR",
             ExitCode.USAGE,
         )

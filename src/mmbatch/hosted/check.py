@@ -489,13 +489,13 @@ def mutate(mutant: Mutant, spliced: Path, work: Path) -> Path:
         spliced: the tree.
         work: an empty directory.
     """
-    real = {folder for name in (*_REACHED, mutant.file) for folder in Path(name, "x").parents}
+    real = {directory for name in (*_REACHED, mutant.file) for directory in Path(name, "x").parents}
     real.remove(Path(mutant.file))
-    for folder in sorted(real):
-        (work / folder).mkdir(parents=True, exist_ok=True)
-        for path in (spliced / folder).iterdir():
-            if folder / path.name not in real:
-                (work / folder / path.name).symlink_to(path)
+    for directory in sorted(real):
+        (work / directory).mkdir(parents=True, exist_ok=True)
+        for path in (spliced / directory).iterdir():
+            if directory / path.name not in real:
+                (work / directory / path.name).symlink_to(path)
     path = work / mutant.file
     text = path.read_text(encoding="utf-8").replace(mutant.old, mutant.new)
     path.unlink()

@@ -128,7 +128,7 @@ def run(
         if not available():
             result.skipped = f"no clang; {packages.install_command(PACKAGES)}"
             return
-        found = fuzz(bench.program(fuzz=True), _folder(bench), length)
+        found = fuzz(bench.program(fuzz=True), _directory(bench), length)
         runs = f", {found.runs} runs" if found.runs else ""
         result.text = f"{found.inputs} inputs{runs}, none wrong"
         result.problem = found.problem
@@ -174,15 +174,15 @@ def require(manifest: Manifest) -> None:
         )
 
 
-def fuzz(program: Path, folder: Path, length: Length) -> Found:
+def fuzz(program: Path, directory: Path, length: Length) -> Found:
     """Fuzz with one program, and keep what it finds.
 
     Args:
         program: the fuzzer.
-        folder: where inputs that are worth it stay, those that are wrong in `found`.
+        directory: where inputs that are worth it stay, those that are wrong in `found`.
         length: how long.
     """
-    corpus, found = folder / "corpus", folder / "found"
+    corpus, found = directory / "corpus", directory / "found"
     for part in (corpus, found):
         part.mkdir(parents=True, exist_ok=True)
     return _ended(
@@ -221,7 +221,7 @@ def _ended(argv: list[str | Path], limit_s: float | None) -> Found:
     return Found(inputs, problem, Path(written[1]) if written else None)
 
 
-def _folder(bench: Bench) -> Path:
+def _directory(bench: Bench) -> Path:
     return bench.cache.root / "fuzz" / f"{bench.manifest.speedup}-{bench.source.series}"
 
 

@@ -68,7 +68,7 @@ class Linker:
         work: the directory; must exist.
         tree: where the tree's own objects are.
         patched: the source tree with the speed-up in it.
-        folder: the speed-up's directory.
+        directory: the speed-up's directory.
         hosted: what to link.
         engine: the directory hosted/ of the checkout.
         log: where the tools' words go.
@@ -86,7 +86,7 @@ class Linker:
         work: Path,
         tree: kbuild.ObjectTree,
         patched: Path,
-        folder: Path,
+        directory: Path,
         hosted: Hosted,
         engine: Path,
         log: Path,
@@ -101,7 +101,7 @@ class Linker:
         self.work = work
         self.tree = tree
         self.patched = patched
-        self.folder = folder
+        self.directory = directory
         self.hosted = hosted
         self.engine = engine
         self.log = log
@@ -115,7 +115,7 @@ class Linker:
     def build(self) -> Path:
         """Make the program and return its path."""
         kernel_options = SANITIZE_KERNEL if self.sanitize else ()
-        own = [self.folder / name for name in self.hosted.own]
+        own = [self.directory / name for name in self.hosted.own]
         tree_sources = [self._source(name) for name in (*self.hosted.objects, *self.hosted.added)]
         base = [self.tree.path / name for name in self.hosted.objects]
         if not self.sibling:
@@ -150,7 +150,7 @@ class Linker:
         shim = self._shim(
             [
                 *sorted((self.engine / "kernel").glob("*.c")),
-                *(path for path in sorted(self.folder.glob("*.c")) if path not in own),
+                *(path for path in sorted(self.directory.glob("*.c")) if path not in own),
             ],
             (*kernel_options, *_QUIET, f"-I{self.engine / 'include'}", f"-I{self.work}"),
         )

@@ -167,8 +167,8 @@ def _units(
 
 def sources_of(tree: ObjectTree, name: str) -> set[str]:
     """Return the files of the kernel tree that an object was made from, as kbuild noted them."""
-    folder, _, file = name.rpartition("/")
-    record = tree.path / folder / f".{file}.cmd"
+    directory, _, file = name.rpartition("/")
+    record = tree.path / directory / f".{file}.cmd"
     if not record.exists():
         return set()
     top = f"{tree.source.path}/"
@@ -189,12 +189,12 @@ def _configuration(tree: ObjectTree) -> set[str]:
 def _added(base: Path, posted_tree: PostedTree) -> Iterator[tuple[str, str]]:
     """Yield the objects that a patch adds to makefiles, each with its condition or ""."""
     for name in posted_tree.posted.contents:
-        folder, _, file = name.rpartition("/")
+        directory, _, file = name.rpartition("/")
         if file in _MAKEFILES:
             before = set(_goals(base / name))
             for goal, condition in _goals(posted_tree.path / name):
                 if (goal, condition) not in before:
-                    yield f"{folder}/{goal}", condition
+                    yield f"{directory}/{goal}", condition
 
 
 def _goals(makefile: Path) -> Iterator[tuple[str, str]]:

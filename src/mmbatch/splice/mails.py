@@ -86,9 +86,9 @@ def _files(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    for folder in [path / "cur", path / "new"] if (path / "cur").is_dir() else [path]:
-        if folder.is_dir():
-            files = sorted(file for file in folder.iterdir() if not file.name.startswith("."))
+    for directory in [path / "cur", path / "new"] if (path / "cur").is_dir() else [path]:
+        if directory.is_dir():
+            files = sorted(file for file in directory.iterdir() if not file.name.startswith("."))
             yield from (file for file in files if file.is_file())
 
 
@@ -97,12 +97,12 @@ def _patches(content: bytes, work: Path) -> Iterator[Patch]:
     if not content.startswith(b"From "):
         yield from _patch(content)
         return
-    with temporary_dir(work, "mails") as folder:
+    with temporary_dir(work, "mails") as directory:
         try:
-            (folder / "mbox").write_bytes(content)
-            split: list[str | Path] = ["git", "mailsplit", f"-o{folder}", folder / "mbox"]
+            (directory / "mbox").write_bytes(content)
+            split: list[str | Path] = ["git", "mailsplit", f"-o{directory}", directory / "mbox"]
             process.run(split, action="split an mbox into mails")
-            for file in sorted(folder.glob("[0-9]*")):
+            for file in sorted(directory.glob("[0-9]*")):
                 yield from _patch(file.read_bytes())
         except OSError as error:
             raise error_from_os(error, "split an mbox into mails") from error

@@ -301,15 +301,15 @@ def _text(edit: Edit, directory: Path) -> str:
     return ("\n" if edit.op == "after" else "") + content + ("\n" if edit.op == "before" else "")
 
 
-def known(folder: Path) -> list[str]:
+def known(directory: Path) -> list[str]:
     """Return the names of the speed-ups that have a manifest; `_template` is none of them."""
-    return sorted(path.parent.parent.name for path in folder.glob(f"[!_]*/{_NAME}"))
+    return sorted(path.parent.parent.name for path in directory.glob(f"[!_]*/{_NAME}"))
 
 
-def measured(folder: Path) -> list[str]:
+def measured(directory: Path) -> list[str]:
     """Return the names of all that can be measured: of speed-ups and of harnesses."""
     return sorted(
-        [*known(folder), *(path.parent.name for path in folder.glob(f"[!_]*/{_HARNESS}"))]
+        [*known(directory), *(path.parent.name for path in directory.glob(f"[!_]*/{_HARNESS}"))]
     )
 
 
@@ -319,16 +319,16 @@ def suites_of(manifest: Manifest) -> list[str]:
     return [name.removesuffix("_kunit.c") for name in files if name.endswith("_kunit.c")]
 
 
-def load_with_needs(folder: Path, *speedups: str) -> list[Manifest]:
+def load_with_needs(directory: Path, *speedups: str) -> list[Manifest]:
     """Return the manifests of speed-ups, each once and after those of all that it needs."""
     found: dict[str, Manifest] = {}
 
     def visit(name: str, above: tuple[str, ...]) -> None:
         if name in found:
             return
-        manifest = load(folder / name)
+        manifest = load(directory / name)
         if name in above:
-            raise wrong(folder / name / _NAME, f"'{name}' needs itself")
+            raise wrong(directory / name / _NAME, f"'{name}' needs itself")
         for need in manifest.needs:
             visit(need, (*above, name))
         found[name] = manifest

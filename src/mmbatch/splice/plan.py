@@ -60,11 +60,11 @@ class Result:
     already: str | None = None
 
 
-def choose(folder: Path, names: Sequence[str], series: str, release: str) -> list[Manifest]:
+def choose(directory: Path, names: Sequence[str], series: str, release: str) -> list[Manifest]:
     """Return the manifests of the named speed-ups and of all that they need, in order.
 
     Args:
-        folder: where the speed-ups are.
+        directory: where the speed-ups are.
         names: which; none for all that are made for the kernel.
         series: the kernel's.
         release: the kernel's, for error messages.
@@ -72,7 +72,7 @@ def choose(folder: Path, names: Sequence[str], series: str, release: str) -> lis
     Raises:
         MmbatchError: there is no such speed-up, or it is not made for this kernel.
     """
-    fitting = [name for name in known(folder) if series in load(folder / name).kernels]
+    fitting = [name for name in known(directory) if series in load(directory / name).kernels]
     if not names and not fitting:
         raise MmbatchError(
             f"choose speed-ups for Linux {release}",
@@ -80,7 +80,7 @@ def choose(folder: Path, names: Sequence[str], series: str, release: str) -> lis
             "name one to see which kernels it is made for",
             ExitCode.NOT_APPLICABLE,
         )
-    manifests = load_with_needs(folder, *(names or fitting))
+    manifests = load_with_needs(directory, *(names or fitting))
     for manifest in manifests:
         if manifest.is_harness:
             raise MmbatchError(

@@ -194,12 +194,14 @@ def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool)
 def _sources_in(tree: Path) -> Iterator[str]:
     """Yield the files of a tree that a hosted program may be compiled from."""
     for part in _LINKED:
-        for folder, folders, files in os.walk(tree / part):
-            if Path(folder).name == "include" or folder == os.fspath(tree / "include"):
-                folders[:] = [name for name in folders if name not in ("generated", "config")]
+        for directory, directories, files in os.walk(tree / part):
+            if Path(directory).name == "include" or directory == os.fspath(tree / "include"):
+                directories[:] = [
+                    name for name in directories if name not in ("generated", "config")
+                ]
             for name in files:
                 if _SOURCE.fullmatch(name):
-                    yield os.path.relpath(Path(folder) / name, tree)
+                    yield os.path.relpath(Path(directory) / name, tree)
 
 
 def _digest(contents: Mapping[str, bytes | None]) -> str:

@@ -34,8 +34,8 @@ def program() -> tuple[int, ...]:
     Raises:
         MmbatchError: there is none, or it is older than the oldest that our rules work with.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        text = _spatch(["--version"], Path(folder), action="look for spatch").stdout
+    with tempfile.TemporaryDirectory() as directory:
+        text = _spatch(["--version"], Path(directory), action="look for spatch").stdout
     return parse_version(text)
 
 
@@ -64,10 +64,10 @@ def check_parse(path: Path, rule: Rule, macros: Path) -> None:
     extent = function_extent(content, rule.function)
     if extent is None:
         raise mismatch(rule.file, f"there is no function {rule.function}()")
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         result = _spatch(
             ["--no-includes", "--macro-file", macros, "--parse-c", path],
-            Path(folder),
+            Path(directory),
             action=f"parse {rule.file} with spatch",
             check=False,
         )
@@ -108,17 +108,17 @@ def apply_rule(path: Path, rule: Rule, macros: Path) -> bytes:
     Raises:
         MmbatchError: exit code 3; a hook matched more or less often than it should.
     """
-    with tempfile.TemporaryDirectory() as folder:  # -o gives its paths to a shell, unquoted
-        shutil.copyfile(path, Path(folder) / f"input{path.suffix}")
+    with tempfile.TemporaryDirectory() as directory:  # -o gives its paths to a shell, unquoted
+        shutil.copyfile(path, Path(directory) / f"input{path.suffix}")
         result = _spatch(
             [
                 *("--very-quiet", "--no-includes", "--macro-file", macros),
                 *("--sp-file", rule.cocci, "-o", "output", f"input{path.suffix}"),
             ],
-            Path(folder),
+            Path(directory),
             action=f"run {rule.cocci.name} on {rule.file}",
         )
-        output = Path(folder) / "output"
+        output = Path(directory) / "output"
         content = output.read_bytes() if output.exists() else path.read_bytes()
     counts = count_matches(result.stdout, rule)
     for hook, expected in rule.matches.items():
