@@ -130,9 +130,9 @@ def test_usage_errors_come_before_any_work(
     asked: Asked, capsys: pytest.CaptureFixture[str], arguments: list[str], found: str
 ) -> None:
     assert cli.main(["bench", *arguments]) == ExitCode.USAGE
-    said = capsys.readouterr().err
-    assert found in said
-    assert said.count("\n") == 2
+    output = capsys.readouterr().err
+    assert found in output
+    assert output.count("\n") == 2
     assert asked.kernel is None
 
 
@@ -141,10 +141,10 @@ def test_an_unknown_speedup(
 ) -> None:
     monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
     assert cli.main(["bench", "no-such"]) == ExitCode.USAGE
-    said = capsys.readouterr().err
-    assert "hint: known speed-ups: " in said
-    assert "zone_device" in said
-    assert said.count("\n") == 2
+    output = capsys.readouterr().err
+    assert "hint: known speed-ups: " in output
+    assert "zone_device" in output
+    assert output.count("\n") == 2
 
 
 def test_the_list_runs_nothing(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
@@ -206,8 +206,8 @@ def test_the_table_for_a_cover_letter(
 ) -> None:
     file = tmp_path / "my.json"
     assert cli.main(["bench", "zone_device", "-q", "--cover", "--json", str(file)]) == ExitCode.GOOD
-    said = capsys.readouterr().out
-    assert said == text.run(record.read(file))
+    output = capsys.readouterr().out
+    assert output == text.run(record.read(file))
     assert record.read(file).machine.compiler == "gcc (Toys) 1.2.3"  # not that of this machine
     ended = [f"--ktap={tmp_path / 'ktap'}", f"--junit={tmp_path / 'junit'}"]
     assert cli.main(["bench", "zone_device", "-q", "--json", str(file), *ended]) == ExitCode.GOOD
@@ -228,8 +228,8 @@ def test_speedups_take_turns(
     assert asked.ran[0].seed == 1
     assert {request.cached_bytes for request in asked.ran} == {44 << 20}
     runs = stored.load([out / "zone_device", out / "streaming_copy"])
-    said = capsys.readouterr().out
-    assert said == text.report(runs, checkout.SPEEDUPS)
+    output = capsys.readouterr().out
+    assert output == text.report(runs, checkout.SPEEDUPS)
     assert html.read_text() == report_page.render(runs, checkout.SPEEDUPS)
     for run in runs:
         assert run.raw is Raw.SAME
@@ -242,8 +242,8 @@ def test_speedups_take_turns(
 
 def test_all_speedups_of_the_kernel_take_turns(asked: Asked, tmp_path: Path) -> None:
     assert cli.main(["bench", "-q", "-o", str(tmp_path / "out")]) == ExitCode.GOOD
-    made = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"zone_device", "streaming_copy"} <= made
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    assert {"zone_device", "streaming_copy"} <= names
 
 
 def test_both_files_and_the_users_own(asked: Asked, tmp_path: Path) -> None:
@@ -282,10 +282,10 @@ def test_a_place_that_can_not_be_written_is_said_before_measuring(
         cli.main(["bench", "zone_device", "-q", option, str(tmp_path / "file" / "x")])
         == ExitCode.FAILED
     )
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert str(tmp_path / "file") in said.err
-    assert said.err.count("\n") == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert str(tmp_path / "file") in output.err
+    assert output.err.count("\n") == 2
     assert asked.ran == []
 
 
@@ -361,9 +361,9 @@ def test_what_posted_code_leaves_alone_is_left_out_unless_named(
     patch.write_text("")
     words = ["bench", "--patch", f"v2={patch}", "--repeats", "2"]
     assert cli.main(words) == ExitCode.GOOD
-    said = capsys.readouterr().err
+    output = capsys.readouterr().err
     others = {name for name in manifest.measured(checkout.SPEEDUPS) if name not in changed}
-    assert all(f"leaving out {name}, " in said for name in others)
+    assert all(f"leaving out {name}, " in output for name in others)
     assert asked.ran
     assert cli.main([*words, "vmap"]) == ExitCode.NOT_APPLICABLE
     assert "it changes nothing" in capsys.readouterr().err

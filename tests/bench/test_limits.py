@@ -71,16 +71,16 @@ def of(times: Mapping[str, float]) -> Record:
 @pytest.mark.parametrize(("read", "limit"), [(40e6, "movnt 16"), (86e6, "read")])
 def test_record_names_the_limit_and_keeps_all_rows(read: float, limit: str) -> None:
     times = {**FSDAX, "limit:mov 8": 90e6, "limit:movnt 16": 76e6, "limit:read": read}
-    made = of(times)
-    assert {row.of_limit.vs for row in made.rows if row.of_limit} == {f"limit:{limit}"}
-    assert [one.name for one in made.limits] == ["rep stosq", "mov 8", "movnt 16", "read"]
-    assert [len(one.samples) for one in made.limits] == [20, 2, 20, 20]
-    assert made.notes == ()
+    measured = of(times)
+    assert {row.of_limit.vs for row in measured.rows if row.of_limit} == {f"limit:{limit}"}
+    assert [one.name for one in measured.limits] == ["rep stosq", "mov 8", "movnt 16", "read"]
+    assert [len(one.samples) for one in measured.limits] == [20, 2, 20, 20]
+    assert measured.notes == ()
 
 
 def test_variant_that_beats_its_limit_is_a_defect_of_the_limit() -> None:
-    made = of({**FSDAX, "limit:rep stosq": 202e6})
-    (copy, wide, auto) = made.notes
+    measured = of({**FSDAX, "limit:rep stosq": 202e6})
+    (copy, wide, auto) = measured.notes
     assert copy.startswith("fsdax-100G: copy takes 0.74 (0.7")
     assert wide.startswith("fsdax-100G: wide takes 0.44 (0.4")
     assert "of the time of 'limit:rep stosq', so that row is not a limit here" in auto
@@ -89,5 +89,5 @@ def test_variant_that_beats_its_limit_is_a_defect_of_the_limit() -> None:
 @pytest.mark.parametrize(("limit", "noise"), [(90e6, 0.004), (96e6, 0.2)])
 def test_variant_near_its_limit_is_none(limit: float, noise: float) -> None:
     times = {**FSDAX, "limit:rep stosq": limit}
-    made = record_of(run_events(list(case_events(times=times, noise=noise))))
-    assert defects(made.rows) == []
+    measured = record_of(run_events(list(case_events(times=times, noise=noise))))
+    assert defects(measured.rows) == []

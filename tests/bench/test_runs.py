@@ -36,11 +36,11 @@ def test_seeds_differ_and_fit() -> None:
 
 
 def test_no_sample_is_lost_and_no_two_share_a_place() -> None:
-    made = [_run(4), _run(3), _run(5)]
-    joined = runs.join(made)
+    parts = [_run(4), _run(3), _run(5)]
+    joined = runs.join(parts)
     run = runs.collect(joined)  # which refuses a place that comes twice
     assert run.complete
-    before = [event for one in made for event in one if isinstance(event, Sample)]
+    before = [event for part in parts for event in part if isinstance(event, Sample)]
     after = [event for event in joined if isinstance(event, Sample)]
     plain = [replace(event, block=0, start=0) for event in after]
     assert plain == [replace(event, block=0) for event in before]

@@ -142,11 +142,11 @@ times = st.lists(
 @settings(max_examples=40, deadline=None)
 @given(times, st.integers(2, 1000))
 def test_scale_does_not_matter(pairs: list[tuple[int, int]], scale: int) -> None:
-    base, variant = [float(one) for one, _ in pairs], [float(one) for _, one in pairs]
+    base, variant = [float(time) for time, _ in pairs], [float(time) for _, time in pairs]
     blocks = [at // 2 for at in range(len(pairs))]
     plain = paired_ratio(base, variant, blocks, resamples=200)
     scaled = paired_ratio(
-        [one * scale for one in base], [one * scale for one in variant], blocks, resamples=200
+        [time * scale for time in base], [time * scale for time in variant], blocks, resamples=200
     )
     assert (scaled.median, scaled.lo, scaled.hi) == pytest.approx(
         (plain.median, plain.lo, plain.hi)
@@ -156,7 +156,7 @@ def test_scale_does_not_matter(pairs: list[tuple[int, int]], scale: int) -> None
 @settings(max_examples=40, deadline=None)
 @given(times)
 def test_swapping_gives_the_inverse(pairs: list[tuple[int, int]]) -> None:
-    base, variant = [float(one) for one, _ in pairs], [float(one) for _, one in pairs]
+    base, variant = [float(time) for time, _ in pairs], [float(time) for _, time in pairs]
     blocks = [at // 2 for at in range(len(pairs))]
     ratio = paired_ratio(base, variant, blocks, resamples=200)
     swapped = paired_ratio(variant, base, blocks, resamples=200)

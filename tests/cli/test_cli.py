@@ -101,9 +101,9 @@ def test_usage_errors(capsys: pytest.CaptureFixture[str], arguments: str, hint: 
 
 def test_without_a_verb_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) in (0, 2)  # as the version of click has it
-    said = "".join(capsys.readouterr())
-    assert "Exit codes: 0 good" in said
-    assert "hint:" not in said
+    output = "".join(capsys.readouterr())
+    assert "Exit codes: 0 good" in output
+    assert "hint:" not in output
 
 
 def every_command(
@@ -164,13 +164,13 @@ def test_the_line_of_a_verb_fits_80_columns() -> None:
 
 def test_a_file_that_is_standard_output_is_alone_there(tmp_path: Path) -> None:
     done = call("doctor", "--json", "-")
-    told = json.loads(done.stdout)
-    assert (told["schema"], told["command"]) == (1, "doctor")
-    assert all(check["name"] in done.stderr for check in told["checks"])
+    answer = json.loads(done.stdout)
+    assert (answer["schema"], answer["command"]) == (1, "doctor")
+    assert all(check["name"] in done.stderr for check in answer["checks"])
     file = tmp_path / "out.json"
     done = call("doctor", "--json", str(file))
-    assert json.loads(file.read_text())["checks"][0] == told["checks"][0]
-    assert told["checks"][0]["name"] in done.stdout
+    assert json.loads(file.read_text())["checks"][0] == answer["checks"][0]
+    assert answer["checks"][0]["name"] in done.stdout
 
 
 @pytest.mark.parametrize("columns", [60, 72, 100])
@@ -182,12 +182,12 @@ def test_a_table_fits_the_terminal(columns: int) -> None:
         program = "from mmbatch.core.console import Console; Console().table([(%r, %r)] * 3)"
         text = program % ("missing", " ".join(["word"] * 40))
         os.execv(sys.executable, [sys.executable, "-c", text])
-    said = b""
+    output = b""
     with contextlib.suppress(OSError):
         while more := os.read(terminal, 4096):
-            said += more
+            output += more
     os.waitpid(pid, 0)
-    lines = re.sub(rb"\x1b\[[0-9;]*m", b"", said).decode().splitlines()
+    lines = re.sub(rb"\x1b\[[0-9;]*m", b"", output).decode().splitlines()
     assert sum(line.count("word") for line in lines) == 120
     assert max(len(line.rstrip()) for line in lines) <= columns
     assert max(len(line.rstrip()) for line in lines) > columns - 10
@@ -247,11 +247,11 @@ def test_disk_errors_are_told(
     verb: Verb, capsys: pytest.CaptureFixture[str], code: int, words: str
 ) -> None:
     assert verb(raising(OSError(code, os.strerror(code), "/some/file"))) == 1
-    said = capsys.readouterr().err
-    assert words in said
-    assert "/some/file" in said
-    assert "XDG_CACHE_HOME" not in said
-    assert said.count("\n") == 2
+    output = capsys.readouterr().err
+    assert words in output
+    assert "/some/file" in output
+    assert "XDG_CACHE_HOME" not in output
+    assert output.count("\n") == 2
 
 
 def test_our_own_mistakes_keep_their_traceback(verb: Verb) -> None:
@@ -358,15 +358,15 @@ def test_console_lines(capsys: pytest.CaptureFixture[str]) -> None:
             progress.advance()
             progress.update(2, "now")
         console.result(f"result {verbosity} [bold] " + 300 * "x")
-    said = capsys.readouterr()
-    assert said.err.splitlines() == [
+    output = capsys.readouterr()
+    assert output.err.splitlines() == [
         "[  0 s] phase 0 [bold]",
         "[  0 s] work 0 (3 files)",
         "[  0 s] phase 1 [bold]",
         "[  0 s] detail 1",
         "[  0 s] work 1 (3 files)",
     ]
-    assert [line[:16] for line in said.out.splitlines()] == [
+    assert [line[:16] for line in output.out.splitlines()] == [
         "result -1 [bold]",
         "result 0 [bold] ",
         "result 1 [bold] ",

@@ -160,22 +160,22 @@ def test_in_the_shell_itself(shell: str, typed: str, called: str, program: Path)
         os.write(terminal, typed.encode())
         _read_until(terminal, re.escape(called.rsplit(" ", maxsplit=1)[-1]).encode())
         os.write(terminal, b"\n")
-        said = _read_until(terminal, rb"called: \[[^\]]*\]")
+        output = _read_until(terminal, rb"called: \[[^\]]*\]")
     finally:
         os.kill(pid, 9)
         os.close(terminal)
         os.waitpid(pid, 0)
-    assert re.findall(rb"called: \[(.*?) *\]", said) == [called.encode()]
+    assert re.findall(rb"called: \[(.*?) *\]", output) == [called.encode()]
 
 
 def _read_until(terminal: int, wanted: bytes, limit_s: float = 120) -> bytes:
     """Read from a terminal until something was said, or for a time; return all."""
-    said = b""
+    output = b""
     end = time.monotonic() + limit_s
-    while not re.search(wanted, said) and time.monotonic() < end:
+    while not re.search(wanted, output) and time.monotonic() < end:
         if select.select([terminal], [], [], 0.2)[0]:
             try:
-                said += os.read(terminal, 4096)
+                output += os.read(terminal, 4096)
             except OSError:
                 break
-    return said
+    return output

@@ -289,14 +289,14 @@ def test_venv_module_is_installed_when_allowed(
 def test_make_help_names_every_target(target: str) -> None:
     if shutil.which("make") is None:
         pytest.skip("no make")
-    said = subprocess.run(
+    output = subprocess.run(
         ["make", "-s", "-C", ROOT, *([target] if target else [])],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
     for word in ("make bench", "make test", "make lint", "ARGS", "XDG_CACHE_HOME"):
-        assert word in said
+        assert word in output
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="lacks make")

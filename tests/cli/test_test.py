@@ -50,8 +50,8 @@ def test_a_run_is_kept(run: Run, tmp_path: Path) -> None:
     result = run("--json", tmp_path / "matrix.json")
     assert result.exception is None
     assert "stages: 6 passed, 0 failed, 0 skipped" in result.output
-    (kept,) = matrix.read(tmp_path / "matrix.json")
-    assert kept.stages == tuple(matrix.Stage(name, True) for name in STAGES)
+    (saved,) = matrix.read(tmp_path / "matrix.json")
+    assert saved.stages == tuple(matrix.Stage(name, True) for name in STAGES)
 
 
 def test_the_stages_to_come_are_told_first(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,8 +106,8 @@ def test_what_livepatches_showed_is_kept(
 
     monkeypatch.setattr(test, "_live", live)
     run("--json", tmp_path / "matrix.json")
-    (kept,) = matrix.read(tmp_path / "matrix.json")
-    assert kept.lived == (lived,)
+    (saved,) = matrix.read(tmp_path / "matrix.json")
+    assert saved.lived == (lived,)
 
 
 def test_a_full_disk_fails_its_stage_and_the_run_is_kept(
@@ -117,8 +117,8 @@ def test_a_full_disk_fails_its_stage_and_the_run_is_kept(
     result = run("--json", tmp_path / "matrix.json")
     assert "run the stage guests: /some/file: the disk is full" in result.output
     assert "stages: 5 passed, 1 failed, 0 skipped" in result.output
-    (kept,) = matrix.read(tmp_path / "matrix.json")
-    assert [stage.name for stage in kept.stages if not stage.passed] == ["guests"]
+    (saved,) = matrix.read(tmp_path / "matrix.json")
+    assert [stage.name for stage in saved.stages if not stage.passed] == ["guests"]
 
 
 def test_who_reads_no_more_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,11 +227,11 @@ def test_our_exported_series_is_our_code(newest: Measured) -> None:
     ]
     for name, path in side.compiled.items():
         mine = program.path.parent / f"patched-{Path(name).name}"
-        said = [
+        output = [
             process.run(["objdump", "-s", "-r", "-j", ".text", one], action="read").stdout
             for one in (mine, path)
         ]
-        code = [one.partition("Contents of section")[2] for one in said]
+        code = [one.partition("Contents of section")[2] for one in output]
         assert code[0] == code[1] != ""
     assert all(event.equal for event in newest.events(program) if isinstance(event, Equal))
 

@@ -212,8 +212,8 @@ def test_nothing_counts_when_the_benchs_own_check_failed() -> None:
     events = mixed()
     for good in (True, False):
         run = collect([events[0], Check(good, 3, 12, 768, 2, 9, "byte 4"), *events[1:]])
-        said = run.notes[-1].text
-        assert ("12 runs" in said, "FAILED" in said and "byte 4" in said) == (good, not good)
+        output = run.notes[-1].text
+        assert ("12 runs" in output, "FAILED" in output and "byte 4" in output) == (good, not good)
         for case in run.cases.values():
             assert bool(case.times("limit:rep stosq")) == good
             assert bool(case.times("base")) == good

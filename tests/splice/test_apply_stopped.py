@@ -95,6 +95,6 @@ def test_two_at_once_make_one_branch(tree: Path) -> None:
         )
         for _ in range(2)
     ]
-    said = sorted(process.communicate(timeout=300)[0].split(":")[0] for process in both)
+    output = sorted(process.communicate(timeout=300)[0].split(":")[0] for process in both)
     assert [process.returncode for process in both] == [0, 0]
-    assert said == ["Already applied", BRANCH]
+    assert output == ["Already applied", BRANCH]

@@ -66,12 +66,12 @@ def cars(one: Posted) -> list[str]:
 def test_a_patch_is_applied_to_a_copy(cache: Cache, source: Source, tmp_path: Path) -> None:
     file = tmp_path / "a.patch"
     file.write_text(edit(source, "toy 7\n", "car 7\n"))
-    (one,) = applied(cache, source, file)
-    assert (one.label, one.source, one.patches) == ("mine", str(file), ("",))
-    assert one.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
-    assert cars(one) == ["car 7"]
-    tree = posted.make_tree(cache, source, one, print)
-    assert (tree.path / "mm/toys.c").read_bytes() == one.contents["mm/toys.c"]
+    (series,) = applied(cache, source, file)
+    assert (series.label, series.source, series.patches) == ("mine", str(file), ("",))
+    assert series.sha256 == hashlib.sha256(file.read_bytes()).hexdigest()
+    assert cars(series) == ["car 7"]
+    tree = posted.make_tree(cache, source, series, print)
+    assert (tree.path / "mm/toys.c").read_bytes() == series.contents["mm/toys.c"]
     assert (tree.path / "mm/other.h").samefile(source.path / "mm/other.h")
     assert (source.path / "mm/toys.c").read_text() == TOYS
 
@@ -85,15 +85,15 @@ def test_files_that_are_added_removed_and_renamed(
     text += "diff --git a/mm/toys.c b/mm/cars.c\nsimilarity index 100%\n"
     text += "rename from mm/toys.c\nrename to mm/cars.c\n"
     (tmp_path / "a.patch").write_text(text)
-    (one,) = applied(cache, source, tmp_path / "a.patch")
-    assert one.contents == {
+    (series,) = applied(cache, source, tmp_path / "a.patch")
+    assert series.contents == {
         "mm/new.c": b"new\n",
         "mm/Makefile": b"obj-y += new.o\n",
         "lib/other.h": None,
         "mm/toys.c": None,
         "mm/cars.c": TOYS.encode(),
     }
-    tree = posted.make_tree(cache, source, one, print).path
+    tree = posted.make_tree(cache, source, series, print).path
     assert not (tree / "mm/toys.c").exists()
     assert (source.path / "mm/toys.c").exists()
 
@@ -137,18 +137,18 @@ def test_mails_as_they_travel(cache: Cache, source: Source, tmp_path: Path) -> N
     )
     (tmp_path / "crlf.eml").write_text(f"{head}\n{patch}".replace("\n", "\r\n"), newline="")
     for name in ("b64.eml", "crlf.eml"):
-        (one,) = applied(cache, source, tmp_path / name)
-        assert one.patches == ("[PATCH] toys: café",)
-        assert cars(one) == ["car 7"]
+        (series,) = applied(cache, source, tmp_path / name)
+        assert series.patches == ("[PATCH] toys: café",)
+        assert cars(series) == ["car 7"]
 
 
 def test_each_patch_of_a_series(cache: Cache, source: Source, tmp_path: Path) -> None:
     for number, patch in enumerate(series(source), 1):
         (tmp_path / f"{number}.patch").write_text(patch)
     found = applied(cache, source, *(tmp_path / f"{n}.patch" for n in (1, 2, 3)), each=True)
-    assert [one.label for one in found] == ["mine 1/3", "mine 2/3", "mine 3/3"]
-    assert [len(cars(one)) for one in found] == [1, 2, 3]
-    assert [one.step for one in found] == [True, True, True]
+    assert [part.label for part in found] == ["mine 1/3", "mine 2/3", "mine 3/3"]
+    assert [len(cars(part)) for part in found] == [1, 2, 3]
+    assert [part.step for part in found] == [True, True, True]
 
 
 def test_a_conflict_names_patch_file_and_hunk(cache: Cache, source: Source, tmp_path: Path) -> None:
@@ -226,8 +226,8 @@ def test_the_cache_may_lie_in_a_repository(source: Source, tmp_path: Path) -> No
     (tmp_path / ".git").mkdir()
     (tmp_path / ".git" / "HEAD").write_text("rubbish\n")
     (tmp_path / "a.patch").write_text(edit(source, "toy 7\n", "car 7\n"))
-    (one,) = applied(Cache(tmp_path / "cache"), source, tmp_path / "a.patch")
-    assert cars(one) == ["car 7"]
+    (series,) = applied(Cache(tmp_path / "cache"), source, tmp_path / "a.patch")
+    assert cars(series) == ["car 7"]
 
 
 def test_another_tree_of_the_same_release(source: Source, tmp_path: Path) -> None:
@@ -243,11 +243,11 @@ def test_another_tree_of_the_same_release(source: Source, tmp_path: Path) -> Non
     (other / "include/generated/toys.h").write_text("made by a build\n")
     (other / "mm/mm_init.c").write_text("changed\n")
     (other / "mm/Makefile").unlink()
-    one = posted.from_tree(base, "mine", other)
+    series = posted.from_tree(base, "mine", other)
     expected = {"mm/new.c": b"new\n", "mm/mm_init.c": b"changed\n", "mm/Makefile": None}
-    assert one.contents == expected
+    assert series.contents == expected
     (other / "mm/new.c").write_text("newer\n")
-    assert posted.from_tree(base, "mine", other).sha256 != one.sha256
+    assert posted.from_tree(base, "mine", other).sha256 != series.sha256
     with pytest.raises(MmbatchError, match=r"it is Linux 7\.3\.5, and that is 7\.3\.4"):
         posted.from_tree(base, "mine", tmp_path / "newer")
 
@@ -265,9 +265,9 @@ def test_a_range_of_commits(source: Source, tree: Path) -> None:
     assert "lib/toys.c" in caught.value.problem
     assert "worktree add --detach DIR" in caught.value.hint
     git(tree, "-c", "core.autocrlf=false", "checkout", "-q", "first")
-    (one,) = posted.from_range(base, "mine", tree, "first..last", each=False)
-    assert one.contents == {"lib/toys.c": b"step 2\n"}
-    assert ["step 1" in one.patches[0], "step 2" in one.patches[1]] == [True, True]
+    (series,) = posted.from_range(base, "mine", tree, "first..last", each=False)
+    assert series.contents == {"lib/toys.c": b"step 2\n"}
+    assert ["step 1" in series.patches[0], "step 2" in series.patches[1]] == [True, True]
     steps = posted.from_range(base, "mine", tree, "first..last", each=True)
     assert [step.label for step in steps] == ["mine 1/2", "mine 2/2"]
     assert [step.contents["lib/toys.c"] for step in steps] == [b"step 1\n", b"step 2\n"]

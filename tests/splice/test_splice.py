@@ -97,11 +97,11 @@ def test_changes_to_the_tree_s_own_files_stay_small(cache: Cache, tree: Path) ->
 
 
 def test_the_second_time_it_comes_from_the_cache(cache: Cache, tree: Path) -> None:
-    said: list[str] = []
-    first = into_cache(cache, tree, said.append)
-    assert len(said) == 1
-    assert into_cache(cache, tree, said.append) == first
-    assert len(said) == 1
+    messages: list[str] = []
+    first = into_cache(cache, tree, messages.append)
+    assert len(messages) == 1
+    assert into_cache(cache, tree, messages.append) == first
+    assert len(messages) == 1
 
 
 def test_a_record_of_steps_that_is_damaged(cache: Cache, tree: Path) -> None:
@@ -125,17 +125,17 @@ def test_what_changed_is_spliced_anew(cache: Cache, tree: Path, tmp_path: Path) 
 def test_another_process_keeps_what_it_uses(cache: Cache, tree: Path, tmp_path: Path) -> None:
     used = into_cache(cache, tree)
     macros = tmp_path / "macros.h"
-    made = set()
+    places = set()
     for count in range(5):
         macros.write_text(checkout.MACROS.read_text() + count * "\n" + "\n")
         other = Cache(cache.root)
-        made.add(into_cache(other, tree, macros=macros).ident)
+        places.add(into_cache(other, tree, macros=macros).ident)
         del other
         os.utime(used.path, (0, 0))
-    kept = {place.name for place in cache.splices.iterdir()}
-    assert len(made) == 5
-    assert used.ident in kept
-    assert len(kept) == 5  # it, and the last four of the others
+    names = {place.name for place in cache.splices.iterdir()}
+    assert len(places) == 5
+    assert used.ident in names
+    assert len(names) == 5  # it, and the last four of the others
 
 
 @pytest.mark.parametrize(

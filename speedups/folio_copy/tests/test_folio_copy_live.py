@@ -24,4 +24,4 @@ def test_options() -> None:
 def test_what_must_be_refused() -> None:
     misfits = refused.load_misfits(SPEEDUPS, "folio_copy")
 
-    assert {one.name for one in misfits} >= {"variable", "member", "signature"}
+    assert {misfit.name for misfit in misfits} >= {"variable", "member", "signature"}

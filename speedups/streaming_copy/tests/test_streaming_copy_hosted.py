@@ -157,7 +157,7 @@ def test_descriptor_sizes_are_straight_ascending_movnti(
 ) -> None:
     lines = copies["patched-copies"][f"{function}_{size:#04x}"]
     stores = [line.operands for line in lines if line.name.startswith("movnti")]
-    offsets = [int(re.search(r",(-?\w*)\(", one)[1] or "0", 16) for one in stores]  # type: ignore[index]
+    offsets = [int(re.search(r",(-?\w*)\(", store)[1] or "0", 16) for store in stores]  # type: ignore[index]
     assert offsets == list(range(0, size, 8))
     if function == "aligned":
         assert {line.name.rstrip("q") for line in lines} == {"mov", "movnti", "ret"}

@@ -28,7 +28,7 @@ def test_options() -> None:
 def test_what_must_be_refused() -> None:
     misfits = refused.load_misfits(SPEEDUPS, "vmap")
 
-    assert {one.name for one in misfits} >= {"variable", "member", "function", "entry"}
+    assert {misfit.name for misfit in misfits} >= {"variable", "member", "function", "entry"}
 
 
 def test_least_gains_that_a_guest_must_count() -> None:

@@ -34,7 +34,7 @@ def test_options() -> None:
 def test_every_kind_of_misfit_must_be_refused() -> None:
     misfits = refused.load_misfits(SPEEDUPS, "zone_device")
 
-    assert {one.kind for one in misfits} == set(refused.KINDS)
+    assert {misfit.kind for misfit in misfits} == set(refused.KINDS)
     assert len(misfits) >= 8
 
 
