@@ -253,10 +253,6 @@ def _strip(module: Path, log: Path) -> None:
     run(["objcopy", "--strip-debug", module], action=f"strip {module.name}", log=log)
 
 
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
-
-
 def exported(symvers: str) -> set[str]:
     """Return the symbols in a kernel's Module.symvers that every module may use."""
     rows = [line.split("\t") for line in symvers.splitlines()]
@@ -369,3 +365,7 @@ def _is_within(symbol: Symbol, target: str) -> bool:
     if not re.fullmatch(r"[0-9a-f]+", target):  # an indirect jump
         return False
     return symbol.value <= int(target, 16) < symbol.value + symbol.size
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
