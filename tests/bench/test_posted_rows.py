@@ -100,6 +100,12 @@ def test_reports_name_the_file_and_its_hash(tmp_path: Path) -> None:
     assert list(compare.regressions(compare.sections(runs))) == []
 
 
+def test_other_memory_stands_out_on_the_page(tmp_path: Path) -> None:
+    record.write(tmp_path / store.RECORD, posted_record(110e6, equal=False))
+    page = html.render(store.load([tmp_path]), tmp_path)
+    assert 'class="verdict slower">NOT EQUAL<' in page
+
+
 def test_base_alone_is_reported_beside_its_limit(tmp_path: Path) -> None:
     times = {name: FSDAX[name] for name in ("base", "control", "limit:rep stosq")}
     run = collect(run_events(list(case_events(times=times))))

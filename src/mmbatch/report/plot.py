@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mmbatch.bench.record import Row
+from mmbatch.bench.statistics import Verdict
 from mmbatch.hosted.events import BASE
 from mmbatch.report import compare
 from mmbatch.report.compare import Entry, Section
@@ -288,7 +289,8 @@ def _mark(row: Row, axis: Scale) -> Mark:
         number = f"{each(row.per_item)} {'ns' if row.unit == 'ns' else ''}".rstrip()
         return Mark(row.variant, number, short(row.verdict), "base", axis.x(1))
     if row.ratio is None:
-        return Mark(row.variant, "", short(row.verdict), "open")
+        kind = "slower" if row.verdict == Verdict.NOT_EQUAL else "open"  # as bad as that
+        return Mark(row.variant, "", short(row.verdict), kind)
     number, x = f"{row.ratio.median:.3f}", axis.x(row.ratio.median)
     return Mark(
         row.variant, number, short(row.verdict), _kind(row), x, *_ends(row.ratio.ci95, axis)
