@@ -22,7 +22,7 @@ from mmbatch.splice.posted import Posted, PostedTree
 
 _MAKEFILES = ("Makefile", "Kbuild")
 _PROTOTYPE = re.compile(
-    r"^/\* \S+:\d+:[NO]F \*/ (?:extern |static )?"  # a definition, not a declaration
+    r"^/\* .+:\d+:[NO]F \*/ (?:extern |static )?"  # a definition, not a declaration
     r"(?P<result>.*?)(?P<name>\w+) \((?P<parameters>.*)\); /\* \((?P<names>.*?)\)",
     re.MULTILINE,
 )
@@ -249,7 +249,7 @@ def _compile(
                 raise MmbatchError(action, error.problem, error.hint) from error
             _write_contents(output)
             if more:
-                _keep_prototypes(types)
+                keep_prototypes(types)
 
         jobs_of = [(unit, base) for unit in units for base in {None, unit.base}]
         with ThreadPoolExecutor(jobs) as pool:
@@ -289,7 +289,7 @@ def _write_contents(path: Path) -> None:
     _contents(path).write_text("\n".join([names, *(section.strip() for section in shown)]), "utf-8")
 
 
-def _keep_prototypes(types: Path) -> None:
+def keep_prototypes(types: Path) -> None:
     """Shorten what gcc's -aux-info wrote to the functions that are defined, without names.
 
     A line becomes "RESULT NAME (TYPE, TYPE)", so that a parameter may change its name.
