@@ -37,6 +37,9 @@ _SPARE = "dummy"  # a module of the stock kernel that nobody needs
 _LIMIT_S = 1800
 _SECONDS_A_ROUND = 30
 _ROUNDS_GIB = 1
+_MEMORY_GIB = 4
+_MEMMAP_SHARE = 64
+"""The memmap of so many GiB takes one. That of the NVDIMM may be in the guest's memory."""
 
 # With this CPU feature, a stock kernel dies under QEMU 7.2 before any of our modules is
 # loaded: its flags are garbage after cmpxchg16b.
@@ -217,6 +220,7 @@ def _boot(
     scripts: Sequence[str],
     settings: Mapping[str, str],
     files: Mapping[str, bytes],
+    pmem_gib: int,
     **fields: object,
 ) -> Boot:
     drivers = stock.modules(load.drivers)
@@ -239,7 +243,8 @@ def _boot(
         name,
         stock_kernel,
         filesystem,
-        memory_gib=4,
+        memory_gib=_MEMORY_GIB + pmem_gib // _MEMMAP_SHARE,
+        pmem_gib=pmem_gib,
         without=_BROKEN,
         **fields,  # type: ignore[arg-type]
     )
