@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Functions for guests with a stock kernel: memory blocks that come and go, and the
+# flag of their zone. Sourced by live/guest/lib.sh.
+
+. /memory_hotplug/lib.sh
+BLOCK_PAGES=32768
+
+# cycle: online four memory blocks of the NVDIMM, and take the last one away first.
+cycle() {
+	set -- $(blocks offline | head -n 4)
+	for number in "$1" "$2" "$3" "$4"; do online "$number" || return 1; done
+	for number in "$4" "$3" "$2" "$1"; do offline "$number" || return 1; done
+}
+
+# phases: online all memory blocks of the NVDIMM and take them away again, and count the
+# instructions of the functions that do it, with those of all that they call.
+phases() {
+	echo >$TRACING/trace
+	echo 1 >$TRACING/events/kprobes/enable
+	for number in $(blocks offline); do online "$number" || return 1; done
+	for number in $(blocks online | sort -rn); do
+		[ "$number" -lt "$first_block" ] || offline "$number" || return 1
+	done
+	echo 0 >$TRACING/events/kprobes/enable
+	awk '
+		{ for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+:$/) { clock = $i + 0; name = $(i + 1) } }
+		sub(/_in:$/, "", name) { from[name] = clock; next }
+		sub(/_out:$/, "", name) { sum[name] += clock - from[name] }
+		END { for (name in sum) printf "%s %d\n", name, sum[name] }' $TRACING/trace |
+		sort >/tmp/phases
+}
+
+# tell_phases VARIANT: print what phases() counted. check() prints nothing of a command.
+tell_phases() {
+	while read -r name instructions; do
+		value "phases-$1 $name $instructions"
+	done </tmp/phases
+}
+
+memory_hotplug_count() {
+	probe_pair contiguous set_zone_contiguous
+	check "count: plug" plug || return
+	first_block=$(blocks offline | head -n 1)
+	value "plug items" $BLOCK_PAGES
+	in_turn memory_hotplug plug contiguous cycle
+
+	echo 16384 >$TRACING/buffer_size_kb
+	for name in online_pages move_pfn_range_to_zone memmap_init_range \
+		__free_pages_core offline_pages remove_pfn_range_from_zone; do
+		probe_pair "$name" "$name"
+	done
+	value "phases-blocks all $(blocks offline | wc -l)"
+	check "count: phases" phases && tell_phases base
+	check "count: load for phases" patch_in memory_hotplug
+	check "count: phases, patched" phases && tell_phases patched
+	check "count: unload after phases" patch_out memory_hotplug
+	check "count: unplug" unplug
+}
+
+# same_as_scan: succeeds if no scan of a zone finds another flag. A zone that got memory has
+# had its flag cleared, and may say that it has a hole where it has none.
+same_as_scan() { awk '$3 != $4 && $3 { wrong = 1 } END { exit wrong || !NR }' $ZONES; }
+
+# memory_hotplug_prepare STAGE: find a memory block of the machine that can go.
+memory_hotplug_prepare() {
+	spare=
+	for number in $(blocks online | sort -rn); do
+		timeout 20 sh -c "echo offline >$MEMORY/memory$number/state" 2>/dev/null || continue
+		spare=$number
+		break
+	done
+	check "$1: a memory block can go" test -n "$spare" && online "$spare"
+}
+
+memory_hotplug_works() { offline "$spare" && same_as_scan && online "$spare" && same_as_scan; }
+
+# No memory block comes or goes while the others use the memory: their pages would move
+# all the time.
+memory_hotplug_load() {
+	while [ ! -e /tmp/stop ]; do
+		same_as_scan || fault "another flag than that of a scan: $(cat $ZONES)"
+		sleep 1
+	done
+}
+
+memory_hotplug_finish() {
+	check "$1: the memory block comes and goes" memory_hotplug_works
+}

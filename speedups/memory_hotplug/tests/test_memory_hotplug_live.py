@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The livepatch of memory_hotplug: its files, and the functions that it replaces."""
+
+from __future__ import annotations
+
+import pytest
+
+from mmbatch.core.paths import SPEEDUPS
+from mmbatch.live import manifest, payload
+
+LIVE = manifest.load(SPEEDUPS, "memory_hotplug")
+
+
+@pytest.mark.parametrize(("series", "compat"), [("6.12", "6.12"), ("7.2", "7.x"), ("7.3", "7.x")])
+def test_the_files_of_each_series(series: str, compat: str) -> None:
+    staged = manifest.staged(LIVE, series)
+
+    # The code itself, included by live.c, which must be able to forget what it learned.
+    assert staged["mm/zone_contiguous_tree.h"] == (
+        SPEEDUPS / "memory_hotplug/tree/mm/zone_contiguous.c"
+    )
+    assert "mm/zone_contiguous.c" not in staged
+    assert staged["mm/zone_contiguous_compat.h"] == SPEEDUPS / "memory_hotplug/live/internal.h"
+    assert staged["mm/zone_contiguous_live_compat.h"].parts[-3] == compat
+    assert all(path.is_file() for path in staged.values())
+
+
+@pytest.mark.parametrize("series", ["6.12", "7.2", "7.3"])
+def test_every_caller_of_a_replaced_function_is_replaced(series: str) -> None:
+    assert {one.name for one in LIVE.of(series).replaces} == {
+        "move_pfn_range_to_zone",
+        "remove_pfn_range_from_zone",
+        "set_zone_contiguous",
+    }
+
+
+def test_least_gains_that_a_guest_must_count() -> None:
+    assert payload.load(SPEEDUPS, "memory_hotplug").least == {"plug": 2.5}
