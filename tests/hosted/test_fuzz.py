@@ -143,7 +143,7 @@ def test_what_has_no_fuzzer_is_passed_over(tmp_path: Path) -> None:
     tally = Tally()
     cache = Cache(tmp_path / "cache")
     manifests = [toys_manifest(fuzzed=False)]
-    fuzz.run(Bench(cache, source, manifests, 1), print, tally, Length(1), mutants=True)
+    fuzz.run(Bench(cache, source, manifests, 1), print, tally, Length(1), mutants_among=["7.3"])
     assert tally == Tally()
     with pytest.raises(MmbatchError) as caught:
         fuzz.again(Bench(cache, source, manifests, 1), print, tally, tmp_path)
@@ -179,7 +179,7 @@ class Toys:
         source = Source("7.3", "7.3.4", self.directory, "toys", "toys", "1")
         manifests = [toys_manifest(fuzzed=True)]
         bench = Bench(cache, source, manifests, 1)
-        fuzz.run(bench, lambda text: None, tally, Length(1), mutants=True)
+        fuzz.run(bench, lambda text: None, tally, Length(1), mutants_among=["7.3"])
         return tally
 
 
@@ -257,7 +257,7 @@ def test_without_clang_it_is_skipped_and_says_what_to_do(
     tally = Tally()
     manifests = [toys_manifest(fuzzed=True)]
     bench = Bench(Cache(tmp_path / "cache"), source, manifests, 1)
-    fuzz.run(bench, print, tally, Length(1), mutants=True)
+    fuzz.run(bench, print, tally, Length(1), mutants_among=["7.3"])
     assert "apt-get install" in tally.skipped[0]
     assert "clang libclang-rt-dev" in tally.skipped[0]
     with pytest.raises(MmbatchError) as caught:

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -76,6 +77,32 @@ def test_what_is_asked_for_is_read(check_toml: Path) -> None:
     assert all(series in first.kernels for series in SERIES)
     assert (second.options, second.optional) == (("CONFIG_PAINT=y",), True)
     assert "7.2" not in second.kernels
+
+
+def test_each_mutant_is_tried_on_one_kernel_that_it_fits() -> None:
+    words = ("why", "mm/toys.c", "toy < nr", "toy <= nr")
+
+    def mutant(name: str, kernels: str = "", *, optional: bool = False) -> Mutant:
+        return Mutant(
+            name, *words, Interval.parse(kernels) if kernels else Interval(), (), optional
+        )
+
+    mutants = [
+        *map(mutant, "abc"),
+        mutant("new", ">=7.0"),
+        mutant("old", "<7.0"),
+        mutant("odd", optional=True),
+    ]
+
+    def names(series: str, among: Sequence[str]) -> list[str]:
+        return [mutant.name for mutant in check.deal(mutants, series, among)]
+
+    among = ["7.3", "6.12"]
+    assert names("7.3", among) == ["a", "c", "new", "odd"]
+    assert names("6.12", among) == ["b", "old", "odd"]
+    assert names("7.2", among) == []
+    assert names("7.2", ["7.2"]) == ["a", "b", "c", "new", "odd"]
+    assert names("7.3", []) == []
 
 
 def test_a_room_need_not_have_any(tmp_path: Path) -> None:

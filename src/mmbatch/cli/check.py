@@ -92,8 +92,8 @@ def command(
 ) -> int:
     """Compare patched kernel code with the kernel's own, over many inputs, byte for byte.
 
-    Runs on each kernel, in each configuration that matters, and with ASan and UBSan; then, on
-    the newest and the oldest kernel, against mutants, all of which must be killed.
+    Runs on each kernel, in each configuration that matters, and with ASan and UBSan; then
+    against mutants, all of which must be killed, each on the newest or the oldest kernel.
     A speed-up whose fuzzer runs by default is fuzzed for 20 seconds.
 
     With --patch, --against or --range, compare the posted code instead, by the same check on
@@ -179,7 +179,7 @@ def _fuzz_only(
             if isinstance(what, Path):
                 fuzz.again(bench, console.say, tally, what)
             elif what is not None:
-                fuzz.run(bench, console.say, tally, what, mutants=False)
+                fuzz.run(bench, console.say, tally, what, mutants_among=())
     return tally
 
 
@@ -210,7 +210,7 @@ def run_all(
         console: where stages and the tally are shown.
         cache: where kernels and programs are kept.
         speedups: their names; none means all.
-        series: of the kernels; mutants are run on the first and on the last.
+        series: of the kernels; each mutant is tried on the first or on the last.
         mutants: run them at all.
         jobs: how many compilers at a time; None for one per CPU.
         log: told how each speed-up fared on each kernel.
@@ -218,16 +218,17 @@ def run_all(
         write_outcomes: writes how each stage ended.
     """
     tally = check.Tally()
+    among = tuple(dict.fromkeys((series[0], series[-1]))) if mutants else ()
     for kernel in series:
         source = sources.resolve(cache, kernel, None, console.say)
         for speedup in speedups or manifest.known(paths.SPEEDUPS):
             manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
-            wrong = mutants and kernel in (series[0], series[-1])
             part = check.Tally()
             bench = check.Bench(cache, source, manifests, jobs or cpus())
-            check.run(bench, console.say, part, mutants=wrong)
+            check.run(bench, console.say, part, mutants_among=among)
             if fuzz.by_default(bench.manifest):
-                fuzz.run(bench, console.say, part, fuzz.Length(_FUZZ_S), mutants=wrong)
+                length = fuzz.Length(_FUZZ_S)
+                fuzz.run(bench, console.say, part, length, mutants_among=among)
             tally.add(part)
             if log is not None:
                 log.checked(speedup, source.release, part)

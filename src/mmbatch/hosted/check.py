@@ -217,14 +217,37 @@ def _silent(text: str) -> None:
     """Print no phase: a check is one line once it has ended."""
 
 
-def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, mutants: bool) -> None:
+def deal(mutants: Sequence[Mutant], series: str, among: Sequence[str]) -> list[Mutant]:
+    """Return the mutants that are tried on one of several kernels.
+
+    They show what the comparison detects, which differs little between kernels. So each is
+    tried on one of the kernels that it fits, in turn. An optional one is tried on all, because
+    it may fit the code of one only.
+
+    Args:
+        mutants: all of a speed-up.
+        series: the kernel, such as "7.3".
+        among: all kernels on which mutants are tried; none means no mutants.
+    """
+    dealt = []
+    for number, mutant in enumerate(mutants):
+        fitting = [name for name in among if name in mutant.kernels]
+        chosen = fitting if mutant.optional or not fitting else [fitting[number % len(fitting)]]
+        if series in chosen:
+            dealt.append(mutant)
+    return dealt
+
+
+def run(
+    bench: Bench, say: Callable[[str], None], tally: Tally, *, mutants_among: Sequence[str]
+) -> None:
     """Check a speed-up on one kernel.
 
     Args:
         bench: the speed-up on that kernel.
         say: called with a line for each stage that ends.
         tally: counts the stages.
-        mutants: try the mutants too.
+        mutants_among: kernels on which mutants are tried, each on one of them (`deal`).
     """
     manifest, source = bench.manifest, bench.source
     extras = load_extras(manifest.directory / "check.toml")
@@ -253,15 +276,14 @@ def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, mutants: bool
             sanitized,
         ],
     )
-    if mutants:
-        chosen = [m for m in extras.mutants if source.series in m.kernels and not m.fuzz]
-        every = {mutant.options for mutant in chosen}
-        shared = {options: bench.shared(options) for options in every}
+    chosen = deal([m for m in extras.mutants if not m.fuzz], source.series, mutants_among)
+    every = {mutant.options for mutant in chosen}
+    shared = {options: bench.shared(options) for options in every}
 
-        def attempt(mutant: Mutant) -> None:
-            try_mutant(bench, mutant, shared[mutant.options], name, say, tally, _killer)
+    def attempt(mutant: Mutant) -> None:
+        try_mutant(bench, mutant, shared[mutant.options], name, say, tally, _killer)
 
-        _at_once(bench.jobs, [functools.partial(attempt, mutant) for mutant in chosen])
+    _at_once(bench.jobs, [functools.partial(attempt, mutant) for mutant in chosen])
 
 
 def run_posted(bench: Bench, say: Callable[[str], None], tally: Tally) -> None:

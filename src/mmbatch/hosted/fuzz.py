@@ -5,14 +5,14 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import process
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import packages
-from mmbatch.hosted.check import Bench, Tally, load_extras, stage, try_mutant
+from mmbatch.hosted.check import Bench, Tally, deal, load_extras, stage, try_mutant
 from mmbatch.splice.manifest import Manifest
 
 PACKAGES = ("clang", "libclang-rt-dev")
@@ -107,7 +107,7 @@ def run(
     tally: Tally,
     length: Length,
     *,
-    mutants: bool,
+    mutants_among: Sequence[str],
 ) -> None:
     """Fuzz a speed-up on one kernel; do nothing for one without a fuzzer.
 
@@ -118,7 +118,8 @@ def run(
         say: called with a line for each stage that ends.
         tally: counts the stages.
         length: how long to fuzz.
-        mutants: see that the fuzzer kills the mutants that only it can kill.
+        mutants_among: kernels on which mutants that only the fuzzer can kill are tried, each
+            on one of them (`check.deal`).
     """
     manifest, source = bench.manifest, bench.source
     if not fuzzes(manifest):
@@ -135,11 +136,10 @@ def run(
         if found.problem is not None and found.kept is not None:
             command = f"./mmbatch check {manifest.speedup} --kernel {source.series} --fuzz-input"
             result.problem = f"{found.problem}; again with: {command} {found.kept}"
-    if mutants:
-        for mutant in load_extras(manifest.directory / "check.toml").mutants:
-            if mutant.fuzz and source.series in mutant.kernels:
-                shared = bench.shared(mutant.options, fuzz=True)
-                try_mutant(bench, mutant, shared, name, say, tally, _killer, fuzz=True)
+    mutants = [m for m in load_extras(manifest.directory / "check.toml").mutants if m.fuzz]
+    for mutant in deal(mutants, source.series, mutants_among):
+        shared = bench.shared(mutant.options, fuzz=True)
+        try_mutant(bench, mutant, shared, name, say, tally, _killer, fuzz=True)
 
 
 def again(bench: Bench, say: Callable[[str], None], tally: Tally, input_file: Path) -> None:
