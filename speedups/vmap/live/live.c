@@ -81,7 +81,7 @@ static bool vmap_live_takes(unsigned int count, unsigned long flags)
 	if (flags & (VM_FLUSH_RESET_PERMS | VM_NO_GUARD))
 		return false;
 
-	return count && count <= totalram_pages() && vmap_steps();
+	return count > 1 && count <= totalram_pages() && vmap_steps();
 }
 
 /* Map pages into an area of their size. If that fails, free the area. */
@@ -176,12 +176,14 @@ static bool vmap_live_map_table(unsigned long addr, unsigned long end,
 	p4d_t *p4d;
 	pud_t *pud;
 	pmd_t *pmd;
+	pte_t *pte;
 
 	p4d = p4d_alloc_track(&init_mm, pgd, addr, &mask);
 	pud = p4d ? pud_alloc_track(&init_mm, p4d, addr, &mask) : NULL;
 	pmd = pud ? pmd_alloc_track(&init_mm, pud, addr, &mask) : NULL;
-	mapped = pmd && vmap_map_range(pmd, addr, end, phys_addr, prot,
-				       max_page_shift, &mask);
+	pte = pmd ? pte_alloc_kernel_track(pmd, addr, &mask) : NULL;
+	mapped = pte && vmap_map_range(pte, addr, end, phys_addr, prot, max_page_shift);
+	mask |= PGTBL_PTE_MODIFIED;
 	if (mask & ARCH_PAGE_TABLE_SYNC_MASK)
 		arch_sync_kernel_mappings(addr, end);
 

@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Map arrays of pages, and the blocks of huge vmalloc(), in one walk of mm/vmap.c. A
-// single page stays in the slow path, and so does a range that is empty by mistake. The
-// rule adds a return before the one that leaves pages to the slow path.
+// single page stays in the slow path, and so does a range that is empty by mistake.
+
+@array@
+typedef pgprot_t;
+identifier addr, end, prot, pages, pgd;
+@@
+ vmap_small_pages_range_noflush(unsigned long addr, unsigned long end,
+		pgprot_t prot, struct page **pages)
+ {
+	...
++	if (addr + PAGE_SIZE < end && vmap_steps())
++		return vmap_map_blocks(addr, end, prot, pages, PAGE_SHIFT);
+	pgd = pgd_offset_k(addr);
+	...
+ }
 
 @blocks@
-typedef pgprot_t;
 identifier addr, end, prot, pages, page_shift;
 expression small;
 @@
@@ -12,9 +24,9 @@ expression small;
 		pgprot_t prot, struct page **pages, unsigned int page_shift)
  {
 	...
-+	if (vmap_steps() && addr + PAGE_SIZE < end)
-+		return vmap_map_blocks(addr, end, prot, pages, page_shift);
 	if (small)
 		return vmap_small_pages_range_noflush(addr, end, prot, pages);
++	if (addr + PAGE_SIZE < end && vmap_steps())
++		return vmap_map_blocks(addr, end, prot, pages, page_shift);
 	...
  }

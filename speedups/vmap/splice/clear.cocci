@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Clear PTEs by plain writes, and contiguous PTE blocks by mm/vmap.c. If it can't
-// clear a block, clear it as before.
-
-@plain@
-identifier addr, pte;
-@@
- vunmap_pte_range(...)
- {
-+	const bool plain = vmap_steps();
-	...
- }
+// When the first PTE of a table is cleared, let mm/vmap.c clear the others. What it
+// leaves is cleared as before.
 
 @clear@
-identifier pte, addr;
+typedef pmd_t, pgtbl_mod_mask;
+identifier pmd, addr, end, mask, pte;
 @@
- vunmap_pte_range(...)
+ vunmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
+		pgtbl_mod_mask *mask)
  {
+	...
+	pte = pte_offset_kernel(pmd, addr);
 	<...
--	ptep_get_and_clear(&init_mm, addr, pte)
-+	vmap_clear_pte(addr, pte, plain)
+-	addr != end
++	addr != end && !(vmap_steps() && vmap_clear_ptes(pte, addr, end))
 	...>
  }

@@ -1,39 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Let mm/vmap.c find the address space of vmap() and map its pages, with the
-// arguments that vmap() already passes on. Its area is hidden from readers of
-// /proc/kcore until everything is mapped.
+// arguments that vmap() already passes on. A single page stays in the slow path.
 
 @area@
-identifier pages, count, flags, prot;
+identifier pages, count, flags, prot, vm;
 expression size, caller;
 @@
  vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
  {
 	<...
--	get_vm_area_caller(size, flags, caller)
-+	vmap_get_area(size, flags, prot, pages, caller)
+-	vm = get_vm_area_caller(size, flags, caller);
++	if (count > 1)
++		vm = vmap_get_area(size, flags, prot, pages, caller);
++	else
++		vm = get_vm_area_caller(size, flags, caller);
 	...>
  }
 
 @map@
-identifier pages, count, flags, prot;
-expression addr, end, nx;
+identifier pages, count, flags, prot, area.vm;
+expression area.size, addr, end, nx;
 @@
  vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
  {
 	<...
 -	vmap_pages_range(addr, end, nx, pages, PAGE_SHIFT)
-+	vmap_map_pages(addr, end, nx, pages, flags)
-	...>
- }
-
-@shown@
-identifier vm;
-@@
- vmap(...)
- {
-	<...
-+	clear_vm_uninitialized_flag(vm);
-	return vm->addr;
++	vmap_map_area(vm, size, nx, pages)
 	...>
  }

@@ -186,9 +186,10 @@ static bool vmap_is_block(struct vmap_walk *walk, unsigned long nr)
  *
  * Return: the number of pages, or 0 if one of the PTEs is in use.
  */
-static noinline unsigned long vmap_map_run(const struct vmap_walk *walk,
-					   struct page **pages, unsigned long addr,
-					   pte_t *pte, unsigned long max)
+static __always_inline unsigned long vmap_map_run(const struct vmap_walk *walk,
+						  struct page **pages,
+						  unsigned long addr, pte_t *pte,
+						  unsigned long max)
 {
 	unsigned long unit = VMAP_UNIT - page_to_pfn(*pages) % VMAP_UNIT;
 	unsigned long nr = min(max, unit);
@@ -438,6 +439,26 @@ static noinline unsigned long vmap_best_align(struct page **pages, unsigned long
 }
 
 /**
+ * vmap_align_at_offset - get the next address at an offset from an alignment
+ * @addr: where to begin
+ * @align: an alignment for which vmap_is_alignment() is true
+ *
+ * Return: the lowest address from @addr on that has the alignment.
+ */
+unsigned long vmap_align_at_offset(unsigned long addr, unsigned long align)
+{
+	unsigned long unit, offset;
+
+	if (is_power_of_2(align))
+		return ALIGN(addr, align);
+
+	align -= VMAP_AT_OFFSET;
+	unit = rounddown_pow_of_two(align);
+	offset = align - unit;
+	return ALIGN(addr - offset, unit) + offset;
+}
+
+/**
  * vmap_get_area - find address space for vmap()
  * @size: size of the mapping
  * @flags: VM_MAP and other flags of the area
@@ -562,55 +583,69 @@ int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 
 /**
  * vmap_map_range - map contiguous physical addresses with one table of PTEs
- * @pmd: entry of the table, which is allocated if there is none
+ * @pte: the PTE for @addr
  * @addr: start of the mapping
  * @end: end of the mapping, in the same table
  * @phys_addr: first physical address, with or without a struct page
  * @prot: protection bits of the mapping
  * @max_page_shift: log2 of the size of the largest leaf entry allowed
- * @mask: page table levels that were changed
  *
- * Context: process context, may sleep.
+ * Context: any.
  * Return: true if all pages are mapped. If false, no page is mapped, and the slow
  * path reports the reason.
  */
-bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
-		    phys_addr_t phys_addr, pgprot_t prot,
-		    unsigned int max_page_shift, pgtbl_mod_mask *mask)
+bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
+		    phys_addr_t phys_addr, pgprot_t prot, unsigned int max_page_shift)
 {
 	unsigned long nr = (end - addr) >> PAGE_SHIFT;
-	pte_t *pte;
 
-	if (!vmap_steps())
-		return false;
-
-	pte = pte_alloc_kernel_track(pmd, addr, mask);
-	if (!pte || !vmap_ptes_none(pte, nr))
+	if (!vmap_steps() || !vmap_ptes_none(pte, nr))
 		return false;
 
 	vmap_lazy_mmu_enable();
 	arch_vmap_set_ptes(addr, pte, pfn_pte(PHYS_PFN(phys_addr), prot), nr,
 			   max_page_shift);
 	vmap_lazy_mmu_disable();
-	*mask |= PGTBL_PTE_MODIFIED;
 
 	return true;
 }
 
 /**
- * vmap_clear_group - clear the PTEs of a contiguous PTE block
- * @ptep: the first PTE
- * @size: size of the memory that the block maps
+ * vmap_clear_ptes - clear PTEs of one table
+ * @pte: the PTE for @addr
+ * @addr: start of the mapping
+ * @end: end of the mapping, in the same table
  *
- * - The accessed and dirty bits are not collected, because they mean nothing for
- *   mappings of the kernel.
+ * - Stops at a PTE that is not present, and at a contiguous PTE block that is not
+ *   mapped as a whole. The slow path must clear what is left, and report it.
+ * - The accessed and dirty bits are not collected, because mappings of the kernel do
+ *   not use them. That is why no exchange is needed: the CPU sets these bits in a
+ *   valid PTE only, and atomically, so it makes no cleared PTE valid again.
  * - The TLB is not flushed.
  *
+ * An architecture that sets ARCH_VMAP_BATCHES must allow a plain write to a PTE that
+ * CPUs may be using.
+ *
  * Context: any.
- * Return: true if the PTEs are cleared. If false, they are unchanged, and the slow
- * path must clear them.
+ * Return: true if all PTEs are cleared.
  */
-bool vmap_clear_group(pte_t *ptep, unsigned long size)
+bool vmap_clear_ptes(pte_t *pte, unsigned long addr, unsigned long end)
 {
-	return vmap_steps() && arch_vmap_clear_group(ptep, size >> PAGE_SHIFT);
+	unsigned long size;
+
+	for (; addr != end; addr += size, pte += size >> PAGE_SHIFT) {
+		size = 4 * PAGE_SIZE;
+		if (end - addr >= size && arch_vmap_clear4(addr, pte))
+			continue;
+		if (!pte_present(ptep_get(pte)))
+			return false;
+		size = arch_vmap_pte_range_unmap_size(addr, pte);
+		if (size == PAGE_SIZE)
+			pte_clear(&init_mm, addr, pte);
+		else if (!IS_ALIGNED(addr, size) || end - addr < size ||
+			 !arch_vmap_clear_group(pte, size >> PAGE_SHIFT))
+			return false;
+	}
+
+	return true;
 }

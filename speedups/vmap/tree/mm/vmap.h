@@ -11,13 +11,11 @@
 #include <linux/types.h>
 #include <linux/vmalloc.h>
 
-/* A method, and the one that is chosen by vmap_set_method(). */
-struct vmap_method {
-	const char *name;
-	unsigned int steps;
-};
+/* mm/vmap.c */
+unsigned long vmap_align_at_offset(unsigned long addr, unsigned long align);
 
-extern const struct vmap_method *vmap_chosen;
+/* The steps of the method that is chosen by vmap_set_method(). */
+extern unsigned int vmap_chosen_steps;
 
 /**
  * vmap_steps - get what is done in batches
@@ -27,7 +25,7 @@ extern const struct vmap_method *vmap_chosen;
  */
 static inline unsigned int vmap_steps(void)
 {
-	return READ_ONCE(vmap_chosen)->steps;
+	return READ_ONCE(vmap_chosen_steps);
 }
 
 /*
@@ -35,9 +33,9 @@ static inline unsigned int vmap_steps(void)
  * sum of a power of two and a smaller offset in whole pages, and the area begins at
  * that offset from a multiple of the power of two. For example, 2 MB + 28 KB +
  * VMAP_AT_OFFSET asks for an area that begins 28 KB after a multiple of 2 MB. No
- * caller passes such a value by mistake, because the flag makes it odd.
+ * caller passes such a value by mistake, because it is no power of two.
  */
-#define VMAP_AT_OFFSET	1UL
+#define VMAP_AT_OFFSET	2UL
 
 /**
  * vmap_is_alignment - test whether an area can have an alignment
@@ -62,16 +60,10 @@ static inline bool vmap_is_alignment(unsigned long align)
  */
 static inline unsigned long vmap_align(unsigned long addr, unsigned long align)
 {
-	unsigned long unit, offset;
-
-	/* Most areas have no alignment, and one comparison is enough for them. */
-	if (likely(align <= PAGE_SIZE) || !(align & VMAP_AT_OFFSET))
+	if (likely(!(align & VMAP_AT_OFFSET)))
 		return ALIGN(addr, align);
 
-	align -= VMAP_AT_OFFSET;
-	unit = rounddown_pow_of_two(align);
-	offset = align - unit;
-	return ALIGN(addr - offset, unit) + offset;
+	return vmap_align_at_offset(addr, align);
 }
 
 /**
@@ -86,33 +78,6 @@ static inline bool vmap_is_aligned(unsigned long addr, unsigned long align)
 	return vmap_align(addr, align) == addr;
 }
 
-/**
- * vmap_clear_pte - read and clear a PTE of the kernel
- * @addr: address that it maps
- * @ptep: the PTE
- * @plain: true for a read and a write, false for an atomic exchange
- *
- * An exchange collects the accessed and dirty bits that the CPU may set at any time,
- * but mappings of the kernel do not use them. The CPU sets these bits in a valid PTE
- * only, and atomically, so it makes no cleared PTE valid again. An architecture that
- * sets ARCH_VMAP_BATCHES must allow a plain write to a PTE that CPUs may be using.
- *
- * Context: any. The caller flushes the TLB later.
- * Return: the PTE, in which accessed and dirty bits may be outdated.
- */
-static inline pte_t vmap_clear_pte(unsigned long addr, pte_t *ptep, bool plain)
-{
-	pte_t pte;
-
-	if (!plain)
-		return ptep_get_and_clear(&init_mm, addr, ptep);
-
-	pte = ptep_get(ptep);
-	pte_clear(&init_mm, addr, ptep);
-
-	return pte;
-}
-
 /* mm/vmap.c */
 struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 				pgprot_t prot, struct page **pages,
@@ -121,10 +86,9 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 		   struct page **pages, unsigned long flags);
 int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		    struct page **pages, unsigned int page_shift);
-bool vmap_map_range(pmd_t *pmd, unsigned long addr, unsigned long end,
-		    phys_addr_t phys_addr, pgprot_t prot,
-		    unsigned int max_page_shift, pgtbl_mod_mask *mask);
-bool vmap_clear_group(pte_t *ptep, unsigned long size);
+bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
+		    phys_addr_t phys_addr, pgprot_t prot, unsigned int max_page_shift);
+bool vmap_clear_ptes(pte_t *pte, unsigned long addr, unsigned long end);
 
 /* mm/vmap_method.c */
 int vmap_set_method(const char *name);

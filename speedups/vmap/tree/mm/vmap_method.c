@@ -9,16 +9,22 @@
 
 #define STEPS(steps)	(ARCH_VMAP_BATCHES ? (steps) : 0)
 
+#define ALL_STEPS	STEPS(VMAP_RUNS | VMAP_PMD | VMAP_DETECT | VMAP_PHASE)
+
 /* From "base" on, each method adds a step to the one before; "auto" has them all. */
-static const struct vmap_method vmap_methods[] = {
-	{ "auto",	STEPS(VMAP_RUNS | VMAP_PMD | VMAP_DETECT | VMAP_PHASE) },
+static const struct vmap_method {
+	const char *name;
+	unsigned int steps;
+} vmap_methods[] = {
+	{ "auto",	ALL_STEPS },
 	{ "base",	0 },
 	{ "runs",	STEPS(VMAP_RUNS) },
 	{ "pmd",	STEPS(VMAP_RUNS | VMAP_PMD) },
 	{ "detect",	STEPS(VMAP_RUNS | VMAP_PMD | VMAP_DETECT) },
 };
 
-const struct vmap_method *vmap_chosen __read_mostly = &vmap_methods[0];
+static const struct vmap_method *vmap_chosen = &vmap_methods[0];
+unsigned int vmap_chosen_steps __read_mostly = ALL_STEPS;
 
 /**
  * vmap_set_method - choose how later calls map
@@ -37,6 +43,7 @@ int vmap_set_method(const char *name)
 		if (!sysfs_streq(name, vmap_methods[i].name))
 			continue;
 		WRITE_ONCE(vmap_chosen, &vmap_methods[i]);
+		WRITE_ONCE(vmap_chosen_steps, vmap_methods[i].steps);
 		return 0;
 	}
 

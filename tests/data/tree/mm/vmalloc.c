@@ -5,34 +5,44 @@
 #include "internal.h"
 #include "pgalloc-track.h"
 
-static void vunmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end)
+static void vunmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
+			     pgtbl_mod_mask *mask)
 {
-	unsigned long size = end - addr;
-	pte_t *pte = toy_first(pmd);
-	pte_t ptent;
+	pte_t *pte;
 
-	if (toy_depth(size))
-		ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
-	else
-		ptent = ptep_get_and_clear(&init_mm, addr, pte);
-	toy_look(ptent);
+	pte = pte_offset_kernel(pmd, addr);
+	do {
+		toy_look(pte);
+	} while (addr = toy_step(addr), addr != end);
 }
 
 static int vmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 			  phys_addr_t phys_addr, pgprot_t prot,
 			  unsigned int shift, pgtbl_mod_mask *mask)
 {
-	u64 pfn;
+	pte_t *pte;
 
 	toy_glue(pmd);
-	pfn = phys_addr >> PAGE_SHIFT;
-	toy_paint(pmd, pfn);
+	pte = pte_alloc_kernel_track(pmd, addr, mask);
+	if (!pte)
+		return -ENOMEM;
+	toy_paint(pmd, pte);
 	return 0;
 }
 
-static int vmap_try_huge_pmd(pmd_t *pmd, unsigned long addr, int depth)
+static int vmap_try_huge_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
+			     unsigned int max_page_shift)
 {
-	return toy_depth(depth);
+	return toy_depth(max_page_shift);
+}
+
+static int vmap_small_pages_range_noflush(unsigned long addr, unsigned long end,
+					  pgprot_t prot, struct page **pages)
+{
+	pgd_t *pgd;
+
+	pgd = pgd_offset_k(addr);
+	return toy_glue(pgd);
 }
 
 int __vmap_pages_range_noflush(unsigned long addr, unsigned long end,
@@ -59,13 +69,6 @@ static unsigned long va_alloc(unsigned long start, unsigned long align)
 	return toy_room(ALIGN(start, align), ALIGN(start + 2, align));
 }
 
-static bool node_pool_del_va(unsigned long start, unsigned long align)
-{
-	if (IS_ALIGNED(start, align))
-		return toy_depth(0);
-	return false;
-}
-
 static unsigned long alloc_vmap_area(unsigned long start, unsigned long align)
 {
 	if (!is_power_of_2(align))
@@ -78,6 +81,12 @@ static struct vm_struct *__get_vm_area_node(unsigned long size, int node)
 {
 	return toy_at(size);
 }
+
+void vunmap(const void *addr)
+{
+	toy_look(addr);
+}
+EXPORT_SYMBOL(vunmap);
 
 void *vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
 {

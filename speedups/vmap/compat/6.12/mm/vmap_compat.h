@@ -11,6 +11,12 @@ static inline void vmap_lazy_mmu_disable(void)
 {
 }
 
+/* It does not know contiguous PTE blocks either. */
+static inline unsigned long arch_vmap_pte_range_unmap_size(unsigned long addr, pte_t *ptep)
+{
+	return PAGE_SIZE;
+}
+
 static inline int vmap_kmsan_map(unsigned long addr, unsigned long end,
 				 pgprot_t prot, struct page **pages)
 {

@@ -52,6 +52,18 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 #endif
 
 /*
+ * arch_vmap_clear4(addr, ptep) clears four PTEs of a table and returns true, if each is
+ * present and maps one page. Otherwise it returns false and changes nothing, as it may
+ * always do.
+ */
+#ifndef arch_vmap_clear4
+static __always_inline bool arch_vmap_clear4(unsigned long addr, pte_t *ptep)
+{
+	return false;
+}
+#endif
+
+/*
  * arch_vmap_clear_group(ptep, nr) clears the @nr PTEs of a group and returns true, or
  * returns false and changes nothing.
  */

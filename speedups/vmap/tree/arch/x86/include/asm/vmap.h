@@ -57,6 +57,25 @@ static __always_inline void arch_vmap_set_ptes(unsigned long addr, pte_t *ptep,
 
 #define arch_vmap_set_ptes	arch_vmap_set_ptes
 
+/* A bit that all four PTEs have in common makes all of them present. */
+static __always_inline bool arch_vmap_clear4(unsigned long addr, pte_t *ptep)
+{
+	pte_t all = ptep_get(ptep);
+
+	all.pte &= ptep_get(ptep + 1).pte & ptep_get(ptep + 2).pte & ptep_get(ptep + 3).pte;
+	if (!pte_present(all))
+		return false;
+
+	pte_clear(&init_mm, addr, ptep);
+	pte_clear(&init_mm, addr + PAGE_SIZE, ptep + 1);
+	pte_clear(&init_mm, addr + 2 * PAGE_SIZE, ptep + 2);
+	pte_clear(&init_mm, addr + 3 * PAGE_SIZE, ptep + 3);
+
+	return true;
+}
+
+#define arch_vmap_clear4	arch_vmap_clear4
+
 #include <asm-generic/vmap.h>
 
 #endif /* _ASM_X86_VMAP_H */

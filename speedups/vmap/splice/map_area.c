@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The mapping part of vmap(), in mm/vmalloc.c.
+
+/* Until everything is mapped, vread_iter() skips the area. A single page gains nothing. */
+static int vmap_map_area(struct vm_struct *area, unsigned long size, pgprot_t prot,
+			 struct page **pages)
+{
+	unsigned long addr = (unsigned long)area->addr;
+	int err;
+
+	if (size == PAGE_SIZE)
+		return vmap_pages_range(addr, addr + size, prot, pages, PAGE_SHIFT);
+
+	err = vmap_map_pages(addr, addr + size, prot, pages, area->flags);
+	if (!err)
+		clear_vm_uninitialized_flag(area);
+
+	return err;
+}
