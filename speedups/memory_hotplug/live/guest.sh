@@ -26,7 +26,7 @@ phases() {
 		{ for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+:$/) { clock = $i + 0; name = $(i + 1) } }
 		sub(/_in:$/, "", name) { from[name] = clock; next }
 		sub(/_out:$/, "", name) { sum[name] += clock - from[name] }
-		END { for (name in sum) printf "%s %d\n", name, sum[name] }' $TRACING/trace |
+		END { for (name in sum) printf "%s %.0f\n", name, sum[name] }' $TRACING/trace |
 		sort >/tmp/phases
 }
 
