@@ -188,10 +188,10 @@ def command(
         listed = answers.BenchList(source.release, _cases(prepared))
         head = ("speedup",) if len(prepared) > 1 else ()
         columns = (*head, "case", "regime", "size")
-        console.table([[getattr(one, name) for name in columns] for one in listed.cases])
+        console.table([[getattr(case, name) for name in columns] for case in listed.cases])
         options.write_answer(json_file, "bench --list", listed)
         return ExitCode.GOOD
-    places = {one.speedup: output / one.speedup for one in prepared} if output else {}
+    places = {work.speedup: output / work.speedup for work in prepared} if output else {}
     if output and len(prepared) == 1:
         places = {names[0]: output}
     directories = session.measure(prepared, places)

@@ -151,7 +151,7 @@ def test(
 def _counted() -> dict[str, Count]:
     """Return what is counted, by the names of those speed-ups that have something to count."""
     found = plan.load_plans()
-    return {name: one.count for name, one in found.items() if one.count is not None}
+    return {name: loaded.count for name, loaded in found.items() if loaded.count is not None}
 
 
 def _of_counted(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:

@@ -180,13 +180,13 @@ def _renamed(entries: Sequence[str]) -> dict[str, str]:
     return renamed
 
 
-def _new(label: str, taken: Container[str]) -> str:
-    if label in taken:
+def _new(label: str, labels: Container[str]) -> str:
+    if label in labels:
         raise Misuse(f"two variants have the label '{label}'", "give each a label of its own")
     return label
 
 
-def _labelled(text: str, option: str, taken: Container[str]) -> tuple[str, str]:
+def _labelled(text: str, option: str, labels: Container[str]) -> tuple[str, str]:
     """Return the label and the rest of a value; without a label, it gets one from its name."""
     label, equals, path = text.partition("=")
     if not equals or Path(text).exists():
@@ -196,7 +196,7 @@ def _labelled(text: str, option: str, taken: Container[str]) -> tuple[str, str]:
         first = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-._+")[:12] or "posted"
         names = [first, *(f"{first[:9]}-{number}" for number in range(2, _MOST + 2))]
         return next(
-            candidate for candidate in names if candidate not in taken and candidate not in _TAKEN
+            candidate for candidate in names if candidate not in labels and candidate not in _TAKEN
         ), text
     if not _LABEL.fullmatch(label) or label in _TAKEN:
         raise Misuse(
