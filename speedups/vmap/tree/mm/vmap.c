@@ -616,8 +616,9 @@ bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
  * @addr: start of the mapping
  * @end: end of the mapping, in the same table
  *
- * - Stops at a PTE that is not present, and at a contiguous PTE block that is not
- *   mapped as a whole. The slow path must clear what is left, and report it.
+ * - Some may be clear already, such as the one of the guard page.
+ * - Stops at a PTE that is in use but not present, and at a contiguous PTE block that
+ *   is not mapped as a whole. The slow path must clear what is left, and report it.
  * - The accessed and dirty bits are not collected, because mappings of the kernel do
  *   not use them. That is why no exchange is needed: the CPU sets these bits in a
  *   valid PTE only, and atomically, so it makes no cleared PTE valid again.
@@ -632,12 +633,17 @@ bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
 bool vmap_clear_ptes(pte_t *pte, unsigned long addr, unsigned long end)
 {
 	unsigned long size;
+	pte_t old;
 
 	for (; addr != end; addr += size, pte += size >> PAGE_SHIFT) {
 		size = 4 * PAGE_SIZE;
 		if (end - addr >= size && arch_vmap_clear4(addr, pte))
 			continue;
-		if (!pte_present(ptep_get(pte)))
+		size = PAGE_SIZE;
+		old = ptep_get(pte);
+		if (pte_none(old))
+			continue;
+		if (!pte_present(old))
 			return false;
 		size = arch_vmap_pte_range_unmap_size(addr, pte);
 		if (size == PAGE_SIZE)

@@ -8,11 +8,14 @@
 static void vunmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 			     pgtbl_mod_mask *mask)
 {
+	unsigned long size = end - addr;
 	pte_t *pte;
+	pte_t ptent;
 
 	pte = pte_offset_kernel(pmd, addr);
 	do {
-		toy_look(pte);
+		ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
+		toy_look(ptent);
 	} while (addr = toy_step(addr), addr != end);
 }
 
