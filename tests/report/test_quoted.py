@@ -63,7 +63,7 @@ GAIN, SLOWER = 3, 4
         ("vmap", "auto", GAIN, lambda case: case == "ioremap-1M"),
         ("vmap", "auto", GAIN, lambda case: case == "vmalloc-16M"),
         ("vmap", "auto", GAIN, lambda case: case == "vmap-100M-scattered"),
-        ("vmap", "auto", SLOWER, lambda case: re.search("cycle-16K|ioremap-cycle-page", case)),
+        ("vmap", "auto", SLOWER, lambda case: re.search("cycle-(16K|page)$", case)),
         ("folio_copy", "auto", GAIN, lambda case: not _CPU.search(case)),
         ("streaming_copy", "streaming", GAIN, lambda case: not case.startswith("small")),
         ("streaming_copy", "streaming", SLOWER, lambda case: case.startswith("small")),
