@@ -20,7 +20,7 @@ from mmbatch.splice.steps import apply_steps, named_files
 Call = Callable[..., tuple[int, str, str]]
 
 SIGNS = ("Makefile", "Kbuild", "Kconfig", "scripts/config", "mm/mm_init.c")
-MOST = 40  # vmap opens three functions of 6.12, to one of which a lock is added
+MOST = 45  # vmap opens three functions of 6.12, adds a lock to one, and keeps one inline
 OUR_FILES = {"mm/zone_device.c", "include/linux/streaming_copy.h"}
 
 pytestmark = [
