@@ -173,7 +173,7 @@ def test_other_files_of_older_kernels(
 ) -> None:
     source = find_cached(newest.cache, series)
     if source is None:
-        pytest.skip("this kernel is not in the cache")
+        pytest.skip(f"Linux {series} is not in the cache, where make test puts it first")
     mine = replace(newest, source=source, speedup=speedup, case=case)
     code = mine.read(file)
     # What clears a folio at its end would not show before.
