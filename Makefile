@@ -3,7 +3,7 @@
 
 ARGS ?=
 KERNEL ?= 7.3
-SPEEDUPS ?= $(patsubst speedups/%/bench.c,%,$(wildcard speedups/[!_]*/bench.c))
+SPEEDUPS ?= $(patsubst speedups/%/tree,%,$(wildcard speedups/[!_]*/tree))
 
 .DEFAULT_GOAL := help
 .PHONY: help bench report results check test lint
