@@ -25,10 +25,12 @@ from mmbatch.bench.statistics import Ratio, verdict  # noqa: E402
 
 def controls(record: Path) -> dict[str, Ratio]:
     """Return the ratio of base against its second copy in each case of a record."""
-    data = json.loads(record.read_text(encoding="utf-8"))
+    fields = json.loads(record.read_text(encoding="utf-8"))
     return {
-        one["case"]: Ratio(one["ratio"], one["ci95"][0], one["ci95"][1], len(one["samples"]))
-        for one in data["controls"]
+        control["case"]: Ratio(
+            control["ratio"], control["ci95"][0], control["ci95"][1], len(control["samples"])
+        )
+        for control in fields["controls"]
     }
 
 

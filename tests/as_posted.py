@@ -41,7 +41,7 @@ class Both:
 
 def compare(record: dict[str, Any]) -> Iterator[Both]:
     """Yield each case of a record in which both rows have numbers."""
-    bands = {one["case"]: one["band"] or 0.0 for one in record["controls"]}
+    bands = {control["case"]: control["band"] or 0.0 for control in record["controls"]}
     rows = {(row["case"], row["variant"]): row["ratio"] for row in record["rows"]}
     for case, band in bands.items():
         names = [name for found, name in rows if found == case and name not in ("base", LABEL)]

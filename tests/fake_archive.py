@@ -83,10 +83,10 @@ class FakeArchive:
         deb = self.root / "pool" / f"{name}_{version}_all.deb"
         deb.parent.mkdir(parents=True, exist_ok=True)
         subprocess.run(["dpkg-deb", "--build", package, deb], check=True, capture_output=True)
-        data = deb.read_bytes()
+        content = deb.read_bytes()
         self._packages.setdefault(suite, []).append(
-            f"{control}Filename: pool/{deb.name}\nSize: {len(data)}\n"
-            f"SHA256: {hashlib.sha256(data).hexdigest()}\n"
+            f"{control}Filename: pool/{deb.name}\nSize: {len(content)}\n"
+            f"SHA256: {hashlib.sha256(content).hexdigest()}\n"
         )
         self.publish(suite)
         return deb
@@ -101,12 +101,13 @@ class FakeArchive:
         index = directory / "main" / f"binary-{self.architecture}" / "Packages"
         index.parent.mkdir(parents=True, exist_ok=True)
         index.write_text("\n".join(self._packages[suite]))
-        data = index.read_bytes()
+        content = index.read_bytes()
         release = directory / "Release"
         release.write_text(
             f"Origin: Test\nSuite: {suite}\nCodename: {suite}\nDate: {formatdate(usegmt=True)}\n"
             f"Architectures: {self.architecture}\nComponents: main\nSHA256:\n"
-            f" {hashlib.sha256(data).hexdigest()} {len(data)} {index.relative_to(directory)}\n"
+            f" {hashlib.sha256(content).hexdigest()} {len(content)}"
+            f" {index.relative_to(directory)}\n"
         )
         signed = directory / "InRelease"
         signed.unlink(missing_ok=True)

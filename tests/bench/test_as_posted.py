@@ -25,13 +25,13 @@ def test_the_same_code_has_the_same_ratios(ns: float, alike: bool) -> None:
             events.append(replace(event, posted=(label,)) if isinstance(event, Case) else event)
     posted = [PostedInfo(label, "series", "cd" * 32, (), ())]
     run = collect(run_events(events))
-    data = record.to_dict(
+    fields = record.to_dict(
         build_record(run, machine(), kernel(), COMMAND, "2026-01-02T03:04:05+00:00", posted=posted)
     )
-    both = list(as_posted.compare(data))
-    assert [(one.case, one.alike) for one in both] == [("fsdax", alike), ("small", True)]
+    both = list(as_posted.compare(fields))
+    assert [(case.case, case.alike) for case in both] == [("fsdax", alike), ("small", True)]
     assert both[0].own == pytest.approx(2.5, rel=0.01)
-    assert as_posted.unequal(data) == []
+    assert as_posted.unequal(fields) == []
 
 
 def test_other_memory_is_told() -> None:
@@ -46,8 +46,8 @@ def test_other_memory_is_told() -> None:
             events.append(event)
     posted = [PostedInfo(label, "series", "cd" * 32, (), ())]
     run = collect(run_events(events))
-    data = record.to_dict(
+    fields = record.to_dict(
         build_record(run, machine(), kernel(), COMMAND, "2026-01-02T03:04:05+00:00", posted=posted)
     )
-    assert as_posted.unequal(data) == ["fsdax"]
-    assert list(as_posted.compare(data)) == []
+    assert as_posted.unequal(fields) == ["fsdax"]
+    assert list(as_posted.compare(fields)) == []

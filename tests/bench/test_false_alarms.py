@@ -104,7 +104,7 @@ def test_same_code_is_claimed_to_differ_in_few_tables(
     rows = tables = naive = 0
     for _ in range(RUNS):
         found = list(judged(*table(rng, pairs, [1.0] * 4, size, noise, start=start)))
-        wrong = [one in CLAIMS for one, _ in found]
+        wrong = [verdict in CLAIMS for verdict, _ in found]
         rows += sum(wrong)
         tables += any(wrong)
         naive += any(ratio.lo > 1 or ratio.hi < 1 for _, ratio in found)
@@ -183,8 +183,8 @@ def test_the_power_is_documented() -> None:
 
 @pytest.mark.parametrize(("size", "pairs", "five", "ten"), _documented())
 def test_power_is_what_the_docs_say(size: float, pairs: int, five: float, ten: float) -> None:
-    for effect, said in ((1.05, five), (1.10, ten)):
-        assert _power(effect, size, pairs, 300) == pytest.approx(said, abs=0.08)
+    for effect, power in ((1.05, five), (1.10, ten)):
+        assert _power(effect, size, pairs, 300) == pytest.approx(power, abs=0.08)
 
 
 def test_losses_are_found_like_gains() -> None:

@@ -73,8 +73,8 @@ def test_record_names_the_limit_and_keeps_all_rows(read: float, limit: str) -> N
     times = {**FSDAX, "limit:mov 8": 90e6, "limit:movnt 16": 76e6, "limit:read": read}
     measured = of(times)
     assert {row.of_limit.vs for row in measured.rows if row.of_limit} == {f"limit:{limit}"}
-    assert [one.name for one in measured.limits] == ["rep stosq", "mov 8", "movnt 16", "read"]
-    assert [len(one.samples) for one in measured.limits] == [20, 2, 20, 20]
+    assert [row.name for row in measured.limits] == ["rep stosq", "mov 8", "movnt 16", "read"]
+    assert [len(row.samples) for row in measured.limits] == [20, 2, 20, 20]
     assert measured.notes == ()
 
 

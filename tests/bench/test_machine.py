@@ -102,7 +102,7 @@ def test_chosen_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "lscpu", "flags", "name"),
+    ("detected", "lscpu", "flags", "name"),
     [
         ("kvm\n", "", ["hypervisor"], "kvm"),
         ("kvm\n", "", [], "kvm"),
@@ -115,8 +115,8 @@ def test_chosen_word() -> None:
         ("", "Flags: hypervisor\n", [], ""),
     ],
 )
-def test_hypervisor(said: str, lscpu: str, flags: list[str], name: str) -> None:
-    assert machine.parse_hypervisor(said, lscpu, flags) == name
+def test_hypervisor(detected: str, lscpu: str, flags: list[str], name: str) -> None:
+    assert machine.parse_hypervisor(detected, lscpu, flags) == name
 
 
 def _root(directory: Path) -> Path:
@@ -140,10 +140,10 @@ def _root(directory: Path) -> Path:
     return directory
 
 
-def _programs(directory: Path, monkeypatch: pytest.MonkeyPatch, **said: str) -> None:
+def _programs(directory: Path, monkeypatch: pytest.MonkeyPatch, **outputs: str) -> None:
     """Put made-up programs first on PATH."""
     directory.mkdir()
-    for name, text in said.items():
+    for name, text in outputs.items():
         program = directory / name.replace("_", "-")
         program.write_text(f"#!/bin/sh\nprintf '%s\\n' '{text}'\n")
         program.chmod(0o755)

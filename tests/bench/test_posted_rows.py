@@ -48,10 +48,10 @@ def test_a_posted_row_is_judged_like_ours(ns: float, verdict: Verdict, code: Exi
     found = posted_record(ns)
     (row,) = (row for row in found.rows if row.variant == POSTED.label)
     assert (row.verdict, exit_code(found)) == (verdict, code)
-    said = text.run(found)
-    assert "v2 1/2: series.mbox, 2 patches, changes mm/toys.o, sha256" in " ".join(said.split())
-    assert POSTED.sha256 in said
-    assert "fsdax-100G: v2 1/2 " in " ".join(said.split())
+    printed = text.run(found)
+    assert "v2 1/2: series.mbox, 2 patches, changes mm/toys.o, sha256" in " ".join(printed.split())
+    assert POSTED.sha256 in printed
+    assert "fsdax-100G: v2 1/2 " in " ".join(printed.split())
 
 
 def test_auto_could_not_have_chosen_it() -> None:
@@ -69,8 +69,8 @@ def test_other_memory_gets_no_row_of_numbers(timed: bool) -> None:
     (row,) = (row for row in found.rows if row.variant == POSTED.label)
     assert (row.verdict, row.samples, row.ratio) == (Verdict.NOT_EQUAL, (), None)
     assert exit_code(found) == ExitCode.FAILED
-    said = [note for note in found.notes if "left other bytes" in note]
-    assert said == ["fsdax-100G: v2 1/2 left other bytes than base: toy 7, byte 3"]
+    differences = [note for note in found.notes if "left other bytes" in note]
+    assert differences == ["fsdax-100G: v2 1/2 left other bytes than base: toy 7, byte 3"]
     assert "fsdax-100G: v2 1/2: NOT EQUAL, not shown." in text.run(found).splitlines()
     shown = [note for note in found.notes if "does other work than base" in note]
     assert len(shown) == timed
@@ -123,20 +123,26 @@ def test_base_alone_is_reported_beside_its_limit(tmp_path: Path) -> None:
 
 def test_outcomes_are_those_of_the_exit_code() -> None:
     slower = outcomes(posted_record(330e6))
-    assert [one.case for one in slower if one.problem] == [f"fsdax-100G: {POSTED.label}"]
+    assert [outcome.case for outcome in slower if outcome.problem] == [
+        f"fsdax-100G: {POSTED.label}"
+    ]
     unequal = outcomes(posted_record(110e6, equal=False))
-    assert [one.problem for one in unequal if one.problem] == ["it left other memory than base"]
+    assert [outcome.problem for outcome in unequal if outcome.problem] == [
+        "it left other memory than base"
+    ]
     good = list(outcomes(posted_record(110e6)))
-    assert all(one.passed for one in good)
-    assert {one.suite for one in good} == {"zone_device on 7.3.1"}
-    (auto,) = (one for one in good if one.case == "fsdax-100G: auto")
+    assert all(outcome.passed for outcome in good)
+    assert {outcome.suite for outcome in good} == {"zone_device on 7.3.1"}
+    (auto,) = (outcome for outcome in good if outcome.case == "fsdax-100G: auto")
     assert auto.detail.startswith("faster: 2.500 times as fast as base, 95 % interval 2.4")
     found = posted_record(220e6)
     noisy = [
         replace(row, verdict=Verdict.TOO_NOISY) if row.variant == POSTED.label else row
         for row in found.rows
     ]
-    (skipped,) = (one for one in outcomes(replace(found, rows=tuple(noisy))) if one.skipped)
+    (skipped,) = (
+        outcome for outcome in outcomes(replace(found, rows=tuple(noisy))) if outcome.skipped
+    )
     assert skipped.case == f"fsdax-100G: {POSTED.label}"
 
 
@@ -144,7 +150,7 @@ def test_the_record_keeps_label_and_hash(tmp_path: Path) -> None:
     found = posted_record(110e6)
     record.write(tmp_path / "bench.json", found)
     assert record.read(tmp_path / "bench.json").posted == (POSTED,)
-    data = record.to_dict(found)
-    data["posted"][0]["sha256"] = "abc"
+    fields = record.to_dict(found)
+    fields["posted"][0]["sha256"] = "abc"
     with pytest.raises(MmbatchError, match="is no SHA-256"):
-        record.validate(data)
+        record.validate(fields)

@@ -18,7 +18,7 @@ from mmbatch.bench.record import Record
 from mmbatch.core.errors import MmbatchError
 
 
-def _data() -> Any:
+def _fields() -> Any:
     return record.to_dict(record_of(mixed()))
 
 
@@ -44,8 +44,8 @@ def test_samples_of_a_row_are_on_one_line(tmp_path: Path) -> None:
 def test_keys_of_the_design_are_there_in_order(tmp_path: Path) -> None:
     path = tmp_path / "out.json"
     record.write(path, record_of(mixed()))
-    data = json.loads(path.read_text())
-    assert list(data) == [
+    fields = json.loads(path.read_text())
+    assert list(fields) == [
         "schema",
         "command",
         "started",
@@ -59,7 +59,7 @@ def test_keys_of_the_design_are_there_in_order(tmp_path: Path) -> None:
         "samples_sha256",
         "posted",
     ]
-    assert data["schema"] == 1
+    assert fields["schema"] == 1
     designed = {
         "machine": "cpu family model flags cores llc_bytes mem_bytes hypervisor load",
         "kernel": "release source config_sha256",
@@ -69,15 +69,15 @@ def test_keys_of_the_design_are_there_in_order(tmp_path: Path) -> None:
         "controls": "speedup case ratio ci95",
     }
     for key, names in designed.items():
-        part = data[key][0] if isinstance(data[key], list) else data[key]
+        part = fields[key][0] if isinstance(fields[key], list) else fields[key]
         assert [name for name in part if name in names.split()] == names.split()
-    wide = next(row for row in data["rows"] if row["variant"] == "wide")
+    wide = next(row for row in fields["rows"] if row["variant"] == "wide")
     assert list(wide["ratio"]) == ["vs", "median", "ci95"]
     assert wide["ratio"]["vs"] == "base"
 
 
 def test_numbers_are_those_of_the_samples() -> None:
-    wide = next(row for row in _data()["rows"] if row["variant"] == "wide")
+    wide = next(row for row in _fields()["rows"] if row["variant"] == "wide")
     assert len(wide["samples"]) == 20
     assert wide["median"] == plain_statistics.median(wide["samples"])
     assert wide["per_item"] == pytest.approx(wide["median"] / 26_214_400)
@@ -204,26 +204,26 @@ CHANGES: list[tuple[list[Any], Any, str]] = [
 
 @pytest.mark.parametrize(("place", "value", "found"), CHANGES)
 def test_every_breach_is_named(place: list[Any], value: Any, found: str) -> None:
-    data = _data()
-    record.validate(copy.deepcopy(data))
-    part = data
+    fields = _fields()
+    record.validate(copy.deepcopy(fields))
+    part = fields
     for key in place[:-1]:
         part = part[key]
     part[place[-1]] = value
     with pytest.raises(MmbatchError) as caught:
-        record.validate(data)
+        record.validate(fields)
     assert found in caught.value.problem
 
 
-KEYS = [one.name for one in dataclasses.fields(Record) if one.default is dataclasses.MISSING]
+KEYS = [entry.name for entry in dataclasses.fields(Record) if entry.default is dataclasses.MISSING]
 
 
 @pytest.mark.parametrize("name", KEYS)
 def test_no_key_may_be_missing(name: str) -> None:
-    data = _data()
-    del data[name]
+    fields = _fields()
+    del fields[name]
     with pytest.raises(MmbatchError, match=f"'{name}' is missing"):
-        record.validate(data)
+        record.validate(fields)
 
 
 def test_what_is_no_plain_file_is_written_into(tmp_path: Path) -> None:
@@ -246,7 +246,7 @@ def test_record_keeps_what_stays_in_the_cache_and_older_ones_lack_it(tmp_path: P
     path = tmp_path / "out.json"
     record.write(path, record_of(events))
     assert record.read(path).machine.cached_bytes == 44 << 20
-    data = json.loads(path.read_text())
-    del data["machine"]["cached_bytes"]
-    assert record.validate(data).machine.cached_bytes is None
+    fields = json.loads(path.read_text())
+    del fields["machine"]["cached_bytes"]
+    assert record.validate(fields).machine.cached_bytes is None
     assert record_of(mixed()).machine.cached_bytes is None

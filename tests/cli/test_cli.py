@@ -93,10 +93,10 @@ def test_version() -> None:
 )
 def test_usage_errors(capsys: pytest.CaptureFixture[str], arguments: str, hint: str) -> None:
     assert cli.main(arguments.split()) == 2
-    error, said, *more = capsys.readouterr().err.splitlines()
+    error, second, *more = capsys.readouterr().err.splitlines()
     assert error.startswith("error: ")
     assert not error.endswith(".")
-    assert (said, more) == (f"hint: {hint}", [])
+    assert (second, more) == (f"hint: {hint}", [])
 
 
 def test_without_a_verb_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
@@ -198,8 +198,10 @@ def verb(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]], in
     """Run a function as if it were the body of a verb."""
 
     def as_verb(body: Callable[[], object]) -> int:
-        made = click.Command("doctor", callback=body)
-        monkeypatch.setattr(importlib, "import_module", lambda name: SimpleNamespace(command=made))
+        command = click.Command("doctor", callback=body)
+        monkeypatch.setattr(
+            importlib, "import_module", lambda name: SimpleNamespace(command=command)
+        )
         return cli.main(["doctor"])
 
     return as_verb
@@ -379,8 +381,8 @@ def test_output_options(arguments: list[str], verbosity: int) -> None:
 
     @click.command()
     @output_options
-    def made(console: Console) -> None:
+    def verb(console: Console) -> None:
         seen.append(console.verbosity)
 
-    made.main(arguments, standalone_mode=False)
+    verb.main(arguments, standalone_mode=False)
     assert seen == [verbosity]

@@ -301,10 +301,10 @@ def test_make_help_names_every_target(target: str) -> None:
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="lacks make")
 @pytest.mark.parametrize("target", ["bench", "report"])
-@pytest.mark.parametrize(("code", "made"), [(0, True), (1, False), (3, False), (4, True)])
-def test_noise_is_no_error_of_make(tmp_path: Path, target: str, code: int, made: bool) -> None:
+@pytest.mark.parametrize(("code", "good"), [(0, True), (1, False), (3, False), (4, True)])
+def test_noise_is_no_error_of_make(tmp_path: Path, target: str, code: int, good: bool) -> None:
     shutil.copy(ROOT / "Makefile", tmp_path / "Makefile")
     (tmp_path / "mmbatch").write_text(f"#!/bin/sh\nexit {code}\n")
     (tmp_path / "mmbatch").chmod(0o755)
     done = subprocess.run(["make", target], cwd=tmp_path, capture_output=True, check=False)
-    assert (done.returncode == 0) is made
+    assert (done.returncode == 0) is good

@@ -26,10 +26,10 @@ def test_a_new_verb_and_its_options_are_listed(monkeypatch: pytest.MonkeyPatch) 
     option = click.Option(["--size"], metavar="A|B", help="Size of it.")
     verb = click.Command("toy", params=[option], help="Plays.", callback=lambda: None)
     monkeypatch.setattr(cli, "cli", click.Group("mmbatch", {"toy": verb}))
-    made = reference.page(f"before\n{reference.BEGIN}\nold\n{reference.END}\nafter\n")
-    assert made.startswith("before\n") and made.endswith("\nafter\n") and "old" not in made
-    assert "### `mmbatch toy`\n\n    mmbatch toy [OPTIONS]\n\nPlays.\n" in made
-    assert "| `--size A\\|B` | Size of it. |" in made
+    page = reference.page(f"before\n{reference.BEGIN}\nold\n{reference.END}\nafter\n")
+    assert page.startswith("before\n") and page.endswith("\nafter\n") and "old" not in page
+    assert "### `mmbatch toy`\n\n    mmbatch toy [OPTIONS]\n\nPlays.\n" in page
+    assert "| `--size A\\|B` | Size of it. |" in page
 
 
 def test_every_exit_code_is_explained() -> None:

@@ -65,7 +65,7 @@ class Toy:
 
 
 def test_values_arrive_in_their_fields() -> None:
-    data = {
+    values = {
         "name": "cart",
         "wheel": [{"size": 3}, {"size": 4, "spokes": 8}],
         "kernels": ">=7.2",
@@ -77,7 +77,7 @@ def test_values_arrive_in_their_fields() -> None:
         "prices": {"new": 3, "old": 0.5},
         "loud": True,
     }
-    assert load(Toy, data) == Toy(
+    assert load(Toy, values) == Toy(
         "cart",
         (Wheel(3), Wheel(4, 8)),
         Interval((7, 2)),
@@ -94,7 +94,7 @@ def test_values_arrive_in_their_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    ("data", "found"),
+    ("values", "found"),
     [
         ([], "must be a table, not a list"),
         ({}, "'name' is missing"),
@@ -122,9 +122,9 @@ def test_values_arrive_in_their_fields() -> None:
         ({"name": "x" * 99, "place": 5}, "place: must be a string, not 5"),
     ],
 )
-def test_an_error_names_the_way_to_the_value(data: Any, found: str) -> None:
+def test_an_error_names_the_way_to_the_value(values: Any, found: str) -> None:
     with pytest.raises(LoadError) as caught:
-        load(Toy, data)
+        load(Toy, values)
     assert str(caught.value).startswith(found)
 
 

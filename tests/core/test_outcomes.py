@@ -22,8 +22,11 @@ OUTCOMES = [
 
 
 def test_titles() -> None:
-    assert [one.title for one in OUTCOMES[:2]] == ["toys on 7.3.4", "toys on 7.3.4, ASan # 2"]
-    assert [one.passed for one in OUTCOMES] == [True, False, False, True, False]
+    assert [outcome.title for outcome in OUTCOMES[:2]] == [
+        "toys on 7.3.4",
+        "toys on 7.3.4, ASan # 2",
+    ]
+    assert [outcome.passed for outcome in OUTCOMES] == [True, False, False, True, False]
 
 
 @pytest.mark.kernel
@@ -37,9 +40,9 @@ def test_ktap_is_what_the_kernel_parses(tmp_path: Path) -> None:
         env={"PYTHONDONTWRITEBYTECODE": "1"},
         check=False,
     )
-    said = re.sub(r"\x1b\[[\d;]*m|\[\d\d:\d\d:\d\d\] ", "", done.stdout)
+    printed = re.sub(r"\x1b\[[\d;]*m|\[\d\d:\d\d:\d\d\] ", "", done.stdout)
     assert done.rc == 1
-    assert "Ran 5 tests: passed: 2, failed: 1, skipped: 2" in said
+    assert "Ran 5 tests: passed: 2, failed: 1, skipped: 2" in printed
     for words in (
         "toys on 7.3.4 (3 subtests)",
         "[PASSED] plain",
@@ -48,8 +51,8 @@ def test_ktap_is_what_the_kernel_parses(tmp_path: Path) -> None:
         "==== none on 7.3.4 (1 subtest) ====",
         "[PASSED] small: auto",
     ):
-        assert words in said
-    assert "error" not in said.lower().replace("errors: 0", "")
+        assert words in printed
+    assert "error" not in printed.lower().replace("errors: 0", "")
 
 
 def test_ktap_tells_why() -> None:

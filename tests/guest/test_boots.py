@@ -211,7 +211,7 @@ def test_whatever_is_asked_of_counts_is_counted(
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "problem"),
     [
         (["vmap", "--size", "8G"], "vmap needs no NVDIMM"),
         (["zone_device", "--size", "8T"], "8T is not a size"),
@@ -220,12 +220,12 @@ def test_whatever_is_asked_of_counts_is_counted(
     ],
 )
 def test_what_a_count_does_not_take_is_refused_first(
-    monkeypatch: pytest.MonkeyPatch, words: list[str], said: str
+    monkeypatch: pytest.MonkeyPatch, words: list[str], problem: str
 ) -> None:
     monkeypatch.setattr(verb, "_setup", lambda *_, **__: pytest.fail("something was done"))
     result = CliRunner().invoke(verb.bench, words)
     assert result.exit_code == 2
-    assert said in result.output
+    assert problem in result.output
 
 
 class FakeSetup:
@@ -264,8 +264,8 @@ def test_what_a_guest_says_becomes_an_exit_code(
     capsys: pytest.CaptureFixture[str],
     story: str,
 ) -> None:
-    said, code, closing = STORIES[story]
-    play(tmp_path, monkeypatch, f"printf '{said}'")
+    console, code, closing = STORIES[story]
+    play(tmp_path, monkeypatch, f"printf '{console}'")
     stage = suites.Stage("arm64", "x86_64", "", 0, 0)
 
     ended = suites.run_stages(Console(), FakeSetup(cache), [stage])  # type: ignore[arg-type]
@@ -311,7 +311,7 @@ def test_a_build_that_fails_does_not_keep_others_from_running(
 
     out = capsys.readouterr().out
     assert ended == 1
-    assert [(one.title, one.passed) for one in log.outcomes] == [
+    assert [(outcome.title, outcome.passed) for outcome in log.outcomes] == [
         ("kasan, boot", False),
         ("plain, zone_device.one", True),
     ]

@@ -89,8 +89,8 @@ def test_no_number_without_a_passed_suite_in_the_same_boot() -> None:
         assert runs.collect(counts.events(story, COUNT)).cases["blocks"].times(samples.AUTO) == []
 
 
-def counted_record(said: Outcome) -> record.Record:
-    return counted_by(counts.events(said, COUNT))
+def counted_record(outcome: Outcome) -> record.Record:
+    return counted_by(counts.events(outcome, COUNT))
 
 
 def test_instructions_are_never_called_time() -> None:

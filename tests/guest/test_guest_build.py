@@ -139,7 +139,7 @@ class Maker:
         self.cache = cache
         self.wanted = wanted(directory)
         self.times = 0
-        self.said: list[str] = []
+        self.lines: list[str] = []
         monkeypatch.setattr(build, "_make", self._make)
 
     def _make(self, tree: Path, output: Path, *_: object) -> None:
@@ -156,7 +156,7 @@ class Maker:
         (source / "Makefile").touch()
         spliced = trees.Spliced(source, state, ())
         kernel = sources.Source("7.3", "7.3.4", source, "here", ident, state)
-        return build.build(self.cache, kernel, spliced, self.wanted, 1, self.said.append)
+        return build.build(self.cache, kernel, spliced, self.wanted, 1, self.lines.append)
 
 
 def test_kernels_that_another_process_boots_stay(
@@ -206,9 +206,9 @@ def test_a_damaged_build_is_recreated(
     maker.build("state 0")
     output = cache.builds / "guest-one/x86_64"
     (output / name).write_text("")
-    maker.said.clear()
+    maker.lines.clear()
     maker.build("state 0")
-    assert maker.said[0] == (
+    assert maker.lines[0] == (
         f"{output} is incomplete, since {name} is missing or damaged: replacing it"
     )
     assert maker.times == 2

@@ -31,10 +31,10 @@ Build = Callable[..., Program]
 
 MANIFESTS = [load(paths.SPEEDUPS / name) for name in known(paths.SPEEDUPS)]
 REQUIRED = [
-    (one, text)
-    for one in MANIFESTS
-    if one.hosted
-    for text in (*build.REQUIRES, *one.hosted.requires)
+    (manifest, text)
+    for manifest in MANIFESTS
+    if manifest.hosted
+    for text in (*build.REQUIRES, *manifest.hosted.requires)
 ]
 
 
@@ -82,29 +82,29 @@ def test_base_and_patched_are_of_one_compiler(
     install: Callable[[str, str], None], make_program: Build
 ) -> None:
     install("make", MAKE)
-    made = {}
+    versions = {}
     for version in ("toy gcc 1", "toy gcc 2", "toy gcc 1"):
         install("gcc", version)
         program = make_program()
         assert program.compiler == version
         assert program.path.read_text() == f"{version}\n{version}\n"
         assert make_program() == program
-        made[program.path] = version
-    assert sorted(made.values()) == ["toy gcc 1", "toy gcc 1", "toy gcc 2"]
+        versions[program.path] = version
+    assert sorted(versions.values()) == ["toy gcc 1", "toy gcc 1", "toy gcc 2"]
 
 
 def test_a_fuzzer_is_of_one_clang(install: Callable[[str, str], None], make_program: Build) -> None:
     install("make", MAKE)
-    made = []
+    pairs = []
     for version in ("toy clang 1", "toy clang 2"):
         install("clang", version)
-        made.append((make_program(fuzz=True).path, make_program().path))
-    assert made[0][0] != made[1][0]
-    assert made[0][1] == made[1][1]
+        pairs.append((make_program(fuzz=True).path, make_program().path))
+    assert pairs[0][0] != pairs[1][0]
+    assert pairs[0][1] == pairs[1][1]
 
 
 @pytest.mark.parametrize(
-    ("speedup", "text"), REQUIRED, ids=[f"{one.speedup}-{text}" for one, text in REQUIRED]
+    ("speedup", "text"), REQUIRED, ids=[f"{manifest.speedup}-{text}" for manifest, text in REQUIRED]
 )
 def test_a_configuration_that_cannot_work_is_refused_at_once(
     tmp_path: Path, speedup: Manifest, text: str

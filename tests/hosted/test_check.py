@@ -85,35 +85,35 @@ Run = Callable[..., tuple[Tally, list[str]]]
 
 @pytest.fixture
 def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
-    made = Toys(tmp_path)
+    toys = Toys(tmp_path)
     spliced = tmp_path / "spliced"
     for name in ("include", "arch/x86", "mm", "lib"):
         (spliced / name).mkdir(parents=True)
     (spliced / "mm" / "toys.c").write_text("toy < nr\n")
     tree = SimpleNamespace(path=spliced, ident="toys-1")
     monkeypatch.setattr(trees, "splice", lambda *_: tree)
-    monkeypatch.setattr(build, "build", made.build)
+    monkeypatch.setattr(build, "build", toys.build)
     monkeypatch.setattr(build, "objects", lambda *_: None)
-    monkeypatch.setattr(build, "link", made.link)
-    monkeypatch.setattr(check, "load_extras", lambda path: made.extras)
-    return made
+    monkeypatch.setattr(build, "link", toys.link)
+    monkeypatch.setattr(check, "load_extras", lambda path: toys.extras)
+    return toys
 
 
 @pytest.fixture
 def run(toys: Toys, tmp_path: Path) -> Run:
     def once(*, mutants: bool = True, posted: Sequence[str] = ()) -> tuple[Tally, list[str]]:
-        tally, said = Tally(), list[str]()
+        tally, lines = Tally(), list[str]()
         source = Source("7.3", "7.3.4", toys.directory, "toys", "toys", "1")
         stand_in: Any = SimpleNamespace(speedup="toys", directory=tmp_path, hosted=None)
         labels: Any = posted
         bench = Bench(Cache(tmp_path / "cache"), source, [stand_in], 2, posted=labels)
         toys.write()
         if posted:
-            check.run_posted(bench, said.append, tally)
+            check.run_posted(bench, lines.append, tally)
         else:
-            check.run(bench, said.append, tally, mutants_among=["7.3"] if mutants else [])
+            check.run(bench, lines.append, tally, mutants_among=["7.3"] if mutants else [])
         assert not list((tmp_path / "cache" / "builds").iterdir())
-        return tally, said
+        return tally, lines
 
     return once
 
@@ -126,17 +126,17 @@ def test_stages_are_counted_and_told(toys: Toys, run: Run) -> None:
         ),
         (MUTANT,),
     )
-    tally, said = run()
+    tally, lines = run()
     assert (tally.passed, tally.failed, tally.skipped) == (4, [], [])
     assert tally.combinations == 140  # of full runs: not of the sanitizers', nor of the mutant's
-    titles = [line.partition(":")[0] for line in said]
+    titles = [line.partition(":")[0] for line in lines]
     assert sorted(titles[:3]) == [  # in the order in which they ended
         "ok    toys on 7.3.4",
         "ok    toys on 7.3.4, ASan and UBSan",
         "ok    toys on 7.3.4, other toys",
     ]
     assert titles[3:] == ["ok    toys on 7.3.4, mutant 'one too far'"]
-    assert "70 combinations, 280 runs, 3.0 GB compared (" in said[0]
+    assert "70 combinations, 280 runs, 3.0 GB compared (" in lines[0]
     # Without options: the plain one, the sanitized one, and what mutants share.
     assert sorted(toys.built) == [(), (), (), ("CONFIG_TOYS=n",)]
     assert [word.startswith("--check=") for word in toys.asked] == [True] * 4
@@ -149,9 +149,9 @@ def test_posted_code_is_checked_in_all_stages_but_mutants(toys: Toys, run: Run) 
     toys.extras = Extras(configs, (MUTANT,))
     toys.no_effect = (("CONFIG_OLD=y",),)
     toys.sanitized = f"echo '{BAD}'; exit 1"
-    tally, said = run(posted=["v2 1/2", "v2 2/2"])
+    tally, lines = run(posted=["v2 1/2", "v2 2/2"])
     name = "toys on 7.3.4"
-    assert [line.partition(":")[0] for line in said] == [
+    assert [line.partition(":")[0] for line in lines] == [
         *(f"ok    {name}, v2 {number}/2" for number in (1, 2)),
         *(f"ok    {name}, v2 {number}/2, other toys" for number in (1, 2)),
         *(f"FAIL  {name}, v2 {number}/2, ASan and UBSan" for number in (1, 2)),
@@ -172,17 +172,17 @@ def test_posted_code_that_changes_nothing_is_no_stage(toys: Toys, run: Run) -> N
 
 def test_what_was_followed_is_told_where_it_was(toys: Toys, run: Run) -> None:
     toys.plain = f"echo '{STEPPED}'"
-    _, said = run()
-    (followed,) = [line for line in said if line.startswith("ok    toys on 7.3.4: ")]
+    _, lines = run()
+    (followed,) = [line for line in lines if line.startswith("ok    toys on 7.3.4: ")]
     assert "12 streaming stores followed to their drain" in followed
-    assert sum("followed" in line for line in said) == 1
+    assert sum("followed" in line for line in lines) == 1
 
 
 def test_a_difference_fails_its_stage_only(toys: Toys, run: Run) -> None:
     toys.plain = f"echo '{BAD}'; exit 1"
-    tally, said = run()
+    tally, lines = run()
     assert tally.failed == ["toys on 7.3.4: byte 3 of toy 7 at shift 9"]
-    assert "FAIL  toys on 7.3.4: byte 3 of toy 7 at shift 9" in said
+    assert "FAIL  toys on 7.3.4: byte 3 of toy 7 at shift 9" in lines
     assert tally.passed == 1
 
 
@@ -245,10 +245,10 @@ def test_a_mutant_that_survives_is_a_failure(toys: Toys, run: Run) -> None:
 
 def test_a_mutant_that_is_killed_says_by_what(toys: Toys, run: Run) -> None:
     toys.extras = Extras((), (MUTANT,))
-    tally, said = run()
+    tally, lines = run()
     killer = "byte 3 of toy 7 at shift 9"
     assert tally.killed == {"toys on 7.3.4, mutant 'one too far'": killer}
-    assert f"killed by {killer}" in said[-1]
+    assert f"killed by {killer}" in lines[-1]
 
 
 @pytest.mark.parametrize(
@@ -305,7 +305,7 @@ def test_the_tally_ends_the_report(
         Console(-1), Cache(cache_directory), series=("7.3",), jobs=1, write_outcomes=ended.extend
     )
     assert code_found == code
-    assert [(one.suite, one.case, one.passed) for one in ended] == [
+    assert [(outcome.suite, outcome.case, outcome.passed) for outcome in ended] == [
         ("toys on 7.3.4", "", good),
         ("toys on 7.3.4", "ASan and UBSan", True),
     ]

@@ -48,7 +48,7 @@ PATCHED, POSTED = "2", "3"
 
 
 @pytest.mark.parametrize(
-    ("ask", "side", "said"),
+    ("ask", "side", "printed"),
     [
         ("", PATCHED, "good"),
         ("", POSTED, "the check of this harness compares its own code only"),
@@ -56,7 +56,7 @@ PATCHED, POSTED = "2", "3"
         ("if (hosted_checked(check) != HOSTED_POSTED) return -1", POSTED, "good"),
     ],
 )
-def test_posted_code_is_asked_for(tmp_path: Path, ask: str, side: str, said: str) -> None:
+def test_posted_code_is_asked_for(tmp_path: Path, ask: str, side: str, printed: str) -> None:
     host, include = paths.HOSTED / "host", paths.HOSTED / "include"
     (tmp_path / "toys.c").write_text(PROGRAM)
     process.run(
@@ -69,4 +69,4 @@ def test_posted_code_is_asked_for(tmp_path: Path, ask: str, side: str, said: str
     done = subprocess.run(
         [tmp_path / "toys", side], capture_output=True, text=True, check=False, timeout=60
     )
-    assert done.stdout.strip() == said
+    assert done.stdout.strip() == printed

@@ -107,9 +107,9 @@ def test_a_fuzzer_may_run_on_request_only(hosted: Hosted | None, by_default: boo
     assert fuzz.by_default(manifest) is by_default
 
 
-@pytest.mark.parametrize("said", ["", "stat::number_of_executed_units: 0", "all is well"])
-def test_a_fuzzer_that_tried_nothing_has_found_nothing_good(tmp_path: Path, said: str) -> None:
-    program = script(tmp_path, f"echo '{said}' >&2")
+@pytest.mark.parametrize("output", ["", "stat::number_of_executed_units: 0", "all is well"])
+def test_a_fuzzer_that_tried_nothing_has_found_nothing_good(tmp_path: Path, output: str) -> None:
+    program = script(tmp_path, f"echo '{output}' >&2")
     tried_none = Found(0, "it ended well, and tried no input", None)
     assert fuzz.fuzz(program, tmp_path, Length(5)) == tried_none
     assert fuzz.give(program, tmp_path / "input") == tried_none
@@ -121,14 +121,14 @@ def test_any_number_is_said_as_libfuzzer_says_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "problem"),
+    ("output", "problem"),
     [
         ("hosted: entry of page 3: 0x1 and not 0x2", "entry of page 3: 0x1 and not 0x2"),
         ("==1== libFuzzer: timeout", "the fuzzer ended with 77"),
     ],
 )
-def test_what_was_wrong_is_told_with_its_input(tmp_path: Path, said: str, problem: str) -> None:
-    lines = f"{said}\nartifact_prefix='x'; Test unit written to /found/crash-1\n"
+def test_what_was_wrong_is_told_with_its_input(tmp_path: Path, output: str, problem: str) -> None:
+    lines = f"{output}\nartifact_prefix='x'; Test unit written to /found/crash-1\n"
     lines += "stat::number_of_executed_units: 9"
     program = script(tmp_path, f"echo '{lines}' >&2; exit 77")
     assert fuzz.fuzz(program, tmp_path, Length(5)) == Found(9, problem, Path("/found/crash-1"))
@@ -185,18 +185,18 @@ class Toys:
 
 @pytest.fixture
 def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
-    made = Toys(tmp_path)
+    toys = Toys(tmp_path)
     spliced = tmp_path / "spliced"
     for name in ("include", "arch/x86", "mm", "lib"):
         (spliced / name).mkdir(parents=True)
     (spliced / "mm" / "toys.c").write_text("toy < nr\n")
     monkeypatch.setattr(fuzz, "available", lambda: True)
     monkeypatch.setattr(trees, "splice", lambda *_: SimpleNamespace(path=spliced, ident="toys"))
-    monkeypatch.setattr(build, "build", made.build)
+    monkeypatch.setattr(build, "build", toys.build)
     monkeypatch.setattr(build, "objects", lambda *_: None)
-    monkeypatch.setattr(build, "link", made.link)
+    monkeypatch.setattr(build, "link", toys.link)
     monkeypatch.setattr(fuzz, "load_extras", lambda path: Extras((), (MUTANT,)))
-    return made
+    return toys
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ def test_a_mutant_is_killed_by_an_input(toys: Toys) -> None:
 
 
 @pytest.mark.parametrize(
-    ("death", "said"),
+    ("death", "problem"),
     [
         ("echo 'error while loading shared libraries' >&2; exit 127", "ended with 127"),
         ("kill -9 $$", "ended with -9"),
@@ -233,13 +233,13 @@ def test_a_mutant_is_killed_by_an_input(toys: Toys) -> None:
         ("exit 0", "tried no input"),
     ],
 )
-def test_a_fuzzer_that_dies_by_itself_kills_nothing(toys: Toys, death: str, said: str) -> None:
+def test_a_fuzzer_that_dies_by_itself_kills_nothing(toys: Toys, death: str, problem: str) -> None:
     toys.mutant = death
     tally = toys.run()
     assert (tally.passed, tally.killed) == (1, {})
     (line,) = tally.failed
     assert "mutant 'one too far': cannot kill the mutant: no input shows it: " in line
-    assert said in line
+    assert problem in line
 
 
 def test_a_mutant_that_no_input_shows_survives(toys: Toys) -> None:
@@ -336,7 +336,7 @@ def lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root = default_root(os.environ)
     cache = Cache(root) if root.is_dir() else None
     sources = [find_cached(cache, series) for series in SERIES] if cache else []
-    source = next((one for one in sources if one is not None), None)
+    source = next((source for source in sources if source is not None), None)
     if lacks or cache is None or source is None:
         pytest.skip(f"lacks {', '.join(lacks) or 'a kernel in the cache'}")
     speedup_dir = tmp_path_factory.mktemp("speedups") / "toys"

@@ -36,8 +36,8 @@ def program(directory: Path, *events: Event, then: str = "") -> Path:
 
 
 def run(directory: Path, *events: Event, then: str = "") -> list[Event]:
-    made = program(directory, *events, then=then)
-    return hosted.run(made, ALL, [CASE], Console(-1), directory / "hosted.log")
+    hosted_program = program(directory, *events, then=then)
+    return hosted.run(hosted_program, ALL, [CASE], Console(-1), directory / "hosted.log")
 
 
 def test_only_what_was_asked_for_becomes_arguments() -> None:
@@ -235,14 +235,16 @@ def test_memory_beside_the_image_counts_and_a_fixed_size_is_not_advised() -> Non
 
 def test_cache_is_measured_once_and_passed_on(tmp_path: Path) -> None:
     engine = Engine("toys", ("base", "patched"), 64, {}, 260 << 20, 44 << 20)
-    made = program(tmp_path, engine, CASE)
-    request = hosted.with_cache(made, ALL)
+    hosted_program = program(tmp_path, engine, CASE)
+    request = hosted.with_cache(hosted_program, ALL)
     assert (tmp_path / "asked").read_text() == "--list\n"
     assert request == replace(ALL, cached_bytes=44 << 20)
-    hosted.plan(made, request)
+    hosted.plan(hosted_program, request)
     assert f"--cached {44 << 20} --list" in (tmp_path / "asked").read_text()
 
 
 def test_cache_that_could_not_be_measured_is_not_measured_again(tmp_path: Path) -> None:
-    made = program(tmp_path, Engine("toys", ("base", "patched"), 64, {}, 260 << 20, 0), CASE)
-    assert "--cached 0" in " ".join(hosted.with_cache(made, ALL).arguments())
+    hosted_program = program(
+        tmp_path, Engine("toys", ("base", "patched"), 64, {}, 260 << 20, 0), CASE
+    )
+    assert "--cached 0" in " ".join(hosted.with_cache(hosted_program, ALL).arguments())

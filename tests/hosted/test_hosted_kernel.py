@@ -133,7 +133,7 @@ def toys(kernel: tuple[Cache, Source], tmp_path_factory: pytest.TempPathFactory)
         yield hostedbuild.link(work, objects, source.path, manifest, checkout.HOSTED, jobs, log)
 
 
-def said(program: Path, *arguments: str) -> list[Event]:
+def run_program(program: Path, *arguments: str) -> list[Event]:
     done = process.run([program, *arguments], action="run a hosted program", timeout_s=120)
     return [parse(line, i) for i, line in enumerate(done.stdout.splitlines(), 1)]
 
@@ -156,13 +156,13 @@ def test_a_symbol_that_nothing_defines_is_named(toys: Path, tmp_path: Path) -> N
 
 
 def test_what_is_not_touched_does_no_harm(toys: Path) -> None:
-    events = said(toys, "--case", "there", "--items", str(SIZE), "--pairs", "2")
+    events = run_program(toys, "--case", "there", "--items", str(SIZE), "--pairs", "2")
     assert equals(events) == {"there-4096": {"base": True, "control": True, "auto": True}}
 
 
 def test_features_change_the_code_of_copies(toys: Path) -> None:
     def memcpy(*switched: str) -> str:
-        words = [word for one in switched for word in ("--cpu", one)]
+        words = [word for feature in switched for word in ("--cpu", feature)]
         done = process.run([toys, *words, "--check"], action="run toys", check=False)
         events = [parse(line) for line in done.stdout.splitlines()]
         return next(event.text for event in events if isinstance(event, Check))
@@ -176,7 +176,9 @@ def test_features_change_the_code_of_copies(toys: Path) -> None:
 
 def order(program: Path, seed: int) -> list[tuple[str, int, int, int]]:
     """Return each sample's variant and place; a fill's name depends on what was fastest."""
-    events = said(program, "--case", "there", "--items", "64", "--pairs", "4", "--seed", str(seed))
+    events = run_program(
+        program, "--case", "there", "--items", "64", "--pairs", "4", "--seed", str(seed)
+    )
     return [
         ("limit" if is_limit(e.variant) and e.block else e.variant, e.block, e.half, e.pos)
         for e in events
@@ -185,7 +187,7 @@ def order(program: Path, seed: int) -> list[tuple[str, int, int, int]]:
 
 
 def test_all_fills_are_timed_once_and_the_two_fastest_go_on(toys: Path) -> None:
-    events = said(toys, "--case", "there", "--items", "64", "--pairs", "8")
+    events = run_program(toys, "--case", "there", "--items", "64", "--pairs", "8")
     (case,) = (event for event in events if isinstance(event, Case))
     fills = {variant for variant in case.variants if is_limit(variant)}
     timed: dict[int, set[str]] = {}
@@ -201,7 +203,7 @@ def test_all_fills_are_timed_once_and_the_two_fastest_go_on(toys: Path) -> None:
 
 def test_a_small_case_that_claims_to_be_cold_is_noted(toys: Path) -> None:
     words = [word for name in ("there", "hot", "flushed") for word in ("--case", name)]
-    engine, *events = said(toys, *words, "--pairs", "2")
+    engine, *events = run_program(toys, *words, "--pairs", "2")
     assert isinstance(engine, Engine)
     notes = {event.case: event.text for event in events if isinstance(event, Note)}
     if engine.cached_bytes:  # else memory is as fast as the cache here
@@ -210,7 +212,7 @@ def test_a_small_case_that_claims_to_be_cold_is_noted(toys: Path) -> None:
 
 
 def test_a_sample_of_a_short_case_is_many_runs(toys: Path) -> None:
-    events = said(toys, "--case", "short", "--pairs", "2")
+    events = run_program(toys, "--case", "short", "--pairs", "2")
     (case,) = (event for event in events if isinstance(event, Case))
     assert (case.regime, case.items) == ("cold, 64 times", 2 * 64)
     # One run of each variant is compared, one warms up, and two are timed.

@@ -77,7 +77,7 @@ class Measured:
             (),
             cpus(),
             print,
-            posted=[posted.make_tree(self.cache, self.source, one, print) for one in found],
+            posted=[posted.make_tree(self.cache, self.source, file, print) for file in found],
             renamed=renamed,
         )
 
@@ -228,10 +228,10 @@ def test_our_exported_series_is_our_code(newest: Measured) -> None:
     for name, path in side.compiled.items():
         mine = program.path.parent / f"patched-{Path(name).name}"
         output = [
-            process.run(["objdump", "-s", "-r", "-j", ".text", one], action="read").stdout
-            for one in (mine, path)
+            process.run(["objdump", "-s", "-r", "-j", ".text", object_file], action="read").stdout
+            for object_file in (mine, path)
         ]
-        code = [one.partition("Contents of section")[2] for one in output]
+        code = [dump.partition("Contents of section")[2] for dump in output]
         assert code[0] == code[1] != ""
     assert all(event.equal for event in newest.events(program) if isinstance(event, Equal))
 

@@ -178,28 +178,28 @@ def test_other_wishes_get_another_directory(
     assert not calls.exists()
     moved = tmp_path / "moved"
     moved.mkdir()
-    made = [
+    trees = [
         configure("mm/a.o"),
         configure("mm/b.o"),
         configure("mm/a.o", options=("CONFIG_A=y",)),
         configure("mm/a.o", place=moved),
     ]
-    assert len({tree.path for tree in made}) == 4
+    assert len({tree.path for tree in trees}) == 4
 
 
 def test_objects_of_another_compiler_are_not_taken(
     calls: Path, configure: Configure, tmp_path: Path
 ) -> None:
     system = configure("mm/a.o")
-    made = [system]
+    trees = [system]
     for name in ("gcc", "as", "ld"):
         program = tmp_path / "bin" / name
         program.write_text(f"#!/bin/sh\necho 'toy {name} 99'\n")
         program.chmod(0o755)
-        made.append(configure("mm/a.o"))
-    assert len({tree.path for tree in made}) == 4
+        trees.append(configure("mm/a.o"))
+    assert len({tree.path for tree in trees}) == 4
     assert calls.read_text().count("mm/a.o") == 4
-    assert [tree.compiler for tree in made] == [system.compiler, *["toy gcc 99"] * 3]
+    assert [tree.compiler for tree in trees] == [system.compiler, *["toy gcc 99"] * 3]
     assert system.compiler != "toy gcc 99"
 
 
@@ -274,10 +274,10 @@ def test_the_builds_that_were_used_last_stay(
     calls: Path, configure: Configure, cache: Cache
 ) -> None:
     used = configure("mm/a.o")
-    made = [used]
+    trees = [used]
     for name in "bcdef":
-        made.append(configure(f"mm/{name}.o"))
+        trees.append(configure(f"mm/{name}.o"))
         configure("mm/a.o")
     kept = {path.name for path in cache.builds.iterdir()}
-    assert kept == {tree.path.name for tree in (used, *made[-3:])}
+    assert kept == {tree.path.name for tree in (used, *trees[-3:])}
     assert calls.read_text().count("mm/a.o") == 1

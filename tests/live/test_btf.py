@@ -37,10 +37,10 @@ def test_a_function_that_is_there_twice_has_no_signature() -> None:
     assert types.signature("get_it") is None
 
 
-@pytest.mark.parametrize("data", [b"", b"\x9f\xeb\x01\x00", bytes(40), kernel()[:60]])
-def test_what_is_no_btf(data: bytes) -> None:
+@pytest.mark.parametrize("content", [b"", b"\x9f\xeb\x01\x00", bytes(40), kernel()[:60]])
+def test_what_is_no_btf(content: bytes) -> None:
     with pytest.raises(ValueError, match="BTF"):
-        Btf(data)
+        Btf(content)
 
 
 def test_a_kernel_without_vmlinux_among_its_headers(tmp_path: Path) -> None:

@@ -32,22 +32,22 @@ _ODD: list[Any] = [
 _RAW = [b"", b"[", b"}", b'"', b"\xff", b"1e999", b"NaN", b"[" * 5000, b"9" * 5000]
 
 
-def _places(data: Any) -> list[tuple[Any, Any]]:
-    """Return each (container, key) of JSON data; of long lists of numbers, one place only."""
-    items = data.items() if isinstance(data, dict) else list(enumerate(data))
+def _places(container: Any) -> list[tuple[Any, Any]]:
+    """Return each (container, key) of a JSON value; of long lists of numbers, one place only."""
+    items = container.items() if isinstance(container, dict) else list(enumerate(container))
     found = []
     for key, value in items:
-        found.append((data, key))
+        found.append((container, key))
         if isinstance(value, (dict, list)):
             found += _places(value)
-        elif isinstance(data, list) and isinstance(value, int):
+        elif isinstance(container, list) and isinstance(value, int):
             break
     return found
 
 
-def _change(data: Any, choose: random.Random) -> None:
+def _change(document: Any, choose: random.Random) -> None:
     """Change one place: another value, that of another place, nothing, or twice the same."""
-    places = _places(data)
+    places = _places(document)
     held, key = choose.choice(places)
     kind = choose.randrange(5)
     if kind < 2:
@@ -72,12 +72,12 @@ def _mutant(sources: list[str], choose: random.Random) -> bytes:
         at = choose.randrange(len(raw))
         raw[at : at + choose.randrange(3)] = choose.choice(_RAW)
         return bytes(raw[: choose.choice((at, None))])
-    data = json.loads(text)
+    document = json.loads(text)
     for _ in range(choose.choice((1, 1, 1, 3))):
-        if not data:
+        if not document:
             break
-        _change(data, choose)
-    return json.dumps(data).encode()
+        _change(document, choose)
+    return json.dumps(document).encode()
 
 
 def _report(record: Path, words: list[str], directory: Path) -> tuple[int, Path | None]:

@@ -37,20 +37,21 @@ onload = () => {
   const d = document.getElementById("f").contentDocument;
   const view = d.defaultView, root = d.documentElement;
   const height = root.scrollHeight;
-  d.querySelectorAll("details").forEach(one => { one.open = true; });
-  const box = one => {
-    const r = one.getBoundingClientRect();
+  d.querySelectorAll("details").forEach(element => { element.open = true; });
+  const box = element => {
+    const r = element.getBoundingClientRect();
     return [r.left, r.top, r.right, r.bottom];
   };
   const texts = [...d.querySelectorAll("svg.axis, body > svg")].map(plot => ({
     box: box(plot),
-    texts: [...plot.querySelectorAll("text")].map(one => ({
-      text: one.textContent, box: box(one), size: parseFloat(view.getComputedStyle(one).fontSize),
+    texts: [...plot.querySelectorAll("text")].map(element => ({
+      text: element.textContent, box: box(element),
+      size: parseFloat(view.getComputedStyle(element).fontSize),
     })),
   }));
   const colour = (rule, name) => {
-    const one = d.querySelector(rule);
-    return one && view.getComputedStyle(one)[name];
+    const element = d.querySelector(rule);
+    return element && view.getComputedStyle(element)[name];
   };
   const broken = [], range = d.createRange();
   const nodes = d.createTreeWalker(d.body, NodeFilter.SHOW_TEXT);

@@ -53,12 +53,12 @@ def test_git_am_gives_what_apply_gives(tree: Path, tmp_path: Path) -> None:
     assert cli.main(["apply", str(tree), "zone_device"]) == 0
     after = _tree_after_am(tree, sorted((out / "zone_device").glob("*.patch")))
     assert after == git(tree, "rev-parse", "mmbatch/zone_device^{tree}")
-    for what in ("%s", "%b", "%an <%ae>", "%T"):
+    for field in ("%s", "%b", "%an <%ae>", "%T"):
         posted, applied = (
-            git(tree, "log", f"--format={what}", f"main..{branch}")
+            git(tree, "log", f"--format={field}", f"main..{branch}")
             for branch in ("posted", "mmbatch/zone_device")
         )
-        assert posted == applied, what
+        assert posted == applied, field
     assert left_over(tmp_path) == []
 
 

@@ -54,12 +54,12 @@ def test_the_branch_is_what_the_steps_leave(call: Call, tree: Path, tmp_path: Pa
     manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
     commits = git(tree, "rev-list", "--reverse", f"main..{BRANCH}").splitlines()
     taken = apply_steps(work, "7.3", manifests, checkout.MACROS)
-    for step, made in zip(taken, commits, strict=True):
-        names = git(tree, "diff-tree", "-r", "--name-only", "--no-commit-id", made)
+    for step, applied in zip(taken, commits, strict=True):
+        names = git(tree, "diff-tree", "-r", "--name-only", "--no-commit-id", applied)
         assert tuple(names.splitlines()) == step.files
         for name in step.files:
             shown = subprocess.run(
-                ["git", "-C", tree, "show", f"{made}:{name}"], capture_output=True, check=True
+                ["git", "-C", tree, "show", f"{applied}:{name}"], capture_output=True, check=True
             )
             assert shown.stdout == (work / name).read_bytes()
 

@@ -57,8 +57,8 @@ def applied(cache: Cache, source: Source, *paths: Path, each: bool = False) -> l
     return posted.from_files(cache, source, "mine", list(paths), each=each)
 
 
-def cars(one: Posted) -> list[str]:
-    content = one.contents["mm/toys.c"]
+def cars(series: Posted) -> list[str]:
+    content = series.contents["mm/toys.c"]
     assert content is not None
     return [line for line in content.decode().splitlines() if line.startswith("car")]
 
@@ -108,11 +108,11 @@ def test_an_mbox_in_any_order_with_its_cover_letter_and_replies(
     cover = mail("[PATCH v2 0/3] toys: faster", "")
     reply = mail("Re: [PATCH v2 2/3] toys: step 2", edit(source, "toy 9\n", "bus 9\n"))
     (tmp_path / "t.mbox").write_text(cover + third + reply + first + second)
-    (one,) = applied(cache, source, tmp_path / "t.mbox")
-    assert [subject[-6:] for subject in one.patches] == ["step 1", "step 2", "step 3"]
-    assert cars(one) == ["car 3", "car 4", "car 30"]
+    (whole,) = applied(cache, source, tmp_path / "t.mbox")
+    assert [subject[-6:] for subject in whole.patches] == ["step 1", "step 2", "step 3"]
+    assert cars(whole) == ["car 3", "car 4", "car 30"]
     (tmp_path / "t.mbox.gz").write_bytes(gzip.compress((tmp_path / "t.mbox").read_bytes()))
-    assert applied(cache, source, tmp_path / "t.mbox.gz")[0].contents == one.contents
+    assert applied(cache, source, tmp_path / "t.mbox.gz")[0].contents == whole.contents
 
 
 def test_a_directory_of_patches_and_a_maildir(cache: Cache, source: Source, tmp_path: Path) -> None:
@@ -233,8 +233,8 @@ def test_the_cache_may_lie_in_a_repository(source: Source, tmp_path: Path) -> No
 def test_another_tree_of_the_same_release(source: Source, tmp_path: Path) -> None:
     for tree, release in (("other", "7.3.4"), ("newer", "7.3.5")):
         make_tree(tmp_path / tree, release)
-    made = make_tree(tmp_path / "base")
-    base = replace(source, path=made)
+    base_tree = make_tree(tmp_path / "base")
+    base = replace(source, path=base_tree)
     other = tmp_path / "other"
     assert posted.from_tree(base, "mine", other).contents == {}
     (other / "mm/new.c").write_text("new\n")

@@ -71,9 +71,9 @@ def test_each_kernel_moves_its_amount(
 
 
 def test_one_guest_by_its_name() -> None:
-    (one,) = suites.stages(("x86_64", "arm64"), (), 13, 30, ("x86_64-debug-moves",))
+    (stage,) = suites.stages(("x86_64", "arm64"), (), 13, 30, ("x86_64-debug-moves",))
 
-    assert one.kind == "debug"
+    assert stage.kind == "debug"
     with pytest.raises(MmbatchError, match="did you mean 'x86_64-moves'"):
         suites.stages(("x86_64", "arm64"), (), 13, 30, ("arm64-moves",))
 
@@ -207,8 +207,8 @@ def test_counts_that_tell_of_another_way(
     outcome = judged(tmp_path, counts, event)
 
     assert len(outcome.failed) == len(failed)
-    for told, expected in zip(outcome.failed, failed, strict=True):
-        assert told.startswith(f"case: {expected}")
+    for problem, expected in zip(outcome.failed, failed, strict=True):
+        assert problem.startswith(f"case: {expected}")
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def loops(lines: list[Instruction]) -> list[list[Instruction]]:
     start = lines[0].address
     backwards = [line for line in lines if is_jump(line) and start <= target(line) <= line.address]
     bodies = [
-        [one for one in lines if target(jump) <= one.address <= jump.address]
+        [line for line in lines if target(jump) <= line.address <= jump.address]
         for jump in backwards
         if jump.symbol is None
     ]

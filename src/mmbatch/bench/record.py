@@ -219,9 +219,9 @@ class Record:
     posted: tuple[PostedInfo, ...] = ()
 
 
-def _require(fits: bool, what: str) -> None:
+def _require(fits: bool, problem: str) -> None:
     if not fits:
-        raise LoadError(what)
+        raise LoadError(problem)
 
 
 def _check_cases(record: Record) -> None:

@@ -166,7 +166,7 @@ def _fuzz_only(
     cache: Cache,
     speedups: tuple[str, ...],
     series: tuple[str, ...],
-    what: fuzz.Length | Path | None,
+    inputs: fuzz.Length | Path | None,
     jobs: int,
 ) -> check.Tally:
     """Fuzz for some time, or give a fuzzer one input."""
@@ -176,10 +176,10 @@ def _fuzz_only(
         for speedup in speedups or _fuzzed():
             manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
             bench = check.Bench(cache, source, manifests, jobs)
-            if isinstance(what, Path):
-                fuzz.again(bench, console.say, tally, what)
-            elif what is not None:
-                fuzz.run(bench, console.say, tally, what, mutants_among=())
+            if isinstance(inputs, Path):
+                fuzz.again(bench, console.say, tally, inputs)
+            elif inputs is not None:
+                fuzz.run(bench, console.say, tally, inputs, mutants_among=())
     return tally
 
 

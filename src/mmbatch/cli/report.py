@@ -112,10 +112,10 @@ def _compare(console: Console, runs: tuple[Path, ...], fail_on: str | None) -> i
     return ExitCode.FAILED if bad or old.raw.wrong or new.raw.wrong else ExitCode.GOOD
 
 
-def _write(console: Console, path: Path, content: str, what: str) -> None:
+def _write(console: Console, path: Path, content: str, kind: str) -> None:
     atomic_write(path, content)
     if path != STDOUT:
-        console.say(f"the {what} is {path}")
+        console.say(f"the {kind} is {path}")
 
 
 def _newest() -> list[Path]:

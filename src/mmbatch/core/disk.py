@@ -94,18 +94,18 @@ def free_bytes(path: Path) -> int:
     return shutil.disk_usage(path).free
 
 
-def require_space(path: Path, needed_bytes: int, what: str) -> None:
+def require_space(path: Path, needed_bytes: int, action: str) -> None:
     """Raise MmbatchError unless a path's file system has that many bytes free.
 
     Args:
         path: where it will be written; need not exist yet.
         needed_bytes: space needed, in bytes.
-        what: what needs it, as a phrase ("unpack linux 7.3").
+        action: what needs it, as a phrase ("unpack linux 7.3").
     """
     free = free_bytes(path)
     if free < needed_bytes:
         raise MmbatchError(
-            what,
+            action,
             f"it needs {_size(needed_bytes)} in {path} and {_size(free)} are free",
             "free some space, or set XDG_CACHE_HOME to a directory on another disk",
         )

@@ -284,7 +284,7 @@ class State:
             done = self._apt("apt-get", "-q", "update", limit_s=_UPDATE_LIMIT_S)
         failures = [line for line in done.stderr.splitlines() if _is_failure(line)]
         # Where a suite is missing, apt does not repeat at the end what else went wrong.
-        failures += [f"{what}: {why}" for what, why in _ERRORS.findall(done.stdout)]
+        failures += [f"{suite}: {reason}" for suite, reason in _ERRORS.findall(done.stdout)]
         if not failures:
             atomic_write(self._stamp, self._digest())
             return ""

@@ -338,7 +338,7 @@ class Linker:
 
 def symbols(path: Path, *, defined: bool) -> set[str]:
     """Return the global symbols that an object defines, or those that it leaves undefined."""
-    which = "--defined-only" if defined else "--undefined-only"
+    option = "--defined-only" if defined else "--undefined-only"
     action = f"read the symbols of {path.name}"
-    output = process.run(["nm", "-g", "-j", which, path], action=action).stdout
+    output = process.run(["nm", "-g", "-j", option, path], action=action).stdout
     return set(output.split())

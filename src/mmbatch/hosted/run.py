@@ -104,11 +104,11 @@ def _refuse_unknown(program: Path, request: Request) -> None:
             raise _unknown("CPU feature", setting.partition("=")[0], flags)
 
 
-def _unknown(what: str, name: str, known: Sequence[str]) -> MmbatchError:
+def _unknown(kind: str, name: str, known: Sequence[str]) -> MmbatchError:
     return MmbatchError(
-        f"find the {what} '{name}'",
+        f"find the {kind} '{name}'",
         "there is none of this name",
-        suggestion(name, known, f"{what}s"),
+        suggestion(name, known, f"{kind}s"),
         ExitCode.USAGE,
     )
 

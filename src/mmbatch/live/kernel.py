@@ -219,15 +219,15 @@ def fetch(cache: Cache, release: str, say: Say) -> Headers:
     Raises:
         MmbatchError: the mirror lacks them.
     """
-    what = f"the headers of Linux {release}"
+    contents = f"the headers of Linux {release}"
     place = cache.live / f"headers-{release}"
 
     def fill(unpacked: Path) -> None:
-        _unpack(cache, f"linux-headers-{release}", unpacked, _is_headers, what, say)
+        _unpack(cache, f"linux-headers-{release}", unpacked, _is_headers, contents, say)
         _join_makefiles(unpacked / "usr/src")
         _make_runnable(cache, release, unpacked, say)
 
-    cache.provide(place, fill, f"fetches {what}", say)
+    cache.provide(place, fill, f"fetches {contents}", say)
     return at(place / "usr/src" / f"linux-headers-{release}", release)
 
 
@@ -251,15 +251,15 @@ def fetch_image(cache: Cache, release: str, say: Say) -> Path:
 
 
 def _unpack(
-    cache: Cache, package: str, place: Path, belongs: Callable[[str], bool], what: str, say: Say
+    cache: Cache, package: str, place: Path, belongs: Callable[[str], bool], contents: str, say: Say
 ) -> None:
     """Fetch a package, and those of its dependencies that belong to it, into a directory."""
     apt = Apt(cache, say)
     found = apt.madison(package)
     if not found:
-        raise _not_packaged(what)
+        raise _not_packaged(contents)
     version = found[0][0]
-    require_space(cache.live, _PACKAGE_BYTES, f"unpack {what}")
+    require_space(cache.live, _PACKAGE_BYTES, f"unpack {contents}")
     names = [package, *filter(belongs, apt.depends(package, version))]
     say(f"fetching {package} {version} and its dependencies")
     for name in names:
@@ -300,9 +300,9 @@ def _make_runnable(cache: Cache, release: str, place: Path, say: Say) -> None:
     foreign.wrap_in_place(place, programs)
 
 
-def _not_packaged(what: str) -> MmbatchError:
+def _not_packaged(contents: str) -> MmbatchError:
     return MmbatchError(
-        f"fetch {what}",
+        f"fetch {contents}",
         "no package on the Debian mirror has them",
         "install them with your distribution's package manager, or name one of Debian's kernels "
         "with --kernel-release, or a series with --kernel",

@@ -167,11 +167,11 @@ def _change_version(module: Elf, misfit: Misfit) -> None:
     _require(False, misfit, "module_layout")
 
 
-def _require(good: bool, misfit: Misfit, what: str) -> None:
+def _require(good: bool, misfit: Misfit, expected: str) -> None:
     if not good:
         raise MmbatchError(
             f"make the module '{misfit.name}', which must be refused",
-            f"the module does not have {what} exactly once",
+            f"the module does not have {expected} exactly once",
             f"correct {_REFUSED} of the speed-up",
         )
 

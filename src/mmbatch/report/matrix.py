@@ -350,7 +350,7 @@ class Log:
         Raises:
             MmbatchError: the file holds something else.
         """
-        this = Run(
+        latest = Run(
             _commit(),
             datetime.now(UTC).strftime("%Y-%m-%d"),
             tuple(self.stages),
@@ -358,8 +358,8 @@ class Log:
             tuple(self.boots),
             tuple(self.lives),
         )
-        others = [run for run in _there(path) if not this.replaces(run)]
-        runs = sorted([*others, this], key=lambda run: (not run.whole, _releases(run)))
+        others = [run for run in _there(path) if not latest.replaces(run)]
+        runs = sorted([*others, latest], key=lambda run: (not run.whole, _releases(run)))
         file = _File(SCHEMA, tuple(runs))
         disk.atomic_write(path, json.dumps(asdict(file), indent=1) + "\n")
 

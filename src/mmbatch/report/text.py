@@ -141,13 +141,13 @@ def _run(run: Stored) -> Iterator[str]:
 def _regressions(group: Regressions) -> Iterator[str]:
     first = group.each[0]
     if not group.few:
-        what = f"{first.row.speedup} {first.row.variant} {group.words}"
-        yield from paragraph(f"- {what} ({first.run.name}): {group.cases}.")
+        slower = f"{first.row.speedup} {first.row.variant} {group.words}"
+        yield from paragraph(f"- {slower} ({first.run.name}): {group.cases}.")
         return
     for regression in group.each:
         row = regression.row
-        what = f"{row.speedup} {row.case}: {row.variant} {regression.words}"
-        yield from paragraph(f"- {what} ({regression.run.name}).")
+        slower = f"{row.speedup} {row.case}: {row.variant} {regression.words}"
+        yield from paragraph(f"- {slower} ({regression.run.name}).")
 
 
 def _cases(section: Section) -> Iterator[str]:

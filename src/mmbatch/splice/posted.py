@@ -220,10 +220,10 @@ def _states(
     names = sorted({name for patch in patches for name in _named(patch.text)})
     _copy(source.path, work, names)
     for number, patch in enumerate(patches, 1):
-        what = f"'{patch.subject}'" if patch.subject else label
+        name = f"'{patch.subject}'" if patch.subject else label
         if len(patches) > 1:
-            what += f" (patch {number} of {len(patches)} of {label})"
-        _apply(work, source, patch, what)
+            name += f" (patch {number} of {len(patches)} of {label})"
+        _apply(work, source, patch, name)
         yield {
             name: after
             for name in names
@@ -254,7 +254,7 @@ def _copy(tree: Path, work: Path, names: Iterable[str]) -> None:
         raise error_from_os(error, "copy the files that a patch names") from error
 
 
-def _apply(work: Path, source: Source, patch: Patch, what: str) -> None:
+def _apply(work: Path, source: Source, patch: Patch, name: str) -> None:
     """Apply one patch in a directory; nothing is changed if a hunk of it fails."""
     file = work / ".mmbatch.patch"
     file.write_bytes(patch.text)
@@ -262,7 +262,7 @@ def _apply(work: Path, source: Source, patch: Patch, what: str) -> None:
     def git(*arguments: str) -> process.Result:
         return process.run(
             ["git", "-c", "core.autocrlf=false", "apply", *arguments, "--whitespace=nowarn", file],
-            action=f"apply {what}",
+            action=f"apply {name}",
             cwd=work,
             env={"GIT_CEILING_DIRECTORIES": os.fspath(work.parent.resolve())},
             check=False,
@@ -281,7 +281,7 @@ def _apply(work: Path, source: Source, patch: Patch, what: str) -> None:
     else:
         problem = _problem(patch, done.stderr, source)
         hint = "give the kernel that it was made for with --tree or --kernel"
-    raise MmbatchError(f"apply {what}", problem, hint, ExitCode.SPLICE)
+    raise MmbatchError(f"apply {name}", problem, hint, ExitCode.SPLICE)
 
 
 def _problem(patch: Patch, message: str, source: Source) -> str:
