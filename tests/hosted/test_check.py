@@ -14,7 +14,7 @@ from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval
 from mmbatch.core.outcomes import CaseOutcome
-from mmbatch.hosted import build, check
+from mmbatch.hosted import build, check, mutants
 from mmbatch.hosted.check import Bench, Config, Extras, Mutant, Tally
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.kernel import sources as kernels
@@ -101,7 +101,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
 
 @pytest.fixture
 def run(toys: Toys, tmp_path: Path) -> Run:
-    def once(*, mutants: bool = True, posted: Sequence[str] = ()) -> tuple[Tally, list[str]]:
+    def once(*, with_mutants: bool = True, posted: Sequence[str] = ()) -> tuple[Tally, list[str]]:
         tally, lines = Tally(), list[str]()
         source = Source("7.3", "7.3.4", toys.directory, "toys", "toys", "1")
         stand_in: Any = SimpleNamespace(speedup="toys", directory=tmp_path, hosted=None)
@@ -111,7 +111,9 @@ def run(toys: Toys, tmp_path: Path) -> Run:
         if posted:
             check.run_posted(bench, lines.append, tally)
         else:
-            check.run(bench, lines.append, tally, mutants_among=["7.3"] if mutants else [])
+            check.run(bench, lines.append, tally)
+            if with_mutants:
+                mutants.run(bench, lines.append, tally, among=["7.3"])
         assert not list((tmp_path / "cache" / "builds").iterdir())
         return tally, lines
 
@@ -275,7 +277,7 @@ def test_a_mutant_that_is_out_of_date_is_a_failure(toys: Toys, run: Run) -> None
 
 def test_without_mutants_no_mutant_is_built(toys: Toys, run: Run) -> None:
     toys.extras = Extras((), (MUTANT,))
-    tally, _ = run(mutants=False)
+    tally, _ = run(with_mutants=False)
     assert (tally.passed, tally.killed) == (2, {})
 
 

@@ -24,7 +24,7 @@ from mmbatch.core.interval import Interval
 from mmbatch.core.paths import default_root
 from mmbatch.core.process import cpus
 from mmbatch.debian import packages
-from mmbatch.hosted import build, fuzz
+from mmbatch.hosted import build, check, fuzz
 from mmbatch.hosted.check import Bench, Extras, Mutant, Tally
 from mmbatch.hosted.fuzz import Found, Length
 from mmbatch.kernel.sources import SERIES, Source, find_cached
@@ -195,7 +195,7 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
     monkeypatch.setattr(build, "build", toys.build)
     monkeypatch.setattr(build, "objects", lambda *_: None)
     monkeypatch.setattr(build, "link", toys.link)
-    monkeypatch.setattr(fuzz, "load_extras", lambda path: Extras((), (MUTANT,)))
+    monkeypatch.setattr(check, "load_extras", lambda path: Extras((), (MUTANT,)))
     return toys
 
 

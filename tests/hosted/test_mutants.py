@@ -8,8 +8,8 @@ import pytest
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import Interval
-from mmbatch.hosted import check
-from mmbatch.hosted.check import Mutant
+from mmbatch.hosted import mutants
+from mmbatch.hosted.check import Mutant, load_extras
 from mmbatch.hosted.link import Linker
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import SERIES, Source
@@ -66,7 +66,7 @@ def too_far() -> Mutant:
 
 
 def test_what_is_asked_for_is_read(check_toml: Path) -> None:
-    extras = check.load_extras(check_toml)
+    extras = load_extras(check_toml)
     (config,) = extras.configs
     assert (config.name, config.options) == ("other toys", ("CONFIG_TOYS=n",))
     assert "7.2" in config.kernels
@@ -87,7 +87,7 @@ def test_each_mutant_is_tried_on_one_kernel_that_it_fits() -> None:
             name, *words, Interval.parse(kernels) if kernels else Interval(), (), optional
         )
 
-    mutants = [
+    listed = [
         *map(mutant, "abc"),
         mutant("new", ">=7.0"),
         mutant("old", "<7.0"),
@@ -95,7 +95,7 @@ def test_each_mutant_is_tried_on_one_kernel_that_it_fits() -> None:
     ]
 
     def names(series: str, among: Sequence[str]) -> list[str]:
-        return [mutant.name for mutant in check.deal(mutants, series, among)]
+        return [mutant.name for mutant in mutants.deal(listed, series, among)]
 
     among = ["7.3", "6.12"]
     assert names("7.3", among) == ["a", "c", "new", "odd"]
@@ -105,8 +105,8 @@ def test_each_mutant_is_tried_on_one_kernel_that_it_fits() -> None:
     assert names("7.3", []) == []
 
 
-def test_a_room_need_not_have_any(tmp_path: Path) -> None:
-    extras = check.load_extras(tmp_path / "check.toml")
+def test_a_speedup_need_not_have_any(tmp_path: Path) -> None:
+    extras = load_extras(tmp_path / "check.toml")
     assert (extras.configs, extras.mutants) == ((), ())
 
 
@@ -127,14 +127,14 @@ def test_a_room_need_not_have_any(tmp_path: Path) -> None:
 def test_a_wrong_file_says_where(check_toml: Path, old: str, new: str, found: str) -> None:
     check_toml.write_text(TOML.replace(old, new, 1))
     with pytest.raises(MmbatchError) as caught:
-        check.load_extras(check_toml)
+        load_extras(check_toml)
     assert found in caught.value.problem
     assert check_toml.name in caught.value.action
     assert "splice" not in caught.value.action
 
 
 def test_text_that_stands_there_once_fits(spliced: Path) -> None:
-    assert check.fits(too_far(), spliced)
+    assert mutants.fits(too_far(), spliced)
 
 
 @pytest.mark.parametrize("optional", [False, True])
@@ -144,10 +144,10 @@ def test_text_that_does_not_stand_there_once(
 ) -> None:
     mutant = replace(too_far(), old=old, optional=optional)
     if optional and count == 0:
-        assert not check.fits(mutant, spliced)
+        assert not mutants.fits(mutant, spliced)
         return
     with pytest.raises(MmbatchError) as caught:
-        check.fits(mutant, spliced)
+        mutants.fits(mutant, spliced)
     assert f"occurs {count} times in mm/toys.c" in caught.value.problem
     assert "check.toml" in caught.value.hint
 
@@ -156,16 +156,16 @@ def test_text_that_does_not_stand_there_once(
 def test_a_file_that_is_not_there(spliced: Path, optional: bool) -> None:
     mutant = replace(too_far(), file="mm/no-such.c", optional=optional)
     if optional:
-        assert not check.fits(mutant, spliced)
+        assert not mutants.fits(mutant, spliced)
         return
     with pytest.raises(MmbatchError, match="occurs 0 times"):
-        check.fits(mutant, spliced)
+        mutants.fits(mutant, spliced)
 
 
 def test_a_mutant_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    assert check.mutate(too_far(), spliced, work) == work
+    assert mutants.mutate(too_far(), spliced, work) == work
     for way in ("mm/toys.c", "include/../mm/toys.c", "arch/x86/../../mm/toys.c"):
         assert (work / way).read_text() == CODE.replace("toy < nr", "toy <= nr")
     for top in (spliced, spliced.with_name("kernel")):
@@ -179,7 +179,7 @@ def test_a_mutant_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize("speedup", known(checkout.SPEEDUPS))
 def test_every_mutant_of_this_checkout_is_in_our_code(speedup: str) -> None:
     speedup_dir = checkout.SPEEDUPS / speedup
-    for mutant in check.load_extras(speedup_dir / "check.toml").mutants:
+    for mutant in load_extras(speedup_dir / "check.toml").mutants:
         assert mutant.old != mutant.new
         assert mutant.why
         ours = speedup_dir / "tree" / mutant.file

@@ -16,7 +16,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode
 from mmbatch.core.process import cpus
-from mmbatch.hosted import check, fuzz
+from mmbatch.hosted import check, fuzz, mutants
 from mmbatch.kernel import sources
 from mmbatch.kernel.sources import Source
 from mmbatch.report import matrix
@@ -129,7 +129,7 @@ def command(
         cache,
         speedups,
         series or sources.SERIES,
-        mutants=not no_mutations,
+        with_mutants=not no_mutations,
         jobs=jobs,
         json_file=json_file,
         write_outcomes=write_outcomes,
@@ -198,7 +198,7 @@ def run_all(
     speedups: tuple[str, ...] = (),
     series: tuple[str, ...] = sources.SERIES,
     *,
-    mutants: bool = True,
+    with_mutants: bool = True,
     jobs: int | None = None,
     log: matrix.Log | None = None,
     json_file: Path | None = None,
@@ -211,21 +211,22 @@ def run_all(
         cache: where kernels and programs are kept.
         speedups: their names; none means all.
         series: of the kernels; each mutant is tried on the first or on the last.
-        mutants: run them at all.
+        with_mutants: try mutants, too.
         jobs: how many compilers at a time; None for one per CPU.
         log: told how each speed-up fared on each kernel.
         json_file: where the tally goes as JSON.
         write_outcomes: writes how each stage ended.
     """
     tally = check.Tally()
-    among = tuple(dict.fromkeys((series[0], series[-1]))) if mutants else ()
+    among = tuple(dict.fromkeys((series[0], series[-1]))) if with_mutants else ()
     for kernel in series:
         source = sources.resolve(cache, kernel, None, console.say)
         for speedup in speedups or manifest.known(paths.SPEEDUPS):
             manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
             part = check.Tally()
             bench = check.Bench(cache, source, manifests, jobs or cpus())
-            check.run(bench, console.say, part, mutants_among=among)
+            check.run(bench, console.say, part)
+            mutants.run(bench, console.say, part, among=among)
             if fuzz.by_default(bench.manifest):
                 length = fuzz.Length(_FUZZ_S)
                 fuzz.run(bench, console.say, part, length, mutants_among=among)

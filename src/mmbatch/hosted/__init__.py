@@ -2,5 +2,5 @@
 """The hosted engine: kernel objects, base and patched, in one user process.
 
 `build` makes the program, `run` runs it and `events` reads what it prints. `check` and `fuzz`
-compare patched code with its oracle, and break it on purpose to see that this is noticed.
+compare patched code with its oracle; `mutants` breaks it on purpose to see that they notice.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run the speed-ups' own checks on each kernel, in several builds, and against mutants."""
+"""Run the speed-ups' own checks on each kernel, in several builds."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from pathlib import Path
 
 from mmbatch.core import paths, process
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import EVERY, Interval
 from mmbatch.core.load import from_toml, key
@@ -29,10 +28,7 @@ from mmbatch.splice.posted import PostedTree
 from mmbatch.splice.trees import Spliced
 
 _TIMEOUT_S = 600
-_MUTANT_STRIDE = 11
 _SANITIZED_STRIDE = 7
-_REACHED = ("include", "arch/x86", "mm", "lib")
-"""Directories that files reach from others by "..", so they must not be links."""
 _MOST_AT_ONCE = 2  # so that memory and its bandwidth suffice
 _SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigill=0",
@@ -138,19 +134,6 @@ class Tally:
 
 
 @dataclass(frozen=True)
-class Shared:
-    """What all mutants of a configuration share.
-
-    Attributes:
-        objects: the kernel's own objects.
-        directory: where the program without a mutant was built.
-    """
-
-    objects: ObjectTree
-    directory: Path
-
-
-@dataclass(frozen=True)
 class Bench:
     """A speed-up on one kernel, which can be built in several ways.
 
@@ -176,6 +159,11 @@ class Bench:
     def manifest(self) -> Manifest:
         """The speed-up."""
         return self.manifests[-1]
+
+    @functools.cached_property
+    def extras(self) -> Extras:
+        """What its check.toml asks for."""
+        return load_extras(self.manifest.directory / "check.toml")
 
     @functools.cached_property
     def spliced(self) -> Spliced:
@@ -205,60 +193,33 @@ class Bench:
             renamed=self.renamed,
         )
 
-    def shared(self, options: tuple[str, ...], *, fuzz: bool = False) -> Shared:
-        """Build what all mutants of a configuration share."""
-        objects = build.objects(
+    def objects(self, options: tuple[str, ...]) -> ObjectTree:
+        """Build the kernel's own objects."""
+        return build.objects(
             *(self.cache, self.source, self.manifest, paths.HOSTED, options, self.jobs, _silent)
         )
-        return Shared(objects, self.program(options, fuzz=fuzz).parent)
 
 
 def _silent(text: str) -> None:
     """Print no phase: a check is one line once it has ended."""
 
 
-def deal(mutants: Sequence[Mutant], series: str, among: Sequence[str]) -> list[Mutant]:
-    """Return the mutants that are tried on one of several kernels.
-
-    They show what the comparison detects, which differs little between kernels. So each is
-    tried on one of the kernels that it fits, in turn. An optional one is tried on all, because
-    it may fit the code of one only.
-
-    Args:
-        mutants: all of a speed-up.
-        series: the kernel, such as "7.3".
-        among: all kernels on which mutants are tried; none means no mutants.
-    """
-    dealt = []
-    for number, mutant in enumerate(mutants):
-        fitting = [name for name in among if name in mutant.kernels]
-        chosen = fitting if mutant.optional or not fitting else [fitting[number % len(fitting)]]
-        if series in chosen:
-            dealt.append(mutant)
-    return dealt
-
-
-def run(
-    bench: Bench, say: Callable[[str], None], tally: Tally, *, mutants_among: Sequence[str]
-) -> None:
-    """Check a speed-up on one kernel.
+def run(bench: Bench, say: Callable[[str], None], tally: Tally) -> None:
+    """Check a speed-up on one kernel, without mutants.
 
     Args:
         bench: the speed-up on that kernel.
         say: called with a line for each stage that ends.
         tally: counts the stages.
-        mutants_among: kernels on which mutants are tried, each on one of them (`deal`).
     """
-    manifest, source = bench.manifest, bench.source
-    extras = load_extras(manifest.directory / "check.toml")
-    name = f"{manifest.speedup} on {source.release}"
+    name = f"{bench.manifest.speedup} on {bench.source.release}"
     building = threading.Lock()  # a build has compilers enough of its own
 
     def full(config: str, options: tuple[str, ...]) -> None:
         with stage(name, config, say, tally) as result:
             with building:
                 program = bench.program(options)
-            event = _check(program, 1)
+            event = check_program(program, 1)
             result.judge(event)
             with building:
                 tally.combinations += event.combinations
@@ -267,23 +228,18 @@ def run(
         with stage(name, "ASan and UBSan", say, tally) as result:
             with building:
                 program = bench.program(sanitize=True)
-            result.judge(_check(program, _SANITIZED_STRIDE, sanitized=True))
+            result.judge(check_program(program, _SANITIZED_STRIDE, sanitized=True))
 
-    _at_once(
+    at_once(
         min(bench.jobs, _MOST_AT_ONCE),
         [
-            *(functools.partial(full, *config) for config in _configs(extras, source.series)),
+            *(
+                functools.partial(full, *config)
+                for config in _configs(bench.extras, bench.source.series)
+            ),
             sanitized,
         ],
     )
-    chosen = deal([m for m in extras.mutants if not m.fuzz], source.series, mutants_among)
-    every = {mutant.options for mutant in chosen}
-    shared = {options: bench.shared(options) for options in every}
-
-    def attempt(mutant: Mutant) -> None:
-        try_mutant(bench, mutant, shared[mutant.options], name, say, tally, _killer)
-
-    _at_once(bench.jobs, [functools.partial(attempt, mutant) for mutant in chosen])
 
 
 def run_posted(bench: Bench, say: Callable[[str], None], tally: Tally) -> None:
@@ -297,9 +253,8 @@ def run_posted(bench: Bench, say: Callable[[str], None], tally: Tally) -> None:
     Raises:
         MmbatchError: the code can't be compiled, or changes nothing that the check runs.
     """
-    extras = load_extras(bench.manifest.directory / "check.toml")
     bench.build()  # what fails here is for the user to mend, and no stage
-    for config, options in _configs(extras, bench.source.series):
+    for config, options in _configs(bench.extras, bench.source.series):
         _run_posted(bench, config, options, 1, say, tally)
     _run_posted(bench, "ASan and UBSan", (), _SANITIZED_STRIDE, say, tally, sanitize=True)
 
@@ -327,12 +282,12 @@ def _run_posted(
     for number, side in enumerate(program.posted):
         case = f"{side.label}, {config}" if config else side.label
         with stage(name, case, say, tally) as result:
-            event = _check(program.path, stride, sanitized=sanitize, posted=number)
+            event = check_program(program.path, stride, sanitized=sanitize, posted=number)
             result.judge(event)
             tally.combinations += 0 if sanitize else event.combinations
 
 
-def _at_once(workers: int, jobs: Sequence[Callable[[], None]]) -> None:
+def at_once(workers: int, jobs: Sequence[Callable[[], None]]) -> None:
     """Do some things, a few at a time; an interrupt keeps the rest from beginning."""
     with ThreadPoolExecutor(workers) as pool:
         try:
@@ -350,7 +305,7 @@ def plain(
     tally = Tally()
     bench = Bench(cache, source, [manifest], jobs, spliced)
     with stage(manifest.speedup, "", _silent, tally) as result:
-        result.judge(_check(bench.program(), 1))
+        result.judge(check_program(bench.program(), 1))
     return tally.failed
 
 
@@ -406,7 +361,7 @@ def stage(suite: str, case: str, say: Callable[[str], None], tally: Tally) -> It
         say(f"FAIL  {ended.title}: {result.problem}")
 
 
-def _check(
+def check_program(
     program: Path, stride: int, *, sanitized: bool = False, posted: int | None = None
 ) -> events.Check:
     """Run a program's check; a program that dies, be it at its very end, has failed it."""
@@ -425,101 +380,3 @@ def _check(
     lines = result.stderr.splitlines()
     cause = next((line for line in lines if "ERROR:" in line or "hosted:" in line), None)
     return events.Check(False, 0, 0, 0, 0, 0, cause or f"ended with {result.rc}")
-
-
-def _killer(program: Path, work: Path) -> str | None:
-    event = _check(program, _MUTANT_STRIDE)
-    return None if event.good else event.text
-
-
-def try_mutant(
-    bench: Bench,
-    mutant: Mutant,
-    shared: Shared,
-    name: str,
-    say: Callable[[str], None],
-    tally: Tally,
-    killer: Callable[[Path, Path], str | None],
-    *,
-    fuzz: bool = False,
-) -> None:
-    """Build a mutant, see that it is killed, and count that as a stage.
-
-    Args:
-        bench: the speed-up on a kernel.
-        mutant: what to change in it.
-        shared: what it shares with the other mutants of its configuration.
-        name: of the speed-up and the kernel, for the stage.
-        say: called with the stage's line.
-        tally: counts it.
-        killer: runs the program, with a directory for files; returns what killed the mutant.
-        fuzz: build it with libFuzzer.
-    """
-    case = f"{'fuzzed, ' if fuzz else ''}mutant '{mutant.name}'"
-    with (
-        stage(name, case, say, tally) as result,
-        temporary_dir(bench.cache.builds, "mutant") as work,
-    ):
-        if not fits(mutant, bench.spliced.path):
-            result.skipped = "this release does not have the code"
-            return
-        (work / "tree").mkdir()
-        mutated = mutate(mutant, bench.spliced.path, work / "tree")
-        program = build.link(
-            *(work, shared.objects, mutated, bench.manifest, paths.HOSTED),
-            bench.jobs if fuzz else 1,
-            work / "mutant.log",
-            fuzz=fuzz,
-            sibling=shared.directory,
-            changed=mutant.file,
-        )
-        killed_by = killer(program, work)
-        if killed_by is None:
-            result.problem = f"it survived; {mutant.why}"
-        else:
-            result.text = f"killed by {killed_by}"
-            tally.killed[f"{name}, {case}"] = killed_by
-
-
-def fits(mutant: Mutant, spliced: Path) -> bool:
-    """Tell whether the text that a mutant replaces is in a spliced tree.
-
-    Raises:
-        MmbatchError: it is not, or not once, and the mutant is not optional.
-    """
-    path = spliced / mutant.file
-    count = path.read_text(encoding="utf-8").count(mutant.old) if path.exists() else 0
-    if count == 1:
-        return True
-    if count == 0 and mutant.optional:
-        return False
-    raise MmbatchError(
-        f"make the mutant '{mutant.name}'",
-        f"the text to replace occurs {count} times in {mutant.file} instead of once",
-        "bring check.toml up to date with the code",
-    )
-
-
-def mutate(mutant: Mutant, spliced: Path, work: Path) -> Path:
-    """Return a copy of what a compiler reads of a spliced tree, mutated.
-
-    Directories that files reach from others by "..", and those of the mutated file, are real;
-    everything else is a link to the spliced tree.
-
-    Args:
-        mutant: what to change.
-        spliced: the tree.
-        work: an empty directory.
-    """
-    real = {directory for name in (*_REACHED, mutant.file) for directory in Path(name, "x").parents}
-    real.remove(Path(mutant.file))
-    for directory in sorted(real):
-        (work / directory).mkdir(parents=True, exist_ok=True)
-        for path in (spliced / directory).iterdir():
-            if directory / path.name not in real:
-                (work / directory / path.name).symlink_to(path)
-    path = work / mutant.file
-    text = path.read_text(encoding="utf-8").replace(mutant.old, mutant.new)
-    path.unlink()
-    path.write_text(text, encoding="utf-8")
-    return work

@@ -12,7 +12,8 @@ from pathlib import Path
 from mmbatch.core import process
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import packages
-from mmbatch.hosted.check import Bench, Tally, deal, load_extras, stage, try_mutant
+from mmbatch.hosted import mutants
+from mmbatch.hosted.check import Bench, Tally, stage
 from mmbatch.splice.manifest import Manifest
 
 PACKAGES = ("clang", "libclang-rt-dev")
@@ -119,7 +120,7 @@ def run(
         tally: counts the stages.
         length: how long to fuzz.
         mutants_among: kernels on which mutants that only the fuzzer can kill are tried, each
-            on one of them (`check.deal`).
+            on one of them (`mutants.deal`).
     """
     manifest, source = bench.manifest, bench.source
     if not fuzzes(manifest):
@@ -136,10 +137,10 @@ def run(
         if found.problem is not None and found.kept is not None:
             command = f"./mmbatch check {manifest.speedup} --kernel {source.series} --fuzz-input"
             result.problem = f"{found.problem}; again with: {command} {found.kept}"
-    mutants = [m for m in load_extras(manifest.directory / "check.toml").mutants if m.fuzz]
-    for mutant in deal(mutants, source.series, mutants_among):
-        shared = bench.shared(mutant.options, fuzz=True)
-        try_mutant(bench, mutant, shared, name, say, tally, _killer, fuzz=True)
+    candidates = [mutant for mutant in bench.extras.mutants if mutant.fuzz]
+    for mutant in mutants.deal(candidates, source.series, mutants_among):
+        shared = mutants.shared(bench, mutant.options, fuzz=True)
+        mutants.try_mutant(bench, mutant, shared, name, say, tally, _killer, fuzz=True)
 
 
 def again(bench: Bench, say: Callable[[str], None], tally: Tally, input_file: Path) -> None:
