@@ -110,6 +110,16 @@ def test_many_regressions_of_one_variant_are_one_line_with_each_case(runs: list[
     ]
 
 
+def test_few_regressions_of_one_variant_are_one_line_with_a_link_each() -> None:
+    slow = {**SMALL, "auto": 500e3}
+    events = run_events(*(list(case_events(name, slow)) for name in ("big", "small")))
+    html = page.render([Stored("A", Path(), record_of(events), Raw.ABSENT)], checkout.SPEEDUPS)
+    found = html[html.index('id="regressions"') :].partition("</ul>")[0]
+    (item,) = [part for part in found.split("<li>") if ">zone_device auto<" in part]
+    linked = r'([\d.]+) (?:times as long as base )?\([^)]+\) in <a href="#zone_device-([^"]+)"'
+    assert re.findall(linked, item) == [("1.25", "big"), ("1.25", "small")]
+
+
 def test_cases_after_ten_are_folded_but_regressions_of_users_are_not() -> None:
     slow = {**SMALL, "auto": 500e3}
     events = [list(case_events(f"case-{n}", SMALL if n < 11 else slow)) for n in range(12)]
@@ -153,7 +163,7 @@ def test_runs_of_a_case_have_the_same_rows() -> None:
     plots = html.split('<div class="plot">')[1:]
     names = [re.findall(r'<span class="name[^>]*>([^<]+)<', shown) for shown in plots]
     assert names[0] == names[1] == [
-        "base", "control", "copy", "wide", "auto", "extra", "limit: rep stosq",
+        "base", "control", "copy", "wide", "auto", "extra", "limit",
     ]  # fmt: skip
     assert ["not in this run" in shown for shown in plots] == [True, True]
 
@@ -164,11 +174,11 @@ def test_two_single_cases_share_a_line_and_none_leaves_a_hole() -> None:
     )
     second = Stored("B", Path(), record_of(run_events(list(case_events("b")))), Raw.ABSENT)
     widths = re.findall(
-        r'<div class="case( whole)?" id="zone_device-(\w)"', page.render([stored], Path())
+        r'<div class="case( whole)?[^"]*" id="zone_device-(\w)"', page.render([stored], Path())
     )
     assert widths == [("", "a"), ("", "b"), (" whole", "c")]
     html = page.render([stored, second], Path())
-    assert html.count('class="case whole"') == 3
+    assert html.count('class="case whole labelled"') == 3
 
 
 def test_slower_rows_are_drawn_as_strongly_as_faster_ones(runs: list[Stored]) -> None:
@@ -198,7 +208,7 @@ def test_plot_puts_things_where_they_belong(runs: list[Stored]) -> None:
     first, second = (plot.plot(entry, axis) for entry in small.entries)
     assert (first.base, first.ticks) == (second.base, second.ticks)  # one axis for both
     assert first.limit is not None and first.limit > first.base
-    assert first.marks["limit: rep stosq"].number == "2.353"
+    assert (first.marks["limit"].number, first.marks["limit"].words) == ("2.353", "rep stosq")
     for drawn in (first, second):
         assert drawn.band is not None and drawn.band[0] < drawn.base < drawn.band[1]
         for mark in drawn.marks.values():

@@ -93,10 +93,16 @@ class Regression:
     @property
     def words(self) -> str:
         """How much slower it is, in a few words."""
-        text = _compared(f"{self.factor:.2f}", self)
-        return (
-            f"{text} ({self.interval[0]:.2f} to {self.interval[1]:.2f})" if self.interval else text
-        )
+        return _compared(f"{self.factor:.2f}", self) + self._between
+
+    @property
+    def figures(self) -> str:
+        """How much slower it is, as a number with its interval."""
+        return f"{self.factor:.2f}{self._between}"
+
+    @property
+    def _between(self) -> str:
+        return f" ({self.interval[0]:.2f} to {self.interval[1]:.2f})" if self.interval else ""
 
 
 @dataclass(frozen=True)
@@ -107,7 +113,7 @@ class Regressions:
 
     @property
     def few(self) -> bool:
-        """Whether each of them is listed by itself."""
+        """Whether each of them is listed with its interval and a link."""
         return len(self.each) <= _FEW
 
     @property

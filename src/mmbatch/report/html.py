@@ -191,8 +191,8 @@ def _case(speedup: str, group: CaseGroup, *, wide: bool) -> _Case:
     axis = plot.scale(group.entries)
     cards = tuple(_card(entry, axis) for entry in group.entries)
     names = dict.fromkeys(name for card in cards for name in card.plot.marks)
-    limits = [name for name in names if name.startswith("limit:")]
-    rows = (*(name for name in names if name not in limits), *limits)
+    limit = [plot.LIMIT] if plot.LIMIT in names else []
+    rows = (*(name for name in names if name != plot.LIMIT), *limit)
     return _Case(_anchor(speedup, group.name), group.name, group.regime, rows, cards, wide)
 
 

@@ -15,12 +15,12 @@ from dataclasses import dataclass, replace
 
 from mmbatch.bench.record import Row
 from mmbatch.bench.statistics import Verdict
-from mmbatch.hosted.events import BASE
+from mmbatch.hosted.events import BASE, CONTROL, LIMIT_PREFIX
 from mmbatch.report import compare
 from mmbatch.report.compare import Entry, Section
 from mmbatch.report.words import each, noise, short
 
-CONTROL = "control"
+LIMIT = "limit"
 SHAPES = {
     "faster": "M-5 4 L0 -5 L5 4 Z",
     "slower": "M-5 -4 L0 5 L5 -4 Z",
@@ -280,8 +280,8 @@ def _marks(entry: Entry, axis: Scale) -> Iterator[Mark]:
             yield Mark(CONTROL, number, words, "control", x, *_ends(control.ci95, axis))
     fastest = entry.base.of_limit
     if fastest:
-        name = fastest.vs.replace(":", ": ", 1)
-        yield Mark(name, f"{fastest.median:.3f}", "limit", "limit", axis.x(fastest.median))
+        name = fastest.vs.removeprefix(LIMIT_PREFIX)
+        yield Mark(LIMIT, f"{fastest.median:.3f}", name, "limit", axis.x(fastest.median))
 
 
 def _mark(row: Row, axis: Scale) -> Mark:
