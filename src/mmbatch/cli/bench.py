@@ -100,12 +100,10 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @options.json_file
 @options.outcome_files
 @click.option("--cover", is_flag=True, help="End with a table of 72 columns, for a cover letter")
-@click.option(
+@options.output_file(
     "--html",
     "html_file",
-    type=options.OutputFile(),
-    metavar="FILE",
-    help="Write the report's page of this session to FILE, - for standard output",
+    help_text="Write the report's page of this session to FILE, - for standard output",
 )
 @click.option(
     "--baseline",

@@ -83,26 +83,19 @@ def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return int(match[1]) << _UNITS[match[2].upper()]
 
 
-speedups = click.argument(
-    "speedups",
-    nargs=-1,
-    metavar="[SPEEDUP]...",
-    shell_complete=_completer(lambda: manifest.known(paths.SPEEDUPS)),
-)
+def _speedups(known: Callable[[Path], Iterable[str]]) -> Decorator:
+    """Declare an argument of any number of speed-ups, completed by what is known."""
+    return click.argument(
+        "speedups",
+        nargs=-1,
+        metavar="[SPEEDUP]...",
+        shell_complete=_completer(lambda: known(paths.SPEEDUPS)),
+    )
 
-measured = click.argument(
-    "speedups",
-    nargs=-1,
-    metavar="[SPEEDUP]...",
-    shell_complete=_completer(lambda: manifest.measured(paths.SPEEDUPS)),
-)
 
-live_speedups = click.argument(
-    "speedups",
-    nargs=-1,
-    metavar="[SPEEDUP]...",
-    shell_complete=_completer(lambda: live_manifest.known(paths.SPEEDUPS)),
-)
+speedups = _speedups(manifest.known)
+measured = _speedups(manifest.measured)
+live_speedups = _speedups(live_manifest.known)
 
 kernel = click.option(
     "--kernel",
@@ -165,20 +158,17 @@ signoff = click.option(
     "-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line"
 )
 
-json_file = click.option(
-    "--json",
-    "json_file",
-    type=OutputFile(),
-    metavar="FILE",
-    help="Write the result as JSON to FILE, - for standard output",
-)
 
-seen_file = click.option(
-    "--json",
-    "json_file",
-    type=OutputFile(),
-    metavar="FILE",
-    help="Write what each speed-up did to FILE, for the support matrix",
+def output_file(*names: str, help_text: str) -> Decorator:
+    """Declare an option that names a file to write, - for standard output."""
+    return click.option(*names, type=OutputFile(), metavar="FILE", help=help_text)
+
+
+json_file = output_file(
+    "--json", "json_file", help_text="Write the result as JSON to FILE, - for standard output"
+)
+seen_file = output_file(
+    "--json", "json_file", help_text="Write what each speed-up did to FILE, for the support matrix"
 )
 
 
@@ -196,14 +186,11 @@ def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
         return command(*args, write_outcomes=write_outcomes, **words)
 
+    decorated: Callable[..., Any] = with_files
     for name, reader in (("junit", "JUnit XML"), ("ktap", "KTAP")):
-        with_files = click.option(
-            f"--{name}",
-            type=OutputFile(),
-            metavar="FILE",
-            help=f"Write how each test ended as {reader} to FILE, - for standard output",
-        )(with_files)
-    return with_files
+        help_text = f"Write how each test ended as {reader} to FILE, - for standard output"
+        decorated = output_file(f"--{name}", help_text=help_text)(decorated)
+    return decorated
 
 
 def write_answer(file: Path | None, verb: str, answer: DataclassInstance) -> None:

@@ -21,26 +21,20 @@ from mmbatch.report import change, html, markdown, text
 
 @click.command("report")
 @click.argument("runs", nargs=-1, metavar="[RUN]...", type=click.Path(path_type=Path))
-@click.option(
+@options.output_file(
     "-o",
     "--output",
-    type=options.OutputFile(),
-    metavar="FILE",
-    help="Write the page to FILE, - for standard output; by default beside the runs",
+    help_text="Write the page to FILE, - for standard output; by default beside the runs",
 )
-@click.option(
+@options.output_file(
     "--svg",
-    type=options.OutputFile(),
-    metavar="FILE",
-    help="Write an overview of the newest kernels to this SVG file instead of a page",
+    help_text="Write an overview of the newest kernels to this SVG file instead of a page",
 )
-@click.option(
+@options.output_file(
     "--markdown",
     "markdown_file",
-    type=options.OutputFile(),
-    metavar="FILE",
-    help="Write the tables between the two marks of this Markdown file, - for standard output, "
-    "instead of a page",
+    help_text="Write the tables between the two marks of this Markdown file, "
+    "- for standard output, instead of a page",
 )
 @click.option("--text", "text_only", is_flag=True, help="Print the text only and write no page")
 @click.option("--cover", is_flag=True, help="Print each run's table for a cover letter instead")

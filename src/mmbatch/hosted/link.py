@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from mmbatch.core import process
@@ -61,10 +62,11 @@ SANITIZE_KERNEL = (
 _COVER_KERNEL = ("-fsanitize-coverage=trace-pc",)  # as for KCOV
 
 
+@dataclass(frozen=True)
 class Linker:
     """The steps from objects to a program, in a directory of their own.
 
-    Args:
+    Attributes:
         work: the directory; must exist.
         tree: where the tree's own objects are.
         patched: the source tree with the speed-up in it.
@@ -81,36 +83,20 @@ class Linker:
         posted: sides of somebody else's patches, besides ours.
     """
 
-    def __init__(
-        self,
-        work: Path,
-        tree: kbuild.ObjectTree,
-        patched: Path,
-        directory: Path,
-        hosted: Hosted,
-        engine: Path,
-        log: Path,
-        jobs: int,
-        *,
-        sanitize: bool = False,
-        fuzz: bool = False,
-        sibling: Path | None = None,
-        changed: str | None = None,
-        posted: Sequence[PostedSide] = (),
-    ) -> None:
-        self.work = work
-        self.tree = tree
-        self.patched = patched
-        self.directory = directory
-        self.hosted = hosted
-        self.engine = engine
-        self.log = log
-        self.jobs = jobs
-        self.sanitize = sanitize
-        self.fuzz = fuzz
-        self.sibling = sibling
-        self.changed = changed
-        self.posted = posted
+    work: Path
+    tree: kbuild.ObjectTree
+    patched: Path
+    directory: Path
+    hosted: Hosted
+    engine: Path
+    log: Path
+    jobs: int
+    _: KW_ONLY
+    sanitize: bool = False
+    fuzz: bool = False
+    sibling: Path | None = None
+    changed: str | None = None
+    posted: Sequence[PostedSide] = ()
 
     def build(self) -> Path:
         """Make the program and return its path."""
