@@ -27,6 +27,7 @@ from fake_run import (
 )
 from mmbatch.bench import results
 from mmbatch.bench.record import Record
+from mmbatch.bench.statistics import Verdict
 from mmbatch.bench.store import Raw, Stored
 from mmbatch.core.errors import ExitCode
 from mmbatch.hosted.events import Equal, Event
@@ -185,7 +186,34 @@ def test_no_regression_is_only_said_when_every_row_could_be_judged() -> None:
     won = text.run(record_of(run_events(list(case_events()))))
     assert "No row is slower than base." in won
     assert "No row is slower than base." not in text.run(record_of(few()))
-    assert "not every row could be judged" in " ".join(text.run(record_of(few())).split())
+    printed = " ".join(text.run(record_of(few())).split())
+    assert "but not every row could be judged: auto in fsdax-100G (2.500)." in printed
+
+
+@pytest.mark.parametrize(
+    ("variant", "said", "code"),
+    [
+        ("wide", ". Users get none of those not judged: wide in fsdax-100G (", ExitCode.GOOD),
+        (
+            "auto",
+            ", but not every row could be judged: auto in fsdax-100G (",
+            ExitCode.INCONCLUSIVE,
+        ),
+    ],
+)
+def test_noise_in_a_row_that_users_do_not_get_is_said_as_such(
+    variant: str, said: str, code: ExitCode
+) -> None:
+    record = record_of(run_events(list(case_events())))
+    rows = [
+        dataclasses.replace(row, verdict=Verdict.TOO_NOISY) if row.variant == variant else row
+        for row in record.rows
+    ]
+    record = dataclasses.replace(record, rows=tuple(rows))
+    printed = " ".join(text.run(record).split())
+    assert f"No row is shown to be slower than base{said}" in printed
+    assert results.exit_code(record) is code
+    assert re.search(rf"{variant} .* TOO NOISY", text.run(record))
 
 
 def test_last_sentences_are_the_verdicts_on_auto() -> None:

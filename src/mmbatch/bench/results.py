@@ -278,7 +278,7 @@ def outcomes(record: Record) -> Iterator[CaseOutcome]:
     """
     suite = f"{record.rows[0].speedup} on {record.kernel.release}"
     posted = {code.label for code in record.posted}
-    asked = _asked(record)
+    decisive = asked(record)
     for control in record.controls:
         problem = None if control.image_equal else "it was not seen to leave the memory of base"
         yield CaseOutcome(suite, f"{control.case}: {CONTROL}", problem)
@@ -288,7 +288,7 @@ def outcomes(record: Record) -> Iterator[CaseOutcome]:
             problem = "it left other memory than base" if row.image_equal is False else row.verdict
         elif row.verdict == Verdict.SLOWER and row.variant in {AUTO, *posted}:
             problem = "it is slower than base"
-        elif row.verdict == Verdict.TOO_NOISY and row in asked:
+        elif row.verdict == Verdict.TOO_NOISY and row in decisive:
             skipped = "noise hides the result"
         detail = str(row.verdict)
         if row.ratio is not None:
@@ -299,15 +299,16 @@ def outcomes(record: Record) -> Iterator[CaseOutcome]:
 
 
 def hidden(record: Record) -> list[str]:
-    """Return the cases in which noise hides what is asked for.
-
-    That is what a user gets, which is `auto` or else the last row, and posted code.
-    """
-    noisy = {row.case for row in _asked(record) if row.verdict == Verdict.TOO_NOISY}
+    """Return the cases in which noise hides what is asked for."""
+    noisy = {row.case for row in asked(record) if row.verdict == Verdict.TOO_NOISY}
     return [name for name in dict.fromkeys(row.case for row in record.rows) if name in noisy]
 
 
-def _asked(record: Record) -> list[Row]:
+def asked(record: Record) -> list[Row]:
+    """Return the rows that are asked for in each case.
+
+    They are what a user gets, which is `auto` or else the last row, and posted code.
+    """
     posted = {code.label for code in record.posted}
     judged: dict[tuple[str, str], Row] = {}
     for row in record.rows:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from mmbatch.bench.machine import machine_line
 from mmbatch.bench.record import Control, PostedInfo, Record, Row, RowRatio
+from mmbatch.bench.results import asked
 from mmbatch.bench.statistics import Verdict, claimed_from
 from mmbatch.hosted.events import AUTO, BASE
 
@@ -136,15 +137,21 @@ def _named(rows: Iterable[Row]) -> str:
 def _regressions(record: Record) -> Iterator[str]:
     worse = [row for row in record.rows if row.verdict in (Verdict.SLOWER, Verdict.MORE)]
     shown = (Verdict.BASE, Verdict.FASTER, Verdict.FEWER, Verdict.NO_DIFFERENCE)
+    unjudged = [row for row in record.rows if row.verdict not in shown]
+    decisive = [row for row in asked(record) if row in unjudged and row.image_equal is True]
     words = (
         "slower than base" if all(row.unit == "ns" for row in record.rows) else "worse than base"
     )
     if worse:
         yield f"{words.capitalize()}: {_named(worse)}."
-    elif all(row.verdict in shown for row in record.rows):
+    elif not unjudged:
         yield f"No row is {words}."
+    elif decisive or any(row.image_equal is not True for row in unjudged):
+        named = f": {_named(decisive)}" if decisive else ""
+        yield f"No row is shown to be {words}, but not every row could be judged{named}."
     else:
-        yield f"No row is shown to be {words}, but not every row could be judged."
+        named = _named(unjudged)
+        yield f"No row is shown to be {words}. Users get none of those not judged: {named}."
     slightly = [
         row
         for row in record.rows
