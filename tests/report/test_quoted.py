@@ -100,6 +100,23 @@ def test_how_much_longer_auto_takes_than_the_fastest_method() -> None:
     assert f"took {worst:.2f} times" in _page("results/README.md")
 
 
+def test_where_auto_of_folio_copy_is_not_the_fastest() -> None:
+    best: dict[str, dict[str, str]] = {}
+    for machine in ("zen4-2c", "zen5-2c"):
+        held = record.read(checkout.ROOT / f"results/folio_copy-7.3-{machine}.json")
+        for row in held.rows:
+            if row.of_best is not None and row.of_best.median < 0.95:
+                words = f"{row.of_best.median:.2f}, {row.of_best.vs}"
+                best.setdefault(row.case, {})[machine] = words
+    page = _page("speedups/folio_copy/README.md").partition("### Where `auto` is not")[2]
+    lines = {
+        f"| `{case}` | {found.get('zen4-2c', '-')} | {found.get('zen5-2c', '-')} |"
+        for case, found in best.items()
+    }
+    listed = page.partition("\n- ")[0].splitlines()
+    assert {line for line in listed if line.startswith("| `")} == lines
+
+
 def test_how_many_copies_show_no_clear_gain() -> None:
     """The README and results/README.md count them on the Zen 4."""
     held = record.read(checkout.ROOT / "results/folio_copy-7.3-zen4-2c.json")
