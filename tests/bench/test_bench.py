@@ -349,14 +349,16 @@ def test_what_posted_code_leaves_alone_is_left_out_unless_named(
 ) -> None:
     changed = {"zone_device"}
 
-    def build(*arguments: Any, **_: Any) -> SimpleNamespace:
-        if arguments[3] not in changed:
+    spliced: list[str] = []
+
+    def compile_posted(*arguments: Any, **_: Any) -> None:
+        if arguments[2] not in changed:
             words = ("measure 'v2'", "it changes nothing", "choose another harness")
             raise NoEffectError(*words, ExitCode.NOT_APPLICABLE)
-        return asked.build(*arguments)
 
-    monkeypatch.setattr(hostedbuild, "build", build)
-    monkeypatch.setattr(posted, "make_trees", lambda *_: [])
+    monkeypatch.setattr(hostedbuild, "compile_posted", compile_posted)
+    monkeypatch.setattr(splice, "splice", lambda *arguments: spliced.extend(arguments[2]))
+    monkeypatch.setattr(posted, "make_trees", lambda *_: ["v2"])
     patch = tmp_path / "v2.patch"
     patch.write_text("")
     words = ["bench", "--patch", f"v2={patch}", "--repeats", "2"]
@@ -365,6 +367,7 @@ def test_what_posted_code_leaves_alone_is_left_out_unless_named(
     others = {name for name in manifest.measured(checkout.SPEEDUPS) if name not in changed}
     assert all(f"leaving out {name}, " in output for name in others)
     assert asked.ran
+    assert spliced == ["zone_device"]
     assert cli.main([*words, "vmap"]) == ExitCode.NOT_APPLICABLE
     assert "it changes nothing" in capsys.readouterr().err
     changed.clear()

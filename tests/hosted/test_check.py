@@ -40,6 +40,7 @@ class Toys:
         self.extras = NO_EXTRAS
         self.built: list[tuple[str, ...]] = []
         self.no_effect: tuple[tuple[str, ...], ...] = ()
+        self.spliced = 0
 
     def write(self) -> None:
         """Write the scripts, before any thread starts one.
@@ -71,6 +72,14 @@ class Toys:
         sides = [SimpleNamespace(label=label) for label in posted]
         return SimpleNamespace(path=self.directory / ("san" if sanitize else "plain"), posted=sides)
 
+    def compile_posted(self, *arguments: Any, **_: Any) -> None:
+        if arguments[4] in self.no_effect:
+            raise NoEffectError("measure 'v2'", "it changes nothing", "choose another")
+
+    def splice(self, *_: object) -> SimpleNamespace:
+        self.spliced += 1
+        return SimpleNamespace(path=self.directory / "spliced", ident="toys-1")
+
     def link(self, work: Path, *_: object, **__: object) -> Path:
         assert "<=" in (work / "tree" / "mm" / "toys.c").read_text()
         return self.directory / "mutant"
@@ -90,9 +99,9 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
     for name in ("include", "arch/x86", "mm", "lib"):
         (spliced / name).mkdir(parents=True)
     (spliced / "mm" / "toys.c").write_text("toy < nr\n")
-    tree = SimpleNamespace(path=spliced, ident="toys-1")
-    monkeypatch.setattr(trees, "splice", lambda *_: tree)
+    monkeypatch.setattr(trees, "splice", toys.splice)
     monkeypatch.setattr(build, "build", toys.build)
+    monkeypatch.setattr(build, "compile_posted", toys.compile_posted)
     monkeypatch.setattr(build, "objects", lambda *_: None)
     monkeypatch.setattr(build, "link", toys.link)
     monkeypatch.setattr(check, "load_extras", lambda path: toys.extras)
@@ -170,6 +179,7 @@ def test_posted_code_that_changes_nothing_is_no_stage(toys: Toys, run: Run) -> N
     toys.no_effect = ((),)
     with pytest.raises(NoEffectError):
         run(posted=["v2"])
+    assert not toys.spliced
 
 
 def test_what_was_followed_is_told_where_it_was(toys: Toys, run: Run) -> None:

@@ -17,6 +17,7 @@ from mmbatch.core.process import cpus
 from mmbatch.hosted import build
 from mmbatch.hosted.build import Program
 from mmbatch.hosted.events import Case, Check, Equal, Event, Sample, parse
+from mmbatch.hosted.posted import NoEffectError, sources_of
 from mmbatch.kernel.sources import Source, find_cached
 from mmbatch.splice import manifest, posted, trees
 from posted_series import at_the_end_of, at_the_start_of, diff, mail, mbox
@@ -255,6 +256,35 @@ def test_what_can_not_be_measured(newest: Measured, code: str) -> None:
         newest.patched(mine={FILE: at_the_end_of(code, FUNCTION, "no_such_variable++;")})
     assert "compile mm/mm_init.o with mine" in caught.value.action
     assert "no_such_variable" in caught.value.problem
+
+
+def test_an_object_that_nothing_calls_has_no_effect(newest: Measured) -> None:
+    """Most of a series for another function looks so from here."""
+    makefile = {"mm/Makefile": newest.read("mm/Makefile") + "obj-y += toys.o\n"}
+    with pytest.raises(NoEffectError, match="none of the code"):
+        newest.patched(mine={"mm/toys.c": "int toys_unused;\n", **makefile})
+    weak = "void mem_init(void);\nvoid mem_init(void)\n{\n}\n"  # that of mm_init.c is weak
+    (side,) = newest.patched(mine={"mm/toys.c": weak, **makefile}).posted
+    assert sorted(side.compiled) == ["mm/toys.o"]
+
+
+def test_a_series_none_of_whose_steps_changes_anything(newest: Measured, code: str) -> None:
+    comments = [{FILE: f"{'/* toys */' * count}{code}"} for count in (1, 2)]
+    texts = [diff(newest.source.path, comments[0]), diff(newest.source.path, *comments[::-1])]
+    mails = [mail(f"[PATCH {n}/2] toys: more", text) for n, text in enumerate(texts, 1)]
+    with pytest.raises(NoEffectError, match="measure 'v2 2/2'"):
+        newest.program({"v2": mbox(mails)}, each=True)
+
+
+@pytest.mark.parametrize("name", manifest.measured(paths.SPEEDUPS))
+def test_no_source_that_is_linked_includes_another(newest: Measured, name: str) -> None:
+    """Otherwise a changed file could change an object that it is not named like."""
+    speedup = manifest.load_with_needs(paths.SPEEDUPS, name)[-1]
+    tree = build.objects(newest.cache, newest.source, speedup, paths.HOSTED, (), cpus(), print)
+    assert speedup.hosted is not None
+    for linked in build.linked_objects(speedup.hosted):
+        sources = [file for file in sources_of(tree, linked) if file.endswith((".c", ".S"))]
+        assert all(Path(file).with_suffix(".o") == Path(linked) for file in sources)
 
 
 def test_other_parameters_are_refused(newest: Measured, code: str) -> None:

@@ -114,18 +114,12 @@ class Session:
         """
         manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
         say = self.console.say
+        settings = (manifests[-1], paths.HOSTED, self.options, self.jobs, say)
+        if posted:  # what changes nothing is refused before a tree is made
+            build.compile_posted(self.cache, source, *settings, posted=posted, renamed=self.renamed)
         spliced = trees.splice(self.cache, source, manifests, paths.MACROS, say)
         program = build.build(
-            self.cache,
-            source,
-            spliced,
-            manifests[-1],
-            paths.HOSTED,
-            self.options,
-            self.jobs,
-            say,
-            posted=posted,
-            renamed=self.renamed,
+            self.cache, source, spliced, *settings, posted=posted, renamed=self.renamed
         )
         request = run.with_cache(program.path, request)
         cases = run.plan(program.path, request)

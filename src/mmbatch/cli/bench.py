@@ -57,7 +57,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @click.option(
     "--show-unequal",
     is_flag=True,
-    help="Measure a posted series even if it leaves other memory than base",
+    help="Measure a posted series even if it produces other memory than base",
 )
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only")
 @click.option("--all", "extra", is_flag=True, help="Run the cases too that run only on request")

@@ -97,13 +97,11 @@ def build(
         digest.update(process.toolchain(*FUZZ_PROGRAMS).identity.encode())
     for path in (*inputs, *map(Path, (__file__, hosted_link.__file__, kbuild.__file__))):
         digest.update(path.read_bytes())
-    hosted = _hosted(manifest)
-    own = [manifest.directory / name for name in hosted.own]
-    _require_entries(hosted, renamed)
-    sides = hosted_posted.compile_sides(
-        *(cache, tree, hosted, _linked(hosted), hosted_link.ASSEMBLED, own, posted, jobs, say),
-        options=SANITIZE_KERNEL if sanitize else (),
+    sides = compile_posted(
+        *(cache, source, manifest, engine, options, jobs, say),
+        posted=posted,
         renamed=renamed,
+        sanitize=sanitize,
     )
     for side in sides:
         digest.update(f" {side.label} {side.ident} {dict(renamed)}".encode())
@@ -127,6 +125,42 @@ def build(
     return Program(final / PROGRAM, tree.config_sha256, tree.compiler, sides)
 
 
+def compile_posted(
+    cache: Cache,
+    source: Source,
+    manifest: Manifest,
+    engine: Path,
+    options: tuple[str, ...],
+    jobs: int,
+    say: Callable[[str], None],
+    *,
+    posted: Sequence[PostedTree],
+    renamed: Mapping[str, str],
+    sanitize: bool = False,
+) -> list[PostedSide]:
+    """Compile what posted code changes of a speed-up's program; see `build`.
+
+    That needs no tree with the speed-up in it, so it is known before one is made whether posted
+    code changes anything.
+
+    Raises:
+        NoEffectError: it changes nothing.
+    """
+    hosted = _hosted(manifest)
+    linked = linked_objects(hosted)
+    _require_entries(hosted, renamed)
+    if not posted:
+        return []
+    hosted_posted.require_touched(linked, posted)
+    tree = objects(cache, source, manifest, engine, options, jobs, say)
+    own = [manifest.directory / name for name in hosted.own]
+    return hosted_posted.compile_sides(
+        *(cache, tree, hosted, linked, hosted_link.ASSEMBLED, own, posted, jobs, say),
+        options=SANITIZE_KERNEL if sanitize else (),
+        renamed=renamed,
+    )
+
+
 def objects(
     cache: Cache,
     source: Source,
@@ -138,7 +172,7 @@ def objects(
 ) -> kbuild.ObjectTree:
     """Return the kernel's own objects that a speed-up's program links; see `build`."""
     hosted = _hosted(manifest)
-    names = _linked(hosted)
+    names = linked_objects(hosted)
     fragment, requires = engine / "kernel.config", {**REQUIRES, **hosted.requires}
     return kbuild.configure(cache, source, fragment, options, names, jobs, say, requires)
 
@@ -199,7 +233,7 @@ def _require_entries(hosted: Hosted, renamed: Iterable[str]) -> None:
             )
 
 
-def _linked(hosted: Hosted) -> tuple[str, ...]:
+def linked_objects(hosted: Hosted) -> tuple[str, ...]:
     """Return all objects of the kernel that a program links."""
     return (*hosted.objects, *hosted.shared, *ENGINE_OBJECTS)
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.kbuild import ObjectTree
 from mmbatch.splice.manifest import Hosted
-from mmbatch.splice.posted import Posted, PostedTree
+from mmbatch.splice.posted import READ_PARTS, Posted, PostedTree
 
 _MAKEFILES = ("Makefile", "Kbuild")
 _PROTOTYPE = re.compile(
@@ -111,6 +111,7 @@ def compile_sides(
             parameters of a function that the harness calls.
     """
     sides: list[PostedSide] = []
+    names: set[str] = set()
     entries = {name: renamed.get(name, name) for name in hosted.entries}
     for posted_tree in trees:
         units = [_Unit(path.name, hosted.like, path, path) for path in own]
@@ -118,6 +119,9 @@ def compile_sides(
         side = None
         if units:
             side = _compile(cache, tree, posted_tree, units, entries, jobs, say, options)
+            names = names or _global_names(tree.path / name for name in linked)
+            if not _is_reached(side, units, names):
+                side = replace(side, compiled={})
             side = replace(side, renamed=renamed)
         before = {other.ident for other in sides} if posted_tree.posted.step else set()
         if side is not None and side.compiled and side.ident not in before:
@@ -127,7 +131,53 @@ def compile_sides(
             say(f"{label} changes no object that is measured here, so it has no row")
         else:
             raise _no_effect(posted_tree.posted, linked)
+    if trees and not sides:
+        raise _no_effect(trees[-1].posted, linked)
     return sides
+
+
+def require_touched(linked: Sequence[str], trees: Sequence[PostedTree]) -> None:
+    """Raise NoEffectError if the names of the changed files show that nothing linked changes.
+
+    Args:
+        linked: all objects of the kernel that a hosted program links.
+        trees: the kernel with each posted code in it.
+    """
+    sources = {name.removesuffix(".o") for name in linked}
+
+    def may_change(name: str) -> bool:
+        # No source that a program links includes another one: a test looks for that.
+        stem, dot, suffix = name.rpartition(".")
+        return stem in sources if dot and suffix in ("c", "S") else name.startswith(READ_PARTS)
+
+    if not any(may_change(name) for tree in trees for name in tree.posted.contents):
+        raise _no_effect(trees[-1].posted, linked)
+
+
+def _is_reached(side: PostedSide, units: Sequence[_Unit], names: set[str]) -> bool:
+    """Whether a compiled side differs from base in what a hosted program runs.
+
+    An object that is only added is reached if it defines a function that the program has or
+    calls, as one that replaces a weak function does.
+
+    Args:
+        side: what was compiled.
+        units: what it was compiled from.
+        names: global symbols of all objects that the program links.
+    """
+    if any(unit.base is not None and unit.name in side.compiled for unit in units):
+        return True
+    return not names.isdisjoint(_global_names(side.compiled.values(), "--defined-only"))
+
+
+def _global_names(objects: Iterable[Path], *options: str) -> set[str]:
+    """Return the global symbols of objects; not every kernel has every one of these."""
+    files = [path for path in objects if path.exists()]
+    if not files:
+        return set()
+    return set(
+        process.run(["nm", "-g", "-j", *options, *files], action="read objects").stdout.split()
+    )
 
 
 def _units(

@@ -27,7 +27,7 @@ from mmbatch.splice import mails
 from mmbatch.splice.apply import replace as replace_file
 from mmbatch.splice.mails import Patch
 
-_LINKED = ("arch/x86", "include", "kernel", "lib", "mm")
+READ_PARTS = ("arch/x86/", "include/", "kernel/", "lib/", "mm/")
 """What is read of a tree when the objects of a hosted program are compiled."""
 
 _SOURCE = re.compile(r"(?!.*\.mod\.c).*\.[chS]|Makefile|Kbuild")
@@ -193,7 +193,7 @@ def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool)
 
 def _sources_in(tree: Path) -> Iterator[str]:
     """Yield the files of a tree that a hosted program may be compiled from."""
-    for part in _LINKED:
+    for part in READ_PARTS:
         for directory, directories, files in os.walk(tree / part):
             if Path(directory).name == "include" or directory == os.fspath(tree / "include"):
                 directories[:] = [
@@ -319,7 +319,7 @@ def make_tree(
     ident = f"posted-{source.ident}-{digest.hexdigest()[:12]}"
 
     def fill(work: Path) -> None:
-        for part in _LINKED:
+        for part in READ_PARTS:
             (work / part).parent.mkdir(parents=True, exist_ok=True)
             process.run(
                 ["cp", "-al", source.path / part, work / part],
