@@ -14,10 +14,34 @@ from mmbatch.cli import main as cli
 
 Call = Callable[..., tuple[int, str, str]]
 
+_IDENTITY = [f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")]
+
 # A shell's background jobs, and what nohup starts, ignore signals; programs that tests end
 # would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture(scope="session")
+def _nobody(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    config = tmp_path_factory.mktemp("git") / "config"
+    config.write_text('[include]\n\tpath = ~/.gitconfig\n[user]\n\tname = ""\n\temail = ""\n')
+    return config
+
+
+@pytest.fixture(autouse=True)
+def no_git_user(_nobody: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Git knows no name and address, as on a new machine, unless a test asks for some."""
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(_nobody))
+    for name in ("EMAIL", *_IDENTITY):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def git_name(no_git_user: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A name and address for commits, from the environment."""
+    for name in _IDENTITY:
+        monkeypatch.setenv(name, "user@example.org" if name.endswith("EMAIL") else "Some User")
 
 
 @pytest.fixture(scope="session")
@@ -36,7 +60,7 @@ def gpg_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 
 @pytest.fixture
-def git_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def git_user(no_git_user: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user with a name, whose other settings try to get into the way."""
     config = tmp_path / "gitconfig"
     config.write_text(

@@ -215,7 +215,7 @@ def test_a_series_of_three_that_adds_an_object(newest: Measured, code: str) -> N
     assert all(event.equal for event in newest.events(program) if isinstance(event, Equal))
 
 
-def test_our_exported_series_is_our_code(newest: Measured) -> None:
+def test_our_exported_series_is_our_code(newest: Measured, git_name: None) -> None:
     out = newest.folder / "series"
     assert (
         cli.main(["export", "zone_device", "--kernel", newest.source.series, "-o", str(out)]) == 0
