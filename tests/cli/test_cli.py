@@ -86,6 +86,7 @@ def test_version() -> None:
         ("live unload vmapp", "did you mean 'vmap'?"),
         ("guest test --only x86_64-debug-mves", "did you mean 'x86_64-debug-moves'?"),
         ("guest test --suite vmapp", "did you mean 'vmap'?"),
+        ("guest build -K TOYS=y", "write it as in -K CONFIG_KASAN=y"),
         ("report --svg", "run 'mmbatch report --help' to see how it is called"),
         ("live load --limit", "run 'mmbatch live load --help' to see how it is called"),
         ("completion tcsh", "run 'mmbatch completion --help' to see how it is called"),

@@ -53,7 +53,6 @@ def _setup(
     jobs: int,
     install: bool,
 ) -> boots.GuestSetup:
-    boots.check_config_options(settings)
     cache = Cache.open()
     requirements.ensure(console.say, install=install, log=cache.logs / "apt-install.log")
     packages.ensure_guests(

@@ -119,8 +119,28 @@ tree = click.option(
     help="Read the kernel from this tree instead",
 )
 
+
+def _read_settings(
+    _: click.Context, __: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    for value in values:
+        if not re.fullmatch(r"CONFIG_[A-Z0-9_]+=\S+", value):
+            raise MmbatchError(
+                f"read -K {value}",
+                "it is not CONFIG_NAME=value",
+                "write it as in -K CONFIG_KASAN=y",
+                ExitCode.USAGE,
+            )
+    return values
+
+
 config = click.option(
-    "-K", "settings", multiple=True, metavar="CONFIG_X=y", help="Set this in its configuration"
+    "-K",
+    "settings",
+    multiple=True,
+    metavar="CONFIG_X=y",
+    callback=_read_settings,
+    help="Set this in its configuration",
 )
 
 jobs = click.option(

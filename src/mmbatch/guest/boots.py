@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from types import MappingProxyType
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import temporary_dir
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian import packages
 from mmbatch.guest import build, initramfs, qemu
@@ -89,15 +88,6 @@ def choose_speedups(source: Source) -> list[Manifest]:
     """Return every speed-up that is made for a kernel and that changes kernels."""
     every = load_with_needs(paths.SPEEDUPS, *known(paths.SPEEDUPS))
     return [manifest for manifest in every if source.series in manifest.kernels]
-
-
-def check_config_options(options: Sequence[str]) -> None:
-    """Raise MmbatchError unless all options look like CONFIG_X=y."""
-    for option in options:
-        if not re.fullmatch(r"CONFIG_[A-Z0-9_]+=\S+", option):
-            raise MmbatchError(
-                f"read -K {option}", "it is not CONFIG_NAME=value", "write it so", ExitCode.USAGE
-            )
 
 
 def filesystem(
