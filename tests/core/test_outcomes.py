@@ -61,6 +61,7 @@ def test_ktap_tells_why() -> None:
     assert lines[at - 2 : at] == ["    # byte 3 of <toy> 7", "    # at shift 9"]
     assert "    ok 3 mutant 'one too far' # SKIP no such code" in lines
     assert lines[:2] == ["KTAP version 1", "1..3"]
+    assert lines[-1] == "ok 3 none on 7.3.4 # SKIP all of its tests"
 
 
 def test_junit_is_read_by_a_library(tmp_path: Path) -> None:

@@ -140,6 +140,11 @@ def test_mails_as_they_travel(cache: Cache, source: Source, tmp_path: Path) -> N
         (series,) = applied(cache, source, tmp_path / name)
         assert series.patches == ("[PATCH] toys: café",)
         assert cars(series) == ["car 7"]
+    patch = edit(source, "toy 7\n", "car à 7\n")
+    head = head.replace("charset=utf-8", "charset=iso-8859-1")
+    (tmp_path / "latin.eml").write_bytes(f"{head}\n{patch}".encode("iso-8859-1"))
+    (series,) = applied(cache, source, tmp_path / "latin.eml")
+    assert cars(series) == ["car à 7"]
 
 
 def test_each_patch_of_a_series(cache: Cache, source: Source, tmp_path: Path) -> None:
@@ -148,6 +153,7 @@ def test_each_patch_of_a_series(cache: Cache, source: Source, tmp_path: Path) ->
     found = applied(cache, source, *(tmp_path / f"{n}.patch" for n in (1, 2, 3)), each=True)
     assert [part.label for part in found] == ["mine 1/3", "mine 2/3", "mine 3/3"]
     assert [len(cars(part)) for part in found] == [1, 2, 3]
+    assert [len(part.patches) for part in found] == [1, 2, 3]
     assert [part.step for part in found] == [True, True, True]
 
 
@@ -223,8 +229,7 @@ def test_two_versions_in_one_mbox(cache: Cache, source: Source, tmp_path: Path) 
 
 
 def test_the_cache_may_lie_in_a_repository(source: Source, tmp_path: Path) -> None:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / ".git" / "HEAD").write_text("rubbish\n")
+    git(tmp_path, "init", "-q")  # in which git leaves out what lies above the directory
     (tmp_path / "a.patch").write_text(edit(source, "toy 7\n", "car 7\n"))
     (series,) = applied(Cache(tmp_path / "cache"), source, tmp_path / "a.patch")
     assert cars(series) == ["car 7"]
