@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Two runs of one machine: what changed by their ratios to base, never by their times."""
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from fake_run import FSDAX, case_events, few, record_of, run_events
 from mmbatch.bench import record
-from mmbatch.bench.record import Record
+from mmbatch.bench.record import Record, RowRatio
 from mmbatch.cli import main as cli
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import change
@@ -37,6 +38,17 @@ def test_rows_that_changed() -> None:
     assert auto.factor is not None
     assert auto.interval is not None
     assert auto.interval[0] < auto.factor < auto.interval[1] < 0.85
+
+
+def test_errors_of_both_runs_add_in_squares() -> None:
+    runs = []
+    for error in (1.03, 1.04):
+        ratio = RowRatio("base", 2.0, (2.0 / error, 2.0 * error))
+        rows = tuple(replace(row, ratio=ratio) for row in run_of().rows if row.variant == "auto")
+        runs.append(replace(run_of(), rows=rows))
+    (auto,) = change.changes(*runs)
+    reach = math.exp(math.hypot(math.log(1.03), math.log(1.04)))
+    assert auto.interval == pytest.approx((1 / reach, reach))
 
 
 def test_what_can_not_be_told() -> None:
