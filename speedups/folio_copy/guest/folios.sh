@@ -14,8 +14,8 @@ use() { echo "$1" >$PARAMETERS/method; }
 
 # large KIB: use folios of this size for anonymous memory.
 large() {
-	for one in $THP/hugepages-*kB; do
-		[ "$one" = $THP/hugepages-$1kB ] && echo always >$one/enabled || echo never >$one/enabled
+	for size in $THP/hugepages-*kB; do
+		[ "$size" = $THP/hugepages-$1kB ] && echo always >$size/enabled || echo never >$size/enabled
 	done
 }
 
