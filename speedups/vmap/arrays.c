@@ -107,6 +107,25 @@ void arrays_swapped(struct page **pages, unsigned long nr)
 	}
 }
 
+void arrays_table(struct sg_table *table, struct page **pages, unsigned long nr,
+		  u64 *random)
+{
+	struct scatterlist *sg = table->sgl;
+	unsigned long i, run;
+
+	sg_init_table(table->sgl, nr);
+	for (i = 0; i < nr; i += run, sg++) {
+		for (run = 1; i + run < nr && pages[i + run] == pages[i] + run; run++) {
+			if (random && !(arrays_random(random) % 300))
+				break;
+		}
+		sg_set_page(sg, pages[i], run * PAGE_SIZE, 0);
+	}
+	table->nents = sg - table->sgl;
+	table->orig_nents = table->nents;
+	sg_mark_end(sg - 1);
+}
+
 /* Whether the pages from @i on can be a huge PMD mapping, if the address is aligned. */
 bool arrays_is_block(struct page *const *pages, unsigned long nr, unsigned long i)
 {

@@ -5,6 +5,7 @@
 /* Arrays of pages in the patterns that allocators and users produce. */
 
 #include <linux/mm_types.h>
+#include <linux/scatterlist.h>
 #include <linux/types.h>
 
 /*
@@ -24,6 +25,13 @@ arrays_fn arrays_order9;
 arrays_fn arrays_mixed;		/* orders 8, 4, 0: 60, 30, 10 % of the bytes */
 arrays_fn arrays_lowalign;	/* one run, aligned to 16 pages only */
 arrays_fn arrays_swapped;	/* blocks of order 9, with two pages of each exchanged */
+
+/*
+ * Make the table of an array, with one entry for each run. With @random, runs are split
+ * into entries at random.
+ */
+void arrays_table(struct sg_table *table, struct page **pages, unsigned long nr,
+		  u64 *random);
 
 /* The oracles for the leaf entries of an array, which look at every page. */
 #define ARRAYS_BLOCK	512UL		/* pages of a huge PMD mapping */

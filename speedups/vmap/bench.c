@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/pgtable.h>
+#include <linux/scatterlist.h>
 #include <linux/vmalloc.h>
 
 #include "hosted.h"
@@ -24,15 +25,17 @@
 /* An address without an area, for cases that time the mapping only. */
 #define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
 
-enum vmap_kind { AREA, BLOCKS, DEVICE };
+enum vmap_kind { AREA, BLOCKS, DEVICE, TABLE };
 
 /**
  * struct vmap_case - what is mapped, and how
- * @kind: AREA is vmap(), BLOCKS the mapping part of vmalloc(), DEVICE ioremap()
+ * @kind: AREA is vmap(), BLOCKS the mapping part of vmalloc(), DEVICE ioremap(), TABLE
+ *	vmap_sgt(). Base has no such function. It makes an array for vmap() from the
+ *	table, as the system heap does
  * @unmap: time unmapping instead of mapping
  * @cycles: if not 0, time mapping and unmapping together, so often in a row. Short
  *	ones are repeated, because reading the clock takes a part of a microsecond
- * @fill: fills the array of AREA and BLOCKS
+ * @fill: fills the array of AREA and BLOCKS, and that from which TABLE makes its table
  * @shift: log2 of the size of the blocks of BLOCKS
  * @phys: physical address of DEVICE
  */
@@ -79,6 +82,10 @@ struct vmap_case {
 	{ unmapping "-@" suffix, regime, items, 0, flags,			\
 	  &(const struct vmap_case){ __VA_ARGS__, .unmap = true } },
 
+#define TABLE_ROW(pattern, regime)					\
+	{ "sgt-100M-" #pattern, regime, PAGES_100M, 0, HOSTED_FIXED,	\
+	  &(const struct vmap_case){ TABLE, .fill = arrays_##pattern } }
+
 /* One or more cycles of @pages pages. The items are pages that were mapped in all cycles. */
 #define CYCLE_ROW(name, regime, pages, times, ...)			\
 	{ name, regime, (pages) * (times), 0, HOSTED_FIXED,		\
@@ -91,6 +98,9 @@ struct vmap_case {
 static const struct hosted_case vmap_cases[] = {
 	CASES(MAP_ROW)
 	CASES(UNMAP_ROW)
+	TABLE_ROW(order8, "1 MiB blocks"),
+	TABLE_ROW(order9, "2 MiB blocks"),
+	TABLE_ROW(mixed, "orders 8, 4, 0"),
 	CYCLE_ARRAY(scattered, "order 0"),
 	CYCLE_ARRAY(sections, "order 0, two sections in turn"),
 	CYCLE_ARRAY(order4, "64 KiB blocks"),
@@ -151,9 +161,12 @@ static const struct hosted_limit vmap_limits[] = {
 
 static u64 *vmap_image;
 static struct page **vmap_pages;
+static struct sg_table vmap_table;
+static struct page **vmap_table_pages;	/* the array that base makes from the table */
 
-/* The current contents of vmap_pages. */
+/* The current contents of vmap_pages and, for TABLE, of vmap_table. */
 static struct {
+	enum vmap_kind kind;
 	arrays_fn *fill;
 	unsigned long items;
 } vmap_filled;
@@ -174,12 +187,29 @@ static void vmap_setup(void *image, unsigned long bytes)
 {
 	vmap_image = image;
 	vmap_pages = hosted_arena(bytes);
+	vmap_table_pages = hosted_arena(bytes);
+	vmap_table.sgl = hosted_arena(bytes / sizeof(u64) * sizeof(struct scatterlist));
 	space_init(MEMORY);
 }
 
 static int vmap_select(const char *setting)
 {
 	return HOSTED_CALL_EXTRA(vmap_set_method, setting);
+}
+
+/* Leaves out the allocation of the array, in favour of base. */
+static void *vmap_map_table(enum hosted_side side)
+{
+	struct page **pages = vmap_table_pages;
+	struct sg_page_iter iter;
+
+	if (side == HOSTED_PATCHED)
+		return HOSTED_CALL_EXTRA(vmap_sgt, &vmap_table, PAGE_KERNEL);
+	for_each_sgtable_page(&vmap_table, &iter, 0)
+		*pages++ = sg_page_iter_page(&iter);
+
+	return HOSTED_CALL(vmap, side, vmap_table_pages, pages - vmap_table_pages, VM_MAP,
+			   PAGE_KERNEL);
 }
 
 static void vmap_map(const struct vmap_case *c, enum hosted_side side, unsigned long items)
@@ -196,6 +226,10 @@ static void vmap_map(const struct vmap_case *c, enum hosted_side side, unsigned 
 	case BLOCKS:
 		err = HOSTED_CALL(__vmap_pages_range_noflush, side, addr, addr + bytes,
 				  PAGE_KERNEL, vmap_pages, c->shift);
+		break;
+	case TABLE:
+		addr = (unsigned long)vmap_map_table(side);
+		err = !addr;
 		break;
 	case DEVICE:
 		err = HOSTED_CALL(vmap_page_range, side, addr, addr + bytes, c->phys,
@@ -217,7 +251,7 @@ static void vmap_unmap(void)
 	const struct vmap_case *c = vmap_mapped.c;
 	unsigned long addr = vmap_mapped.addr;
 
-	if (c->kind == AREA)
+	if (c->kind == AREA || c->kind == TABLE)
 		vunmap_of[vmap_mapped.layout][vmap_mapped.side]((void *)addr);
 	else
 		vunmap_range_of[vmap_mapped.layout][vmap_mapped.side](addr,
@@ -239,8 +273,12 @@ static void vmap_prepare(const struct hosted_case *c, enum hosted_side side, uns
 {
 	const struct vmap_case *work = c->data;
 
-	if (work->fill && (vmap_filled.fill != work->fill || vmap_filled.items != items)) {
+	if (work->fill && (vmap_filled.kind != work->kind || vmap_filled.fill != work->fill ||
+			   vmap_filled.items != items)) {
 		work->fill(vmap_pages, items);
+		if (work->kind == TABLE)
+			arrays_table(&vmap_table, vmap_pages, items, NULL);
+		vmap_filled.kind = work->kind;
 		vmap_filled.fill = work->fill;
 		vmap_filled.items = items;
 	}

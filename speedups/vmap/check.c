@@ -7,6 +7,7 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
+#include <linux/scatterlist.h>
 #include <linux/vmalloc.h>
 
 #include "hosted.h"
@@ -119,13 +120,13 @@ int check_translation(const struct matrix *m, unsigned long addr, bool pmd)
 	return 0;
 }
 
-static int check_area(const struct matrix *m, enum hosted_side side, bool pmd, bool phase)
+/* Check the area at @addr, in which @side has mapped the array, and unmap it. */
+static int check_area(const struct matrix *m, enum hosted_side side, void *addr, bool pmd,
+		      bool phase)
 {
-	unsigned long slabs = hosted_slabs_used(), left;
 	struct vm_struct *area;
-	void *addr;
+	unsigned long left;
 
-	addr = HOSTED_CALL(vmap, side, m->pages, m->nr, VM_MAP, m->prot);
 	if (!addr)
 		return check_wrong(m, "result", 0, 1, 0);
 	area = HOSTED_CALL(find_vm_area, side, addr);
@@ -150,6 +151,19 @@ static int check_area(const struct matrix *m, enum hosted_side side, bool pmd, b
 	left = space_mapped();
 	if (left)
 		return check_wrong(m, "pages mapped after vunmap()", 0, 0, left);
+	return 0;
+}
+
+static int check_mapping(const struct matrix *m, enum hosted_side side, bool table,
+			 bool pmd, bool phase)
+{
+	unsigned long slabs = hosted_slabs_used();
+	void *addr;
+
+	addr = table ? HOSTED_CALL_EXTRA(vmap_sgt, m->table, m->prot) :
+		       HOSTED_CALL(vmap, side, m->pages, m->nr, VM_MAP, m->prot);
+	if (check_area(m, side, addr, pmd, phase))
+		return -1;
 	/* Purge every other time, so that some areas get new addresses. */
 	if (m->number % 2) {
 		check_purge(side);
@@ -176,11 +190,17 @@ static int check_array(struct matrix *m)
 
 	memset(m->reference, 0, m->nr * sizeof(u64));
 	m->method = "of base";
-	if (check_area(m, HOSTED_BASE, false, false))
+	arrays_table(m->table, m->pages, m->nr, &m->random);
+	if (check_mapping(m, HOSTED_BASE, false, false, false))
 		return -1;
 	for (i = 0; i < check_nr_methods(m); i++) {
+		const struct matrix_method *method = check_methods + i;
+
 		if (check_choose(m, i) ||
-		    check_area(m, check_side(m), check_methods[i].pmd, check_methods[i].phase))
+		    check_mapping(m, check_side(m), false, method->pmd, method->phase))
+			return -1;
+		if (!check_is_posted(m) &&
+		    check_mapping(m, HOSTED_PATCHED, true, method->pmd, method->phase))
 			return -1;
 	}
 	m->check->combinations++;
@@ -231,10 +251,12 @@ static int check_owned(struct matrix *m)
 
 int vmap_check(struct hosted_check *check)
 {
-	struct matrix m = { .check = check };
+	struct sg_table table;
+	struct matrix m = { .check = check, .table = &table };
 	unsigned long i;
 
 	m.pages = hosted_arena((MATRIX_MOST + 1) * sizeof(*m.pages));
+	table.sgl = hosted_arena((MATRIX_MOST + 1) * sizeof(*table.sgl));
 	m.reference = hosted_arena((MATRIX_MOST + 1) * sizeof(*m.reference));
 	space_init(MEMORY);
 

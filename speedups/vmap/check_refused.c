@@ -146,9 +146,35 @@ static int check_hidden(struct matrix *m)
 	return 0;
 }
 
+/* One entry of the table begins or ends inside a page, or is empty. */
+static int check_parts(struct matrix *m)
+{
+	struct scatterlist *sg = m->table->sgl + check_random(m, m->table->nents), kept = *sg;
+	unsigned int part = check_random(m, PAGE_SIZE - 1) + 1;
+	void *addr;
+
+	switch (check_random(m, 3)) {
+	case 0:
+		sg->offset = part;
+		break;
+	case 1:
+		sg->length -= part;
+		break;
+	case 2:
+		sg->length = 0;
+		break;
+	}
+	addr = HOSTED_CALL_EXTRA(vmap_sgt, m->table, m->prot);
+	*sg = kept;
+	if (addr || space_mapped())
+		return check_wrong(m, "result with a part of a page at entry",
+				   sg - m->table->sgl, 0, (unsigned long)addr);
+	return 0;
+}
+
 int check_rejections(struct matrix *m)
 {
-	if (!check_is_posted(m) && check_hidden(m))
+	if (!check_is_posted(m) && (check_hidden(m) || check_parts(m)))
 		return -1;
 	return check_in_use(m) || check_bad_page(m) || check_hole(m) ? -1 : 0;
 }
@@ -156,21 +182,13 @@ int check_rejections(struct matrix *m)
 /*
  * Let allocations fail: first all from the n-th on, for each n, and then the n-th
  * only. They allocate the area and each level of the page table. If only the
- * allocation of an aligned area fails, vmap() must use an area at any address.
+ * allocation of an aligned area fails, an area at any address must be used.
  */
-int check_no_memory(struct matrix *m)
+static int check_failures(struct matrix *m, bool table)
 {
-	unsigned long after, slabs, alone, i;
+	unsigned long after, slabs, alone;
 	void *addr = NULL;
 
-	/* The array begins with a block, so that vmap() asks for an alignment. */
-	m->nr = ARRAYS_BLOCK + 1 + check_random(m, ARRAYS_BLOCK);
-	for (i = 0; i < m->nr; i++)
-		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
-	memset(m->reference, 0, m->nr * sizeof(u64));
-
-	if (check_choose(m, CHECK_METHODS - 2))
-		return -1;
 	check_purge(check_side(m));
 	for (alone = 0; alone < 2; alone++) {
 		for (after = 0; after < 16; after++) {
@@ -179,8 +197,9 @@ int check_no_memory(struct matrix *m)
 			hosted_allocations_fail(after, alone ? 1 : 1000);
 			/* Some kernels warn if they can't split a free range. */
 			hosted_warnings(1);
-			addr = HOSTED_CALL(vmap, check_side(m), m->pages, m->nr, VM_MAP,
-					   m->prot);
+			addr = table ? HOSTED_CALL_EXTRA(vmap_sgt, m->table, m->prot) :
+				       HOSTED_CALL(vmap, check_side(m), m->pages, m->nr, VM_MAP,
+						   m->prot);
 			hosted_warnings(0);
 			hosted_allocations_fail(0, 0);
 			if (alone && !after && !addr && !check_is_posted(m))
@@ -203,4 +222,20 @@ int check_no_memory(struct matrix *m)
 	if (!addr)
 		return check_wrong(m, "result with memory again", 0, 1, 0);
 	return 0;
+}
+
+int check_no_memory(struct matrix *m)
+{
+	unsigned long i;
+
+	/* The array begins with a block, so that an alignment is asked for. */
+	m->nr = ARRAYS_BLOCK + 1 + check_random(m, ARRAYS_BLOCK);
+	for (i = 0; i < m->nr; i++)
+		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
+	arrays_table(m->table, m->pages, m->nr, &m->random);
+	memset(m->reference, 0, m->nr * sizeof(u64));
+
+	if (check_choose(m, CHECK_METHODS - 2) || check_failures(m, false))
+		return -1;
+	return check_is_posted(m) ? 0 : check_failures(m, true);
 }

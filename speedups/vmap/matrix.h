@@ -3,6 +3,7 @@
 #define MATRIX_H
 
 #include <linux/mm.h>
+#include <linux/scatterlist.h>
 #include <linux/types.h>
 
 #include "hosted.h"
@@ -14,6 +15,7 @@
 struct matrix {
 	struct hosted_check *check;
 	struct page **pages;
+	struct sg_table *table;		/* of the same pages */
 	u64 *reference;
 	unsigned long number, nr;
 	pgprot_t prot;

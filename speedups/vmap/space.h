@@ -6,6 +6,7 @@
 
 #include <linux/io.h>
 #include <linux/mm.h>
+#include <linux/scatterlist.h>
 #include <linux/vmalloc.h>
 
 #include "hosted.h"
@@ -26,6 +27,8 @@ HOSTED_ENTRY(vunmap_range);
 HOSTED_EXTRA(int, vmap_set_method, const char *name);
 HOSTED_EXTRA(struct vm_struct *, vmap_get_area, unsigned long size, unsigned long flags,
 	     pgprot_t prot, struct page **pages, const void *caller);
+
+HOSTED_EXTRA(void *, vmap_sgt, struct sg_table *sgt, pgprot_t prot);
 
 /* The kind of leaf entry that maps a page. */
 enum space_leaf { SPACE_NONE, SPACE_PTE, SPACE_PMD };

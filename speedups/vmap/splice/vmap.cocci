@@ -18,11 +18,15 @@ expression size, caller;
  }
 
 @map@
-identifier pages, count, flags, prot, area.vm;
-expression area.size, addr, end, nx;
+identifier pages, count, flags, prot, addr, area.vm;
+expression area.size, start, end, nx;
 @@
  vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
  {
+	...
+-	unsigned long addr;
+	...
+-	addr = start;
 	<...
 -	vmap_pages_range(addr, end, nx, pages, PAGE_SHIFT)
 +	vmap_map_area(vm, size, nx, pages)

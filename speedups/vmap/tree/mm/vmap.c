@@ -31,13 +31,6 @@
 
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
 
-/* Size of the smallest leaf entry that is larger than a page. */
-#define VMAP_LEAST	(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT ? \
-			 BIT(ARCH_VMAP_GROUP_SHIFT) : PMD_SIZE)
-
-/* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
-#define VMAP_POOL_PAGES	256UL
-
 /**
  * struct vmap_sections - what a walk remembers of the results of pfn_valid()
  * @first: PFN of the first page of the walk
@@ -366,20 +359,6 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 		arch_sync_kernel_mappings(start, end);
 
 	return err;
-}
-
-/*
- * Whether a mapping of vmap() may have leaf entries that are larger than a page.
- *
- * - An area that owns its pages may not, because vrealloc() may unmap and free its
- *   last pages.
- * - riscv may not, because set_memory_*() of one page changes all of a leaf entry.
- */
-static bool vmap_may_be_huge(unsigned int steps, unsigned long flags, pgprot_t prot)
-{
-	return (steps & VMAP_PMD) && !(flags & VM_MAP_PUT_PAGES) &&
-	       !IS_ENABLED(CONFIG_RISCV) &&
-	       vmap_huge_allowed() && arch_vmap_pmd_supported(prot);
 }
 
 /*

@@ -2,7 +2,7 @@
 #ifndef _MM_VMAP_INTERNAL_H
 #define _MM_VMAP_INTERNAL_H
 
-/* Shared by vmap.c, vmap_method.c, the KUnit tests and the benchmark. */
+/* Shared by vmap.c, vmap_method.c, vmap_sgt.c, the KUnit tests and the benchmark. */
 
 #include <linux/align.h>
 #include <linux/bitmap.h>
@@ -42,5 +42,26 @@
 #ifndef VMAP_PHASE
 #define VMAP_PHASE	BIT(3)
 #endif
+
+/* Size of the smallest leaf entry that is larger than a page. */
+#define VMAP_LEAST	(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT ? \
+			 BIT(ARCH_VMAP_GROUP_SHIFT) : PMD_SIZE)
+
+/* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
+#define VMAP_POOL_PAGES	256UL
+
+/*
+ * Whether a mapping of vmap() may have leaf entries that are larger than a page.
+ *
+ * - An area that owns its pages may not, because vrealloc() may unmap and free its
+ *   last pages.
+ * - riscv may not, because set_memory_*() of one page changes all of a leaf entry.
+ */
+static inline bool vmap_may_be_huge(unsigned int steps, unsigned long flags, pgprot_t prot)
+{
+	return (steps & VMAP_PMD) && !(flags & VM_MAP_PUT_PAGES) &&
+	       !IS_ENABLED(CONFIG_RISCV) &&
+	       vmap_huge_allowed() && arch_vmap_pmd_supported(prot);
+}
 
 #endif /* _MM_VMAP_INTERNAL_H */

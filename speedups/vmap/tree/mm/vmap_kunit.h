@@ -107,6 +107,7 @@ void vmap_kunit_atomic(struct kunit *test);
 void vmap_kunit_percpu(struct kunit *test);
 void vmap_kunit_owned(struct kunit *test);
 void vmap_kunit_put_pages(struct kunit *test);
+void vmap_kunit_table(struct kunit *test);
 
 /* mm/vmap_kunit_access.c */
 void vmap_kunit_read_only(struct kunit *test);

@@ -13,6 +13,7 @@
 #include <linux/percpu.h>
 #include <linux/pfn.h>
 #include <linux/preempt.h>
+#include <linux/scatterlist.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -338,4 +339,62 @@ void vmap_kunit_put_pages(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, page_count(block + i), 1);
 		__free_page(block + i);
 	}
+}
+
+static void vmap_expect_table(struct kunit *test, struct sg_table *sgt, struct vmap_want *want)
+{
+	void *addr = vmap_sgt(sgt, want->prot);
+
+	if (!addr) {
+		KUNIT_FAIL(test, "vmap_sgt() failed");
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, find_vm_area(addr)->flags, VM_MAP);
+	want->addr = (unsigned long)addr;
+	if (vmap_kunit_verify(test, want))
+		vmap_kunit_bytes(test, want);
+	vunmap(addr);
+	vmap_kunit_expect_kind(test, want->addr, want->nr, VMAP_NONE);
+}
+
+/* Each page of a table must be mapped at its place, however the entries are cut. */
+void vmap_kunit_table(struct kunit *test)
+{
+	static const unsigned long strides[] = { 1, 5, 389 };
+	struct vmap_memory *memory = test->priv;
+	struct vmap_want want = {
+		.nr = VMAP_LOOSE,
+		.pages = memory->pages,
+		.prot = PAGE_KERNEL,
+		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
+	};
+	unsigned long i, k, at;
+	struct scatterlist *sg;
+	struct sg_table sgt;
+
+	for (k = 0; k < ARRAY_SIZE(strides); k++) {
+		for (i = 0; i < VMAP_LOOSE; i++) {
+			at = i * strides[k] % VMAP_LOOSE;
+			memory->pages[i] = vmap_kunit_page(memory, at);
+		}
+		KUNIT_ASSERT_EQ(test, sg_alloc_table_from_pages(&sgt, memory->pages, VMAP_LOOSE, 0,
+								VMAP_LOOSE * PAGE_SIZE,
+								GFP_KERNEL), 0);
+		vmap_expect_table(test, &sgt, &want);
+		sg_free_table(&sgt);
+	}
+
+	/* Entries of 1, 2, 4, ... pages, which continue each other. */
+	vmap_kunit_fill(memory, 0, VMAP_LOOSE);
+	KUNIT_ASSERT_EQ(test, sg_alloc_table(&sgt, ilog2(VMAP_LOOSE), GFP_KERNEL), 0);
+	for_each_sgtable_sg(&sgt, sg, i)
+		sg_set_page(sg, vmap_kunit_page(memory, BIT(i) - 1), PAGE_SIZE << i, 0);
+	want.nr = VMAP_LOOSE - 1;
+	vmap_expect_table(test, &sgt, &want);
+
+	sgt.sgl->length--;
+	KUNIT_EXPECT_NULL(test, vmap_sgt(&sgt, PAGE_KERNEL));
+	sgt.sgl->offset++;
+	KUNIT_EXPECT_NULL(test, vmap_sgt(&sgt, PAGE_KERNEL));
+	sg_free_table(&sgt);
 }

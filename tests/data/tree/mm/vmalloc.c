@@ -33,6 +33,12 @@ static int vmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 	return 0;
 }
 
+static int vmap_range_noflush(unsigned long addr, unsigned long end,
+			      unsigned int max_page_shift)
+{
+	return toy_depth(max_page_shift);
+}
+
 static int vmap_try_huge_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
 			     unsigned int max_page_shift)
 {
@@ -95,10 +101,11 @@ void *vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_
 {
 	unsigned long size = toy_count(count, 0);
 	struct vm_struct *area;
+	unsigned long addr;
 
 	area = get_vm_area_caller(size, flags, toy_depth(0));
-	if (vmap_pages_range(toy_addr(area), toy_addr(area) + size, toy_nx(prot),
-			     pages, PAGE_SHIFT))
+	addr = toy_addr(area);
+	if (vmap_pages_range(addr, addr + size, toy_nx(prot), pages, PAGE_SHIFT))
 		return NULL;
 	return area->addr;
 }

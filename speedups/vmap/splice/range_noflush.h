@@ -1,0 +1,5 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The declaration that mm/vmap_sgt.c needs.
+
+int vmap_range_noflush(unsigned long addr, unsigned long end, phys_addr_t phys_addr,
+		       pgprot_t prot, unsigned int max_page_shift);
