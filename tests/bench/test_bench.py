@@ -355,8 +355,14 @@ def test_what_posted_code_leaves_alone_is_left_out_unless_named(
         if arguments[2] not in changed:
             words = ("measure 'v2'", "it changes nothing", "choose another harness")
             raise NoEffectError(*words, ExitCode.NOT_APPLICABLE)
+        arguments[6]("toys.o is left out")
+
+    def build(*arguments: Any, **_: Any) -> SimpleNamespace:
+        arguments[7]("toys.o is left out")
+        return asked.build(*arguments)
 
     monkeypatch.setattr(hostedbuild, "compile_posted", compile_posted)
+    monkeypatch.setattr(hostedbuild, "build", build)
     monkeypatch.setattr(splice, "splice", lambda *arguments: spliced.extend(arguments[2]))
     monkeypatch.setattr(posted, "make_trees", lambda *_: ["v2"])
     patch = tmp_path / "v2.patch"
@@ -368,6 +374,7 @@ def test_what_posted_code_leaves_alone_is_left_out_unless_named(
     assert all(f"leaving out {name}, " in output for name in others)
     assert asked.ran
     assert spliced == ["zone_device"]
+    assert output.count("toys.o is left out") == 1
     assert cli.main([*words, "vmap"]) == ExitCode.NOT_APPLICABLE
     assert "it changes nothing" in capsys.readouterr().err
     changed.clear()

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -113,7 +114,7 @@ class Session:
             posted: somebody else's code, to be measured beside ours.
         """
         manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
-        say = self.console.say
+        say = functools.cache(self.console.say)  # posted code is looked at twice
         settings = (manifests[-1], paths.HOSTED, self.options, self.jobs, say)
         if posted:  # what changes nothing is refused before a tree is made
             build.compile_posted(self.cache, source, *settings, posted=posted, renamed=self.renamed)
