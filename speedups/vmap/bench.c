@@ -83,7 +83,7 @@ struct vmap_case {
 	  &(const struct vmap_case){ __VA_ARGS__, .unmap = true } },
 
 #define TABLE_ROW(pattern, regime)					\
-	{ "sgt-100M-" #pattern, regime, PAGES_100M, 0, HOSTED_FIXED,	\
+	{ "sgt-100M-" #pattern, regime, PAGES_100M, 0, SHORT,		\
 	  &(const struct vmap_case){ TABLE, .fill = arrays_##pattern } }
 
 /* One or more cycles of @pages pages. The items are pages that were mapped in all cycles. */
