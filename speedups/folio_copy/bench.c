@@ -55,12 +55,16 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
 	CASE(fn "64K-cold-warm" on, "cold to warm" as, PAGES_2M, HOSTED_HOT, \
 	     ORDER_64K, false, mc, cpu),				\
 	CASE(fn "64K-warm-warm" on, "warm to warm" as, PAGES_2M, HOSTED_HOT, \
-	     ORDER_64K, true, mc, cpu)
+	     ORDER_64K, true, mc, cpu),					\
+	CASE(fn "64K-cold-cold-read" on, "cold to cold, read back" as,	\
+	     PAGES_2M, HOSTED_READBACK, ORDER_64K, false, mc, cpu)
 #define OF_SMALL(fn, mc, size)						\
 	CASE(fn #size "-cold-cold", "cold to cold", PAGES_2M, 0,	\
 	     ORDER_##size, false, mc, AS_FOUND),			\
 	CASE(fn #size "-warm-warm", "warm to warm", PAGES_2M, HOSTED_HOT, \
-	     ORDER_##size, true, mc, AS_FOUND)
+	     ORDER_##size, true, mc, AS_FOUND),				\
+	CASE(fn #size "-cold-cold-read", "cold to cold, read back",	\
+	     PAGES_2M, HOSTED_READBACK, ORDER_##size, false, mc, AS_FOUND)
 #define OF_1G(fn, mc, cpu, on, as)					\
 	CASE(fn "1G-cold-cold" on, "cold to cold" as, PAGES_1G, 0,	\
 	     ORDER_1G, false, mc, cpu),					\
