@@ -164,12 +164,14 @@ DEFINE_METHOD_PARAM(folio_copy);
 MODULE_PARM_DESC(method, "How large folios are copied: auto, base, memcpy, bulk or stream");
 
 /*
- * Streaming takes from half to twice the time of a plain copy. That depends on the CPU,
- * and even more on whether the destination is in the cache, which no function tells. So
- * one part of FOLIO_COPY_PARTS is copied plainly and one streamed, and the rest in the
- * faster way. An interrupt in one of these parts may mislead this folio, and no other.
+ * Streaming takes from half to three times the time of a plain copy. That depends on the
+ * CPU, and even more on whether the destination is in the cache, which no function tells.
+ * So one part of FOLIO_COPY_PARTS is copied plainly, a quarter of that is streamed, and
+ * the rest is copied in the faster way. An interrupt in one of these parts may mislead
+ * this folio, and no other.
  */
 #define FOLIO_COPY_PARTS	64
+#define FOLIO_COPY_QUARTER	4
 
 /* A part of fewer pages is too short to tell, so the folio is copied plainly. */
 #define FOLIO_COPY_TIMED	8
@@ -185,14 +187,14 @@ MODULE_PARM_DESC(method, "How large folios are copied: auto, base, memcpy, bulk 
  *
  * The cache defers the cost of plain stores, and whoever reads a streamed copy gets it
  * from memory. So if the copy could stay in the cache, streaming must take less than
- * two thirds of the time.
+ * three quarters of the time.
  *
  * Return: whether to stream it.
  */
 bool folio_copy_streams(unsigned long nr, u64 plain, u64 stream)
 {
 	if (nr < FOLIO_COPY_LONG)
-		plain -= plain / 3;
+		plain -= plain / 4;
 
 	return stream < plain;
 }
@@ -224,9 +226,10 @@ static unsigned long folio_copy_try(bool mc, void *to, const void *from,
 	done = part << PAGE_SHIFT;
 
 	if (!left) {
+		part /= FOLIO_COPY_QUARTER;
 		start = local_clock();
 		left = folio_copy_by(FOLIO_COPY_STREAM, mc, to + done, from + done, part);
-		stream = local_clock() - start;
+		stream = (local_clock() - start) * FOLIO_COPY_QUARTER;
 		done += part << PAGE_SHIFT;
 		if (folio_copy_streams(npages, plain, stream))
 			rest = FOLIO_COPY_STREAM;
