@@ -62,9 +62,7 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
 	CASE(fn #size "-cold-cold", "cold to cold", PAGES_2M, 0,	\
 	     ORDER_##size, false, mc, AS_FOUND),			\
 	CASE(fn #size "-warm-warm", "warm to warm", PAGES_2M, HOSTED_HOT, \
-	     ORDER_##size, true, mc, AS_FOUND),				\
-	CASE(fn #size "-cold-cold-read", "cold to cold, read back",	\
-	     PAGES_2M, HOSTED_READBACK, ORDER_##size, false, mc, AS_FOUND)
+	     ORDER_##size, true, mc, AS_FOUND)
 #define OF_1G(fn, mc, cpu, on, as)					\
 	CASE(fn "1G-cold-cold" on, "cold to cold" as, PAGES_1G, 0,	\
 	     ORDER_1G, false, mc, cpu),					\
