@@ -237,7 +237,7 @@ def test_dots_of_an_overview_lie_apart_and_stay_on_the_axis() -> None:
     assert len({(round(dot.x), dot.level) for dot in strip.dots}) == 6
     assert max(dot.level for dot in strip.dots) == 3
     assert all(3 <= dot.x <= 97 for dot in strip.dots)
-    assert "(beyond the axis: 699)" in strip.words
+    assert "(1 beyond the axis: 699)" in strip.words
     assert [dot.kind for dot in strip.dots] == ["slower", *["faster"] * 5]
 
 

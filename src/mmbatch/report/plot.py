@@ -39,6 +39,7 @@ _BEYOND = (0.25, 20.0)  # an overview ends there, since few cases would take mos
 _BINS = 48
 _RISE = 7.0  # pixels from a dot of an overview to the one above it
 _TALLEST = 45.0  # pixels: where many dots lie above each other, they overlap
+_APART_RUNS = 2  # so many runs of a speed-up have a strip each, and more share one
 LINES = {True: 34, False: 17}
 """How high the text of a strip is in a file, in pixels, with a title and without."""
 
@@ -306,30 +307,41 @@ def _ends(ci95: tuple[float, float] | None, axis: Scale) -> tuple[float | None, 
 
 
 def _strips(section: Section, axis: Scale) -> Iterator[Strip]:
-    for run in section.runs:
-        rows = [
-            entry.chosen for case in section.cases for entry in case.entries if entry.run is run
-        ]
-        counts = Counter(short(row.verdict) for row in rows)
-        words = ", ".join(f"{count} {word}" for word, count in counts.most_common())
-        beyond = [
-            f"{row.ratio.median:.0f}"
-            for row in rows
-            if row.ratio and not axis.low <= row.ratio.median <= axis.high
-        ]
-        if beyond:
-            words += f" (beyond the axis: {', '.join(beyond)})"
-        variants = " or ".join(dict.fromkeys(row.variant for row in rows))
-        title = f"{section.speedup}, {run.name}"
-        if any(row.unit != "ns" for row in rows):
-            title += f": {rows[0].unit}, no time"
-        words = "base only" if variants == BASE else f"{variants}: {words}"
-        yield Strip(title, words, _dots(rows, axis), aside=False)
-        others = list(_other_slower(section, run.name))
-        if others:
-            named = Counter(row.variant for row in others)
-            words = ", ".join(f"{name} in {count}" for name, count in named.items())
-            yield Strip("", f"other variants, slower: {words}", _dots(others, axis), aside=True)
+    names = [run.name for run in section.runs]
+    if len(names) <= _APART_RUNS:
+        for name in names:
+            yield from _strips_of(section, f"{section.speedup}, {name}", [name], axis)
+    else:
+        yield from _strips_of(section, f"{section.speedup}, {len(names)} runs", names, axis)
+
+
+def _strips_of(section: Section, title: str, names: Sequence[str], axis: Scale) -> Iterator[Strip]:
+    """Yield the strip of some runs, and that of the slower rows that users do not get."""
+    entries = [entry for case in section.cases for entry in case.entries]
+    named = [(entry.run.name, entry.chosen) for entry in entries if entry.run.name in names]
+    rows = [row for _, row in named]
+    counts = Counter(short(row.verdict) for row in rows)
+    words = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    beyond = [
+        row.ratio.median
+        for row in rows
+        if row.ratio and not axis.low <= row.ratio.median <= axis.high
+    ]
+    if beyond:
+        texts = [f"{end:.{0 if end >= 1 else 2}f}" for end in (min(beyond), max(beyond))]
+        ends = dict.fromkeys(texts)
+        words += f" ({len(beyond)} beyond the axis: {' to '.join(ends)})"
+    variants = " or ".join(dict.fromkeys(row.variant for row in rows))
+    if any(row.unit != "ns" for row in rows):
+        title += f": {rows[0].unit}, no time"
+    words = "base only" if variants == BASE else f"{variants}: {words}"
+    yield Strip(title, words, _dots(named, len(names) > 1, axis), aside=False)
+    others = [(name, row) for name in names for row in _other_slower(section, name)]
+    if others:
+        slower = Counter(row.variant for _, row in others)
+        words = ", ".join(f"{name} in {count}" for name, count in slower.items())
+        dots = _dots(others, len(names) > 1, axis)
+        yield Strip("", f"other variants, slower: {words}", dots, aside=True)
 
 
 def _other_slower(section: Section, name: str) -> Iterator[Row]:
@@ -342,14 +354,19 @@ def _other_slower(section: Section, name: str) -> Iterator[Row]:
                 )
 
 
-def _dots(rows: Iterable[Row], axis: Scale) -> tuple[Dot, ...]:
-    """Place dots as low as they fit beside those that are there."""
+def _dots(rows: Iterable[tuple[str, Row]], shared: bool, axis: Scale) -> tuple[Dot, ...]:
+    """Place dots as low as they fit beside those that are there.
+
+    Each row has the name of its run, which its words begin with if runs share the strip.
+    """
     placed: list[Dot] = []
-    for row in sorted((row for row in rows if row.ratio), key=_ratio):
+    held = [(name, row) for name, row in rows if row.ratio]
+    for name, row in sorted(held, key=lambda pair: _ratio(pair[1])):
         x = axis.x(_ratio(row))
         near = {dot.level for dot in placed if abs(dot.x - x) < _APART}
         level = next(number for number in range(len(placed) + 1) if number not in near)
         words = f"{row.case}: {row.variant} {_ratio(row):.3f} {row.verdict}"
+        words = f"{name}, {words}" if shared else words
         placed.append(Dot(x, level, _kind(row), words))
     return tuple(placed)
 
