@@ -7,6 +7,7 @@
 #include <linux/compiler.h>
 #include <linux/ftrace.h>
 #include <linux/livepatch.h>
+#include <linux/percpu.h>
 #include <linux/stddef.h>
 #include <linux/stringify.h>
 #include <linux/types.h>
@@ -110,6 +111,50 @@ struct live_entry {
 	const void *address;
 	unsigned int bytes;
 };
+
+/* What can be said of a call of a replacement. */
+#define LIVE_DONE	"done"		/* the speed-up handled it */
+#define LIVE_LEFT	"left"		/* the kernel's own code handled it */
+#define LIVE_PASSED	"passed"	/* it was a proof before use, which passed */
+#define LIVE_FAILED	"failed"	/* the same, which failed */
+
+/**
+ * struct live_count - what calls are counted under
+ * @function: the kernel's function
+ * @outcome: one of those above
+ * @reason: why the kernel handled it; "" for all other outcomes
+ */
+struct live_count {
+	const char *function;
+	const char *outcome;
+	const char *reason;
+};
+
+#define LIVE_MAX_COUNTS	16
+
+struct live_counter {
+	unsigned long calls;
+	unsigned long pages;
+};
+
+DECLARE_PER_CPU(struct live_counter [LIVE_MAX_COUNTS], live_counters);
+
+/* Every speed-up defines these. The parameter "counts" of the module shows them. */
+extern const struct live_count live_counts[];
+extern const unsigned int live_nr_counts;
+
+/**
+ * live_counted - count a call
+ * @which: index in live_counts[]
+ * @pages: how many pages it was for
+ *
+ * This takes two instructions, and no other CPU writes the same cache line.
+ */
+static __always_inline void live_counted(unsigned int which, unsigned long pages)
+{
+	this_cpu_inc(live_counters[which].calls);
+	this_cpu_add(live_counters[which].pages, pages);
+}
 
 int live_check_places(const struct live_place *places, unsigned int nr);
 int live_check_signatures(const struct live_signature *signatures,

@@ -10,6 +10,7 @@ for name in $SPEEDUPS; do
 done
 for name in $SPEEDUPS; do
 	check "stacked: $name works" "${name}_works"
+	check "stacked: $name counted it" grep -q " done [1-9]" "$(counts_of "$name")"
 done
 for name in $SPEEDUPS; do
 	check "stacked: unload $name" patch_out "$name"

@@ -6,11 +6,40 @@
 
 #include <linux/copy_pages.h>
 #include <linux/jump_label.h>
+#include <linux/string.h>
 
 #include "folio_copy.h"
 #include "live.h"
 
 extern struct static_key_false copy_mc_fragile_key;
+
+/* What is counted for each of the two functions. */
+enum folio_copy_counts {
+	FOLIO_COPY_DONE,
+	FOLIO_COPY_LEFT_METHOD,
+	FOLIO_COPY_LEFT_PAGE,
+	FOLIO_COPY_COUNTS,
+};
+
+const struct live_count live_counts[] = {
+	{ "folio_copy", LIVE_DONE, "" },
+	{ "folio_copy", LIVE_LEFT, "method=base" },
+	{ "folio_copy", LIVE_LEFT, "one page" },
+	{ "folio_mc_copy", LIVE_DONE, "" },
+	{ "folio_mc_copy", LIVE_LEFT, "method=base" },
+	{ "folio_mc_copy", LIVE_LEFT, "one page" },
+};
+
+const unsigned int live_nr_counts = ARRAY_SIZE(live_counts);
+
+static void folio_copy_live_count(unsigned int first, unsigned long nr)
+{
+	if (nr == 1)
+		first += FOLIO_COPY_LEFT_PAGE;
+	else if (!strcmp(folio_copy_method(), "base"))
+		first += FOLIO_COPY_LEFT_METHOD;
+	live_counted(first, nr);
+}
 
 /**
  * copy_mc_is_fragile - get whether this platform must copy word by word
@@ -34,8 +63,10 @@ bool copy_mc_is_fragile(void)
  */
 void live_folio_copy(struct folio *dst, struct folio *src)
 {
-	copy_highpages(folio_page(dst, 0), folio_page(src, 0),
-		       folio_nr_pages(src));
+	unsigned long nr = folio_nr_pages(src);
+
+	folio_copy_live_count(0, nr);
+	copy_highpages(folio_page(dst, 0), folio_page(src, 0), nr);
 	live_stay();
 }
 
@@ -49,10 +80,11 @@ void live_folio_copy(struct folio *dst, struct folio *src)
  */
 int live_folio_mc_copy(struct folio *dst, struct folio *src)
 {
+	unsigned long nr = folio_nr_pages(src);
 	int err;
 
-	err = copy_mc_highpages(folio_page(dst, 0), folio_page(src, 0),
-				folio_nr_pages(src));
+	folio_copy_live_count(FOLIO_COPY_COUNTS, nr);
+	err = copy_mc_highpages(folio_page(dst, 0), folio_page(src, 0), nr);
 	live_stay();
 
 	return err;

@@ -14,6 +14,7 @@
  */
 
 #include <linux/compiler.h>
+#include <linux/kernel.h>
 #include <linux/string.h>
 
 #include "live.h"
@@ -28,6 +29,23 @@ LIVE_ORIGINAL(set_zone_contiguous);
 #define set_zone_contiguous	live_original_set_zone_contiguous
 #include "zone_contiguous_tree.h"
 #undef set_zone_contiguous
+
+enum live_hotplug_counts {
+	LIVE_HOTPLUG_MOVED,
+	LIVE_HOTPLUG_REMOVED,
+	LIVE_HOTPLUG_DONE,
+	LIVE_HOTPLUG_LEFT_CHANGING,
+};
+
+const struct live_count live_counts[] = {
+	[LIVE_HOTPLUG_MOVED] = { "move_pfn_range_to_zone", LIVE_DONE, "" },
+	[LIVE_HOTPLUG_REMOVED] = { "remove_pfn_range_from_zone", LIVE_DONE, "" },
+	[LIVE_HOTPLUG_DONE] = { "set_zone_contiguous", LIVE_DONE, "" },
+	[LIVE_HOTPLUG_LEFT_CHANGING] = { "set_zone_contiguous", LIVE_LEFT,
+					 "some tasks have not switched yet" },
+};
+
+const unsigned int live_nr_counts = ARRAY_SIZE(live_counts);
 
 /* Counts the times that all tasks came to run the replacements; 0 if some may not. */
 static unsigned long live_period;
@@ -61,6 +79,7 @@ void live_move_pfn_range_to_zone(struct zone *zone, unsigned long start_pfn,
 {
 	live_start_pfn = start_pfn;
 	live_nr_pages = nr_pages;
+	live_counted(LIVE_HOTPLUG_MOVED, nr_pages);
 	live_original_move_pfn_range_to_zone(zone, start_pfn, nr_pages,
 					     LIVE_MOVE_ARGS);
 }
@@ -76,6 +95,7 @@ void live_remove_pfn_range_from_zone(struct zone *zone, unsigned long start_pfn,
 {
 	live_start_pfn = start_pfn;
 	live_nr_pages = nr_pages;
+	live_counted(LIVE_HOTPLUG_REMOVED, nr_pages);
 	live_original_remove_pfn_range_from_zone(zone, start_pfn, nr_pages);
 }
 
@@ -88,6 +108,7 @@ void live_set_zone_contiguous(struct zone *zone)
 	const unsigned long period = READ_ONCE(live_period);
 
 	if (!period) {
+		live_counted(LIVE_HOTPLUG_LEFT_CHANGING, live_nr_pages);
 		live_original_set_zone_contiguous(zone);
 		return;
 	}
@@ -96,6 +117,7 @@ void live_set_zone_contiguous(struct zone *zone)
 		memset(zones_verified, 0, sizeof(zones_verified));
 		live_verified_in = period;
 	}
+	live_counted(LIVE_HOTPLUG_DONE, live_nr_pages);
 	update_zone_contiguous(zone, live_start_pfn, live_nr_pages);
 	live_stay();
 }

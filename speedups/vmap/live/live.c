@@ -21,6 +21,41 @@ LIVE_ORIGINAL_LOCAL(vmap_range_noflush);
 
 extern bool vmap_allow_huge;
 
+enum vmap_counts {
+	VMAP_DONE,
+	VMAP_LEFT_METHOD,
+	VMAP_LEFT_COUNT,
+	VMAP_LEFT_FLAGS,
+	VMAP_BLOCKS_DONE,
+	VMAP_BLOCKS_LEFT_METHOD,
+	VMAP_BLOCKS_LEFT_COUNT,
+	VMAP_RANGE_DONE,
+	VMAP_RANGE_LEFT_METHOD,
+	VMAP_RANGE_LEFT_SIZE,
+	VMAP_RANGE_LEFT_HUGE,
+	VMAP_RANGE_LEFT_TABLE,
+};
+
+#define VMAP_BLOCKS	"__vmap_pages_range_noflush"
+#define VMAP_RANGE	"vmap_range_noflush"
+
+const struct live_count live_counts[] = {
+	[VMAP_DONE] = { "vmap", LIVE_DONE, "" },
+	[VMAP_LEFT_METHOD] = { "vmap", LIVE_LEFT, "method=base" },
+	[VMAP_LEFT_COUNT] = { "vmap", LIVE_LEFT, "one page, or too many" },
+	[VMAP_LEFT_FLAGS] = { "vmap", LIVE_LEFT, "flags of a special area" },
+	[VMAP_BLOCKS_DONE] = { VMAP_BLOCKS, LIVE_DONE, "" },
+	[VMAP_BLOCKS_LEFT_METHOD] = { VMAP_BLOCKS, LIVE_LEFT, "method=base" },
+	[VMAP_BLOCKS_LEFT_COUNT] = { VMAP_BLOCKS, LIVE_LEFT, "one page" },
+	[VMAP_RANGE_DONE] = { VMAP_RANGE, LIVE_DONE, "" },
+	[VMAP_RANGE_LEFT_METHOD] = { VMAP_RANGE, LIVE_LEFT, "method=base" },
+	[VMAP_RANGE_LEFT_SIZE] = { VMAP_RANGE, LIVE_LEFT, "a size that is not one of pages" },
+	[VMAP_RANGE_LEFT_HUGE] = { VMAP_RANGE, LIVE_LEFT, "huge mappings" },
+	[VMAP_RANGE_LEFT_TABLE] = { VMAP_RANGE, LIVE_LEFT, "no memory for a table" },
+};
+
+const unsigned int live_nr_counts = ARRAY_SIZE(live_counts);
+
 /**
  * vmap_huge_allowed - get whether vmap() may use huge PMD mappings
  *
@@ -75,13 +110,18 @@ int vmap_try_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
 	       pmd_set_huge(pmd, phys_addr, prot);
 }
 
-/* Whether to handle a call here. The kernel's own function handles misuse and all else. */
-static bool vmap_live_takes(unsigned int count, unsigned long flags)
+/*
+ * Return VMAP_DONE to handle a call here. The kernel's own function handles misuse and
+ * all else.
+ */
+static enum vmap_counts vmap_live_takes(unsigned int count, unsigned long flags)
 {
 	if (flags & (VM_FLUSH_RESET_PERMS | VM_NO_GUARD))
-		return false;
+		return VMAP_LEFT_FLAGS;
+	if (count <= 1 || count > totalram_pages())
+		return VMAP_LEFT_COUNT;
 
-	return count > 1 && count <= totalram_pages() && vmap_steps();
+	return vmap_steps() ? VMAP_DONE : VMAP_LEFT_METHOD;
 }
 
 /* Map pages into an area of their size. If that fails, free the area. */
@@ -115,10 +155,13 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 		pgprot_t prot)
 {
 	unsigned long size = count * PAGE_SIZE;
+	enum vmap_counts found;
 	struct vm_struct *area;
 	void *start;
 
-	if (!vmap_live_takes(count, flags))
+	found = vmap_live_takes(count, flags);
+	live_counted(found, count);
+	if (found != VMAP_DONE)
 		return live_original_vmap(pages, count, flags, prot);
 
 	might_sleep();
@@ -153,9 +196,15 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		     struct page **pages, unsigned int page_shift)
 {
+	enum vmap_counts found = VMAP_BLOCKS_DONE;
 	int err;
 
-	if (!vmap_steps() || page_shift < PAGE_SHIFT || addr + PAGE_SIZE >= end)
+	if (!vmap_steps())
+		found = VMAP_BLOCKS_LEFT_METHOD;
+	else if (page_shift < PAGE_SHIFT || addr + PAGE_SIZE >= end)
+		found = VMAP_BLOCKS_LEFT_COUNT;
+	live_counted(found, (end - addr) >> PAGE_SHIFT);
+	if (found != VMAP_BLOCKS_DONE)
 		return live_original___vmap_pages_range_noflush(addr, end, prot,
 								pages, page_shift);
 
@@ -207,26 +256,37 @@ static bool vmap_live_map_table(unsigned long addr, unsigned long end,
 int live_vmap_range(unsigned long addr, unsigned long end, phys_addr_t phys_addr,
 		    pgprot_t prot, unsigned int max_page_shift)
 {
-	unsigned long next;
+	enum vmap_counts found = VMAP_RANGE_LEFT_METHOD;
+	unsigned long start = addr, next;
 
 	might_sleep();
 
 	/* The kernel's own function warns about a size that is not a multiple of pages. */
-	if (!PAGE_ALIGNED(end - addr))
+	if (!PAGE_ALIGNED(end - addr)) {
+		live_counted(VMAP_RANGE_LEFT_SIZE, (end - addr) >> PAGE_SHIFT);
 		return live_original_vmap_range_noflush(addr, end, phys_addr, prot,
 							max_page_shift);
+	}
 
 	for (; vmap_steps() && addr < end; phys_addr += next - addr, addr = next) {
 		next = pmd_addr_end(addr, end);
 		if (max_page_shift >= PMD_SHIFT && next - addr == PMD_SIZE &&
-		    IS_ALIGNED(phys_addr, PMD_SIZE))
+		    IS_ALIGNED(phys_addr, PMD_SIZE)) {
+			found = VMAP_RANGE_LEFT_HUGE;
 			break;
-		if (!vmap_live_map_table(addr, next, phys_addr, prot, max_page_shift))
+		}
+		if (!vmap_live_map_table(addr, next, phys_addr, prot, max_page_shift)) {
+			found = VMAP_RANGE_LEFT_TABLE;
 			break;
-		if (next == end)
+		}
+		if (next == end) {
+			live_counted(VMAP_RANGE_DONE, (end - start) >> PAGE_SHIFT);
 			return 0;
+		}
 	}
 
+	/* What was mapped until here is not counted. */
+	live_counted(found, (end - addr) >> PAGE_SHIFT);
 	return live_original_vmap_range_noflush(addr, end, phys_addr, prot,
 						max_page_shift);
 }

@@ -10,6 +10,9 @@ same() {
 	[ "$(image "$1" "$2")" = "$3" ]
 }
 
+# counted_as OUTCOME [REASON]: succeeds if the module has counted a call with pages so.
+counted_as() { grep -q "^$INIT $1 [1-9][0-9]* [1-9][0-9]* ${2:-}$" "$(counts_of zone_device)"; }
+
 # each NAME DRIVER: check what kernel and speed-up write, and which of them wrote it.
 each() {
 	device=$(bound "$2")
@@ -23,10 +26,15 @@ each() {
 		before=$(patched)
 		check "$1: same memmap, $method" same "$2" "$device" "$digest"
 		case $method in
-		base) check "$1: left to the kernel, base" test "$(patched)" -eq "$before" ;;
+		base)
+			check "$1: left to the kernel, base" test "$(patched)" -eq "$before"
+			check "$1: that was counted" counted_as left "method=base"
+			;;
 		*) check "$1: ours ran, $method" test "$(patched)" -eq $((before + 1)) ;;
 		esac
 	done
+	check "$1: calls were counted" counted_as done
+	check "$1: the proof passed" counted_as passed
 	check "$1: unload" patch_out zone_device || return
 	before=$(original)
 	check "$1: same memmap after unload" same "$2" "$device" "$digest"

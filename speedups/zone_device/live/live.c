@@ -25,6 +25,38 @@
 
 LIVE_ORIGINAL(memmap_init_zone_device);
 
+enum zone_device_counts {
+	ZONE_DEVICE_DONE,
+	ZONE_DEVICE_LEFT_EMPTY,
+	ZONE_DEVICE_LEFT_METHOD,
+	ZONE_DEVICE_LEFT_SHAPE,
+	ZONE_DEVICE_LEFT_EARLY,
+	ZONE_DEVICE_LEFT_TRACED,
+	ZONE_DEVICE_LEFT_DIFFERS,
+	ZONE_DEVICE_PASSED,
+	ZONE_DEVICE_FAILED,
+};
+
+#define ZONE_DEVICE_FUNCTION	"memmap_init_zone_device"
+
+const struct live_count live_counts[] = {
+	[ZONE_DEVICE_DONE] = { ZONE_DEVICE_FUNCTION, LIVE_DONE, "" },
+	[ZONE_DEVICE_LEFT_EMPTY] = { ZONE_DEVICE_FUNCTION, LIVE_LEFT, "no pages" },
+	[ZONE_DEVICE_LEFT_METHOD] = { ZONE_DEVICE_FUNCTION, LIVE_LEFT, "method=base" },
+	[ZONE_DEVICE_LEFT_SHAPE] = { ZONE_DEVICE_FUNCTION, LIVE_LEFT,
+				     "a small range, or compounds of two pages" },
+	[ZONE_DEVICE_LEFT_EARLY] = { ZONE_DEVICE_FUNCTION, LIVE_LEFT,
+				     "shared tail pages in memory of the boot" },
+	[ZONE_DEVICE_LEFT_TRACED] = { ZONE_DEVICE_FUNCTION, LIVE_LEFT,
+				      "the tracepoint page_ref_set is on" },
+	[ZONE_DEVICE_LEFT_DIFFERS] = { ZONE_DEVICE_FUNCTION, LIVE_LEFT,
+				       "the proof before use failed" },
+	[ZONE_DEVICE_PASSED] = { ZONE_DEVICE_FUNCTION, LIVE_PASSED, "" },
+	[ZONE_DEVICE_FAILED] = { ZONE_DEVICE_FUNCTION, LIVE_FAILED, "" },
+};
+
+const unsigned int live_nr_counts = ARRAY_SIZE(live_counts);
+
 /* Descriptors to compare at each place, and the number of places in a range. */
 #define ZONE_DEVICE_PROOF	16UL
 #define ZONE_DEVICE_PROOFS	2
@@ -194,10 +226,13 @@ static u8 zone_device_compare(struct zone *zone, unsigned long pfn,
 		return ZONE_DEVICE_UNKNOWN;
 
 	if (!memcmp(zone_device_proof[0], head, bytes) &&
-	    !memcmp(zone_device_proof[1], other, bytes))
+	    !memcmp(zone_device_proof[1], other, bytes)) {
+		live_counted(ZONE_DEVICE_PASSED, nr);
 		return ZONE_DEVICE_EQUAL;
+	}
 
 differs:
+	live_counted(ZONE_DEVICE_FAILED, nr);
 	pr_err("memory of type %d with compounds of order %u is left to the kernel, whose descriptors differ\n",
 	       pgmap->type, order);
 	return ZONE_DEVICE_DIFFERS;
@@ -208,15 +243,15 @@ differs:
  *
  * Context: may sleep. The range is not in use yet, and the caller rewrites it in
  * any case.
+ * Return: ZONE_DEVICE_DONE if they do, or why this range is left to the kernel.
  */
-static bool zone_device_live_prove(struct zone *zone, unsigned long pfn,
-				   unsigned long end_pfn,
-				   struct dev_pagemap *pgmap)
+static enum zone_device_counts
+zone_device_live_prove(struct zone *zone, unsigned long pfn,
+		       unsigned long end_pfn, struct dev_pagemap *pgmap)
 {
 	unsigned int order = pgmap->vmemmap_shift;
 	unsigned long nr = ZONE_DEVICE_PROOFS * (order ? 1UL << order : ZONE_DEVICE_PROOF);
-	u8 *verdict;
-	bool equal;
+	u8 *verdict, found;
 
 	/*
 	 * A compound of two pages has no plain tail to compare with, and a range
@@ -224,20 +259,44 @@ static bool zone_device_live_prove(struct zone *zone, unsigned long pfn,
 	 */
 	if (pgmap->type >= ZONE_DEVICE_TYPES || order >= ZONE_DEVICE_ORDERS ||
 	    order == 1 || end_pfn - pfn < nr)
-		return false;
+		return ZONE_DEVICE_LEFT_SHAPE;
 
 	if (order && vmemmap_can_optimize(pgmap_altmap(pgmap), pgmap) &&
 	    zone_device_touches_early(pfn, end_pfn))
-		return false;
+		return ZONE_DEVICE_LEFT_EARLY;
 
 	verdict = &zone_device_verdicts[pgmap->type][order];
 	mutex_lock(&zone_device_proof_lock);
 	if (*verdict == ZONE_DEVICE_UNKNOWN)
 		*verdict = zone_device_compare(zone, pfn, nr, pgmap);
-	equal = *verdict == ZONE_DEVICE_EQUAL;
+	found = *verdict;
 	mutex_unlock(&zone_device_proof_lock);
 
-	return equal;
+	if (found == ZONE_DEVICE_DIFFERS)
+		return ZONE_DEVICE_LEFT_DIFFERS;
+
+	return found == ZONE_DEVICE_EQUAL ? ZONE_DEVICE_DONE : ZONE_DEVICE_LEFT_TRACED;
+}
+
+/* Write a range. Return what zone_device_live_prove() returns. */
+static enum zone_device_counts
+zone_device_live_write(struct zone *zone, unsigned long pfn,
+		       unsigned long end_pfn, struct dev_pagemap *pgmap)
+{
+	enum zone_device_counts found;
+
+	if (pfn >= end_pfn)
+		return ZONE_DEVICE_LEFT_EMPTY;
+	if (zone_device_is_off())
+		return ZONE_DEVICE_LEFT_METHOD;
+
+	found = zone_device_live_prove(zone, pfn, end_pfn, pgmap);
+	if (found == ZONE_DEVICE_DONE &&
+	    zone_device_memmap_init(pfn, end_pfn, zone_idx(zone),
+				    zone_to_nid(zone), pgmap) != end_pfn)
+		return ZONE_DEVICE_LEFT_TRACED;
+
+	return found;
 }
 
 /**
@@ -255,14 +314,14 @@ void live_memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
 	unsigned long end_pfn = start_pfn + nr_pages;
 	unsigned long started = jiffies;
 	unsigned long pfn = start_pfn;
+	enum zone_device_counts found;
 
 	if (altmap)
 		pfn = altmap->base_pfn + vmem_altmap_offset(altmap);
 
-	if (pfn >= end_pfn || zone_device_is_off() ||
-	    !zone_device_live_prove(zone, pfn, end_pfn, pgmap) ||
-	    zone_device_memmap_init(pfn, end_pfn, zone_idx(zone),
-				    zone_to_nid(zone), pgmap) != end_pfn) {
+	found = zone_device_live_write(zone, pfn, end_pfn, pgmap);
+	live_counted(found, pfn < end_pfn ? end_pfn - pfn : 0);
+	if (found != ZONE_DEVICE_DONE) {
 		live_original_memmap_init_zone_device(zone, start_pfn, nr_pages,
 						      pgmap);
 		return;

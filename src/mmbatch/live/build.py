@@ -47,7 +47,7 @@ from mmbatch.live.manifest import LiveManifest
 
 _TIMEOUT_S = 900
 _STAMP = ".mmbatch-live"
-_ENGINE = ("module.c", "fit.c", "live.h")
+_ENGINE = ("module.c", "fit.c", "count.c", "live.h")
 _TOOLS = ("as", "ld", "objcopy")
 _QUIET = {"KBUILD_MODPOST_WARN": "1"}  # `convert` handles the symbols that modpost cannot find
 
@@ -174,7 +174,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _kbuild(live: LiveManifest) -> str:
     """Return the makefile of the module."""
-    objects = [*live.objects, "live/module.o", "live/fit.o"]
+    objects = [*live.objects, "live/module.o", "live/fit.o", "live/count.o"]
     # Livepatching looks for a function on stacks, but not for its cold part elsewhere.
     flags = "-fno-reorder-blocks-and-partition"
     return (
