@@ -33,6 +33,8 @@ file=/modules/$module.ko
 parameter=$TOOL_SPEEDUP.$TOOL_PARAMETER
 shown=/sys/module/$module/parameters/$parameter
 check "tool: status before" says "$TOOL_FUNCTION(): the kernel's own" status
+check "tool: nothing is loaded" says "nothing is loaded" status
+check "tool: this kernel can take it" says "can take $TOOL_SPEEDUP: " status "$TOOL_SPEEDUP"
 check "tool: a module that does not fit" denied "$(cat "/refused/$TOOL_REFUSED.txt")" \
 	load "$TOOL_SPEEDUP" --module "/refused/$TOOL_REFUSED.ko"
 check "tool: load" says "$TOOL_FUNCTION(): $module, in use everywhere" \
@@ -45,6 +47,8 @@ check "tool: it has that too" grep -q "$TOOL_OTHER" "$shown"
 check "tool: a value that it does not take" denied "does not take '$TOOL_WRONG'" \
 	load "$TOOL_SPEEDUP" --module "$file" --set "$parameter=$TOOL_WRONG"
 check "tool: status" says "$TOOL_FUNCTION(): $module, in use everywhere" status
+check "tool: status counts" says "in use everywhere 0 calls, 0 pages" status "$TOOL_SPEEDUP"
+check "tool: status shows the method" says "$TOOL_SPEEDUP: method $TOOL_OTHER" status
 check "tool: unload" says "$TOOL_FUNCTION(): the kernel's own" unload
 check "tool: the module is gone" test ! -e "/sys/module/$module"
 check "tool: unload twice" says "is not loaded" unload

@@ -57,15 +57,28 @@ def test_what_runs_for_each_function(
 ) -> None:
     live = manifest.load_all((SPEEDUP,))[0]
     (tmp_path / f"sys/kernel/livepatch/{live.module}").mkdir(parents=True)
-    running = load.Kernel("7.3.4-amd64", tmp_path / "sys")
-    monkeypatch.setattr(live_verb, "Kernel", lambda _: running)
+    running = load.Kernel("7.3.4-amd64", tmp_path / "sys", tmp_path / "proc")
+    monkeypatch.setattr(live_verb, "Kernel", lambda *_: running)
     monkeypatch.setattr(kernel, "running", lambda: running.release)
     monkeypatch.setattr(load, "unload", lambda *_: True)
     monkeypatch.setattr(load, "status", lambda *_: {"do_it": "the kernel's own"})
-    assert answer(f"live {verb} {SPEEDUP}", tmp_path) == {
-        "release": "7.3.4-amd64",
-        "functions": [{"speedup": SPEEDUP, "function": "do_it", "runs": "the kernel's own"}],
-    }
+    found = answer(f"live {verb} {SPEEDUP}", tmp_path)
+    assert found["release"] == "7.3.4-amd64"
+    assert found["functions"] == [
+        {
+            "speedup": SPEEDUP,
+            "function": "do_it",
+            "runs": "the kernel's own",
+            "active": False,
+            "calls": None,
+            "pages": None,
+            "left": [],
+        }
+    ]
+    (state,) = found["speedups"]
+    assert (state["speedup"], state["loaded"], state["method"]) == (SPEEDUP, False, None)
+    assert (state["supported"], state["proof"]) == (False, None)
+    assert "CONFIG_DEBUG_INFO_BTF" in state["problem"] and state["remedy"]
 
 
 def test_live_dkms(tmp_path: Path) -> None:

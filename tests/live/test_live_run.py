@@ -15,7 +15,7 @@ from fake_btf import kernel as fake_types
 from mmbatch.cli import main as cli
 from mmbatch.core.errors import MmbatchError
 from mmbatch.live import load
-from mmbatch.live.load import Kernel
+from mmbatch.live.load import Count, Kernel
 
 RELEASE = "6.12.1-test"
 
@@ -49,7 +49,7 @@ def put(path: Path, text: str) -> None:
 def patched_by(kernel: Kernel, name: str, *, transition: str = "0") -> None:
     put(kernel.patch(name) / "enabled", "1")
     put(kernel.patch(name) / "transition", transition)
-    (kernel.patch(name) / "vmlinux/set_it,1").mkdir(parents=True)
+    (kernel.patch(name) / "vmlinux/set_it,1").mkdir(parents=True, exist_ok=True)
     (kernel.sys / "module" / name).mkdir(parents=True, exist_ok=True)
 
 
@@ -303,6 +303,34 @@ def test_unload_that_does_not_end(kernel: Kernel) -> None:
         load.unload("mmbatch_it", kernel, 0.05)
 
     assert "some task still used it" in caught.value.problem
+
+
+def test_what_a_module_counts(kernel: Kernel) -> None:
+    assert load.counts(live(), kernel) is None
+    put(
+        kernel.sys / "module/mmbatch_it/parameters/counts",
+        "set_it done 12 3072 \nset_it left 1 5 one page\nset_it passed 2 64 \nnonsense",
+    )
+    assert load.counts(live(), kernel) == [
+        Count("set_it", "done", 12, 3072, ""),
+        Count("set_it", "left", 1, 5, "one page"),
+        Count("set_it", "passed", 2, 64, ""),
+    ]
+
+
+def test_the_method_of_a_module(kernel: Kernel) -> None:
+    assert load.method(live(), kernel) is None
+    put(kernel.sys / "module/mmbatch_it/parameters/it.method", "copy")
+    assert load.method(live(), kernel) == "copy"
+
+
+def test_whether_all_tasks_run_a_speedup(kernel: Kernel) -> None:
+    assert not load.active(live(), "set_it", kernel)
+    patched_by(kernel, "mmbatch_it", transition="1")
+    assert not load.active(live(), "set_it", kernel)
+    patched_by(kernel, "mmbatch_it")
+    assert load.active(live(), "set_it", kernel)
+    assert not load.active(live(), "get_it", kernel)
 
 
 def test_status_of_a_transition_and_of_two(kernel: Kernel) -> None:

@@ -227,6 +227,21 @@ class LiveTest:
 
 
 @dataclass(frozen=True)
+class Left:
+    """Calls that a speed-up left to the kernel's own function.
+
+    Attributes:
+        reason: why.
+        calls: how many.
+        pages: how many pages they were for.
+    """
+
+    reason: str
+    calls: int
+    pages: int
+
+
+@dataclass(frozen=True)
 class Function:
     """One function that a speed-up replaces.
 
@@ -234,11 +249,44 @@ class Function:
         speedup: the speed-up.
         function: its name.
         runs: what the kernel runs for it now.
+        active: whether every task runs the speed-up for it.
+        calls: how many calls the speed-up handled since its module was loaded, or null if it is
+            not loaded.
+        pages: how many pages these calls were for, or null.
+        left: one for each reason for which it left calls to the kernel.
     """
 
     speedup: str
     function: str
     runs: str
+    active: bool = False
+    calls: int | None = None
+    pages: int | None = None
+    left: list[Left] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class LiveSpeedup:
+    """One speed-up, and the running kernel.
+
+    Attributes:
+        speedup: its name.
+        loaded: whether its module is loaded.
+        method: the method that it uses, or null if it is not loaded or has only one.
+        proof: of a speed-up that compares its results with the kernel's before it is used:
+            `passed`, `failed`, or `none` before the first use; else null.
+        supported: whether this kernel can take it, as far as can be told without building it.
+        problem: why not, or empty.
+        remedy: what would make it so, or empty.
+    """
+
+    speedup: str
+    loaded: bool
+    method: str | None
+    proof: str | None
+    supported: bool
+    problem: str
+    remedy: str
 
 
 @dataclass(frozen=True)
@@ -248,14 +296,81 @@ class LiveStatus:
     Attributes:
         release: of the running kernel, as printed by `uname -r`.
         functions: one for each function that a speed-up replaces, as it is now.
+        speedups: one for each speed-up.
     """
 
     release: str
     functions: list[Function]
+    speedups: list[LiveSpeedup]
+
+
+@dataclass(frozen=True)
+class PlannedDevice:
+    """Memory of a device that a driver binds.
+
+    Attributes:
+        device: its name in sysfs.
+        mode: fsdax, devdax, system-ram, private (memory of a GPU), raw or sector.
+        size: bytes that get a memmap.
+        memmap: where that is: device, ram or none.
+        node: its NUMA node, or -1.
+        bound: whether a driver is bound to it.
+        source: who described it: sysfs, or the name of a program.
+        speedup: what it gains from, or null.
+        function: what the kernel calls for it, or null.
+        now: what that takes now, in `unit`, or null.
+        then: what it would take with the speed-up, or null.
+        first: what its first bind adds, in nanoseconds; null if nobody measured that.
+    """
+
+    device: str
+    mode: str
+    size: int
+    memmap: str
+    node: int
+    bound: bool
+    source: str
+    speedup: str | None = None
+    function: str | None = None
+    now: float | None = None
+    then: float | None = None
+    first: float | None = None
+
+
+@dataclass(frozen=True)
+class LivePlan:
+    """Written by `live plan`.
+
+    Attributes:
+        release: of the running kernel, as printed by `uname -r`.
+        gains: whether a device here gains.
+        unit: of `now` and `then`, "ns" or "instructions", or null if nothing gains.
+        now: what binding all devices takes now in the functions, or null.
+        then: what it would take with the speed-ups, or null.
+        first: what the first bind of all devices adds, in nanoseconds, or null.
+        devices: one for each device that was found.
+        unchanged: what binding takes beside and does not change.
+        speedups: one for each speed-up that devices can gain from.
+        records: for each of these the file with what was measured, empty if nothing was.
+        cpu: what was measured on, or null.
+    """
+
+    release: str
+    gains: bool
+    unit: str | None
+    now: float | None
+    then: float | None
+    first: float | None
+    devices: list[PlannedDevice]
+    unchanged: list[str]
+    speedups: list[LiveSpeedup]
+    records: dict[str, str]
+    cpu: str | None
 
 
 ALL = (
     *(Apply, Step, BenchList, Case, Check, Doctor, Export, Series, GuestBuild),
-    *(LiveBuild, LiveModule, LivePackages, LiveStatus, Function, LiveTest),
+    *(LiveBuild, LiveModule, LivePackages, LivePlan, PlannedDevice),
+    *(LiveStatus, Function, Left, LiveSpeedup, LiveTest),
 )
 """In the order of docs/reference.md."""

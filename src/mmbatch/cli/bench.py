@@ -27,7 +27,9 @@ from mmbatch.splice import manifest
 _PAIRS = 24
 _BUDGET_S = 12
 _QUICK_PAIRS = 12
-_QUICK_PART = 4
+QUICK_PART = 4
+"""`--quick` divides the size of the large cases by this."""
+
 _QUICK_BUDGET_S = 4
 _MOST_PFNS = 1 << 40  # as many as 52 bits of physical address have
 _MOST_PAIRS = 100_000
@@ -175,7 +177,7 @@ def command(
     )
     names = tuple(dict.fromkeys(speedups)) or session.all_of(source, harnesses=bool(asked))
     trees = posted.make_trees(cache, source, asked, tree, console)
-    part = _QUICK_PART if quick and pfns is None else 1
+    part = QUICK_PART if quick and pfns is None else 1
     prepared = posted.for_each_harness(
         names,
         lambda name: session.prepare(source, name, request, part, trees),
@@ -206,6 +208,18 @@ def command(
     codes = {exit_code(result) for result in results}
     order = (ExitCode.FAILED, ExitCode.INCONCLUSIVE, ExitCode.GOOD)
     return next(code for code in order if code in codes)
+
+
+def quick(cases: tuple[str, ...]) -> Request:
+    """Return what `--quick` runs of some cases."""
+    return Request(
+        cases=cases,
+        items=None,
+        pairs=_QUICK_PAIRS,
+        seed=1,
+        budget_s=_QUICK_BUDGET_S,
+        features=(),
+    )
 
 
 def _cases(prepared: Sequence[Prepared]) -> list[answers.Case]:

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mmbatch.cli import answers, options, usage
+from mmbatch.cli import answers, live_plan, live_state, options, usage
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, suggestion
@@ -20,7 +20,6 @@ from mmbatch.guest import suites
 from mmbatch.live import build, dkms, guest, kernel, load, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.load import Kernel
-from mmbatch.live.manifest import LiveManifest
 
 
 @click.group("live", cls=usage.Group)
@@ -144,23 +143,36 @@ def run_load(
         load.require_parameters(path, own)
         console.say(f"loading {live.module}")
         load.load(live, path, own, running, limit_s)
-        _print(console, _functions([live], running))
-    _write_status(json_file, "live load", _functions(lives, running))
+        live_state.show_functions(console, live_state.functions([live], running))
+    live_state.write(json_file, "live load", lives, running)
     return ExitCode.GOOD
 
 
 @command.command("status", short_help="Show what runs for each function that a speed-up replaces")
 @options.live_speedups
+@options.sysfs
 @options.json_file
 @output_options
-def run_status(console: Console, /, speedups: tuple[str, ...], json_file: Path | None) -> int:
-    """Show what runs now for each function that a speed-up replaces."""
+def run_status(
+    console: Console, /, speedups: tuple[str, ...], sysfs: Path, json_file: Path | None
+) -> int:
+    """Show what runs now for each function that a speed-up replaces.
+
+    For speed-ups that are loaded, also how many calls and pages they handled, how many calls they
+    left to the kernel and why, their method, and whether their proof before use passed.
+    """
     options.require_writable(("--json", json_file))
-    running = Kernel(kernel.running())
-    functions = _functions(manifest.load_all(speedups, "show the state of"), running)
-    _print(console, functions)
-    _write_status(json_file, "live status", functions)
+    running = Kernel(kernel.running(), sysfs)
+    lives = manifest.load_all(speedups, "show the state of")
+    live_state.show_functions(console, live_state.functions(lives, running))
+    states = live_state.speedups(lives, running)
+    live_state.show_loaded(console, states)
+    live_state.show_support(console, running.release, states)
+    live_state.write(json_file, "live status", lives, running)
     return ExitCode.GOOD
+
+
+command.add_command(live_plan.run_plan)
 
 
 @command.command(
@@ -181,8 +193,8 @@ def run_unload(
         if not load.unload(live.module, running, limit_s):
             console.result(f"{live.module} is not loaded")
             continue
-        _print(console, _functions([live], running))
-    _write_status(json_file, "live unload", _functions(lives, running))
+        live_state.show_functions(console, live_state.functions([live], running))
+    live_state.write(json_file, "live unload", lives, running)
     return ExitCode.GOOD
 
 
@@ -267,20 +279,3 @@ def _require_taken(parameters: tuple[str, ...], speedups: list[str]) -> None:
                 f"--set {setting}: '{match[1]}' is not among what is loaded",
                 suggestion(match[1], speedups, "speed-ups"),
             )
-
-
-def _functions(lives: Iterable[LiveManifest], running: Kernel) -> list[answers.Function]:
-    """Return what runs for each function of some speed-ups."""
-    return [
-        answers.Function(live.speedup, function, runs)
-        for live in lives
-        for function, runs in load.status(live, running).items()
-    ]
-
-
-def _print(console: Console, functions: list[answers.Function]) -> None:
-    console.table([(f"{row.speedup}:", f"{row.function}():", row.runs) for row in functions])
-
-
-def _write_status(file: Path | None, verb: str, functions: list[answers.Function]) -> None:
-    options.write_answer(file, verb, answers.LiveStatus(kernel.running(), functions))

@@ -21,6 +21,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.live import manifest as live_manifest
+from mmbatch.live import plan as live_plan
 from mmbatch.splice import manifest
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def _speedups(known: Callable[[Path], Iterable[str]]) -> Decorator:
 speedups = _speedups(manifest.known)
 measured = _speedups(manifest.measured)
 live_speedups = _speedups(live_manifest.known)
+planned_speedups = _speedups(live_plan.known)
 
 kernel = click.option(
     "--kernel",
@@ -173,6 +175,15 @@ def number(name: str, default: int, help_text: str, at_least: int = 1) -> Decora
         help=help_text,
     )
 
+
+sysfs = click.option(
+    "--sysfs",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    default="/sys",
+    show_default=True,
+    help="Read sysfs from this directory",
+)
 
 signoff = click.option(
     "-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line"

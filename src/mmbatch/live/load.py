@@ -21,6 +21,7 @@ _SIGNED = b"~Module signature appended~\n"
 _PAUSE_S = 0.2
 _RELEASE_S = 1.0  # the kernel releases the module a moment after the livepatch's directory
 _SHOWN_TASKS = 5
+_COUNT = re.compile(r"(\w+) (done|left|passed|failed) (\d+) (\d+) ?(.*)")
 
 
 @dataclass(frozen=True)
@@ -259,6 +260,51 @@ def status(live: LiveManifest, kernel: Kernel) -> dict[str, str]:
         state = "some tasks have not switched yet" if moving else "in use everywhere"
         found[function.name] = f"{' over '.join(reversed(names))}, {state}"
     return found
+
+
+@dataclass(frozen=True)
+class Count:
+    """Calls of a function that a loaded module replaces.
+
+    Attributes:
+        function: its name.
+        outcome: "done" by the speed-up, "left" to the kernel, or, of proofs before use, "passed"
+            and "failed".
+        calls: how many.
+        pages: how many pages these were for.
+        reason: why they were left to the kernel.
+    """
+
+    function: str
+    outcome: str
+    calls: int
+    pages: int
+    reason: str
+
+
+def counts(live: LiveManifest, kernel: Kernel) -> list[Count] | None:
+    """Return what a loaded module has counted, None if it is not loaded or counts nothing."""
+    text = _read(kernel.sys / "module" / live.module / "parameters/counts")
+    found = [_COUNT.fullmatch(line.strip()) for line in text.splitlines()]
+    rows = [
+        Count(match[1], match[2], int(match[3]), int(match[4]), match[5])
+        for match in found
+        if match is not None
+    ]
+    return rows or None
+
+
+def method(live: LiveManifest, kernel: Kernel) -> str | None:
+    """Return the method that a loaded module uses, None if it is not loaded or has only one."""
+    parameters = kernel.sys / "module" / live.module / "parameters"
+    return _read(parameters / f"{live.speedup}.method") or None
+
+
+def active(live: LiveManifest, function: str, kernel: Kernel) -> bool:
+    """Return whether a speed-up's module is the one that all tasks run for a function."""
+    names = kernel.patchers(function)
+    enabled = _read(kernel.patch(live.module) / "enabled") == "1"
+    return live.module in names and enabled and not kernel.in_transition(live.module)
 
 
 def _require_root(action: str) -> None:
