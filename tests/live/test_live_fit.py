@@ -174,6 +174,7 @@ def test_all_sources_of_a_real_module_are_there(speedup: str, series: str) -> No
     assert series in real.series
     for name in real.objects:
         assert {name.removesuffix("o") + "c", name.removesuffix("o") + "S"} & set(staged)
+    assert set(manifest.contents(real, series)) == set(staged)
 
 
 def test_an_error_lists_the_speedups_that_have_a_livepatch() -> None:

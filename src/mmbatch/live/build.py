@@ -106,10 +106,7 @@ def build(
     types = headers.types()
     manifest.require_types(live, types, headers.release)
     chosen = find_compiler(headers)
-    content = {
-        target: source.read_bytes()
-        for target, source in manifest.staged(live, headers.series).items()
-    }
+    content = manifest.contents(live, headers.series)
     content |= {f"live/{name}": (engine / name).read_bytes() for name in _ENGINE}
     content["live/live_tables.h"] = manifest.live_tables(live, types).encode()
     content["Kbuild"] = _kbuild(live).encode()

@@ -13,7 +13,8 @@ from mmbatch.core.interval import EVERY, SERIES, Interval
 from mmbatch.core.load import NOT_IN_FILE, OTHER_KEYS, from_toml, key, wrong
 from mmbatch.live.btf import Btf
 from mmbatch.splice import manifest
-from mmbatch.splice.manifest import Manifest, NewFile
+from mmbatch.splice.edits import apply_edit
+from mmbatch.splice.manifest import Edit, Manifest, NewFile
 
 _NAME = "live/live.toml"
 _BUILD = "build a livepatch of"
@@ -88,6 +89,8 @@ class LiveManifest(Terms):
         includes: the kernel's headers that declare everything that is named here.
         replaces: the functions that it replaces.
         layouts: members of the kernel's structs whose offset the code assumes.
+        edited: files of one step, as paths in a kernel tree, that later steps edit.
+        edits: these edits.
         speedup: its name.
         title: a description of it.
     """
@@ -95,9 +98,11 @@ class LiveManifest(Terms):
     kernels: Interval = EVERY
     objects: tuple[str, ...] = ()
     files: tuple[NewFile, ...] = field(default=(), metadata=key("file"))
+    edited: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     replaces: tuple[Function, ...] = field(default=(), metadata=key("replace"))
     layouts: tuple[Layout, ...] = field(default=(), metadata=key("structs"))
+    edits: tuple[Edit, ...] = field(default=(), metadata=NOT_IN_FILE)
     speedup: str = field(default="", metadata=NOT_IN_FILE)
     title: str = field(default="", metadata=NOT_IN_FILE)
 
@@ -192,6 +197,7 @@ def load(speedups: Path, speedup: str, action: str = _BUILD) -> LiveManifest:
         calls=loaded.calls + shared.calls,
         variables=loaded.variables + shared.variables,
         files=(*own, *_files_of_trees(every)),
+        edits=tuple(_edits(every, loaded.edited)),
         speedup=speedup,
         title=every[-1].title,
     )
@@ -219,6 +225,22 @@ def staged(live: LiveManifest, series: str) -> dict[str, Path]:
         if wanted and series in file.kernels:
             files.setdefault(file.target, file.source)
     return files
+
+
+def contents(live: LiveManifest, series: str) -> dict[str, bytes]:
+    """Return what a module for a series is built from, by path in a tree."""
+    found = {target: source.read_bytes() for target, source in staged(live, series).items()}
+    for edit in live.edits:
+        if edit.file in found and series in edit.kernels:
+            found[edit.file] = apply_edit(found[edit.file].decode(), edit).encode()
+    return found
+
+
+def _edits(every: list[Manifest], files: tuple[str, ...]) -> Iterator[Edit]:
+    """Yield the edits of all steps to some files."""
+    for each in every:
+        for step in each.steps:
+            yield from (edit for edit in step.edits if edit.file in files)
 
 
 def _files_of_trees(every: list[Manifest]) -> list[NewFile]:
