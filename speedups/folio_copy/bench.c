@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Workloads for folio_copy() and folio_mc_copy(). */
+/* Workloads for folio_copy(), folio_mc_copy() and copy_user_large_folio(). */
 #include <linux/kernel.h>
 #include <linux/mm.h>
 
@@ -9,6 +9,7 @@
 
 HOSTED_ENTRY(folio_copy);
 HOSTED_ENTRY(folio_mc_copy);
+HOSTED_ENTRY(copy_user_large_folio);
 HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
 
 #define LINE		64UL
@@ -20,6 +21,9 @@ enum { ORDER_4K, ORDER_16K = 2, ORDER_32K, ORDER_64K = 4, ORDER_2M = 9, ORDER_1G
 struct folio_copy_case {
 	unsigned int order;
 	bool mc;
+	bool user;		/* a write to @written copies the folio */
+	bool reads;		/* the page @written is read after that */
+	unsigned long written;
 	bool warm;		/* the source is in the cache */
 	bool huge;		/* too large for the cache */
 	unsigned int cpu;	/* index into folios_cpus[] */
@@ -71,6 +75,30 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
 #define BELOW_1G(fn, mc, cpu, on, as)					\
 	OF_2M(fn, mc, cpu, on, as), OF_64K(fn, mc, cpu, on, as)
 
+/*
+ * A write to a page that is shared copies its folio. Only hugetlb does that to a large
+ * folio: a write to another huge mapping splits it, and copies one page. The last case
+ * reads the page that was written to, as its user does next.
+ */
+#define ON_WRITE(_name, _regime, _pages, _flags, _order, _warm, _page, _reads, _cpu) \
+	{ "cow-" _name, "on write, " _regime, _pages, 0,		\
+	  HOSTED_FIXED | (_flags) | ((_cpu) ? HOSTED_EXTRA_CASE : 0),	\
+	  &(const struct folio_copy_case){				\
+		.order = _order, .mc = true, .user = true,		\
+		.written = _page, .reads = _reads, .warm = _warm,	\
+		.huge = _order == ORDER_1G, .cpu = _cpu } }
+#define OF_COW(page, cpu, on, as)					\
+	ON_WRITE("2M-cold-cold" on, "cold to cold" as, PAGES_2M, 0,	\
+		 ORDER_2M, false, page, false, cpu),			\
+	ON_WRITE("2M-cold-warm" on, "cold to warm" as, PAGES_2M, HOSTED_HOT, \
+		 ORDER_2M, false, page, false, cpu),			\
+	ON_WRITE("2M-warm-warm" on, "warm to warm" as, PAGES_2M, HOSTED_HOT, \
+		 ORDER_2M, true, page, false, cpu),			\
+	ON_WRITE("2M-cold-cold-page" on, "cold to cold, the page read back" as, \
+		 PAGES_2M, 0, ORDER_2M, false, page, true, cpu),	\
+	ON_WRITE("2M-warm-warm-page" on, "warm to warm, the page read back" as, \
+		 PAGES_2M, HOSTED_HOT, ORDER_2M, true, page, true, cpu)
+
 static const struct hosted_case folio_copy_cases[] = {
 	BELOW_1G("", false, AS_FOUND, "", ""),
 	OF_SMALL("", false, 32K),
@@ -82,6 +110,9 @@ static const struct hosted_case folio_copy_cases[] = {
 	OF_SMALL("mc-", true, 16K),
 	OF_SMALL("mc-", true, 4K),
 	OF_1G("mc-", true, AS_FOUND, "", ""),
+	OF_COW(200, AS_FOUND, "", ""),
+	ON_WRITE("1G-cold-cold", "cold to cold", PAGES_1G, 0, ORDER_1G, false, 200, false,
+		 AS_FOUND),
 	BELOW_1G("", false, REP_GOOD, "-rep_good", ", rep_good only"),
 	BELOW_1G("mc-", true, REP_GOOD, "-rep_good", ", rep_good only"),
 	BELOW_1G("", false, ERMS, "-erms", ", rep_good and erms"),
@@ -91,6 +122,9 @@ static const struct hosted_case folio_copy_cases[] = {
 	BELOW_1G("", false, NONE, "-none", ", no feature"),
 	BELOW_1G("mc-", true, NONE, "-none", ", no feature"),
 	BELOW_1G("mc-", true, FRAGILE, "-fragile", ", fragile"),
+	OF_COW(200, REP_GOOD, "-rep_good", ", rep_good only"),
+	OF_COW(200, NONE, "-none", ", no feature"),
+	OF_COW(200, FRAGILE, "-fragile", ", fragile"),
 };
 
 static const struct hosted_variant folio_copy_variants[] = {
@@ -188,6 +222,18 @@ static int folio_copy_select(const char *setting)
 	return HOSTED_CALL_EXTRA(folio_copy_set_method, setting);
 }
 
+/* A folio that user space writes to, mapped at an address aligned to its size. */
+static void copy_on_write(const struct folio_copy_case *copy, enum hosted_side side,
+			  struct folio *dst, struct folio *src)
+{
+	unsigned long addr = SZ_1G + (copy->written << PAGE_SHIFT);
+
+	if (HOSTED_CALL(copy_user_large_folio, side, dst, src, addr, NULL))
+		hosted_die("copy_user_large_folio() reported poison, but there is none");
+	if (copy->reads)
+		keep(touch(page_address(folio_page(dst, copy->written))));
+}
+
 static void folio_copy_run(const struct hosted_case *c, enum hosted_side side,
 			   unsigned long items)
 {
@@ -198,7 +244,9 @@ static void folio_copy_run(const struct hosted_case *c, enum hosted_side side,
 		struct folio *dst = (struct folio *)folios_page(i);
 		struct folio *src = (struct folio *)folios_page(folio_copy_half + i);
 
-		if (!copy->mc)
+		if (copy->user)
+			copy_on_write(copy, side, dst, src);
+		else if (!copy->mc)
 			HOSTED_CALL(folio_copy, side, dst, src);
 		else if (HOSTED_CALL(folio_mc_copy, side, dst, src))
 			hosted_die("folio_mc_copy() reported poison, but there is none");

@@ -2,7 +2,8 @@
 /*
  * Copy folios of every order with every method on every kind of CPU, on both sides,
  * with guard pages around the folios and inaccessible memory next to them. Then check
- * which code copies (check_paths.c) and what happens with poison (check_poison.c).
+ * which code copies (check_paths.c), what happens with poison (check_poison.c), and
+ * copies on write (check_user.c).
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -266,7 +267,7 @@ int folio_copy_check(struct hosted_check *check)
 {
 	allocate_memory(MEMORY);
 	if (check_bytes(check) || check_paths(check) || check_poison(check) ||
-	    check_gigantic(check))
+	    check_user(check) || check_gigantic(check))
 		return -1;
 	return 0;
 }

@@ -19,6 +19,7 @@ bool check_turn(struct hosted_check *check);
 int folio_copy_check(struct hosted_check *check);
 int check_paths(struct hosted_check *check);
 int check_poison(struct hosted_check *check);
+int check_user(struct hosted_check *check);
 
 /* Number of pages passed to memory_failure_queue() since the last call, and the first. */
 unsigned int check_failures(unsigned long *first);

@@ -17,11 +17,10 @@ HOSTED_ENTRY(folio_copy);
 HOSTED_ENTRY(folio_mc_copy);
 HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
 HOSTED_EXTRA(bool, folio_copy_streams, unsigned long nr, u64 plain, u64 stream);
-HOSTED_EXTRA(void, __copy_pages_unrolled, void);
-HOSTED_EXTRA(void, __copy_mc_pages_unrolled, void);
-HOSTED_EXTRA(void, __copy_mc_pages_movsq, void);
-HOSTED_EXTRA(void, __copy_mc_pages_movsb, void);
-HOSTED_EXTRA(void, __copy_mc_pages_movnti, void);
+HOSTED_EXTRA(void, copy_pages, void);
+HOSTED_EXTRA(void, __copy_mc_pages, void);
+HOSTED_EXTRA(void, copy_pages_streaming, void);
+HOSTED_EXTRA(void, __copy_mc_pages_streaming, void);
 
 unsigned long copy_mc_enhanced_fast_string(void *dst, const void *src, unsigned int len);
 
@@ -34,11 +33,10 @@ enum {
 	COPY_PAGE	= 1 << 0,
 	FRAGILE		= 1 << 1,
 	FAST_STRING	= 1 << 2,
-	UNROLLED	= 1 << 3,
-	MC_UNROLLED	= 1 << 4,
-	MC_MOVSQ	= 1 << 5,
-	MC_MOVSB	= 1 << 6,
-	MC_MOVNTI	= 1 << 7,
+	BULK		= 1 << 3,
+	MC_BULK		= 1 << 4,
+	STREAM		= 1 << 5,
+	MC_STREAM	= 1 << 6,
 };
 
 /* The code that a copy is expected to run. */
@@ -93,11 +91,10 @@ static int check_path(struct hosted_check *check, struct path_run *run,
 			copy_page,
 			copy_mc_fragile,
 			copy_mc_enhanced_fast_string,
-			__copy_pages_unrolled_of[0],
-			__copy_mc_pages_unrolled_of[0],
-			__copy_mc_pages_movsq_of[0],
-			__copy_mc_pages_movsb_of[0],
-			__copy_mc_pages_movnti_of[0],
+			copy_pages_of[0],
+			__copy_mc_pages_of[0],
+			copy_pages_streaming_of[0],
+			__copy_mc_pages_streaming_of[0],
 		},
 	};
 	unsigned int order = ilog2(run->nr);
@@ -158,15 +155,13 @@ static struct copy_path bulk(const struct folios_cpu *cpu, bool mc, unsigned lon
 
 	if (mc && cpu->fragile) {
 		path.visited = FRAGILE;
-	} else if (cpu->erms) {
-		path.visited = mc ? MC_MOVSB : 0;
-		path.movsb = nr * PAGE_SIZE;
-	} else if (cpu->rep_good) {
-		path.visited = mc ? MC_MOVSQ : 0;
-		path.movsq = nr * WORDS;
-	} else {
-		path.visited = mc ? MC_UNROLLED : UNROLLED;
+		return path;
 	}
+	path.visited = mc ? MC_BULK : BULK;
+	if (cpu->erms)
+		path.movsb = nr * PAGE_SIZE;
+	else if (cpu->rep_good)
+		path.movsq = nr * WORDS;
 	return path;
 }
 
@@ -177,7 +172,7 @@ static struct copy_path stream(const struct folios_cpu *cpu, bool mc, unsigned l
 	if (mc && cpu->fragile) {
 		path.visited = FRAGILE;
 	} else {
-		path.visited = mc ? MC_MOVNTI : 0;
+		path.visited = mc ? MC_STREAM : STREAM;
 		path.streamed = nr * WORDS;
 	}
 	return path;
@@ -274,7 +269,7 @@ static int check_trial(struct hosted_check *check, const struct trial *trial)
 	unsigned long part = LARGE / PARTS;
 	unsigned long streamed = trial->stream ? LARGE - part : part / QUARTER;
 	struct copy_path want = {
-		.visited = run.mc ? MC_MOVSQ | MC_MOVNTI : 0,
+		.visited = run.mc ? MC_BULK | MC_STREAM : BULK | STREAM,
 		.movsq = (LARGE - streamed) * WORDS,
 		.streamed = streamed * WORDS,
 	};

@@ -171,7 +171,18 @@ def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
     [
         ("streaming_copy", ["movnti.h", "streaming_copy.h", "include/linux/streaming_copy.h"]),
         ("zone_device", ["mm/zone_device.c", "mm/zone_device_method.c", "zone_device.h"]),
-        ("folio_copy", ["copy_pages.h", "mm/folio_copy.c", "arch/x86/lib/copy_pages_64.S"]),
+        (
+            "folio_copy",
+            [
+                "arch/x86/lib/copy_pages_64.S",
+                "mm/folio_copy.c",
+                "mm/folio_copy_user.c",
+                "mm/folio_copy_method.c",
+                "mm/folio_copy_stream.c",
+                "arch/x86/lib/copy_pages_streaming_64.S",
+                "mm/folio_copy_auto.c",
+            ],
+        ),
     ],
 )
 def test_checks_run_from_the_patch_on_that_brings_all_they_need(

@@ -10,6 +10,18 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 
+/* A tree declares these in asm/page_64.h and asm/uaccess.h. */
+void copy_pages(void *to, const void *from, unsigned long npages);
+void copy_pages_streaming(void *to, const void *from, unsigned long npages);
+unsigned long copy_mc_pages(void *to, const void *from, unsigned long npages);
+unsigned long copy_mc_pages_streaming(void *to, const void *from,
+				      unsigned long npages);
+
+#define copy_pages			copy_pages
+#define copy_pages_streaming		copy_pages_streaming
+#define copy_mc_pages			copy_mc_pages
+#define copy_mc_pages_streaming		copy_mc_pages_streaming
+
 #include "folio_copy_tree.h"
 #include "live.h"
 

@@ -4,14 +4,18 @@
  * without the speed-up.
  */
 
-#include <linux/copy_pages.h>
 #include <linux/jump_label.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 
 #include "folio_copy.h"
+#include "folio_copy_method.h"
 #include "live.h"
 
 extern struct static_key_false copy_mc_fragile_key;
+
+unsigned long __copy_mc_pages(void *to, const void *from, unsigned long len);
+unsigned long __copy_mc_pages_streaming(void *to, const void *from, unsigned long len);
 
 /* What is counted for each of the two functions. */
 enum folio_copy_counts {
@@ -41,17 +45,45 @@ static void folio_copy_live_count(unsigned int first, unsigned long nr)
 	live_counted(first, nr);
 }
 
-/**
- * copy_mc_is_fragile - get whether this platform must copy word by word
- *
- * The kernel does not patch branches of a livepatch on a static key of its own, so
- * this function reads the key.
- *
- * Return: true if a string instruction does not survive poison on this platform.
+/*
+ * Whether this platform must copy word by word. The kernel does not patch branches of
+ * a livepatch on a static key of its own, so this function reads the key.
  */
-bool copy_mc_is_fragile(void)
+static bool copy_mc_is_fragile(void)
 {
 	return static_key_enabled(&copy_mc_fragile_key);
+}
+
+/**
+ * copy_mc_pages - copy pages of the direct map and survive a machine check
+ * @to: destination
+ * @from: source
+ * @npages: number of pages, at least 1 and at most 1 GiB
+ *
+ * Return: 0, or the number of bytes that were not copied.
+ */
+unsigned long copy_mc_pages(void *to, const void *from, unsigned long npages)
+{
+	if (copy_mc_is_fragile())
+		return copy_mc_to_kernel(to, from, npages << PAGE_SHIFT);
+
+	return __copy_mc_pages(to, from, npages << PAGE_SHIFT);
+}
+
+/**
+ * copy_mc_pages_streaming - copy_mc_pages() past the cache
+ * @to: destination
+ * @from: source
+ * @npages: number of pages, at least 1 and at most 1 GiB
+ *
+ * Return: 0, or the number of bytes that were not copied.
+ */
+unsigned long copy_mc_pages_streaming(void *to, const void *from, unsigned long npages)
+{
+	if (copy_mc_is_fragile())
+		return copy_mc_to_kernel(to, from, npages << PAGE_SHIFT);
+
+	return __copy_mc_pages_streaming(to, from, npages << PAGE_SHIFT);
 }
 
 /**

@@ -16,6 +16,14 @@ def test_assembly_is_part_of_the_module() -> None:
     assert staged["mm/folio_copy.h"].parts[-2] == "live"
 
 
+def test_later_steps_edit_the_files_of_earlier_ones() -> None:
+    contents = manifest.contents(LIVE, "7.3")
+
+    assert b"return folio_copy_chosen(mc);" in contents["mm/folio_copy.c"]
+    for method in (b"auto", b"bulk", b"stream", b"memcpy", b"base"):
+        assert b'{ "' + method + b'"' in contents["mm/folio_copy_method.c"]
+
+
 def test_options() -> None:
     assert {"CONFIG_KALLSYMS_ALL", "CONFIG_ARCH_HAS_COPY_MC"} <= set(LIVE.needs)
     assert "CONFIG_KMSAN" in LIVE.refuses

@@ -2,6 +2,4 @@
 // Made up for tests: the hooks find their places, the code means nothing.
 #include <linux/toys.h>
 
-#include <asm/mce.h>
-
-unsigned long copy_mc_enhanced_fast_string(void *toy);
+unsigned long __must_check copy_mc_to_user(void *toy, const void *box, unsigned len);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Follows copy_mc_pages() in arch/x86/lib/copy_mc.c.
+
+unsigned long __copy_mc_pages_streaming(void *to, const void *from, unsigned long len);
+
+/**
+ * copy_mc_pages_streaming - copy_mc_pages() past the cache
+ * @to: destination
+ * @from: source
+ * @npages: number of pages, at least 1 and at most 1 GiB
+ *
+ * On return the copy is ordered like plain stores.
+ *
+ * Return: 0, or the number of bytes that were not copied.
+ */
+unsigned long __must_check copy_mc_pages_streaming(void *to, const void *from,
+						   unsigned long npages)
+{
+	if (copy_mc_fragile_enabled)
+		return copy_mc_to_kernel(to, from, npages << PAGE_SHIFT);
+
+	return __copy_mc_pages_streaming(to, from, npages << PAGE_SHIFT);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Copies of whole pages past the cache. On return the stores are ordered like plain
+ * ones. A prefetch would slow them down.
+ */
+
+#include <linux/linkage.h>
+#include <asm/asm.h>
+#include <asm/page_types.h>
+
+.macro STREAM_WORD offset:req, reg:req, stopped
+.Lload\@:
+	movq	\offset(%rsi), \reg
+	.ifnb \stopped
+	_ASM_EXTABLE_TYPE(.Lload\@, \stopped, EX_TYPE_DEFAULT_MCE_SAFE)
+	.endif
+	movnti	\reg, \offset(%rdi)
+.endm
+
+/* Copy %rcx bytes, a multiple of 32, and return how many are left. */
+.macro STREAM_BYTES stopped
+	.p2align 4
+.Lhalf_line\@:
+	STREAM_WORD 0x00, %rax, \stopped
+	STREAM_WORD 0x08, %rdx, \stopped
+	STREAM_WORD 0x10, %r8, \stopped
+	STREAM_WORD 0x18, %r9, \stopped
+	addq	$32, %rsi
+	addq	$32, %rdi
+	subq	$32, %rcx
+	jnz	.Lhalf_line\@
+	.ifnb \stopped
+\stopped:
+	.endif
+	sfence
+	movq	%rcx, %rax
+	RET
+.endm
+
+/* void copy_pages_streaming(void *to, const void *from, unsigned long npages) */
+SYM_FUNC_START(copy_pages_streaming)
+	movq	%rdx, %rcx
+	shlq	$PAGE_SHIFT, %rcx
+	STREAM_BYTES
+SYM_FUNC_END(copy_pages_streaming)
+
+/* unsigned long __copy_mc_pages_streaming(void *to, const void *from, unsigned long len) */
+SYM_FUNC_START(__copy_mc_pages_streaming)
+	movq	%rdx, %rcx
+	STREAM_BYTES .Lstopped
+SYM_FUNC_END(__copy_mc_pages_streaming)

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Copy a large folio on write, in three ranges. */
+
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+
+#include "folio_copy.h"
+#include "folio_copy_user.h"
+
+/**
+ * folio_copies_ranges - get whether folio_copy_user() may be called
+ *
+ * It may where copy_mc_user_highpage() copies the bytes of a page and does no more.
+ *
+ * Return: true if it may; false if each page must be copied on its own.
+ */
+bool folio_copies_ranges(void)
+{
+#ifdef copy_mc_to_kernel
+	return folio_copy_way(ULONG_MAX, true);
+#else
+	return false;
+#endif
+}
+
+/**
+ * folio_copy_user - copy a folio that user space is about to write to
+ * @dst: folio to copy to
+ * @src: folio to copy from, of the same size
+ * @addr: address that is written, in any mapping of the folio
+ *
+ * The page at @addr is copied last, so that it is in the cache when user space
+ * continues.
+ *
+ * Context: may sleep.
+ * Return: 0, or -EHWPOISON with the contents of @dst undefined; then one page of
+ * @src, which is poisoned, was passed to memory_failure_queue().
+ */
+int folio_copy_user(struct folio *dst, struct folio *src, unsigned long addr)
+{
+	const unsigned long nr = folio_nr_pages(dst);
+	const unsigned long at = (addr >> PAGE_SHIFT) & (nr - 1);
+	const unsigned long first[] = { at + 1, 0, at };
+	const unsigned long count[] = { nr - at - 1, at, 1 };
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(first); i++) {
+		cond_resched();
+		if (!count[i])
+			continue;
+		err = copy_mc_highpages(folio_page(dst, first[i]),
+					folio_page(src, first[i]), count[i]);
+		if (err)
+			return err;
+	}
+
+	return 0;
+}
