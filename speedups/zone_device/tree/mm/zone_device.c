@@ -102,6 +102,10 @@ static void zone_device_fill_compound(struct zone_device_run *run,
 	unsigned long plain = min(nr, ZONE_DEVICE_PLAIN);
 	unsigned long i;
 
+	/* The next compound's, since its first pages are not streamed, but read. */
+	for (i = 0; i < plain; i++)
+		__builtin_prefetch(head + pgmap_vmemmap_nr(run->pgmap) + i);
+
 	zone_device_link_tail(&run->tail, head, order);
 
 	zone_device_put(head, &run->head);
