@@ -66,6 +66,7 @@ def test_three_namespaces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
         assert row["first"] is None
     assert written["now"] == pytest.approx(sum(row["now"] for row in written["devices"]))
     less = (written["now"] - written["then"]) / 1e9
+    assert written["less"][0] / 1e9 < less < written["less"][1] / 1e9
     assert printed[0].startswith(f"To gain: {less:.3f} s of {written['now'] / 1e9:.3f} s")
     assert "First bind: not measured, because --record was given." in printed
     assert any(line.startswith("Unchanged: allocating and mapping") for line in printed)

@@ -67,6 +67,21 @@ def test_memory_blocks() -> None:
     assert match.times(dataclasses.replace(known, block=0), rate) == (3000, 1000)
 
 
+def test_the_interval_of_what_is_saved() -> None:
+    read = made("one", 4, 2)
+    model = read.rows[1]
+    assert model.ratio is not None
+    known = dataclasses.replace(model.ratio, ci95=(1.0, 4.0))
+    rows = (read.rows[0], dataclasses.replace(model, ratio=known))
+    toy, single = toys(Match("fsdax", "one")), [device(size=4096)]
+    (found,) = plan.estimate("toy", toy, dataclasses.replace(read, rows=rows), single)
+    assert found.less == (0, 3)
+    without = dataclasses.replace(model, ratio=dataclasses.replace(known, ci95=None))
+    rows = (read.rows[0], without)
+    (found,) = plan.estimate("toy", toy, dataclasses.replace(read, rows=rows), single)
+    assert found.less is None
+
+
 def test_small_devices() -> None:
     toy = toys(Match("fsdax", "small", most_size=GIB), Match("fsdax", "large"))
     assert plan.cases(toy, [device(size=GIB), device(size=2 * GIB)]) == ("small", "large")

@@ -55,6 +55,29 @@ def test_the_checks_of_all_boots_are_added_up(
     assert found == matrix.Live("6.12-amd64", ("toy", "other"), not failing, 321, QUICK.rounds)
 
 
+def planned(expected: float, *, case: str = "row") -> tuple[bool, list[str]]:
+    values = {"items": [1000], "base": [40_000, 41_000], "patched": [10_000], "control": [40_000]}
+    counted = [(f"{case} {key}", float(number)) for key, all_ in values.items() for number in all_]
+    said = [("row planned-base", expected), ("row planned-patched", 10_000.0)]
+    told: list[str] = []
+    boots = [SimpleNamespace(outcome=Outcome(values=found)) for found in (counted, said)]
+    return guest.report_planned(boots[0], boots[1], told.append), told  # type: ignore[arg-type]
+
+
+def test_what_the_plan_said() -> None:
+    assert planned(42_000) == (
+        True,
+        [
+            "row, base: live plan is +5.0% off what was counted",
+            "row, patched: live plan is +0.0% off what was counted",
+        ],
+    )
+    good, told = planned(30_000)
+    assert not good
+    assert told[1] == "FAILED row: live plan is off by more than 20%"
+    assert planned(30_000, case="other") == (True, [])
+
+
 def write(speedups: Path, text: str = GOOD, name: str = "toy") -> Path:
     live = speedups / name / "live"
     live.mkdir(parents=True)
@@ -157,3 +180,9 @@ def test_the_scripts_of_all_are_in_the_guest(tmp_path: Path) -> None:
     assert load.tool_settings()["TOOL_REFUSED"] == "toy_size"
     assert load.tool_settings()["RIVAL"] == "rival"
     assert (load.drivers, load.least) == (["nd_toy"], {"row": 2.5})
+
+
+def test_records_of_instructions() -> None:
+    (name,) = payload.counted_records(LIVES, "7.3")
+    assert name.removeprefix("records/").removesuffix(".json") in LIVES
+    assert payload.counted_records(LIVES, "6.6") == {}

@@ -347,6 +347,8 @@ class LivePlan:
         unit: of `now` and `then`, "ns" or "instructions", or null if nothing gains.
         now: what binding all devices takes now in the functions, or null.
         then: what it would take with the speed-ups, or null.
+        less: the least and the most that this saves, by the 95 % intervals of the measurement, or
+            null.
         first: what the first bind of all devices adds, in nanoseconds, or null.
         devices: one for each device that was found.
         unchanged: what binding takes beside and does not change.
@@ -360,6 +362,7 @@ class LivePlan:
     unit: str | None
     now: float | None
     then: float | None
+    less: tuple[float, float] | None
     first: float | None
     devices: list[PlannedDevice]
     unchanged: list[str]

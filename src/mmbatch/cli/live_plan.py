@@ -186,6 +186,7 @@ def _answer(
         unit=next(iter(units), None),
         now=sum(each.now for each in gained) if gained else None,
         then=sum(each.then for each in gained) if gained else None,
+        less=_less(gained),
         first=sum(firsts) if firsts else None,
         devices=rows,
         unchanged=[
@@ -198,6 +199,14 @@ def _answer(
         records=dict(measured.files),
         cpu=next(iter(cpus), None),
     )
+
+
+def _less(gained: Sequence[Estimate]) -> tuple[float, float] | None:
+    """Return the sums of the ends of all intervals, which are at most this far apart."""
+    intervals = [each.less for each in gained if each.less is not None]
+    if not gained or len(intervals) < len(gained):
+        return None
+    return sum(low for low, _ in intervals), sum(high for _, high in intervals)
 
 
 def _rows(
@@ -236,7 +245,9 @@ def _show(console: Console, answer: answers.LivePlan, measured: Measured) -> Non
         assert answer.then is not None
         now, then = _amount(answer.now, answer.unit), _amount(answer.then, answer.unit)
         less = _amount(answer.now - answer.then, answer.unit)
-        console.result(f"To gain: {less} of {now} each time all of these devices are bound.")
+        ends = [_amount(end, answer.unit) for end in answer.less or ()]
+        noise = f" (noise: {ends[0]} to {ends[1]})" if ends else ""
+        console.result(f"To gain: {less} of {now} each time all of these devices are bound{noise}.")
         console.result(f"That is in the functions below, which would take {then}.")
         console.result()
     if answer.devices:

@@ -33,6 +33,8 @@ All machines test the same kernel, whichever newer ones their own release has.
 
 _CONTROL = 0.01  # the share by which counts before loading and after unload may differ
 
+_PLANNED = 0.2  # the share by which `live plan` and the counts may differ
+
 _SPARE = "dummy"  # a module of the stock kernel that nobody needs
 _LIMIT_S = 1800
 _SECONDS_A_ROUND = 30
@@ -162,9 +164,13 @@ def functional(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
         "live",
         stock,
         load,
-        ["start", *compare, "stacked", "tool", "refused", "signed"],
+        ["start", *compare, "stacked", "tool", "plan", "refused", "signed"],
         {"REFUSED": " ".join(load.refused), **load.tool_settings()},
-        {**load.refused_files(), **payload.tool_files()},
+        {
+            **load.refused_files(),
+            **payload.tool_files(),
+            **payload.counted_records(load.modules, kernel.series_of(stock.release)),
+        },
         limit_s=_LIMIT_S,
         one_thread=True,
         pmem_gib=plan.size_gib,
@@ -293,6 +299,30 @@ def report_count(booted: Booted, least: Mapping[str, float], show: Callable[[str
     return good
 
 
+def report_planned(counted: Booted, planned: Booted, show: Callable[[str], None]) -> bool:
+    """Print what `live plan` said of each case in one guest, beside what was counted in another.
+
+    The plan knows the function from a record of another kernel, with another compiler.
+
+    Returns:
+        Whether no plan is further from the count than it may be.
+    """
+    good = True
+    said = dict(planned.outcome.values)
+    items = {key.removesuffix(" items"): number for key, number in counted.outcome.values}
+    for case, base, patched, _ in ratios(counted.outcome):
+        for variant, each in (("base", base), ("patched", patched)):
+            expected = said.get(f"{case} planned-{variant}")
+            if expected is None:
+                continue
+            share = expected / (each * items[case]) - 1
+            show(f"{case}, {variant}: live plan is {share:+.1%} off what was counted")
+            if abs(share) > _PLANNED:
+                show(f"FAILED {case}: live plan is off by more than {_PLANNED:.0%}")
+                good = False
+    return good
+
+
 def report(booted: Booted, show: Callable[[str], None]) -> bool:
     """Print what a guest found, and return whether all of it was good."""
     passed, failed, _ = booted.outcome.verdicts(())
@@ -316,6 +346,7 @@ def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> matrix.
     console.say(f"booting Debian's {release}, to compare results")
     compared = functional(cache, stock, load, plan)
     good = report(compared, console.result) and good
+    good = report_planned(counted, compared, console.result) and good
     console.say(f"booting Debian's {release}, to load and unload {plan.rounds} times")
     loaded = rounds(cache, stock, load, plan)
     good = report(loaded, console.result) and good

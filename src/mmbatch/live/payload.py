@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -258,6 +258,16 @@ def sign(cache: Cache, headers: Headers, module: Path) -> bytes:
         run([*argv, "-keyout", key, "-out", certificate], action=action)
         run([program, "sha256", key, certificate, module, signed], action=action)
         return signed.read_bytes()
+
+
+def counted_records(speedups: Iterable[str], series: str) -> dict[str, bytes]:
+    """Return the records of instructions on a series that results/ has, as files by name."""
+    found = {}
+    for name in speedups:
+        record = paths.ROOT / f"results/{name}-{series}-icount.json"
+        if record.exists():
+            found[f"records/{name}.json"] = record.read_bytes()
+    return found
 
 
 def tool_files() -> dict[str, bytes]:

@@ -12,7 +12,7 @@ import mmap
 import re
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -113,12 +113,14 @@ class Rate:
         patched: with the speed-up.
         unit: of both.
         items: how many the case had.
+        interval: the 95 % interval of `patched`, by that of the ratio; None where there is none.
     """
 
     base: float
     patched: float
     unit: str
     items: int
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class Estimate:
         then: with the speed-up.
         memmap_bytes: what the function writes.
         unit: of `now` and `then`.
+        less: the 95 % interval of what is saved; None where there is none.
     """
 
     device: Device
@@ -142,6 +145,7 @@ class Estimate:
     then: float
     memmap_bytes: int
     unit: str
+    less: tuple[float, float] | None = None
 
 
 def known(speedups: Path) -> list[str]:
@@ -181,7 +185,9 @@ def rate(record: Record, match: Match) -> Rate | None:
         return None
     best = next((row for row in ours if row.variant == AUTO), ours[-1])
     assert best.ratio is not None
-    return Rate(base.per_item, base.per_item / best.ratio.median, base.unit, base.items)
+    each, ratio = base.per_item, best.ratio
+    interval = None if ratio.ci95 is None else (each / ratio.ci95[1], each / ratio.ci95[0])
+    return Rate(each, each / ratio.median, base.unit, base.items, interval)
 
 
 def estimate(speedup: str, plan: Plan, record: Record, devices: Sequence[Device]) -> list[Estimate]:
@@ -205,8 +211,20 @@ def estimate(speedup: str, plan: Plan, record: Record, devices: Sequence[Device]
             )
         now, then = match.times(device, measured)
         written = match.items(device) * plan.item_bytes
-        found.append(Estimate(device, speedup, plan.function, now, then, written, measured.unit))
+        less = _saved(match, device, measured)
+        found.append(
+            Estimate(device, speedup, plan.function, now, then, written, measured.unit, less)
+        )
     return found
+
+
+def _saved(match: Match, device: Device, rate: Rate) -> tuple[float, float] | None:
+    """Return the interval of what a device saves."""
+    if rate.interval is None:
+        return None
+    low, high = rate.interval
+    ends = [match.times(device, replace(rate, patched=patched)) for patched in (high, low)]
+    return ends[0][0] - ends[0][1], ends[1][0] - ends[1][1]
 
 
 def fresh_ns_per_byte(size: int = _FRESH_BYTES) -> float:
