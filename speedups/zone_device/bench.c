@@ -23,12 +23,16 @@ struct zone_device_case {
 
 static const struct zone_device_case fsdax = { MEMORY_DEVICE_FS_DAX, 0, true };
 static const struct zone_device_case devdax = { MEMORY_DEVICE_GENERIC, 9, true };
+static const struct zone_device_case shared = { MEMORY_DEVICE_GENERIC, 9, false };
 static const struct zone_device_case private = { MEMORY_DEVICE_PRIVATE, 0, false };
 
 static const struct hosted_case zone_device_cases[] = {
 	{ "fsdax",	"cold, altmap",		 PFNS_100G, 0, 0, &fsdax },
 	{ "devdax-2M",	"cold, altmap",		 PFNS_100G, 0, 0, &devdax },
 	{ "private",	"cold, RAM-backed",	 PFNS_100G, 0, 0, &private },
+	/* Without an altmap, 128 descriptors of each compound are written. */
+	{ "devdax-2M-ram", "cold, RAM-backed, a quarter written", PFNS_100G, 0,
+	  HOSTED_EXTRA_CASE, &shared },
 	{ "cold-1G",	"flushed, RAM-backed",	 PFNS_1G, 0,
 	  HOSTED_FIXED | HOSTED_FLUSHED, &private },
 	{ "cold-4G",	"flushed, RAM-backed",	 4 * PFNS_1G, 0,

@@ -124,6 +124,13 @@ def test_the_variant_that_users_get() -> None:
     assert plan.estimate("toy", toy, without, [device()])[0].then == 4 / 3 * 26214400
 
 
+def test_a_record_that_lacks_the_better_case() -> None:
+    toy = toys(Match("fsdax", "better"), Match("fsdax", "one", most_items=1))
+    assert plan.cases(toy, [device()]) == ("better",)
+    (found,) = plan.estimate("toy", toy, made("one", 4, 2), [device()])
+    assert found.now == 4 * 26214400
+
+
 def test_a_record_without_the_case() -> None:
     with pytest.raises(MmbatchError, match="no measured case one") as caught:
         plan.estimate("toy", toys(Match("fsdax", "one")), made("two", 4, 2), [device()])

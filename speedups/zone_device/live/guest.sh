@@ -38,6 +38,8 @@ zone_device_count() {
 	probe_pair "$INIT" "$INIT"
 	check "count: fsdax namespace" namespace -m fsdax -M dev &&
 		zone_device_measure fsdax nd_pmem
+	check "count: fsdax namespace, memmap in RAM" namespace -m fsdax -M mem &&
+		zone_device_measure fsdax-ram nd_pmem
 	check "count: devdax namespace" namespace -m devdax -a 2M -M dev &&
 		zone_device_measure devdax-2m dax_pmem
 	check "count: devdax namespace, memmap in RAM" namespace -m devdax -a 2M -M mem &&
@@ -48,8 +50,8 @@ zone_device_plan() {
 	check "plan: fsdax namespace" namespace -m fsdax -M dev && planned zone_device fsdax
 	check "plan: devdax namespace" namespace -m devdax -a 2M -M dev &&
 		planned zone_device devdax-2m
-	check "plan: devdax namespace, memmap in RAM" namespace -m devdax -a 2M -M mem &&
-		planned zone_device devdax-2m-ram
+	check "plan: fsdax namespace, memmap in RAM" namespace -m fsdax -M mem &&
+		planned zone_device fsdax-ram
 }
 
 # zone_device_prepare STAGE: make a namespace, and keep the digest of its memmap.

@@ -91,7 +91,7 @@ class Plan:
         function: the function of the kernel that the cases measure.
         item_bytes: bytes that an item writes.
         unchanged: what binding takes beside, a clause each.
-        matches: devices that gain; the first that fits counts.
+        matches: devices that gain; the first that fits, and whose case was measured, counts.
     """
 
     function: str
@@ -100,7 +100,7 @@ class Plan:
     matches: tuple[Match, ...] = field(default=(), metadata=key("device"))
 
     def match(self, device: Device) -> Match | None:
-        """Return what a device gains by, or None."""
+        """Return which case is measured for a device, or None."""
         return next((match for match in self.matches if match.fits(device)), None)
 
 
@@ -194,28 +194,31 @@ def estimate(speedup: str, plan: Plan, record: Record, devices: Sequence[Device]
     """Return what each device gains, by the rates of a record.
 
     Raises:
-        MmbatchError: the record lacks a case that a device needs.
+        MmbatchError: the record lacks all cases that are like a device.
     """
     found = []
     for device in devices:
-        match = plan.match(device)
-        if match is None:
-            continue
-        measured = rate(record, match)
-        if measured is None:
+        fitting = [match for match in plan.matches if match.fits(device)]
+        rates = [(match, rate(record, match)) for match in fitting]
+        chosen = next(((match, each) for match, each in rates if each is not None), None)
+        if chosen is not None:
+            found.append(_of(speedup, plan, device, *chosen))
+        elif fitting:
             raise MmbatchError(
                 f"tell what {device.name} gains from '{speedup}'",
-                f"the record has no measured case {match.case}",
-                f"give one of `mmbatch bench {speedup} --json FILE`, or leave --record out",
+                f"the record has no measured case {fitting[0].case}",
+                f"give one of `mmbatch bench {speedup} --case {fitting[0].case} --json FILE`, or "
+                "leave --record out",
                 ExitCode.USAGE,
             )
-        now, then = match.times(device, measured)
-        written = match.items(device) * plan.item_bytes
-        less = _saved(match, device, measured)
-        found.append(
-            Estimate(device, speedup, plan.function, now, then, written, measured.unit, less)
-        )
     return found
+
+
+def _of(speedup: str, plan: Plan, device: Device, match: Match, measured: Rate) -> Estimate:
+    now, then = match.times(device, measured)
+    written = match.items(device) * plan.item_bytes
+    less = _saved(match, device, measured)
+    return Estimate(device, speedup, plan.function, now, then, written, measured.unit, less)
 
 
 def _saved(match: Match, device: Device, rate: Rate) -> tuple[float, float] | None:
