@@ -61,7 +61,9 @@ def measure(name: str, words: list[str], work: Path) -> dict[str, Any]:
     """Export a speed-up, measure it both ways, and return the record."""
     kernel = [word for option in ("--kernel", "--tree") for word in _value(words, option)]
     tool = [ROOT / "mmbatch"]
-    subprocess.run([*tool, "export", name, *kernel, "-q", "-o", work / "series"], check=True)
+    subprocess.run(
+        [*tool, "export", name, *kernel, "-q", "--until", "all", "-o", work / "series"], check=True
+    )
     patch = f"{LABEL}={work / 'series' / name}"
     file = work / f"{name}.json"
     subprocess.run([*tool, "bench", name, "--patch", patch, *words, "--json", file], check=False)

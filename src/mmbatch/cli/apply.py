@@ -31,6 +31,7 @@ def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @click.option(
     "--branch", metavar="NAME", help="Give the branch this name, by default mmbatch/SPEEDUP"
 )
+@options.until(plan.ALL)
 @options.signoff
 @click.option("-n", "--dry-run", is_flag=True, help="Print the diff of each step and write nothing")
 @click.option("--undo", is_flag=True, help="Delete the branch if it is still as apply left it")
@@ -52,6 +53,7 @@ def command(
     tree: Path,
     speedups: tuple[str, ...],
     branch: str | None,
+    until: str,
     sign_off: bool,
     dry_run: bool,
     undo: bool,
@@ -65,10 +67,11 @@ def command(
     """
     if undo and dry_run:
         raise Misuse("--undo and -n exclude each other", "leave out one of them")
+    options.require_one(until, speedups)
     options.require_writable(("--json", json_file))
     tree = tree.absolute().resolve()
     series, release = check_tree(tree)
-    manifests = plan.choose(paths.SPEEDUPS, speedups, series, release)
+    manifests = plan.cut(plan.choose(paths.SPEEDUPS, speedups, series, release), until)
     target = plan.Target(tree, series, release, manifests, paths.MACROS)
     branch_wanted = branch or apply.branch_name(manifests)
     has_git = (tree / ".git").exists()

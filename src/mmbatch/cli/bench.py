@@ -159,6 +159,8 @@ def command(
     if (only_posted or show_unequal) and not asked:
         option = "--only-posted" if only_posted else "--show-unequal"
         raise Misuse(f"{option} is for somebody else's code", "give that with --patch FILE")
+    if asked.is_of_steps and len(speedups) != 1:
+        raise Misuse("--each alone is for the steps of one speed-up", "name one speed-up")
     cache = Cache.open()
     manifest.load_with_needs(paths.SPEEDUPS, *speedups)
     requirements.ensure(console.say, install=install)
@@ -177,6 +179,8 @@ def command(
     )
     names = tuple(dict.fromkeys(speedups)) or session.all_of(source, harnesses=bool(asked))
     trees = posted.make_trees(cache, source, asked, tree, console)
+    if asked.is_of_steps:
+        trees = posted.make_steps(cache, source, names[0], console)
     part = QUICK_PART if quick and pfns is None else 1
     prepared = posted.for_each_harness(
         names,

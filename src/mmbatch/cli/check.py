@@ -100,6 +100,8 @@ def command(
     the newest kernel, in each configuration and with ASan and UBSan.
     """
     options.require_writable(("--json", json_file))
+    if asked.is_of_steps:
+        raise Misuse("--each is for the patches of a series", "give the series with --patch")
     if asked and (fuzz_s or fuzz_runs or fuzz_input):
         raise Misuse("posted code can't be fuzzed", "leave out the options of the fuzzer")
     if tree and (series or not asked):

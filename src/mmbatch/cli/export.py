@@ -39,6 +39,7 @@ from mmbatch.splice.manifest import Manifest
 @click.option(
     "--reroll", type=click.IntRange(1), metavar="N", help="Number the version of the series"
 )
+@options.until(plan.CORE)
 @options.signoff
 @click.option(
     "--run",
@@ -62,6 +63,7 @@ def command(
     output: Path,
     prefix: str,
     reroll: int | None,
+    until: str,
     sign_off: bool,
     runs: tuple[Path, ...],
     check: bool,
@@ -74,6 +76,7 @@ def command(
     Each is a directory with one mail for each step and a cover letter. What a speed-up needs comes
     first in its series. Applied to the kernel they give what apply gives.
     """
+    options.require_one(until, speedups)
     options.require_new(output)
     options.require_writable(("--json", json_file))
     cache = Cache.open()
@@ -89,7 +92,9 @@ def command(
     mails_by_speedup: dict[str, list[str]] = {}
     with atomic_dir(output.absolute()) as work:
         for name in wanted:
-            manifests = plan.choose(paths.SPEEDUPS, [name], source.series, source.release)
+            manifests = plan.cut(
+                plan.choose(paths.SPEEDUPS, [name], source.series, source.release), until
+            )
             series = export.plan_series(cache, _target(source, manifests), console.say)
             (work / name).mkdir()
             letter = Letter(prefix, reroll, sign_off)

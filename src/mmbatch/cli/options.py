@@ -22,7 +22,7 @@ from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.live import manifest as live_manifest
 from mmbatch.live import plan as live_plan
-from mmbatch.splice import manifest
+from mmbatch.splice import manifest, plan
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -98,6 +98,24 @@ speedups = _speedups(manifest.known)
 measured = _speedups(manifest.measured)
 live_speedups = _speedups(live_manifest.known)
 planned_speedups = _speedups(live_plan.known)
+
+
+def until(default: str) -> Decorator:
+    """Declare the option that leaves out the last steps of speed-ups."""
+    words = {plan.ALL: "all of them", plan.CORE: "the core"}
+    return click.option(
+        "--until",
+        metavar="STEP",
+        default=default,
+        help=f"Use the steps up to this one, 'core' or 'all'; by default {words[default]}",
+    )
+
+
+def require_one(last: str, names: Sequence[str]) -> None:
+    """Raise Misuse if a step is named, and not the one speed-up that it is of."""
+    if last not in (plan.ALL, plan.CORE) and len(names) != 1:
+        raise Misuse(f"--until {last} names a step of one speed-up", "name that speed-up as well")
+
 
 kernel = click.option(
     "--kernel",

@@ -14,12 +14,13 @@ from typing import Any, TypeVar
 import click
 
 from mmbatch.cli.usage import Misuse
+from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.hosted.events import AUTO, BASE, CONTROL
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import posted
+from mmbatch.splice import manifest, posted
 from mmbatch.splice.posted import Posted, PostedTree
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,15}")
@@ -50,7 +51,11 @@ _OPTIONS = (
         metavar="[LABEL=]A..B",
         help="Use these commits of the git tree that --tree names",
     ),
-    click.option("--each", is_flag=True, help="Use the code after every patch or commit"),
+    click.option(
+        "--each",
+        is_flag=True,
+        help="Use the code after every patch or commit; without others', after every step of ours",
+    ),
     click.option(
         "--entry",
         "entries",
@@ -70,7 +75,7 @@ class Asked:
         patches: label to the files and directories of a series.
         trees: label to a tree that has the code.
         ranges: label to a range of commits, "A..B".
-        each: measure after every patch or commit.
+        each: measure after every patch or commit; alone, after every step of a speed-up.
         entries: function of the harness to the name that it has in this code.
     """
 
@@ -83,6 +88,11 @@ class Asked:
     def __bool__(self) -> bool:
         """Whether any code is named."""
         return bool(self.patches or self.trees or self.ranges)
+
+    @property
+    def is_of_steps(self) -> bool:
+        """Whether the steps of a speed-up are asked for, and nobody else's code."""
+        return self.each and not self
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -165,7 +175,7 @@ def read_options(
                 "write it as in --tree GIT-TREE --range A..B",
             )
         commits[_new(label, series | against | commits)] = words
-    if each and not (series or commits):
+    if each and against and not (series or commits):
         raise Misuse("--each is for the patches of a series", "give the series with --patch")
     return Asked(series, against, commits, each, _renamed(entries))
 
@@ -251,13 +261,26 @@ def make_trees(
         MmbatchError: exit code 3 where it does not apply.
     """
     found: list[Posted] = []
-    for label, paths in asked.patches.items():
-        found += posted.from_files(cache, source, label, paths, each=asked.each)
+    for label, files in asked.patches.items():
+        found += posted.from_files(cache, source, label, files, each=asked.each)
     for label, path in asked.trees.items():
         found.append(posted.from_tree(source, label, path))
     for label, text in asked.ranges.items():
         assert tree is not None
         found += posted.from_range(source, label, tree, text, each=asked.each)
+    return _make(cache, source, found, console)
+
+
+def make_steps(cache: Cache, source: Source, name: str, console: Console) -> list[PostedTree]:
+    """Put the steps of a speed-up into copies of a kernel, each with all before it."""
+    manifests = manifest.load_with_needs(paths.SPEEDUPS, name)
+    found = posted.from_steps(cache, source, manifests, paths.MACROS, console.say)
+    return _make(cache, source, found, console)
+
+
+def _make(
+    cache: Cache, source: Source, found: Sequence[Posted], console: Console
+) -> list[PostedTree]:
     if len(found) > _MOST:
         raise Misuse(f"these are {len(found)} variants", f"give at most {_MOST} at a time")
     return [posted.make_tree(cache, source, series, console.say) for series in found]

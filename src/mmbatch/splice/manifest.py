@@ -218,6 +218,8 @@ class Manifest:
         kernels: where it works.
         needs: the speed-ups that must be applied first.
         steps: the commits, in order; a harness has none.
+        core: the last step of what maintainers are asked to merge first; the steps after it are
+            optional. Empty if none is.
         hosted: what the hosted engine builds for it.
         directory: its directory, known once it is loaded.
     """
@@ -227,6 +229,7 @@ class Manifest:
     kernels: Interval = EVERY
     needs: tuple[str, ...] = ()
     steps: tuple[Step, ...] = field(default=(), metadata=key("step"))
+    core: str = ""
     hosted: Hosted | None = None
     directory: Path = field(default=Path(), metadata=NOT_IN_FILE)
 
@@ -234,6 +237,22 @@ class Manifest:
     def is_harness(self) -> bool:
         """Whether it changes nothing in a kernel."""
         return not self.steps
+
+    @property
+    def step_names(self) -> list[str]:
+        """The names of its steps."""
+        return [step.name for step in self.steps]
+
+    def until(self, last: str) -> Manifest:
+        """Return it with the steps up to one of them only.
+
+        Args:
+            last: the name of that step.
+
+        Raises:
+            ValueError: it has no such step.
+        """
+        return replace(self, steps=self.steps[: self.step_names.index(last) + 1])
 
     @property
     def file(self) -> Path:
@@ -263,6 +282,8 @@ def load(directory: Path) -> Manifest:
         ) from None
     if manifest.speedup != directory.name:
         raise wrong(path, f"speedup: is '{manifest.speedup}' in the directory '{directory.name}'")
+    if manifest.core and manifest.core not in manifest.step_names:
+        raise wrong(path, f"core: there is no step '{manifest.core}'")
     steps = tuple(_resolved(step, directory) for step in manifest.steps)
     return replace(manifest, steps=steps, directory=directory)
 

@@ -26,6 +26,9 @@ from mmbatch.kernel.sources import Source
 from mmbatch.splice import mails
 from mmbatch.splice.apply import replace as replace_file
 from mmbatch.splice.mails import Patch
+from mmbatch.splice.manifest import Manifest
+from mmbatch.splice.plan import Say, Target, plan
+from mmbatch.splice.steps import named_files
 
 READ_PARTS = ("arch/x86/", "include/", "kernel/", "lib/", "mm/")
 """What is read of a tree when the objects of a hosted program are compiled."""
@@ -108,6 +111,37 @@ def from_files(
         )
         for number, contents in enumerate(states, 1)
     ]
+
+
+def from_steps(
+    cache: Cache, source: Source, manifests: Sequence[Manifest], macros: Path, say: Say
+) -> list[Posted]:
+    """Return the code after every step of a speed-up of ours.
+
+    Args:
+        cache: for a directory with nothing but the files that the steps name.
+        source: the kernel.
+        manifests: the speed-up, after all that it needs.
+        macros: the macro file for spatch.
+        say: told of it.
+
+    Raises:
+        MmbatchError: exit code 3; a hook does not match exactly.
+    """
+    target = Target(source.path, source.series, source.release, manifests, macros)
+    names = sorted(named_files(source.series, manifests))
+    base = {name: held for name in names if (held := _content(source.path / name)) is not None}
+    contents: dict[str, bytes | None] = {}
+    found: list[Posted] = []
+    for step in plan(cache, target, base, say):
+        contents |= step.contents
+        if step.applied.speedup == manifests[-1].speedup:
+            label = f"{len(found) + 1} {step.applied.name}"
+            subjects = (*(found[-1].patches if found else ()), step.applied.subject)
+            origin = f"step '{step.applied.name}' of {step.applied.speedup}"
+            posted = Posted(label, origin, _digest(contents), subjects, dict(contents), step=True)
+            found.append(posted)
+    return found
 
 
 def from_tree(source: Source, label: str, tree: Path) -> Posted:
