@@ -230,21 +230,32 @@ static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 	return 0;
 }
 
-/* "auto" copies one part plainly, streams a quarter of one, and measures both. */
-#define PARTS		64UL
-#define QUARTER		4
+/* "auto" copies some pages plainly, and streams more and more to see if that is faster. */
+#define PLAIN		8UL
 #define LARGE		512UL
+#define LEAST		256UL	/* the fewest pages of which it tries some */
 
 /* A CPU on which the plain copy takes few steps. */
 static const struct folios_cpu trial_cpu = { "rep_good", 1, 0, 0, false };
 
-/* What "auto" measures in ns, plain and streamed, and what follows. */
+/*
+ * What "auto" measures in ns, and what follows. It streams 2, 8, 56 and 32 pages, as long
+ * as that takes at most 8/4, 5/4, 5/4 of the time of a plain copy, and the rest if it
+ * took less than 3/4, because a reader would lose more.
+ */
 static const struct trial {
 	unsigned long ns[FOLIOS_TIMES];
-	bool stream;
+	unsigned int timed;
+	unsigned long streamed;		/* pages, or 0 for the rest too */
+	unsigned long nr;
 } trials[] = {
-	{ { 9000, 1687 }, true },
-	{ { 9000, 1688 }, false },	/* a reader would lose more */
+	{ { 8000, 1499 }, 2, 0, LARGE },
+	{ { 8000, 4001 }, 2, 2, LARGE },
+	{ { 8000, 4000, 5999 }, 3, 0, LEAST },
+	{ { 8000, 4000, 10001 }, 3, 10, LEAST },
+	{ { 8000, 4000, 10000, 70001 }, 4, 66, LEAST },
+	{ { 8000, 4000, 10000, 70000, 23999 }, 5, 0, LEAST },
+	{ { 8000, 4000, 10000, 70000, 24000 }, 5, 98, LEAST },
 };
 
 /* Where nothing of a folio stays in the cache, a small gain is enough. */
@@ -260,17 +271,16 @@ static const struct choice {
 	{ LARGE, 0, 0, false },		/* a clock that stands */
 };
 
-static int check_trial(struct hosted_check *check, const struct trial *trial)
+static int check_trial(struct hosted_check *check, const struct trial *trial, bool mc)
 {
 	struct path_run run = {
 		.cpu = &trial_cpu, .method = "auto", .side = HOSTED_PATCHED,
-		.mc = trial->stream, .nr = LARGE, .always = trial->stream,
+		.mc = mc, .nr = trial->nr, .always = true,
 	};
-	unsigned long part = LARGE / PARTS;
-	unsigned long streamed = trial->stream ? LARGE - part : part / QUARTER;
+	unsigned long streamed = trial->streamed ? trial->streamed : trial->nr - PLAIN;
 	struct copy_path want = {
 		.visited = run.mc ? MC_BULK | MC_STREAM : BULK | STREAM,
-		.movsq = (LARGE - streamed) * WORDS,
+		.movsq = (trial->nr - streamed) * WORDS,
 		.streamed = streamed * WORDS,
 	};
 	int ret;
@@ -279,8 +289,8 @@ static int check_trial(struct hosted_check *check, const struct trial *trial)
 	folios_timed = 0;
 	ret = check_path(check, &run, &want);
 	folios_times = NULL;
-	if (!ret && run.always && folios_timed != FOLIOS_TIMES)
-		return wrong(check, &run, "measured parts", folios_timed, FOLIOS_TIMES);
+	if (!ret && folios_timed != trial->timed)
+		return wrong(check, &run, "measured parts", folios_timed, trial->timed);
 	return ret;
 }
 
@@ -289,7 +299,7 @@ static int check_auto(struct hosted_check *check)
 {
 	struct path_run run = {
 		.cpu = &trial_cpu, .method = "auto", .side = HOSTED_PATCHED,
-		.nr = LARGE / 2,
+		.nr = LEAST / 2,
 	};
 	struct copy_path want = bulk(&trial_cpu, false, run.nr);
 	unsigned int i;
@@ -305,7 +315,7 @@ static int check_auto(struct hosted_check *check)
 	if (check_path(check, &run, &want))
 		return -1;
 	for (i = 0; i < ARRAY_SIZE(trials); i++) {
-		if (check_trial(check, &trials[i]))
+		if (check_trial(check, &trials[i], i % 2))
 			return -1;
 	}
 	return 0;

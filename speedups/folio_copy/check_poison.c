@@ -278,17 +278,17 @@ static int check_cpu(struct hosted_check *check, struct poison_run *run)
 }
 
 /*
- * Poison in the parts of a large folio that "auto" times, on both sides of their borders,
+ * Poison in the pages of a large folio that "auto" tries, on both sides of their borders,
  * and in the rest, whether that is streamed or not. This takes few steps on a CPU whose
  * string instructions are fast.
  */
 static int check_parts(struct hosted_check *check)
 {
-	static const unsigned long part = (1UL << LARGE_ORDER) / 64;
-	static const unsigned long ns[][FOLIOS_TIMES] = { { 5000, 9000 }, { 9000, 5000 } };
-	const unsigned long poisons[] = {
-		0, part - 1, part, part + part / 4 - 1, part + part / 4,
-		(1UL << LARGE_ORDER) - 1,
+	static const unsigned long ns[][FOLIOS_TIMES] = {
+		{ 8000, 3000, 11000 }, { 8000, 3000, 9000, 30000 },
+	};
+	static const unsigned long poisons[] = {
+		0, 7, 8, 9, 10, 17, 18, 73, 74, (1UL << LARGE_ORDER) - 1,
 	};
 	struct poison_run run = {
 		.cpu = &folios_cpus[1], .method = "auto", .side = HOSTED_PATCHED, .large = true,

@@ -2,22 +2,34 @@
 /*
  * Streaming takes from half to three times the time of a plain copy. That depends on the
  * CPU, and even more on whether the destination is in the cache, which no function tells.
- * So one part of FOLIO_COPY_PARTS is copied plainly, a quarter of that is streamed, and
- * the rest is copied in the faster way. An interrupt in one of these parts may mislead
- * this folio, and no other.
+ * So some pages are copied plainly and some are streamed, and the rest is copied in the
+ * faster way. An interrupt at this time may mislead this folio, and no other.
  */
 
+#include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/sched/clock.h>
 #include <linux/sizes.h>
 
 #include "folio_copy_method.h"
 
-#define FOLIO_COPY_PARTS	64
-#define FOLIO_COPY_QUARTER	4
+/* Fewer pages are copied plainly, because a trial would be too much of them. */
+#define FOLIO_COPY_LEAST	256
 
-/* A part of fewer pages is too short to tell, so the folio is copied plainly. */
-#define FOLIO_COPY_TIMED	8
+/* Pages of a trial that are copied plainly. */
+#define FOLIO_COPY_PLAIN	8
+
+/*
+ * Streaming can be slow at first, on an Intel CPU for 64 pages, and the more so the
+ * fewer pages are streamed. If the destination is cached, it stays slow. So a trial
+ * continues with more pages while streaming is not much slower than a plain copy.
+ */
+static const struct {
+	unsigned int npages;
+	unsigned int quarters;	/* of the time of a plain copy; more ends the trial */
+} folio_copy_trials[] = {
+	{ 2, 8 }, { 8, 5 }, { 56, 5 }, { 32, 5 },
+};
 
 /* Nothing of a folio of this many pages stays in the cache until its copy is read. */
 #define FOLIO_COPY_LONG		(SZ_256M >> PAGE_SHIFT)
@@ -45,30 +57,37 @@ bool folio_copy_streams(unsigned long nr, u64 plain, u64 stream)
 static unsigned long folio_copy_try(folio_copy_fn *bulk, folio_copy_fn *stream,
 				    void *to, const void *from, unsigned long npages)
 {
-	unsigned long part = npages / FOLIO_COPY_PARTS, quarter = part / FOLIO_COPY_QUARTER;
-	unsigned long done = part << PAGE_SHIFT, rest = npages - part - quarter, left;
-	u64 start, plain, streamed;
+	unsigned long done = FOLIO_COPY_PLAIN, n, left, at;
+	folio_copy_fn *rest = bulk;
+	u64 start, plain, took;
+	unsigned int i;
 
-	if (part < FOLIO_COPY_TIMED)
+	if (npages < FOLIO_COPY_LEAST)
 		return bulk(to, from, npages);
 
 	start = local_clock();
-	left = bulk(to, from, part);
-	plain = local_clock() - start;
+	left = bulk(to, from, done);
+	plain = (local_clock() - start) / FOLIO_COPY_PLAIN;
+
+	for (i = 0; !left && rest == bulk && i < ARRAY_SIZE(folio_copy_trials); i++) {
+		at = done << PAGE_SHIFT;
+		n = folio_copy_trials[i].npages;
+		start = local_clock();
+		left = stream(to + at, from + at, n);
+		took = local_clock() - start;
+		done += n;
+		if (folio_copy_streams(npages, plain * n, took))
+			rest = stream;
+		else if (4 * took > folio_copy_trials[i].quarters * n * plain)
+			break;
+	}
+
+	npages -= done;
 	if (left)
-		return left + ((npages - part) << PAGE_SHIFT);
+		return left + (npages << PAGE_SHIFT);
 
-	start = local_clock();
-	left = stream(to + done, from + done, quarter);
-	streamed = (local_clock() - start) * FOLIO_COPY_QUARTER;
-	if (left)
-		return left + (rest << PAGE_SHIFT);
-
-	done += quarter << PAGE_SHIFT;
-	if (!folio_copy_streams(npages, plain, streamed))
-		stream = bulk;
-
-	return stream(to + done, from + done, rest);
+	at = done << PAGE_SHIFT;
+	return rest(to + at, from + at, npages);
 }
 
 unsigned long folio_copy_auto(void *to, const void *from, unsigned long npages)
