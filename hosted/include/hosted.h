@@ -258,12 +258,12 @@ struct hosted_bench {
 
 extern const struct hosted_bench hosted_bench;
 
-/* The sides of a kernel function that splice.toml names in "entries". */
+/* The sides of a function or variable that splice.toml names in "entries". */
 #define __HOSTED_SIDES(fn, layout)					\
 	{								\
-		[HOSTED_BASE]	 = fn##__base##layout,			\
-		[HOSTED_CONTROL] = fn##__control##layout,		\
-		[HOSTED_PATCHED] = fn##__patched##layout,		\
+		[HOSTED_BASE]	 = &fn##__base##layout,			\
+		[HOSTED_CONTROL] = &fn##__control##layout,		\
+		[HOSTED_PATCHED] = &fn##__patched##layout,		\
 		HOSTED_POSTED_SIDES(fn, layout)				\
 	}
 

@@ -3,6 +3,9 @@
  * Workloads: plug and unplug memory block by block. The image is the memmap of that
  * memory, which move_pfn_range_to_zone() writes. At its start, collect() puts the
  * flags that the zones had after each block.
+ *
+ * One memory block is also added to an empty zone (memmap) and given to the page
+ * allocator (free), alone and one after the other (online).
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -15,11 +18,12 @@
 
 #define PFNS(bytes)	((bytes) / PAGE_SIZE)
 
-enum plug { PLUG, UNPLUG, HOLE, TWO_ZONES };
+enum plug { PLUG, UNPLUG, HOLE, TWO_ZONES, MEMMAP, FREE, ONLINE };
 
 struct plug_case {
 	enum plug what;
 	unsigned long block;	/* pages */
+	bool checks;		/* of each page that is freed, as with init_on_alloc */
 };
 
 static const struct plug_case plug_128m = { PLUG, PFNS(SZ_128M) };
@@ -27,6 +31,17 @@ static const struct plug_case plug_2g = { PLUG, PFNS(SZ_2G) };
 static const struct plug_case unplug_128m = { UNPLUG, PFNS(SZ_128M) };
 static const struct plug_case hole_128m = { HOLE, PFNS(SZ_128M) };
 static const struct plug_case zones_128m = { TWO_ZONES, PFNS(SZ_128M) };
+static const struct plug_case memmap = { MEMMAP };
+static const struct plug_case free = { FREE };
+static const struct plug_case online = { ONLINE };
+static const struct plug_case hardened = { ONLINE, 0, true };
+
+/* Memory for a memmap may have been cleared when it was allocated, or be in no cache. */
+#define ONE_BLOCK(what, size)							\
+	{ #what "-" #size, "one block, cold", PFNS(SZ_##size), 0,		\
+	  HOSTED_FIXED | HOSTED_FLUSHED, &what },				\
+	{ #what "-" #size "-warm", "one block, warm", PFNS(SZ_##size), 0,	\
+	  HOSTED_FIXED | HOSTED_HOT, &what }
 
 /* The memmap of 64 GiB takes 1 GiB here, so larger plugs run only on request. */
 static const struct hosted_case memory_hotplug_cases[] = {
@@ -35,6 +50,13 @@ static const struct hosted_case memory_hotplug_cases[] = {
 	{ "hole-@-block128M", "a hole in the middle", PFNS(SZ_64G), 0, 0, &hole_128m },
 	{ "two-zones-@-block128M", "in turns", PFNS(SZ_64G), 0, 0, &zones_128m },
 	{ "single-2G", "an empty zone", PFNS(SZ_2G), 0, HOSTED_FIXED, &plug_2g },
+	ONE_BLOCK(memmap, 128M),
+	ONE_BLOCK(memmap, 2G),
+	ONE_BLOCK(free, 128M),
+	ONE_BLOCK(free, 2G),
+	ONE_BLOCK(online, 128M),
+	ONE_BLOCK(online, 2G),
+	ONE_BLOCK(hardened, 128M),
 	{ "plug-256G-block128M", "one zone", PFNS(4 * SZ_64G), 0,
 	  HOSTED_FIXED | HOSTED_EXTRA_CASE, &plug_128m },
 	{ "unplug-256G-block128M", "from the end", PFNS(4 * SZ_64G), 0,
@@ -115,6 +137,9 @@ static void memory_hotplug_prepare(const struct hosted_case *c, enum hosted_side
 		section_present(FIRST_PFN + at, false);
 	if (p->what == UNPLUG)
 		plug_all(p, side, items);
+	if (p->what == FREE)
+		sections_add(side, sections_zone(0, ZONE_MOVABLE), FIRST_PFN, items);
+	sections_checks(side, p->checks);
 	nr_flags = 0;
 }
 
@@ -125,6 +150,15 @@ static void memory_hotplug_run(const struct hosted_case *c, enum hosted_side sid
 	unsigned long at, nr;
 
 	switch (p->what) {
+	case MEMMAP:
+	case ONLINE:
+		sections_add(side, sections_zone(0, ZONE_MOVABLE), FIRST_PFN, items);
+		if (p->what == MEMMAP)
+			break;
+		fallthrough;
+	case FREE:
+		sections_free(side, FIRST_PFN, items);
+		break;
 	case PLUG:
 	case HOLE:
 		plug_all(p, side, items);

@@ -5,17 +5,26 @@
  * flag, as in the kernel.
  */
 #include <linux/bitmap.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/memremap.h>
 #include <linux/migrate_mode.h>
+#include <linux/mm.h>
 #include <linux/percpu-refcount.h>
 #include <linux/string.h>
+#include <linux/vmstat.h>
 
 #include "sections.h"
+#include "wanted.h"
 
-/* Private to mm/, in a header that kernels name differently. */
+/* Private to mm/, in headers that kernels name differently. */
 void set_zone_contiguous(struct zone *zone);
+void __free_pages_core(struct page *page, unsigned int order, enum meminit_context context);
 
+DECLARE_STATIC_KEY_MAYBE(CONFIG_DEBUG_VM, check_pages_enabled);
+
+HOSTED_ENTRY(__free_pages_core);
+HOSTED_ENTRY(check_pages_enabled);
 HOSTED_ENTRY(move_pfn_range_to_zone);
 HOSTED_ENTRY(remove_pfn_range_from_zone);
 HOSTED_ENTRY(set_zone_contiguous);
@@ -24,12 +33,9 @@ HOSTED_ENTRY(set_zone_contiguous);
 typedef void sections_move(struct zone *zone, unsigned long pfn, unsigned long nr_pages,
 			   struct vmem_altmap *altmap, int type, bool isolate);
 
-/* Enough for the bitmap of a section, whose pageblocks are of 2 MiB and have up to 8 bits. */
-#define BITMAP_BYTES	64
-
 struct section_usage {
 	struct mem_section_usage usage;
-	unsigned long bitmap[BITMAP_BYTES / sizeof(long)];
+	unsigned long bitmap[SECTIONS_BITMAP / sizeof(long)];
 };
 
 /* Raised by kernel code, and read by nobody here. */
@@ -47,6 +53,66 @@ static struct percpu_ref_data sections_ref = { .count = ATOMIC_LONG_INIT(1L << 6
 static struct dev_pagemap sections_pagemap = {
 	.ref = { .percpu_count_ptr = __PERCPU_REF_ATOMIC, .data = &sections_ref },
 };
+
+/*
+ * What kernel code counts when it frees pages. GS is based at 0, so the variable itself is
+ * that of the only CPU.
+ */
+#ifdef CONFIG_VM_EVENT_COUNTERS
+DEFINE_PER_CPU(struct vm_event_state, vm_event_states);
+#define EVENTS	((unsigned long *)(uintptr_t)&vm_event_states)
+#else
+static unsigned long sections_no_events[NR_VM_EVENT_ITEMS];
+#define EVENTS	sections_no_events
+#endif
+#ifndef WANTED_init_mm
+atomic_long_t _totalram_pages;
+#endif
+unsigned long totalreserve_pages;
+static long sections_zone_counts, sections_reports, sections_offers;
+
+void sections_count(struct zone *zone, enum zone_stat_item item, long delta)
+	asm("__mod_zone_page_state");
+void sections_count(struct zone *zone, enum zone_stat_item item, long delta)
+{
+	sections_zone_counts += delta * (1 + item);
+}
+
+/* What kernel code reports of a page that is not as a free one should be. */
+void sections_report(const struct page *page, const char *reason) asm("dump_page");
+void sections_report(const struct page *page, const char *reason)
+{
+	for (; *reason; reason++)
+		sections_reports = sections_reports * 31 + *reason;
+	sections_reports += page_to_pfn(page);
+}
+
+void sections_taint(void) asm("add_taint");
+void sections_taint(void)
+{
+	sections_reports++;
+}
+
+asm(".globl _printk, print_modules, dump_stack\n"
+    "_printk:\n"
+    "print_modules:\n"
+    "dump_stack: ret\n");
+
+/* Nobody else takes the lock of a zone. */
+asm(".globl _raw_spin_lock_irqsave, _raw_spin_unlock_irqrestore\n"
+    "_raw_spin_lock_irqsave: xor %eax, %eax\n"
+    "_raw_spin_unlock_irqrestore: ret\n");
+
+/* Freeing reserves some memory in all zones of the nodes that are online, of which two are. */
+struct pglist_data *first_online_pgdat(void)
+{
+	return &sections_nodes[0];
+}
+
+struct pglist_data *next_online_pgdat(struct pglist_data *pgdat)
+{
+	return pgdat == &sections_nodes[0] ? &sections_nodes[1] : NULL;
+}
 
 static struct mem_section *section_of(unsigned long pfn)
 {
@@ -120,6 +186,7 @@ void section_present(unsigned long pfn, bool early)
 	section_of(pfn)->section_mem_map = SECTION_MARKED_PRESENT | SECTION_HAS_MEM_MAP |
 					   (early ? SECTION_IS_EARLY : 0);
 	bitmap_fill(section_of(pfn)->usage->subsection_map, SUBSECTIONS_PER_SECTION);
+	memset(section_of(pfn)->usage + 1, 0, SECTIONS_BITMAP);
 }
 
 void section_absent(unsigned long pfn)
@@ -178,6 +245,49 @@ void sections_online(unsigned long pfn, unsigned long nr_pages, bool online)
 	}
 }
 
+void sections_zero_counts(void)
+{
+	memset(EVENTS, 0, NR_VM_EVENT_ITEMS * sizeof(*EVENTS));
+	atomic_long_set(&_totalram_pages, 0);
+	sections_zone_counts = 0;
+	sections_reports = 0;
+	sections_offers = hosted_reschedules();
+	/* The kernel reports no more than some pages in a minute. */
+	jiffies += 61 * HZ;
+}
+
+/* Read what kernel code left besides descriptors, for @nr sections. */
+void sections_read(struct sections_state *state, unsigned long pfn, unsigned int nr)
+{
+	unsigned int i;
+
+	memset(state, 0, sizeof(*state));
+	for (i = 0; i < nr; i++)
+		memcpy(state->bitmaps[i], section_of(pfn + i * PAGES_PER_SECTION)->usage + 1,
+		       SECTIONS_BITMAP);
+	for (i = 0; i < SECTIONS_NODES; i++) {
+		state->zones[i][0] = *sections_zone(i, ZONE_NORMAL);
+		state->zones[i][1] = *sections_zone(i, ZONE_MOVABLE);
+	}
+	state->counts[0] = atomic_long_read(&_totalram_pages);
+	state->counts[1] = sections_zone_counts;
+	state->counts[2] = sections_reports;
+	state->counts[3] = hosted_reschedules() - sections_offers;
+	for (i = 0; i < NR_VM_EVENT_ITEMS; i++)
+		state->counts[4] += (i + 1) * EVENTS[i];
+}
+
+/* Let kernel code check the descriptors of pages that it frees, as a hardened kernel does. */
+void sections_checks(enum hosted_side side, bool on)
+{
+	atomic_t *key = &check_pages_enabled_of[hosted_layout][side]->key.enabled;
+
+	if (atomic_read(key) == on)
+		return;
+	atomic_set(key, on);
+	hosted_branches_apply();
+}
+
 struct zone *sections_zone(unsigned int nid, enum zone_type type)
 {
 	return &NODE_DATA(nid)->node_zones[type];
@@ -186,9 +296,33 @@ struct zone *sections_zone(unsigned int nid, enum zone_type type)
 void sections_add(enum hosted_side side, struct zone *zone, unsigned long pfn,
 		  unsigned long nr_pages)
 {
+	sections_add_as(side, zone, pfn, nr_pages, NULL, MIGRATE_MOVABLE, false);
+}
+
+void sections_add_as(enum hosted_side side, struct zone *zone, unsigned long pfn,
+		     unsigned long nr_pages, struct vmem_altmap *altmap,
+		     enum migratetype migratetype, bool isolate)
+{
 	sections_move *move = (sections_move *)move_pfn_range_to_zone_of[hosted_layout][side];
 
-	move(zone, pfn, nr_pages, NULL, MIGRATE_MOVABLE, false);
+	move(zone, pfn, nr_pages, altmap, migratetype, isolate);
+}
+
+/* Give pages that were added to the page allocator, in pieces as online_pages() makes them. */
+void sections_free(enum hosted_side side, unsigned long pfn, unsigned long nr_pages)
+{
+	const unsigned long end = pfn + nr_pages;
+	unsigned int order;
+
+	for (; pfn < end; pfn += 1UL << order) {
+		order = min_t(unsigned int, MAX_PAGE_ORDER, __ffs(pfn));
+		sections_free_order(side, pfn, order);
+	}
+}
+
+void sections_free_order(enum hosted_side side, unsigned long pfn, unsigned int order)
+{
+	HOSTED_CALL(__free_pages_core, side, pfn_to_page(pfn), order, MEMINIT_HOTPLUG);
 }
 
 void sections_remove(enum hosted_side side, struct zone *zone, unsigned long pfn,

@@ -240,7 +240,7 @@ class Linker:
         sides = range(len(self.posted))
         names = [f"fn##__posted{side}_{layout}" for side in sides for layout in range(_LAYOUTS)]
         declared = f"extern typeof(fn) {', '.join(names)};" if names else ""
-        entries = "".join(f" [HOSTED_POSTED + {i}] = fn##__posted{i}_##layout," for i in sides)
+        entries = "".join(f" [HOSTED_POSTED + {i}] = &fn##__posted{i}_##layout," for i in sides)
         labels = ", ".join(f'"{posted_side.label}"' for posted_side in self.posted)
         lines = [
             f"#define HOSTED_NR_POSTED {len(self.posted)}",

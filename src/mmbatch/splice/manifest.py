@@ -175,7 +175,7 @@ class Hosted:
             the tree as it is and against the spliced one: callers of what is only in headers.
         shared: the tree's objects that both sides use; a missing one is not an error, since not
             all kernels have all of them.
-        entries: functions that the bench calls on every side.
+        entries: functions that the bench calls, and variables that it sets, on every side.
         extras: functions that it calls on the patched side only.
         requires: what the configuration must have, "CONFIG_X=y" or "CONFIG_X=n", with the
             reason as a clause.

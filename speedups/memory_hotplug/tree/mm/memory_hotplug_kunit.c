@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Compare the flag that update_zone_contiguous() sets with that of a scan of the
- * whole zone, which set_zone_contiguous() makes.
+ * whole zone, which set_zone_contiguous() makes. Compare descriptors that are written
+ * in batches with those that the kernel writes one by one.
  *
  * Some sections of unused physical addresses become device memory, whose memmap
  * nothing else uses. The tests let these sections come and go in a zone that has no
@@ -15,7 +16,9 @@
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/prandom.h>
+#include <linux/slab.h>
 
+#include "memmap_hotplug.h"
 #include "zone_contiguous.h"
 #include "zone_contiguous_compat.h"
 
@@ -145,6 +148,83 @@ static void memory_hotplug_zones(struct kunit *test)
 	mem_hotplug_done();
 }
 
+/* Write a descriptor as memmap_init_range() does. */
+static void hotplug_write(unsigned long pfn)
+{
+	struct page *page = pfn_to_page(pfn);
+
+	__init_single_page(page, pfn, ZONE_MOVABLE, zone_to_nid(hotplug_zone));
+	__SetPageOffline(page);
+}
+
+static void *hotplug_written(struct kunit *test, unsigned long nr_pages)
+{
+	struct page *page = pfn_to_page(hotplug_base_pfn);
+	unsigned long i;
+	void *copy;
+
+	for (i = 0; i < nr_pages; i++)
+		hotplug_write(hotplug_base_pfn + i);
+	copy = kvmalloc_array(nr_pages, sizeof(*page), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+	memcpy(copy, page, nr_pages * sizeof(*page));
+
+	return copy;
+}
+
+/* Fill a part of a pageblock and the rest of it, and do not write the next one. */
+static void memory_hotplug_fill(struct kunit *test)
+{
+	const unsigned long nr = pageblock_nr_pages, pfn = hotplug_base_pfn;
+	const unsigned long ends[] = { 1, 2, nr / 2 + 3, nr, nr + 1, 2 * nr };
+	struct page *page = pfn_to_page(pfn);
+	unsigned long next;
+	unsigned int i;
+	void *copy;
+
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		copy = hotplug_written(test, 2 * nr);
+		memset(page, 0x5a, min(nr, ends[i]) * sizeof(*page));
+		hotplug_write(pfn);
+		next = memmap_fill_pageblock(page, pfn, pfn + ends[i]);
+		KUNIT_EXPECT_EQ(test, next, pfn + min(nr, ends[i]));
+		KUNIT_EXPECT_MEMEQ(test, page, copy, 2 * nr * sizeof(*page));
+		kvfree(copy);
+	}
+}
+
+/* Descriptors become those of free pages, unless one of them is not as it was written. */
+static void memory_hotplug_online(struct kunit *test)
+{
+	const unsigned int nr = MAX_ORDER_NR_PAGES;
+	struct page *page = pfn_to_page(hotplug_base_pfn);
+	unsigned int i;
+	void *copy;
+
+	kvfree(hotplug_written(test, nr));
+	for (i = 0; i < nr; i++) {
+		__ClearPageOffline(page + i);
+		set_page_count(page + i, 0);
+	}
+	copy = kmemdup(page, nr * sizeof(*page), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, copy);
+
+	kvfree(hotplug_written(test, nr));
+	KUNIT_EXPECT_EQ(test, memmap_online(page, nr), nr);
+	KUNIT_EXPECT_MEMEQ(test, page, copy, nr * sizeof(*page));
+	kfree(copy);
+
+	for (i = 0; i < nr; i += nr / 4 - 1) {
+		kvfree(hotplug_written(test, nr));
+		set_page_private(page + i, 1);
+		KUNIT_EXPECT_EQ(test, memmap_online(page, nr), 0);
+		kvfree(hotplug_written(test, nr));
+		SetPageDirty(page + i);
+		KUNIT_EXPECT_EQ(test, memmap_online(page, nr), 0);
+	}
+	kvfree(hotplug_written(test, nr));
+}
+
 /*
  * request_free_mem_region() may return addresses that have no section. Take the
  * highest addresses that have sections instead.
@@ -211,6 +291,8 @@ static struct kunit_case memory_hotplug_cases[] = {
 	KUNIT_CASE(memory_hotplug_ends),
 	KUNIT_CASE(memory_hotplug_random),
 	KUNIT_CASE(memory_hotplug_zones),
+	KUNIT_CASE(memory_hotplug_fill),
+	KUNIT_CASE(memory_hotplug_online),
 	{}
 };
 

@@ -8,6 +8,20 @@ static int toy_depth(int depth)
 	return depth + 1;
 }
 
+void __meminit memmap_init_range(unsigned long size, int nid, unsigned long toys,
+				 unsigned long start_pfn, unsigned long toy_end,
+				 enum meminit_context context, int toy)
+{
+	unsigned long pfn, end_pfn = start_pfn + size;
+	struct page *page;
+
+	for (pfn = start_pfn; pfn < end_pfn; ) {
+		page = toy_at(pfn);
+		toy_paint(page, toys);
+		pfn++;
+	}
+}
+
 static void __ref __init_zone_device_page(struct page *page, unsigned long pfn,
 					  int nid)
 {
