@@ -81,7 +81,6 @@ bool cache_is_hot(const struct cache *cache, double ns);
 unsigned long cache_largest(const struct cache *cache, const unsigned long *bytes,
 			    const double *ns, unsigned int nr);
 double cache_rewrite(void *memory, unsigned long bytes);
-void cache_flush(void *memory, unsigned long bytes);
 void cache_measure(struct cache *cache, bool sizes);
 
 /* check.c */

@@ -50,7 +50,7 @@ static void prepare_row(const struct workload *w, const struct row *row)
 	if (hosted_bench.arrange)
 		hosted_bench.arrange(w->c, w->items);
 	if (w->c->flags & HOSTED_FLUSHED)
-		cache_flush(w->image, w->bytes);
+		hosted_flush(w->image, w->bytes);
 }
 
 /*

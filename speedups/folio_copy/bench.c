@@ -164,11 +164,7 @@ static void folio_copy_begin(const struct hosted_case *c)
 
 static void flush(unsigned long first, unsigned long nr)
 {
-	const char *at = folios_address(first), *end = at + (nr << PAGE_SHIFT);
-
-	for (; at < end; at += LINE)
-		asm volatile("clflush %0" : : "m" (*at));
-	asm volatile("mfence" : : : "memory");
+	hosted_flush(folios_address(first), nr << PAGE_SHIFT);
 }
 
 /* OPTIMIZER_HIDE_VAR() alone would not do: what nobody uses is dropped with it. */
