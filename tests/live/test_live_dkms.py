@@ -8,11 +8,13 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from mmbatch import VERSION
 from mmbatch.core.cache import Cache
+from mmbatch.core.process import Result, run
 from mmbatch.live import dkms
 
 NAME = f"mmbatch-zone-device-{VERSION}"
@@ -123,3 +125,19 @@ def test_no_path_of_this_machine_is_in_it(unpacked: Path) -> None:
     for path in unpacked.rglob("*"):
         if path.is_file():
             assert str(Path.home()).encode() + b"/" not in path.read_bytes(), path
+
+
+def test_a_cache_that_somebody_opens_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who opens the cache removes what programs that were killed have left there."""
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+
+    def run_and_open(*arguments: Any, **options: Any) -> Result:
+        done = run(*arguments, **options)
+        Cache.open()
+        return done
+
+    monkeypatch.setattr(dkms, "run", run_and_open)
+    assert dkms.package(Cache.open(), "zone_device", tmp_path).exists()
+    assert not list((tmp_path / "cache/downloads").iterdir())

@@ -102,7 +102,8 @@ def package(cache: Cache, speedup: str, directory: Path) -> Path:
     live = manifest.load(paths.SPEEDUPS, speedup)
     words = _words(live)
     target = directory / f"{words['name']}-dkms_{VERSION}_all.deb"
-    with temporary_dir(cache.downloads, "dkms") as root:
+    with temporary_dir(cache.downloads, "dkms") as place:
+        root, built = place / "root", place / "package.deb"
         write_source(live, root / "usr/src" / f"{words['name']}-{VERSION}")
         for name, text, mode in (
             ("control", _CONTROL, 0o644),
@@ -110,13 +111,9 @@ def package(cache: Cache, speedup: str, directory: Path) -> Path:
             ("prerm", _PRERM, 0o755),
         ):
             _write(root / "DEBIAN" / name, text.format_map(words), mode)
-        built = root.with_suffix(".deb")
         argv = ["dpkg-deb", "--root-owner-group", "--build", str(root), str(built)]
         run(argv, action="make the DKMS package")
-        try:
-            atomic_write(target, built.read_bytes())
-        finally:
-            built.unlink()
+        atomic_write(target, built.read_bytes())
     return target
 
 
