@@ -283,23 +283,30 @@ static unsigned long scatter(unsigned long number)
 	return number >> 24;
 }
 
+/* The function that writes so many PFNs with a method. */
+static void *chosen(const char *method, unsigned long nr)
+{
+	HOSTED_CALL_EXTRA(zone_device_set_method, method);
+	return HOSTED_CALL_EXTRA(zone_device_chosen, &pgmap, CHECK_PFN, CHECK_PFN + nr);
+}
+
 /* Following a large range would take too long, so look at the choice itself. */
 static bool chooses(struct hosted_check *check)
 {
-	unsigned long nr = LARGE_SECTIONS * PAGES_PER_SECTION - 1;
-	const struct zone_device_method *small, *large;
+	unsigned long large = LARGE_SECTIONS * PAGES_PER_SECTION;
 
 	memset(&pgmap, 0, sizeof(pgmap));
-	HOSTED_CALL_EXTRA(zone_device_set_method, "auto");
-	small = HOSTED_CALL_EXTRA(zone_device_choose, &pgmap, CHECK_PFN, CHECK_PFN + nr);
-	large = HOSTED_CALL_EXTRA(zone_device_choose, &pgmap, CHECK_PFN, CHECK_PFN + nr + 1);
-	if (!small->streaming && large->streaming)
-		return true;
-
-	hosted_format(check->text, sizeof(check->text),
-		      "auto chose %s for %lu PFNs, and %s for one more",
-		      small->name, nr, large->name);
-	return false;
+	if (chosen("auto", large - 1) != chosen("copy", large - 1)) {
+		hosted_format(check->text, sizeof(check->text),
+			      "auto does not copy %lu PFNs", large - 1);
+		return false;
+	}
+	if (chosen("auto", large) != chosen("wide", large)) {
+		hosted_format(check->text, sizeof(check->text),
+			      "auto does not stream %lu PFNs", large);
+		return false;
+	}
+	return true;
 }
 
 /* Ranges that are large enough for "auto" to stream, with and without an altmap. */

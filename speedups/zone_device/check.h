@@ -8,12 +8,12 @@
 #include <linux/mmzone.h>
 
 #include "hosted.h"
-#include "tree/mm/zone_device.h"
 
 HOSTED_ENTRY(memmap_init_zone_device);
 HOSTED_EXTRA(int, zone_device_set_method, const char *name);
-HOSTED_EXTRA(const struct zone_device_method *, zone_device_choose, struct dev_pagemap *pgmap,
-	     unsigned long pfn, unsigned long end_pfn);
+/* Returns a function, which the check only compares with others. */
+HOSTED_EXTRA(void *, zone_device_chosen, struct dev_pagemap *pgmap, unsigned long pfn,
+	     unsigned long end_pfn);
 
 /* Starts a section, and compounds of any order. The arena starts CHECK_BEFORE earlier. */
 #define CHECK_PFN	0x1000000UL

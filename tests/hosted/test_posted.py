@@ -217,14 +217,14 @@ def test_a_series_of_three_that_adds_an_object(newest: Measured, code: str) -> N
 
 def test_our_exported_series_is_our_code(newest: Measured, git_name: None) -> None:
     out = newest.folder / "series"
-    assert (
-        cli.main(["export", "zone_device", "--kernel", newest.source.series, "-o", str(out)]) == 0
-    )
+    options = ["--until", "all", "--kernel", newest.source.series, "-o", str(out)]
+    assert cli.main(["export", "zone_device", *options]) == 0
     found = posted.from_files(newest.cache, newest.source, "ours", [out / "zone_device"])
     program = newest.build(found, {})
     (side,) = program.posted
     assert sorted(side.compiled) == [
         *("mm/mm_init.o", "mm/zone_device.o", "mm/zone_device_method.o"),
+        "mm/zone_device_wide.o",
     ]
     for name, path in side.compiled.items():
         mine = program.path.parent / f"patched-{Path(name).name}"

@@ -32,7 +32,7 @@ def test_a_branch_with_something_else_is_left_alone(call: Call, tree: Path, chan
     elif change != "foreign":
         git(tree, "switch", "-q", BRANCH)
         if change == "amended":
-            (tree / "arch/x86/include/asm/zone_device.h").write_text("/* mine */\n")
+            (tree / "mm/zone_device_wide.c").write_text("/* mine */\n")
         git(tree, "add", "-u")
         extra = ["--amend", "--no-edit"] if change == "amended" else ["--allow-empty", "-m", "x"]
         git(tree, "commit", "-q", *extra)

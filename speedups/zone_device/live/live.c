@@ -20,8 +20,10 @@
 #include <linux/jiffies.h>
 #include <linux/mutex.h>
 
-#include "zone_device_internal.h"
+#include "internal.h"
 #include "live.h"
+#include "zone_device_compat.h"
+#include "zone_device_method.h"
 
 LIVE_ORIGINAL(memmap_init_zone_device);
 
@@ -162,12 +164,17 @@ void __init_zone_device_page(struct page *page, unsigned long pfn,
 			     unsigned long zone_idx, int nid,
 			     struct dev_pagemap *pgmap)
 {
-	struct dev_pagemap single = *pgmap;
+	static DEFINE_MUTEX(lock);
+	static struct dev_pagemap single;
 
+	/* The descriptor points to it for a moment, so it is not on the stack. */
+	mutex_lock(&lock);
+	memcpy(&single, pgmap, sizeof(single));
 	single.flags &= ~PGMAP_ALTMAP_VALID;
 	single.vmemmap_shift = 0;
 	live_original_memmap_init_zone_device(&NODE_DATA(nid)->node_zones[zone_idx],
 					      pfn, 1, &single);
+	mutex_unlock(&lock);
 	zone_device_live_set_pgmap(page, pgmap);
 }
 
@@ -201,6 +208,7 @@ static bool zone_device_touches_early(unsigned long pfn, unsigned long end_pfn)
 	return false;
 }
 
+/* Runs under zone_device_proof_lock. */
 static u8 zone_device_compare(struct zone *zone, unsigned long pfn,
 			      unsigned long nr, struct dev_pagemap *pgmap)
 {
@@ -209,9 +217,11 @@ static u8 zone_device_compare(struct zone *zone, unsigned long pfn,
 	struct page *other = pfn_to_page(pfn + nr / ZONE_DEVICE_PROOFS);
 	unsigned long each = min(nr / ZONE_DEVICE_PROOFS, ZONE_DEVICE_PROOF);
 	unsigned long bytes = each * sizeof(struct page);
-	struct dev_pagemap apart = *pgmap;
+	/* Descriptors point to it until the caller rewrites them. */
+	static struct dev_pagemap apart;
 
 	/* An altmap would move the start of the range. */
+	memcpy(&apart, pgmap, sizeof(apart));
 	apart.flags &= ~PGMAP_ALTMAP_VALID;
 
 	live_original_memmap_init_zone_device(zone, pfn, nr, &apart);
@@ -287,8 +297,10 @@ zone_device_live_write(struct zone *zone, unsigned long pfn,
 
 	if (pfn >= end_pfn)
 		return ZONE_DEVICE_LEFT_EMPTY;
-	if (zone_device_is_off())
+	if (!zone_device_chosen(pgmap, pfn, end_pfn))
 		return ZONE_DEVICE_LEFT_METHOD;
+	if (page_ref_tracepoint_active(page_ref_set))
+		return ZONE_DEVICE_LEFT_TRACED;
 
 	found = zone_device_live_prove(zone, pfn, end_pfn, pgmap);
 	if (found == ZONE_DEVICE_DONE &&

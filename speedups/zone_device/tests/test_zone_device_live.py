@@ -10,6 +10,7 @@ import pytest
 from mmbatch.core.paths import SPEEDUPS
 from mmbatch.live import manifest, payload, refused
 
+CORE = "mm/zone_device.c"
 LIVE = manifest.load(SPEEDUPS, "zone_device")
 
 
@@ -17,13 +18,23 @@ LIVE = manifest.load(SPEEDUPS, "zone_device")
 def test_the_files_of_each_series(series: str, compat: str) -> None:
     staged = manifest.staged(LIVE, series)
 
-    assert staged["mm/zone_device.c"] == SPEEDUPS / "zone_device/tree/mm/zone_device.c"
+    assert staged[CORE] == SPEEDUPS / "zone_device/tree/mm/zone_device.c"
     assert staged["mm/internal.h"] == SPEEDUPS / "zone_device/live/internal.h"
     assert staged["mm/zone_device_compat.h"].parts[-3] == compat
     assert staged["mm/zone_device_live_compat.h"].parts[-3] == compat
     assert "mm/zone_device_kunit.c" not in staged
     assert all(isinstance(path, Path) and path.is_file() for path in staged.values())
     assert {name.removesuffix(".o") + ".c" for name in LIVE.objects} <= set(staged)
+
+
+def test_later_steps_edit_the_files_of_earlier_ones() -> None:
+    contents = manifest.contents(LIVE, "7.3")
+
+    assert b"run.write = zone_device_chosen(pgmap, start_pfn, end_pfn);" in contents[CORE]
+    assert b"return zone_device_wide;" in contents[CORE]
+    assert b"zone_device_fn zone_device_wide;" in contents["mm/zone_device.h"]
+    for method in (b"auto", b"copy", b"movnti", b"wide", b"base"):
+        assert b'{ "' + method + b'"' in contents["mm/zone_device_method.c"]
 
 
 def test_options() -> None:

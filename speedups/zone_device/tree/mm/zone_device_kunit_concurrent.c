@@ -13,8 +13,8 @@
 #include <trace/events/page_ref.h>
 #endif
 
-#include "zone_device.h"
 #include "zone_device_kunit.h"
+#include "zone_device_method.h"
 
 #define ROUNDS		16U
 #define PATIENCE	(20 * HZ)

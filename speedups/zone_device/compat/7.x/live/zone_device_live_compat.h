@@ -27,7 +27,8 @@ static inline void zone_device_live_set_pgmap(struct page *page,
 
 /*
  * What memmap_init_zone_device() does after its loop, for the whole range,
- * including pages whose descriptors are shared.
+ * including pages whose descriptors are shared. 7.3 asks kho_scratch_migratetype() for
+ * the type. Device memory is never KHO scratch, so that is MIGRATE_MOVABLE, too.
  */
 static inline void zone_device_live_mark(unsigned long pfn,
 					 unsigned long end_pfn)
