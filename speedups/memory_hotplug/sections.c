@@ -93,9 +93,10 @@ void sections_taint(void)
 	sections_reports++;
 }
 
-asm(".globl _printk, print_modules, dump_stack\n"
+asm(".globl _printk, print_modules, dump_stack, page_init_poison\n"
     "_printk:\n"
     "print_modules:\n"
+    "page_init_poison:\n"
     "dump_stack: ret\n");
 
 /* Nobody else takes the lock of a zone. */
