@@ -14,6 +14,7 @@ planned() {
 		skip "plan: $2: nothing was counted on this kernel"
 	elif tool plan "$1" --record "/records/$1.json" --json /tmp/plan.json >/tmp/printed; then
 		cat /tmp/printed
+		grep '"source"' /tmp/plan.json
 		value "$2 planned-base" "$(number now)"
 		value "$2 planned-patched" "$(number then)"
 	elif grep -q "no measured case" /tmp/printed; then
