@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Follows copy_mc_to_kernel() in arch/x86/lib/copy_mc.c.
 
-unsigned long __copy_mc_pages(void *to, const void *from, unsigned long len);
-
 /**
  * copy_mc_pages - copy pages of the direct map and survive a machine check
  * @to: destination

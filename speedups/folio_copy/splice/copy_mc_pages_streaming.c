@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Follows copy_mc_pages() in arch/x86/lib/copy_mc.c.
 
-unsigned long __copy_mc_pages_streaming(void *to, const void *from, unsigned long len);
-
 /**
  * copy_mc_pages_streaming - copy_mc_pages() past the cache
  * @to: destination
