@@ -74,15 +74,30 @@ def test_a_look_at_hosts_of_which_one_is_lost(tmp_path: Path) -> None:
     assert (tmp_path / "results/report.html").exists()
 
 
+VALIDATE = """
+import pathlib, sys
+try:
+    import yaml
+    from lava_common import schemas
+    from lava_common.schemas.test import testdef
+except ImportError as error:
+    sys.exit(f"skip: {error}")
+job, definition = (yaml.safe_load(pathlib.Path(name).read_text()) for name in sys.argv[1:])
+schemas.validate(job, strict=True)
+testdef.validate(definition)
+(path,) = (part["path"] for part in job["actions"][2]["test"]["definitions"])
+assert sys.argv[2].endswith(path), path
+"""
+
+
 def test_the_job_is_valid() -> None:
-    yaml = pytest.importorskip("yaml")
-    schemas = pytest.importorskip("lava_common.schemas")
-    testdef = pytest.importorskip("lava_common.schemas.test.testdef")
-    job = yaml.safe_load((FLEET / "lava/job.yaml").read_text())
-    schemas.validate(job, strict=True)
-    testdef.validate(yaml.safe_load((FLEET / "lava/definition.yaml").read_text()))
-    path = job["actions"][2]["test"]["definitions"][0]["path"]
-    assert (paths.ROOT / path).exists()
+    """By the schemas of Debian's lava-common, which Debian's Python finds."""
+    argv = ["/usr/bin/python3", "-I", "-c", VALIDATE]
+    files = [str(FLEET / "lava" / name) for name in ("job.yaml", "definition.yaml")]
+    done = subprocess.run([*argv, *files], capture_output=True, text=True, check=False)
+    if done.stderr.startswith("skip: "):
+        pytest.skip("lava-common is not installed")
+    assert done.returncode == 0, done.stderr
 
 
 def report(file: Path) -> list[str]:
