@@ -117,7 +117,7 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
         (["toys", "--patch", "no such.patch"], "there is no no such.patch"),
         (["toys", "--patch", "base=/"], "'base' can't be the label of --patch"),
         (["toys", "--patch", "a b=/"], "'a b' can't be the label of --patch"),
-        (["toys", "--each"], "--each is for the patches of a series"),
+        (["--each"], "--each alone is for the steps of one speed-up"),
         (["toys", "--only-posted"], "--only-posted is for somebody else's code"),
         (["toys", "--range", "A..B"], "--range A..B can't be read"),
         (["toys", "--tree", "/", "--range", "A"], "--range A can't be read"),

@@ -16,7 +16,7 @@ void __meminit memmap_init_range(unsigned long size, int nid, unsigned long toys
 	struct page *page;
 
 	for (pfn = start_pfn; pfn < end_pfn; ) {
-		page = toy_at(pfn);
+		page = pfn_to_page(pfn);
 		toy_paint(page, toys);
 		pfn++;
 	}
