@@ -202,7 +202,7 @@ def test_no_streaming_store_is_dropped_between_plain_ones(copies: dict[str, Code
 
 
 def test_movnti_method_stamps_without_calls_and_flushes(memmap: Code) -> None:
-    lines = memmap["zone_device_movnti_stamp"]
+    lines = memmap["zone_device_stream"]
     assert not FLUSHES & {line.name for line in lines}
     assert not [line for line in lines if line.name == "call" or line.symbol]
     stamping = [
@@ -214,7 +214,7 @@ def test_movnti_method_stamps_without_calls_and_flushes(memmap: Code) -> None:
 
 
 def test_wide_method_loads_nothing_in_its_loop(memmap: Code) -> None:
-    lines = memmap["zone_device_wide_stamp"]
+    lines = memmap["zone_device_wide"]
     assert not FLUSHES & {line.name for line in lines}
     loop = loops(lines)[0]
     stores = [line for line in loop if line.name == "movntdq"]
