@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The code after each step of a speed-up of ours, as `bench --each` measures it."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from fake_tree import STEPS, fingerprint, lacks_for_apply, make_tree
+from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.kernel.sources import Source
+from mmbatch.splice import posted
+from mmbatch.splice.manifest import load_with_needs
+from mmbatch.splice.steps import apply_steps
+
+pytestmark = pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch")
+
+MANIFESTS = load_with_needs(checkout.SPEEDUPS, "zone_device")
+OWN = [step for step in MANIFESTS[-1].steps if "7.3" in step.kernels]
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Source:
+    tree = make_tree(tmp_path / "my linux")
+    return Source("7.3", "7.3.4", tree, "made up", "made up", "1")
+
+
+def read(tree: Path, name: str) -> bytes | None:
+    path = tree / name
+    return path.read_bytes() if path.exists() else None
+
+
+def test_each_has_what_apply_makes_up_to_there(tmp_path: Path, source: Source) -> None:
+    before = fingerprint(source.path)
+    found = posted.from_steps(Cache(tmp_path / "cache"), source, MANIFESTS, checkout.MACROS, print)
+    assert fingerprint(source.path) == before
+    assert [each.label for each in found] == [f"{n} {s.name}" for n, s in enumerate(OWN, 1)]
+    assert [each.patches for each in found] == [
+        tuple(step.subject for step in OWN[:number]) for number in range(1, len(OWN) + 1)
+    ]
+    assert all(each.step for each in found)
+    assert len({each.sha256 for each in found}) == len(OWN)
+
+    copy = tmp_path / "copy"
+    shutil.copytree(source.path, copy)
+    number = 0
+    for step in apply_steps(copy, "7.3", MANIFESTS, checkout.MACROS):
+        if step.speedup == "zone_device":
+            contents = found[number].contents
+            assert contents == {name: read(copy, name) for name in contents}
+            assert set(step.files) <= set(contents)
+            number += 1
+    assert number == len(OWN) < len(STEPS)  # those of streaming_copy are in the first row
+
+
+def test_a_hook_that_does_not_match(tmp_path: Path, source: Source) -> None:
+    (source.path / "mm" / "mm_init.c").write_text("int nothing;\n")
+    with pytest.raises(MmbatchError) as caught:
+        posted.from_steps(Cache(tmp_path / "cache"), source, MANIFESTS, checkout.MACROS, print)
+    assert caught.value.code == ExitCode.SPLICE
