@@ -45,12 +45,12 @@ def test_each_has_what_apply_makes_up_to_there(tmp_path: Path, source: Source) -
 
     copy = tmp_path / "copy"
     shutil.copytree(source.path, copy)
-    number = 0
+    number, written = 0, set[str]()
     for step in apply_steps(copy, "7.3", MANIFESTS, checkout.MACROS):
+        written |= set(step.files)
         if step.speedup == "zone_device":
             contents = found[number].contents
-            assert contents == {name: read(copy, name) for name in contents}
-            assert set(step.files) <= set(contents)
+            assert contents == {name: read(copy, name) for name in written}
             number += 1
     assert number == len(OWN) < len(STEPS)  # those of streaming_copy are in the first row
 
