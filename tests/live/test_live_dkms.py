@@ -15,6 +15,7 @@ import pytest
 from mmbatch import VERSION
 from mmbatch.core.cache import Cache
 from mmbatch.core.process import Result, run
+from mmbatch.debian import deb
 from mmbatch.live import dkms
 
 NAME = f"mmbatch-zone-device-{VERSION}"
@@ -138,6 +139,6 @@ def test_a_cache_that_somebody_opens_meanwhile(
         Cache.open()
         return done
 
-    monkeypatch.setattr(dkms, "run", run_and_open)
+    monkeypatch.setattr(deb, "run", run_and_open)
     assert dkms.package(Cache.open(), "zone_device", tmp_path).exists()
     assert not list((tmp_path / "cache/downloads").iterdir())

@@ -208,6 +208,59 @@ class LivePackages:
 
 
 @dataclass(frozen=True)
+class LiveFit:
+    """Whether an installed kernel gets the module of a speed-up.
+
+    Attributes:
+        release: of the kernel, as printed by `uname -r`.
+        speedup: the speed-up.
+        problem: why not, or empty.
+    """
+
+    release: str
+    speedup: str
+    problem: str
+
+
+@dataclass(frozen=True)
+class LiveInstall:
+    """Written by `live install`.
+
+    Attributes:
+        root: the root directory of the system.
+        dry_run: whether nothing was changed.
+        changed: the packages that were, or would be, installed.
+        speedups: all that are installed then, those that were there before among them.
+        kernels: one for each installed kernel and speed-up.
+        drivers: the drivers that find modules loaded, each with these modules.
+        files: what is installed, without the sources of modules.
+    """
+
+    root: str
+    dry_run: bool
+    changed: list[str]
+    speedups: list[str]
+    kernels: list[LiveFit]
+    drivers: dict[str, list[str]]
+    files: list[str]
+
+
+@dataclass(frozen=True)
+class LiveUninstall:
+    """Written by `live uninstall`.
+
+    Attributes:
+        root: the root directory of the system.
+        dry_run: whether nothing was changed.
+        removed: the packages that were, or would be, removed.
+    """
+
+    root: str
+    dry_run: bool
+    removed: list[str]
+
+
+@dataclass(frozen=True)
 class LiveTest:
     """Written by `live test`.
 
@@ -373,7 +426,8 @@ class LivePlan:
 
 ALL = (
     *(Apply, Step, BenchList, Case, Check, Doctor, Export, Series, GuestBuild),
-    *(LiveBuild, LiveModule, LivePackages, LivePlan, PlannedDevice),
+    *(LiveBuild, LiveModule, LivePackages, LiveInstall, LiveFit, LiveUninstall),
+    *(LivePlan, PlannedDevice),
     *(LiveStatus, Function, Left, LiveSpeedup, LiveTest),
 )
 """In the order of docs/reference.md."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from mmbatch.cli import answers, live_plan, live_state, options, usage
+from mmbatch.cli import answers, live_install, live_plan, live_state, options, usage
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, suggestion
@@ -173,6 +173,8 @@ def run_status(
 
 
 command.add_command(live_plan.run_plan)
+command.add_command(live_install.run_install)
+command.add_command(live_install.run_uninstall)
 
 
 @command.command(

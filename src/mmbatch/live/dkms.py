@@ -12,8 +12,8 @@ from pathlib import Path
 from mmbatch import VERSION
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_write, temporary_dir
-from mmbatch.core.process import run
+from mmbatch.core.disk import temporary_dir
+from mmbatch.debian import deb
 from mmbatch.live import manifest
 from mmbatch.live.manifest import LiveManifest
 from mmbatch.splice import manifest as splice_manifest
@@ -101,20 +101,21 @@ def package(cache: Cache, speedup: str, directory: Path) -> Path:
     """Write a Debian package into a directory and return its path."""
     live = manifest.load(paths.SPEEDUPS, speedup)
     words = _words(live)
-    target = directory / f"{words['name']}-dkms_{VERSION}_all.deb"
+    scripts = {"postinst": _POSTINST, "prerm": _PRERM}
     with temporary_dir(cache.downloads, "dkms") as place:
-        root, built = place / "root", place / "package.deb"
+        root = place / "root"
         write_source(live, root / "usr/src" / f"{words['name']}-{VERSION}")
-        for name, text, mode in (
-            ("control", _CONTROL, 0o644),
-            ("postinst", _POSTINST, 0o755),
-            ("prerm", _PRERM, 0o755),
-        ):
-            _write(root / "DEBIAN" / name, text.format_map(words), mode)
-        argv = ["dpkg-deb", "--root-owner-group", "--build", str(root), str(built)]
-        run(argv, action="make the DKMS package")
-        atomic_write(target, built.read_bytes())
-    return target
+        return deb.build(
+            root,
+            directory / f"{package_name(speedup)}_{VERSION}_all.deb",
+            _CONTROL.format_map(words),
+            {name: text.format_map(words) for name, text in scripts.items()},
+        )
+
+
+def package_name(speedup: str) -> str:
+    """Return the name of a speed-up's package."""
+    return f"mmbatch-{speedup.replace('_', '-')}-dkms"
 
 
 def write_source(live: LiveManifest, directory: Path) -> None:

@@ -90,6 +90,7 @@ class LiveManifest(Terms):
         replaces: the functions that it replaces.
         layouts: members of the kernel's structs whose offset the code assumes.
         edited: files of one step, as paths in a kernel tree, that later steps edit.
+        drivers: modules of the kernel that call what it replaces when they bind a device.
         edits: these edits.
         speedup: its name.
         title: a description of it.
@@ -99,6 +100,7 @@ class LiveManifest(Terms):
     objects: tuple[str, ...] = ()
     files: tuple[NewFile, ...] = field(default=(), metadata=key("file"))
     edited: tuple[str, ...] = ()
+    drivers: tuple[str, ...] = ()
     includes: tuple[str, ...] = ()
     replaces: tuple[Function, ...] = field(default=(), metadata=key("replace"))
     layouts: tuple[Layout, ...] = field(default=(), metadata=key("structs"))
