@@ -41,7 +41,8 @@ static void zone_device_refresh(struct page *tmpl, unsigned long pfn)
 #endif
 }
 
-static void zone_device_put(struct page *page, struct page *tmpl)
+/* A call for each descriptor would take as many instructions as the copy. */
+static __always_inline void zone_device_put(struct page *page, struct page *tmpl)
 {
 	zone_device_refresh(tmpl, page_to_pfn(page));
 	memcpy(page, tmpl, sizeof(*page));
