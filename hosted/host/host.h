@@ -86,6 +86,10 @@ void cache_measure(struct cache *cache, bool sizes);
 /* check.c */
 bool check_run(unsigned long stride, enum hosted_side side);
 
+/* cpus.c */
+void cpus_start(void);
+unsigned int cpus_here(void);
+
 /* die.c */
 void die_by(void (*end)(void));
 void die_in_signal(const char *text, size_t len);
@@ -129,6 +133,10 @@ void row_run(const struct workload *w, const struct row *row);
 
 /* start.c */
 void engine_start(void);
+
+/* step.c */
+struct hosted_trace *step_trace(void);
+void step_add(struct hosted_trace *sum, const struct hosted_trace *trace);
 
 /* events.c: one JSON object a line on standard output. */
 void event_engine(const struct cache *cache);

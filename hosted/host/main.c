@@ -78,6 +78,8 @@ static struct workload make_workload(const struct plan *plan, const struct hoste
 
 static bool wanted(const struct plan *plan, const struct workload *w)
 {
+	if (!plan->nr_only && w->c->cpus > cpus_here())
+		return false;
 	if (!plan->nr_only)
 		return plan->all || !(w->c->flags & HOSTED_EXTRA_CASE);
 	for (unsigned int i = 0; i < plan->nr_only; i++) {
@@ -101,7 +103,8 @@ static unsigned int make_rows(const struct plan *plan, const struct hosted_case 
 	for (unsigned int i = 0; i < hosted_bench.nr_variants; i++) {
 		const struct hosted_variant *v = &hosted_bench.variants[i];
 
-		if (missing(v) || (plan->only_posted && v->side == HOSTED_PATCHED))
+		if (missing(v) || (plan->only_posted && v->side == HOSTED_PATCHED) ||
+		    (v->applies && !v->applies(c)))
 			continue;
 		rows[nr] = (struct row){ .variant = v };
 		snprintf(rows[nr++].name, sizeof(rows->name), "%s", v->name);
@@ -125,6 +128,12 @@ static unsigned int make_rows(const struct plan *plan, const struct hosted_case 
 static void note_missing(const struct workload *w)
 {
 	char text[128];
+
+	if (w->c->cpus > cpus_here()) {
+		snprintf(text, sizeof(text), "for %u CPUs, but this process may use %u: its times mean nothing",
+			 w->c->cpus, cpus_here());
+		event_note(w->name, text);
+	}
 
 	for (unsigned int i = 0; i < hosted_bench.nr_variants; i++) {
 		const struct hosted_variant *v = &hosted_bench.variants[i];

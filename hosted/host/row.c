@@ -27,8 +27,30 @@ void row_prepare(const struct workload *w, const struct row *row)
 		hosted_bench.prepare(w->c, row->variant->side, w->items);
 }
 
+/* A fill of several CPUs: each writes a part of the image. */
+struct parts {
+	const struct workload *w;
+	const struct row *row;
+};
+
+static void run_part(unsigned int cpu, void *data)
+{
+	const struct parts *parts = data;
+	unsigned int nr = parts->w->c->cpus;
+	unsigned long share = parts->w->bytes / nr & -4096UL;
+	unsigned long bytes = cpu + 1 < nr ? share : parts->w->bytes - cpu * share;
+
+	parts->row->limit->run((char *)parts->w->image + cpu * share, bytes);
+}
+
 void row_run(const struct workload *w, const struct row *row)
 {
+	struct parts parts = { w, row };
+
+	if (row->limit && w->c->cpus > 1) {
+		hosted_on_cpus(w->c->cpus, run_part, &parts);
+		return;
+	}
 	if (row->limit) {
 		row->limit->run(w->image, w->bytes);
 		return;

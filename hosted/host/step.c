@@ -12,7 +12,8 @@
 
 #define TRAP_FLAG	0x100UL
 
-static struct hosted_trace *tracing;
+/* Of the CPU that is followed. */
+static __thread struct hosted_trace *tracing;
 
 /* movnti and movntdq, after the prefixes that they may have. */
 static bool is_streaming(const unsigned char *code)
@@ -73,8 +74,14 @@ static bool is_sfence(const unsigned char *code)
 
 static void on_step(int signal, siginfo_t *info, void *context)
 {
-	const unsigned char *code =
-		(void *)((ucontext_t *)context)->uc_mcontext.gregs[REG_RIP];
+	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
+	const unsigned char *code = (void *)regs[REG_RIP];
+
+	/* A thread that was started by the one that is followed. */
+	if (!tracing) {
+		regs[REG_EFL] &= ~TRAP_FLAG;
+		return;
+	}
 
 	tracing->instructions++;
 	look_out(code);
@@ -103,4 +110,23 @@ FROM_KERNEL void hosted_single_step(void (*run)(void *data), void *data,
 	asm volatile("pushfq; orq %0, (%%rsp); popfq" : : "i"(TRAP_FLAG) : "memory", "cc");
 	run(data);
 	asm volatile("pushfq; andq %0, (%%rsp); popfq" : : "i"(~TRAP_FLAG) : "memory", "cc");
+	tracing = NULL;
+}
+
+/* The trace of this CPU, if it is followed. A CPU that works for it is followed, too. */
+struct hosted_trace *step_trace(void)
+{
+	return tracing;
+}
+
+/* Add what another CPU did. It drains its own stores, since no other CPU can. */
+void step_add(struct hosted_trace *sum, const struct hosted_trace *trace)
+{
+	sum->visited |= trace->visited;
+	sum->movsb += trace->movsb;
+	sum->movsq += trace->movsq;
+	sum->instructions += trace->instructions;
+	sum->streamed += trace->streamed;
+	sum->elsewhere += trace->undrained + trace->elsewhere;
+	sum->flushed += trace->flushed;
 }

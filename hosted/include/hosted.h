@@ -62,6 +62,7 @@ extern unsigned int hosted_layout;
  * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED, HOSTED_EXTRA_CASE,
  *	   HOSTED_FLUSHED, HOSTED_SHORT
  * @data: the bench's own
+ * @cpus: kernel code may use so many CPUs, and fills do; 0 for one
  */
 struct hosted_case {
 	const char *name;
@@ -70,6 +71,7 @@ struct hosted_case {
 	unsigned int llc_part;
 	unsigned int flags;
 	const void *data;
+	unsigned int cpus;
 };
 
 /**
@@ -77,11 +79,13 @@ struct hosted_case {
  * @name: row of the table
  * @side: whose code runs
  * @setting: passed to hosted_bench.select() before each run; may be NULL
+ * @applies: whether it is a row of a case; NULL if it is one of all
  */
 struct hosted_variant {
 	const char *name;
 	enum hosted_side side;
 	const char *setting;
+	int (*applies)(const struct hosted_case *c);
 };
 
 /**
@@ -153,6 +157,7 @@ static inline int hosted_is_posted(enum hosted_side side)
  * @instructions: all instructions of the run
  * @streamed: non-temporal stores among them
  * @undrained: non-temporal stores that no sfence followed
+ * @elsewhere: the same of work items, on their own CPUs
  * @flushed: cache lines that were written back or evicted by address
  */
 struct hosted_trace {
@@ -163,6 +168,7 @@ struct hosted_trace {
 	unsigned long instructions;
 	unsigned long streamed;
 	unsigned long undrained;
+	unsigned long elsewhere;
 	unsigned long flushed;
 };
 
@@ -288,9 +294,45 @@ extern const struct hosted_bench hosted_bench;
 		fn##__patched2, fn##__patched3,				\
 	}
 
+/* A variable of the same kind. */
+#define HOSTED_EXTRA_VARIABLES(type, name)				\
+	extern type name##__patched0, name##__patched1,			\
+		    name##__patched2, name##__patched3;			\
+	static type *const name##_of[HOSTED_LAYOUTS] = {		\
+		&name##__patched0, &name##__patched1,			\
+		&name##__patched2, &name##__patched3,			\
+	}
+
+#define HOSTED_EXTRA_VARIABLE(name)	(*name##_of[hosted_layout])
+
 /* Call the function of the current layout. */
 #define HOSTED_CALL(fn, side, ...)	fn##_of[hosted_layout][side](__VA_ARGS__)
 #define HOSTED_CALL_EXTRA(fn, ...)	fn##_of[hosted_layout](__VA_ARGS__)
+
+/* Most CPUs that a program can have. */
+#define HOSTED_CPUS	16
+
+/* kernel/cpus.c */
+void hosted_cpu_init(unsigned int cpu, unsigned long offset);
+void hosted_cpus_online(unsigned int nr);
+void hosted_confine(int confined);
+
+/*
+ * host/cpus.c: threads that are CPUs. Kernel code reaches them by work items, and a
+ * bench by hosted_on_cpus().
+ */
+enum hosted_workers {
+	HOSTED_WORKERS_RACE,	/* work items run as soon as their CPU gets to them */
+	HOSTED_WORKERS_FIRST,	/* whoever queues one waits for its end at once */
+	HOSTED_WORKERS_NEVER,	/* none ever begins, as when there is no memory for a worker */
+};
+
+void hosted_workers(enum hosted_workers when);
+unsigned long hosted_works_queued(void);
+unsigned long hosted_works_left(void);
+void hosted_work_queue(unsigned int cpu, void (*run)(void *work), void *work);
+int hosted_work_end(void *work);
+void hosted_on_cpus(unsigned int nr, void (*run)(unsigned int cpu, void *data), void *data);
 
 /* kernel/machine.c: what a booted kernel sets up. */
 void hosted_machine_init(void);

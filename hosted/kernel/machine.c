@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The machine that kernel objects run on: one CPU, two nodes, a device zone,
- * and a memmap in an arena of the process.
+ * The machine that kernel objects run on: two nodes, a device zone, and a memmap in an
+ * arena of the process. Its CPUs are in cpus.c.
  *
- * A user process has a GS base of 0, so %gs:variable is the variable's initial
- * copy, which serves as that of CPU 0. WANTED_x is defined if an object refers to x
- * and no object defines it, according to nm. So one source serves kernels that need
- * different symbols.
+ * WANTED_x is defined if an object refers to x and no object defines it, according to
+ * nm. So one source serves kernels that need different symbols.
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -32,7 +30,6 @@ unsigned long phys_base;
 unsigned long max_pfn;
 unsigned int nr_node_ids = 1;
 struct cpuinfo_x86 boot_cpu_data;
-unsigned long __per_cpu_offset[NR_CPUS];
 
 #undef jiffies
 unsigned long volatile jiffies = INITIAL_JIFFIES;
@@ -47,25 +44,6 @@ static struct mem_section *hosted_section_roots[HOSTED_SECTION_ROOTS];
 struct mem_section **mem_section;
 #endif
 
-#ifdef WANTED_cpu_number
-DEFINE_PER_CPU_CACHE_HOT(int, cpu_number);
-#endif
-
-#ifdef WANTED_pcpu_hot
-DEFINE_PER_CPU_ALIGNED(struct pcpu_hot, pcpu_hot);
-asm(".globl const_pcpu_hot\n.set const_pcpu_hot, pcpu_hot");
-#define set_current_task(t)	(pcpu_hot.current_task = (t))
-#else
-DEFINE_PER_CPU_CACHE_HOT(struct task_struct *, current_task);
-DEFINE_PER_CPU_CACHE_HOT(typeof(__preempt_count), __preempt_count);
-asm(".globl const_current_task\n.set const_current_task, current_task");
-#define set_current_task(t)	raw_cpu_write(current_task, t)
-#endif
-
-#ifdef WANTED___softirq_pending
-DEFINE_PER_CPU_CACHE_HOT(u16, __softirq_pending);
-#endif
-
 #ifdef WANTED_hugetlb_optimize_vmemmap_key
 DEFINE_STATIC_KEY_FALSE(hugetlb_optimize_vmemmap_key);
 #endif
@@ -76,7 +54,8 @@ static unsigned long hosted_offers;
 #ifdef WANTED___cond_resched
 int __cond_resched(void)
 {
-	hosted_offers++;
+	/* CPUs may do this at the same time. */
+	__atomic_fetch_add(&hosted_offers, 1, __ATOMIC_RELAXED);
 	return 0;
 }
 #endif
@@ -88,12 +67,6 @@ unsigned long hosted_reschedules(void)
 
 static struct pglist_data hosted_nodes[HOSTED_NODES];
 struct pglist_data *node_data[MAX_NUMNODES];
-
-/* Some kernels keep the FPU state right after the task. */
-static struct {
-	struct task_struct task;
-	struct fpu fpu;
-} hosted_task __aligned(64);
 
 void hosted_machine_init(void)
 {
@@ -115,8 +88,8 @@ void hosted_machine_init(void)
 		}
 	}
 
-	set_current_task(&hosted_task.task);
-	clear_preempt_need_resched();
+	hosted_cpu_init(0, 0);
+	hosted_cpus_online(1);
 }
 
 static unsigned char *hosted_effects;

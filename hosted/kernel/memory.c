@@ -14,7 +14,6 @@
 #include <linux/mm_types.h>
 #include <linux/pgtable.h>
 #include <linux/slab.h>
-#include <linux/workqueue.h>
 
 #include "hosted.h"
 #include "wanted.h"
@@ -241,17 +240,6 @@ void *hosted_shrinker_alloc(void)
 {
 	return &hosted_shrinker;
 }
-
-/* Queued work never runs. A bench that needs its effect calls the work function. */
-#ifdef WANTED_system_percpu_wq
-struct workqueue_struct *system_percpu_wq;
-#endif
-#ifdef WANTED_system_wq
-struct workqueue_struct *system_wq;
-#endif
-asm(".globl queue_work_on\n"
-    "queue_work_on: mov $1, %eax\n"
-    "ret\n");
 
 /* Locks are always free, because there is one thread. */
 asm(".globl down_read_trylock\n"
