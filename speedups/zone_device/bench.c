@@ -15,6 +15,9 @@
 /* Any PFN that starts a section and leaves space for an altmap before it. */
 #define FIRST_PFN	0x1000000UL
 
+/* A setting besides the names of the methods: "auto", but on one CPU. */
+#define ONE_CPU		"one CPU"
+
 struct zone_device_case {
 	enum memory_type type;
 	unsigned int shift;
@@ -43,7 +46,18 @@ static const struct hosted_case zone_device_cases[] = {
 	{ "small-cold",	"flushed, LLC/4",	 0, 4, HOSTED_FLUSHED, &private },
 	{ "small-cold-readback", "flushed, LLC/4, read back", 0, 4,
 	  HOSTED_FLUSHED | HOSTED_READBACK, &private },
+	/* These let the code use so many CPUs. All others let it use one. */
+	{ "fsdax-2cpu",	"cold, altmap, 2 CPUs",	 PFNS_100G, 0, HOSTED_EXTRA_CASE, &fsdax, 2 },
+	{ "devdax-2M-2cpu", "cold, altmap, 2 CPUs", PFNS_100G, 0, HOSTED_EXTRA_CASE,
+	  &devdax, 2 },
+	{ "fsdax-4cpu",	"cold, altmap, 4 CPUs",	 PFNS_100G, 0, HOSTED_EXTRA_CASE, &fsdax, 4 },
+	{ "fsdax-8cpu",	"cold, altmap, 8 CPUs",	 PFNS_100G, 0, HOSTED_EXTRA_CASE, &fsdax, 8 },
 };
+
+static int zone_device_has_cpus(const struct hosted_case *c)
+{
+	return c->cpus > 1;
+}
 
 static const struct hosted_variant zone_device_variants[] = {
 	{ "base",	HOSTED_BASE },
@@ -51,6 +65,7 @@ static const struct hosted_variant zone_device_variants[] = {
 	{ "copy",	HOSTED_PATCHED, "copy" },
 	{ "movnti",	HOSTED_PATCHED, "movnti" },
 	{ "wide",	HOSTED_PATCHED, "wide" },
+	{ "one CPU",	HOSTED_PATCHED, ONE_CPU, zone_device_has_cpus },
 	{ "auto",	HOSTED_PATCHED, "auto" },
 };
 
@@ -93,9 +108,21 @@ static void zone_device_setup(void *image, unsigned long bytes)
 	hosted_memmap_at(image, FIRST_PFN);
 }
 
+/* Of the case that runs. */
+static unsigned int zone_device_case_cpus = 1;
+
+static void zone_device_begin(const struct hosted_case *c)
+{
+	zone_device_case_cpus = c->cpus ? c->cpus : 1;
+	hosted_cpus_online(zone_device_case_cpus);
+}
+
 static int zone_device_select(const char *setting)
 {
-	return HOSTED_CALL_EXTRA(zone_device_set_method, setting);
+	bool one = !strcmp(setting, ONE_CPU);
+
+	HOSTED_EXTRA_VARIABLE(zone_device_cpus) = one ? 1 : zone_device_case_cpus;
+	return HOSTED_CALL_EXTRA(zone_device_set_method, one ? "auto" : setting);
 }
 
 /* A fault or a page table walk reads flags and refcount first. */
@@ -117,6 +144,7 @@ const struct hosted_bench hosted_bench = {
 	.nr_variants	= ARRAY_SIZE(zone_device_variants),
 	.fills		= true,
 	.setup		= zone_device_setup,
+	.begin		= zone_device_begin,
 	.select		= zone_device_select,
 	.run		= zone_device_run,
 	.touch		= zone_device_touch,

@@ -15,10 +15,12 @@
 #include "check.h"
 
 #define MARGIN		64UL		/* descriptors around the range */
-#define LARGE_SECTIONS	8UL		/* "auto" streams so many or more */
+#define LARGE_SECTIONS	8UL		/* "auto" streams so many or more, which are worth a CPU */
 /* A compound of the highest order, aligned, can end so much after CHECK_PFN. */
 #define ARENA		((2UL << 18) + 4 * PAGES_PER_SECTION)
 #define STEPPED_MOST	1200UL		/* each instruction takes a signal */
+#define CPUS		4U		/* of the simulated machine */
+#define MOST_CPUS	8U		/* that ever write one memmap */
 
 static const struct {
 	const char *name;
@@ -53,6 +55,12 @@ static const unsigned long lengths[] = {
 	3 * PAGES_PER_SECTION + 5,
 };
 
+static const char *const when[] = {
+	[HOSTED_WORKERS_RACE] = "at the same time",
+	[HOSTED_WORKERS_FIRST] = "the others first",
+	[HOSTED_WORKERS_NEVER] = "without a worker",
+};
+
 static const char *const methods[] = {
 	"copy", "movnti", "wide", "auto", "base",
 };
@@ -62,6 +70,8 @@ struct combination {
 	unsigned long start, length;
 	bool early;		/* in a section of boot memory: no shared vmemmap pages */
 	bool two_ranges;	/* a second range follows, by another call */
+	unsigned int cpus;	/* how many CPUs write, however small the range is */
+	enum hosted_workers workers;
 };
 
 struct matrix {
@@ -144,11 +154,12 @@ static void describe(const struct matrix *m, const struct combination *c,
 		     const char *what)
 {
 	hosted_format(m->check->text, sizeof(m->check->text),
-		      "%s, shift %u, altmap %s, start +%lu, %lu PFNs, node %u%s%s, method %s: %s",
+		      "%s, shift %u, altmap %s, start +%lu, %lu PFNs, node %u%s%s, CPUs: %u, %s, method %s: %s",
 		      types[c->type].name, shifts[c->shift],
 		      altmaps[c->altmap].name, starts[c->start], c->length, c->nid,
 		      c->early ? ", early section" : "",
-		      c->two_ranges ? ", two ranges" : "", m->method, what);
+		      c->two_ranges ? ", two ranges" : "", c->cpus, when[c->workers],
+		      m->method, what);
 }
 
 static bool compare(const struct matrix *m, const struct combination *c,
@@ -208,8 +219,9 @@ static bool drains(const struct matrix *m, const struct combination *c)
 	hosted_single_step(run_stepped, &stepped, &trace);
 	m->check->streamed += trace.streamed;
 	m->check->stepped++;
-	if (trace.undrained) {
-		describe(m, c, "streaming stores are not drained on return");
+	if (trace.undrained || trace.elsewhere) {
+		describe(m, c, trace.undrained ? "streaming stores are not drained on return" :
+						 "a worker does not drain its streaming stores");
 		return false;
 	}
 	if (hosted_is_posted(stepped.side))
@@ -231,6 +243,9 @@ static bool run_methods(struct matrix *m, const struct combination *c)
 	if (WARN_ON(nr > ARENA))
 		return false;
 	hosted_early_sections(c->early);
+	hosted_workers(c->workers);
+	HOSTED_EXTRA_VARIABLE(zone_device_cpus) = c->cpus;
+	HOSTED_EXTRA_VARIABLE(zone_device_share) = 1;
 	poison(m, nr);
 	run_side(c, HOSTED_BASE);
 	memcpy(m->reference, m->memmap, nr * sizeof(struct page));
@@ -246,6 +261,10 @@ static bool run_methods(struct matrix *m, const struct combination *c)
 		}
 		poison(m, nr);
 		run_side(c, side);
+		if (hosted_works_left()) {
+			describe(m, c, "a worker is left");
+			return false;
+		}
 		good = compare(m, c, nr);
 		m->check->runs++;
 		m->check->bytes += nr * sizeof(struct page);
@@ -309,11 +328,78 @@ static bool chooses(struct hosted_check *check)
 	return true;
 }
 
+static const struct {
+	const char *what;
+	unsigned int cpus, online, works;
+	long more;		/* descriptors than two CPUs are worth */
+	unsigned int nid;
+	bool confined;
+} divisions[] = {
+	{ "a range for two CPUs",		2, CPUS, 1 },
+	{ "a range just too small for two",	2, CPUS, 0, -1 },
+	{ "no more than the parameter allows",	1, CPUS, 0 },
+	{ "a parameter of 0",			0, CPUS, 0 },
+	{ "no other CPU",			2, 1, 0 },
+	{ "a task that is confined to its CPU",	2, CPUS, 0, 0, 0, true },
+	{ "a node without CPUs",		2, CPUS, 1, 0, 1 },
+};
+
+/* Verify how many workers are asked for with the usual @share, before any of them begins. */
+static bool divides(struct hosted_check *check, unsigned long share)
+{
+	unsigned long enough = 2 * LARGE_SECTIONS * PAGES_PER_SECTION, before, works;
+	struct combination c = { .length = enough };
+	unsigned int i;
+
+	HOSTED_CALL_EXTRA(zone_device_set_method, "movnti");
+	hosted_workers(HOSTED_WORKERS_NEVER);
+	HOSTED_EXTRA_VARIABLE(zone_device_share) = share;
+	for (i = 0; i < ARRAY_SIZE(divisions); i++) {
+		HOSTED_EXTRA_VARIABLE(zone_device_cpus) = divisions[i].cpus;
+		hosted_cpus_online(divisions[i].online);
+		hosted_confine(divisions[i].confined);
+		c.nid = divisions[i].nid;
+		c.length = enough + divisions[i].more;
+		before = hosted_works_queued();
+		run_range(&c, first_pfn(&c), HOSTED_PATCHED);
+		works = hosted_works_queued() - before;
+		if (works != divisions[i].works)
+			break;
+	}
+	hosted_confine(false);
+	hosted_cpus_online(CPUS);
+	if (i == ARRAY_SIZE(divisions))
+		return true;
+
+	hosted_format(check->text, sizeof(check->text), "%s: %lu workers instead of %u",
+		      divisions[i].what, works, divisions[i].works);
+	return false;
+}
+
+/* The largest number of CPUs, which is less than a user may ask for. */
+static bool bounds_cpus(struct hosted_check *check)
+{
+	struct combination c = { .length = PAGES_PER_SECTION };
+	unsigned long before = hosted_works_queued();
+
+	HOSTED_EXTRA_VARIABLE(zone_device_share) = 1;
+	HOSTED_EXTRA_VARIABLE(zone_device_cpus) = HOSTED_CPUS;
+	hosted_cpus_online(HOSTED_CPUS);
+	run_range(&c, first_pfn(&c), HOSTED_PATCHED);
+	hosted_cpus_online(CPUS);
+	if (hosted_works_queued() - before == MOST_CPUS - 1)
+		return true;
+
+	hosted_format(check->text, sizeof(check->text), "%lu workers instead of %u",
+		      hosted_works_queued() - before, MOST_CPUS - 1);
+	return false;
+}
+
 /* Ranges that are large enough for "auto" to stream, with and without an altmap. */
 static bool run_large(struct matrix *m)
 {
 	static const unsigned int shift_of[] = { 0, 4 };
-	struct combination c = {};
+	struct combination c = { .cpus = 2 };
 	unsigned int i, altmap;
 
 	for (i = 0; i < ARRAY_SIZE(shift_of); i++) {
@@ -327,13 +413,18 @@ static bool run_large(struct matrix *m)
 				return false;
 		}
 	}
-	return true;
+
+	/* Two compounds that are larger than a section each. */
+	c = (struct combination){ .shift = 5, .length = (1UL << shifts[5]) + 1, .cpus = 3 };
+	return run_methods(m, &c);
 }
 
 int zone_device_check(struct hosted_check *check)
 {
 	unsigned long i, spread, bytes = ARENA * sizeof(struct page);
 	unsigned long blocks = ARENA / pageblock_nr_pages + 1;
+	bool posted = hosted_is_posted(hosted_checked(check));
+	unsigned long share = HOSTED_EXTRA_VARIABLE(zone_device_share);
 	struct matrix m = { .check = check };
 	struct combination c;
 
@@ -343,6 +434,7 @@ int zone_device_check(struct hosted_check *check)
 	m.reference_effects = hosted_arena(blocks);
 	hosted_memmap_at(m.memmap, CHECK_PFN - CHECK_BEFORE);
 	hosted_effects_at(m.effects, blocks);
+	hosted_cpus_online(CPUS);
 
 	for (i = 0; pick(i, &c); i += check->stride) {
 		/* These vary within the combinations instead of multiplying their number. */
@@ -353,11 +445,15 @@ int zone_device_check(struct hosted_check *check)
 		hosted_layout = spread / 32 % HOSTED_LAYOUTS;
 		if (shifts[c.shift] == 18 && spread / 128 % 8)
 			continue;
+		c.cpus = 1 + spread / 1024 % CPUS;
+		c.workers = spread / 4096 % ARRAY_SIZE(when);
 		if (!run_methods(&m, &c))
 			return -1;
 	}
 
-	if (!hosted_is_posted(hosted_checked(check)) && !chooses(check))
+	if (!posted && !chooses(check))
 		return -1;
-	return run_large(&m) ? 0 : -1;
+	if (!run_large(&m))
+		return -1;
+	return posted || (divides(check, share) && bounds_cpus(check)) ? 0 : -1;
 }

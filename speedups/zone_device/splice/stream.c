@@ -9,14 +9,18 @@ void zone_device_stream(struct page *page, struct page *tmpl, unsigned long nr)
 	}
 }
 
-/* Choose by the descriptors to write, which are few if compounds share their tails. */
+/* The descriptors that are written are few if compounds share their tails. */
+static unsigned long zone_device_bytes(struct dev_pagemap *pgmap, unsigned long pfn,
+				       unsigned long end_pfn)
+{
+	return DIV_ROUND_UP(end_pfn - pfn, pgmap_vmemmap_nr(pgmap)) *
+	       zone_device_compound_nr(pfn, pgmap_altmap(pgmap), pgmap) * sizeof(struct page);
+}
+
 zone_device_fn *zone_device_way(struct dev_pagemap *pgmap, unsigned long pfn,
 				unsigned long end_pfn)
 {
-	unsigned long nr = DIV_ROUND_UP(end_pfn - pfn, pgmap_vmemmap_nr(pgmap)) *
-			   zone_device_compound_nr(pfn, pgmap_altmap(pgmap), pgmap);
-
-	if (nr * sizeof(struct page) >= ZONE_DEVICE_LARGE)
+	if (zone_device_bytes(pgmap, pfn, end_pfn) >= ZONE_DEVICE_LARGE)
 		return zone_device_stream;
 
 	return zone_device_copy;

@@ -94,6 +94,28 @@ static void zone_device_seed(struct zone_device_run *run, unsigned long pfn,
 	memcpy(&run->tail, head + 1, sizeof(run->tail));
 }
 
+/* Write a range that starts with a head. */
+static void zone_device_write(struct zone_device_run *run, unsigned long pfn,
+			      unsigned long end_pfn)
+{
+	unsigned long step = pgmap_vmemmap_nr(run->pgmap), next, nr;
+
+	for (; pfn < end_pfn; pfn = next) {
+		if (IS_ALIGNED(pfn, PAGES_PER_SECTION))
+			cond_resched();
+
+		if (step > 1) {
+			next = pfn + step;
+			nr = zone_device_compound(run, pfn);
+		} else {
+			next = min(end_pfn, ALIGN(pfn + 1, PAGES_PER_SECTION));
+			nr = next - pfn;
+			zone_device_copy(pfn_to_page(pfn), &run->head, nr);
+		}
+		zone_device_mark_pageblocks(pfn, nr);
+	}
+}
+
 /**
  * zone_device_memmap_init - write the descriptors of a range of device memory
  * @start_pfn: first PFN of the range, after the memory that an altmap uses
@@ -110,28 +132,13 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn, unsigned long end
 				      struct dev_pagemap *pgmap)
 {
 	struct zone_device_run run = { .pgmap = pgmap };
-	unsigned long step = pgmap_vmemmap_nr(pgmap), pfn, next, nr;
 
 	/* There is no descriptor to make a template of, or each must raise an event. */
 	if (start_pfn >= end_pfn || page_ref_tracepoint_active(page_ref_set))
 		return start_pfn;
 
 	zone_device_seed(&run, start_pfn, zone_idx, nid);
-
-	for (pfn = start_pfn; pfn < end_pfn; pfn = next) {
-		if (IS_ALIGNED(pfn, PAGES_PER_SECTION))
-			cond_resched();
-
-		if (step > 1) {
-			next = pfn + step;
-			nr = zone_device_compound(&run, pfn);
-		} else {
-			next = min(end_pfn, ALIGN(pfn + 1, PAGES_PER_SECTION));
-			nr = next - pfn;
-			zone_device_copy(pfn_to_page(pfn), &run.head, nr);
-		}
-		zone_device_mark_pageblocks(pfn, nr);
-	}
+	zone_device_write(&run, start_pfn, end_pfn);
 
 	return end_pfn;
 }

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Precedes zone_device_memmap_init() in mm/zone_device.c.
+
+/* The works of so many CPUs fit on the stack, and use up the bandwidth of most nodes. */
+#define ZONE_DEVICE_CPUS	8U
+
+unsigned int zone_device_cpus = 4;
+module_param_named(cpus, zone_device_cpus, uint, 0644);
+MODULE_PARM_DESC(cpus, "Most CPUs that write the memmap of one device, up to 8");
+
+/* One CPU takes a millisecond for so much, and another one starts in a small part of it. */
+unsigned long zone_device_share = ZONE_DEVICE_LARGE;
+
+struct zone_device_job {
+	const struct zone_device_run *run;
+	unsigned long chunk;
+	unsigned long end_pfn;
+	atomic_long_t next_pfn;
+};
+
+struct zone_device_helper {
+	struct work_struct work;
+	struct zone_device_job *job;
+};
+
+/* Write chunks until none is left. Templates change, so each CPU has its own. */
+static void zone_device_take_part(struct zone_device_job *job)
+{
+	struct zone_device_run run;
+	unsigned long pfn;
+
+	memcpy(&run, job->run, sizeof(run));
+	for (;;) {
+		pfn = atomic_long_fetch_add(job->chunk, &job->next_pfn);
+		if (pfn >= job->end_pfn)
+			break;
+		zone_device_write(&run, pfn, min(pfn + job->chunk, job->end_pfn));
+	}
+}
+
+static void zone_device_help(struct work_struct *work)
+{
+	zone_device_take_part(container_of(work, struct zone_device_helper, work)->job);
+}
+
+/* Leave out isolated CPUs, and those that the task in user space may not use. */
+static bool zone_device_may_use(unsigned int cpu)
+{
+	if (cpu == raw_smp_processor_id() || !housekeeping_cpu(cpu, HK_TYPE_DOMAIN) ||
+	    !housekeeping_cpu(cpu, HK_TYPE_WQ))
+		return false;
+
+	return current->flags & PF_KTHREAD || cpumask_test_cpu(cpu, current->cpus_ptr);
+}
+
+/*
+ * Nobody waits for a work that has not begun, because there is no worker for it, or its
+ * CPU is busy. The others that take part, and this CPU at least, write everything.
+ */
+static void zone_device_write_all(struct zone_device_run *run, unsigned long pfn,
+				  unsigned long end_pfn, int nid)
+{
+	unsigned long shares = zone_device_bytes(run->pgmap, pfn, end_pfn) / zone_device_share;
+	unsigned int most = min3(READ_ONCE(zone_device_cpus), ZONE_DEVICE_CPUS, shares);
+	const struct cpumask *near = cpumask_of_node(numa_nearest_node(nid, N_CPU));
+	struct zone_device_helper helpers[ZONE_DEVICE_CPUS - 1];
+	/* A chunk is a section, or a compound if that is larger. */
+	struct zone_device_job job = {
+		.run = run,
+		.chunk = max(PAGES_PER_SECTION, pgmap_vmemmap_nr(run->pgmap)),
+		.end_pfn = end_pfn,
+		.next_pfn = ATOMIC_LONG_INIT(pfn),
+	};
+	unsigned int nr = 0, cpu;
+
+	if (most <= 1) {
+		zone_device_write(run, pfn, end_pfn);
+		return;
+	}
+
+	/* Isolated CPUs may change. */
+	rcu_read_lock();
+	for_each_cpu_and(cpu, near, cpu_online_mask) {
+		if (nr + 1 == most)
+			break;
+		if (!zone_device_may_use(cpu))
+			continue;
+		INIT_WORK_ONSTACK(&helpers[nr].work, zone_device_help);
+		helpers[nr].job = &job;
+		queue_work_on(cpu, system_dfl_wq, &helpers[nr++].work);
+	}
+	rcu_read_unlock();
+
+	zone_device_take_part(&job);
+
+	while (nr--) {
+		cancel_work_sync(&helpers[nr].work);
+		destroy_work_on_stack(&helpers[nr].work);
+	}
+}
