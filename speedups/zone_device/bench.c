@@ -22,12 +22,14 @@ struct zone_device_case {
 	enum memory_type type;
 	unsigned int shift;
 	bool altmap;
+	bool each;		/* every CPU writes the memmap of a device of its own */
 };
 
 static const struct zone_device_case fsdax = { MEMORY_DEVICE_FS_DAX, 0, true };
 static const struct zone_device_case devdax = { MEMORY_DEVICE_GENERIC, 9, true };
 static const struct zone_device_case shared = { MEMORY_DEVICE_GENERIC, 9, false };
 static const struct zone_device_case private = { MEMORY_DEVICE_PRIVATE, 0, false };
+static const struct zone_device_case each = { MEMORY_DEVICE_PRIVATE, 0, false, true };
 
 static const struct hosted_case zone_device_cases[] = {
 	{ "fsdax",	"cold, altmap",		 PFNS_100G, 0, 0, &fsdax },
@@ -52,11 +54,16 @@ static const struct hosted_case zone_device_cases[] = {
 	  &devdax, 2 },
 	{ "fsdax-4cpu",	"cold, altmap, 4 CPUs",	 PFNS_100G, 0, HOSTED_EXTRA_CASE, &fsdax, 4 },
 	{ "fsdax-8cpu",	"cold, altmap, 8 CPUs",	 PFNS_100G, 0, HOSTED_EXTRA_CASE, &fsdax, 8 },
+	/* Two devices at the same time, in base, too. */
+	{ "private-each-2cpu", "cold, RAM-backed, 2 devices", PFNS_100G, 0, HOSTED_EXTRA_CASE,
+	  &each, 2 },
 };
 
 static int zone_device_has_cpus(const struct hosted_case *c)
 {
-	return c->cpus > 1;
+	const struct zone_device_case *dev = c->data;
+
+	return c->cpus > 1 && !dev->each;
 }
 
 static const struct hosted_variant zone_device_variants[] = {
@@ -69,13 +76,13 @@ static const struct hosted_variant zone_device_variants[] = {
 	{ "auto",	HOSTED_PATCHED, "auto" },
 };
 
-static struct dev_pagemap zone_device_pgmap;
+/* Their descriptors point here, so each device has the same place in all runs. */
+static struct dev_pagemap zone_device_pgmaps[HOSTED_CPUS];
 
-static void zone_device_run(const struct hosted_case *c, enum hosted_side side,
-			    unsigned long items)
+static void zone_device_bind(const struct zone_device_case *dev, enum hosted_side side,
+			     unsigned long first, unsigned long items,
+			     struct dev_pagemap *pgmap)
 {
-	const struct zone_device_case *dev = c->data;
-	struct dev_pagemap *pgmap = &zone_device_pgmap;
 	unsigned long offset = 0;
 
 	/*
@@ -91,16 +98,46 @@ static void zone_device_run(const struct hosted_case *c, enum hosted_side side,
 	pgmap->type = dev->type;
 	pgmap->vmemmap_shift = dev->shift;
 	pgmap->nr_range = 1;
-	pgmap->range.start = PFN_PHYS(FIRST_PFN - offset);
-	pgmap->range.end = PFN_PHYS(FIRST_PFN + items) - 1;
+	pgmap->range.start = PFN_PHYS(first - offset);
+	pgmap->range.end = PFN_PHYS(first + items) - 1;
 	if (dev->altmap) {
 		pgmap->flags = PGMAP_ALTMAP_VALID;
-		pgmap->altmap.base_pfn = FIRST_PFN - offset;
+		pgmap->altmap.base_pfn = first - offset;
 		pgmap->altmap.free = offset;
 	}
 
 	HOSTED_CALL(memmap_init_zone_device, side, hosted_device_zone(0),
-		    FIRST_PFN - offset, items + offset, pgmap);
+		    first - offset, items + offset, pgmap);
+}
+
+struct zone_device_devices {
+	const struct hosted_case *c;
+	enum hosted_side side;
+	unsigned long items;
+};
+
+/* Write the part of the image that is this CPU's. */
+static void zone_device_bind_own(unsigned int cpu, void *data)
+{
+	const struct zone_device_devices *devices = data;
+	unsigned long share = devices->items / devices->c->cpus;
+	unsigned long first = cpu * share;
+	bool last = cpu + 1 == devices->c->cpus;
+
+	zone_device_bind(devices->c->data, devices->side, FIRST_PFN + first,
+			 last ? devices->items - first : share, &zone_device_pgmaps[cpu]);
+}
+
+static void zone_device_run(const struct hosted_case *c, enum hosted_side side,
+			    unsigned long items)
+{
+	const struct zone_device_case *dev = c->data;
+	struct zone_device_devices devices = { c, side, items };
+
+	if (dev->each)
+		hosted_on_cpus(c->cpus, zone_device_bind_own, &devices);
+	else
+		zone_device_bind(dev, side, FIRST_PFN, items, &zone_device_pgmaps[0]);
 }
 
 static void zone_device_setup(void *image, unsigned long bytes)
@@ -113,7 +150,7 @@ static unsigned int zone_device_case_cpus = 1;
 
 static void zone_device_begin(const struct hosted_case *c)
 {
-	zone_device_case_cpus = c->cpus ? c->cpus : 1;
+	zone_device_case_cpus = zone_device_has_cpus(c) ? c->cpus : 1;
 	hosted_cpus_online(zone_device_case_cpus);
 }
 
