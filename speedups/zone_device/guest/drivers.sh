@@ -14,6 +14,8 @@ initialised() { dmesg | grep -c "$INIT initialised"; }
 tracing=/sys/kernel/tracing
 echo "p:mi $INIT n=%dx:u64" >>$tracing/kprobe_events
 echo "r:mo $INIT" >>$tracing/kprobe_events
+helping=$(grep -c ' zone_device_help$' /proc/kallsyms)
+[ "$helping" = 0 ] || echo "p:mh zone_device_help" >>$tracing/kprobe_events
 echo 1 >$tracing/events/kprobes/enable
 
 # use_pmem: write through the block device, and read it back.
@@ -73,11 +75,41 @@ devdax() {
 	done
 }
 
+# Bind while the other CPU goes away and comes back, so that work items lose theirs.
+hotplug() {
+	online=/sys/devices/system/cpu/cpu1/online
+	[ -e $online ] || return
+	choose auto || return
+	rm -f /tmp/bound
+	(
+		turns=0
+		while [ ! -e /tmp/bound ]; do
+			echo 0 >$online && echo 1 >$online || break
+			turns=$((turns + 1))
+		done
+		echo $turns >/tmp/turns
+	) &
+	before=$(initialised)
+	check "hotplug: $REBINDS rebinds" rebind "$1" "$(bound "$1")" "$REBINDS"
+	touch /tmp/bound
+	wait
+	check "hotplug: initialised each time" \
+		test "$(initialised)" -eq $((before + REBINDS))
+	check "hotplug: the CPU went and came back ($(cat /tmp/turns) times)" \
+		test "$(cat /tmp/turns)" -gt 0 -a "$(cat $online)" = 1
+}
+
 fsdax
 devdax
+hotplug dax_pmem
 echo 0 >$tracing/events/kprobes/enable
 in=$(grep -c ' mi: ' $tracing/trace)
 out=$(grep -c ' mo: ' $tracing/trace)
 check "kprobe pair: every call seen to return ($in)" test "$in" -gt 0 -a "$in" -eq "$out"
+# Two CPUs write the memmap of 2 GiB or more.
+if [ "$helping" != 0 ] && [ "$(pages)" -ge 524288 ]; then
+	helped=$(grep -c ' mh: ' $tracing/trace)
+	check "other CPUs took part ($helped times)" test "$helped" -gt 0
+fi
 check "every call prints its debug line" test "$in" -eq "$(initialised)"
 choose auto
