@@ -11,7 +11,6 @@
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/string.h>
-#include <asm/movnti.h>
 
 #include "zone_device_live_compat.h"
 
@@ -24,17 +23,6 @@ static inline void set_page_section_from_pfn(struct page *page,
 					     unsigned long pfn)
 {
 }
-
-/* Do what the spliced memcpy_flushcache() does first. */
-static __always_inline void zone_device_flushcache(void *dst, const void *src,
-						   size_t n)
-{
-	if (__builtin_constant_p(n) && movnti_fixed(dst, src, n))
-		return;
-	memcpy_flushcache(dst, src, n);
-}
-
-#define memcpy_flushcache	zone_device_flushcache
 
 /* The kernel's own function, replaced or not, and its replacement. */
 extern typeof(memmap_init_zone_device) live_original_memmap_init_zone_device;

@@ -12,24 +12,24 @@ from mmbatch.splice.edits import apply_edit
 from mmbatch.splice.manifest import load_with_needs
 
 SOURCE = Path(__file__).with_name("page_sizes.c")
-TREES = [paths.SPEEDUPS / name / "tree" for name in ("zone_device", "streaming_copy")]
 COMPAT = paths.SPEEDUPS / "zone_device" / "compat"
-FOLDERS = [
-    *(TREES[1] / folder for folder in ("include", "arch/x86/include")),
-    *(COMPAT / "7.x/mm", COMPAT / "pageblock-by-caller/mm", paths.SPEEDUPS / "common/mm"),
-]
+SHARED = [COMPAT / "7.x/mm", COMPAT / "pageblock-by-caller/mm", paths.SPEEDUPS / "common/mm"]
+PARTS = ("mm", "include", "arch/x86/include")
 
 
-def spliced(folder: Path) -> None:
-    """Write the files of mm/ as they are after the last step."""
-    (speedup,) = load_with_needs(paths.SPEEDUPS, "zone_device")[-1:]
-    folder.mkdir(parents=True)
-    for path in (TREES[0] / "mm").glob("*.[ch]"):
-        content = path.read_text()
-        for step in speedup.steps:
-            for edit in (edit for edit in step.edits if edit.file == f"mm/{path.name}"):
-                content = apply_edit(content, edit)
-        (folder / path.name).write_text(content)
+def spliced(folder: Path) -> list[Path]:
+    """Write our C files as they are after the last step, and return their directories."""
+    for speedup in load_with_needs(paths.SPEEDUPS, "zone_device"):
+        tree = speedup.directory / "tree"
+        for path in (path for part in PARTS for path in (tree / part).rglob("*.[ch]")):
+            name = path.relative_to(tree)
+            content = path.read_text()
+            for step in speedup.steps:
+                for edit in (edit for edit in step.edits if edit.file == str(name)):
+                    content = apply_edit(content, edit)
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(content)
+    return [folder / part for part in PARTS]
 
 
 def stand_ins(folder: Path, folders: list[Path]) -> None:
@@ -45,11 +45,10 @@ def stand_ins(folder: Path, folders: list[Path]) -> None:
 @pytest.mark.parametrize("differ", [False, True], ids=["same", "differ"])
 @pytest.mark.parametrize("size", [56, 64, 72, 80, 88, 96])
 def test_every_byte_is_that_of_a_simple_loop(tmp_path: Path, size: int, differ: bool) -> None:
-    spliced(tmp_path / "mm")
-    folders = [tmp_path / "mm", *FOLDERS]
-    stand_ins(tmp_path / "include", folders)
+    folders = [*spliced(tmp_path / "spliced"), *SHARED]
+    stand_ins(tmp_path / "stand-ins", folders)
     options = ["-fno-strict-aliasing", f"-DPAGE_BYTES={size}", *(["-DDIFFER"] if differ else [])]
-    includes = [f"-I{folder}" for folder in (*folders, tmp_path / "include")]
+    includes = [f"-I{folder}" for folder in (*folders, tmp_path / "stand-ins")]
     program = tmp_path / "page_sizes"
     process.run(
         ["gcc", "-O1", *options, *includes, "-o", program, SOURCE],

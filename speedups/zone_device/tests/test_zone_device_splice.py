@@ -14,15 +14,14 @@ from mmbatch.splice.steps import apply_steps
 pytestmark = pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch")
 
 
-def test_releases_of_one_series_get_the_file_that_suits(tmp_path: Path) -> None:
+def test_releases_of_one_series_get_the_code_that_suits(tmp_path: Path) -> None:
     manifests = load_with_needs(paths.SPEEDUPS, "zone_device")
-    kinds = set()
+    marks = {}
     for by_page in (True, False):
         work = make_tree(tmp_path / f"{by_page}", by_page=by_page)
         list(apply_steps(work, "7.3", manifests, paths.MACROS))
-        kinds.add((work / "mm/zone_device_pageblock.h").read_text())
-    compat = paths.SPEEDUPS / "zone_device" / "compat"
-    assert kinds == {
-        (compat / kind / "mm/zone_device_pageblock.h").read_text()
-        for kind in ("pageblock-by-page", "pageblock-by-caller")
-    }
+        code = (work / "mm/zone_device.c").read_text()
+        assert "zone_device_pageblock.h" not in code
+        assert code.count("zone_device_mark_pageblocks(unsigned long pfn,\n") == 1
+        marks[by_page] = "set_pageblock_migratetype(pfn_to_page(at)" in code
+    assert marks == {True: True, False: False}

@@ -172,7 +172,9 @@ def _step_rows(step: Step, kernels: Interval) -> Iterator[Row]:
         hook = "new file"
         for look, wanted in file.conditions:
             hook += f", if {look.function}() {'has' if wanted else 'lacks'} {look.line}"
-        yield Row(step.name, hook, file.target, "", None, kernels & file.kernels)
+        if file.fold:
+            hook += f", with the content of {Path(file.target).name}"
+        yield Row(step.name, hook, file.place, "", None, kernels & file.kernels)
     for rule in step.rules:
         for hook, count in rule.matches.items():
             name = f"{rule.cocci.name}: {hook}"

@@ -45,6 +45,8 @@ class NewFile:
         kernels: where it applies.
         when: the tree must look like this besides.
         unless: the tree must not look like this.
+        fold: path in the tree of a new C file that gets its content in the place of the
+            #include, for a header that lets one source suit several kernels.
         common: whether several speed-ups bring it, so that another may have done so before.
     """
 
@@ -53,7 +55,13 @@ class NewFile:
     kernels: Interval = EVERY
     when: Look | None = None
     unless: Look | None = None
+    fold: str = ""
     common: bool = field(default=False, metadata=NOT_IN_FILE)
+
+    @property
+    def place(self) -> str:
+        """Path of the file in the tree that has its content."""
+        return self.fold or self.target
 
     @property
     def conditions(self) -> tuple[tuple[Look, bool], ...]:

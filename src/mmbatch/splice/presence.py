@@ -20,7 +20,7 @@ def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
     """
     steps = [step for step in manifest.steps if series in step.kernels]
     return all(
-        (work / file.target).exists()
+        (work / file.place).exists()
         for step in steps
         for file in step.files
         if series in file.kernels and not file.conditions
@@ -29,7 +29,7 @@ def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
 
 def _has(work: Path, series: str, step: Step, later: list[Step]) -> bool:
     return (
-        all((work / file.target).exists() for file in wanted_files(work, step, series))
+        all((work / file.place).exists() for file in wanted_files(work, step, series))
         and all(
             _count(work / rule.file, mark) >= rule.matches[hook]
             for rule in step.rules

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.splice import edits, spatch
+from mmbatch.splice import edits, headers, spatch
 from mmbatch.splice.manifest import Look, Manifest, NewFile, Step
 
 
@@ -79,7 +79,7 @@ def named_files(series: str, manifests: Sequence[Manifest]) -> set[str]:
     for manifest in manifests:
         for step in manifest.steps:
             if series in step.kernels:
-                names |= {file.target for file in step.files if series in file.kernels}
+                names |= {file.place for file in step.files if series in file.kernels}
                 names |= {look.file for file in step.files for look, _ in file.conditions}
                 names |= {rule.file for rule in step.rules if series in rule.kernels}
                 names |= {edit.file for edit in step.edits if series in edit.kernels}
@@ -125,7 +125,11 @@ class _Work:
 
     def _add(self, file: NewFile) -> None:
         content = read_text(file.source)
-        if not (self._work / file.target).exists():
+        if file.fold:
+            name = Path(file.target).name
+            host = _read(self._work, file.fold)
+            self._write(file.fold, headers.fold(host, content, name, file.fold))
+        elif not (self._work / file.target).exists():
             self._write(file.target, content)
         elif not file.common or read_text(self._work / file.target) != content:
             raise edits.mismatch(file.target, "the tree has a file of this name already")

@@ -24,11 +24,38 @@
  * - Constant sizes are much faster: x86-64 has straight-line code for the usual
  *   sizes of struct page.
  *
- * On other architectures memcpy_streaming() is memcpy(), and the drain does
- * nothing. They do not use memcpy_flushcache(), because it cleans the cache after
- * the copy on arm64 and powerpc, which is slower.
+ * An architecture opts in by defining memcpy_streams(dst, n) in a header that
+ * <linux/string.h> includes: whether its memcpy_flushcache() streams all bytes of a
+ * copy, and does no more than that. Its wmb() must order such stores. On other
+ * architectures memcpy_streaming() is memcpy(), and the drain does nothing. On arm64
+ * and powerpc memcpy_flushcache() cleans the cache after the copy, which is slower.
  */
 #include <linux/string.h>
-#include <asm/streaming_copy.h>
+#include <linux/types.h>
+#include <asm/barrier.h>
+
+#ifdef memcpy_streams
+
+static __always_inline void memcpy_streaming(void *dst, const void *src, size_t n)
+{
+	if (memcpy_streams(dst, n))
+		memcpy_flushcache(dst, src, n);
+	else
+		memcpy(dst, src, n);
+}
+
+static __always_inline void memcpy_streaming_drain(void)
+{
+	/* Order non-temporal stores before a plain store that publishes them. */
+	wmb();
+}
+
+#else
+
+/* These are macros, so that FORTIFY_SOURCE still sees the caller's objects. */
+#define memcpy_streaming(dst, src, n)	((void)memcpy(dst, src, n))
+#define memcpy_streaming_drain()	do { } while (0)
+
+#endif /* memcpy_streams */
 
 #endif /* _LINUX_STREAMING_COPY_H */
