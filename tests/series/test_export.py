@@ -7,20 +7,25 @@ import dataclasses
 import email
 import email.policy
 import os
+import re
 from collections.abc import Sequence
 from email.message import EmailMessage
 from pathlib import Path
 
 import pytest
 
-from fake_run import mixed, record_of
+from fake_run import case_events, mixed, record_of, run_events
 from fake_tree import NEEDS_APPLY, STEPS, fingerprint, git, left_over
 from mmbatch.bench import record
 from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode
+from mmbatch.kernel import sources
 from mmbatch.report import text
 from mmbatch.report.words import who_benefits
+from mmbatch.splice import posted
+from mmbatch.splice.manifest import load_with_needs
 
 pytestmark = NEEDS_APPLY
 
@@ -104,6 +109,11 @@ def test_the_cover_shows_a_run_of_this_kernel_only(
     cover = _body(_mails(tmp_path / "out/zone_device")[0])
     assert text.run(of_this_kernel) in cover
     assert "Not measured" not in cover
+    assert "The run has all steps." not in cover
+    core = ["--until", "core", "--run", tmp_path / "mine.json"]
+    assert _export(tree, tmp_path / "core", *core) == 0
+    cover = _body(_mails(tmp_path / "core/zone_device")[0])
+    assert "These are not in the series: methods, kunit, wide." in " ".join(cover.split())
     assert _export(tree, tmp_path / "out2", "--run", tmp_path / "other.json") == ExitCode.USAGE
     assert "it is of Linux 7.3.1" in capsys.readouterr().err
     assert not (tmp_path / "out2").exists()
@@ -120,6 +130,133 @@ def test_the_cover_shows_a_run_of_this_kernel_only(
     )
     assert _export(tree, tmp_path / "out3") == 0
     assert text.run(of_this_kernel) in _body(_mails(tmp_path / "out3/zone_device")[0])
+
+
+def test_the_cover_says_how_it_differs_from_the_posted_series(tree: Path, tmp_path: Path) -> None:
+    assert _export(tree, tmp_path / "out") == 0
+    cover = " ".join(_body(_mails(tmp_path / "out/zone_device")[0]).split())
+    assert 'Li Zhe posted "mm: speed up ZONE_DEVICE memmap initialization"' in cover
+    assert "- Posted: v11 has no drain at all. Here: one, at the end. Why: a range" in cover
+    assert "|" not in cover.partition("Made for")[0]
+
+
+def test_the_base_commit_is_that_of_the_tree_or_the_one_that_is_named(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def cover(name: str) -> str:
+        return next((tmp_path / name / "zone_device").glob("*cover*")).read_text()
+
+    assert _export(tree, tmp_path / "out") == 0
+    head = git(tree, "rev-parse", "HEAD")
+    assert f"\n\nbase-commit: {head}\n-- \nmmbatch\n" in cover("out")
+    named = "ab" * 20
+    assert _export(tree, tmp_path / "named", "--base", named) == 0
+    assert f"\nbase-commit: {named}\n-- \n" in cover("named")
+    with (tree / "mm/Kconfig").open("a") as file:
+        file.write("# changed\n")
+    capsys.readouterr()
+    assert _export(tree, tmp_path / "dirty") == 0
+    assert "base-commit" not in cover("dirty")
+    assert "no base-commit: --base names one" in capsys.readouterr().out
+    assert _export(tree, tmp_path / "wrong", "--base", "v7.3") == ExitCode.USAGE
+
+
+def test_author_and_trailers(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _export(tree, tmp_path / "mine") == 0
+    assert "Author: Some User <user@example.org> (you, as git" in capsys.readouterr().out
+    words = ["--author", "A U Thor <a@example.org>", "-s"]
+    words += ["--trailer", "Co-developed-by: B <b@example.org>"]
+    words += ["--trailer", "Signed-off-by: B <b@example.org>"]
+    assert _export(tree, tmp_path / "out", *words) == 0
+    assert "Author: A U Thor <a@example.org>\n" in capsys.readouterr().out
+    trailers = (
+        "\n\nCo-developed-by: B <b@example.org>\nSigned-off-by: B <b@example.org>\n"
+        "Signed-off-by: Some User <user@example.org>\n---\n"
+    )
+    for mail in _mails(tmp_path / "out/zone_device")[1:]:
+        assert mail["from"] == "A U Thor <a@example.org>"
+        assert trailers in _body(mail)
+    git(tree, "checkout", "-q", "-B", "posted", "main")
+    paths = map(str, sorted((tmp_path / "out/zone_device").glob("*.patch")))
+    git(tree, "am", "--quiet", "--empty=drop", *paths)
+    assert (
+        git(tree, "log", "-1", "--format=%an <%ae>, %cn") == "A U Thor <a@example.org>, Some User"
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--author", "Nobody"),
+        ("--author", "A <a b>"),
+        ("--trailer", "Fixes"),
+        ("--trailer", "x: y"),
+    ],
+)
+def test_names_that_git_would_misread_are_refused(
+    tree: Path, tmp_path: Path, words: tuple[str, str]
+) -> None:
+    assert _export(tree, tmp_path / "out", *words) == ExitCode.USAGE
+    assert not (tmp_path / "out").exists()
+
+
+def _each_run(tree: Path) -> record.Record:
+    """Return a run that has measured each step of zone_device, of which two are shown."""
+    source = sources.Source("7.3", "7.3.4", tree, "here", "toys", "state")
+    manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
+    cache = Cache(Path(os.environ["MMBATCH_CACHE"]))
+    found = posted.from_steps(cache, source, manifests, checkout.MACROS, lambda text: None)
+    shown = [code for code in found if code.label in ("4 zone_device", "5 stream")]
+    times = {"base": 200e6, "control": 200e6, "4 zone_device": 150e6, "5 stream": 100e6}
+    small = {**times, "5 stream": 150e6}
+    events = run_events(list(case_events("large", times)), list(case_events("small", small)))
+    info = dataclasses.replace(record_of(events).kernel, release="7.3.4")
+    code = tuple(record.PostedInfo(p.label, p.source, p.sha256, p.patches, ()) for p in shown)
+    return dataclasses.replace(record_of(events), kernel=info, posted=code)
+
+
+def test_patches_have_their_own_figures(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = _each_run(tree)
+    record.write(tmp_path / "each.json", run)
+    assert _export(tree, tmp_path / "out", "--run", tmp_path / "each.json", "-s") == 0
+    assert "2 of 11 patches have figures of their own" in capsys.readouterr().out
+    bodies = {
+        str(mail["subject"]).partition("] ")[2]: _body(mail)
+        for mail in _mails(tmp_path / "out/zone_device")
+    }
+    (copied,) = (
+        text for subject, text in bodies.items() if "device memory from templates" in subject
+    )
+    (streamed,) = (text for subject, text in bodies.items() if "stream the memmap" in subject)
+    assert "before and after this patch (Example CPU" in " ".join(
+        copied.split("\n---\n")[0].split()
+    )
+    assert re.search(
+        r"^  large +\d+\.\d ms +1\d+\.\d ms +1\.3\d\d  1\.\d+ \.\. 1\.\d+$", copied, re.M
+    )
+    assert re.search(
+        r"^  large +1\d+\.\d ms +\d+\.\d+ ms +1\.[45]\d\d  1\.", streamed, re.MULTILINE
+    )
+    assert "\nNo difference is shown in: small.\n\nSigned-off-by:" in streamed
+    others = [text for text in bodies.values() if text not in (copied, streamed)]
+    assert not any("before and after this patch" in text for text in others)
+    unmeasured = [subject for subject, text in bodies.items() if "No figures for this" in text]
+    assert len(unmeasured) == 2  # streaming_copy's, without its tests
+
+
+def test_figures_of_other_code_are_not_shown(tree: Path, tmp_path: Path) -> None:
+    run = _each_run(tree)
+    other = tuple(dataclasses.replace(code, sha256="0" * 64) for code in run.posted)
+    record.write(tmp_path / "each.json", dataclasses.replace(run, posted=other))
+    assert _export(tree, tmp_path / "out", "--run", tmp_path / "each.json") == 0
+    for mail in _mails(tmp_path / "out/zone_device")[1:]:
+        message, _, rest = _body(mail).partition("\n---\n")
+        assert "before and after" not in message
+        assert "KUnit" in mail["subject"] or rest.startswith("No figures for this patch by itself.")
 
 
 def test_all_that_suit_the_kernel_get_a_directory(tree: Path, tmp_path: Path) -> None:

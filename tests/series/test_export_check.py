@@ -43,7 +43,7 @@ def mails(tmp_path: Path, cache: Cache) -> tuple[Series, list[Path]]:
     target = Target(make_tree(tmp_path / "toys"), "7.3", "7.3.4", manifests, checkout.MACROS)
     series = export.plan_series(cache, target, lambda text: None)
     (tmp_path / "mails").mkdir()
-    return series, export.write(cache, series, Letter("PATCH", None, False), tmp_path / "mails")
+    return series, export.write(cache, series, Letter(), tmp_path / "mails")
 
 
 @needs_spatch

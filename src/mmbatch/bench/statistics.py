@@ -242,10 +242,11 @@ def verdict(ratio: Ratio | None, control: Ratio | None) -> Verdict:
         return Verdict.TOO_FEW
     if control is None or control.pairs < MIN_PAIRS:
         return Verdict.INCONCLUSIVE
-    return _beside_band(ratio, control_band(control))
+    return beside_band(ratio, control_band(control))
 
 
-def _beside_band(ratio: Ratio, band: float) -> Verdict:
+def beside_band(ratio: Ratio, band: float) -> Verdict:
+    """Return what a ratio of enough pairs shows beside a control with this band."""
     quiet = max(min(band, WIDE), NOISE)
     if max(ratio.hi, 1 / ratio.lo) <= 1 + quiet:
         return Verdict.NO_DIFFERENCE

@@ -124,12 +124,14 @@ class Series:
         directory: where its mails are.
         mails: the names of their files, the cover letter first.
         measured: whether the cover letter shows a measured run.
+        measured_patches: how many patches have figures of their own.
     """
 
     speedup: str
     directory: str
     mails: list[str]
     measured: bool
+    measured_patches: int
 
 
 @dataclass(frozen=True)
@@ -138,14 +140,18 @@ class Export:
 
     Attributes:
         release: of the kernel.
+        author: of the patches.
         signed_off: whether the mails carry your Signed-off-by line.
+        base_commit: that the cover letters name, or null.
         series: one for each speed-up.
         passed: with `--check`, how many checks passed.
         failed: with `--check`, a line for each check that failed.
     """
 
     release: str
+    author: str
     signed_off: bool
+    base_commit: str | None
     series: list[Series]
     passed: int
     failed: list[str]

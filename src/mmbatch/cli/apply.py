@@ -32,7 +32,7 @@ def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> N
     "--branch", metavar="NAME", help="Give the branch this name, by default mmbatch/SPEEDUP"
 )
 @options.until(plan.ALL)
-@options.signoff
+@options.credit
 @click.option("-n", "--dry-run", is_flag=True, help="Print the diff of each step and write nothing")
 @click.option("--undo", is_flag=True, help="Delete the branch if it is still as apply left it")
 @click.option(
@@ -54,7 +54,7 @@ def command(
     speedups: tuple[str, ...],
     branch: str | None,
     until: str,
-    sign_off: bool,
+    credit: apply.Credit,
     dry_run: bool,
     undo: bool,
     output: Path | None,
@@ -79,7 +79,7 @@ def command(
         tree,
         has_git=has_git,
         output=output,
-        for_git=bool(branch or sign_off or undo),
+        for_git=bool(branch or undo or credit != apply.Credit()),
     )
     names = [manifest.speedup for manifest in manifests]
     if undo:
@@ -90,9 +90,7 @@ def command(
         return ExitCode.GOOD
     cache = Cache.open()
     if has_git:
-        result = apply.to_branch(
-            cache, target, branch_wanted, console.say, sign_off=sign_off, dry_run=dry_run
-        )
+        result = apply.to_branch(cache, target, branch_wanted, console.say, credit, dry_run=dry_run)
     else:
         result = apply.to_copy(cache, target, output, console.say, dry_run=dry_run)
     if result.already is not None:
@@ -125,7 +123,7 @@ def _check_options(tree: Path, *, has_git: bool, output: Path | None, for_git: b
     if has_git and output is not None:
         problem, hint = "-o DIR, and it has git, where a branch is made", "leave out -o"
     elif not has_git and for_git:
-        problem = "--branch, --signoff or --undo, and it has no git"
+        problem = "--branch, --author, --trailer, --signoff or --undo, and it has no git"
         hint = "leave them out, and name a directory for a copy with -o DIR"
     else:
         return
@@ -163,6 +161,7 @@ def _print_branch(console: Console, tree: Path, branch: str, result: plan.Result
     console.result(f"{branch}: {_count(len(result.steps), 'commit')} on {result.base}")
     _print_steps(console, result)
     git = ["git"] if Path.cwd().is_relative_to(tree) else ["git", "-C", str(tree)]
+    console.result(f"Author: {result.author}")
     console.result(f"To use them: {shlex.join([*git, 'switch', branch])}")
 
 

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -11,16 +13,24 @@ import click
 from mmbatch.bench import store
 from mmbatch.bench.record import Record
 from mmbatch.cli import answers, options, requirements
+from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.disk import atomic_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import sources
-from mmbatch.series import export, verify
+from mmbatch.series import export, figures, verify
 from mmbatch.series.export import Letter
 from mmbatch.splice import apply, plan
+from mmbatch.splice.apply import Credit
 from mmbatch.splice.manifest import Manifest
+
+
+def _read_commit(_: click.Context, __: click.Parameter, value: str | None) -> str:
+    if value and not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", value):
+        raise Misuse(f"--base {value} is no commit", "give all of its digits (git rev-parse)")
+    return value or ""
 
 
 @click.command("export")
@@ -40,14 +50,21 @@ from mmbatch.splice.manifest import Manifest
     "--reroll", type=click.IntRange(1), metavar="N", help="Number the version of the series"
 )
 @options.until(plan.CORE)
-@options.signoff
+@options.credit
+@click.option(
+    "--base",
+    "commit",
+    metavar="COMMIT",
+    callback=_read_commit,
+    help="Name this base-commit in the cover letter, by default the HEAD of --tree",
+)
 @click.option(
     "--run",
     "runs",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Show this run in the cover letter, by default the last one of this kernel",
+    help="Show this run in the letter and patches, by default the last one of this kernel",
 )
 @click.option("--check", is_flag=True, help="Check that every patch applies, builds and is clean")
 @options.json_file
@@ -64,7 +81,8 @@ def command(
     prefix: str,
     reroll: int | None,
     until: str,
-    sign_off: bool,
+    credit: Credit,
+    commit: str,
     runs: tuple[Path, ...],
     check: bool,
     json_file: Path | None,
@@ -87,9 +105,13 @@ def command(
     chosen = plan.choose(paths.SPEEDUPS, speedups, source.series, source.release)
     wanted = speedups or tuple(manifest.speedup for manifest in chosen)
     measured = _measured(cache, source, runs)
+    letter = Letter(prefix, reroll, credit)
+    author = letter.author()
+    base = commit
     bisection = verify.Bisection(cache, source, jobs)
     checks = verify.Report()
     mails_by_speedup: dict[str, list[str]] = {}
+    measured_patches: dict[str, int] = {}
     with atomic_dir(output.absolute()) as work:
         for name in wanted:
             manifests = plan.cut(
@@ -97,13 +119,18 @@ def command(
             )
             series = export.plan_series(cache, _target(source, manifests), console.say)
             (work / name).mkdir()
-            letter = Letter(prefix, reroll, sign_off)
-            cover, *patches = export.write(cache, series, letter, work / name)
-            reported = verify.checkpatch(source.path, patches, signed_off=sign_off)
+            gains = list(figures.of_steps(series.steps, measured))
+            cover, *patches = export.write(cache, series, letter, work / name, gains)
+            reported = verify.checkpatch(source.path, patches, signed_off=credit.sign_off)
             why = verify.explanations(manifests)
             explained = verify.explained(itertools.chain(*reported), why)
-            text = export.cover_text(manifests, source, measured.get(name), explained)
-            export.fill_cover(cover, _subject(manifests), text)
+            run = measured[name][-1] if name in measured else None
+            text = export.cover_text(manifests, source, run, explained)
+            if tree is not None and not commit and (tree / ".git").exists():
+                base = export.base_commit(tree, series)
+            export.fill_cover(cover, _subject(manifests), text, base)
+            _note_unmeasured(series, patches, gains, source)
+            measured_patches[name] = sum(map(bool, gains))
             mails_by_speedup[name] = [path.name for path in (cover, *patches)]
             if check:
                 title = f"{name} on {source.release}"
@@ -113,32 +140,51 @@ def command(
                     unexplained = verify.unexplained(objections, why)
                     words = [f"{left.level} {left.type}: {left.words}" for left in unexplained]
                     checks.judge(f"{title}: checkpatch {patch.name}", words, console.say)
-                for built in bisection.steps(series, manifests):
-                    subject = built.step.applied.subject
-                    words = built.complaints
-                    checks.judge(f"{title}: build and sparse, {subject}", words, console.say)
-                    if built.checks is not None:
-                        checks.judge(f"{title}: bytes, {subject}", built.checks, console.say)
+                _check_builds(title, bisection.steps(series, manifests), checks, console)
     series_made = [
-        answers.Series(name, str(output / name), mails, name in measured)
+        answers.Series(name, str(output / name), mails, name in measured, measured_patches[name])
         for name, mails in mails_by_speedup.items()
     ]
-    answer = answers.Export(source.release, sign_off, series_made, checks.passed, checks.failed)
-    _print(console, answer)
+    answer = answers.Export(
+        source.release,
+        author,
+        credit.sign_off,
+        base or None,
+        series_made,
+        checks.passed,
+        checks.failed,
+    )
+    _print(console, answer, is_named=bool(credit.author))
     options.write_answer(json_file, "export", answer)
     if check:
         console.result(f"{checks.passed} passed, {len(checks.failed)} failed")
     return ExitCode.FAILED if checks.failed else ExitCode.GOOD
 
 
-def _print(console: Console, answer: answers.Export) -> None:
+def _check_builds(
+    title: str, steps: Iterable[verify.Built], checks: verify.Report, console: Console
+) -> None:
+    for built in steps:
+        subject = built.step.applied.subject
+        checks.judge(f"{title}: build and sparse, {subject}", built.complaints, console.say)
+        if built.checks is not None:
+            checks.judge(f"{title}: bytes, {subject}", built.checks, console.say)
+
+
+def _print(console: Console, answer: answers.Export, *, is_named: bool) -> None:
     for series in answer.series:
         console.result(f"{series.directory}: {len(series.mails) - 1} patches and a cover letter")
         for mail in series.mails:
             console.result(f"  {mail}")
         if not series.measured:
             console.result(f"  not measured yet on {answer.release}, and the cover says so")
+        words = f"{series.measured_patches} of {len(series.mails) - 1} patches"
+        console.result(f"  {words} have figures of their own")
     console.result(f"To use one: git am --empty=drop {answer.series[-1].directory}/*.patch")
+    whose = "" if is_named else " (you, as git knows you; --author names another)"
+    console.result(f"Author: {answer.author}{whose}")
+    if answer.base_commit is None:
+        console.result("The letters have no base-commit: --base names one.")
     if not answer.signed_off:
         console.result("Not signed off: -s adds your line, which a posted series needs.")
     for line in answer.failed:
@@ -153,8 +199,28 @@ def _subject(manifests: list[Manifest]) -> str:
     return f"{apply.branch_name(manifests).removeprefix(apply.PREFIX)}: {manifests[-1].title}"
 
 
-def _measured(cache: Cache, source: sources.Source, runs: tuple[Path, ...]) -> dict[str, Record]:
-    """Return speed-up to the run that its cover letter shows."""
+def _note_unmeasured(
+    series: export.Series, patches: list[Path], gains: list[str], source: sources.Source
+) -> None:
+    """Say in each mail that there are no figures, if there are none of its speed-up.
+
+    If there are some, the other patches change nothing that is measured.
+    """
+    pairs = list(zip(series.steps, gains, strict=True))
+    measured = {step.applied.speedup for step, gain in pairs if gain}
+    for step, patch in zip(series.steps, patches, strict=True):
+        is_test = step.applied.name == "kunit"
+        if step.applied.speedup not in measured and not is_test:
+            command = f"./mmbatch bench {step.applied.speedup} --kernel {source.series} --each"
+            export.add_note(
+                patch, f"No figures for this patch by itself. They come from a run of: {command}"
+            )
+
+
+def _measured(
+    cache: Cache, source: sources.Source, runs: tuple[Path, ...]
+) -> dict[str, list[Record]]:
+    """Return speed-up to runs of it, that which its cover letter shows last."""
     chosen = store.load(runs)
     for run in chosen:
         if run.record.kernel.release != source.release:
@@ -165,4 +231,5 @@ def _measured(cache: Cache, source: sources.Source, runs: tuple[Path, ...]) -> d
                 ExitCode.USAGE,
             )
     found = store.load(list(dict.fromkeys(store.newest(cache.runs, source.release).values())))
-    return {name: run.record for run in (*found, *chosen) for name in run.speedups}
+    every = [(name, run.record) for run in (*found, *chosen) for name in run.speedups]
+    return {name: [run for other, run in every if other == name] for name, _ in every}

@@ -23,6 +23,7 @@ from mmbatch.kernel import sources
 from mmbatch.live import manifest as live_manifest
 from mmbatch.live import plan as live_plan
 from mmbatch.splice import manifest, plan
+from mmbatch.splice.apply import Credit
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -203,9 +204,55 @@ sysfs = click.option(
     help="Read sysfs from this directory",
 )
 
-signoff = click.option(
-    "-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line"
+
+def _read_author(_: click.Context, __: click.Parameter, value: str | None) -> str:
+    if value and not re.fullmatch(r"[^<>\s][^<>\n]* <[^<>@\s]+@[^<>@\s]+>", value):
+        raise Misuse(f"--author {value!r} is not 'NAME <ADDRESS>'", "write it as git does")
+    return value or ""
+
+
+def _read_trailers(
+    _: click.Context, __: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    for value in values:
+        if not re.fullmatch(r"[A-Z][A-Za-z]*(-[a-z]+)*: \S[^\n]*", value):
+            hint = "write it as in --trailer 'Co-developed-by: NAME <ADDRESS>'"
+            raise Misuse(f"--trailer {value!r} is not 'TOKEN: VALUE'", hint)
+    return values
+
+
+_CREDIT = (
+    click.option(
+        "--author",
+        metavar="NAME <ADDRESS>",
+        callback=_read_author,
+        help="Make this the author of the commits, by default you, as git knows you",
+    ),
+    click.option(
+        "--trailer",
+        "trailers",
+        multiple=True,
+        metavar="TOKEN: VALUE",
+        callback=_read_trailers,
+        help="End each message with this line, such as Co-developed-by or Link",
+    ),
+    click.option("-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line"),
 )
+
+
+def credit(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say whose its commits are; it gets them as `credit`."""
+
+    @functools.wraps(command)
+    def with_credit(
+        *args: Any, author: str, trailers: tuple[str, ...], sign_off: bool, **words: Any
+    ) -> Any:
+        return command(*args, credit=Credit(author, trailers, sign_off), **words)
+
+    decorated: Callable[..., Any] = with_credit
+    for option in reversed(_CREDIT):
+        decorated = option(decorated)
+    return decorated
 
 
 def output_file(*names: str, help_text: str) -> Decorator:

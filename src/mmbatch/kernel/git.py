@@ -21,6 +21,8 @@ _SETTINGS = (
     "core.untrackedCache=false",
     "log.showSignature=false",
 )
+_NO_GUESS = ("-c", "user.useConfigOnly=true")
+"""Or git makes an address of the names of the user and of the machine."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,9 @@ class GitTree:
             MmbatchError: git does not know who that is.
         """
         for role in ("AUTHOR", "COMMITTER"):
-            done = self._try("var", f"GIT_{role}_IDENT", action="find the committer's name")
+            done = self._try(
+                *_NO_GUESS, "var", f"GIT_{role}_IDENT", action="find the committer's name"
+            )
             if done.rc != 0:
                 raise MmbatchError(
                     "find whose name the commits get",
@@ -179,14 +183,20 @@ class GitTree:
             parent = commit
         return True
 
-    def write(self, base: str, changes: Sequence[Change], work: Path) -> str:
+    def write(self, base: str, changes: Sequence[Change], work: Path, author: str) -> str:
         """Write commits on a base; no branch has them yet.
 
-        `work` is an empty directory of ours, for the index and the files.
+        Args:
+            base: the commit that they follow.
+            changes: what they do.
+            work: an empty directory of ours, for the index and the files.
+            author: of the commits, "Name <mail>".
 
         Returns:
             The last commit.
         """
+        name, _, mail = author.rstrip(">").partition(" <")
+        by = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail}
         index = {"GIT_INDEX_FILE": os.fspath(work / "index")}
         self._git("read-tree", base, env=index)
         parent = base
@@ -200,7 +210,7 @@ class GitTree:
             self._git("update-index", "-z", "--index-info", stdin="".join(lines), env=index)
             tree = self._git("write-tree", env=index).strip()
             message = f"{change.subject}\n\n{change.body}\n"
-            parent = self._git("commit-tree", tree, "-p", parent, stdin=message).strip()
+            parent = self._git("commit-tree", tree, "-p", parent, stdin=message, env=by).strip()
         return parent
 
     def create_branch(self, branch: str, tip: str, reason: str) -> None:

@@ -32,6 +32,7 @@ _SHORT = {
 }
 
 _HEADING = re.compile(r"^##+ .*who benefits.*$", re.IGNORECASE | re.MULTILINE)
+_COMPARED = re.compile(r"^## Compared with the .*$", re.MULTILINE)
 _SECTION_END = re.compile(r"^(#|\||- |```|    |<!--)", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 
@@ -206,6 +207,29 @@ def who_benefits(directory: Path) -> list[str]:
     end = _SECTION_END.search(section)
     paragraphs = section[: end.start() if end else None].split("\n\n")
     return [plain for paragraph in paragraphs if (plain := _plain(paragraph))]
+
+
+def compared(directory: Path) -> Iterator[str]:
+    """Yield how a speed-up differs from a posted series, as its README says, without Markdown.
+
+    Yields:
+        The paragraphs before the table of that section, and an item for each of its rows.
+    """
+    try:
+        text = (directory / "README.md").read_text(encoding="utf-8")
+    except OSError:
+        return
+    heading = _COMPARED.search(text)
+    if heading is None:
+        return
+    section = text[heading.end() :].partition("\n## ")[0]
+    before, _, table = section.partition("\n|")
+    yield from (plain for paragraph in before.split("\n\n") if (plain := _plain(paragraph)))
+    rows = [line.strip().strip("|").split("|") for line in table.split("\n")[2:] if "|" in line]
+    for cells in rows:
+        posted_way, here, *why = (_plain(cell) for cell in cells)
+        reason = f" Why: {why[0]}." if why and why[0] else ""
+        yield f"- Posted: {posted_way}. Here: {here}.{reason}"
 
 
 def _plain(paragraph: str) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmbatch.bench.record import Record
@@ -17,15 +17,17 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import Change, GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.report import text as mail
-from mmbatch.report.words import who_benefits
+from mmbatch.report.words import compared, who_benefits
 from mmbatch.splice import apply
-from mmbatch.splice.manifest import Manifest
+from mmbatch.splice.apply import Credit
+from mmbatch.splice.manifest import Manifest, load
 from mmbatch.splice.plan import Planned, Say, Target, plan
 from mmbatch.splice.steps import named_files
 
 _OWN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _SUBJECT = "*** SUBJECT HERE ***"
 _BLURB = "*** BLURB HERE ***"
+_SIGNATURE = "\n-- \n"
 _COVER = re.compile(r"(v\d+-)?0000-cover-letter\.patch")
 
 
@@ -36,12 +38,20 @@ class Letter:
     Attributes:
         prefix: what stands in the subject's brackets before the number.
         reroll: the version of the series; None for the first.
-        sign_off: add the sender's Signed-off-by.
+        credit: whose the patches are.
     """
 
-    prefix: str
-    reroll: int | None
-    sign_off: bool
+    prefix: str = "PATCH"
+    reroll: int | None = None
+    credit: Credit = field(default_factory=Credit)
+
+    def author(self) -> str:
+        """Return whose the patches are, "Name <mail>".
+
+        Raises:
+            MmbatchError: the letter does not say, and git knows no name.
+        """
+        return self.credit.author or GitTree(Path.cwd()).identity()
 
 
 @dataclass(frozen=True)
@@ -76,11 +86,20 @@ def plan_series(cache: Cache, target: Target, say: Say) -> Series:
     return Series(base, steps)
 
 
-def write(cache: Cache, series: Series, letter: Letter, directory: Path) -> list[Path]:
+def write(
+    cache: Cache, series: Series, letter: Letter, directory: Path, figures: Sequence[str] = ()
+) -> list[Path]:
     """Write the mails into a directory, which must exist.
 
     The commits are made in a repository of our own with nothing but the named files: the
     patches are the same as those of a branch on the whole tree.
+
+    Args:
+        cache: for that repository.
+        series: the patches.
+        letter: how the mails look.
+        directory: where they go.
+        figures: what each patch gains, as text for its message.
 
     Returns:
         Their paths in order, the cover letter first, which `fill_cover` must complete.
@@ -88,13 +107,17 @@ def write(cache: Cache, series: Series, letter: Letter, directory: Path) -> list
     Raises:
         MmbatchError: git knows no name to send them in, or failed.
     """
-    signer = GitTree(Path.cwd()).identity()
-    trailer = f"\n\nSigned-off-by: {signer}" if letter.sign_off else ""
-    changes = [apply.change(step, trailer) for step in series.steps]
+    author = letter.author()
+    user = GitTree(Path.cwd()).identity() if letter.credit.sign_off else author
+    ending = letter.credit.text(user)
+    texts = [f"\n\n{text}" if text else "" for text in figures] or [""] * len(series.steps)
+    changes = [
+        apply.change(step, text + ending) for step, text in zip(series.steps, texts, strict=True)
+    ]
     with temporary_dir(cache.splices, "export") as work:
-        git, base = repository(work / "git", series.base, signer)
+        git, base = repository(work / "git", series.base, user)
         (work / "index").mkdir()
-        tip = git.write(base, changes, work / "index")
+        tip = git.write(base, changes, work / "index", author)
         words = ["format-patch", "--quiet", "--numbered", "--cover-letter", "--zero-commit"]
         words += ["--signature=mmbatch", "--no-renames", f"--subject-prefix={letter.prefix}"]
         words += [f"--reroll-count={letter.reroll}"] if letter.reroll is not None else []
@@ -105,12 +128,40 @@ def write(cache: Cache, series: Series, letter: Letter, directory: Path) -> list
     return [cover, *(path for path in paths if path != cover)]
 
 
-def fill_cover(cover: Path, subject: str, text: str) -> None:
-    """Put subject and text into a cover letter that `write` left without."""
+def fill_cover(cover: Path, subject: str, text: str, commit: str = "") -> None:
+    """Put subject and text into a cover letter that `write` left without.
+
+    Args:
+        cover: the letter.
+        subject: the subject.
+        text: the text.
+        commit: on which the series is based; empty if it is not known.
+    """
     old = cover.read_text(encoding="utf-8")
     assert old.count(_SUBJECT) == old.count(_BLURB) == 1
     new = old.replace(_SUBJECT, subject).replace(_BLURB, text.strip())
+    if commit:
+        new = f"\nbase-commit: {commit}{_SIGNATURE}".join(new.rsplit(_SIGNATURE, 1))
     cover.write_text(new, encoding="utf-8")
+
+
+def add_note(patch: Path, text: str) -> None:
+    """Put a paragraph into a patch's mail where git am leaves it out, before the diffstat."""
+    lines = "\n".join(mail.paragraph(text, ""))
+    old = patch.read_text(encoding="utf-8", errors="surrogateescape")
+    new = old.replace("\n---\n", f"\n---\n{lines}\n\n", 1)
+    patch.write_text(new, encoding="utf-8", errors="surrogateescape")
+
+
+def base_commit(tree: Path, series: Series) -> str:
+    """Return the commit on which a series for a git tree is based, or nothing.
+
+    There is none where a file that the series touches differs from what is checked out.
+    """
+    git = GitTree(tree)
+    head = git.head()
+    names = [name for step in series.steps for name in step.contents]
+    return head if git.read(head, {*names, *series.base}) == series.base else ""
 
 
 def repository(place: Path, contents: Mapping[str, bytes], signer: str) -> tuple[GitTree, str]:
@@ -125,7 +176,8 @@ def repository(place: Path, contents: Mapping[str, bytes], signer: str) -> tuple
     git = GitTree(place)
     work = place / ".git" / "mmbatch"
     work.mkdir()
-    base = git.write(root, [Change("base", "the files that the series touches", contents)], work)
+    change = Change("base", "the files that the series touches", contents)
+    base = git.write(root, [change], work, signer)
     return git, base
 
 
@@ -167,6 +219,11 @@ def _cover_lines(
     for paragraph in who_benefits(manifest.directory):
         yield from mail.paragraph(paragraph, "")
         yield ""
+    differences = list(compared(manifest.directory))
+    for paragraph in differences:
+        yield from mail.paragraph(paragraph, "  " if paragraph.startswith("- ") else "")
+        if not paragraph.startswith("- ") or paragraph is differences[-1]:
+            yield ""
     others = [other.speedup for other in manifests[:-1]]
     if others:
         yield from mail.paragraph(f"The first patches are {', '.join(others)}, which it needs.", "")
@@ -183,6 +240,14 @@ def _cover_lines(
             "after both had produced identical memory. The first line repeats it.",
             "",
         )
+        left_out = load(manifest.directory).step_names[len(manifest.step_names) :]
+        if left_out:
+            yield ""
+            yield from mail.paragraph(
+                f"The run has all steps. These are not in the series: {', '.join(left_out)}. Rows "
+                "of methods that they add are for comparison.",
+                "",
+            )
         yield ""
         yield from mail.run(measured).rstrip("\n").split("\n")
     if explained:

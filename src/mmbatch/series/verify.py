@@ -21,7 +21,6 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import from_toml
 from mmbatch.hosted import check
 from mmbatch.kernel import kbuild
-from mmbatch.kernel.git import GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.series import export
 from mmbatch.series.export import Series
@@ -31,6 +30,7 @@ from mmbatch.splice.plan import Planned
 from mmbatch.splice.trees import Spliced
 
 _TIMEOUT_S = 1800
+_NOBODY = "mmbatch <mmbatch@localhost>"
 _PLACE = re.compile(r"^(?:\S*?/)?((?:arch|include|init|kernel|lib|mm)/[^\s:]+):[\d:]* ")
 _SOURCES = (".c", ".S")
 _LOOKED_FOR = re.compile(r'__has_include\("([^"]+)"\)')
@@ -70,8 +70,7 @@ def applies(cache: Cache, series: Series, mails: Sequence[Path]) -> list[str]:
     The rest of the tree can't differ: a mail that touches another file does not apply.
     """
     with temporary_dir(cache.splices, "am") as work:
-        signer = GitTree(Path.cwd()).identity()
-        git, base = export.repository(work / "git", series.base, signer)
+        git, base = export.repository(work / "git", series.base, _NOBODY)
         export.run_git(git.path, "reset", "--quiet", "--hard", base)
         try:
             names = [os.fspath(mail.absolute()) for mail in mails]

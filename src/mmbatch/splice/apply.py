@@ -9,6 +9,7 @@ import os
 import shlex
 import textwrap
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import process
@@ -31,8 +32,28 @@ def branch_name(manifests: Sequence[Manifest]) -> str:
     return PREFIX + "+".join(m.speedup for m in manifests if m.speedup not in needed)
 
 
+@dataclass(frozen=True)
+class Credit:
+    """Whose the commits are.
+
+    Attributes:
+        author: "Name <mail>"; empty for the user, whom git knows.
+        trailers: lines at the end of each message, such as "Co-developed-by: Name <mail>".
+        sign_off: add the user's Signed-off-by after them.
+    """
+
+    author: str = ""
+    trailers: tuple[str, ...] = ()
+    sign_off: bool = False
+
+    def text(self, user: str) -> str:
+        """Return what ends each message: nothing, or a blank line and the trailers."""
+        lines = [*self.trailers, *([f"Signed-off-by: {user}"] if self.sign_off else [])]
+        return "\n\n" + "\n".join(lines) if lines else ""
+
+
 def to_branch(
-    cache: Cache, target: Target, branch: str, say: Say, *, sign_off: bool, dry_run: bool
+    cache: Cache, target: Target, branch: str, say: Say, credit: Credit, *, dry_run: bool
 ) -> Result:
     """Make a branch of the user's git tree with a commit for each step, on top of HEAD.
 
@@ -43,7 +64,7 @@ def to_branch(
         target: the tree and the speed-ups.
         branch: the branch to make.
         say: told of each phase.
-        sign_off: add a Signed-off-by line to each commit.
+        credit: whose the commits are.
         dry_run: only return what would be done.
 
     Raises:
@@ -61,8 +82,8 @@ def to_branch(
         base = git.describe(head)
         if dry_run or not steps:
             return Result(steps, base, already=None if steps else "HEAD")
-        trailer = f"\n\nSigned-off-by: {signer}" if sign_off else ""
-        changes = [change(step, trailer) for step in steps]
+        author = credit.author or signer
+        changes = [change(step, credit.text(signer)) for step in steps]
         tip = git.tip(branch)
         if tip is not None:
             if git.holds(head, tip, changes):
@@ -74,8 +95,8 @@ def to_branch(
                 ExitCode.USAGE,
             )
         with temporary_dir(cache.splices, "apply") as work:
-            git.create_branch(branch, git.write(head, changes, work), _REASON)
-    return Result(steps, base)
+            git.create_branch(branch, git.write(head, changes, work, author), _REASON)
+    return Result(steps, base, author=author)
 
 
 def take_back(tree: Path, branch: str) -> str:
@@ -111,9 +132,9 @@ def take_back(tree: Path, branch: str) -> str:
     return git.short(tip)
 
 
-def change(step: Planned, trailer: str) -> Change:
-    """Return the commit of a step, its message wrapped and with a trailer."""
-    return Change(step.applied.subject, wrap(step.applied.body) + trailer, step.contents)
+def change(step: Planned, ending: str) -> Change:
+    """Return the commit of a step, its message wrapped and with an ending."""
+    return Change(step.applied.subject, wrap(step.applied.body) + ending, step.contents)
 
 
 def wrap(body: str) -> str:

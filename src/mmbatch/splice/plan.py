@@ -56,11 +56,13 @@ class Result:
         steps: the steps, done or (in a dry run) to be done; none when all was there already.
         base: the commit that the branch starts at, as people write it; None without git.
         already: where all of it was found: a branch, "HEAD" or the tree; None otherwise.
+        author: of the commits; None without any.
     """
 
     steps: Sequence[Planned]
     base: str | None = None
     already: str | None = None
+    author: str | None = None
 
 
 def choose(directory: Path, names: Sequence[str], series: str, release: str) -> list[Manifest]:

@@ -139,7 +139,7 @@ def from_steps(
             label = f"{len(found) + 1} {step.applied.name}"
             subjects = (*(found[-1].patches if found else ()), step.applied.subject)
             origin = f"step '{step.applied.name}' of {step.applied.speedup}"
-            posted = Posted(label, origin, _digest(contents), subjects, dict(contents), step=True)
+            posted = Posted(label, origin, digest(contents), subjects, dict(contents), step=True)
             found.append(posted)
     return found
 
@@ -173,7 +173,7 @@ def from_tree(source: Source, label: str, tree: Path) -> Posted:
                 contents[name] = _content(other)
     except OSError as error:
         raise error_from_os(error, f"compare {tree} with {source.origin}") from error
-    return Posted(label, f"tree {tree}", _digest(contents), (), contents)
+    return Posted(label, f"tree {tree}", digest(contents), (), contents)
 
 
 def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool) -> list[Posted]:
@@ -216,7 +216,7 @@ def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool)
             Posted(
                 f"{label} {number}/{len(commits)}" if step else label,
                 f"commits {text} of {tree}",
-                _digest(contents),
+                digest(contents),
                 subjects[:number],
                 contents,
                 step,
@@ -238,7 +238,7 @@ def _sources_in(tree: Path) -> Iterator[str]:
                     yield os.path.relpath(Path(directory) / name, tree)
 
 
-def _digest(contents: Mapping[str, bytes | None]) -> str:
+def digest(contents: Mapping[str, bytes | None]) -> str:
     """Return the SHA-256 of files, their names and contents (hex)."""
     total = hashlib.sha256()
     for name, content in sorted(contents.items()):
@@ -349,8 +349,8 @@ def make_tree(
         posted: the code.
         say: told of it.
     """
-    digest = hashlib.sha256(f"{source.state} {_digest(posted.contents)}".encode())
-    ident = f"posted-{source.ident}-{digest.hexdigest()[:12]}"
+    key = hashlib.sha256(f"{source.state} {digest(posted.contents)}".encode())
+    ident = f"posted-{source.ident}-{key.hexdigest()[:12]}"
 
     def fill(work: Path) -> None:
         for part in READ_PARTS:

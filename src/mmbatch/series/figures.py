@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What each patch of a series gains by itself, from a run that measured every step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from mmbatch.bench import statistics
+from mmbatch.bench.machine import machine_line
+from mmbatch.bench.record import Record, Row
+from mmbatch.bench.statistics import MIN_PAIRS, Ratio, Verdict
+from mmbatch.hosted.events import BASE
+from mmbatch.report import text
+from mmbatch.report.words import duration
+from mmbatch.splice.plan import Planned
+from mmbatch.splice.posted import digest
+
+Runs = Mapping[str, Sequence[Record]]
+"""Speed-up to the runs of it, newest last."""
+
+
+def of_steps(steps: Sequence[Planned], runs: Runs) -> Iterator[str]:
+    """Yield for each step what it gains, as text for its commit message.
+
+    Only a run of the very code counts, which is known by the hash of all files that were written
+    up to the step. The text is empty where there is none, and for a step that changes nothing
+    that is measured.
+    """
+    contents: dict[str, bytes | None] = {}
+    labels: dict[str, list[str]] = {}
+    for step in steps:
+        contents |= step.contents
+        speedup = step.applied.speedup
+        own = labels.setdefault(speedup, [BASE])
+        own.append(f"{len(own)} {step.applied.name}")
+        found = [run for run in runs.get(speedup, ()) if _measured(run, own[-1], contents)]
+        yield "\n".join(_lines(found[-1], own)) if found else ""
+
+
+def _measured(record: Record, label: str, contents: Mapping[str, bytes | None]) -> bool:
+    posted = {code.label: code.sha256 for code in record.posted}
+    return posted.get(label) == digest(contents)
+
+
+def _lines(record: Record, labels: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of what the last of some labels gains over the one before it."""
+    rows: dict[str, list[Row]] = {}
+    for row in sorted(
+        (row for row in record.rows if row.variant in labels),
+        key=lambda row: labels.index(row.variant),
+    ):
+        rows.setdefault(row.case, []).append(row)
+    table: list[tuple[str, ...]] = []
+    alike = []
+    for case, of_case in rows.items():
+        if len(of_case) < 2 or of_case[-1].variant != labels[-1]:
+            continue
+        before, after = of_case[-2:]
+        if before.median is None or after.median is None:
+            continue
+        ratio = _ratio(before, after)
+        if _verdict(record, case, ratio) == Verdict.NO_DIFFERENCE:
+            alike.append(case)
+            continue
+        interval = f"{ratio.lo:.3f} .. {ratio.hi:.3f}" if ratio else "-"
+        quotient = ratio.median if ratio else before.median / after.median
+        old, new = (duration(each.median, each.unit) for each in (before, after))
+        table.append((case, old, new, f"{quotient:.3f}", interval))
+    where = f"{machine_line(record.machine)}; Linux {record.kernel.release}"
+    end = ":" if table else "."
+    words = f"Median times before and after this patch ({where}){end}"
+    yield from text.paragraph(words, "")
+    if table:
+        table.insert(0, ("case", "before", "after", "ratio", "95 % interval"))
+        width = max(len(row[0]) for row in table)
+        yield ""
+        for case, old, new, factor, interval in table:
+            yield f"  {case:{width}} {old:>9} {new:>9} {factor:>6}  {interval}"
+    if alike:
+        yield ""
+        yield from text.paragraph(f"No difference is shown in: {', '.join(alike)}.", "")
+
+
+def _ratio(before: Row, after: Row) -> Ratio | None:
+    """Compare two variants that took turns; None where their samples can't be paired."""
+    pairs = len(after.samples)
+    if pairs < MIN_PAIRS or len(before.samples) != pairs or before.starts != after.starts:
+        return None
+    blocks = [number // 2 for number in range(pairs)]  # samples are sorted by block and half
+    starts = [start for start, count in enumerate(after.starts) for _ in range(count)]
+    return statistics.paired_ratio(before.samples, after.samples, blocks, starts or None)
+
+
+def _verdict(record: Record, case: str, ratio: Ratio | None) -> Verdict | None:
+    bands = [control.band for control in record.controls if control.case == case]
+    if ratio is None or not bands or bands[0] is None:
+        return None
+    return statistics.beside_band(ratio, bands[0])
