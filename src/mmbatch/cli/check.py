@@ -16,7 +16,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode
 from mmbatch.core.process import cpus
-from mmbatch.hosted import check, fuzz, mutants
+from mmbatch.hosted import check, fuzz, litmus, mutants, silicon
 from mmbatch.kernel import sources
 from mmbatch.kernel.sources import Source
 from mmbatch.report import matrix
@@ -70,6 +70,13 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> i
     metavar="FILE",
     help="Only run the fuzzer's program on this input",
 )
+@click.option(
+    "--litmus",
+    "litmus_s",
+    callback=_seconds,
+    metavar="DURATION",
+    help="Only run litmus tests, on CPUs of this machine for this long (90s, 10m)",
+)
 @options.json_file
 @options.outcome_files
 @options.jobs
@@ -85,6 +92,7 @@ def command(
     fuzz_s: int | None,
     fuzz_runs: int | None,
     fuzz_input: Path | None,
+    litmus_s: int | None,
     json_file: Path | None,
     write_outcomes: options.WriteOutcomes,
     jobs: int,
@@ -94,7 +102,8 @@ def command(
 
     Runs on each kernel, in each configuration that matters, and with ASan and UBSan; then
     against mutants, all of which must be killed, each on the newest or the oldest kernel.
-    A speed-up whose fuzzer runs by default is fuzzed for 20 seconds.
+    A speed-up whose fuzzer runs by default is fuzzed for 20 seconds, and one with litmus tests
+    has these searched by a model of x86.
 
     With --patch, --against or --range, compare the posted code instead, by the same check on
     the newest kernel, in each configuration and with ASan and UBSan.
@@ -106,6 +115,12 @@ def command(
         raise Misuse("posted code can't be fuzzed", "leave out the options of the fuzzer")
     if tree and (series or not asked):
         raise Misuse(*_MISUSED_TREE[bool(series)])
+    if litmus_s:
+        if asked or fuzz_s or fuzz_runs or fuzz_input or series:
+            raise Misuse("litmus tests run alone, and without a kernel", "leave out other options")
+        tally = check.Tally()
+        _run_litmus(console, speedups, litmus_s, tally)
+        return _end(console, tally, json_file, write_outcomes)
     length = None
     if fuzz_s or fuzz_runs:
         length = fuzz.Length(fuzz_s or 0, fuzz_runs or 0)
@@ -161,6 +176,24 @@ def _check_posted(
         names = speedups or manifest.measured(paths.SPEEDUPS)
         posted.for_each_harness(names, run, console, named=bool(speedups))
     return tally
+
+
+def _run_litmus(
+    console: Console, speedups: tuple[str, ...], seconds: int, tally: check.Tally
+) -> None:
+    """Run litmus tests on CPUs of this machine, which share the time.
+
+    Raises:
+        MmbatchError: there are none.
+    """
+    names = speedups or manifest.known(paths.SPEEDUPS)
+    found = {name: litmus.tests(paths.SPEEDUPS / name) for name in names}
+    found = {name: tests for name, tests in found.items() if tests}
+    if not found:
+        raise Misuse(f"{' and '.join(names)} has no litmus tests", "name another speed-up")
+    cache = Cache.open()
+    for name, tests in found.items():
+        silicon.run(name, tests, seconds / len(found), cache.builds, console.say, tally)
 
 
 def _fuzz_only(
@@ -220,6 +253,8 @@ def run_all(
         write_outcomes: writes how each stage ended.
     """
     tally = check.Tally()
+    for speedup in speedups or manifest.known(paths.SPEEDUPS):
+        silicon.prove(speedup, litmus.tests(paths.SPEEDUPS / speedup), console.say, tally)
     among = tuple(dict.fromkeys((series[0], series[-1]))) if with_mutants else ()
     for kernel in series:
         source = sources.resolve(cache, kernel, None, console.say)
