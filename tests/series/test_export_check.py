@@ -194,4 +194,8 @@ def test_checks_run_from_the_patch_on_that_brings_all_they_need(
         path = tmp_path / (name if "/" in name else f"arch/x86/include/asm/{name}")
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
+    assert manifest.hosted is not None
+    if manifest.hosted.extras:
+        assert not verify.is_checkable(tmp_path, manifest)
+        path.write_text(" ".join(manifest.hosted.extras))
     assert verify.is_checkable(tmp_path, manifest)

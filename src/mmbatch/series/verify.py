@@ -165,8 +165,9 @@ class Bisection:
 def is_checkable(tree: Path, manifest: Manifest) -> bool:
     """Return whether a tree has what a speed-up's checks run, on x86.
 
-    These are the objects that it adds, the headers that the C files in its directory look for,
-    and its headers of the architecture: the checks ask for each method there by its name.
+    These are the objects that it adds, with the functions and variables that the checks use, the
+    headers that the C files in its directory look for, and its headers of the architecture: the
+    checks ask for each method there by its name.
     """
     if manifest.hosted is None:
         return False
@@ -175,9 +176,13 @@ def is_checkable(tree: Path, manifest: Manifest) -> bool:
     headers = [tree / "include" / name for text in own for name in _LOOKED_FOR.findall(text)]
     targets = [file.target for step in manifest.steps for file in step.files]
     headers += [tree / name for name in targets if name.startswith("arch/x86/include/")]
-    return all(path.exists() for path in headers) and all(
-        any(path.with_suffix(end).exists() for end in _SOURCES) for path in sources
-    )
+    found = [
+        [place for end in _SOURCES if (place := path.with_suffix(end)).exists()] for path in sources
+    ]
+    if not all(path.exists() for path in headers) or not all(found):
+        return False
+    code = "".join(path.read_text(encoding="utf-8") for places in found for path in places)
+    return all(re.search(rf"\b{name}\b", code) for name in manifest.hosted.extras)
 
 
 def _first_goals(series: Series, manifests: Sequence[Manifest]) -> set[str]:
