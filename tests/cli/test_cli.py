@@ -120,8 +120,8 @@ def every_command(
 
 
 VERB_OF_HELP = re.compile(
-    "(Add|Begin|Bind|Boot|Build|Change|Check|Count|Delete|End|Give|Install|Leave|List|Load|Measure|"
-    "Number|Only|Print|Put|Read|Run|Seed|Set|Show|Switch|Use|Wait|Write) "
+    "(Add|Begin|Bind|Boot|Build|Change|Check|Count|Delete|End|Give|Install|Leave|List|Load|Make|Measure|"
+    "Name|Number|Only|Print|Put|Read|Run|Seed|Set|Show|Switch|Use|Wait|Write) "
 )
 
 
