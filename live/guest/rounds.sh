@@ -2,6 +2,7 @@
 # Load and unload the speed-ups again and again while the memory is in use.
 # Sourced after start.sh. Settings: ROUNDS, SPEEDUPS.
 #
+# Meanwhile memory is compacted, and two programs call mm at random (random_calls.c).
 # NAME_load() of each speed-up's live/guest.sh runs in the background until
 # /tmp/stop exists, and calls fault() where something fails.
 
@@ -48,9 +49,22 @@ rounds() {
 	patch_out "$last"
 }
 
+# call_forever SEED: call mm at random until /tmp/stop exists.
+call_forever() {
+	random_calls "$1" >"/tmp/calls.$1" 2>>/tmp/faults &
+	caller=$!
+	while [ ! -e /tmp/stop ]; do
+		sleep 1
+	done
+	kill "$caller" || fault "random_calls $1 ended early"
+	wait "$caller" || fault "random_calls $1 failed"
+}
+
 start_load() {
 	rm -f /tmp/stop
 	compact_forever &
+	call_forever 1 &
+	call_forever 2 &
 	for name in $SPEEDUPS; do
 		{ "${name}_load" || fault "${name}_load ended early"; } &
 	done
@@ -64,6 +78,7 @@ stop_load() {
 for name in $SPEEDUPS; do
 	optional "${name}_prepare" rounds
 done
+echo 16 >/proc/sys/vm/nr_hugepages
 
 # Run a few rounds first, to allocate what is allocated only once.
 start_load
@@ -74,7 +89,10 @@ start_load
 check "rounds: $ROUNDS times in and out under load" rounds "$ROUNDS"
 stop_load
 check "rounds: no fault in what ran beside ($(tail -n 1 /tmp/faults))" test ! -s /tmp/faults
+check "rounds: random calls of mm ($(cat /tmp/calls.1))" \
+	awk '{ good += $1 > 1000 } END { exit good != 2 }' /tmp/calls.1 /tmp/calls.2
 check "rounds: the original is back" unpatched
+echo 0 >/proc/sys/vm/nr_hugepages
 for name in $SPEEDUPS; do
 	optional "${name}_finish" rounds
 done

@@ -87,6 +87,12 @@ def test_small_devices() -> None:
     assert plan.cases(toy, [device(size=GIB), device(size=2 * GIB)]) == ("small", "large")
 
 
+def test_devices_too_small_for_a_case() -> None:
+    toy = toys(Match("fsdax", "large", least_size=GIB + 1))
+    assert toy.match(device(size=GIB)) is None
+    assert toy.match(device(size=GIB + 1)) is not None
+
+
 def test_the_first_that_fits() -> None:
     toy = toys(
         Match("devdax", "huge", memmap="ram", least_align=2 * MIB),

@@ -184,6 +184,7 @@ def rounds(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
     See `functional` for why one thread emulates all CPUs.
     """
     programs = dict.fromkeys(name for test in load.tests for name in test.programs)
+    sources = [payload.RANDOM_CALLS, *map(payload.source, programs)]
     boot = _boot(
         cache,
         "live-rounds",
@@ -191,7 +192,7 @@ def rounds(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
         load,
         ["start", "rounds"],
         {"ROUNDS": str(plan.rounds)},
-        {f"bin/{name}": boots.compiled(cache, payload.source(name)) for name in programs},
+        {f"bin/{source.stem}": boots.compiled(cache, source) for source in sources},
         limit_s=_LIMIT_S + plan.rounds * _SECONDS_A_ROUND,
         nodes=2,
         one_thread=True,

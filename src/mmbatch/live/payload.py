@@ -29,6 +29,9 @@ SUBJECT = "/CN=mmbatch, a key for one test"
 SCRIPTS = paths.LIVE / "guest"
 """The scripts that run for all speed-ups."""
 
+RANDOM_CALLS = SCRIPTS / "random_calls.c"
+"""A program that calls mm at random, and compares what memory holds."""
+
 _NAME = "live/guest.toml"
 _FUNCTIONS = "live/guest.sh"
 _COMPARE = "live/compare.sh"

@@ -36,6 +36,7 @@ class Match:
         case: its name in bench.c. It measures an item for each page of the device.
         memmap: where the memmap must be, "any" for everywhere.
         least_align: bytes that a compound page must have at least.
+        least_size: bytes that it must have at least.
         most_size: bytes that it must have at most; 0 for any.
         most_items: items that are written at most for each compound page; 0 for all of its pages.
         block: bytes of a memory block in the case, if what is saved grows with the number of
@@ -46,6 +47,7 @@ class Match:
     case: str
     memmap: Literal["device", "ram", "any"] = "any"
     least_align: Natural = 0
+    least_size: Natural = 0
     most_size: Natural = 0
     most_items: Natural = 0
     block: Natural = 0
@@ -56,6 +58,7 @@ class Match:
             device.mode == self.mode
             and self.memmap in ("any", device.memmap)
             and device.align >= self.least_align
+            and device.size >= self.least_size
             and (not self.most_size or device.size <= self.most_size)
         )
 
