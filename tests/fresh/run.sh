@@ -66,30 +66,11 @@ if [ -z "${MMBATCH_FRESH:-}" ]; then
 fi
 
 # From here on, this runs in namespaces of its own.
-sources() { # print apt's sources of this machine, for another release
-	local here
-	here=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	cat /etc/apt/sources.list.d/*.sources 2>/dev/null | sed "s/\b$here\b/$suite/g"
-}
-
-mirror=$(cd "$checkout" && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 python3 -c '
-from pathlib import Path
-from mmbatch.debian.archives import configured, main_suite
-print(main_suite(configured(Path("/etc/apt").rglob("*.sources"))).uris[0])')
+. "$(dirname "$(realpath "$0")")/lib.sh"
 
 if [ ! -e "$root/etc/debian_version" ]; then
 	# Install what the README requires, and what any Debian in use has.
-	debootstrap --variant=minbase \
-		--include=sudo,git,make,gcc,libc6-dev,python3,ca-certificates \
-		"$suite" "$root" "$mirror" >"$out/debootstrap.log" 2>&1 ||
-		fail "debootstrap failed" "see $out/debootstrap.log"
-	rm -f "$root/etc/apt/sources.list"
-	sources >"$root/etc/apt/sources.list.d/debian.sources"
-	# Copy the settings with which this machine reaches its mirrors.
-	grep -ls Acquire /etc/apt/apt.conf.d/* | xargs -r cp -t "$root/etc/apt/apt.conf.d"
-	for file in /etc/pip.conf /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
-		[ ! -e $file ] || cp -L $file "$root$file"
-	done
+	make_root "$suite" "$root" "$out/debootstrap.log" sudo,git,make,gcc,libc6-dev,python3
 	chroot "$root" useradd --create-home --shell /bin/bash fresh
 	echo 'fresh ALL=(ALL) NOPASSWD: ALL' >"$root/etc/sudoers.d/fresh"
 fi

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# Make a minimal root of Debian that installs packages as this machine does. Sourced. The
+# mirror is the one that apt is configured with here.
+
+# make_root SUITE DIRECTORY LOG PACKAGES: PACKAGES are added, with commas between them.
+make_root() {
+	local suite=$1 root=$2 log=$3 packages=$4 mirror here file
+	mirror=$(cd "$checkout" && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 python3 -c '
+from pathlib import Path
+from mmbatch.debian.archives import configured, main_suite
+print(main_suite(configured(Path("/etc/apt").rglob("*.sources"))).uris[0])')
+	debootstrap --variant=minbase --include="ca-certificates,$packages" \
+		"$suite" "$root" "$mirror" >"$log" 2>&1 || fail "debootstrap failed" "see $log"
+	rm -f "$root/etc/apt/sources.list"
+	here=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	cat /etc/apt/sources.list.d/*.sources 2>/dev/null | sed "s/\b$here\b/$suite/g" \
+		>"$root/etc/apt/sources.list.d/debian.sources"
+	# Copy the settings with which this machine reaches its mirrors.
+	grep -ls Acquire /etc/apt/apt.conf.d/* | xargs -r cp -t "$root/etc/apt/apt.conf.d"
+	for file in /etc/pip.conf /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
+		[ ! -e $file ] || cp -L $file "$root$file"
+	done
+}
