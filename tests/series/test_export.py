@@ -113,7 +113,7 @@ def test_the_cover_shows_a_run_of_this_kernel_only(
     core = ["--until", "core", "--run", tmp_path / "mine.json"]
     assert _export(tree, tmp_path / "core", *core) == 0
     cover = _body(_mails(tmp_path / "core/zone_device")[0])
-    assert "These are not in the series: methods, kunit, wide." in " ".join(cover.split())
+    assert "These are not in the series: methods, kunit, wide, cpus." in " ".join(cover.split())
     assert _export(tree, tmp_path / "out2", "--run", tmp_path / "other.json") == ExitCode.USAGE
     assert "it is of Linux 7.3.1" in capsys.readouterr().err
     assert not (tmp_path / "out2").exists()
@@ -223,7 +223,7 @@ def test_patches_have_their_own_figures(
     run = _each_run(tree)
     record.write(tmp_path / "each.json", run)
     assert _export(tree, tmp_path / "out", "--run", tmp_path / "each.json", "-s") == 0
-    assert "2 of 11 patches have figures of their own" in capsys.readouterr().out
+    assert "2 of 12 patches have figures of their own" in capsys.readouterr().out
     bodies = {
         str(mail["subject"]).partition("] ")[2]: _body(mail)
         for mail in _mails(tmp_path / "out/zone_device")

@@ -18,8 +18,9 @@ PARTS = ("mm", "include", "arch/x86/include")
 
 
 def spliced(folder: Path) -> list[Path]:
-    """Write our C files as they are after the last step, and return their directories."""
-    for speedup in load_with_needs(paths.SPEEDUPS, "zone_device"):
+    """Write our C files as they are before other CPUs take part, and return their directories."""
+    *needed, own = load_with_needs(paths.SPEEDUPS, "zone_device")
+    for speedup in (*needed, own.until("wide")):
         tree = speedup.directory / "tree"
         for path in (path for part in PARTS for path in (tree / part).rglob("*.[ch]")):
             name = path.relative_to(tree)
