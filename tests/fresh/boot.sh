@@ -103,9 +103,9 @@ if [ ! -e "$base/root/boot" ]; then
 	mv "$base/root.new" "$base/root"
 fi
 
-root=$base/work/root
-rm -rf --one-file-system "$base/work"
-mkdir -p "$base/work"
+root=$base/copy/root
+rm -rf --one-file-system "$base/copy"
+mkdir -p "$base/copy"
 cp -a "$base/root" "$root"
 mount -t proc proc "$root/proc"
 
@@ -154,27 +154,27 @@ WantedBy=multi-user.target
 END
 chroot "$root" systemctl -q enable report
 
-truncate -s 1026M "$base/work/nv"{0,1} # 1 GB, and their labels
+truncate -s 1026M "$base/copy/nv"{0,1} # 1 GB, and their labels
 boot() { # boot NAME RELEASE WORDS: boot the root as it is; changes of its disk are lost
 	local i nvdimms=()
 	say "booting Linux $2 ($1)"
 	umount "$root/proc"
-	rm -f "$base/work/disk"
-	mke2fs -q -t ext4 -F -d "$root" "$base/work/disk" 4G
+	rm -f "$base/copy/disk"
+	mke2fs -q -t ext4 -F -d "$root" "$base/copy/disk" 4G
 	mount -t proc proc "$root/proc"
 	for i in 0 1; do
-		nvdimms+=(-object "memory-backend-file,id=m$i,mem-path=$base/work/nv$i,size=1026M,share=on"
+		nvdimms+=(-object "memory-backend-file,id=m$i,mem-path=$base/copy/nv$i,size=1026M,share=on"
 			-device "nvdimm,memdev=m$i,id=nv$i,label-size=2M")
 	done
 	# For the CPU and for one thread, see docs/live-internals.md.
-	timeout 1800 qemu-system-x86_64 -accel tcg,thread=single -cpu max,-cx16,-svm,-vmx \
+	check "$1: QEMU ended by itself" timeout 1800 qemu-system-x86_64 -accel tcg,thread=single -cpu max,-cx16,-svm,-vmx \
 		-machine q35,nvdimm=on -m 2G,slots=4,maxmem=8G -smp 2 "${nvdimms[@]}" \
 		-kernel "$root/boot/vmlinuz-$2" -initrd "$root/boot/initrd.img-$2" \
-		-drive "file=$base/work/disk,if=virtio,format=raw" -nographic -no-reboot -nodefaults \
+		-drive "file=$base/copy/disk,if=virtio,format=raw" -nographic -no-reboot -nodefaults \
 		-append "root=/dev/vda rw console=ttyS0 panic=-1 oops=panic systemd.show_status=0 $3" \
-		-serial "file:$out/$1.console" </dev/null || true
-	tr -d '\r' <"$out/$1.console" | grep '@@' | sed 's/.*@@ //' >"$out/$1.report" || true
-	grep -v '^log' "$out/$1.report" || true
+		-serial "file:$out/$1.console" </dev/null
+	tr -d '\r' <"$out/$1.console" | sed -n 's/.*@@ //p' >"$out/$1.report"
+	sed '/^log/d' "$out/$1.report"
 	check "$1: it came up" grep -qx end "$out/$1.report"
 	check "$1: both namespaces are bound" [ "$(grep -c '^bound ' "$out/$1.report")" = 2 ]
 	check "$1: systemd loaded all modules" not grep -q '^failed systemd-modules' "$out/$1.report"
@@ -212,7 +212,8 @@ live install $speedups >"$out/install.log" 2>&1 || {
 }
 cat "$out/install.log"
 # shellcheck disable=SC2086
-live install $speedups >"$out/again.log" 2>&1 || true
+again() { live install $speedups >"$out/again.log" 2>&1; }
+check 'a second installation ends well' again
 check 'a second installation changes nothing' grep -q 'installed: nothing' "$out/again.log"
 for driver in $(sed -n 's/^softdep \(\S*\) .*/\1/p' "$root/usr/lib/modprobe.d/mmbatch.conf"); do
 	check "$driver has no softdep of its own" \
