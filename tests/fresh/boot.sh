@@ -167,7 +167,8 @@ boot() { # boot NAME RELEASE WORDS: boot the root as it is; changes of its disk 
 			-device "nvdimm,memdev=m$i,id=nv$i,label-size=2M")
 	done
 	# For the CPU and for one thread, see docs/live-internals.md.
-	check "$1: QEMU ended by itself" timeout 1800 qemu-system-x86_64 -accel tcg,thread=single -cpu max,-cx16,-svm,-vmx \
+	check "$1: QEMU ended by itself" timeout 1800 qemu-system-x86_64 \
+		-accel tcg,thread=single -cpu max,-cx16,-svm,-vmx \
 		-machine q35,nvdimm=on -m 2G,slots=4,maxmem=8G -smp 2 "${nvdimms[@]}" \
 		-kernel "$root/boot/vmlinuz-$2" -initrd "$root/boot/initrd.img-$2" \
 		-drive "file=$base/copy/disk,if=virtio,format=raw" -nographic -no-reboot -nodefaults \
