@@ -15,8 +15,8 @@
 /* Any PFN that starts a section and leaves space for an altmap before it. */
 #define FIRST_PFN	0x1000000UL
 
-/* A setting besides the names of the methods: "auto", but on one CPU. */
-#define ONE_CPU		"one CPU"
+/* A setting besides the names of the methods. */
+#define AUTO_ONE_CPU	"auto" HOSTED_ONE_CPU
 
 struct zone_device_case {
 	enum memory_type type;
@@ -49,11 +49,22 @@ static const struct hosted_case zone_device_cases[] = {
 	{ "small-cold-readback", "flushed, LLC/4, read back", 0, 4,
 	  HOSTED_FLUSHED | HOSTED_READBACK, &private },
 	/* These let the code use so many CPUs. All others let it use one. */
-	{ "fsdax-2cpu",	"cold, altmap, 2 CPUs",	 PFNS_100G, 0, HOSTED_EXTRA_CASE, &fsdax, 2 },
+	{ "fsdax-2cpu",	"cold, altmap, 2 CPUs",	 PFNS_100G, 0, 0, &fsdax, 2 },
 	{ "devdax-2M-2cpu", "cold, altmap, 2 CPUs", PFNS_100G, 0, HOSTED_EXTRA_CASE,
 	  &devdax, 2 },
 	{ "fsdax-4cpu",	"cold, altmap, 4 CPUs",	 PFNS_100G, 0, HOSTED_EXTRA_CASE, &fsdax, 4 },
 	{ "fsdax-8cpu",	"cold, altmap, 8 CPUs",	 PFNS_100G, 0, HOSTED_EXTRA_CASE, &fsdax, 8 },
+	{ "private-2cpu", "cold, RAM-backed, 2 CPUs", PFNS_100G, 0, HOSTED_EXTRA_CASE,
+	  &private, 2 },
+	/* The first two are too small for a second CPU, and the third is just large enough. */
+	{ "small-cold-2cpu", "flushed, LLC/4, 2 CPUs", 0, 4,
+	  HOSTED_FLUSHED | HOSTED_EXTRA_CASE, &private, 2 },
+	{ "cold-1G-2cpu", "flushed, RAM-backed, 2 CPUs", PFNS_1G, 0,
+	  HOSTED_FIXED | HOSTED_FLUSHED | HOSTED_EXTRA_CASE, &private, 2 },
+	{ "cold-2G-2cpu", "flushed, RAM-backed, 2 CPUs", 2 * PFNS_1G, 0,
+	  HOSTED_FIXED | HOSTED_FLUSHED | HOSTED_EXTRA_CASE, &private, 2 },
+	{ "cold-4G-2cpu", "flushed, RAM-backed, 2 CPUs", 4 * PFNS_1G, 0,
+	  HOSTED_FIXED | HOSTED_FLUSHED | HOSTED_EXTRA_CASE, &private, 2 },
 	/* Two devices at the same time, in base, too. */
 	{ "private-each-2cpu", "cold, RAM-backed, 2 devices", PFNS_100G, 0, HOSTED_EXTRA_CASE,
 	  &each, 2 },
@@ -72,7 +83,7 @@ static const struct hosted_variant zone_device_variants[] = {
 	{ "copy",	HOSTED_PATCHED, "copy" },
 	{ "movnti",	HOSTED_PATCHED, "movnti" },
 	{ "wide",	HOSTED_PATCHED, "wide" },
-	{ "one CPU",	HOSTED_PATCHED, ONE_CPU, zone_device_has_cpus },
+	{ AUTO_ONE_CPU,	HOSTED_PATCHED, AUTO_ONE_CPU, zone_device_has_cpus },
 	{ "auto",	HOSTED_PATCHED, "auto" },
 };
 
@@ -156,7 +167,7 @@ static void zone_device_begin(const struct hosted_case *c)
 
 static int zone_device_select(const char *setting)
 {
-	bool one = !strcmp(setting, ONE_CPU);
+	bool one = !strcmp(setting, AUTO_ONE_CPU);
 
 	HOSTED_EXTRA_VARIABLE(zone_device_cpus) = one ? 1 : zone_device_case_cpus;
 	return HOSTED_CALL_EXTRA(zone_device_set_method, one ? "auto" : setting);

@@ -15,9 +15,10 @@
 #include "check.h"
 
 #define MARGIN		64UL		/* descriptors around the range */
-#define LARGE_SECTIONS	8UL		/* "auto" streams so many or more, which are worth a CPU */
+#define LARGE_SECTIONS	32UL		/* "auto" streams so many or more */
+#define SHARE_SECTIONS	8UL		/* so many are worth a CPU */
 /* A compound of the highest order, aligned, can end so much after CHECK_PFN. */
-#define ARENA		((2UL << 18) + 4 * PAGES_PER_SECTION)
+#define ARENA		((4UL << 18) + 4 * PAGES_PER_SECTION)
 #define STEPPED_MOST	1200UL		/* each instruction takes a signal */
 #define CPUS		4U		/* of the simulated machine */
 #define MOST_CPUS	8U		/* that ever write one memmap */
@@ -347,7 +348,7 @@ static const struct {
 /* Verify how many workers are asked for with the usual @share, before any of them begins. */
 static bool divides(struct hosted_check *check, unsigned long share)
 {
-	unsigned long enough = 2 * LARGE_SECTIONS * PAGES_PER_SECTION, before, works;
+	unsigned long enough = 2 * SHARE_SECTIONS * PAGES_PER_SECTION, before, works;
 	struct combination c = { .length = enough };
 	unsigned int i;
 

@@ -22,8 +22,14 @@
 
 #include "internal.h"
 #include "live.h"
+#include "zone_device.h"
 #include "zone_device_compat.h"
+#ifdef LIVE_STEP_METHODS
 #include "zone_device_method.h"
+#else
+/* Without that step, no parameter leaves a range to the kernel. */
+#define zone_device_chosen(pgmap, pfn, end_pfn)	true
+#endif
 
 LIVE_ORIGINAL(memmap_init_zone_device);
 

@@ -9,7 +9,7 @@ module_param_named(cpus, zone_device_cpus, uint, 0644);
 MODULE_PARM_DESC(cpus, "Most CPUs that write the memmap of one device, up to 8");
 
 /* One CPU takes a millisecond for so much, and another one starts in a small part of it. */
-unsigned long zone_device_share = ZONE_DEVICE_LARGE;
+unsigned long zone_device_share = SZ_16M;
 
 struct zone_device_job {
 	const struct zone_device_run *run;

@@ -2,12 +2,12 @@
 // Precedes the templates in mm/zone_device.c.
 
 /*
- * From this size of the memmap on, stream it. A smaller one may be in the cache and is
- * likely to be read soon. Streaming one of this size that is in the cache, and copying
- * one that is not, cost about the same. The size of the last-level cache is no guide: a
- * virtual machine may have a small share of what CPUID reports.
+ * From this size of the memmap on, stream it. A smaller one may be in the cache, where
+ * streaming takes longer than the slow path, while copying takes less time anywhere. The
+ * size of the last-level cache is no guide: a virtual machine may have a small share of
+ * what CPUID reports.
  */
-#define ZONE_DEVICE_LARGE	SZ_16M
+#define ZONE_DEVICE_LARGE	SZ_64M
 
 /* Preparing a compound reads and changes these, so they are stored through the cache. */
 #define ZONE_DEVICE_PLAIN	3UL

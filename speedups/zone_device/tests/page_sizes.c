@@ -21,7 +21,7 @@
 typedef uint64_t u64;
 
 enum { PAGES_PER_SECTION = 64, PAGE_SIZE = 4096 };
-enum { EINVAL = 22, SZ_16M = 16 << 20 };
+enum { EINVAL = 22, SZ_16M = 16 << 20, SZ_64M = 64 << 20 };
 enum { PGMAP_ALTMAP_VALID = 1, page_ref_set = 0 };
 
 #define IS_ENABLED(option)	0
@@ -276,8 +276,8 @@ static const char *chosen(unsigned int order, bool altmap, unsigned long nr)
 int main(void)
 {
 	static const char *const names[] = { "auto", "copy", "movnti", "wide" };
-	/* A memmap of 16 MiB is large. */
-	const unsigned long large = DIV_ROUND_UP(16UL << 20, PAGE_BYTES);
+	/* A memmap of 64 MiB is large. */
+	const unsigned long large = DIV_ROUND_UP(64UL << 20, PAGE_BYTES);
 	unsigned int i, used;
 
 	memmap = aligned_alloc(PAGE_SIZE, ALIGN(BYTES, PAGE_SIZE));

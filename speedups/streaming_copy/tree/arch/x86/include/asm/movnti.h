@@ -39,34 +39,18 @@ static __always_inline void movnti_32(void *dst, const void *src)
  */
 static __always_inline bool movnti_fixed(void *dst, const void *src, size_t n)
 {
-	if (!IS_ALIGNED((unsigned long)dst, 8))
+	if (n % 16 || n < 32 || n > 96 || !IS_ALIGNED((unsigned long)dst, 8))
 		return false;
 
-	switch (n) {
-	case 32:
-		movnti_32(dst, src);
-		return true;
-	case 48:
-		movnti_32(dst, src);
-		movnti_16(dst + 32, src + 32);
-		return true;
-	case 64:
-		movnti_32(dst, src);
+	movnti_32(dst, src);
+	if (n >= 64)
 		movnti_32(dst + 32, src + 32);
-		return true;
-	case 80:
-		movnti_32(dst, src);
-		movnti_32(dst + 32, src + 32);
-		movnti_16(dst + 64, src + 64);
-		return true;
-	case 96:
-		movnti_32(dst, src);
-		movnti_32(dst + 32, src + 32);
+	if (n >= 96)
 		movnti_32(dst + 64, src + 64);
-		return true;
-	}
+	if (n % 32)
+		movnti_16(dst + n - 16, src + n - 16);
 
-	return false;
+	return true;
 }
 
 #endif /* _ASM_X86_MOVNTI_H */
