@@ -27,19 +27,18 @@ static unsigned long put_blocks(struct page **pages, unsigned long i, unsigned l
 	return i;
 }
 
-void arrays_scattered(struct page **pages, unsigned long nr)
+void arrays_scattered(struct page **pages, unsigned long nr, u64 seed)
 {
 	unsigned long i, other, pfn = ARRAYS_PFN;
-	u64 state = 1;
 
 	put_blocks(pages, 0, nr, &pfn, 0);
 	for (i = nr - 1; i; i--) {
-		other = arrays_random(&state) % (i + 1);
+		other = arrays_random(&seed) % (i + 1);
 		swap(pages[i], pages[other]);
 	}
 }
 
-void arrays_sections(struct page **pages, unsigned long nr)
+void arrays_sections(struct page **pages, unsigned long nr, u64 seed)
 {
 	unsigned long i;
 
@@ -47,40 +46,39 @@ void arrays_sections(struct page **pages, unsigned long nr)
 		pages[i] = pfn_to_page(ARRAYS_PFN + i + i % 2 * PAGES_PER_SECTION);
 }
 
-void arrays_order0(struct page **pages, unsigned long nr)
+void arrays_order0(struct page **pages, unsigned long nr, u64 seed)
 {
 	unsigned long i = 0, pfn = ARRAYS_PFN, run;
-	u64 state = 1;
 
 	while (i < nr) {
-		run = 1 + arrays_random(&state) % 63;
+		run = 1 + arrays_random(&seed) % 63;
 		i = put_run(pages, i, nr, pfn, run);
-		pfn += run + 1 + arrays_random(&state) % 63;
+		pfn += run + 1 + arrays_random(&seed) % 63;
 	}
 }
 
-void arrays_order4(struct page **pages, unsigned long nr)
+void arrays_order4(struct page **pages, unsigned long nr, u64 seed)
 {
 	unsigned long pfn = ARRAYS_PFN;
 
 	put_blocks(pages, 0, nr, &pfn, 4);
 }
 
-void arrays_order8(struct page **pages, unsigned long nr)
+void arrays_order8(struct page **pages, unsigned long nr, u64 seed)
 {
 	unsigned long pfn = ARRAYS_PFN;
 
 	put_blocks(pages, 0, nr, &pfn, 8);
 }
 
-void arrays_order9(struct page **pages, unsigned long nr)
+void arrays_order9(struct page **pages, unsigned long nr, u64 seed)
 {
 	unsigned long pfn = ARRAYS_PFN;
 
 	put_blocks(pages, 0, nr, &pfn, 9);
 }
 
-void arrays_mixed(struct page **pages, unsigned long nr)
+void arrays_mixed(struct page **pages, unsigned long nr, u64 seed)
 {
 	unsigned long i, pfn = ARRAYS_PFN;
 
@@ -89,20 +87,19 @@ void arrays_mixed(struct page **pages, unsigned long nr)
 	put_blocks(pages, i, nr, &pfn, 0);
 }
 
-void arrays_lowalign(struct page **pages, unsigned long nr)
+void arrays_lowalign(struct page **pages, unsigned long nr, u64 seed)
 {
 	put_run(pages, 0, nr, ARRAYS_PFN + 16, nr);
 }
 
-void arrays_swapped(struct page **pages, unsigned long nr)
+void arrays_swapped(struct page **pages, unsigned long nr, u64 seed)
 {
 	unsigned long i, one, other;
-	u64 state = 1;
 
-	arrays_order9(pages, nr);
+	arrays_order9(pages, nr, seed);
 	for (i = 0; i + 512 <= nr; i += 512) {
-		one = arrays_random(&state) % 512;
-		other = arrays_random(&state) % 512;
+		one = arrays_random(&seed) % 512;
+		other = arrays_random(&seed) % 512;
 		swap(pages[i + one], pages[i + other]);
 	}
 }

@@ -14,7 +14,8 @@
  */
 #define ARRAYS_PFN	0x1000000UL
 
-typedef void arrays_fn(struct page **pages, unsigned long nr);
+/* Those at random are drawn from @seed. */
+typedef void arrays_fn(struct page **pages, unsigned long nr, u64 seed);
 
 arrays_fn arrays_scattered;	/* single pages in random order */
 arrays_fn arrays_sections;	/* single pages, from two sections in turn */

@@ -15,6 +15,7 @@
 #include "check.h"
 #include "space.h"
 
+#define PAGES_128M	32768UL
 #define PAGES_100M	25600UL
 #define PAGES_16M	4096UL
 #define PAGES_8M	2048UL
@@ -22,8 +23,8 @@
 #define PAGES_1M	256UL
 /* Memory for page tables and areas: enough to map 4 million pages. */
 #define MEMORY		(256UL << 20)
-/* An address without an area, for cases that time the mapping only. */
-#define BARE_ADDRESS	(VMALLOC_START + (1UL << 40))
+/* Addresses without an area, for cases that time the mapping only, apart for each CPU. */
+#define BARE_ADDRESS(cpu)	(VMALLOC_START + (1UL + (cpu) << 40))
 
 enum vmap_kind { AREA, BLOCKS, DEVICE, TABLE };
 
@@ -38,6 +39,9 @@ enum vmap_kind { AREA, BLOCKS, DEVICE, TABLE };
  * @fill: fills the array of AREA and BLOCKS, and that from which TABLE makes its table
  * @shift: log2 of the size of the blocks of BLOCKS
  * @phys: physical address of DEVICE
+ * @other: if set, time two mappings at the same address, each with its end. The second
+ *	one has this array of the same size
+ * @flush_ns: how long a flush of all TLBs takes, in a case with @other
  */
 struct vmap_case {
 	enum vmap_kind kind;
@@ -46,6 +50,8 @@ struct vmap_case {
 	arrays_fn *fill;
 	unsigned int shift;
 	phys_addr_t phys;
+	arrays_fn *other;
+	unsigned int flush_ns;
 };
 
 #define SHORT		(HOSTED_FIXED | HOSTED_SHORT)
@@ -95,6 +101,37 @@ struct vmap_case {
 	CYCLE_ROW("vmap-cycle-100M-" #pattern, regime, PAGES_100M, 1,	\
 		  AREA, .fill = arrays_##pattern)
 
+/*
+ * Some CPUs do this at the same time, each with a part of the array, and with areas or
+ * addresses of its own. They share the locks and the page tables of init_mm.
+ */
+#define EACH(cpus, name, regime, pages, times, ...)			\
+	{ name "-each-" #cpus "cpu", regime ", " #cpus " CPUs", (pages) * (times), 0, \
+	  HOSTED_FIXED | HOSTED_EXTRA_CASE,				\
+	  &(const struct vmap_case){ __VA_ARGS__, .cycles = times }, cpus }
+
+#define EACH_ROWS(cpus)							\
+	EACH(cpus, "vmap-cycle-128M-scattered", "order 0, 8 times", PAGES_128M, 8, \
+	     AREA, .fill = arrays_scattered),				\
+	EACH(cpus, "vmap-cycle-128M-order9", "2 MiB blocks, 16 times", PAGES_128M, 16, \
+	     AREA, .fill = arrays_order9),				\
+	EACH(cpus, "vmap-cycle-page", "one page, 4096 times", cpus, 4096, \
+	     AREA, .fill = arrays_scattered),				\
+	EACH(cpus, "vmalloc-cycle-16K", "as kernel stacks, 2048 times", 4 * (cpus), 2048, \
+	     BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),	\
+	EACH(cpus, "vmalloc-cycle-1M", "mapping only, 128 times", PAGES_1M * (cpus), 128, \
+	     BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT)
+
+/*
+ * Scattered pages leave tables of PTEs, in whose places huge PMD mappings come, and the
+ * reverse. Each table that goes away costs a flush of all TLBs.
+ */
+#define ALTERNATE_ROW(time, ns)						\
+	{ "vmap-alternate-100M-" time, "orders 0 and 9 in turn, flush of " time, \
+	  2 * PAGES_100M, 0, HOSTED_FIXED | HOSTED_EXTRA_CASE,		\
+	  &(const struct vmap_case){ AREA, .fill = arrays_scattered,	\
+				     .other = arrays_order9, .flush_ns = ns } }
+
 static const struct hosted_case vmap_cases[] = {
 	CASES(MAP_ROW)
 	CASES(UNMAP_ROW)
@@ -107,6 +144,9 @@ static const struct hosted_case vmap_cases[] = {
 	CYCLE_ARRAY(order8, "1 MiB blocks"),
 	CYCLE_ARRAY(order9, "2 MiB blocks"),
 	CYCLE_ARRAY(mixed, "orders 8, 4, 0"),
+	ALTERNATE_ROW("0us", 0),
+	ALTERNATE_ROW("2us", 2000),
+	ALTERNATE_ROW("8us", 8000),
 	CYCLE_ROW("vmap-cycle-page", "one page, 256 times", 1, 256,
 		  AREA, .fill = arrays_scattered),
 	CYCLE_ROW("vmalloc-cycle-16K", "as kernel stacks, 256 times", 4, 256,
@@ -121,6 +161,9 @@ static const struct hosted_case vmap_cases[] = {
 		  DEVICE, .phys = 0xfd000000),
 	CYCLE_ROW("ioremap-cycle-1M", "mapping only, 16 times", PAGES_1M, 16,
 		  DEVICE, .phys = 0xfd000000),
+	EACH_ROWS(2),
+	EACH_ROWS(4),
+	EACH_ROWS(8),
 };
 
 static const struct hosted_variant vmap_variants[] = {
@@ -128,7 +171,6 @@ static const struct hosted_variant vmap_variants[] = {
 	{ "control",	HOSTED_CONTROL },
 	{ "runs",	HOSTED_PATCHED, "runs" },
 	{ "pmd",	HOSTED_PATCHED, "pmd" },
-	{ "detect",	HOSTED_PATCHED, "detect" },
 	{ "auto",	HOSTED_PATCHED, "auto" },
 };
 
@@ -139,7 +181,7 @@ static int vmap_is_read(const struct hosted_case *c)
 {
 	const struct vmap_case *work = c->data;
 
-	return work->kind == AREA && !work->unmap && !work->cycles;
+	return work->kind == AREA && !work->unmap && !work->cycles && !work->other;
 }
 
 /* Times an empty function, which shows the cost of reading the clock. */
@@ -161,6 +203,7 @@ static const struct hosted_limit vmap_limits[] = {
 
 static u64 *vmap_image;
 static struct page **vmap_pages;
+static struct page **vmap_others;	/* the array of @other */
 static struct sg_table vmap_table;
 static struct page **vmap_table_pages;	/* the array that base makes from the table */
 
@@ -169,24 +212,34 @@ static struct {
 	enum vmap_kind kind;
 	arrays_fn *fill;
 	unsigned long items;
+	u64 seed;
 } vmap_filled;
 
-/* The current mapping; @c is NULL if there is none. */
-static struct {
+/* Changes from run to run, but not while images are compared. */
+static u64 vmap_seed = 1;
+
+/* The current mapping of each CPU; @c is NULL if there is none. */
+static struct vmap_mapping {
 	const struct vmap_case *c;
 	enum hosted_side side;
 	unsigned int layout;
 	unsigned long addr;
 	unsigned long bytes;
-} vmap_mapped;
+	unsigned long last;	/* the address of the last one, from which the image is read */
+} __aligned(64) vmap_mapped[HOSTED_CPUS];
 
-/* The address of the last mapping, from which the image is read. */
-static unsigned long vmap_address;
+/* What some CPUs do at the same time, each with so many items. */
+struct vmap_task {
+	const struct vmap_case *c;
+	enum hosted_side side;
+	unsigned long items;
+};
 
 static void vmap_setup(void *image, unsigned long bytes)
 {
 	vmap_image = image;
 	vmap_pages = hosted_arena(bytes);
+	vmap_others = hosted_arena(bytes);
 	vmap_table_pages = hosted_arena(bytes);
 	vmap_table.sgl = hosted_arena(bytes / sizeof(u64) * sizeof(struct scatterlist));
 	space_init(MEMORY);
@@ -212,20 +265,23 @@ static void *vmap_map_table(enum hosted_side side)
 			   PAGE_KERNEL);
 }
 
-static void vmap_map(const struct vmap_case *c, enum hosted_side side, unsigned long items)
+static void vmap_map(const struct vmap_case *c, enum hosted_side side, unsigned int cpu,
+		     unsigned long items)
 {
-	unsigned long addr = BARE_ADDRESS, bytes = items * PAGE_SIZE;
+	unsigned long addr = BARE_ADDRESS(cpu), bytes = items * PAGE_SIZE;
+	struct vmap_mapping *mapping = &vmap_mapped[cpu];
+	struct page **pages = vmap_pages + cpu * items;
 	int err = 0;
 
 	switch (c->kind) {
 	case AREA:
-		addr = (unsigned long)HOSTED_CALL(vmap, side, vmap_pages, items, VM_MAP,
+		addr = (unsigned long)HOSTED_CALL(vmap, side, pages, items, VM_MAP,
 						  PAGE_KERNEL);
 		err = !addr;
 		break;
 	case BLOCKS:
 		err = HOSTED_CALL(__vmap_pages_range_noflush, side, addr, addr + bytes,
-				  PAGE_KERNEL, vmap_pages, c->shift);
+				  PAGE_KERNEL, pages, c->shift);
 		break;
 	case TABLE:
 		addr = (unsigned long)vmap_map_table(side);
@@ -238,34 +294,107 @@ static void vmap_map(const struct vmap_case *c, enum hosted_side side, unsigned 
 	}
 	if (err)
 		hosted_die("the mapping failed");
-	vmap_mapped.c = c;
-	vmap_mapped.side = side;
-	vmap_mapped.layout = hosted_layout;
-	vmap_mapped.addr = addr;
-	vmap_mapped.bytes = bytes;
-	vmap_address = addr;
+	mapping->c = c;
+	mapping->side = side;
+	mapping->layout = hosted_layout;
+	mapping->addr = addr;
+	mapping->bytes = bytes;
+	mapping->last = addr;
 }
 
-static void vmap_unmap(void)
+static void vmap_unmap(unsigned int cpu)
 {
-	const struct vmap_case *c = vmap_mapped.c;
-	unsigned long addr = vmap_mapped.addr;
+	struct vmap_mapping *old = &vmap_mapped[cpu];
+	unsigned long addr = old->addr;
 
-	if (c->kind == AREA || c->kind == TABLE)
-		vunmap_of[vmap_mapped.layout][vmap_mapped.side]((void *)addr);
+	if (old->c->kind == AREA || old->c->kind == TABLE)
+		vunmap_of[old->layout][old->side]((void *)addr);
 	else
-		vunmap_range_of[vmap_mapped.layout][vmap_mapped.side](addr,
-								      addr + vmap_mapped.bytes);
-	vmap_mapped.c = NULL;
+		vunmap_range_of[old->layout][old->side](addr, addr + old->bytes);
+	old->c = NULL;
 }
 
-static void vmap_cycle(const struct vmap_case *c, enum hosted_side side, unsigned long items)
+static void vmap_cycle(const struct vmap_case *c, enum hosted_side side, unsigned int cpu,
+		       unsigned long items)
 {
 	unsigned int i;
 
 	for (i = 0; i < c->cycles; i++) {
-		vmap_map(c, side, items / c->cycles);
-		vmap_unmap();
+		vmap_map(c, side, cpu, items / c->cycles);
+		vmap_unmap(cpu);
+	}
+}
+
+static void vmap_alternate(const struct vmap_case *c, enum hosted_side side,
+			   unsigned int cpu, unsigned long items)
+{
+	unsigned int i;
+
+	hosted_flush_takes(c->flush_ns);
+	for (i = 0; i < 2; i++) {
+		vmap_map(c, side, cpu, items / 2);
+		vmap_unmap(cpu);
+		HOSTED_CALL(vm_unmap_aliases, side);
+		swap(vmap_pages, vmap_others);
+	}
+	hosted_flush_takes(0);
+}
+
+/* In a case for several CPUs, let each of them do its part. */
+static void vmap_on_cpus(const struct hosted_case *c, enum hosted_side side,
+			 unsigned long items, void (*run)(unsigned int cpu, void *data))
+{
+	unsigned int cpus = max(c->cpus, 1U);
+	struct vmap_task task = { c->data, side, items / cpus };
+
+	if (cpus > 1)
+		hosted_on_cpus(cpus, run, &task);
+	else
+		run(0, &task);
+}
+
+/*
+ * In these arrays, chance decides where runs end. If all runs of all rows had the same
+ * array, the branch predictor would learn it, and best for the side with most rows.
+ */
+static bool vmap_is_drawn(arrays_fn *fill)
+{
+	return fill == arrays_order0 || fill == arrays_swapped;
+}
+
+static void vmap_fill(const struct vmap_case *c, unsigned long items)
+{
+	u64 seed = vmap_is_drawn(c->fill) ? vmap_seed : 1;
+
+	if (vmap_filled.kind == c->kind && vmap_filled.fill == c->fill &&
+	    vmap_filled.items == items && vmap_filled.seed == seed)
+		return;
+
+	c->fill(vmap_pages, items, seed);
+	if (c->other)
+		c->other(vmap_others, items, seed);
+	if (c->kind == TABLE)
+		arrays_table(&vmap_table, vmap_pages, items, NULL);
+	vmap_filled.kind = c->kind;
+	vmap_filled.fill = c->fill;
+	vmap_filled.items = items;
+	vmap_filled.seed = seed;
+}
+
+/* Make the page tables. */
+static void vmap_prepare_part(unsigned int cpu, void *data)
+{
+	const struct vmap_task *task = data;
+
+	if (vmap_mapped[cpu].c)
+		vmap_unmap(cpu);
+	if (task->c->other) {
+		vmap_alternate(task->c, task->side, cpu, task->items);
+	} else if (task->c->cycles) {
+		vmap_cycle(task->c, task->side, cpu, task->items);
+	} else {
+		vmap_map(task->c, task->side, cpu, task->items);
+		vmap_unmap(cpu);
 	}
 }
 
@@ -273,40 +402,38 @@ static void vmap_prepare(const struct hosted_case *c, enum hosted_side side, uns
 {
 	const struct vmap_case *work = c->data;
 
-	if (work->fill && (vmap_filled.kind != work->kind || vmap_filled.fill != work->fill ||
-			   vmap_filled.items != items)) {
-		work->fill(vmap_pages, items);
-		if (work->kind == TABLE)
-			arrays_table(&vmap_table, vmap_pages, items, NULL);
-		vmap_filled.kind = work->kind;
-		vmap_filled.fill = work->fill;
-		vmap_filled.items = items;
-	}
-
-	if (vmap_mapped.c)
-		vmap_unmap();
-	if (work->cycles) {
-		vmap_cycle(work, side, items);
-	} else {
-		vmap_map(work, side, items);
-		vmap_unmap();
-	}
+	if (work->fill)
+		vmap_fill(work, items);
+	vmap_on_cpus(c, side, items, vmap_prepare_part);
 	/* Purge freed areas, so that the next area gets the same address. */
 	HOSTED_CALL(vm_unmap_aliases, side);
 	if (work->unmap)
-		vmap_map(work, side, items);
+		vmap_map(work, side, 0, items);
+}
+
+/* Only what is timed calls this. The next run gets another array. */
+static void vmap_arrange(const struct hosted_case *c, unsigned long items)
+{
+	vmap_seed++;
+}
+
+static void vmap_run_part(unsigned int cpu, void *data)
+{
+	const struct vmap_task *task = data;
+
+	if (task->c->other)
+		vmap_alternate(task->c, task->side, cpu, task->items);
+	else if (task->c->cycles)
+		vmap_cycle(task->c, task->side, cpu, task->items);
+	else if (task->c->unmap)
+		vmap_unmap(cpu);
+	else
+		vmap_map(task->c, task->side, cpu, task->items);
 }
 
 static void vmap_run(const struct hosted_case *c, enum hosted_side side, unsigned long items)
 {
-	const struct vmap_case *work = c->data;
-
-	if (work->cycles)
-		vmap_cycle(work, side, items);
-	else if (work->unmap)
-		vmap_unmap();
-	else
-		vmap_map(work, side, items);
+	vmap_on_cpus(c, side, items, vmap_run_part);
 }
 
 static void vmap_read_array(void *image, unsigned long bytes)
@@ -332,11 +459,12 @@ static void vmap_read_array(void *image, unsigned long bytes)
 
 static void vmap_collect(const struct hosted_case *c, unsigned long items)
 {
+	unsigned long share = items / max(c->cpus, 1U), i;
 	enum space_leaf leaf;
-	unsigned long i;
 
 	for (i = 0; i < items; i++)
-		vmap_image[i] = space_translate(vmap_address + i * PAGE_SIZE, &leaf);
+		vmap_image[i] = space_translate(vmap_mapped[i / share].last +
+						i % share * PAGE_SIZE, &leaf);
 }
 
 const struct hosted_bench hosted_bench = {
@@ -353,6 +481,7 @@ const struct hosted_bench hosted_bench = {
 	.setup		= vmap_setup,
 	.select		= vmap_select,
 	.prepare	= vmap_prepare,
+	.arrange	= vmap_arrange,
 	.run		= vmap_run,
 	.collect	= vmap_collect,
 	.check		= vmap_check,

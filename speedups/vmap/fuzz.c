@@ -37,7 +37,7 @@ struct record {
 	u8 place[3];
 };
 
-static const char *const methods[] = { "auto", "detect", "pmd", "runs", "base" };
+static const char *const methods[] = { "auto", "pmd", "runs", "base" };
 
 /* What makes the mapping fail, if anything. */
 enum trouble { NO_TROUBLE, NO_MEMORY, IN_USE };

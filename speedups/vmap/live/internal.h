@@ -14,6 +14,23 @@
 /* The running kernel can only align an area to a power of two. */
 #define VMAP_PHASE	0
 
+/* Its headers do not opt in, and its set_ptes() tests each PTE for an inverted PFN. */
+#define ARCH_VMAP_BATCHES	1
+
+static inline void live_set_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
+				 pte_t pte, unsigned long nr)
+{
+	if (unlikely(!(pte_flags(pte) & _PAGE_PRESENT))) {
+		set_ptes(mm, addr, ptep, pte, nr);
+		return;
+	}
+	for (; nr; nr--, ptep++, pte = __pte(pte_val(pte) + PAGE_SIZE))
+		set_pte(ptep, pte);
+}
+
+#define arch_vmap_set_ptes(mm, addr, ptep, pte, nr, max_shift)	\
+	live_set_ptes(mm, addr, ptep, pte, nr)
+
 /* These are in mm/vmalloc.c, and no header outside mm/ declares them. */
 int __vmap_pages_range_noflush(unsigned long addr, unsigned long end,
 			       pgprot_t prot, struct page **pages,

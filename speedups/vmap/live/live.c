@@ -121,7 +121,7 @@ static enum vmap_counts vmap_live_takes(unsigned int count, unsigned long flags)
 	if (count <= 1 || count > totalram_pages())
 		return VMAP_LEFT_COUNT;
 
-	return vmap_steps() ? VMAP_DONE : VMAP_LEFT_METHOD;
+	return vmap_batches() ? VMAP_DONE : VMAP_LEFT_METHOD;
 }
 
 /* Map pages into an area of their size. If that fails, free the area. */
@@ -130,7 +130,7 @@ static void *vmap_live_fill(struct vm_struct *area, struct page **pages,
 {
 	unsigned long start = (unsigned long)area->addr;
 
-	if (!vmap_map_pages(start, start + size, prot, pages, flags)) {
+	if (!vmap_fill_area(start, start + size, prot, pages, flags)) {
 		/* Until here, vread_iter() skips the area. Pairs with its smp_rmb(). */
 		smp_wmb();
 		area->flags &= ~VM_UNINITIALIZED;
@@ -190,7 +190,7 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
  * @page_shift: log2 of the size of the blocks in which the pages are contiguous and
  *	aligned; PAGE_SHIFT for single pages
  *
- * Context: as vmap_map_blocks().
+ * Context: as vmap_map_pages().
  * Return: as vmap_map_pages().
  */
 int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
@@ -199,7 +199,7 @@ int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 	enum vmap_counts found = VMAP_BLOCKS_DONE;
 	int err;
 
-	if (!vmap_steps())
+	if (!vmap_batches())
 		found = VMAP_BLOCKS_LEFT_METHOD;
 	else if (page_shift < PAGE_SHIFT || addr + PAGE_SIZE >= end)
 		found = VMAP_BLOCKS_LEFT_COUNT;
@@ -208,7 +208,7 @@ int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		return live_original___vmap_pages_range_noflush(addr, end, prot,
 								pages, page_shift);
 
-	err = vmap_map_blocks(addr, end, prot, pages, page_shift);
+	err = vmap_map_pages(addr, end, prot, pages, page_shift, page_shift);
 	live_stay();
 
 	return err;
@@ -268,7 +268,7 @@ int live_vmap_range(unsigned long addr, unsigned long end, phys_addr_t phys_addr
 							max_page_shift);
 	}
 
-	for (; vmap_steps() && addr < end; phys_addr += next - addr, addr = next) {
+	for (; vmap_batches() && addr < end; phys_addr += next - addr, addr = next) {
 		next = pmd_addr_end(addr, end);
 		if (max_page_shift >= PMD_SHIFT && next - addr == PMD_SIZE &&
 		    IS_ALIGNED(phys_addr, PMD_SIZE)) {

@@ -10,8 +10,8 @@ identifier addr, end, prot, pages, pgd;
 		pgprot_t prot, struct page **pages)
  {
 	...
-+	if (addr + PAGE_SIZE < end && vmap_steps())
-+		return vmap_map_blocks(addr, end, prot, pages, PAGE_SHIFT);
++	if (addr + PAGE_SIZE < end && vmap_batches())
++		return vmap_map_pages(addr, end, prot, pages, PAGE_SHIFT, PAGE_SHIFT);
 	pgd = pgd_offset_k(addr);
 	...
  }
@@ -26,7 +26,7 @@ expression small;
 	...
 	if (small)
 		return vmap_small_pages_range_noflush(addr, end, prot, pages);
-+	if (addr + PAGE_SIZE < end && vmap_steps())
-+		return vmap_map_blocks(addr, end, prot, pages, page_shift);
++	if (addr + PAGE_SIZE < end && vmap_batches())
++		return vmap_map_pages(addr, end, prot, pages, page_shift, page_shift);
 	...
  }

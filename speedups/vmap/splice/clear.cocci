@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// When the first PTE of a table is cleared, let mm/vmap.c clear the others. What it
+// When the first PTE of a table is cleared, let mm/vmap_unmap.c clear the others. What it
 // leaves is cleared as before.
 
 @clear@
@@ -13,6 +13,6 @@ identifier pmd, addr, end, mask, pte;
 	pte = pte_offset_kernel(pmd, addr);
 	<...
 -	addr != end
-+	addr != end && !(vmap_steps() && vmap_clear_ptes(pte, addr, end))
++	addr != end && !(vmap_batches() && vmap_clear_ptes(pte, addr, end))
 	...>
  }

@@ -11,7 +11,7 @@ static int vmap_map_area(struct vm_struct *area, unsigned long size, pgprot_t pr
 	if (size == PAGE_SIZE)
 		return vmap_pages_range(addr, addr + size, prot, pages, PAGE_SHIFT);
 
-	err = vmap_map_pages(addr, addr + size, prot, pages, area->flags);
+	err = vmap_fill_area(addr, addr + size, prot, pages, area->flags);
 	if (!err)
 		clear_vm_uninitialized_flag(area);
 

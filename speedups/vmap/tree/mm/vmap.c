@@ -29,8 +29,6 @@
 /* Sections that a walk can remember: those in an aligned 32 GB on x86-64 and arm64. */
 #define VMAP_SECTIONS	256UL
 
-#define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
-
 /**
  * struct vmap_sections - what a walk remembers of the results of pfn_valid()
  * @first: PFN of the first page of the walk
@@ -49,7 +47,6 @@ struct vmap_sections {
  * @max_shift: log2 of the size of the largest leaf entry allowed
  * @known_shift: the caller guarantees that aligned blocks of the array of this size
  *	(as log2) are contiguous and aligned in memory
- * @steps: what is done in batches
  * @mask: page table levels that were changed
  * @sections: sections whose pages are all valid
  */
@@ -59,7 +56,6 @@ struct vmap_walk {
 	pgprot_t prot;
 	unsigned int max_shift;
 	unsigned int known_shift;
-	unsigned int steps;
 	pgtbl_mod_mask mask;
 	struct vmap_sections *sections;
 };
@@ -94,9 +90,6 @@ static __always_inline unsigned long vmap_run(struct page **pages, unsigned long
 	struct page *page = pages[0];
 	unsigned long nr = 0;
 
-	for (; nr + 8 <= max && arch_vmap_follow8(pages, page); nr += 8, pages += 8)
-		page += 8;
-
 	/* Unrolled, because a loop costs more than the comparison in it. */
 	for (; nr + 8 <= max; nr += 8, pages += 8, page += 8) {
 		if (pages[0] != page + 0)
@@ -127,11 +120,10 @@ static __always_inline unsigned long vmap_run(struct page **pages, unsigned long
 
 static __always_inline bool vmap_ptes_none(pte_t *pte, unsigned long nr)
 {
-	for (; nr >= 8 && arch_vmap_none8(pte); nr -= 8)
-		pte += 8;
+	/* One branch for four: & makes compilers combine the tests. */
 	for (; nr >= 4; nr -= 4, pte += 4) {
-		if (!arch_vmap_none4(ptep_get(pte), ptep_get(pte + 1),
-				     ptep_get(pte + 2), ptep_get(pte + 3)))
+		if (!(pte_none(ptep_get(pte)) & pte_none(ptep_get(pte + 1)) &
+		      pte_none(ptep_get(pte + 2)) & pte_none(ptep_get(pte + 3))))
 			return false;
 	}
 	for (; nr; nr--, pte++) {
@@ -163,7 +155,7 @@ static bool vmap_is_block(struct vmap_walk *walk, unsigned long nr)
 	if (!IS_ALIGNED(pfn, nr))
 		return false;
 	/* A cheap test first. Most arrays that only begin like a block fail it. */
-	if ((walk->steps & VMAP_DETECT) && pages[nr - 1] != pages[0] + (nr - 1))
+	if (pages[nr - 1] != pages[0] + (nr - 1))
 		return false;
 	for (i = 0; i < nr; i += VMAP_UNIT) {
 		if (!pfn_valid(pfn + i))
@@ -196,14 +188,15 @@ static __always_inline unsigned long vmap_map_run(const struct vmap_walk *walk,
 	if (!vmap_ptes_none(pte, nr))
 		return 0;
 
-	arch_vmap_set_ptes(addr, pte, mk_pte(*pages, walk->prot), nr,
+	arch_vmap_set_ptes(&init_mm, addr, pte, mk_pte(*pages, walk->prot), nr,
 			   walk->max_shift);
 
 	return nr;
 }
 
-static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
-			 unsigned long end)
+/* Out of line, to have registers for the loop. */
+static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
+				  unsigned long addr, unsigned long end)
 {
 	unsigned long i = 0, nr, last = ((end - addr) >> PAGE_SHIFT) - 1;
 	pte_t zero = pfn_pte(0, walk->prot);
@@ -252,7 +245,7 @@ static int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd, unsigned long addr,
 			break;
 		}
 		set_pte_at(&init_mm, addr + i * PAGE_SIZE, pte + i,
-			   arch_vmap_pte(page, pfn, walk->prot, zero));
+			   pte_advance_pfn(zero, pfn));
 		i++;
 	} while (i <= last);
 
@@ -361,201 +354,40 @@ static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long 
 	return err;
 }
 
-/*
- * Find the alignment with which an area for @nr pages can have leaf entries of @leaf
- * pages. This is worthwhile if the pages begin with a run that covers a whole
- * aligned block of @leaf pages. For example, with @leaf 512 and a first PFN of
- * 512 * n + 7, the area should begin 7 pages after a multiple of PMD_SIZE. Then the
- * pages from index 505 on get a huge PMD mapping, if 505 + 512 pages are contiguous.
- *
- * Only both ends of the first block are compared. The walk compares all pages later,
- * and falls back to PTEs if they are not contiguous.
- *
- * For a small size, vmalloc.c tries one area of its per-node pool before it takes
- * the lock of the shared address space. Few of these areas would be at the right
- * offset. So small arrays only ask for an alignment, and only if their first half
- * looks contiguous.
- *
- * Return: the alignment, or 0 if it does not matter.
- */
-static unsigned long vmap_area_align(struct page **pages, unsigned long nr,
-				     unsigned long leaf, unsigned int steps)
-{
-	unsigned long offset, lead;
-
-	if (!pages[0])
-		return 0;
-	offset = page_to_pfn(pages[0]) % leaf;
-	lead = offset ? leaf - offset : 0;
-	if (offset && !(steps & VMAP_PHASE))
-		return 0;
-	if (nr < VMAP_POOL_PAGES && (offset || pages[nr / 2] != pages[0] + nr / 2))
-		return 0;
-	if (nr < lead + leaf || pages[lead] != pages[0] + lead)
-		return 0;
-	lead += leaf - 1;
-	if (pages[lead] != pages[0] + lead)
-		return 0;
-
-	return (leaf + offset) * PAGE_SIZE + (offset ? VMAP_AT_OFFSET : 0);
-}
-
-/* The alignment for the largest leaf entry that the pages can have; 0 if none matters. */
-static noinline unsigned long vmap_best_align(struct page **pages, unsigned long nr,
-					      unsigned long flags, pgprot_t prot)
-{
-	unsigned int steps = vmap_steps();
-	unsigned long align = 0;
-
-	if (!vmap_may_be_huge(steps, flags, prot))
-		return 0;
-	if (nr >= VMAP_PMD_PAGES)
-		align = vmap_area_align(pages, nr, VMAP_PMD_PAGES, steps);
-	if (!align)
-		align = vmap_area_align(pages, nr, VMAP_LEAST / PAGE_SIZE, steps);
-
-	return align;
-}
-
 /**
- * vmap_align_at_offset - get the next address at an offset from an alignment
- * @addr: where to begin
- * @align: an alignment for which vmap_is_alignment() is true
- *
- * Return: the lowest address from @addr on that has the alignment.
- */
-unsigned long vmap_align_at_offset(unsigned long addr, unsigned long align)
-{
-	unsigned long unit, offset;
-
-	if (is_power_of_2(align))
-		return ALIGN(addr, align);
-
-	align -= VMAP_AT_OFFSET;
-	unit = rounddown_pow_of_two(align);
-	offset = align - unit;
-	return ALIGN(addr - offset, unit) + offset;
-}
-
-/**
- * vmap_get_area - find address space for vmap()
- * @size: size of the mapping
- * @flags: VM_MAP and other flags of the area
- * @prot: protection bits of the mapping
- * @pages: the pages that will be mapped, @size bytes of them
- * @caller: caller of vmap()
- *
- * If the pages begin with a run that is long enough, the area is placed in phase
- * with the memory: its address has the same offset from a multiple of the leaf size
- * as the physical address. Without such an address, any address is used.
- *
- * - Memory is not reclaimed for the sake of an address in phase. However, kernels
- *   before 7.0 purge all lazily freed areas when they find no address, whatever the
- *   flags are.
- * - The search skips free ranges that are larger than the area by less than the
- *   alignment plus the offset, although some of them would fit. This matters only
- *   when vmalloc space is nearly exhausted.
- * - The area has VM_UNINITIALIZED, so that vread_iter() skips it. That function walks
- *   page tables without a lock, and the mapping may free a table. The caller must
- *   clear the flag when everything is mapped, with a write barrier before it.
- *
- * Context: process context, may sleep.
- * Return: the area, or NULL if no address space is left.
- */
-struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
-				pgprot_t prot, struct page **pages,
-				const void *caller)
-{
-	unsigned long align = 0;
-	struct vm_struct *area;
-
-	flags |= VM_UNINITIALIZED;
-	if (size >= VMAP_LEAST)
-		align = vmap_best_align(pages, size >> PAGE_SHIFT, flags, prot);
-	if (align) {
-		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
-					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
-					  GFP_NOWAIT, caller);
-		if (area)
-			return area;
-	}
-
-	return get_vm_area_caller(size, flags, caller);
-}
-
-/**
- * vmap_map_pages - map the pages of vmap()
- * @addr: start of the area
- * @end: end of the mapping
+ * vmap_map_pages - map pages into a range of kernel address space
+ * @addr: start of the mapping
+ * @end: end of the mapping, after @addr
  * @prot: protection bits of the mapping
  * @pages: pages to map, in this order
- * @flags: flags of the area
+ * @max_shift: log2 of the size of the largest leaf entry allowed
+ * @known_shift: log2 of the size of the blocks in which the caller guarantees that the
+ *	pages are contiguous and aligned; PAGE_SHIFT if it does not know
  *
  * - Page i of the array is mapped at @addr + i * PAGE_SIZE, however large the leaf
  *   entries are.
- * - Leaf entries larger than a page are used for contiguous pages only. Because of
- *   them, the caller must unmap the whole mapping at once.
- * - With VM_MAP_PUT_PAGES in @flags, every leaf entry maps one page, and the caller
- *   may unmap a part.
+ * - Leaf entries larger than a page are used for contiguous pages only. Where they may
+ *   be, the caller must unmap the whole mapping, or whole blocks of @known_shift.
+ * - The caches are not flushed, and the shadow of KMSAN is not mapped.
  *
- * Context: process context, may sleep.
+ * Context: process context, may sleep. With a @max_shift of PAGE_SHIFT, as the
+ * allocation of page tables in the slow path: any context in which vmalloc() may be
+ * called.
  * Return: 0; -EINVAL for an invalid page; -EBUSY if a PTE is in use; -ENOMEM. The
  * slow path returns -ENOMEM in all these cases. After an error, a part of the pages
  * may be mapped.
  */
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		   struct page **pages, unsigned long flags)
-{
-	int err;
-
-	/* KMSAN maps the shadow pages, which need not be contiguous. */
-	err = vmap_kmsan_map(addr, end, prot, pages);
-	if (!err && end - addr >= VMAP_LEAST &&
-	    vmap_may_be_huge(vmap_steps(), flags, prot)) {
-		struct vmap_walk walk = {
-			.pages = pages,
-			.prot = prot,
-			.max_shift = PMD_SHIFT,
-			.steps = vmap_steps(),
-		};
-
-		err = vmap_walk(&walk, addr, end);
-	} else if (!err) {
-		err = __vmap_pages_range_noflush(addr, end, prot, pages, PAGE_SHIFT);
-	}
-	flush_cache_vmap(addr, end);
-
-	return err;
-}
-
-/**
- * vmap_map_blocks - map the pages of vmalloc() and similar users
- * @addr: start of the mapping
- * @end: end of the mapping, after @addr
- * @prot: protection bits of the mapping
- * @pages: pages to map, in this order
- * @page_shift: log2 of the size of the blocks in which the pages are contiguous and
- *	aligned; PAGE_SHIFT for single pages
- *
- * Leaf entries are at most as large as a block, and the caller must unmap whole
- * blocks.
- *
- * Context: process context, may sleep. With PAGE_SHIFT, as the allocation of page
- * tables in the slow path: any context in which vmalloc() may be called.
- * Return: as vmap_map_pages().
- */
-int vmap_map_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
-		    struct page **pages, unsigned int page_shift)
+		   struct page **pages, unsigned int max_shift, unsigned int known_shift)
 {
 	struct vmap_walk walk = {
 		.pages = pages,
 		.prot = prot,
-		.max_shift = page_shift,
-		.known_shift = page_shift,
-		.steps = vmap_steps(),
+		.max_shift = max_shift,
+		.known_shift = known_shift,
 	};
 
-	might_sleep_if(page_shift > PAGE_SHIFT);
+	might_sleep_if(max_shift > PAGE_SHIFT);
 
 	return vmap_walk(&walk, addr, end);
 }
@@ -578,59 +410,13 @@ bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
 {
 	unsigned long nr = (end - addr) >> PAGE_SHIFT;
 
-	if (!vmap_steps() || !vmap_ptes_none(pte, nr))
+	if (!vmap_batches() || !vmap_ptes_none(pte, nr))
 		return false;
 
 	vmap_lazy_mmu_enable();
-	arch_vmap_set_ptes(addr, pte, pfn_pte(PHYS_PFN(phys_addr), prot), nr,
+	arch_vmap_set_ptes(&init_mm, addr, pte, pfn_pte(PHYS_PFN(phys_addr), prot), nr,
 			   max_page_shift);
 	vmap_lazy_mmu_disable();
-
-	return true;
-}
-
-/**
- * vmap_clear_ptes - clear PTEs of one table
- * @pte: the PTE for @addr
- * @addr: start of the mapping
- * @end: end of the mapping, in the same table
- *
- * - Some may be clear already, such as the one of the guard page.
- * - Stops at a PTE that is in use but not present, and at a contiguous PTE block that
- *   is not mapped as a whole. The slow path must clear what is left, and report it.
- * - The accessed and dirty bits are not collected, because mappings of the kernel do
- *   not use them. That is why no exchange is needed: the CPU sets these bits in a
- *   valid PTE only, and atomically, so it makes no cleared PTE valid again.
- * - The TLB is not flushed.
- *
- * An architecture that sets ARCH_VMAP_BATCHES must allow a plain write to a PTE that
- * CPUs may be using.
- *
- * Context: any.
- * Return: true if all PTEs are cleared.
- */
-bool vmap_clear_ptes(pte_t *pte, unsigned long addr, unsigned long end)
-{
-	unsigned long size;
-	pte_t old;
-
-	for (; addr != end; addr += size, pte += size >> PAGE_SHIFT) {
-		size = 4 * PAGE_SIZE;
-		if (end - addr >= size && arch_vmap_clear4(addr, pte))
-			continue;
-		size = PAGE_SIZE;
-		old = ptep_get(pte);
-		if (pte_none(old))
-			continue;
-		if (!pte_present(old))
-			return false;
-		size = arch_vmap_pte_range_unmap_size(addr, pte);
-		if (size == PAGE_SIZE)
-			pte_clear(&init_mm, addr, pte);
-		else if (!IS_ALIGNED(addr, size) || end - addr < size ||
-			 !arch_vmap_clear_group(pte, size >> PAGE_SHIFT))
-			return false;
-	}
 
 	return true;
 }

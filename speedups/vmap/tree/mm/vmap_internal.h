@@ -2,7 +2,7 @@
 #ifndef _MM_VMAP_INTERNAL_H
 #define _MM_VMAP_INTERNAL_H
 
-/* Shared by vmap.c, vmap_method.c, vmap_sgt.c, the KUnit tests and the benchmark. */
+/* Shared by the files that map contiguous memory in batches. */
 
 #include <linux/align.h>
 #include <linux/bitmap.h>
@@ -25,23 +25,36 @@
 #include "vmap.h"
 #include "vmap_compat.h"
 
-#include <asm/vmap.h>
+/*
+ * log2 of the size of a contiguous PTE block, called a group here: aligned PTEs that
+ * take one TLB entry. PAGE_SHIFT if this architecture has no such blocks, or leaves
+ * them to the slow path.
+ */
+#ifndef ARCH_VMAP_GROUP_SHIFT
+#define ARCH_VMAP_GROUP_SHIFT	PAGE_SHIFT
+#endif
 
 /*
- * What is done in batches; a method is a set of these.
- *
- * VMAP_RUNS	write the PTEs of contiguous pages together
- * VMAP_PMD	let vmap() use huge PMD mappings, and align areas for them
- * VMAP_DETECT	look at the last page of a possible PMD block before all others
- * VMAP_PHASE	let vmap() place an area at the same offset from a multiple of PMD_SIZE
- *		as its memory
+ * arch_vmap_set_ptes(mm, addr, ptep, pte, nr, max_shift) maps @nr contiguous pages from
+ * the page of @pte on into init_mm, with leaf entries of at most 1 << @max_shift
+ * bytes. All PTEs are in the same table, and none is in use. The pages may belong to
+ * several folios or to none. set_ptes() does not allow that in general, so each
+ * architecture that maps in batches must be checked for it.
  */
-#define VMAP_RUNS	BIT(0)
-#define VMAP_PMD	BIT(1)
-#define VMAP_DETECT	BIT(2)
-#ifndef VMAP_PHASE
-#define VMAP_PHASE	BIT(3)
+#ifndef arch_vmap_set_ptes
+#define arch_vmap_set_ptes(mm, addr, ptep, pte, nr, max_shift)	\
+	set_ptes(mm, addr, ptep, pte, nr)
 #endif
+
+/*
+ * arch_vmap_clear_group(ptep, nr) clears the @nr PTEs of a group and returns true, or
+ * returns false and changes nothing.
+ */
+#ifndef arch_vmap_clear_group
+#define arch_vmap_clear_group(ptep, nr)	false
+#endif
+
+#define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
 
 /* Size of the smallest leaf entry that is larger than a page. */
 #define VMAP_LEAST	(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT ? \
@@ -51,17 +64,22 @@
 #define VMAP_POOL_PAGES	256UL
 
 /*
- * Whether a mapping of vmap() may have leaf entries that are larger than a page.
- *
- * - An area that owns its pages may not, because vrealloc() may unmap and free its
- *   last pages.
- * - riscv may not, because set_memory_*() of one page changes all of a leaf entry.
+ * Whether a mapping of vmap() may have leaf entries that are larger than a page. An area
+ * that owns its pages may not, because vrealloc() may unmap and free its last pages.
  */
-static inline bool vmap_may_be_huge(unsigned int steps, unsigned long flags, pgprot_t prot)
+static inline bool vmap_may_be_huge(unsigned long flags, pgprot_t prot)
 {
-	return (steps & VMAP_PMD) && !(flags & VM_MAP_PUT_PAGES) &&
-	       !IS_ENABLED(CONFIG_RISCV) &&
-	       vmap_huge_allowed() && arch_vmap_pmd_supported(prot);
+	return vmap_batches() && vmap_huge_allowed() &&
+	       arch_vmap_pmd_supported(prot) && !(flags & VM_MAP_PUT_PAGES);
+}
+
+/*
+ * The alignment of an area for memory that begins @lead bytes before a multiple of
+ * @leaf; 0 if none helps.
+ */
+static inline unsigned long vmap_align_for(unsigned long leaf, unsigned long lead)
+{
+	return lead ? 0 : leaf;
 }
 
 #endif /* _MM_VMAP_INTERNAL_H */

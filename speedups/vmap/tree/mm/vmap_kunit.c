@@ -251,7 +251,7 @@ struct vm_struct *vmap_kunit_area(unsigned long size, unsigned long flags)
 }
 
 static const struct vmap_param vmap_params[] = {
-	{ "base" }, { "runs" }, { "pmd", true }, { "detect", true }, { "auto", true, true },
+	{ "base" }, { "runs" }, { "pmd", true }, { "auto", true, true },
 };
 
 KUNIT_ARRAY_PARAM_DESC(vmap, vmap_params, name);

@@ -115,7 +115,7 @@ void vmap_kunit_vread_hidden(struct kunit *test)
 			     __builtin_return_address(0));
 	KUNIT_ASSERT_NOT_NULL(test, area);
 	addr = (unsigned long)area->addr;
-	KUNIT_EXPECT_EQ(test, vmap_map_pages(addr, addr + BLOCK * PAGE_SIZE, PAGE_KERNEL,
+	KUNIT_EXPECT_EQ(test, vmap_fill_area(addr, addr + BLOCK * PAGE_SIZE, PAGE_KERNEL,
 					     memory->pages, VM_MAP), 0);
 	memset(page_address(memory->pages[5]), 0xa5, PAGE_SIZE);
 	memset(vec.iov_base, 0xff, PAGE_SIZE);

@@ -272,7 +272,7 @@ void vmap_kunit_reuse(struct kunit *test)
 
 			memory->pages[i] = vmap_kunit_page(memory, at[round % 3] % VMAP_LOOSE);
 		}
-		KUNIT_EXPECT_EQ(test, vmap_map_pages(want.addr, end, PAGE_KERNEL, memory->pages,
+		KUNIT_EXPECT_EQ(test, vmap_fill_area(want.addr, end, PAGE_KERNEL, memory->pages,
 						     VM_MAP), 0);
 		if (vmap_kunit_verify(test, &want))
 			vmap_kunit_bytes(test, &want);
@@ -299,7 +299,7 @@ static void vmap_map_across(struct kunit *test, struct vm_struct *area, unsigned
 	};
 	unsigned long end = want.addr + nr * PAGE_SIZE;
 
-	KUNIT_EXPECT_EQ(test, vmap_map_pages(want.addr, end, PAGE_KERNEL, memory->pages,
+	KUNIT_EXPECT_EQ(test, vmap_fill_area(want.addr, end, PAGE_KERNEL, memory->pages,
 					     VM_MAP), 0);
 	if (vmap_kunit_verify(test, &want))
 		vmap_kunit_bytes(test, &want);

@@ -50,7 +50,7 @@ static void vmap_bad_page_at(struct kunit *test, unsigned long i, struct page *p
 	addr = (unsigned long)area->addr;
 	end = addr + PAGES * PAGE_SIZE;
 	kunit_warning_suppress(test) {
-		err = vmap_map_pages(addr, end, PAGE_KERNEL, memory->pages, VM_MAP);
+		err = vmap_fill_area(addr, end, PAGE_KERNEL, memory->pages, VM_MAP);
 		KUNIT_EXPECT_SUPPRESSED_WARNING_COUNT(test, 1);
 	}
 	if (strcmp(param->name, "base"))
@@ -209,13 +209,13 @@ void vmap_kunit_no_table(struct kunit *test)
 		want.addr = (unsigned long)area->addr;
 		end = want.addr + PAGES * PAGE_SIZE;
 		vmap_countdown = nth;
-		err = vmap_map_pages(want.addr, end, PAGE_KERNEL, memory->pages, VM_MAP);
+		err = vmap_fill_area(want.addr, end, PAGE_KERNEL, memory->pages, VM_MAP);
 		if (!vmap_countdown) {
 			failed++;
 			KUNIT_EXPECT_EQ(test, err, -ENOMEM);
 			vunmap_range(want.addr, end);
 			vmap_kunit_expect_kind(test, want.addr, PAGES, VMAP_NONE);
-			err = vmap_map_pages(want.addr, end, PAGE_KERNEL, memory->pages, VM_MAP);
+			err = vmap_fill_area(want.addr, end, PAGE_KERNEL, memory->pages, VM_MAP);
 		} else {
 			nth = 8;
 		}

@@ -310,7 +310,7 @@ void vmap_kunit_owned(struct kunit *test)
 	addr = (unsigned long)area->addr;
 	end = addr + BLOCK * PAGE_SIZE;
 	vmap_kunit_fill(memory, 0, BLOCK);
-	KUNIT_EXPECT_EQ(test, vmap_map_pages(addr, end, PAGE_KERNEL, memory->pages,
+	KUNIT_EXPECT_EQ(test, vmap_fill_area(addr, end, PAGE_KERNEL, memory->pages,
 					     VM_MAP | VM_MAP_PUT_PAGES), 0);
 	vmap_kunit_expect_kind(test, addr, BLOCK, VMAP_PAGE);
 	vunmap_range(addr, end);

@@ -9,22 +9,19 @@
 
 #define STEPS(steps)	(ARCH_VMAP_BATCHES ? (steps) : 0)
 
-#define ALL_STEPS	STEPS(VMAP_RUNS | VMAP_PMD | VMAP_DETECT | VMAP_PHASE)
-
 /* From "base" on, each method adds a step to the one before; "auto" has them all. */
 static const struct vmap_method {
 	const char *name;
 	unsigned int steps;
 } vmap_methods[] = {
-	{ "auto",	ALL_STEPS },
+	{ "auto",	STEPS(VMAP_ALL) },
 	{ "base",	0 },
 	{ "runs",	STEPS(VMAP_RUNS) },
 	{ "pmd",	STEPS(VMAP_RUNS | VMAP_PMD) },
-	{ "detect",	STEPS(VMAP_RUNS | VMAP_PMD | VMAP_DETECT) },
 };
 
 static const struct vmap_method *vmap_chosen = &vmap_methods[0];
-unsigned int vmap_chosen_steps __read_mostly = ALL_STEPS;
+unsigned int vmap_chosen_steps __read_mostly = STEPS(VMAP_ALL);
 
 /**
  * vmap_set_method - choose how later calls map
@@ -61,4 +58,4 @@ const char *vmap_method(void)
 }
 
 DEFINE_METHOD_PARAM(vmap);
-MODULE_PARM_DESC(method, "How contiguous memory is mapped: auto, base, runs, pmd or detect");
+MODULE_PARM_DESC(method, "How contiguous memory is mapped: auto, base, runs or pmd");

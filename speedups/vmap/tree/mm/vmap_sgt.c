@@ -48,44 +48,31 @@ static unsigned long vmap_sgt_size(struct sg_table *sgt)
 	return size >> PAGE_SHIFT <= totalram_pages() ? size : 0;
 }
 
-/* As vmap_area_align(), for a known run at the start of @size bytes. */
+/* As vmap_array_align(), for a known run at the start of @size bytes. */
 static unsigned long vmap_run_align(struct vmap_run run, unsigned long size,
 				    unsigned long leaf)
 {
-	unsigned long offset = run.phys & (leaf - 1);
+	unsigned long lead = -run.phys & (leaf - 1);
 
-	if (offset && !(vmap_steps() & VMAP_PHASE))
-		return 0;
-	if (size < VMAP_POOL_PAGES * PAGE_SIZE && (offset || run.size <= size / 2))
-		return 0;
-	if (run.size < leaf + (-offset & (leaf - 1)))
+	if (size < VMAP_POOL_PAGES * PAGE_SIZE && (lead || run.size <= size / 2))
 		return 0;
 
-	return leaf + offset + (offset ? VMAP_AT_OFFSET : 0);
+	return run.size >= lead + leaf ? vmap_align_for(leaf, lead) : 0;
 }
 
 static struct vm_struct *vmap_get_sgt_area(struct sg_table *sgt, unsigned long size,
 					   bool huge, const void *caller)
 {
-	const unsigned long flags = VM_MAP | VM_UNINITIALIZED;
 	struct scatterlist *sg = sgt->sgl;
 	struct vmap_run run = vmap_next_run(&sg);
 	unsigned long align = 0;
-	struct vm_struct *area;
 
 	if (huge)
 		align = vmap_run_align(run, size, PMD_SIZE);
 	if (huge && !align)
 		align = vmap_run_align(run, size, VMAP_LEAST);
-	if (align) {
-		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
-					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
-					  GFP_NOWAIT, caller);
-		if (area)
-			return area;
-	}
 
-	return get_vm_area_caller(size, flags, caller);
+	return vmap_aligned_area(size, align, VM_MAP, caller);
 }
 
 /* KMSAN maps shadow pages of its own for each page. */
@@ -122,7 +109,7 @@ static int vmap_kmsan_map_run(unsigned long addr, struct vmap_run run, pgprot_t 
 void *vmap_sgt(struct sg_table *sgt, pgprot_t prot)
 {
 	unsigned long size = vmap_sgt_size(sgt), addr, end;
-	const bool huge = vmap_may_be_huge(vmap_steps(), VM_MAP, prot);
+	const bool huge = vmap_may_be_huge(VM_MAP, prot);
 	struct scatterlist *sg = sgt->sgl;
 	struct vm_struct *area;
 	int err = 0;

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Contiguous PTE blocks, in the asm/vmalloc.h of arm64.
+
+/* vmap() and others unmap contiguous PTE blocks as a whole. */
+#define ARCH_VMAP_GROUP_SHIFT	CONT_PTE_SHIFT
+
+static inline void arch_vmap_write(pte_t *ptep, pteval_t val, unsigned long nr)
+{
+	for (; nr; nr--, ptep++, val += PAGE_SIZE)
+		__set_pte_nosync(ptep, __pte(val));
+}
+
+/*
+ * Set the contiguous bit in all blocks whose virtual and physical address are aligned.
+ * No break-before-make is needed, because none of the PTEs was valid. PTEs of processes
+ * need cache and tag maintenance, and bits 48 and up of an address lie elsewhere in a
+ * PTE, so set_ptes() handles both.
+ */
+#define arch_vmap_set_ptes arch_vmap_set_ptes
+static inline void arch_vmap_set_ptes(struct mm_struct *mm, unsigned long addr, pte_t *ptep,
+				      pte_t pte, unsigned long nr, unsigned int max_shift)
+{
+	unsigned long head = -(addr >> PAGE_SHIFT) % CONT_PTES, body = 0;
+	unsigned long pfn = pte_pfn(pte);
+	pteval_t val = pte_val(pte);
+
+	if (!pte_valid(pte) || pte_user(pte) || (pfn ^ (pfn + nr - 1)) >> (48 - PAGE_SHIFT)) {
+		set_ptes(mm, addr, ptep, pte, nr);
+		return;
+	}
+
+	if (max_shift >= CONT_PTE_SHIFT && nr >= head && (pfn + head) % CONT_PTES == 0)
+		body = (nr - head) / CONT_PTES * CONT_PTES;
+	if (!body)
+		head = nr;
+	arch_vmap_write(ptep, val, head);
+	arch_vmap_write(ptep + head, (val + head * PAGE_SIZE) | PTE_CONT, body);
+	head += body;
+	arch_vmap_write(ptep + head, val + head * PAGE_SIZE, nr - head);
+	/* One barrier is enough for all. */
+	__set_pte_complete(pte);
+}
+
+/* A plain store is enough: the CPU may update a valid PTE, but makes no cleared one valid. */
+#define arch_vmap_clear_group arch_vmap_clear_group
+static inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr)
+{
+	for (; nr; nr--, ptep++)
+		__set_pte_nosync(ptep, __pte(0));
+
+	return true;
+}
