@@ -6,6 +6,12 @@
  *
  * One memory block is also added to an empty zone (memmap) and given to the page
  * allocator (free), alone and one after the other (online).
+ *
+ * The flag alone is looked after (scans), while the zone grows over descriptors that are
+ * in it already.
+ *
+ * The memmap of a device is mapped (vmemmap), when it lies in memory and shares pages.
+ * Its page tables, and the pages that they map, are the image.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -15,15 +21,17 @@
 #include "hosted.h"
 #include "check.h"
 #include "sections.h"
+#include "vmemmap.h"
 
 #define PFNS(bytes)	((bytes) / PAGE_SIZE)
 
-enum plug { PLUG, UNPLUG, HOLE, TWO_ZONES, MEMMAP, FREE, ONLINE };
+enum plug { PLUG, UNPLUG, HOLE, TWO_ZONES, MEMMAP, FREE, ONLINE, VMEMMAP, SCANS };
 
 struct plug_case {
 	enum plug what;
 	unsigned long block;	/* pages */
 	bool checks;		/* of each page that is freed, as with init_on_alloc */
+	unsigned int shift;	/* order of the device's compound pages */
 };
 
 static const struct plug_case plug_128m = { PLUG, PFNS(SZ_128M) };
@@ -31,10 +39,13 @@ static const struct plug_case plug_2g = { PLUG, PFNS(SZ_2G) };
 static const struct plug_case unplug_128m = { UNPLUG, PFNS(SZ_128M) };
 static const struct plug_case hole_128m = { HOLE, PFNS(SZ_128M) };
 static const struct plug_case zones_128m = { TWO_ZONES, PFNS(SZ_128M) };
+static const struct plug_case scans_128m = { SCANS, PFNS(SZ_128M) };
 static const struct plug_case memmap = { MEMMAP };
 static const struct plug_case free = { FREE };
 static const struct plug_case online = { ONLINE };
 static const struct plug_case hardened = { ONLINE, 0, true };
+static const struct plug_case compound_2m = { VMEMMAP, .shift = 9 };
+static const struct plug_case compound_1g = { VMEMMAP, .shift = 18 };
 
 /* Memory for a memmap may have been cleared when it was allocated, or be in no cache. */
 #define ONE_BLOCK(what, size)							\
@@ -49,6 +60,9 @@ static const struct hosted_case memory_hotplug_cases[] = {
 	{ "unplug-@-block128M", "from the end", PFNS(SZ_64G), 0, 0, &unplug_128m },
 	{ "hole-@-block128M", "a hole in the middle", PFNS(SZ_64G), 0, 0, &hole_128m },
 	{ "two-zones-@-block128M", "in turns", PFNS(SZ_64G), 0, 0, &zones_128m },
+	{ "vmemmap-@-compound2M", "devdax, tables only", PFNS(SZ_64G), 0, 0, &compound_2m },
+	{ "vmemmap-@-compound1G", "devdax, tables only", PFNS(SZ_64G), 0, 0, &compound_1g },
+	{ "scans-@-block128M", "one zone, flag only", PFNS(SZ_64G), 0, 0, &scans_128m },
 	{ "single-2G", "an empty zone", PFNS(SZ_2G), 0, HOSTED_FIXED, &plug_2g },
 	ONE_BLOCK(memmap, 128M),
 	ONE_BLOCK(memmap, 2G),
@@ -61,6 +75,8 @@ static const struct hosted_case memory_hotplug_cases[] = {
 	  HOSTED_FIXED | HOSTED_EXTRA_CASE, &plug_128m },
 	{ "unplug-256G-block128M", "from the end", PFNS(4 * SZ_64G), 0,
 	  HOSTED_FIXED | HOSTED_EXTRA_CASE, &unplug_128m },
+	{ "scans-512G-block128M", "one zone, flag only", PFNS(8 * SZ_64G), 0,
+	  HOSTED_FIXED | HOSTED_EXTRA_CASE, &scans_128m },
 	{ "plug-512G-block2G", "one zone", PFNS(8 * SZ_64G), 0,
 	  HOSTED_FIXED | HOSTED_EXTRA_CASE, &plug_2g },
 };
@@ -78,6 +94,7 @@ static struct page *memory_hotplug_memmap;
 static void memory_hotplug_setup(void *image, unsigned long bytes)
 {
 	memory_hotplug_memmap = image;
+	vmemmap_memory(image, bytes);
 	sections_init(image, DIV_ROUND_UP(bytes / sizeof(struct page), PAGES_PER_SECTION));
 }
 
@@ -131,22 +148,30 @@ static void memory_hotplug_prepare(const struct hosted_case *c, enum hosted_side
 	const struct plug_case *p = c->data;
 	unsigned long at;
 
+	vmemmap_leave();
+	nr_flags = 0;
+	if (p->what == VMEMMAP) {
+		vmemmap_begin();
+		return;
+	}
 	sections_empty();
 	sections_forget(side);
 	for (at = 0; at < items; at += PAGES_PER_SECTION)
 		section_present(FIRST_PFN + at, false);
+	if (p->what == SCANS)
+		sections_link(sections_zone(0, ZONE_MOVABLE), FIRST_PFN, items);
 	if (p->what == UNPLUG)
 		plug_all(p, side, items);
 	if (p->what == FREE)
 		sections_add(side, sections_zone(0, ZONE_MOVABLE), FIRST_PFN, items);
 	sections_checks(side, p->checks);
-	nr_flags = 0;
 }
 
 static void memory_hotplug_run(const struct hosted_case *c, enum hosted_side side,
 			       unsigned long items)
 {
 	const struct plug_case *p = c->data;
+	struct zone *zone = sections_zone(0, ZONE_MOVABLE);
 	unsigned long at, nr;
 
 	switch (p->what) {
@@ -165,6 +190,19 @@ static void memory_hotplug_run(const struct hosted_case *c, enum hosted_side sid
 		break;
 	case TWO_ZONES:
 		plug_two(p, side, items);
+		break;
+	case SCANS:
+		for (at = 0; at < items; at += nr) {
+			nr = min(p->block, items - at);
+			sections_check_flag(side, zone, FIRST_PFN + at, nr);
+			keep_flag(zone);
+			sections_online(FIRST_PFN + at, nr, true);
+		}
+		break;
+	case VMEMMAP:
+		for (at = 0; at < items; at += PAGES_PER_SECTION)
+			vmemmap_populate_device(side, FIRST_PFN + at, PAGES_PER_SECTION,
+						FIRST_PFN, p->shift, 0);
 		break;
 	case UNPLUG:
 		for (at = items; at; at -= nr) {

@@ -517,7 +517,8 @@ int memory_hotplug_check(struct hosted_check *check)
 	/* Posted code may take as long as it likes. */
 	if (!hosted_is_posted(hosted_checked(check)) && (costs(&s) || plug_looks(&s)))
 		return -1;
-	if (many_zones(&s) || ragged(&s) || memmap_check(check))
+	if (many_zones(&s) || ragged(&s) || memmap_check(check) ||
+	    vmemmap_check(check))
 		return -1;
 	for (n = 0; n < SEQUENCES; n++) {
 		for (i = 0; i < sizeof(data); i++)

@@ -8,5 +8,6 @@ int memory_hotplug_check(struct hosted_check *check);
 int memory_hotplug_fuzz(const unsigned char *data, unsigned long size,
 			struct hosted_check *check);
 int memmap_check(struct hosted_check *check);
+int vmemmap_check(struct hosted_check *check);
 
 #endif /* CHECK_H */

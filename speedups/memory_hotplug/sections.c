@@ -28,6 +28,8 @@ HOSTED_ENTRY(check_pages_enabled);
 HOSTED_ENTRY(move_pfn_range_to_zone);
 HOSTED_ENTRY(remove_pfn_range_from_zone);
 HOSTED_ENTRY(set_zone_contiguous);
+HOSTED_EXTRA(void, update_zone_contiguous, struct zone *zone, unsigned long start_pfn,
+	     unsigned long nr_pages);
 
 /* Kernels before 7.0 take no last argument, and never see it in its register. */
 typedef void sections_move(struct zone *zone, unsigned long pfn, unsigned long nr_pages,
@@ -99,8 +101,11 @@ asm(".globl _printk, print_modules, dump_stack, page_init_poison\n"
     "page_init_poison:\n"
     "dump_stack: ret\n");
 
-/* Nobody else takes the lock of a zone. */
-asm(".globl _raw_spin_lock_irqsave, _raw_spin_unlock_irqrestore\n"
+/* Nobody else takes a lock. */
+asm(".globl _raw_spin_lock, _raw_spin_unlock\n"
+    "_raw_spin_lock:\n"
+    "_raw_spin_unlock: ret\n"
+    ".globl _raw_spin_lock_irqsave, _raw_spin_unlock_irqrestore\n"
     "_raw_spin_lock_irqsave: xor %eax, %eax\n"
     "_raw_spin_unlock_irqrestore: ret\n");
 
@@ -330,6 +335,33 @@ void sections_remove(enum hosted_side side, struct zone *zone, unsigned long pfn
 		     unsigned long nr_pages)
 {
 	HOSTED_CALL(remove_pfn_range_from_zone, side, zone, pfn, nr_pages);
+}
+
+/* Let a zone end after a range whose descriptors are in it, and only look after its flag. */
+void sections_check_flag(enum hosted_side side, struct zone *zone, unsigned long pfn,
+			 unsigned long nr_pages)
+{
+	if (!zone->spanned_pages)
+		zone->zone_start_pfn = pfn;
+	zone->spanned_pages = pfn + nr_pages - zone->zone_start_pfn;
+	zone->contiguous = false;
+	if (side == HOSTED_PATCHED)
+		HOSTED_CALL_EXTRA(update_zone_contiguous, zone, pfn, nr_pages);
+	else
+		HOSTED_CALL(set_zone_contiguous, side, zone);
+}
+
+/* Put the first and the last page of each pageblock into a zone. */
+void sections_link(struct zone *zone, unsigned long pfn, unsigned long nr_pages)
+{
+	const unsigned long end = pfn + nr_pages;
+
+	for (; pfn < end; pfn += pageblock_nr_pages) {
+		const unsigned long last = pfn + pageblock_nr_pages - 1;
+
+		set_page_links(pfn_to_page(pfn), zone_idx(zone), zone_to_nid(zone), pfn);
+		set_page_links(pfn_to_page(last), zone_idx(zone), zone_to_nid(zone), last);
+	}
 }
 
 /* What the kernel's own scan of the whole zone says. The zone's flag keeps its value. */

@@ -58,6 +58,9 @@ void sections_free_order(enum hosted_side side, unsigned long pfn, unsigned int 
 void sections_free(enum hosted_side side, unsigned long pfn, unsigned long nr_pages);
 void sections_remove(enum hosted_side side, struct zone *zone, unsigned long pfn,
 		     unsigned long nr_pages);
+void sections_check_flag(enum hosted_side side, struct zone *zone, unsigned long pfn,
+			 unsigned long nr_pages);
+void sections_link(struct zone *zone, unsigned long pfn, unsigned long nr_pages);
 bool sections_scan(struct zone *zone);
 
 #endif /* SECTIONS_H */

@@ -7,19 +7,22 @@ ZONES=/sys/module/zone_scan/parameters/zones
 
 # blocks STATE: print the numbers of the memory blocks in this state, in ascending order.
 blocks() {
-	for number in $(ls $MEMORY | sed -n 's/^memory\([0-9]*\)$/\1/p' | sort -n); do
-		[ "$(cat "$MEMORY/memory$number/state")" != "$1" ] || echo "$number"
-	done
+	grep -lx "$1" $MEMORY/memory*/state | sed 's/.*memory\([0-9]*\).*/\1/' | sort -n
 }
 
 online() { echo online_movable >"$MEMORY/memory$1/state"; }
 offline() { echo offline >"$MEMORY/memory$1/state"; }
 
-# plug: turn the NVDIMM into memory blocks that are offline.
-plug() {
+# make_dax: turn the NVDIMM into a devdax.
+make_dax() {
 	echo offline >$MEMORY/auto_online_blocks || return 1
 	ndctl create-namespace -f -e namespace0.0 -m devdax -a 2M -M mem >/tmp/ndctl.out || return 1
 	dax=$(ls $DAX/devices | head -n 1)
+}
+
+# plug: turn the NVDIMM into memory blocks that are offline.
+plug() {
+	make_dax || return 1
 	echo "$dax" >$DAX/drivers/device_dax/unbind || return 1
 	echo "$dax" >$DAX/drivers/kmem/new_id || return 1
 	[ -e "$DAX/drivers/kmem/$dax" ] || echo "$dax" >$DAX/drivers/kmem/bind || return 1

@@ -12,29 +12,79 @@ cycle() {
 	for number in "$4" "$3" "$2" "$1"; do offline "$number" || return 1; done
 }
 
-# phases: online all memory blocks of the NVDIMM and take them away again, and count the
-# instructions of the functions that do it, with those of all that they call.
+# find_first: wait for the first memory block that is offline.
+find_first() {
+	tries=0
+	first_block=
+	while [ -z "$first_block" ] && [ "$tries" -lt 30 ]; do
+		sleep 0.1
+		tries=$((tries + 1))
+		first_block=$(blocks offline | head -n 1)
+	done
+	[ -n "$first_block" ]
+}
+
+# appears NUMBER: wait for a memory block. virtio-mem adds some more when some were onlined.
+appears() {
+	tries=0
+	until [ -e "$MEMORY/memory$1" ]; do
+		tries=$((tries + 1))
+		[ "$PLUG" = virtio-mem ] && [ "$tries" -lt 30 ] || return 1
+		sleep 0.1
+	done
+}
+
+# online_all and offline_all: let all memory blocks from $first_block on come, and go again.
+online_all() {
+	number=$first_block
+	while appears "$number"; do
+		online "$number" || return 1
+		number=$((number + 1))
+	done
+	nr_blocks=$((number - first_block))
+}
+
+offline_all() {
+	while [ "$number" -gt "$first_block" ]; do
+		number=$((number - 1))
+		offline "$number" || return 1
+	done
+}
+
+# phases: let all memory blocks come and go, and count the instructions of the functions
+# that do it, with those of all that they call.
 phases() {
 	echo >$TRACING/trace
 	echo 1 >$TRACING/events/kprobes/enable
-	for number in $(blocks offline); do online "$number" || return 1; done
-	for number in $(blocks online | sort -rn); do
-		[ "$number" -lt "$first_block" ] || offline "$number" || return 1
-	done
+	online_all && offline_all || return 1
 	echo 0 >$TRACING/events/kprobes/enable
 	awk '
 		{ for (i = 1; i < NF; i++) if ($i ~ /^[0-9]+:$/) { clock = $i + 0; name = $(i + 1) } }
 		sub(/_in:$/, "", name) { from[name] = clock; next }
 		sub(/_out:$/, "", name) { sum[name] += clock - from[name] }
 		END { for (name in sum) printf "%s %.0f\n", name, sum[name] }' $TRACING/trace |
-		sort >/tmp/phases
+		sort >"/tmp/phases.$1"
 }
 
 # tell_phases VARIANT: print what phases() counted. check() prints nothing of a command.
 tell_phases() {
 	while read -r name instructions; do
 		value "phases-$1 $name $instructions"
-	done </tmp/phases
+	done <"/tmp/phases.$1"
+}
+
+# both_phases: count the phases with the kernel's own functions, and with ours.
+both_phases() {
+	echo 16384 >$TRACING/buffer_size_kb
+	for name in online_pages move_pfn_range_to_zone memmap_init_range \
+		__free_pages_core offline_pages remove_pfn_range_from_zone; do
+		probe_pair "$name" "$name"
+	done
+	check "count: phases" phases base && tell_phases base || return
+	value "phases-blocks all $nr_blocks"
+	check "count: load for phases" patch_in memory_hotplug || return
+	check "count: phases, patched" phases patched && tell_phases patched
+	check "count: unload after phases" patch_out memory_hotplug
 }
 
 memory_hotplug_count() {
@@ -44,17 +94,29 @@ memory_hotplug_count() {
 	value "plug items" $BLOCK_PAGES
 	in_turn memory_hotplug plug contiguous cycle
 
-	echo 16384 >$TRACING/buffer_size_kb
-	for name in online_pages move_pfn_range_to_zone memmap_init_range \
-		__free_pages_core offline_pages remove_pfn_range_from_zone; do
-		probe_pair "$name" "$name"
-	done
-	value "phases-blocks all $(blocks offline | wc -l)"
-	check "count: phases" phases && tell_phases base
-	check "count: load for phases" patch_in memory_hotplug
-	check "count: phases, patched" phases && tell_phases patched
-	check "count: unload after phases" patch_out memory_hotplug
+	both_phases
 	check "count: unplug" unplug
+}
+
+# of VARIANT NAME: print what phases() counted for a function.
+of() { awk -v name="$2" '$1 == name { print int($2 / 1000) }' "/tmp/phases.$1"; }
+
+# fewer NAME: succeeds if a function takes at least three times fewer instructions with ours.
+fewer() { [ "$(of base "$1")" -ge $((3 * $(of patched "$1"))) ]; }
+
+# Blocks from which on the scans are most of what a user waits for.
+MANY_BLOCKS=2000
+
+# memory_hotplug_plug: count the phases for memory that came as PLUG says.
+memory_hotplug_plug() {
+	if [ "$PLUG" = dax ]; then
+		check "plug: a devdax" make_dax || return
+		check "plug: daxctl" daxctl reconfigure-device --mode=system-ram --no-online "$dax" || return
+	fi
+	check "plug: memory blocks are offline" find_first || return
+	both_phases
+	[ "$nr_blocks" -lt $MANY_BLOCKS ] || check "plug: three times fewer for onlining" fewer online_pages
+	check "plug: no zone has a wrong flag" same_as_scan
 }
 
 # same_as_scan: succeeds if no scan of a zone finds another flag. A zone that got memory has
