@@ -102,6 +102,21 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
 	ON_WRITE("2M-warm-warm-page" on, "warm to warm, the page read back" as, \
 		 PAGES_2M, HOSTED_HOT, ORDER_2M, true, page, true, cpu)
 
+/* Some CPUs copy folios of their own at the same time, as when several nodes are emptied. */
+#define EACH(cpus, name, regime, pages, flags, ...)			\
+	{ name "-each-" #cpus "cpu", regime ", " #cpus " CPUs", pages, 0, \
+	  HOSTED_FIXED | HOSTED_EXTRA_CASE | (flags),			\
+	  &(const struct folio_copy_case){ __VA_ARGS__ }, cpus }
+#define EACH_ROWS(cpus)							\
+	EACH(cpus, "mc-2M-cold-cold", "cold to cold", (cpus) * PAGES_2M, 0, \
+	     .order = ORDER_2M, .mc = true),				\
+	EACH(cpus, "mc-2M-warm-warm", "warm to warm", (cpus) * PAGES_2M, HOSTED_HOT, \
+	     .order = ORDER_2M, .mc = true, .warm = true),		\
+	EACH(cpus, "mc-64K-cold-cold", "cold to cold", (cpus) * PAGES_2M, 0, \
+	     .order = ORDER_64K, .mc = true),				\
+	EACH(cpus, "mc-1G-of-2M-cold-cold", "cold to cold", PAGES_1G, 0, \
+	     .order = ORDER_2M, .mc = true, .huge = true)
+
 static const struct hosted_case folio_copy_cases[] = {
 	BELOW_1G("", false, AS_FOUND, "", ""),
 	OF_SMALL("", false, 32K),
@@ -128,6 +143,9 @@ static const struct hosted_case folio_copy_cases[] = {
 	OF_COW(200, REP_GOOD, "-rep_good", ", rep_good only"),
 	OF_COW(200, NONE, "-none", ", no feature"),
 	OF_COW(200, FRAGILE, "-fragile", ", fragile"),
+	EACH_ROWS(2),
+	EACH_ROWS(4),
+	EACH_ROWS(8),
 };
 
 static const struct hosted_variant folio_copy_variants[] = {
@@ -205,10 +223,10 @@ static void folio_copy_arrange(const struct hosted_case *c, unsigned long items)
 /* Reads each line of the source once, and a copy must read all of it. */
 static void folio_copy_read(void *image, unsigned long bytes)
 {
-	unsigned long sum = 0, i;
+	unsigned long first = (image - folios_address(0)) >> PAGE_SHIFT, sum = 0, i;
 
 	for (i = 0; i < bytes >> PAGE_SHIFT; i++)
-		sum += touch(folios_address(folio_copy_half + i));
+		sum += touch(folios_address(folio_copy_half + first + i));
 	keep(sum);
 }
 
@@ -233,13 +251,20 @@ static void copy_on_write(const struct folio_copy_case *copy, enum hosted_side s
 		keep(touch(page_address(folio_page(dst, copy->written))));
 }
 
-static void folio_copy_run(const struct hosted_case *c, enum hosted_side side,
-			   unsigned long items)
-{
-	const struct folio_copy_case *copy = c->data;
-	unsigned long i;
+struct folio_copy_task {
+	const struct folio_copy_case *copy;
+	enum hosted_side side;
+	unsigned long items;	/* of each CPU */
+};
 
-	for (i = 0; i < items; i += 1UL << copy->order) {
+static void folio_copy_part(unsigned int cpu, void *data)
+{
+	const struct folio_copy_task *task = data;
+	const struct folio_copy_case *copy = task->copy;
+	unsigned long i = cpu * task->items, end = i + task->items;
+	enum hosted_side side = task->side;
+
+	for (; i < end; i += 1UL << copy->order) {
 		struct folio *dst = (struct folio *)folios_page(i);
 		struct folio *src = (struct folio *)folios_page(folio_copy_half + i);
 
@@ -250,6 +275,18 @@ static void folio_copy_run(const struct hosted_case *c, enum hosted_side side,
 		else if (HOSTED_CALL(folio_mc_copy, side, dst, src))
 			hosted_die("folio_mc_copy() reported poison, but there is none");
 	}
+}
+
+static void folio_copy_run(const struct hosted_case *c, enum hosted_side side,
+			   unsigned long items)
+{
+	unsigned int cpus = max(c->cpus, 1U);
+	struct folio_copy_task task = { c->data, side, items / cpus };
+
+	if (cpus > 1)
+		hosted_on_cpus(cpus, folio_copy_part, &task);
+	else
+		folio_copy_part(0, &task);
 }
 
 const struct hosted_bench hosted_bench = {

@@ -17,8 +17,7 @@ HOSTED_ENTRY(folio_copy);
 HOSTED_ENTRY(folio_mc_copy);
 HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
 HOSTED_EXTRA(bool, folio_copy_streams, unsigned long nr, u64 plain, u64 stream);
-HOSTED_EXTRA(void, copy_pages, void);
-HOSTED_EXTRA(void, __copy_mc_pages, void);
+HOSTED_EXTRA(void, copy_mc_pages, void);
 HOSTED_EXTRA(void, copy_pages_streaming, void);
 HOSTED_EXTRA(void, __copy_mc_pages_streaming, void);
 
@@ -33,10 +32,9 @@ enum {
 	COPY_PAGE	= 1 << 0,
 	FRAGILE		= 1 << 1,
 	FAST_STRING	= 1 << 2,
-	BULK		= 1 << 3,
-	MC_BULK		= 1 << 4,
-	STREAM		= 1 << 5,
-	MC_STREAM	= 1 << 6,
+	MC_BULK		= 1 << 3,
+	STREAM		= 1 << 4,
+	MC_STREAM	= 1 << 5,
 };
 
 /* The code that a copy is expected to run. */
@@ -91,8 +89,7 @@ static int check_path(struct hosted_check *check, struct path_run *run,
 			copy_page,
 			copy_mc_fragile,
 			copy_mc_enhanced_fast_string,
-			copy_pages_of[0],
-			__copy_mc_pages_of[0],
+			copy_mc_pages_of[0],
 			copy_pages_streaming_of[0],
 			__copy_mc_pages_streaming_of[0],
 		},
@@ -149,19 +146,19 @@ static struct copy_path by_page(const struct folios_cpu *cpu, bool mc, unsigned 
 	return path;
 }
 
+/* One string instruction for the range. copy_pages() is inline. */
 static struct copy_path bulk(const struct folios_cpu *cpu, bool mc, unsigned long nr)
 {
-	struct copy_path path = {};
+	struct copy_path path = { .visited = mc ? MC_BULK : 0 };
 
 	if (mc && cpu->fragile) {
-		path.visited = FRAGILE;
-		return path;
-	}
-	path.visited = mc ? MC_BULK : BULK;
-	if (cpu->erms)
+		path.visited |= FRAGILE;
+	} else if (cpu->erms) {
+		path.visited |= mc ? FAST_STRING : 0;
 		path.movsb = nr * PAGE_SIZE;
-	else if (cpu->rep_good)
+	} else {
 		path.movsq = nr * WORDS;
+	}
 	return path;
 }
 
@@ -279,7 +276,7 @@ static int check_trial(struct hosted_check *check, const struct trial *trial, bo
 	};
 	unsigned long streamed = trial->streamed ? trial->streamed : trial->nr - PLAIN;
 	struct copy_path want = {
-		.visited = run.mc ? MC_BULK | MC_STREAM : BULK | STREAM,
+		.visited = run.mc ? MC_BULK | MC_STREAM : STREAM,
 		.movsq = (trial->nr - streamed) * WORDS,
 		.streamed = streamed * WORDS,
 	};

@@ -111,13 +111,9 @@ static bool survives(const struct poison_run *run)
  */
 static bool is_loop(const struct poison_run *run)
 {
-	const struct folios_cpu *cpu = run->cpu;
-
-	if (cpu->fragile || !strcmp(run->method, "stream") || hosted_is_posted(run->side))
+	if (run->cpu->fragile || !strcmp(run->method, "stream") || hosted_is_posted(run->side))
 		return true;
-	if (!survives(run))
-		return true;
-	return !has_erms(cpu) && !cpu->rep_good;
+	return !survives(run);
 }
 
 /*

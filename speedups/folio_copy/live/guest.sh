@@ -7,7 +7,14 @@ COPY=/sys/module/folio_image/parameters/copy
 # copies ORDER: print the digest of what both functions wrote.
 copies() { echo "$1" >$COPY && cat $COPY; }
 
-# same_copies: succeeds if the digests of all orders are those that compare.sh stored.
+# folio_copy_prepare STAGE: keep the digests of the unpatched kernel, unless compare.sh did.
+folio_copy_prepare() {
+	for order in 0 1 4 9; do
+		[ -e "/tmp/copy.$order" ] || copies $order >"/tmp/copy.$order"
+	done
+}
+
+# same_copies: succeeds if the digests of all orders are those that were kept.
 same_copies() {
 	for order in 0 1 4 9; do
 		[ "$(copies $order)" = "$(cat "/tmp/copy.$order")" ] || return 1

@@ -9,9 +9,18 @@
 
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <asm/alternative.h>
+#include <asm/cpufeature.h>
 
-/* A tree declares these in asm/page_64.h and asm/uaccess.h. */
-void copy_pages(void *to, const void *from, unsigned long npages);
+/* A tree has these in asm/page_64.h and asm/uaccess.h. */
+static inline void copy_pages(void *to, const void *from, unsigned long npages)
+{
+	unsigned long left = npages << PAGE_SHIFT;
+
+	asm volatile(ALTERNATIVE("shr $3, %0; rep movsq", "rep movsb", X86_FEATURE_ERMS)
+		     : "+c" (left), "+D" (to), "+S" (from) : : "memory");
+}
+
 void copy_pages_streaming(void *to, const void *from, unsigned long npages);
 unsigned long copy_mc_pages(void *to, const void *from, unsigned long npages);
 unsigned long copy_mc_pages_streaming(void *to, const void *from,

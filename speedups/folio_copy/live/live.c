@@ -7,15 +7,23 @@
 #include <linux/jump_label.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
+#include <asm/asm.h>
+#include <asm/cpufeature.h>
 
 #include "folio_copy.h"
+#ifdef LIVE_STEP_METHODS
 #include "folio_copy_method.h"
+#else
+/* Without that step, there is one method and no parameter. */
+#define folio_copy_method()	""
+#endif
 #include "live.h"
 
 extern struct static_key_false copy_mc_fragile_key;
 
-unsigned long __copy_mc_pages(void *to, const void *from, unsigned long len);
+#ifdef LIVE_STEP_STREAM
 unsigned long __copy_mc_pages_streaming(void *to, const void *from, unsigned long len);
+#endif
 
 /* What is counted for each of the two functions. */
 enum folio_copy_counts {
@@ -64,12 +72,20 @@ static bool copy_mc_is_fragile(void)
  */
 unsigned long copy_mc_pages(void *to, const void *from, unsigned long npages)
 {
-	if (copy_mc_is_fragile())
+	unsigned long words = npages << (PAGE_SHIFT - 3);
+
+	if (copy_mc_is_fragile() || cpu_feature_enabled(X86_FEATURE_ERMS))
 		return copy_mc_to_kernel(to, from, npages << PAGE_SHIFT);
 
-	return __copy_mc_pages(to, from, npages << PAGE_SHIFT);
+	asm volatile("1: rep movsq\n"
+		     "2:\n"
+		     _ASM_EXTABLE_TYPE(1b, 2b, EX_TYPE_DEFAULT_MCE_SAFE)
+		     : "+c" (words), "+D" (to), "+S" (from) : : "memory");
+
+	return words << 3;
 }
 
+#ifdef LIVE_STEP_STREAM
 /**
  * copy_mc_pages_streaming - copy_mc_pages() past the cache
  * @to: destination
@@ -85,6 +101,7 @@ unsigned long copy_mc_pages_streaming(void *to, const void *from, unsigned long 
 
 	return __copy_mc_pages_streaming(to, from, npages << PAGE_SHIFT);
 }
+#endif
 
 /**
  * live_folio_copy - replacement of folio_copy()

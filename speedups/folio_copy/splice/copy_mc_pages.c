@@ -7,9 +7,7 @@
  * @from: source
  * @npages: number of pages, at least 1 and at most 1 GiB
  *
- * copy_mc_to_kernel() is a plain memcpy() without ERMS, in which a machine check
- * panics. Here every load has an exception table entry. Platforms on which a string
- * instruction does not survive poison still copy word by word.
+ * Without ERMS, copy_mc_to_kernel() is a plain memcpy(), in which a machine check panics.
  *
  * Return: 0, or the number of bytes that were not copied. The poison can be some cache
  * lines after the first of them, because registers may lag.
@@ -17,8 +15,15 @@
 unsigned long __must_check copy_mc_pages(void *to, const void *from,
 					 unsigned long npages)
 {
-	if (copy_mc_fragile_enabled)
+	unsigned long words = npages << (PAGE_SHIFT - 3);
+
+	if (copy_mc_fragile_enabled || cpu_feature_enabled(X86_FEATURE_ERMS))
 		return copy_mc_to_kernel(to, from, npages << PAGE_SHIFT);
 
-	return __copy_mc_pages(to, from, npages << PAGE_SHIFT);
+	asm volatile("1: rep movsq\n"
+		     "2:\n"
+		     _ASM_EXTABLE_TYPE(1b, 2b, EX_TYPE_DEFAULT_MCE_SAFE)
+		     : "+c" (words), "+D" (to), "+S" (from) : : "memory");
+
+	return words << 3;
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Follows copy_mc_to_kernel() in arch/x86/include/asm/uaccess.h.
 
-/* For copy_mc_pages() only, which knows whether the platform is fragile. */
-unsigned long __must_check
-__copy_mc_pages(void *to, const void *from, unsigned long len);
-
 unsigned long __must_check
 copy_mc_pages(void *to, const void *from, unsigned long npages);
 #define copy_mc_pages copy_mc_pages

@@ -12,7 +12,7 @@ LIVE = manifest.load(SPEEDUPS, "folio_copy")
 def test_assembly_is_part_of_the_module() -> None:
     staged = manifest.staged(LIVE, "6.12")
 
-    assert staged["arch/x86/lib/copy_pages_64.S"].is_file()
+    assert staged["arch/x86/lib/copy_pages_streaming_64.S"].is_file()
     assert staged["mm/folio_copy.h"].parts[-2] == "live"
 
 
