@@ -39,7 +39,7 @@ static struct item items[ITEMS];
 static unsigned long nr_queued, nr_works;
 static enum hosted_workers workers;
 static bool started[HOSTED_CPUS];
-static char *pristine;
+static char *pristine, *areas[HOSTED_CPUS];
 static cpu_set_t allowed;
 static int first;
 
@@ -91,6 +91,26 @@ unsigned int cpus_here(void)
 	return CPU_COUNT(&allowed);
 }
 
+static void make_area(unsigned int cpu)
+{
+	unsigned long within = (unsigned long)hosted_percpu_start % PAGE;
+	char *area = aligned_alloc(PAGE, (within + percpu_bytes() + PAGE) & -PAGE);
+
+	if (!area)
+		hosted_die("no memory for per-CPU variables");
+	areas[cpu] = area + within;
+	memcpy(areas[cpu], pristine, percpu_bytes());
+	hosted_cpu_area(cpu, areas[cpu] - hosted_percpu_start);
+}
+
+/* Let kernel code find so many CPUs when it prepares itself for them. */
+void cpus_make(unsigned int nr)
+{
+	for (unsigned int cpu = 1; cpu < nr; cpu++)
+		make_area(cpu);
+	hosted_cpus_possible(nr);
+}
+
 static struct item *next_of(unsigned int cpu)
 {
 	struct item *next = NULL;
@@ -122,18 +142,13 @@ static void run_item(struct item *item)
 static void *be_cpu(void *data)
 {
 	unsigned int cpu = (unsigned long)data;
-	unsigned long within = (unsigned long)hosted_percpu_start % PAGE, offset;
-	char *area = aligned_alloc(PAGE, (within + percpu_bytes() + PAGE) & -PAGE);
 
-	if (!area)
-		hosted_die("no memory for per-CPU variables");
-	area += within;
-	memcpy(area, pristine, percpu_bytes());
-	offset = (unsigned long)area - (unsigned long)hosted_percpu_start;
+	if (!areas[cpu])
+		make_area(cpu);
 	bind_to(cpu);
-	if (syscall(SYS_arch_prctl, ARCH_SET_GS, offset))
+	if (syscall(SYS_arch_prctl, ARCH_SET_GS, areas[cpu] - hosted_percpu_start))
 		hosted_die("can't set the GS base");
-	hosted_cpu_init(cpu, offset);
+	hosted_cpu_init(cpu);
 
 	pthread_mutex_lock(&lock);
 	for (;;) {

@@ -56,6 +56,7 @@ struct row {
 	const struct hosted_variant *variant;
 	const struct hosted_limit *limit;
 	bool fill;			/* the limit is one of several fills */
+	bool one_cpu;			/* the limit on one CPU, in a case for several */
 	bool unequal;			/* a posted row whose image differs from base's */
 };
 
@@ -89,6 +90,7 @@ bool check_run(unsigned long stride, enum hosted_side side);
 /* cpus.c */
 void cpus_start(void);
 unsigned int cpus_here(void);
+void cpus_make(unsigned int nr);
 
 /* die.c */
 void die_by(void (*end)(void));

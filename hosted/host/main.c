@@ -94,6 +94,20 @@ static bool missing(const struct hosted_variant *v)
 	return v->setting && hosted_bench.select(v->setting) < 0;
 }
 
+/* In a case for several CPUs, each limit is also run on one. */
+static unsigned int limit_rows(const struct hosted_case *c, const struct hosted_limit *limit,
+			       bool fill, struct row *rows)
+{
+	unsigned int nr = c->cpus > 1 ? 2 : 1;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		rows[i] = (struct row){ .limit = limit, .fill = fill, .one_cpu = i };
+		snprintf(rows[i].name, sizeof(rows->name), "limit:%s%s", limit->name,
+			 i ? HOSTED_ONE_CPU : "");
+	}
+	return nr;
+}
+
 static unsigned int make_rows(const struct plan *plan, const struct hosted_case *c,
 			      struct row *rows)
 {
@@ -115,13 +129,10 @@ static unsigned int make_rows(const struct plan *plan, const struct hosted_case 
 
 		if (limit->bounds && !limit->bounds(c))
 			continue;
-		rows[nr] = (struct row){ .limit = limit };
-		snprintf(rows[nr++].name, sizeof(rows->name), "limit:%s", limit->name);
+		nr += limit_rows(c, limit, false, rows + nr);
 	}
-	for (unsigned int i = 0; i < nr_fills; i++) {
-		rows[nr] = (struct row){ .limit = fills[i], .fill = true };
-		snprintf(rows[nr++].name, sizeof(rows->name), "limit:%s", fills[i]->name);
-	}
+	for (unsigned int i = 0; i < nr_fills; i++)
+		nr += limit_rows(c, fills[i], true, rows + nr);
 	return nr;
 }
 
@@ -261,6 +272,7 @@ static struct cache learn_cache(struct plan *plan)
 int main(int argc, char **argv)
 {
 	struct row rows[MAX_ROWS];
+	unsigned int cpus = 1;
 	unsigned long most = 0;
 	struct cache cache;
 	struct plan plan;
@@ -285,12 +297,17 @@ int main(int argc, char **argv)
 	for (unsigned int i = 0; i < hosted_bench.nr_cases; i++) {
 		struct workload w = make_workload(&plan, &hosted_bench.cases[i]);
 
-		if (wanted(&plan, &w) && w.bytes > most)
+		if (!wanted(&plan, &w))
+			continue;
+		if (w.bytes > most)
 			most = w.bytes;
+		if (w.c->cpus > cpus)
+			cpus = w.c->cpus;
 	}
 	if (!most)
 		usage();
 	if (!plan.list_only) {
+		cpus_make(cpus);
 		image = arena_map_with(most, hosted_bench.beside);
 		effects = calloc(1, most / EFFECTS_SHARE + 1);
 		if (!effects)

@@ -50,6 +50,9 @@ extern unsigned int hosted_layout;
  */
 #define HOSTED_SHORT	32u
 
+/* Ends the name of a row that is another one on one CPU, in a case for several. */
+#define HOSTED_ONE_CPU	", 1 CPU"
+
 /**
  * struct hosted_case - one workload
  * @name: row of the table; the size replaces an '@' in it, or else is appended
@@ -62,7 +65,8 @@ extern unsigned int hosted_layout;
  * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED, HOSTED_EXTRA_CASE,
  *	   HOSTED_FLUSHED, HOSTED_SHORT
  * @data: the bench's own
- * @cpus: kernel code may use so many CPUs, and fills do; 0 for one
+ * @cpus: kernel code may use so many CPUs, and fills do; 0 for one. A variant whose
+ *	  name ends with HOSTED_ONE_CPU is another one that uses one
  */
 struct hosted_case {
 	const char *name;
@@ -313,7 +317,9 @@ extern const struct hosted_bench hosted_bench;
 #define HOSTED_CPUS	16
 
 /* kernel/cpus.c */
-void hosted_cpu_init(unsigned int cpu, unsigned long offset);
+void hosted_cpu_area(unsigned int cpu, unsigned long offset);
+void hosted_cpu_init(unsigned int cpu);
+void hosted_cpus_possible(unsigned int nr);
 void hosted_cpus_online(unsigned int nr);
 void hosted_confine(int confined);
 
@@ -349,6 +355,8 @@ void hosted_memory_init(unsigned long bytes);
 void hosted_allocations_fail(unsigned long after, unsigned long nr);
 unsigned long hosted_pages_used(void);
 unsigned long hosted_slabs_used(void);
+void hosted_flush_takes(unsigned long ns);
+unsigned long hosted_flushes(void);
 
 /*
  * kernel/machine.c: the calls of kernel code into the rest of the kernel. They are

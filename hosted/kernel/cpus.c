@@ -49,21 +49,24 @@ static struct {
 	struct fpu fpu;
 } hosted_tasks[HOSTED_CPUS] __aligned(64);
 
+/* Tell where the per-CPU variables of a CPU are, as a distance from the initial copies. */
+void hosted_cpu_area(unsigned int cpu, unsigned long offset)
+{
+	__per_cpu_offset[cpu] = offset;
+}
+
 /**
- * hosted_cpu_init - make the current thread a CPU
+ * hosted_cpu_init - make the current thread a CPU, whose area its GS base leads to
  * @cpu: its number
- * @offset: from the initial copies of per-CPU variables to those of this CPU, which
- *	    is the GS base of this thread
  *
  * The task of the first CPU is one of user space, and all others are kernel threads.
  */
-void hosted_cpu_init(unsigned int cpu, unsigned long offset)
+void hosted_cpu_init(unsigned int cpu)
 {
 	struct task_struct *task = &hosted_tasks[cpu].task;
 
-	__per_cpu_offset[cpu] = offset;
 #ifdef WANTED_this_cpu_off
-	raw_cpu_write(this_cpu_off, offset);
+	raw_cpu_write(this_cpu_off, __per_cpu_offset[cpu]);
 #endif
 #ifdef WANTED_cpu_number
 	raw_cpu_write(cpu_number, cpu);
@@ -86,6 +89,25 @@ unsigned int nr_cpu_ids = HOSTED_CPUS;
 #ifdef WANTED___cpu_online_mask
 struct cpumask __cpu_online_mask;
 #endif
+
+#ifdef WANTED___cpu_possible_mask
+struct cpumask __cpu_possible_mask;
+#endif
+#ifdef WANTED___num_possible_cpus
+unsigned int __num_possible_cpus = 1;
+#endif
+
+/* Let kernel code that prepares itself for the CPUs of the machine find so many. */
+void hosted_cpus_possible(unsigned int nr)
+{
+#ifdef WANTED___num_possible_cpus
+	__num_possible_cpus = nr;
+#endif
+#ifdef WANTED___cpu_possible_mask
+	while (nr--)
+		cpumask_set_cpu(nr, &__cpu_possible_mask);
+#endif
+}
 
 #ifdef WANTED_node_to_cpumask_map
 cpumask_var_t node_to_cpumask_map[MAX_NUMNODES];

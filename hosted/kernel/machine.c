@@ -88,7 +88,8 @@ void hosted_machine_init(void)
 		}
 	}
 
-	hosted_cpu_init(0, 0);
+	hosted_cpu_init(0);
+	hosted_cpus_possible(1);
 	hosted_cpus_online(1);
 }
 

@@ -30,15 +30,19 @@ unsigned int pgdir_shift = 39;
 unsigned int ptrs_per_p4d = 1;
 pteval_t __supported_pte_mask __read_mostly = ~0UL;
 pteval_t __default_kernel_pte_mask __read_mostly = ~0UL;
-struct cpumask __cpu_possible_mask;
-unsigned int __num_possible_cpus = 1;
 atomic_t __num_online_cpus = ATOMIC_INIT(1);
 atomic_long_t _totalram_pages;
 
 static char *hosted_memory, *hosted_memory_end;
-static struct page *hosted_free_pages;
-static void *hosted_free_slabs[HOSTED_SLAB_CLASSES];
-static unsigned long hosted_pages_in_use, hosted_slabs_in_use;
+
+/* As in the kernel, what a CPU frees is what it allocates next, so CPUs don't contend. */
+static struct {
+	struct page *free_pages;
+	void *free_slabs[HOSTED_SLAB_CLASSES];
+	long pages_in_use;		/* may be negative, because others free pages, too */
+	long slabs_in_use;
+} __aligned(64) hosted_lists[HOSTED_CPUS];
+
 static unsigned long hosted_allocations_good, hosted_allocations_bad;
 
 /**
@@ -56,7 +60,6 @@ void hosted_memory_init(unsigned long bytes)
 	hosted_memory_end = hosted_memory + bytes;
 	page_offset_base = (unsigned long)hosted_memory;
 	hosted_memmap_at(memmap, 0);
-	cpumask_set_cpu(0, &__cpu_possible_mask);
 	atomic_long_set(&_totalram_pages, 1UL << 30);
 	spin_lock_init(&init_mm.page_table_lock);
 
@@ -79,12 +82,20 @@ void hosted_allocations_fail(unsigned long after, unsigned long nr)
 /* Pages and slab objects in use, to find leaks. */
 unsigned long hosted_pages_used(void)
 {
-	return hosted_pages_in_use;
+	unsigned long used = 0;
+
+	for (unsigned int cpu = 0; cpu < HOSTED_CPUS; cpu++)
+		used += hosted_lists[cpu].pages_in_use;
+	return used;
 }
 
 unsigned long hosted_slabs_used(void)
 {
-	return hosted_slabs_in_use;
+	unsigned long used = 0;
+
+	for (unsigned int cpu = 0; cpu < HOSTED_CPUS; cpu++)
+		used += hosted_lists[cpu].slabs_in_use;
+	return used;
 }
 
 static bool hosted_may_allocate(void)
@@ -101,25 +112,27 @@ static bool hosted_may_allocate(void)
 
 static void *hosted_memory_get(unsigned long bytes, unsigned long align)
 {
-	char *memory = PTR_ALIGN(hosted_memory, align);
+	char *old = READ_ONCE(hosted_memory), *memory;
 
-	if (memory + bytes > hosted_memory_end)
-		hosted_die("kernel code allocates more than the bench gave it");
-	hosted_memory = memory + bytes;
+	do {
+		memory = PTR_ALIGN(old, align);
+		if (memory + bytes > hosted_memory_end)
+			hosted_die("kernel code allocates more than the bench gave it");
+	} while (!try_cmpxchg(&hosted_memory, &old, memory + bytes));
 	return memory;
 }
 
 void *hosted_alloc_pages(gfp_t gfp, unsigned int order) asm("alloc_pages_noprof");
 void *hosted_alloc_pages(gfp_t gfp, unsigned int order)
 {
-	struct page *page = hosted_free_pages;
+	struct page *page = hosted_lists[smp_processor_id()].free_pages;
 
 	if (order)
 		hosted_die("kernel code allocates more than one page at a time");
 	if (!hosted_may_allocate())
 		return NULL;
 	if (page)
-		hosted_free_pages = (struct page *)page->private;
+		hosted_lists[smp_processor_id()].free_pages = (struct page *)page->private;
 	else
 		page = virt_to_page(hosted_memory_get(PAGE_SIZE, PAGE_SIZE));
 
@@ -128,16 +141,18 @@ void *hosted_alloc_pages(gfp_t gfp, unsigned int order)
 	set_page_count(page, 1);
 	if (gfp & __GFP_ZERO)
 		memset(page_address(page), 0, PAGE_SIZE);
-	hosted_pages_in_use++;
+	hosted_lists[smp_processor_id()].pages_in_use++;
 	return page;
 }
 
 void hosted_free_page(struct page *page, unsigned int order) asm("__free_pages");
 void hosted_free_page(struct page *page, unsigned int order)
 {
-	page->private = (unsigned long)hosted_free_pages;
-	hosted_free_pages = page;
-	hosted_pages_in_use--;
+	unsigned int cpu = smp_processor_id();
+
+	page->private = (unsigned long)hosted_lists[cpu].free_pages;
+	hosted_lists[cpu].free_pages = page;
+	hosted_lists[cpu].pages_in_use--;
 }
 
 void hosted_free_page_at(unsigned long address, unsigned int order) asm("free_pages");
@@ -149,15 +164,16 @@ void hosted_free_page_at(unsigned long address, unsigned int order)
 static void *hosted_slab_get(unsigned long bytes, gfp_t gfp)
 {
 	unsigned int class = bytes > 64 ? fls64(bytes - 1) - 6 : 0;
+	unsigned int cpu = smp_processor_id();
 	char *object;
 
 	if (class >= HOSTED_SLAB_CLASSES)
 		hosted_die("kernel code allocates an object of more than 128 KiB");
 	if (!hosted_may_allocate())
 		return NULL;
-	object = hosted_free_slabs[class];
+	object = hosted_lists[cpu].free_slabs[class];
 	if (object) {
-		hosted_free_slabs[class] = *(void **)object;
+		hosted_lists[cpu].free_slabs[class] = *(void **)object;
 	} else {
 		object = hosted_memory_get(HOSTED_SLAB_HEADER + (64UL << class),
 					   HOSTED_SLAB_HEADER);
@@ -165,20 +181,20 @@ static void *hosted_slab_get(unsigned long bytes, gfp_t gfp)
 		*(unsigned int *)(object - HOSTED_SLAB_HEADER) = class;
 	}
 	memset(object, gfp & __GFP_ZERO ? 0 : 0x5a, bytes);
-	hosted_slabs_in_use++;
+	hosted_lists[cpu].slabs_in_use++;
 	return object;
 }
 
 static void hosted_slab_put(char *object)
 {
-	unsigned int class;
+	unsigned int class, cpu = smp_processor_id();
 
 	if (!object)
 		return;
 	class = *(unsigned int *)(object - HOSTED_SLAB_HEADER);
-	*(void **)object = hosted_free_slabs[class];
-	hosted_free_slabs[class] = object;
-	hosted_slabs_in_use--;
+	*(void **)object = hosted_lists[cpu].free_slabs[class];
+	hosted_lists[cpu].free_slabs[class] = object;
+	hosted_lists[cpu].slabs_in_use--;
 }
 
 /* A cache is only the size of its objects; kmalloc() passes the size each time. */
@@ -224,6 +240,12 @@ void *hosted_kmalloc_cache_node(void *cache, gfp_t gfp, int node, unsigned long 
 	return hosted_slab_get(size, gfp);
 }
 
+void *hosted_kmalloc(unsigned long size, gfp_t gfp) asm("__kmalloc_noprof");
+void *hosted_kmalloc(unsigned long size, gfp_t gfp)
+{
+	return hosted_slab_get(size, gfp);
+}
+
 void hosted_kfree(void *object) asm("kfree");
 void hosted_kfree(void *object)
 {
@@ -241,17 +263,12 @@ void *hosted_shrinker_alloc(void)
 	return &hosted_shrinker;
 }
 
-/* Locks are always free, because there is one thread. */
+/* Nobody takes these locks to write. */
 asm(".globl down_read_trylock\n"
     "down_read_trylock: mov $1, %eax\n"
     "ret\n"
-    ".globl mutex_trylock\n"
-    "mutex_trylock: mov $1, %eax\n"
-    "ret\n"
-    ".globl up_read, mutex_lock, mutex_unlock\n"
-    "up_read:\n"
-    "mutex_lock:\n"
-    "mutex_unlock: ret\n");
+    ".globl up_read\n"
+    "up_read: ret\n");
 
 /* Nothing can be reclaimed, and nothing may be printed. */
 #define HOSTED_ZERO(fn)		asm(".globl " #fn "\n" #fn ": xor %eax, %eax\nret\n")
@@ -259,10 +276,40 @@ asm(".globl down_read_trylock\n"
 HOSTED_ZERO(blocking_notifier_call_chain);
 HOSTED_ZERO(__printk_ratelimit);
 
-/* There is no TLB, no other page table, no statistics and no reclaim. */
+static unsigned long hosted_flushes_done;
+static unsigned long hosted_flush_ns;
+
+/**
+ * hosted_flush_takes - let each flush of the kernel's TLB entries take a while
+ * @ns: how long all CPUs take to do it; 0, as at the start, for no time at all
+ */
+void hosted_flush_takes(unsigned long ns)
+{
+	hosted_flush_ns = ns;
+}
+
+unsigned long hosted_flushes(void)
+{
+	return hosted_flushes_done;
+}
+
+/* There is no TLB. */
+void hosted_flush_tlb(unsigned long start, unsigned long end) asm("flush_tlb_kernel_range");
+void hosted_flush_tlb(unsigned long start, unsigned long end)
+{
+	unsigned long begun;
+
+	hosted_flushes_done++;
+	if (!hosted_flush_ns)
+		return;
+	begun = hosted_now_ns();
+	while (hosted_now_ns() - begun < hosted_flush_ns)
+		cpu_relax();
+}
+
+/* There is no other page table, no statistics and no reclaim. */
 #define HOSTED_NOTHING(fn)	asm(".globl " #fn "\n" #fn ": ret\n")
 
-HOSTED_NOTHING(flush_tlb_kernel_range);
 HOSTED_NOTHING(shrinker_register);
 HOSTED_NOTHING(mod_node_page_state);
 #ifdef WANTED_arch_sync_kernel_mappings

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Work items. Those of the unbound workqueue run on the CPU for which they are queued.
- * Those of other queues never run: a bench that needs their effect calls the function.
+ * Those of other queues run when somebody waits for them, if ever: a bench that needs
+ * their effect calls the function.
  *
  * asm() gives these functions their names, because they are defined with one type for
  * all kernels.
@@ -42,11 +43,22 @@ bool hosted_queue_work_on(int cpu, struct workqueue_struct *wq, struct work_stru
 	asm("queue_work_on");
 bool hosted_queue_work_on(int cpu, struct workqueue_struct *wq, struct work_struct *work)
 {
-	if (wq != (void *)&hosted_unbound)
-		return true;
 	if (test_and_set_bit(WORK_STRUCT_PENDING_BIT, work_data_bits(work)))
 		return false;
-	hosted_work_queue(cpu, hosted_work_run, work);
+	if (wq == (void *)&hosted_unbound)
+		hosted_work_queue(cpu, hosted_work_run, work);
+	return true;
+}
+#endif
+
+/* Not for those of the unbound workqueue. */
+#ifdef WANTED_flush_work
+bool hosted_flush_work(struct work_struct *work) asm("flush_work");
+bool hosted_flush_work(struct work_struct *work)
+{
+	if (!work_pending(work))
+		return false;
+	hosted_work_run(work);
 	return true;
 }
 #endif

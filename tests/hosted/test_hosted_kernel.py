@@ -17,7 +17,18 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import cpus
 from mmbatch.hosted import build as hostedbuild
 from mmbatch.hosted import run as hosted
-from mmbatch.hosted.events import Case, Check, Engine, Equal, Event, Note, Sample, is_limit, parse
+from mmbatch.hosted.events import (
+    ONE_CPU,
+    Case,
+    Check,
+    Engine,
+    Equal,
+    Event,
+    Note,
+    Sample,
+    is_limit,
+    parse,
+)
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import load
 
@@ -37,11 +48,14 @@ speedup = "toys"
 title = "Toys"
 [hosted]
 own = ["toys.c"]
-entries = ["toys_paint"]
+entries = ["toys_paint", "toys_count"]
+shared = ["kernel/locking/spinlock.o", "kernel/locking/qspinlock.o"]
 """
 
 PATCHED = """
+#include <linux/mutex.h>
 #include <linux/sched.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 void toys_paint(void *image, unsigned long bytes, int absent);
 void toys_paint(void *image, unsigned long bytes, int absent)
@@ -49,6 +63,21 @@ void toys_paint(void *image, unsigned long bytes, int absent)
 	memset(image, 7, bytes);
 	if (absent)
 		schedule();
+}
+
+static DEFINE_SPINLOCK(toys_spinlock);
+static DEFINE_MUTEX(toys_mutex);
+
+/* Each lock alone must make a plain addition safe. */
+void toys_count(unsigned long *spun, unsigned long *slept);
+void toys_count(unsigned long *spun, unsigned long *slept)
+{
+	spin_lock(&toys_spinlock);
+	WRITE_ONCE(*spun, READ_ONCE(*spun) + 1);
+	spin_unlock(&toys_spinlock);
+	mutex_lock(&toys_mutex);
+	WRITE_ONCE(*slept, READ_ONCE(*slept) + 1);
+	mutex_unlock(&toys_mutex);
 }
 """
 
@@ -59,6 +88,8 @@ BENCH = """
 
 void toys_paint(void *image, unsigned long bytes, int absent);
 HOSTED_ENTRY(toys_paint);
+void toys_count(unsigned long *spun, unsigned long *slept);
+HOSTED_ENTRY(toys_count);
 
 static void *toys_image;
 static const int absent = 1, counted = 64;
@@ -70,6 +101,7 @@ static const struct hosted_case toys_cases[] = {
 	{ "flushed", "flushed", 4096, 0, HOSTED_FLUSHED, NULL },
 	{ "short",  "cold", 2, 0, HOSTED_FIXED | HOSTED_SHORT, NULL },
 	{ "counted", "cold", 2, 0, HOSTED_FIXED | HOSTED_SHORT, &counted },
+	{ "two",    "cold, 2 CPUs", 4096, 0, HOSTED_EXTRA_CASE, NULL, 2 },
 };
 static const struct hosted_variant toys_variants[] = {
 	{ "base", HOSTED_BASE }, { "control", HOSTED_CONTROL }, { "auto", HOSTED_PATCHED },
@@ -80,11 +112,26 @@ static void toys_setup(void *image, unsigned long bytes)
 	toys_image = image;
 }
 
+enum { TOYS_TIMES = 20000 };
+static unsigned long toys_spun, toys_slept;
+
+static void toys_count_often(unsigned int cpu, void *data)
+{
+	for (int i = 0; i < TOYS_TIMES; i++)
+		HOSTED_CALL(toys_count, *(enum hosted_side *)data, &toys_spun, &toys_slept);
+}
+
 static void toys_run(const struct hosted_case *c, enum hosted_side side, unsigned long items)
 {
 	HOSTED_CALL(toys_paint, side, toys_image, items * 64, c->data == &absent);
 	if (c->data == &counted && ++toys_runs > counted)
 		hosted_die("ran more than 64 times");
+	if (c->cpus < 2)
+		return;
+	toys_spun = toys_slept = 0;
+	hosted_on_cpus(c->cpus, toys_count_often, &side);
+	if (toys_spun != c->cpus * TOYS_TIMES || toys_slept != c->cpus * TOYS_TIMES)
+		hosted_die("two CPUs had a lock at the same time");
 }
 
 static unsigned long toys_touch(const void *item)
@@ -104,7 +151,7 @@ static int toys_check(struct hosted_check *check)
 
 const struct hosted_bench hosted_bench = {
 	.speedup = "toys", .item = "toy", .item_bytes = 64, .item_memory = 64,
-	.cases = toys_cases, .nr_cases = 6, .variants = toys_variants, .nr_variants = 3,
+	.cases = toys_cases, .nr_cases = 7, .variants = toys_variants, .nr_variants = 3,
 	.fills = true,
 	.setup = toys_setup, .run = toys_run, .touch = toys_touch, .check = toys_check,
 };
@@ -199,6 +246,26 @@ def test_all_fills_are_timed_once_and_the_two_fastest_go_on(toys: Path) -> None:
     assert timed.pop(0) == fills
     assert {len(kept) for kept in timed.values()} == {2}
     assert len({frozenset(kept) for kept in timed.values()}) == 1
+
+
+def test_in_a_case_for_two_cpus_the_two_fastest_fills_of_one_go_on_as_well(toys: Path) -> None:
+    events = run_program(toys, "--case", "two", "--items", "64", "--pairs", "8")
+    (case,) = (event for event in events if isinstance(event, Case))
+    fills = {variant for variant in case.variants if is_limit(variant)}
+    alone = {variant for variant in fills if variant.endswith(ONE_CPU)}
+    assert alone == {variant + ONE_CPU for variant in fills - alone}
+    kept: dict[int, set[str]] = {}
+    for event in events:
+        if isinstance(event, Sample) and is_limit(event.variant):
+            kept.setdefault(event.block, set()).add(event.variant)
+    assert kept.pop(0) == fills
+    assert {(len(each & alone), len(each - alone)) for each in kept.values()} == {(2, 2)}
+
+
+def test_locks_keep_two_cpus_apart(toys: Path) -> None:
+    """The program ends if two CPUs have a spinlock or a mutex at the same time."""
+    events = run_program(toys, "--case", "two", "--items", "64", "--check-only")
+    assert equals(events) == {"two-64": {"base": True, "control": True, "auto": True}}
 
 
 def test_a_small_case_that_claims_to_be_cold_is_noted(toys: Path) -> None:
