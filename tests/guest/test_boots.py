@@ -20,7 +20,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import packages
 from mmbatch.guest import boots, build, counts, plan, qemu, suites
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
-from mmbatch.guest.plan import ExtraBoot
+from mmbatch.guest.plan import PLAIN, ExtraBoot, load_plans
 from mmbatch.kernel import sources
 from mmbatch.report import matrix
 from mmbatch.splice import trees
@@ -109,6 +109,17 @@ def test_the_nvdimm_keeps_its_alignment_behind_the_label() -> None:
     assert "nvdimm,memdev=pm0,id=nv0,label-size=2M" in words
 
 
+def test_memory_that_comes_is_not_reserved_on_the_host() -> None:
+    words = " ".join(qemu.command(boot(dimm_gib=256, virtio_mem_gib=512), None))
+
+    assert "-object memory-backend-ram,id=ram-dimm,size=256G,reserve=off" in words
+    assert "-device pc-dimm,id=dimm,memdev=ram-dimm" in words
+    assert "-object memory-backend-ram,id=ram-vm,size=512G,reserve=off" in words
+    assert "-device virtio-mem-pci,memdev=ram-vm,requested-size=512G" in words
+    most = next(word for word in words.split(",") if word.startswith("maxmem="))
+    assert int(most.split("=")[1].split("G")[0]) >= 2 + 256 + 512
+
+
 def test_nodes_features_and_threads() -> None:
     words = " ".join(qemu.command(boot(nodes=2, one_thread=True, without=("cx16",)), None))
 
@@ -170,8 +181,24 @@ def test_only_some_kinds() -> None:
 
     names = [stage.name for stage in chosen if stage.extra is None]
     assert names == ["x86_64-kasan", "x86_64"]
+    assert not any(stage.by_name for stage in chosen)
     with pytest.raises(click.BadParameter, match="arm64"):
         suites.stages(("arm64",), ("kasan",), 100, 30)
+
+
+def test_a_long_boot_must_be_named() -> None:
+    plans = load_plans().values()
+    long = [
+        f"{boot.arch}-{kind}-{boot.name}" if kind != PLAIN else f"{boot.arch}-{boot.name}"
+        for boots in plans
+        for boot in boots.boots
+        for kind in boot.by_name
+    ]
+    assert long
+    usual = [stage.name for stage in suites.stages(("x86_64", "arm64"), (), 100, 30)]
+    assert not set(long) & set(usual)
+    named = suites.stages(("x86_64", "arm64"), (), 100, 30, long)
+    assert {stage.name for stage in named} == set(long)
 
 
 def test_another_machine_is_told_what_it_can_do(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ name = "far"
 arch = "arm64"
 suites = ["toy"]
 cmdline = ["quiet"]
+by_name = ["kasan"]
 kinds.debug = { without = ["erms"], settings = { MIB = "3" } }
 
 [count]
@@ -78,6 +79,7 @@ def test_a_template_is_no_speedup(tmp_path: Path) -> None:
         ('arch = "arm64"', 'arch = "vax"', "boot 1: arch: must be one of x86_64, arm64, not 'vax'"),
         ("kasan =", "asan =", "unknown kind 'asan'"),
         ("kinds.debug", "kinds.odd", "unknown kind 'odd'"),
+        ('by_name = ["kasan"]', 'by_name = ["slow"]', "unknown kind 'slow'"),
         ("item_bytes = 64", "", "'item_bytes' is missing"),
         ("[count]", "[counts]", "unknown key 'counts'"),
     ],

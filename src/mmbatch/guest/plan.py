@@ -150,12 +150,18 @@ class ExtraBoot:
         cmdline: added to the kernel's command line.
         limit_s: seconds after which the boot is stopped, on a plain kernel.
         memory_gib: memory in GiB.
+        pmem_gib: size of its NVDIMM in GiB; none if 0.
+        cpus: number of CPUs.
+        one_thread: whether one thread of QEMU emulates all CPUs. Needed by scripts that make
+            the kernel patch code that another CPU runs: with a thread for each CPU, QEMU may
+            go on with a breakpoint that the kernel has taken back.
         nodes: the NUMA nodes that the memory is spread over.
         slow_mib: MiB of memory on one more node, of a lower tier; none if 0.
         rows: names of measurements, of which each must have all columns.
         columns: names of the numbers in each row.
         settings: shell variables for the scripts.
         kinds: for each kind of kernel, more variables and the CPU features to leave out.
+        by_name: kinds of kernels that boot it only if somebody names it.
     """
 
     name: str
@@ -166,16 +172,20 @@ class ExtraBoot:
     cmdline: tuple[str, ...] = ()
     limit_s: load.Count = 600
     memory_gib: load.Count = 2
+    pmem_gib: load.Natural = 0
+    cpus: load.Count = 2
+    one_thread: bool = False
     nodes: load.Count = 1
     slow_mib: load.Natural = 0
     rows: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()
     settings: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, KindSettings] = field(default_factory=dict)
+    by_name: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         """Raise ValueError if a kind is unknown, or nothing or too much runs."""
-        _check_kinds(self.kinds)
+        _check_kinds((*self.kinds, *self.by_name))
         if bool(self.scripts) == bool(self.suites):
             raise ValueError("either 'scripts' or 'suites' is needed")
 

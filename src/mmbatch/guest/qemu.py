@@ -60,6 +60,8 @@ class Boot:
         cmdline: added to the kernel's command line.
         memory_gib: its memory in GiB.
         pmem_gib: size of its NVDIMM in GiB; none if 0.
+        dimm_gib: size of a DIMM that its firmware says was plugged; none if 0.
+        virtio_mem_gib: size of the memory that virtio-mem plugs; none if 0.
         cpus: number of CPUs.
         nodes: number of NUMA nodes that its memory is spread over.
         slow_mib: MiB of memory on one more node, without a CPU and of a lower tier; none if 0.
@@ -76,6 +78,8 @@ class Boot:
     cmdline: tuple[str, ...] = ()
     memory_gib: int = 2
     pmem_gib: int = 0
+    dimm_gib: int = 0
+    virtio_mem_gib: int = 0
     cpus: int = 2
     nodes: int = 1
     slow_mib: int = 0
@@ -114,11 +118,20 @@ def command(boot: Boot, initramfs: Path | None) -> list[str]:
     cpu += "".join(f",-{feature}" for feature in boot.without)
     accel = "kvm" if boot.kvm else "tcg,thread=single" if boot.one_thread else "tcg"
     words = [program, "-accel", accel, "-cpu", cpu]
+    added = boot.pmem_gib + boot.dimm_gib + boot.virtio_mem_gib
+    if added:
+        memory += f",slots=4,maxmem={boot.memory_gib + 2 * added + 64}G"
     if boot.pmem_gib:
         size = boot.pmem_gib * 1024 + _LABEL_MIB
-        memory += f",slots=4,maxmem={boot.memory_gib + 2 * boot.pmem_gib + 64}G"
         words += ["-object", f"memory-backend-ram,id=pm0,size={size}M,share=on,reserve=off"]
         words += ["-device", f"nvdimm,memdev=pm0,id=nv0,label-size={_LABEL_MIB}M"]
+    if boot.dimm_gib:
+        words += ["-object", f"memory-backend-ram,id=ram-dimm,size={boot.dimm_gib}G,reserve=off"]
+        words += ["-device", "pc-dimm,id=dimm,memdev=ram-dimm"]
+    if boot.virtio_mem_gib:
+        size = boot.virtio_mem_gib
+        words += ["-object", f"memory-backend-ram,id=ram-vm,size={size}G,reserve=off"]
+        words += ["-device", f"virtio-mem-pci,memdev=ram-vm,requested-size={size}G"]
     apart = f",sockets={boot.cpus}" if boot.slow_mib else ""  # no socket is on two nodes
     words += ["-machine", machine, "-m", memory, "-smp", f"{boot.cpus}{apart}"]
     words += _nodes(boot)

@@ -72,6 +72,11 @@ class Stage:
     speedup: str = ""
     extra: ExtraBoot | None = None
 
+    @property
+    def by_name(self) -> bool:
+        """Whether it boots only if somebody names it."""
+        return self.extra is not None and self.kind in [KINDS[k] for k in self.extra.by_name]
+
 
 def stages(
     arches: Iterable[str],
@@ -87,7 +92,7 @@ def stages(
         kinds: kinds of x86-64 kernels, see `plan.KINDS`; all if empty.
         size_gib: size in GiB of the NVDIMM of the plain kernel.
         rebinds: how often each driver is bound again there.
-        names: the boots to return; all if empty.
+        names: the boots to return; if empty, all but those that boot by name only.
 
     Raises:
         click.BadParameter: there is no such kind of an architecture's kernel.
@@ -119,7 +124,7 @@ def stages(
                 suggestion(name, every, "boots"),
                 ExitCode.USAGE,
             )
-    return [stage for stage in known if not names or stage.name in names]
+    return [stage for stage in known if (stage.name in names if names else not stage.by_name)]
 
 
 def suite_stages(arches: Iterable[Arch], names: Sequence[str]) -> list[Stage]:
