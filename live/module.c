@@ -9,10 +9,15 @@
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
+#include <linux/errno.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/livepatch.h>
 #include <linux/module.h>
 #include <linux/printk.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
 
 #include "live.h"
 #include "live_tables.h"
@@ -51,6 +56,43 @@ static struct klp_patch live_patch = {
 	.objs	= live_objects,
 };
 
+/* How long to wait for the transition of another livepatch, and how often to look. */
+#define LIVE_WAIT_MS	120000
+#define LIVE_PAUSE_MS	100
+
+/* Make the patch what it was before klp_enable_patch(), which frees all but its kobjects. */
+static void __init live_forget(struct klp_patch *patch)
+{
+	struct klp_object *object;
+	struct klp_func *func;
+
+	memset(&patch->kobj, 0, sizeof(patch->kobj));
+	klp_for_each_object_static(patch, object) {
+		memset(&object->kobj, 0, sizeof(object->kobj));
+		klp_for_each_func_static(object, func)
+			memset(&func->kobj, 0, sizeof(func->kobj));
+	}
+}
+
+/*
+ * Livepatching refuses a patch while the tasks switch to or from another one. At boot,
+ * several are loaded one after the other, and nobody tries again.
+ */
+static int __init live_enable(void)
+{
+	unsigned long last = jiffies + msecs_to_jiffies(LIVE_WAIT_MS);
+	int err;
+
+	for (;;) {
+		err = klp_enable_patch(&live_patch);
+		if (err != -EBUSY || time_after(jiffies, last) ||
+		    fatal_signal_pending(current))
+			return err;
+		live_forget(&live_patch);
+		msleep(LIVE_PAUSE_MS);
+	}
+}
+
 int __init __weak live_start(void)
 {
 	return 0;
@@ -72,7 +114,7 @@ static int __init live_init(void)
 	if (err)
 		return err;
 
-	return klp_enable_patch(&live_patch);
+	return live_enable();
 }
 
 /* The patch must be disabled through sysfs before the module can be unloaded. */

@@ -7,12 +7,6 @@
 
 echo x86-tsc >$TRACING/trace_clock
 
-# probe_pair NAME FUNCTION: the events NAME_in and NAME_out, at its entry and return.
-probe_pair() {
-	echo "p:$1_in $2" >>$TRACING/kprobe_events
-	echo "r:$1_out $2" >>$TRACING/kprobe_events
-}
-
 # counts CASE VARIANT PAIR COMMAND...: count ROUNDS runs of a command between the two
 # events of PAIR.
 counts() {

@@ -16,6 +16,9 @@ drivers() {
 # optional FUNCTION ARGUMENTS...: call a function that not every speed-up defines.
 optional() { ! command -v "$1" >/dev/null || "$@"; }
 
+# fault WORDS: report that something went wrong in the background.
+fault() { echo "$*" >>/tmp/faults; }
+
 # value_of FILE: print its first line, without starting a process.
 value_of() { read -r value <"$1" 2>/dev/null && echo "$value"; }
 
@@ -41,6 +44,12 @@ patch_out() {
 
 # counts_of SPEEDUP: print the name of the file with what its module has counted.
 counts_of() { echo "/sys/module/mmbatch_$1/parameters/counts"; }
+
+# probe_pair NAME FUNCTION: the events NAME_in and NAME_out, at its entry and return.
+probe_pair() {
+	echo "p:$1_in $2" >>$TRACING/kprobe_events
+	echo "r:$1_out $2" >>$TRACING/kprobe_events
+}
 
 # unpatched: succeeds if no livepatch is loaded.
 unpatched() { [ -z "$(ls $PATCHES)" ]; }

@@ -7,9 +7,6 @@
 # NAME_load() of each speed-up's live/guest.sh runs in the background until
 # /tmp/stop exists, and calls fault() where something fails.
 
-# fault WORDS: report that something went wrong in the background.
-fault() { echo "$*" >>/tmp/faults; }
-
 # settled: wait until free memory grows no more, and print it. The kernel returns the
 # free lists of each CPU slowly.
 settled() {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The playbook and the LAVA job of fleet/. fleet/try.sh installs on chroots; this only looks."""
+"""The playbook and the LAVA job of fleet/. tests/fresh/fleet.sh installs; this only looks."""
 
 from __future__ import annotations
 

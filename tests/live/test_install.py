@@ -229,6 +229,9 @@ def test_a_module_that_was_not_built(
         has(root, dkms.package_name(WITH[0].speedup))
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(f"x: no module for {FITS}: it was built with gcc-99\n")
+        built = root / "var/lib/dkms" / f"mmbatch-{WITH[0].speedup.replace('_', '-')}/0.1.0/build"
+        built.mkdir(parents=True)
+        (built / "make.log").write_text("what the compiler said\n")
 
     monkeypatch.setattr(install, "_apt", fail)
     with pytest.raises(MmbatchError) as caught:
@@ -236,6 +239,7 @@ def test_a_module_that_was_not_built(
 
     assert caught.value.problem == f"no module for {FITS}: it was built with gcc-99"
     assert str(log) in caught.value.hint
+    assert "what the compiler said" in log.read_text()
     assert [words.split()[0] for words in done] == ["--install", "--purge"]
     assert done[-1] == f"--purge {dkms.package_name(WITH[0].speedup)}"
 

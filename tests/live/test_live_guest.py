@@ -34,6 +34,7 @@ value = "fast"
 other = "base"
 wrong = "fsat"
 refused = "size"
+slow = ["get_it"]
 """
 
 
@@ -53,6 +54,41 @@ def test_the_checks_of_all_boots_are_added_up(
     cache = Cache(tmp_path / "cache")
     found = guest.run_all(Console(-1), cache, "6.12-amd64", QUICK)
     assert found == matrix.Live("6.12-amd64", ("toy", "other"), not failing, 321, QUICK.rounds)
+
+
+@pytest.mark.parametrize("failing", ["", *guest.PLUGS])
+def test_memory_is_plugged_in_each_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    tried: list[tuple[str, int]] = []
+
+    def plugged(_cache: object, _stock: object, _load: object, kind: str, gib: int) -> object:
+        tried.append((kind, gib))
+        outcome = Outcome(passed=["it"], failed=["not it"] if kind == failing else [])
+        return SimpleNamespace(outcome=outcome, trouble="", wall_s=1.0)
+
+    monkeypatch.setattr(guest, "plugged", plugged)
+    for module, name in ((build, "build_all"), (kernel, "fetch_image"), (kernel, "find")):
+        monkeypatch.setattr(module, name, lambda *_: None)
+    monkeypatch.setattr(guest, "_load", lambda *_: SimpleNamespace(modules={"toy": None}))
+    found = guest.run_plugs(Console(-1), Cache(tmp_path / "cache"), "6.12-amd64", 256)
+
+    assert tried == [("dimm", 256), ("virtio-mem", 256), ("dax", 256)]
+    assert found == matrix.Live("6.12-amd64", ("toy",), not failing, 3, 0)
+
+
+@pytest.mark.parametrize("good", [True, False])
+def test_one_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, good: bool) -> None:
+    outcome = Outcome(passed=["it", "that"], failed=[] if good else ["not it"])
+    booted = SimpleNamespace(outcome=outcome, trouble="", wall_s=1.0)
+    monkeypatch.setattr(guest, "once", lambda *_: booted)
+    load = SimpleNamespace(modules={"toy": None})
+    monkeypatch.setattr(guest, "_stock", lambda *_: (None, load))
+    monkeypatch.setattr(guest, "usable", lambda _, load, show: load)
+
+    found = guest.run_once(Console(-1), Cache(tmp_path / "cache"), "6.12-rt-amd64")
+
+    assert found == matrix.Live("6.12-rt-amd64", ("toy",), good, 2, 0)
 
 
 def planned(expected: float, *, case: str = "row") -> tuple[bool, list[str]]:
@@ -94,7 +130,7 @@ def test_what_a_manifest_says(tmp_path: Path) -> None:
 
     assert (test.observers, test.drivers, test.programs) == (("toy_image",), ("nd_toy",), ("play",))
     assert test.least == {"row": 2.5}
-    assert test.tool == payload.ToolTest("method", "fast", "base", "fsat", "size")
+    assert test.tool == payload.ToolTest("method", "fast", "base", "fsat", "size", ("get_it",))
     assert test.functions == live / "guest.sh"
     assert test.script == "compare_toy"
 
@@ -162,7 +198,15 @@ def test_the_scripts_of_all_are_in_the_guest(tmp_path: Path) -> None:
     tests = (payload.load(tmp_path, "toy"),)
     refused = {"toy_size": (b"wrong", "words")}
     load = payload.Payload(
-        {"toy": module}, tests, {"toy_image": b"seen"}, refused, b"key", rival, "toy", "toy_it"
+        {"toy": module},
+        tests,
+        {"toy_image": b"seen"},
+        {"toy_slow": b"slow"},
+        refused,
+        b"key",
+        rival,
+        "toy",
+        "toy_it",
     )
 
     files = load.files()
@@ -180,6 +224,32 @@ def test_the_scripts_of_all_are_in_the_guest(tmp_path: Path) -> None:
     assert load.tool_settings()["TOOL_REFUSED"] == "toy_size"
     assert load.tool_settings()["RIVAL"] == "rival"
     assert (load.drivers, load.least) == (["nd_toy"], {"row": 2.5})
+
+
+def test_a_kernel_that_lacks_drivers(tmp_path: Path) -> None:
+    write(tmp_path, GOOD.replace('["nd_toy"]', '["nd_toy"]\noptional = ["nd_other"]'))
+    write(tmp_path, GOOD.replace("nd_toy", "dax_toy"), name="second")
+    tests = tuple(payload.load(tmp_path, name) for name in ("toy", "second"))
+    path = tmp_path / "it.ko"
+    path.write_bytes(b"module")
+    modules = {
+        name: build.Module(name, f"mmbatch_{name}", path, "6.12.1", True)
+        for name in ("toy", "second")
+    }
+    load = payload.Payload(modules, tests, {}, {}, {}, b"", modules["toy"], "toy", "toy_it")
+    library = tmp_path / "lib/modules/6.12.1"
+    (library / "kernel").mkdir(parents=True)
+    (library / "modules.builtin").write_text("kernel/nd_other.ko\n")
+    (library / "kernel/nd-toy.ko").write_bytes(b"stock")
+    stock = guest.Stock("6.12.1", tmp_path)
+    shown: list[str] = []
+
+    found = guest.usable(stock, load, shown.append)
+
+    assert shown == ["not second: Linux 6.12.1 has no dax_toy"]
+    assert list(found.modules) == ["toy"]
+    assert (found.drivers, found.optional) == (["nd_toy"], ["nd_other"])
+    assert [stock.has(name) for name in ("nd_toy", "nd_other", "dax_toy")] == [True, True, False]
 
 
 def test_records_of_instructions() -> None:

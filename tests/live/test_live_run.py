@@ -6,6 +6,7 @@ from __future__ import annotations
 import errno
 import os
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from test_live_fit import LIVES, live
 from fake_btf import kernel as fake_types
 from mmbatch.cli import main as cli
 from mmbatch.core.errors import MmbatchError
-from mmbatch.live import load
+from mmbatch.live import elf, load
 from mmbatch.live.load import Count, Kernel
 
 RELEASE = "6.12.1-test"
@@ -146,6 +147,18 @@ def test_load_waits_for_the_transition(
     assert load.status(live(), kernel) == {"set_it": "mmbatch_it, in use everywhere"}
 
 
+def test_a_module_that_was_left_is_removed_first(
+    kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (kernel.sys / "module/mmbatch_it").mkdir(parents=True)
+    done = tmp_path / "done"
+    programs(tmp_path, monkeypatch, insmod=f"echo in >>{done}", rmmod=f"echo out >>{done}")
+
+    load.load(live(), module, [], kernel, 10)
+
+    assert done.read_text() == "out\nin\n"
+
+
 def test_a_task_that_does_not_get_there(
     kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -156,24 +169,108 @@ def test_a_task_that_does_not_get_there(
     put(kernel.proc / "78/comm", "there")
     programs(tmp_path, monkeypatch, insmod="true")
 
+    monkeypatch.setattr("mmbatch.live.load._REVERT_S", 0.1)
+
     with pytest.raises(MmbatchError) as caught:
         load.load(live(), module, [], kernel, 0.1)
 
-    assert "stuck (77)" in caught.value.problem
-    assert "there" not in caught.value.problem
+    first, second = caught.value.problem.split(", and taking it back has not ended: ")
+    assert first == "after 0 s stuck (77) was still in the old function"
+    assert second == "after 0 s there (78) still used it"
+    assert caught.value.hint == "end it later: mmbatch live unload it"
     assert (kernel.patch("mmbatch_it") / "enabled").read_text().strip() == "0"
+
+
+def test_a_task_that_does_not_get_there_leaves_nothing(
+    kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patched_by(kernel, "mmbatch_it", transition="1")
+    put(kernel.proc / "77/patch_state", "0")
+    put(kernel.proc / "77/comm", "stuck")
+    programs(tmp_path, monkeypatch, insmod="true", rmmod=f"echo $1 >{tmp_path}/removed")
+
+    def revert(_: float) -> None:
+        if (kernel.patch("mmbatch_it") / "enabled").read_text().strip() == "0":
+            shutil.rmtree(kernel.patch("mmbatch_it"))
+
+    monkeypatch.setattr("mmbatch.live.load.time.sleep", revert)
+
+    with pytest.raises(MmbatchError) as caught:
+        load.load(live(), module, [], kernel, 0.1)
+
+    assert caught.value.problem == (
+        "after 0 s stuck (77) was still in the old function, so it was taken back"
+    )
+    assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
 
 
 def test_what_the_kernel_says_when_it_refuses(
     kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = "[ 1.5] mmbatch_it: refusing: struct page has 72 bytes here"
-    programs(tmp_path, monkeypatch, insmod="exit 1", dmesg=f"echo '{line}'; echo '[ 2.0] else'")
+    log = tmp_path / "log"
+    insmod = f"echo '{line}' >{log}; echo '[ 2.0] else' >>{log}; exit 1"
+    programs(tmp_path, monkeypatch, insmod=insmod, dmesg=f"cat {log}")
 
     with pytest.raises(MmbatchError) as caught:
         load.load(live(), module, [], kernel, 1)
 
     assert caught.value.problem == "mmbatch_it: refusing: struct page has 72 bytes here"
+
+
+EARLIER = "[ 1.0] mmbatch_it: refusing: an earlier module"
+
+
+@pytest.mark.parametrize(
+    ("insmod", "logged", "problem"),
+    [
+        ("echo no memory >&2; exit 1", "", "no memory"),
+        ("echo no >&2; exit 1", "[ 2.0] livepatch: enabling patch 'mmbatch_it'", "no"),
+        ("exit 1", "", "insmod failed"),
+        ("exit 1", "[ 2.0] livepatch: failed to enable it", "livepatch: failed to enable it"),
+        ("kill -9 $$", "", "insmod was killed (SIGKILL), perhaps because memory was short"),
+    ],
+)
+def test_why_insmod_failed(
+    kernel: Kernel,
+    module: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    insmod: str,
+    logged: str,
+    problem: str,
+) -> None:
+    log = tmp_path / "log"
+    put(log, EARLIER)
+    programs(tmp_path, monkeypatch, insmod=f'echo "{logged}" >>{log}; {insmod}', dmesg=f"cat {log}")
+
+    with pytest.raises(MmbatchError) as caught:
+        load.load(live(), module, [], kernel, 1)
+
+    assert caught.value.problem == problem
+
+
+def built(path: Path, build_id: bytes) -> Path:
+    """Compile nothing into a file that has a build ID as a module has."""
+    text = ", ".join(str(byte) for byte in build_id)
+    source = f'.section {elf.BUILD_ID}, "a", @note\n.byte {text}\n'
+    subprocess.run(["as", "-o", path, "-"], input=source, text=True, check=True)
+    return path
+
+
+def test_another_build_of_what_is_loaded(kernel: Kernel, tmp_path: Path) -> None:
+    path = built(tmp_path / "mmbatch_it.ko", b"one")
+    note = kernel.sys / "module/mmbatch_it/notes" / elf.BUILD_ID
+    load.require_same(live(), path, kernel)
+    put(note, "")
+    note.write_bytes(b"one")
+    load.require_same(live(), path, kernel)
+    note.write_bytes(b"two")
+
+    with pytest.raises(MmbatchError, match="another build of it is loaded") as caught:
+        load.require_same(live(), path, kernel)
+
+    assert caught.value.hint == "unload that one first: mmbatch live unload it"
 
 
 def test_the_release_is_read_from_the_module(module: Path) -> None:

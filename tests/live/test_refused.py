@@ -160,3 +160,25 @@ def test_every_livepatch_has_misfits(speedup: str) -> None:
     for misfit in misfits:
         if misfit.kind == "string":
             assert len(misfit.old) == len(misfit.new)
+
+
+def test_a_module_of_another_kernel(module: Path) -> None:
+    assert refused.older(module).count(b"\0vermagic=5.12.1 SMP") == 1
+
+    module.write_bytes(b"no module")
+    with pytest.raises(MmbatchError, match="it has none"):
+        refused.older(module)
+
+
+def test_another_build_of_a_module(module: Path, tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError, match="it has none"):
+        refused.rebuilt(module)
+    text = f'{MODULE}\n.section {elf.BUILD_ID}, "a", @note\n.byte 1, 2, 3\n'
+    subprocess.run(["as", "--64", "-o", module, "-"], input=text, text=True, check=True)
+    path = tmp_path / "rebuilt.ko"
+
+    path.write_bytes(refused.rebuilt(module))
+
+    section = elf.read(path).find(elf.BUILD_ID)
+    assert section is not None
+    assert section.content == b"\1\2\2"

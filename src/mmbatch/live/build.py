@@ -20,7 +20,7 @@ import hashlib
 import re
 import shutil
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -44,6 +44,7 @@ from mmbatch.live.elf import (
 )
 from mmbatch.live.kernel import Headers
 from mmbatch.live.manifest import LiveManifest
+from mmbatch.splice.manifest import ALL
 
 _TIMEOUT_S = 900
 _STAMP = ".mmbatch-live"
@@ -144,6 +145,8 @@ def build_all(
     modules = []
     for live in lives:
         name = f"{live.module}-{headers.release}"
+        if live.until != ALL:
+            name += f"-{live.until}"
         with cache.lock(name, f"builds {live.module}", say):
             place, log = cache.live / name, cache.logs / f"{name}.log"
             modules.append(build(live, paths.LIVE, headers, find_compiler, place, log, say))
@@ -174,11 +177,13 @@ def _kbuild(live: LiveManifest) -> str:
     objects = [*live.objects, "live/module.o", "live/fit.o", "live/count.o"]
     # Livepatching looks for a function on stacks, but not for its cold part elsewhere.
     flags = "-fno-reorder-blocks-and-partition"
+    steps = "".join(f" -DLIVE_STEP_{name.upper()}" for name in live.steps)
     return (
         "# SPDX-License-Identifier: GPL-2.0-only\n"
         f"obj-m := {live.module}.o\n"
         f"{live.module}-y := {' '.join(objects)}\n"
         f"ccflags-y := {flags} -I$(src)/include -I$(src)/arch/x86/include -I$(src)/live\n"
+        f"ccflags-y +={steps}\n"
     )
 
 
@@ -205,8 +210,15 @@ def _make(
     _require_made(done, live.module, headers, log)
 
 
-def plain(cache: Cache, source: Path, headers: Headers, chosen: Compiler, log: Path) -> bytes:
-    """Return an ordinary module, built from one C file.
+def plain(
+    cache: Cache,
+    source: Path,
+    headers: Headers,
+    chosen: Compiler,
+    log: Path,
+    others: Mapping[str, bytes] | None = None,
+) -> bytes:
+    """Return an ordinary module, built from one C file and the headers that `others` has.
 
     Raises:
         MmbatchError: it does not compile.
@@ -214,6 +226,8 @@ def plain(cache: Cache, source: Path, headers: Headers, chosen: Compiler, log: P
     name = source.stem
     with temporary_dir(cache.downloads, name) as directory:
         shutil.copy(source, directory)
+        for target, content in (others or {}).items():
+            (directory / target).write_bytes(content)
         (directory / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
         _require_made(_run_make(headers, chosen, directory, log), name, headers, log)
         built = directory / f"{name}.ko"

@@ -10,6 +10,9 @@ from pathlib import Path
 
 from mmbatch.core.errors import MmbatchError
 
+BUILD_ID = ".note.gnu.build-id"
+"""The section that tells builds apart. sysfs shows it for each loaded module."""
+
 SHT_SYMTAB = 2
 SHT_RELA = 4
 SHT_NOBITS = 8

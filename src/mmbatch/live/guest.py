@@ -7,7 +7,7 @@ import dataclasses
 import hashlib
 import lzma
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,9 +35,13 @@ _CONTROL = 0.01  # the share by which counts before loading and after unload may
 
 _PLANNED = 0.2  # the share by which `live plan` and the counts may differ
 
+PLUGS = {"dimm": "dimm_gib", "virtio-mem": "virtio_mem_gib", "dax": "pmem_gib"}
+"""How memory can come to a guest, and what of `Boot` says how much."""
+
 _SPARE = "dummy"  # a module of the stock kernel that nobody needs
 _LIMIT_S = 1800
 _SECONDS_A_ROUND = 30
+_SECONDS_A_PLUGGED_GIB = 20
 _ROUNDS_GIB = 1
 _MEMORY_GIB = 4
 _MEMMAP_SHARE = 64
@@ -82,6 +86,10 @@ class Stock:
             visit(name)
         return found
 
+    def has(self, name: str) -> bool:
+        """Return whether the kernel has a module, or has it built in."""
+        return name in self._built_in() or self._find(name) is not None
+
     def kernel(self) -> GuestKernel:
         """Return it in the form that QEMU boots."""
         config = self._part("config").read_bytes()
@@ -104,17 +112,21 @@ class Stock:
         text = (self._library / "modules.builtin").read_text(encoding="utf-8")
         return {Path(line).stem.replace("-", "_") for line in text.splitlines()}
 
-    def _read(self, name: str) -> bytes:
+    def _find(self, name: str) -> Path | None:
         pattern = re.compile(name.replace("_", "[-_]") + r"\.ko(\.xz)?")
-        for path in self._library.rglob("*.ko*"):
-            if pattern.fullmatch(path.name):
-                content = path.read_bytes()
-                return lzma.decompress(content) if path.suffix == ".xz" else content
-        raise MmbatchError(
-            f"take the module {name} from Linux {self.release}",
-            "its package does not have it",
-            "use another of the distribution's kernels",
-        )
+        found = (path for path in self._library.rglob("*.ko*") if pattern.fullmatch(path.name))
+        return next(found, None)
+
+    def _read(self, name: str) -> bytes:
+        path = self._find(name)
+        if path is None:
+            raise MmbatchError(
+                f"take the module {name} from Linux {self.release}",
+                "its package does not have it",
+                "use another of the distribution's kernels",
+            )
+        content = path.read_bytes()
+        return lzma.decompress(content) if path.suffix == ".xz" else content
 
     @property
     def _library(self) -> Path:
@@ -164,16 +176,37 @@ def functional(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
         "live",
         stock,
         load,
-        ["start", *compare, "stacked", "tool", "plan", "refused", "signed"],
+        ["start", *compare, "stacked", "tool", "faults", "plan", "refused", "signed"],
         {"REFUSED": " ".join(load.refused), **load.tool_settings()},
         {
             **load.refused_files(),
+            **load.fault_files(),
             **payload.tool_files(),
             **payload.counted_records(load.modules, kernel.series_of(stock.release)),
         },
         limit_s=_LIMIT_S,
         one_thread=True,
         pmem_gib=plan.size_gib,
+    )
+    return qemu.run(cache, boot)
+
+
+def once(cache: Cache, stock: Stock, load: Payload) -> Booted:
+    """Boot; load all speed-ups, use them, and unload them.
+
+    See `functional` for why one thread emulates all CPUs.
+    """
+    boot = _boot(
+        cache,
+        "live-once",
+        stock,
+        load,
+        ["start", "stacked"],
+        {},
+        {},
+        limit_s=_LIMIT_S,
+        one_thread=True,
+        pmem_gib=_ROUNDS_GIB,
     )
     return qemu.run(cache, boot)
 
@@ -219,6 +252,33 @@ def count(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
     return qemu.run(cache, boot)
 
 
+def plugged(cache: Cache, stock: Stock, load: Payload, kind: str, gib: int) -> Booted:
+    """Boot; let memory come and go, and count the instructions of both sides in one boot.
+
+    Args:
+        cache: for the guest.
+        stock: its kernel.
+        load: what it loads.
+        kind: how the memory comes; of PLUGS.
+        gib: how much. Nothing touches it but its memmap, which is in the guest's own memory.
+    """
+    boot = _boot(
+        cache,
+        f"live-plug-{kind}",
+        stock,
+        load,
+        ["start", "plug"],
+        {"PLUG": kind},
+        {},
+        limit_s=_LIMIT_S + gib * _SECONDS_A_PLUGGED_GIB,
+        counted=True,
+        cpus=1,
+        cmdline=("memhp_default_state=offline",),
+        **{PLUGS[kind]: gib},
+    )
+    return qemu.run(cache, boot)
+
+
 def _boot(
     cache: Cache,
     name: str,
@@ -227,10 +287,9 @@ def _boot(
     scripts: Sequence[str],
     settings: Mapping[str, str],
     files: Mapping[str, bytes],
-    pmem_gib: int,
     **fields: object,
 ) -> Boot:
-    drivers = stock.modules(load.drivers)
+    drivers = stock.modules([*load.drivers, *(name for name in load.optional if stock.has(name))])
     spare = stock.modules([_SPARE])
     modules = {f"modules/{module}.ko": content for module, content in (drivers | spare).items()}
     stock_kernel = stock.kernel()
@@ -246,15 +305,16 @@ def _boot(
         },
         {**modules, **load.files(), **files},
     )
-    return Boot(
+    boot = Boot(
         name,
         stock_kernel,
         filesystem,
-        memory_gib=_MEMORY_GIB + pmem_gib // _MEMMAP_SHARE,
-        pmem_gib=pmem_gib,
+        memory_gib=_MEMORY_GIB,
         without=_BROKEN,
         **fields,  # type: ignore[arg-type]
     )
+    added = boot.pmem_gib + boot.dimm_gib + boot.virtio_mem_gib
+    return dataclasses.replace(boot, memory_gib=_MEMORY_GIB + added // _MEMMAP_SHARE)
 
 
 def ratios(outcome: Outcome) -> Iterator[tuple[str, float, float, float]]:
@@ -337,10 +397,7 @@ def report(booted: Booted, show: Callable[[str], None]) -> bool:
 
 def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> matrix.Live:
     """Boot a distribution's kernel three times, and return what it showed."""
-    tests = tuple(payload.load(paths.SPEEDUPS, name) for name in manifest.known(paths.SPEEDUPS))
-    modules = build.build_all(cache, manifest.load_all(()), release, console.say)
-    stock = Stock(release, kernel.fetch_image(cache, release, console.say))
-    load = _load(cache, kernel.find(cache, release, console.say), modules, tests)
+    stock, load = _stock(console, cache, release)
     console.say(f"booting Debian's {release}, to count instructions")
     counted = count(cache, stock, load, plan)
     good = report_count(counted, load.least, console.result)
@@ -355,11 +412,68 @@ def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> matrix.
     return matrix.Live(release, tuple(load.modules), good, passed, plan.rounds)
 
 
+def run_plugs(
+    console: Console, cache: Cache, release: str, gib: int, kinds: Sequence[str] = tuple(PLUGS)
+) -> matrix.Live:
+    """Boot a distribution's kernel for each way in which memory comes to it."""
+    stock, load = _stock(console, cache, release)
+    good, passed = True, 0
+    for kind in kinds:
+        console.say(f"booting Debian's {release}, to plug {gib} GiB ({kind})")
+        booted = plugged(cache, stock, load, kind, gib)
+        good = report(booted, console.result) and good
+        passed += len(booted.outcome.verdicts(())[0])
+        for key, number in booted.outcome.values:
+            console.result(f"{kind}: {key} {number:,.0f}")
+    return matrix.Live(release, tuple(load.modules), good, passed, 0)
+
+
+def run_once(console: Console, cache: Cache, release: str) -> matrix.Live:
+    """Boot a distribution's kernel, load, use and unload each speed-up; return what it showed.
+
+    Speed-ups whose drivers the kernel lacks are left out, and named.
+    """
+    stock, load = _stock(console, cache, release)
+    load = usable(stock, load, console.result)
+    console.say(f"booting Debian's {release}, to load, use and unload each speed-up")
+    booted = once(cache, stock, load)
+    good = report(booted, console.result)
+    passed = len(booted.outcome.verdicts(())[0])
+    return matrix.Live(release, tuple(load.modules), good, passed, 0)
+
+
+def usable(stock: Stock, load: Payload, show: Callable[[str], None]) -> Payload:
+    """Return a payload without the speed-ups that a kernel lacks the drivers to use; name them."""
+    tests = []
+    for test in load.tests:
+        if lacking := [name for name in test.drivers if not stock.has(name)]:
+            show(f"not {test.speedup}: Linux {stock.release} has no {' and no '.join(lacking)}")
+        else:
+            tests.append(test)
+    modules = {test.speedup: load.modules[test.speedup] for test in tests}
+    return dataclasses.replace(load, tests=tuple(tests), modules=modules)
+
+
+def _stock(console: Console, cache: Cache, release: str) -> tuple[Stock, Payload]:
+    """Return a distribution's kernel, and what its guests load."""
+    tests = tuple(payload.load(paths.SPEEDUPS, name) for name in manifest.known(paths.SPEEDUPS))
+    modules = build.build_all(cache, manifest.load_all(()), release, console.say)
+    stock = Stock(release, kernel.fetch_image(cache, release, console.say))
+    return stock, _load(cache, kernel.find(cache, release, console.say), modules, tests)
+
+
 def _load(
     cache: Cache, headers: Headers, modules: list[Module], tests: tuple[payload.GuestTest, ...]
 ) -> Payload:
     """Return what the guests are given to load, built for one kernel."""
     chosen = foreign.find_compiler(cache, headers, lambda _: None)
+
+    def built(sources: Iterable[Path]) -> dict[str, bytes]:
+        return {
+            path.stem: build.plain(cache, path, headers, chosen, cache.logs / f"{path.stem}.log")
+            for path in sources
+        }
+
     observers = dict.fromkeys(name for test in tests for name in test.observers)
     unfit = {}
     for module in modules:
@@ -371,12 +485,8 @@ def _load(
     return Payload(
         {module.speedup: module for module in modules},
         tests,
-        {
-            name: build.plain(
-                cache, payload.source(name), headers, chosen, cache.logs / f"{name}.log"
-            )
-            for name in observers
-        },
+        built([payload.source(name) for name in observers]),
+        built(payload.FAULTS),
         unfit,
         payload.sign(cache, headers, modules[0].path),
         build.build_all(cache, [rival], headers.release, lambda _: None)[0],

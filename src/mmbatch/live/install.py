@@ -299,12 +299,22 @@ def _require_built(system: System, found: Sequence[Fit], log: Path) -> None:
         if fit.problem or any(directory.rglob(f"mmbatch_{fit.speedup}.ko*")):
             continue
         text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+        _keep_make_logs(system, fit.speedup, log)
         reasons = _NO_MODULE.findall(text)
         raise MmbatchError(
             f"build the module of '{fit.speedup}' for Linux {fit.release}",
             reasons[-1] if reasons else "DKMS did not build it",
             f"see {log}",
         )
+
+
+def _keep_make_logs(system: System, speedup: str, log: Path) -> None:
+    """Append what DKMS logged of its builds, which goes when the package is removed."""
+    name = dkms.package_name(speedup).removesuffix("-dkms")
+    with log.open("a", encoding="utf-8") as out:
+        for path in sorted((system.root / "var/lib/dkms" / name).rglob("make.log")):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            out.write(f"\n{path}:\n{text}\n")
 
 
 def _name(package: Path) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.process import run
+from mmbatch.core.process import Result, run
+from mmbatch.live import elf
 from mmbatch.live.btf import Btf
 from mmbatch.live.kernel import series_of
 from mmbatch.live.manifest import LiveManifest, of_series, require_types
@@ -20,7 +22,9 @@ from mmbatch.live.manifest import LiveManifest, of_series, require_types
 _SIGNED = b"~Module signature appended~\n"
 _PAUSE_S = 0.2
 _RELEASE_S = 1.0  # the kernel releases the module a moment after the livepatch's directory
+_REVERT_S = 180.0
 _SHOWN_TASKS = 5
+_PROGRESS = re.compile(r"livepatch: (enabling patch|'\w+': )|taints? |tainting")
 _COUNT = re.compile(r"(\w+) (done|left|passed|failed) (\d+) (\d+) ?(.*)")
 
 
@@ -49,7 +53,7 @@ class Kernel:
 
     def in_transition(self, name: str) -> bool:
         """Return whether some tasks still must switch to or from a livepatch."""
-        return _read(self.patch(name) / "transition") == "1"
+        return read_line(self.patch(name) / "transition") == "1"
 
     def patchers(self, function: str) -> list[str]:
         """Return the livepatches that replace a function."""
@@ -71,8 +75,8 @@ class Kernel:
         """Return the names of tasks that have not reached the wanted state of a transition."""
         names = []
         for path in self.proc.glob("[0-9]*/patch_state"):
-            if _read(path) not in ("-1", wanted, ""):
-                names.append(f"{_read(path.with_name('comm'))} ({path.parent.name})")
+            if read_line(path) not in ("-1", wanted, ""):
+                names.append(f"{read_line(path.with_name('comm'))} ({path.parent.name})")
         return names
 
 
@@ -99,7 +103,7 @@ def require_loadable(live: LiveManifest, module: Path, release: str, kernel: Ker
     The release is that of the kernel for which the module was built.
     """
     action = f"load {live.module}"
-    _require_root(action)
+    require_root(action)
     if release != kernel.release:
         raise MmbatchError(
             action,
@@ -113,7 +117,7 @@ def require_loadable(live: LiveManifest, module: Path, release: str, kernel: Ker
             "boot a kernel that does, such as Debian's",
             ExitCode.NOT_APPLICABLE,
         )
-    _require_trust(action, module, kernel)
+    require_trust(action, module, kernel)
     live = of_series(live, series_of(release), release)
     for function in live.replaces:
         others = [name for name in kernel.patchers(function.name) if name != live.module]
@@ -124,7 +128,7 @@ def require_loadable(live: LiveManifest, module: Path, release: str, kernel: Ker
                 "unload that one first, or do without this one",
             )
     for path in kernel.patches.glob("*/transition"):
-        if _read(path) == "1":
+        if read_line(path) == "1":
             raise MmbatchError(
                 action,
                 f"the livepatch {path.parent.name} is still in transition",
@@ -173,7 +177,7 @@ def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel
             )
     for name, value in pairs:
         action = f"set {name} of {live.module}"
-        _require_root(action)
+        require_root(action)
         try:
             (directory / name).write_text(value)
         except OSError as error:
@@ -190,24 +194,51 @@ def load(
 ) -> None:
     """Load a module and wait until it is in use everywhere.
 
-    `require_loadable` accepted it. After `limit_s` seconds the livepatch is reverted.
+    `require_loadable` accepted it, and its livepatch is not enabled. After `limit_s` seconds it is
+    taken back.
 
     Raises:
         MmbatchError: the kernel refused the module, or a task did not switch in time.
     """
     action = f"load {live.module}"
+    if (kernel.sys / "module" / live.module).exists() and not kernel.patch(live.module).exists():
+        # It was taken back earlier, and nothing uses it any more.
+        remove(live.module, action)
+    before = _log()
     done = run(["insmod", module, *parameters], action=action, check=False, finish=True)
     if done.rc:
-        logged = _last_log_line(live.module)
-        raise MmbatchError(action, logged or done.stderr.strip() or "insmod failed", "see dmesg")
+        raise MmbatchError(action, _refusal(live.module, before, done), "see dmesg")
     if not _finishes_transition(live.module, kernel, limit_s):
         tasks = kernel.waiting_tasks("1")
-        (kernel.patch(live.module) / "enabled").write_text("0")
         shown = ", ".join(tasks[:_SHOWN_TASKS]) or "some task"
+        problem = f"after {limit_s:.0f} s {shown} was still in the old function"
+        try:
+            unload(live.module, kernel, _REVERT_S)
+        except MmbatchError as error:
+            raise MmbatchError(
+                action,
+                f"{problem}, and taking it back has not ended: {error.problem}",
+                f"end it later: mmbatch live unload {live.speedup}",
+            ) from error
         raise MmbatchError(
             action,
-            f"after {limit_s:.0f} s {shown} was still in the old function, so it is being reverted",
+            f"{problem}, so it was taken back",
             "try again, or allow more time with --limit",
+        )
+
+
+def require_same(live: LiveManifest, module: Path, kernel: Kernel) -> None:
+    """Raise MmbatchError if a speed-up's module that is loaded is from another build than a file.
+
+    Without build IDs nothing can be said, and it returns.
+    """
+    loaded = kernel.sys / "module" / live.module / "notes" / elf.BUILD_ID
+    section = elf.read(module).find(elf.BUILD_ID)
+    if section and loaded.exists() and loaded.read_bytes() != section.content:
+        raise MmbatchError(
+            f"load {module.name}",
+            "another build of it is loaded",
+            f"unload that one first: mmbatch live unload {live.speedup}",
         )
 
 
@@ -223,9 +254,9 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
     action = f"unload {name}"
     if not (kernel.sys / "module" / name).exists():
         return False
-    _require_root(action)
+    require_root(action)
     directory = kernel.patch(name)
-    if directory.exists() and _read(directory / "enabled") == "1":
+    if directory.exists() and read_line(directory / "enabled") == "1":
         (directory / "enabled").write_text("0")
     deadline = time.monotonic() + limit_s
     while directory.exists():
@@ -235,11 +266,12 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
                 action, f"after {limit_s:.0f} s {shown} still used it", "unload it again later"
             )
         time.sleep(_PAUSE_S)
-    _remove(name, action)
+    remove(name, action)
     return True
 
 
-def _remove(name: str, action: str) -> None:
+def remove(name: str, action: str) -> None:
+    """Remove a module, which the kernel may release only after a moment."""
     deadline = time.monotonic() + _RELEASE_S
     while time.monotonic() < deadline:
         if run(["rmmod", name], action=action, check=False, finish=True).rc == 0:
@@ -284,7 +316,7 @@ class Count:
 
 def counts(live: LiveManifest, kernel: Kernel) -> list[Count] | None:
     """Return what a loaded module has counted, None if it is not loaded or counts nothing."""
-    text = _read(kernel.sys / "module" / live.module / "parameters/counts")
+    text = read_line(kernel.sys / "module" / live.module / "parameters/counts")
     found = [_COUNT.fullmatch(line.strip()) for line in text.splitlines()]
     rows = [
         Count(match[1], match[2], int(match[3]), int(match[4]), match[5])
@@ -297,29 +329,35 @@ def counts(live: LiveManifest, kernel: Kernel) -> list[Count] | None:
 def method(live: LiveManifest, kernel: Kernel) -> str | None:
     """Return the method that a loaded module uses, None if it is not loaded or has only one."""
     parameters = kernel.sys / "module" / live.module / "parameters"
-    return _read(parameters / f"{live.speedup}.method") or None
+    return read_line(parameters / f"{live.speedup}.method") or None
+
+
+def parameter(live: LiveManifest, name: str, kernel: Kernel) -> str | None:
+    """Return the value of a parameter of a loaded module, None if there is none of this name."""
+    return read_line(kernel.sys / "module" / live.module / "parameters" / name) or None
 
 
 def active(live: LiveManifest, function: str, kernel: Kernel) -> bool:
     """Return whether a speed-up's module is the one that all tasks run for a function."""
     names = kernel.patchers(function)
-    enabled = _read(kernel.patch(live.module) / "enabled") == "1"
+    enabled = read_line(kernel.patch(live.module) / "enabled") == "1"
     return live.module in names and enabled and not kernel.in_transition(live.module)
 
 
-def _require_root(action: str) -> None:
+def require_root(action: str) -> None:
+    """Raise MmbatchError unless the running kernel may be changed."""
     if os.geteuid() != 0:
         raise MmbatchError(
             action, "only root can change the running kernel", "run it as root", ExitCode.USAGE
         )
 
 
-def _require_trust(action: str, module: Path, kernel: Kernel) -> None:
+def require_trust(action: str, module: Path, kernel: Kernel) -> None:
     """Raise MmbatchError if the kernel takes only signed modules and this one is not signed."""
     if module.read_bytes().endswith(_SIGNED):
         return  # the kernel itself says whether it knows the key
-    enforced = _read(kernel.sys / "module/module/parameters/sig_enforce") == "Y"
-    lockdown = re.search(r"\[(\w+)\]", _read(kernel.sys / "kernel/security/lockdown"))
+    enforced = read_line(kernel.sys / "module/module/parameters/sig_enforce") == "Y"
+    lockdown = re.search(r"\[(\w+)\]", read_line(kernel.sys / "kernel/security/lockdown"))
     if lockdown is not None and lockdown[1] != "none":
         problem = f"the kernel is locked down ({lockdown[1]}) and takes only signed modules"
     elif enforced:
@@ -357,14 +395,27 @@ def _finishes_transition(name: str, kernel: Kernel, limit_s: float) -> bool:
     return True
 
 
-def _last_log_line(name: str) -> str:
-    """Return the last line of the kernel's log about a module or livepatching."""
-    lines = run(["dmesg"], action="read the kernel's log", check=False).stdout.splitlines()
-    found = [line for line in lines[-20:] if f"{name}: " in line or "livepatch: " in line]
-    return re.sub(r"^\[[^]]*\] ", "", found[-1]) if found else ""
+def _log() -> list[str]:
+    return run(["dmesg"], action="read the kernel's log", check=False).stdout.splitlines()
 
 
-def _read(path: Path) -> str:
+def _refusal(module: str, before: Sequence[str], done: Result) -> str:
+    """Return why insmod failed: what the kernel's log has since then, or what insmod said."""
+    lines = _log()
+    if before and before[-1] in lines:
+        lines = lines[lines.index(before[-1]) + 1 :]
+    found = [line for line in lines if f"{module}: " in line or "livepatch: " in line]
+    reasons = [line for line in found if not _PROGRESS.search(line)]
+    if reasons:
+        return re.sub(r"^\[[^]]*\] ", "", reasons[-1])
+    if done.rc < 0:
+        name = signal.Signals(-done.rc).name
+        return f"insmod was killed ({name}), perhaps because memory was short"
+    return done.stderr.strip() or "insmod failed"
+
+
+def read_line(path: Path) -> str:
+    """Return what a small file has, without spaces around it; nothing if it is missing."""
     try:
         return path.read_text(encoding="utf-8").strip()
     except OSError:

@@ -14,7 +14,7 @@ from mmbatch.core.load import NOT_IN_FILE, OTHER_KEYS, from_toml, key, wrong
 from mmbatch.live.btf import Btf
 from mmbatch.splice import manifest
 from mmbatch.splice.edits import apply_edit
-from mmbatch.splice.manifest import Edit, Manifest, NewFile
+from mmbatch.splice.manifest import ALL, Edit, Manifest, NewFile, cut
 
 _NAME = "live/live.toml"
 _BUILD = "build a livepatch of"
@@ -30,6 +30,8 @@ class Function:
             bytes of anything else.
         by: its replacement; empty for a function that is only called.
         local: whether it is static.
+        step: the step that replaces it; a livepatch that ends before it may only call it. Empty
+            if every livepatch replaces it.
         kernels: the series that have it.
     """
 
@@ -37,6 +39,7 @@ class Function:
     signature: tuple[str, ...] = ()
     by: str = ""
     local: bool = False
+    step: str = ""
     kernels: Interval = EVERY
 
 
@@ -72,8 +75,9 @@ class Terms:
     def __post_init__(self) -> None:
         """Raise ValueError for a replacement of a function that is only called."""
         for function in self.calls:
-            if function.by:
-                raise ValueError(f"call of {function.name}: unknown key 'by'")
+            for name, value in (("by", function.by), ("step", function.step)):
+                if value:
+                    raise ValueError(f"call of {function.name}: unknown key '{name}'")
 
 
 @dataclass(frozen=True)
@@ -84,6 +88,7 @@ class LiveManifest(Terms):
 
     Attributes:
         kernels: the series that it supports.
+        first: the first step of the speed-up that a livepatch may end at; empty for any.
         objects: what is linked into the module, as paths in a kernel tree.
         files: what is compiled and included, with paths in a kernel tree.
         includes: the kernel's headers that declare everything that is named here.
@@ -94,9 +99,12 @@ class LiveManifest(Terms):
         edits: these edits.
         speedup: its name.
         title: a description of it.
+        steps: the steps of the speed-up that the module has.
+        until: the last of them, ALL or CORE, as the user named it.
     """
 
     kernels: Interval = EVERY
+    first: str = ""
     objects: tuple[str, ...] = ()
     files: tuple[NewFile, ...] = field(default=(), metadata=key("file"))
     edited: tuple[str, ...] = ()
@@ -107,6 +115,8 @@ class LiveManifest(Terms):
     edits: tuple[Edit, ...] = field(default=(), metadata=NOT_IN_FILE)
     speedup: str = field(default="", metadata=NOT_IN_FILE)
     title: str = field(default="", metadata=NOT_IN_FILE)
+    steps: tuple[str, ...] = field(default=(), metadata=NOT_IN_FILE)
+    until: str = field(default=ALL, metadata=NOT_IN_FILE)
 
     def __post_init__(self) -> None:
         """Raise ValueError for a function that nothing replaces."""
@@ -163,11 +173,17 @@ def known(speedups: Path) -> list[str]:
     return sorted(path.parent.parent.name for path in speedups.glob(f"*/{_NAME}"))
 
 
-def load(speedups: Path, speedup: str, action: str = _BUILD) -> LiveManifest:
-    """Read the manifest of a speed-up. Its name completes the phrase `action` in errors.
+def load(speedups: Path, speedup: str, action: str = _BUILD, until: str = ALL) -> LiveManifest:
+    """Read the manifest of a speed-up.
+
+    Args:
+        speedups: the directory of all speed-ups.
+        speedup: its name.
+        action: what it completes in errors.
+        until: the last step that the module has, ALL or CORE.
 
     Raises:
-        MmbatchError: it is missing or wrong.
+        MmbatchError: it is missing or wrong, or no livepatch may end at that step.
     """
     directory = speedups / speedup
     try:
@@ -186,7 +202,12 @@ def load(speedups: Path, speedup: str, action: str = _BUILD) -> LiveManifest:
             f"choose one that has: {', '.join(known(speedups)) or 'there is none'}",
             ExitCode.USAGE,
         ) from None
-    every = manifest.load_with_needs(speedups, speedup)
+    whole = manifest.load_with_needs(speedups, speedup)
+    every = cut(whole, until)
+    _require_steps(loaded, whole[-1], every[-1], directory / _NAME)
+    dropped = _targets(whole) - _targets(every)
+    steps = every[-1].step_names
+    called = [each for each in loaded.replaces if each.step and each.step not in steps]
     own = tuple(replace(file, source=directory / file.source) for file in loaded.files)
     for file in own:
         if not file.source.is_file():
@@ -194,24 +215,55 @@ def load(speedups: Path, speedup: str, action: str = _BUILD) -> LiveManifest:
     shared = from_toml(Terms, paths.LIVE / "live.toml")
     return replace(
         loaded,
+        objects=tuple(name for name in loaded.objects if not _sources(name) & dropped),
+        replaces=tuple(function for function in loaded.replaces if function not in called),
         needs={**shared.needs, **loaded.needs},
         refuses={**shared.refuses, **loaded.refuses},
-        calls=loaded.calls + shared.calls,
+        calls=(
+            *loaded.calls,
+            *(replace(function, by="", step="") for function in called),
+            *shared.calls,
+        ),
         variables=loaded.variables + shared.variables,
         files=(*own, *_files_of_trees(every)),
         edits=tuple(_edits(every, loaded.edited)),
         speedup=speedup,
         title=every[-1].title,
+        steps=tuple(steps),
+        until=until,
     )
 
 
-def load_all(names: tuple[str, ...], action: str = _BUILD) -> list[LiveManifest]:
+def _require_steps(loaded: LiveManifest, whole: Manifest, kept: Manifest, path: Path) -> None:
+    """Raise MmbatchError unless a livepatch may end at the last of the steps that are kept."""
+    for step in (loaded.first, *(function.step for function in loaded.replaces)):
+        if step and step not in whole.step_names:
+            raise wrong(path, f"{whole.speedup} has no step '{step}'")
+    if loaded.first and loaded.first not in kept.step_names:
+        raise MmbatchError(
+            f"{_BUILD} '{whole.speedup}' that ends at '{kept.step_names[-1]}'",
+            f"until '{loaded.first}', its steps change nothing that runs",
+            f"name '{loaded.first}' or a later step",
+            ExitCode.USAGE,
+        )
+
+
+def _targets(every: list[Manifest]) -> set[str]:
+    return {file.target for held in every for step in held.steps for file in step.files}
+
+
+def _sources(name: str) -> set[str]:
+    """Return the paths that the source of an object may have."""
+    return {name.removesuffix("o") + kind for kind in "cS"}
+
+
+def load_all(names: tuple[str, ...], action: str = _BUILD, until: str = ALL) -> list[LiveManifest]:
     """Return the manifests of some speed-ups, by default of all that have one.
 
     Raises:
         MmbatchError: a speed-up has none, or it is wrong.
     """
-    return [load(paths.SPEEDUPS, name, action) for name in names or known(paths.SPEEDUPS)]
+    return [load(paths.SPEEDUPS, name, action, until) for name in names or known(paths.SPEEDUPS)]
 
 
 def staged(live: LiveManifest, series: str) -> dict[str, Path]:
@@ -220,7 +272,7 @@ def staged(live: LiveManifest, series: str) -> dict[str, Path]:
     Sources that are not linked into the module, such as tests, are left out. The files of
     live.toml override those that splicing adds to a tree.
     """
-    sources = {name.removesuffix("o") + kind for name in live.objects for kind in "cS"}
+    sources = {source for name in live.objects for source in _sources(name)}
     files: dict[str, Path] = {}
     for file in live.files:
         wanted = file.target.endswith(".h") or file.target in sources

@@ -20,6 +20,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import NOT_IN_FILE, from_toml, key
 from mmbatch.core.process import run
 from mmbatch.guest import initramfs
+from mmbatch.live import refused
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
 
@@ -31,6 +32,9 @@ SCRIPTS = paths.LIVE / "guest"
 
 RANDOM_CALLS = SCRIPTS / "random_calls.c"
 """A program that calls mm at random, and compares what memory holds."""
+
+FAULTS = (SCRIPTS / "slow.c", SCRIPTS / "starve.c")
+"""Modules that let something go wrong in the kernel."""
 
 _NAME = "live/guest.toml"
 _FUNCTIONS = "live/guest.sh"
@@ -51,6 +55,8 @@ class ToolTest:
         other: another that it takes.
         wrong: one that it does not take.
         refused: a module of refused.toml.
+        slow: functions of the kernel, at least one of each series, that the first one that the
+            speed-up replaces calls often, until it ends.
     """
 
     parameter: str
@@ -58,6 +64,7 @@ class ToolTest:
     other: str
     wrong: str
     refused: str
+    slow: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -73,6 +80,7 @@ class GuestTest:
     Attributes:
         observers: modules of ours that look at the results.
         drivers: modules of the stock kernel that are loaded first.
+        optional: more of them. A kernel without them can still use the speed-up.
         programs: programs of ours that the scripts run.
         counts: what is counted, and how many times fewer instructions it must take when patched.
         tool: how the tool is tested with it, None if it is not.
@@ -81,6 +89,7 @@ class GuestTest:
 
     observers: tuple[str, ...] = ()
     drivers: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     programs: tuple[str, ...] = ()
     counts: tuple[_Count, ...] = field(default=(), metadata=key("count"))
     tool: ToolTest | None = None
@@ -120,6 +129,7 @@ class Payload:
         modules: the livepatches, by speed-up.
         tests: what their guest.toml say.
         observers: modules that look at the results, by name.
+        faults: modules that let something go wrong in the kernel, by name.
         refused: modules that must be refused and the words for it, by name.
         signed: one of the livepatches, signed with a key that the kernel lacks.
         rival: a second livepatch that replaces a function of `subject`.
@@ -130,6 +140,7 @@ class Payload:
     modules: Mapping[str, Module]
     tests: tuple[GuestTest, ...]
     observers: Mapping[str, bytes]
+    faults: Mapping[str, bytes]
     refused: Mapping[str, tuple[bytes, str]]
     signed: bytes
     rival: Module
@@ -163,6 +174,18 @@ class Payload:
             files |= {f"refused/{name}.ko": content, f"refused/{name}.txt": words.encode()}
         return files
 
+    def fault_files(self) -> dict[str, bytes]:
+        """Return modules that let something go wrong, or with which something is wrong.
+
+        The latter are the subject's, for another kernel and from another build.
+        """
+        good = self.modules[self.subject]
+        return {
+            **{f"faults/{name}.ko": content for name, content in self.faults.items()},
+            "faults/older.ko": refused.older(good.path),
+            "faults/rebuilt.ko": refused.rebuilt(good.path),
+        }
+
     def tool_settings(self) -> dict[str, str]:
         """Return the shell variables of the scripts that run the tool."""
         tool = subject(self.tests)[1]
@@ -175,12 +198,18 @@ class Payload:
             "TOOL_OTHER": tool.other,
             "TOOL_WRONG": tool.wrong,
             "TOOL_REFUSED": f"{self.subject}_{tool.refused}",
+            "TOOL_SLOW": ",".join(tool.slow),
         }
 
     @property
     def drivers(self) -> list[str]:
         """The stock kernel's modules that are loaded first, each once."""
         return list(dict.fromkeys(name for test in self.tests for name in test.drivers))
+
+    @property
+    def optional(self) -> list[str]:
+        """More of them, without which the kernel can still use the speed-ups."""
+        return list(dict.fromkeys(name for test in self.tests for name in test.optional))
 
     @property
     def least(self) -> dict[str, float]:

@@ -100,6 +100,28 @@ def variants(misfits: list[Misfit], module: Path) -> dict[str, tuple[bytes, str]
     return found
 
 
+def older(module: Path) -> bytes:
+    """Return a module as if it was built for a kernel whose release begins with 5."""
+    content, hits = re.subn(rb"\0vermagic=\d", rb"\0vermagic=5", b"\0" + module.read_bytes())
+    if hits != 1:
+        raise MmbatchError(
+            f"change the version magic of {module.name}", "it has none", "rebuild the module"
+        )
+    return content[1:]
+
+
+def rebuilt(module: Path) -> bytes:
+    """Return a module as if it came from another build: with another build ID."""
+    content = elf.read(module)
+    section = content.find(elf.BUILD_ID)
+    if section is None:
+        raise MmbatchError(
+            f"change the build ID of {module.name}", "it has none", "rebuild the module"
+        )
+    section.content = section.content[:-1] + bytes([section.content[-1] ^ 1])
+    return content.pack()
+
+
 def _change_string(module: Elf, misfit: Misfit) -> None:
     """Change a string in the module's tables."""
     old, new = f"\0{misfit.old}\0".encode(), f"\0{misfit.new}\0".encode()
