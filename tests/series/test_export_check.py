@@ -174,7 +174,6 @@ def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
         (
             "folio_copy",
             [
-                "arch/x86/lib/copy_pages_64.S",
                 "mm/folio_copy.c",
                 "mm/folio_copy_user.c",
                 "mm/folio_copy_method.c",

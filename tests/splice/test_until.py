@@ -11,8 +11,16 @@ import pytest
 from fake_tree import NEEDS_APPLY, git
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.splice.manifest import Manifest, Step, known, load, load_with_needs
-from mmbatch.splice.plan import ALL, CORE, cut
+from mmbatch.splice.manifest import (
+    ALL,
+    CORE,
+    Manifest,
+    Step,
+    cut,
+    known,
+    load,
+    load_with_needs,
+)
 
 Call = Callable[..., tuple[int, str, str]]
 pytestmark = NEEDS_APPLY

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
@@ -16,6 +16,9 @@ from mmbatch.core.load import NOT_IN_FILE, Count, Pattern, from_toml, key, wrong
 
 _NAME = "splice/splice.toml"
 _HARNESS = "harness.toml"
+ALL, CORE = "all", "core"
+"""What `cut` takes in place of the name of a step."""
+
 _ORDINARY = "kernel/softirq.o"
 """An object with no compiler options of its own, which every hosted program links."""
 
@@ -365,3 +368,29 @@ def load_with_needs(directory: Path, *speedups: str) -> list[Manifest]:
     for speedup in speedups:
         visit(speedup, ())
     return list(found.values())
+
+
+def cut(manifests: Sequence[Manifest], last: str) -> list[Manifest]:
+    """Return speed-ups with the steps up to some step only.
+
+    Args:
+        manifests: the speed-ups in order, each after what it needs.
+        last: ALL; CORE for the core of each; or the name of a step of the last of them, of which
+            the others are needed whole.
+
+    Raises:
+        MmbatchError: exit code 2; the last one has no such step.
+    """
+    if last == ALL:
+        return list(manifests)
+    if last == CORE:
+        return [held.until(held.core) if held.core else held for held in manifests]
+    *others, chosen = manifests
+    if last not in chosen.step_names:
+        raise MmbatchError(
+            f"leave out the steps of {chosen.speedup} after '{last}'",
+            "it has no step of this name",
+            suggestion(last, [CORE, ALL, *chosen.step_names], "steps"),
+            ExitCode.USAGE,
+        )
+    return [*others, chosen.until(last)]

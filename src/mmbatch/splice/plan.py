@@ -9,16 +9,13 @@ from pathlib import Path
 
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import temporary_dir
-from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.splice import spatch
 from mmbatch.splice.manifest import Manifest, known, load, load_with_needs
 from mmbatch.splice.presence import is_applied
 from mmbatch.splice.steps import Applied, apply_steps, require_series
 
 Say = Callable[[str], None]
-
-ALL, CORE = "all", "core"
-"""What `cut` takes in place of the name of a step."""
 
 
 @dataclass(frozen=True)
@@ -96,32 +93,6 @@ def choose(directory: Path, names: Sequence[str], series: str, release: str) -> 
             )
     require_series(manifests, series, release)
     return manifests
-
-
-def cut(manifests: Sequence[Manifest], last: str) -> list[Manifest]:
-    """Return speed-ups with the steps up to some step only.
-
-    Args:
-        manifests: the speed-ups in order, each after what it needs.
-        last: ALL; CORE for the core of each; or the name of a step of the last of them, of which
-            the others are needed whole.
-
-    Raises:
-        MmbatchError: exit code 2; the last one has no such step.
-    """
-    if last == ALL:
-        return list(manifests)
-    if last == CORE:
-        return [held.until(held.core) if held.core else held for held in manifests]
-    *others, chosen = manifests
-    if last not in chosen.step_names:
-        raise MmbatchError(
-            f"leave out the steps of {chosen.speedup} after '{last}'",
-            "it has no step of this name",
-            suggestion(last, [CORE, ALL, *chosen.step_names], "steps"),
-            ExitCode.USAGE,
-        )
-    return [*others, chosen.until(last)]
 
 
 def plan(cache: Cache, target: Target, contents: Mapping[str, bytes], say: Say) -> list[Planned]:
