@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from fake_run import FSDAX, case_events, record_of, run_events
-from mmbatch.bench.limits import choose, defects
+from mmbatch.bench.limits import choose, defects, on_one_cpu
 from mmbatch.bench.record import Limit, Record
 from mmbatch.hosted.events import Case, Event, Sample
 
@@ -49,6 +49,15 @@ def test_fill_of_the_first_block_alone_is_no_limit() -> None:
     assert chosen is not None and chosen.name == "movnt 16"
     chosen = choose(limits(lucky, {"mov 8": 10}), ())
     assert chosen is not None and chosen.name == "mov 8"
+
+
+def test_limit_of_several_cpus_is_none_that_runs_on_one() -> None:
+    alone = {f"{name}, 1 CPU": ms / 2 for name, ms in SLOW_STOSQ.items()}
+    found = limits({**SLOW_STOSQ, **alone})
+    several, one = choose(found, ()), on_one_cpu(found, ())
+    assert several is not None and several.name == "movnt 16"
+    assert one is not None and one.name == "movnt 16, 1 CPU"
+    assert on_one_cpu(limits(SLOW_STOSQ), ()) is None
 
 
 def with_reads(events: Sequence[Event]) -> list[Event]:

@@ -121,7 +121,7 @@ def every_command(
 
 VERB_OF_HELP = re.compile(
     "(Add|Begin|Bind|Boot|Build|Change|Check|Count|Delete|End|Give|Install|Leave|List|Load|Make|Measure|"
-    "Name|Number|Only|Print|Put|Read|Run|Seed|Set|Show|Switch|Use|Wait|Write) "
+    "Name|Number|Only|Plug|Print|Put|Read|Run|Seed|Set|Show|Switch|Use|Wait|Write) "
 )
 
 

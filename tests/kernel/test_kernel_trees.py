@@ -20,7 +20,7 @@ from mmbatch.splice.steps import apply_steps, named_files
 Call = Callable[..., tuple[int, str, str]]
 
 SIGNS = ("Makefile", "Kbuild", "Kconfig", "scripts/config", "mm/mm_init.c")
-MOST = 45  # vmap opens three functions of 6.12, adds a lock to one, and keeps one inline
+MOST = 50  # the contiguous PTE blocks of arm64, which vmap adds to asm/vmalloc.h
 OUR_FILES = {"mm/zone_device.c", "include/linux/streaming_copy.h"}
 
 pytestmark = [
@@ -74,7 +74,8 @@ def changed_lines(diff: str, made: set[str]) -> int:
         if line.startswith("+++ "):
             counted = line.removeprefix("+++ b/") not in made
         elif counted:
-            count += line[:1] in "+-" and not line.startswith("--- ")
+            # Versions of spatch differ in the blank lines that they keep.
+            count += line[:1] in "+-" and not line.startswith("--- ") and line[1:].strip() != ""
     return count
 
 

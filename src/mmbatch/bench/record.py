@@ -113,6 +113,7 @@ class Row:
         starts: how many of the samples each start of the program made, in order; none if unknown.
         of_best: for `auto`, against the fastest of the other variants, as that one's time by the
             time of `auto`: below 1, another method is faster.
+        of_one_cpu: in a case for several CPUs, the time of the same on one CPU by its own time.
     """
 
     speedup: str
@@ -132,13 +133,15 @@ class Row:
     detail: Detail | None
     starts: tuple[int, ...] = ()
     of_best: RowRatio | None = None
+    of_one_cpu: RowRatio | None = None
 
 
 @dataclass(frozen=True)
 class Limit:
     """What the machine allows: the same bytes written by a plain fill, or only read.
 
-    A case has several. The `of_limit.vs` of its rows names the one that bounds it.
+    A case has several. The `of_limit.vs` of its rows names the one that bounds it. In a case for
+    several CPUs, only that one has `of_one_cpu`: the time of the limit on one CPU by its own time.
     """
 
     speedup: str
@@ -148,6 +151,7 @@ class Limit:
     samples: tuple[int, ...]
     median: Positive
     per_item: Positive
+    of_one_cpu: RowRatio | None = None
 
 
 @dataclass(frozen=True)
@@ -255,9 +259,10 @@ def _check_numbers(record: Record) -> None:
     intervals = [
         value.ci95
         for row in record.rows
-        for value in (row.ratio, row.of_limit, row.of_best)
+        for value in (row.ratio, row.of_limit, row.of_best, row.of_one_cpu)
         if value
     ]
+    intervals += [limit.of_one_cpu.ci95 for limit in record.limits if limit.of_one_cpu]
     intervals += [control.ci95 for control in record.controls]
     for interval in intervals:
         _require(not interval or interval[0] <= interval[1], "an interval is not lo <= hi")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mmbatch.bench import statistics
-from mmbatch.bench.limits import choose, defects
+from mmbatch.bench.limits import choose, defects, on_one_cpu
 from mmbatch.bench.machine import Machine
 from mmbatch.bench.record import (
     SCHEMA,
@@ -26,7 +26,7 @@ from mmbatch.bench.runs import CaseRun, Run
 from mmbatch.bench.statistics import Ratio, Verdict
 from mmbatch.core.errors import ExitCode
 from mmbatch.core.outcomes import CaseOutcome
-from mmbatch.hosted.events import AUTO, BASE, CONTROL, LIMIT_PREFIX, is_limit
+from mmbatch.hosted.events import AUTO, BASE, CONTROL, LIMIT_PREFIX, ONE_CPU, is_limit
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,13 @@ def _row(
         ),
         starts=_starts(case, variant) if numbers else (),
         of_best=_of_best(case) if variant == AUTO else None,
+        of_one_cpu=_of_one_cpu(case, variant, variant + ONE_CPU),
     )
+
+
+def _of_one_cpu(case: CaseRun, variant: str, one: str) -> RowRatio | None:
+    """Compare a row with one of another name that does the same on one CPU, if there is one."""
+    return _row_ratio(one, _ratio(case, one, variant)) if one in case.case.variants else None
 
 
 def _starts(case: CaseRun, variant: str) -> tuple[int, ...]:
@@ -157,6 +163,11 @@ def _case_parts(case: CaseRun, speedup: str) -> _CaseParts:
     control = _ratio(case, BASE, CONTROL) if CONTROL in case.case.variants else None
     limits = _limits(case, speedup)
     limit = choose(limits, case.case.reads)
+    one = on_one_cpu(limits, case.case.reads)
+    if limit and one:
+        names = (LIMIT_PREFIX + limit.name, LIMIT_PREFIX + one.name)
+        own = replace(limit, of_one_cpu=_of_one_cpu(case, *names))
+        limits[limits.index(limit)] = own
     rows = [
         _row(case, speedup, variant, control, limit)
         for variant in case.case.variants

@@ -17,6 +17,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import check_tree
 from mmbatch.report import matrix as support
 from mmbatch.splice import apply, plan
+from mmbatch.splice.manifest import ALL, cut
 
 
 def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -31,7 +32,7 @@ def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> N
 @click.option(
     "--branch", metavar="NAME", help="Give the branch this name, by default mmbatch/SPEEDUP"
 )
-@options.until(plan.ALL)
+@options.until(ALL)
 @options.credit
 @click.option("-n", "--dry-run", is_flag=True, help="Print the diff of each step and write nothing")
 @click.option("--undo", is_flag=True, help="Delete the branch if it is still as apply left it")
@@ -71,7 +72,7 @@ def command(
     options.require_writable(("--json", json_file))
     tree = tree.absolute().resolve()
     series, release = check_tree(tree)
-    manifests = plan.cut(plan.choose(paths.SPEEDUPS, speedups, series, release), until)
+    manifests = cut(plan.choose(paths.SPEEDUPS, speedups, series, release), until)
     target = plan.Target(tree, series, release, manifests, paths.MACROS)
     branch_wanted = branch or apply.branch_name(manifests)
     has_git = (tree / ".git").exists()

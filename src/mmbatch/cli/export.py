@@ -24,7 +24,7 @@ from mmbatch.series import export, figures, verify
 from mmbatch.series.export import Letter
 from mmbatch.splice import apply, plan
 from mmbatch.splice.apply import Credit
-from mmbatch.splice.manifest import Manifest
+from mmbatch.splice.manifest import CORE, Manifest, cut
 
 
 def _read_commit(_: click.Context, __: click.Parameter, value: str | None) -> str:
@@ -49,7 +49,7 @@ def _read_commit(_: click.Context, __: click.Parameter, value: str | None) -> st
 @click.option(
     "--reroll", type=click.IntRange(1), metavar="N", help="Number the version of the series"
 )
-@options.until(plan.CORE)
+@options.until(CORE)
 @options.credit
 @click.option(
     "--base",
@@ -114,7 +114,7 @@ def command(
     measured_patches: dict[str, int] = {}
     with atomic_dir(output.absolute()) as work:
         for name in wanted:
-            manifests = plan.cut(
+            manifests = cut(
                 plan.choose(paths.SPEEDUPS, [name], source.series, source.release), until
             )
             series = export.plan_series(cache, _target(source, manifests), console.say)

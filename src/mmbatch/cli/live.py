@@ -11,15 +11,17 @@ from typing import Any
 
 import click
 
-from mmbatch.cli import answers, live_install, live_plan, live_state, options, usage
+from mmbatch.cli import answers, live_install, live_measure, live_plan, live_state, options, usage
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.errors import ExitCode, suggestion
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.debian import packages
 from mmbatch.guest import suites
 from mmbatch.live import build, dkms, guest, kernel, load, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.load import Kernel
+from mmbatch.live.manifest import LiveManifest
+from mmbatch.splice.manifest import ALL
 
 
 @click.group("live", cls=usage.Group)
@@ -44,26 +46,16 @@ def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
     return wrapped
 
 
-_limit = click.option(
-    "--limit",
-    "limit_s",
-    type=click.IntRange(1, 86400),
-    metavar="SECONDS",
-    default=60,
-    show_default=True,
-    help="Wait no longer than this for tasks to switch",
-)
-
-
 def _build(
     console: Console,
     cache: Cache,
     speedups: tuple[str, ...],
     release: str | None,
     series: str | None,
+    until: str,
 ) -> list[Module]:
     """Return the modules of some speed-ups, by default of all, for one kernel."""
-    lives = manifest.load_all(speedups)
+    lives = manifest.load_all(speedups, until=until)
     chosen = kernel.choose(cache, release, series, console.say)
     return build.build_all(cache, lives, chosen, console.say)
 
@@ -73,6 +65,7 @@ def _build(
 )
 @options.live_speedups
 @_kernel_options
+@options.until(ALL)
 @options.json_file
 @output_options
 def run_build(
@@ -81,6 +74,7 @@ def run_build(
     speedups: tuple[str, ...],
     release: str | None,
     series: str | None,
+    until: str,
     json_file: Path | None,
 ) -> int:
     """Build livepatch modules, for the kernel that runs here or for another one.
@@ -88,8 +82,9 @@ def run_build(
     The kernel's headers are those that are installed, or Debian's packages of them, unpacked
     into the cache.
     """
+    options.require_one(until, speedups)
     options.require_writable(("--json", json_file))
-    modules = _build(console, Cache.open(), speedups, release, series)
+    modules = _build(console, Cache.open(), speedups, release, series, until)
     for module in modules:
         console.result(str(module.path))
     built = [answers.LiveModule(m.speedup, m.name, str(m.path), m.release) for m in modules]
@@ -112,7 +107,8 @@ def run_build(
     type=click.Path(dir_okay=False, path_type=Path),
     help="Load this file, such as one that you have signed, instead of building one",
 )
-@_limit
+@options.until(ALL)
+@options.limit
 @options.json_file
 @output_options
 def run_load(
@@ -121,24 +117,31 @@ def run_load(
     speedups: tuple[str, ...],
     parameters: tuple[str, ...],
     file: Path | None,
+    until: str,
     limit_s: int,
     json_file: Path | None,
 ) -> int:
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
     if file is not None and len(speedups) != 1:
         raise usage.Misuse("--module is the module of one speed-up", "name the speed-up")
+    if file is not None and until != ALL:
+        raise usage.Misuse("--module and --until exclude each other", "leave out one of them")
+    options.require_one(until, speedups)
     options.require_writable(("--json", json_file))
-    lives = manifest.load_all(speedups, "load")
+    lives = manifest.load_all(speedups, "load", until)
     _require_taken(parameters, [live.speedup for live in lives])
     running = Kernel(kernel.running())
     for live in lives:
         own = [setting for setting in parameters if setting.startswith(f"{live.speedup}.")]
         if running.patch(live.module).exists():
+            _require_all_steps(live)
+            if file is not None:
+                load.require_same(live, file, running)
             load.set_parameters(live, own, running)
             change = f"; it has {' and '.join(own)} now" if own else ""
             console.result(f"{live.module} is loaded already{change}")
             continue
-        path = file or _build(console, Cache.open(), (live.speedup,), None, None)[0].path
+        path = file or _build(console, Cache.open(), (live.speedup,), None, None, until)[0].path
         load.require_loadable(live, path, load.release_of(path), running)
         load.require_parameters(path, own)
         console.say(f"loading {live.module}")
@@ -173,6 +176,7 @@ def run_status(
 
 
 command.add_command(live_plan.run_plan)
+command.add_command(live_measure.run_measure)
 command.add_command(live_install.run_install)
 command.add_command(live_install.run_uninstall)
 
@@ -181,7 +185,7 @@ command.add_command(live_install.run_uninstall)
     "unload", short_help="Give the kernel its own functions back and remove the modules"
 )
 @options.live_speedups
-@_limit
+@options.limit
 @options.json_file
 @output_options
 def run_unload(
@@ -205,8 +209,14 @@ def run_unload(
 @click.option(
     "--size", default="4G", show_default=True, metavar="SIZE", help="Give the NVDIMM this size"
 )
+@click.option(
+    "--plug",
+    metavar="SIZE",
+    help="Plug SIZE of memory instead, in three ways, and count instructions",
+)
 @options.number("--rounds", 20, "Load and unload N times")
 @options.number("--samples", 5, "Count each side N times")
+@click.option("--once", is_flag=True, help="Boot once only: load, use and unload each speed-up")
 @options.install
 @options.json_file
 @output_options
@@ -216,8 +226,10 @@ def run_test(
     release: str | None,
     series: str | None,
     size: str,
+    plug: str | None,
     rounds: int,
     samples: int,
+    once: bool,
     install: bool,
     json_file: Path | None,
 ) -> int:
@@ -235,7 +247,12 @@ def run_test(
         release = guest.default_release(cache, console.say)
     chosen = kernel.choose(cache, release, series, console.say)
     plan = guest.Plan(suites.size_gib(size), rounds, samples)
-    found = guest.run_all(console, cache, chosen, plan)
+    if once:
+        found = guest.run_once(console, cache, chosen)
+    elif plug is not None:
+        found = guest.run_plugs(console, cache, chosen, suites.size_gib(plug))
+    else:
+        found = guest.run_all(console, cache, chosen, plan)
     answer = answers.LiveTest(
         found.kernel, list(found.speedups), found.good, found.passed, found.rounds
     )
@@ -265,6 +282,16 @@ def run_dkms(
         console.result(packages_made[-1])
     options.write_answer(json_file, "live dkms", answers.LivePackages(packages_made))
     return ExitCode.GOOD
+
+
+def _require_all_steps(live: LiveManifest) -> None:
+    """Raise MmbatchError if the user named a step, and the speed-up is loaded already."""
+    if live.until != ALL:
+        raise MmbatchError(
+            f"load {live.module} until '{live.until}'",
+            "it is loaded already, and nothing tells with which steps",
+            f"unload it first: mmbatch live unload {live.speedup}",
+        )
 
 
 def _require_taken(parameters: tuple[str, ...], speedups: list[str]) -> None:

@@ -21,9 +21,11 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.live import manifest as live_manifest
+from mmbatch.live import measure as live_measure
 from mmbatch.live import plan as live_plan
-from mmbatch.splice import manifest, plan
+from mmbatch.splice import manifest
 from mmbatch.splice.apply import Credit
+from mmbatch.splice.manifest import ALL, CORE
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -99,11 +101,12 @@ speedups = _speedups(manifest.known)
 measured = _speedups(manifest.measured)
 live_speedups = _speedups(live_manifest.known)
 planned_speedups = _speedups(live_plan.known)
+timed_speedups = _speedups(live_measure.known)
 
 
 def until(default: str) -> Decorator:
     """Declare the option that leaves out the last steps of speed-ups."""
-    words = {plan.ALL: "all of them", plan.CORE: "the core"}
+    words = {ALL: "all of them", CORE: "the core"}
     return click.option(
         "--until",
         metavar="STEP",
@@ -114,7 +117,7 @@ def until(default: str) -> Decorator:
 
 def require_one(last: str, names: Sequence[str]) -> None:
     """Raise Misuse if a step is named, and not the one speed-up that it is of."""
-    if last not in (plan.ALL, plan.CORE) and len(names) != 1:
+    if last not in (ALL, CORE) and len(names) != 1:
         raise Misuse(f"--until {last} names a step of one speed-up", "name that speed-up as well")
 
 
@@ -194,6 +197,16 @@ def number(name: str, default: int, help_text: str, at_least: int = 1) -> Decora
         help=help_text,
     )
 
+
+limit = click.option(
+    "--limit",
+    "limit_s",
+    type=click.IntRange(1, 86400),
+    metavar="SECONDS",
+    default=60,
+    show_default=True,
+    help="Wait no longer than this for tasks to switch",
+)
 
 sysfs = click.option(
     "--sysfs",

@@ -22,6 +22,8 @@ BASE = "base"
 CONTROL = "control"
 AUTO = "auto"
 LIMIT_PREFIX = "limit:"
+ONE_CPU = ", 1 CPU"
+"""Ends the name of a row that is another one on one CPU, in a case for several."""
 
 
 def _as_flag(data: Any) -> Any:

@@ -248,6 +248,24 @@ def slower_than_copy(entry: Entry) -> list[tuple[Row, float]]:
     return [(row, factor) for row, factor in times if factor > least]
 
 
+def by_cpus(entry: Entry) -> str:
+    """Say how much faster what a user gets, and the limit, are by several CPUs than by one.
+
+    Returns:
+        A sentence without a full stop, empty for a case on one CPU.
+    """
+    parts = [(entry.chosen.variant, entry.chosen.of_one_cpu)]
+    if entry.limit is not None:
+        parts.append((f"the limit, {entry.limit.name},", entry.limit.of_one_cpu))
+    texts = []
+    for name, ratio in parts:
+        if ratio:
+            ci95 = ratio.ci95
+            between = f" ({ci95[0]:.2f} to {ci95[1]:.2f})" if ci95 else ""
+            texts.append(f"{name} is {ratio.median:.2f}{between} times as fast as on one CPU")
+    return f"{entry.base.case}: {' and '.join(texts)}" if texts else ""
+
+
 def _compared(factor: str, regression: Regression) -> str:
     if regression.row.unit == "ns":
         return f"takes {factor} times as long as {regression.than}"

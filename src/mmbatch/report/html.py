@@ -97,6 +97,7 @@ def render(runs: Sequence[Stored], speedups_at: Path) -> str:
         anchor=_anchor,
         caveats=words.caveats,
         machine_line=machine_line,
+        by_cpus=compare.by_cpus,
         posted=words.posted,
         sentence=words.sentence,
         shapes=plot.SHAPES,

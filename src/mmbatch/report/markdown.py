@@ -102,6 +102,9 @@ def table(record: Record) -> Iterator[str]:
         title = f"The other {len(alike) + len(varied)} cases"
         yield ""
         yield from _folded(title, _grid(record, [case for case in cases if case not in shown]))
+    several = ". ".join(filter(None, map(compare.by_cpus, compare.entries_of(record))))
+    if several:
+        yield f"\n{ascii_only(several)}."
     slower = [words for entry in compare.entries_of(record) for words in _slower(entry)]
     if slower and record.rows[0].unit == "ns":
         yield f"\nSlower than `{compare.COPY}`, by the medians: {'; '.join(slower)}."
@@ -145,7 +148,10 @@ def _cases(record: Record) -> list[Case]:
 
 def _variants(record: Record) -> list[str]:
     """Return the columns: the variants, or base where nothing is compared with it."""
-    return list(dict.fromkeys(row.variant for row in record.rows if row.variant != BASE)) or [BASE]
+    names = dict.fromkeys(row.variant for row in record.rows if row.variant != BASE)
+    # Some variants are rows of one case only, but what users get comes last.
+    chosen = [name for name in names if name == AUTO]
+    return [*(name for name in names if name not in chosen), *chosen] or [BASE]
 
 
 def _choose(

@@ -52,6 +52,8 @@ def run(record: Record) -> str:
     lines.append("")
     for words in closing(record):
         lines += paragraph(words)
+    for words in filter(None, map(compare.by_cpus, compare.entries_of(record))):
+        lines += paragraph(f"{words}.")
     return "\n".join(lines) + "\n"
 
 
@@ -159,6 +161,8 @@ def _cases(section: Section) -> Iterator[str]:
                 yield from paragraph(f"{entry.run.name}:")
             yield from _table(entry)
             yield from paragraph(f"{sentence(entry.chosen)}.")
+            if words := compare.by_cpus(entry):
+                yield from paragraph(f"{words}.")
 
 
 def _title(entry: Entry) -> list[str]:
@@ -178,9 +182,14 @@ def _table(entry: Entry) -> Iterator[str]:
             yield _line(_control(entry.control))
     for row in entry.rows:
         if row.of_best:
-            yield _line(_best(row.of_best))
+            yield _line(_quotient(f"{row.of_best.vs} / auto", row.of_best, "best / auto"))
     if entry.limit is not None:
         yield _line(_limit(entry.limit))
+    parts = [(row.variant, row.of_one_cpu) for row in entry.rows]
+    parts += [("limit", limit.of_one_cpu) for limit in entry.limits]
+    for name, ratio in parts:
+        if ratio:
+            yield _line(_quotient(f"1 CPU / {name}", ratio, "1 CPU / all"))
 
 
 def _row(row: Row) -> Cells:
@@ -195,16 +204,8 @@ def _row(row: Row) -> Cells:
     )
 
 
-def _best(of_best: RowRatio) -> Cells:
-    return (
-        f"{of_best.vs} / auto",
-        "",
-        "",
-        _number(of_best.median, 5),
-        _interval(of_best.ci95),
-        "",
-        "best / auto",
-    )
+def _quotient(name: str, ratio: RowRatio, of: str) -> Cells:
+    return (name, "", "", _number(ratio.median, 5), _interval(ratio.ci95), "", of)
 
 
 def _control(control: Control) -> Cells:

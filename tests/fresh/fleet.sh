@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# Run fleet/ansible/playbook.yml against four chroots of this machine, one of which must fail.
+#
+#   tests/fresh/fleet.sh BASE DIRECTORY
+#
+# BASE is a Debian root with python3, a kernel that the speed-ups support, its headers and their
+# compiler, and dkms, such as the one that tests/fresh/boot.sh makes (root, in its --base). It is
+# not changed: each host is an overlay of it, below DIRECTORY. The third one has no compiler.
+#
+# The hosts' devices are made up, and their kernel is the one that runs here. So nothing is
+# measured and nothing is loaded, but the modules are built. Needs root, a network and ansible.
+set -euo pipefail
+
+base=$(realpath "$1")
+place=$(realpath -m "$2")
+checkout=$(dirname "$(dirname "$(dirname "$(realpath "$0")")")")
+hosts="host1 host2 host3 host4"
+
+if [ "${INSIDE:-}" != 1 ]; then # the mounts end with this process
+	INSIDE=1 exec unshare --mount --propagation private "$0" "$base" "$place"
+fi
+
+overlay() { # overlay NAME LOWER: mount a root of its own
+	mkdir -p "$place/$1"/{upper,work,root}
+	mount -t overlay overlay \
+		-o "lowerdir=$2,upperdir=$place/$1/upper,workdir=$place/$1/work" "$place/$1/root"
+	mount -t proc proc "$place/$1/root/proc"
+	mount --bind /dev "$place/$1/root/dev"
+}
+
+rm -rf "$place"
+overlay common "$base"
+chroot "$place/common/root" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
+	--no-install-recommends install python3-{click,jinja2,numpy,rich,scipy} >"$place/apt.log"
+umount "$place/common/root"/{dev,proc,}
+for host in $hosts; do
+	overlay "$host" "$place/common/upper:$base"
+	PYTHONPATH="$checkout/tests" python3 -c 'import sys, pathlib, fake_sysfs
+fake_sysfs.make_sysfs(sys.argv[1], pathlib.Path(sys.argv[2]))' \
+		three "$place/$host/root/srv/sysfs"
+done
+rm -f "$place"/host3/root/usr/bin/*gcc-[0-9]*
+
+{
+	echo "all:"
+	echo "  vars:"
+	echo "    mmbatch_results: $place/results"
+	echo "    mmbatch_batches: 2"
+	echo "    ansible_python_interpreter: /usr/bin/python3"
+	echo "  children:"
+	echo "    mmbatch:"
+	echo "      vars:"
+	echo "        ansible_connection: community.general.chroot"
+	echo "        mmbatch_load: false"
+	echo "        mmbatch_environment: {MMBATCH_NO_VENV: '1', MMBATCH_CACHE: /var/cache/mmbatch}"
+	echo "        mmbatch_plan_options: [zone_device, --sysfs, /srv/sysfs,"
+	echo "          --record, results/zone_device-7.3-zen5-2c.json]"
+	echo "      hosts:"
+	for host in $hosts; do
+		echo "        $host: {ansible_host: $place/$host/root}"
+	done
+} >"$place/hosts.yml"
+
+# play LOG: run the playbook, which must fail because of the third host and nothing else.
+play() {
+	! ANSIBLE_NOCOWS=1 ansible-playbook -i "$place/hosts.yml" \
+		"$checkout/fleet/ansible/playbook.yml" >"$1"
+	cat "$1"
+	grep -q "report.md: host3\"" "$1"
+	[ -s "$place/results/report.html" ]
+}
+
+echo "== the first run: the third host must fail"
+play "$place/first.log"
+cat "$place/results/report.md"
+grep -q '^| host3 |.*| failed |' "$place/results/report.md"
+[ "$(grep -c '| installed |' "$place/results/report.md")" = 3 ]
+[ -z "$(chroot "$place/host3/root" dkms status)" ]
+[ -z "$(find "$place"/host3/root/{etc,usr/lib,usr/src,usr/share,lib/modules} -name '*mmbatch*')" ]
+for host in host1 host2 host4; do
+	chroot "$place/$host/root" dkms status | grep -q installed
+	chroot "$place/$host/root" dpkg -s mmbatch-boot | grep -q '^Status: .* installed$'
+done
+
+echo "== the second run: nothing may change on the others"
+play "$place/second.log"
+for host in host1 host2 host4; do
+	grep -q "^$host .* changed=0 .* failed=0 " "$place/second.log"
+done
+echo "== good"
