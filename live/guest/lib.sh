@@ -54,6 +54,29 @@ probe_pair() {
 # unpatched: succeeds if no livepatch is loaded.
 unpatched() { [ -z "$(ls $PATCHES)" ]; }
 
+# tool ARGUMENTS...: run `mmbatch live` with the Python of `payload.tool_files`.
+export HOME=/tmp PYTHONHOME=/usr PYTHONPATH=/mmbatch/src:/mmbatch/site
+tool() { python3 -m mmbatch live "$@" 2>&1; }
+
+# says WORDS ARGUMENTS...: succeeds if the tool succeeds and prints the words.
+# Columns are as wide as their widest cell, so runs of spaces count as one.
+says() {
+	words=$1
+	shift
+	tool "$@" >/tmp/printed || return 1
+	tr -s ' ' </tmp/printed | grep -q -F "$words" || ! cat /tmp/printed
+}
+
+# denied WORDS ARGUMENTS...: succeeds if the tool fails and prints the words.
+denied() {
+	words=$1
+	shift
+	! tool "$@" >/tmp/printed || return 1
+	tr -s ' ' </tmp/printed | grep -q -F "$words" || ! cat /tmp/printed
+}
+
+rm -f /bin/setpriv # the tool takes busybox's for the real one
+
 for name in $SPEEDUPS; do
 	. "/$name/live.sh"
 done

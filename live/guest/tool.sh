@@ -5,29 +5,6 @@
 # TOOL_WRONG: a value that it refuses; TOOL_REFUSED: a module of the speed-up that
 # does not fit this kernel; RIVAL: a livepatch that replaces the same function.
 
-tool() {
-	HOME=/tmp PYTHONHOME=/usr PYTHONPATH=/mmbatch/src:/mmbatch/site \
-		python3 -m mmbatch live "$@" 2>&1
-}
-
-# says WORDS ARGUMENTS...: succeeds if the tool succeeds and prints the words.
-# Columns are as wide as their widest cell, so runs of spaces count as one.
-says() {
-	words=$1
-	shift
-	tool "$@" >/tmp/printed || return 1
-	tr -s ' ' </tmp/printed | grep -q -F "$words" || ! cat /tmp/printed
-}
-
-# denied WORDS ARGUMENTS...: succeeds if the tool fails and prints the words.
-denied() {
-	words=$1
-	shift
-	! tool "$@" >/tmp/printed || return 1
-	tr -s ' ' </tmp/printed | grep -q -F "$words" || ! cat /tmp/printed
-}
-
-rm -f /bin/setpriv # the tool takes busybox's for the real one
 module=mmbatch_$TOOL_SPEEDUP
 file=/modules/$module.ko
 parameter=$TOOL_SPEEDUP.$TOOL_PARAMETER

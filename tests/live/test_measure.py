@@ -6,6 +6,7 @@ from __future__ import annotations
 import dataclasses
 import os
 import random
+import re
 from collections import Counter
 from math import comb
 from pathlib import Path
@@ -22,7 +23,7 @@ from mmbatch.core.interval import SERIES
 from mmbatch.live import kernel as kernels
 from mmbatch.live import manifest, measure
 from mmbatch.live.load import Kernel
-from mmbatch.live.measure import CONTROL, Case, Measure
+from mmbatch.live.measure import CONTROL, Call, Case, Measure
 
 CASE = Case("private", "bind_it", "memory that is not there", 64)
 IT = Measure("binder", "method", "base", ("one", "two"), (CASE,))
@@ -181,6 +182,66 @@ def test_a_livepatch_without_methods(kernel: Kernel) -> None:
     assert "live unload" in caught.value.hint
 
 
+class Replaced:
+    """A kernel with a livepatch. Each method writes something, and leaves a call or does it."""
+
+    def __init__(self, wrote: dict[str, str], left: dict[str, str]) -> None:
+        self.wrote = wrote
+        self.left = left
+        self.calls: Counter[str] = Counter()
+
+    def run_once(self, method: str) -> Call:
+        self.calls[self.left.get(method, "")] += 1
+        return Call(1.0, 1, self.wrote[method])
+
+    def tell(self) -> tuple[int, dict[str, int]]:
+        return self.calls[""], {why: number for why, number in self.calls.items() if why}
+
+
+@pytest.mark.parametrize(
+    ("wrote", "left", "words"),
+    [
+        ({}, {"base": "chosen"}, ""),
+        ({}, {}, r"measure the method base: the replacement ran"),
+        ({}, {"base": "chosen", "two": "small"}, r"the method two: it left .*: small$"),
+        ({"two": "b"}, {"base": "chosen"}, r"the method two: the memory .* \(b, not a\)"),
+        ({"base": "b"}, {"base": "chosen"}, r"the method base: the memory .* \(b, not a\)"),
+    ],
+)
+def test_only_what_ran_and_wrote_the_same_is_timed(
+    wrote: dict[str, str], left: dict[str, str], words: str
+) -> None:
+    found = Replaced({"base": "a", "one": "a", "two": "a"} | wrote, left)
+    found.calls["small"] = 1  # earlier
+    methods = ("one", "two")
+    if not words:
+        measure.require_equal(found.run_once, "a", "base", methods, found.tell)
+        assert found.calls == {"small": 1, "chosen": 1, "": 2}
+        return
+    with pytest.raises(MmbatchError) as caught:
+        measure.require_equal(found.run_once, "a", "base", methods, found.tell)
+    assert re.search(words, f"{caught.value.action}: {caught.value.problem}")
+
+
+def test_what_a_livepatch_has_counted(kernel: Kernel) -> None:
+    assert measure.handled(live(), kernel) == (0, {})
+    lines = ("it done 3 96 ", "also done 1 1 ", "it left 2 64 too small", "it passed 1 32 ")
+    _livepatch(kernel, {"counts": "\n".join(lines)})
+    assert measure.handled(live(), kernel) == (4, {"too small": 2})
+
+
+@pytest.mark.parametrize("digest", [True, False])
+def test_what_the_module_tells_of_a_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, digest: bool
+) -> None:
+    (tmp_path / CASE.name).write_bytes(b"1234 512 00ab\n")
+    asked: list[tuple[str, str]] = []
+    monkeypatch.setattr(Path, "write_text", lambda path, text: asked.append((path.name, text)))
+
+    assert measure.once(tmp_path, CASE, 2 << 20, digest=digest) == Call(1234.0, 512, "00ab")
+    assert asked == [("digest", "Y" if digest else "N"), (CASE.name, "2097152")]
+
+
 def test_a_kernel_that_can_not_bind(tmp_path: Path) -> None:
     (tmp_path / CASE.name).mkdir()
     with pytest.raises(MmbatchError, match=r"call bind_it\(\) for 2097152 bytes of memory that"):
@@ -219,6 +280,7 @@ def test_what_a_speedup_says_fits_the_speedup(name: str) -> None:
     source = (paths.SPEEDUPS / name / f"live/{each.module}.c").read_text()
     for case in each.cases:
         assert f"module_param_cb({case.name}, " in source
+        assert "module_param_named(digest, " in source
         assert f"{case.function}(" in source
 
 
@@ -248,3 +310,4 @@ def test_the_module_builds(name: str, series: str) -> None:
     assert f"vermagic={release} ".encode() in content
     for case in each.cases:
         assert f"\0parm={case.name}:".encode() in content
+        assert b"\0parm=digest:" in content

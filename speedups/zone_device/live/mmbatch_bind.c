@@ -4,8 +4,9 @@
  *
  * Write a number of bytes to the parameter "private". That much memory is bound at
  * free physical addresses, and unbound before the write returns. Then read the
- * parameter: it has the nanoseconds that memremap_pages() took, and the number of
- * pages. Nobody ever gets one of these pages.
+ * parameter: it has the nanoseconds that memremap_pages() took, the number of pages,
+ * and a digest of their memmap, which is 0 unless the parameter "digest" is Y.
+ * Nobody ever gets one of these pages.
  */
 
 #include <linux/err.h>
@@ -17,6 +18,7 @@
 #include <linux/mmzone.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
+#include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -27,13 +29,20 @@
 /* Memory is added in subsections. The parameters of a module have one lock. */
 #define BIND_ALIGN	SZ_2M
 
+#define BIND_PRIME	0x100000001b3ULL
+
 static struct dev_pagemap bind_pgmap;
 static unsigned long bind_nr_pages;
 static u64 bind_ns;
+static u64 bind_digest;
 
 static int bind_node;
 module_param_named(node, bind_node, int, 0444);
 MODULE_PARM_DESC(node, "NUMA node of the memory: that of the CPU that loaded this");
+
+static bool bind_wants_digest;
+module_param_named(digest, bind_wants_digest, bool, 0600);
+MODULE_PARM_DESC(digest, "Compute a digest of the memmap, after the time is taken");
 
 static vm_fault_t bind_migrate_to_ram(struct vm_fault *vmf)
 {
@@ -48,6 +57,34 @@ static const struct dev_pagemap_ops bind_ops = {
 	.BIND_FREE = bind_free,
 	.migrate_to_ram = bind_migrate_to_ram,
 };
+
+/*
+ * All calls bind the same addresses with the same dev_pagemap. So each word of the
+ * memmap must be the same, whoever wrote it. The module's own address is left out,
+ * because it changes when it is loaded again.
+ */
+static u64 bind_make_digest(unsigned long pfn, unsigned long nr)
+{
+	u64 digest = 0xcbf29ce484222325ULL;
+	unsigned long i;
+	unsigned int k;
+
+	for (i = 0; i < nr; i++) {
+		const u64 *words = (const u64 *)pfn_to_page(pfn + i);
+
+		for (k = 0; k < sizeof(struct page) / sizeof(u64); k++) {
+			u64 word = words[k];
+
+			if (word == (unsigned long)&bind_pgmap)
+				word = 1;
+			digest = (digest ^ word) * BIND_PRIME;
+		}
+		if (!(i % PAGES_PER_SECTION))
+			cond_resched();
+	}
+
+	return digest;
+}
 
 static int bind_private_set(const char *val, const struct kernel_param *kp)
 {
@@ -78,8 +115,13 @@ static int bind_private_set(const char *val, const struct kernel_param *kp)
 	bound = memremap_pages(&bind_pgmap, bind_node);
 	bind_ns = ktime_get_ns() - start;
 	bind_nr_pages = PHYS_PFN(bytes);
-	if (!IS_ERR(bound))
+	bind_digest = 0;
+	if (!IS_ERR(bound)) {
+		if (bind_wants_digest)
+			bind_digest = bind_make_digest(PHYS_PFN(found->start),
+						       bind_nr_pages);
 		memunmap_pages(&bind_pgmap);
+	}
 	release_mem_region(found->start, bytes);
 
 	return PTR_ERR_OR_ZERO(bound);
@@ -87,7 +129,8 @@ static int bind_private_set(const char *val, const struct kernel_param *kp)
 
 static int bind_private_get(char *buffer, const struct kernel_param *kp)
 {
-	return sysfs_emit(buffer, "%llu %lu\n", bind_ns, bind_nr_pages);
+	return sysfs_emit(buffer, "%llu %lu %016llx\n", bind_ns, bind_nr_pages,
+			  bind_digest);
 }
 
 static const struct kernel_param_ops bind_private_ops = {
@@ -96,7 +139,7 @@ static const struct kernel_param_ops bind_private_ops = {
 };
 
 module_param_cb(private, &bind_private_ops, NULL, 0600);
-MODULE_PARM_DESC(private, "Bytes to bind and unbind; then nanoseconds and pages");
+MODULE_PARM_DESC(private, "Bytes to bind and unbind; then nanoseconds, pages and digest");
 
 static int __init bind_init(void)
 {

@@ -318,6 +318,7 @@ class MeasuredCase:
         words: what it got.
         bytes: how much of that.
         pages: how many pages these are.
+        digest: of the memory that the kernel's own function and each method wrote alike.
         blocks: how many times base, method, method, base were run for each method.
         methods: one for each way.
     """
@@ -328,6 +329,7 @@ class MeasuredCase:
     words: str
     bytes: int
     pages: int
+    digest: str
     blocks: int
     methods: list[MeasuredMethod]
 

@@ -217,6 +217,9 @@ def run_unload(
 @options.number("--rounds", 20, "Load and unload N times")
 @options.number("--samples", 5, "Count each side N times")
 @click.option("--once", is_flag=True, help="Boot once only: load, use and unload each speed-up")
+@click.option(
+    "--measure", is_flag=True, help="Boot once only: run `live measure`, by default on 7.3"
+)
 @options.install
 @options.json_file
 @output_options
@@ -230,6 +233,7 @@ def run_test(
     rounds: int,
     samples: int,
     once: bool,
+    measure: bool,
     install: bool,
     json_file: Path | None,
 ) -> int:
@@ -244,10 +248,13 @@ def run_test(
         ("x86_64",), console.say, may_install=install, log=cache.logs / "apt-install.log"
     )
     if release is None and series is None:
-        release = guest.default_release(cache, console.say)
+        default = guest.measuring_release if measure else guest.default_release
+        release = default(cache, console.say)
     chosen = kernel.choose(cache, release, series, console.say)
     plan = guest.Plan(suites.size_gib(size), rounds, samples)
-    if once:
+    if measure:
+        found = guest.run_measure(console, cache, chosen)
+    elif once:
         found = guest.run_once(console, cache, chosen)
     elif plug is not None:
         found = guest.run_plugs(console, cache, chosen, suites.size_gib(plug))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -24,8 +25,9 @@ from mmbatch.live import build, load, manifest, measure
 from mmbatch.live import kernel as kernels
 from mmbatch.live.load import Kernel
 from mmbatch.live.manifest import LiveManifest
-from mmbatch.live.measure import Case, Measure, Row
+from mmbatch.live.measure import Call, Case, Measure, Row
 
+_T = TypeVar("_T")
 _UNPATCHED = "unpatched"
 _AROUND = 5  # calls of the unpatched kernel, before and after
 _EMULATED = "TCG"  # in the name of every CPU that QEMU emulates
@@ -205,16 +207,19 @@ def _case(
 ) -> answers.MeasuredCase:
     live, each = subject.live, subject.measure
     methods = wanted.methods or each.methods
-    pages = measure.once(parameters, case, wanted.size)[1]
     around: list[float] = []
 
     def run_once() -> float:
-        return measure.once(parameters, case, wanted.size)[0]
+        return measure.once(parameters, case, wanted.size).ns
+
+    def digested() -> Call:
+        return measure.once(parameters, case, wanted.size, digest=True)
 
     def unpatched() -> None:
         if is_ours:
             around.extend(run_once() for _ in range(_AROUND))
 
+    own = digested()
     unpatched()
     rows: list[Row] = []
     try:
@@ -227,6 +232,13 @@ def _case(
                 f"{case.function}()", wanted.blocks * (len(methods) + 1), "blocks"
             ) as progress,
         ):
+            measure.require_equal(
+                _switching(choose, digested),
+                own.digest,
+                each.base,
+                methods,
+                lambda: measure.handled(live, running),
+            )
             rows = measure.compare(
                 _switching(choose, run_once), each.base, methods, wanted.blocks, progress.advance
             )
@@ -240,16 +252,15 @@ def _case(
         case.function,
         case.words,
         wanted.size,
-        pages,
+        own.pages,
+        own.digest,
         wanted.blocks,
-        [*_around(around, pages), *(_answer(row, pages) for row in rows)],
+        [*_around(around, own.pages), *(_answer(row, own.pages) for row in rows)],
     )
 
 
-def _switching(
-    choose: Callable[[str], None], run_once: Callable[[], float]
-) -> Callable[[str], float]:
-    def run(method: str) -> float:
+def _switching(choose: Callable[[str], None], run_once: Callable[[], _T]) -> Callable[[str], _T]:
+    def run(method: str) -> _T:
         choose(method)
         return run_once()
 
@@ -280,6 +291,7 @@ def _show(console: Console, case: answers.MeasuredCase) -> None:
         f"{case.function}() of {case.bytes / 2**30:.4g} GiB of {case.words} "
         f"({case.pages:,} pages), {case.blocks} blocks for each method:"
     )
+    console.result(f"All methods produce identical memory (digest {case.digest}).")
     rows = [("method", "time", "a page", "ratio", "95 % interval", "verdict")]
     for each in case.methods:
         rows.append(

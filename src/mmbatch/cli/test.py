@@ -182,7 +182,9 @@ def _live(cache: Cache, console: Console, log: matrix.Log) -> int:
     release = liveguest.default_release(cache, console.say)
     found = liveguest.run_all(console, cache, release, liveguest.QUICK)
     log.lives.append(found)
-    return ExitCode.GOOD if found.good else ExitCode.FAILED
+    release = liveguest.measuring_release(cache, console.say)
+    measured = liveguest.run_measure(console, cache, release)
+    return ExitCode.GOOD if found.good and measured.good else ExitCode.FAILED
 
 
 def _pytest(cache: Cache, arguments: list[str]) -> int:

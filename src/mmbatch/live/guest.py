@@ -15,14 +15,15 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.interval import SERIES
 from mmbatch.debian import foreign
 from mmbatch.guest import boots, qemu
 from mmbatch.guest.build import ARCHES, GuestKernel
 from mmbatch.guest.qemu import Boot, Booted, Outcome
-from mmbatch.live import build, kernel, manifest, payload, refused
+from mmbatch.live import build, kernel, manifest, measure, payload, refused
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
-from mmbatch.live.payload import Payload
+from mmbatch.live.payload import Measured, Payload
 from mmbatch.report import matrix
 
 _SERIES, _SUITE = "6.12", "bookworm-backports"
@@ -164,6 +165,14 @@ def default_release(cache: Cache, say: Callable[[str], None]) -> str:
     return kernel.newest(cache, _SERIES, say, _SUITE)
 
 
+def measuring_release(cache: Cache, say: Callable[[str], None]) -> str:
+    """Return the release of the kernel in which `live measure` is tested.
+
+    That of `default_release` has no device-private memory.
+    """
+    return kernel.newest(cache, SERIES[0], say)
+
+
 def functional(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
     """Boot; compare the results of both sides, run the tool, and load modules that don't fit.
 
@@ -279,11 +288,30 @@ def plugged(cache: Cache, stock: Stock, load: Payload, kind: str, gib: int) -> B
     return qemu.run(cache, boot)
 
 
+def measured(cache: Cache, stock: Stock, load: Measured) -> Booted:
+    """Boot; run `live measure`, whose times mean nothing on an emulated CPU.
+
+    See `functional` for why one thread emulates all CPUs.
+    """
+    boot = _boot(
+        cache,
+        "live-measure",
+        stock,
+        load,
+        ["start", "measure"],
+        {},
+        payload.tool_files(),
+        limit_s=_LIMIT_S,
+        one_thread=True,
+    )
+    return qemu.run(cache, boot)
+
+
 def _boot(
     cache: Cache,
     name: str,
     stock: Stock,
-    load: Payload,
+    load: Payload | Measured,
     scripts: Sequence[str],
     settings: Mapping[str, str],
     files: Mapping[str, bytes],
@@ -440,6 +468,30 @@ def run_once(console: Console, cache: Cache, release: str) -> matrix.Live:
     good = report(booted, console.result)
     passed = len(booted.outcome.verdicts(())[0])
     return matrix.Live(release, tuple(load.modules), good, passed, 0)
+
+
+def run_measure(console: Console, cache: Cache, release: str) -> matrix.Live:
+    """Boot a distribution's kernel, and run `live measure` there.
+
+    Raises:
+        MmbatchError: the kernel has not what the measured functions need.
+    """
+    names = measure.known(paths.SPEEDUPS)
+    measures = {name: measure.read(paths.SPEEDUPS, name) for name in names}
+    lives = [manifest.load(paths.SPEEDUPS, name) for name in names]
+    headers = kernel.find(cache, release, console.say)
+    binders = {
+        each.module: measure.build_module(cache, paths.SPEEDUPS, live, each, headers)
+        for live, each in zip(lives, measures.values(), strict=True)
+    }
+    modules = build.build_all(cache, lives, release, console.say)
+    stock = Stock(release, kernel.fetch_image(cache, release, console.say))
+    load = Measured({module.speedup: module for module in modules}, measures, binders)
+    console.say(f"booting Debian's {release}, to run live measure")
+    booted = measured(cache, stock, load)
+    good = report(booted, console.result)
+    passed = len(booted.outcome.verdicts(())[0])
+    return matrix.Live(release, tuple(names), good, passed, 0)
 
 
 def usable(stock: Stock, load: Payload, show: Callable[[str], None]) -> Payload:

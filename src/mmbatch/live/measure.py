@@ -3,8 +3,9 @@
 
 live/measure.toml of a speed-up names a module that calls the function and times it. Its methods
 are compared with its base by the parameter that chooses between them, so one loaded livepatch
-serves all of them. Each block runs base, method, method, base: a machine that slows down evenly
-slows both alike.
+serves all of them. Before anything is timed, each method must have done a call itself and written
+the same memory as the kernel's own function. Each block runs base, method, method, base: a machine
+that slows down evenly slows both alike.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ MIN_BLOCKS = 6
 """With fewer, no interval of their medians has 95 %."""
 
 _ALIGN = 2 << 20
+_DIGEST = "digest"  # a parameter of the module
 _SEED = 20_261_123
 
 
@@ -80,6 +82,21 @@ class Measure:
     cases: tuple[Case, ...] = field(metadata=key("case"))
     needs: Mapping[str, str] = field(default_factory=dict)
     files: tuple[NewFile, ...] = field(default=(), metadata=key("file"))
+
+
+@dataclass(frozen=True)
+class Call:
+    """What the module tells of one call.
+
+    Attributes:
+        ns: the nanoseconds that it took.
+        pages: how many pages it was for.
+        digest: of the memory that it wrote, 0 unless that was asked for.
+    """
+
+    ns: float
+    pages: int
+    digest: str
 
 
 @dataclass(frozen=True)
@@ -211,16 +228,17 @@ def require_memory(measure: Measure, size: int, available: int | None) -> None:
         )
 
 
-def once(parameters: Path, case: Case, size: int) -> tuple[float, int]:
-    """Run a case, and return the nanoseconds that it took and the number of pages.
+def once(parameters: Path, case: Case, size: int, *, digest: bool = False) -> Call:
+    """Run a case, and return what the module tells of it.
 
     Raises:
         MmbatchError: the kernel could not.
     """
     file = parameters / case.name
     try:
+        (parameters / _DIGEST).write_text("Y" if digest else "N")
         file.write_text(str(size))
-        ns, pages = file.read_text().split()
+        ns, pages, found = file.read_text().split()
     except OSError as error:
         hint = "see dmesg"
         if error.errno in (errno.ENOMEM, errno.ERANGE, errno.EBUSY):
@@ -230,7 +248,47 @@ def once(parameters: Path, case: Case, size: int) -> tuple[float, int]:
             error.strerror or str(error),
             hint,
         ) from error
-    return float(ns), int(pages)
+    return Call(float(ns), int(pages), found)
+
+
+def handled(live: LiveManifest, kernel: Kernel) -> tuple[int, dict[str, int]]:
+    """Return how many calls a loaded livepatch did itself, and how many it left, by reason."""
+    counts = load.counts(live, kernel) or []
+    left = {count.reason: count.calls for count in counts if count.outcome == "left"}
+    return sum(count.calls for count in counts if count.outcome == "done"), left
+
+
+def require_equal(
+    run_once: Callable[[str], Call],
+    digest: str,
+    base: str,
+    methods: Sequence[str],
+    tell: Callable[[], tuple[int, dict[str, int]]],
+) -> None:
+    """Raise MmbatchError unless each method does the call itself, and writes what base writes.
+
+    Args:
+        run_once: runs a method, and takes the digest.
+        digest: of what the kernel's own function wrote.
+        base: with which the kernel's own function runs.
+        methods: the others.
+        tell: returns what `handled` returns.
+    """
+    for name in (base, *methods):
+        done, left = tell()
+        found = run_once(name)
+        now_done, now_left = tell()
+        action = f"measure the method {name}"
+        if name == base and now_done != done:
+            problem = "the replacement ran in the place of the kernel's own function"
+            raise MmbatchError(action, problem, "report it")
+        if name != base and now_done == done:
+            grown = [reason for reason, calls in now_left.items() if calls > left.get(reason, 0)]
+            problem = f"it left the call to the kernel: {', '.join(grown) or 'nobody says why'}"
+            raise MmbatchError(action, problem, "see dmesg, or choose others with --method")
+        if found.digest != digest:
+            problem = f"the memory that it wrote differs ({found.digest}, not {digest})"
+            raise MmbatchError(action, problem, "do not use it on this kernel, and report it")
 
 
 def compare(

@@ -6,6 +6,7 @@ A speed-up's guest.toml lists what is its own.
 
 from __future__ import annotations
 
+import shlex
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +24,7 @@ from mmbatch.guest import initramfs
 from mmbatch.live import refused
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
+from mmbatch.live.measure import Measure
 
 SUBJECT = "/CN=mmbatch, a key for one test"
 """Of the certificate, by which tools say who signed."""
@@ -152,9 +154,7 @@ class Payload:
         modules = [*self.modules.values(), self.rival]
         files = {f"modules/{module.name}.ko": module.path.read_bytes() for module in modules}
         files |= {f"modules/{name}.ko": content for name, content in self.observers.items()}
-        for script in SCRIPTS.glob("*.sh"):
-            files[script.name] = script.read_bytes()
-        files["live.sh"] = files.pop("lib.sh")  # the guest has a lib.sh of its own
+        files |= _scripts()
         for test in self.tests:
             library = test.directory / _LIBRARY
             if library.exists():  # functions that a speed-up's other guests have too
@@ -215,6 +215,46 @@ class Payload:
     def least(self) -> dict[str, float]:
         """How many times fewer instructions each case must take, of all speed-ups."""
         return {case: least for test in self.tests for case, least in test.least.items()}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a guest is given to run `live measure`, in the place of a `Payload`.
+
+    Attributes:
+        modules: the livepatches, by speed-up.
+        measures: what their measure.toml say, by speed-up.
+        binders: the modules that are measured, by name.
+    """
+
+    modules: Mapping[str, Module]
+    measures: Mapping[str, Measure]
+    binders: Mapping[str, bytes]
+    drivers: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files that the guest has, by name."""
+        files = {
+            f"modules/{module.name}.ko": module.path.read_bytes()
+            for module in self.modules.values()
+        }
+        files |= {f"modules/{name}.ko": content for name, content in self.binders.items()}
+        for name, measure in self.measures.items():
+            settings = {
+                "BINDER": measure.module,
+                "CASE": measure.cases[0].name,
+                "PARAMETER": measure.parameter,
+                "BASE": measure.base,
+                "METHODS": " ".join(measure.methods),
+            }
+            lines = (f"{key}={shlex.quote(value)}\n" for key, value in settings.items())
+            files[f"measured/{name}"] = "".join(lines).encode()
+        return files | _scripts()
+
+    def settings(self) -> dict[str, str]:
+        """Return the shell variables that the guest has."""
+        return {"SPEEDUPS": "", "OBSERVERS": "", "MEASURED": " ".join(self.measures)}
 
 
 def load(speedups: Path, speedup: str) -> GuestTest:
@@ -324,6 +364,12 @@ def tool_files() -> dict[str, bytes]:
         for needed in initramfs.libraries(program):
             found[needed.lstrip("/")] = Path(needed).read_bytes()
     return found
+
+
+def _scripts() -> dict[str, bytes]:
+    files = {script.name: script.read_bytes() for script in SCRIPTS.glob("*.sh")}
+    files["live.sh"] = files.pop("lib.sh")  # the guest has a lib.sh of its own
+    return files
 
 
 def _below(directory: Path, name: str) -> Iterator[tuple[Path, str]]:
