@@ -107,8 +107,16 @@ fewer() { [ "$(of base "$1")" -ge $((3 * $(of patched "$1"))) ]; }
 # Blocks from which on the scans are most of what a user waits for.
 MANY_BLOCKS=2000
 
+# tell_late_init: print how long the descriptors that are initialised late at boot took. A
+# millisecond of this guest is a million instructions.
+tell_late_init() {
+	value "late-init ms $(dmesg | sed -n 's/.*deferred pages initialised in \([0-9]*\)ms.*/\1/p')"
+	value "late-init pages-of-memory $(awk '/present/ { sum += $2 } END { print sum }' /proc/zoneinfo)"
+}
+
 # memory_hotplug_plug: count the phases for memory that came as PLUG says.
 memory_hotplug_plug() {
+	tell_late_init
 	if [ "$PLUG" = dax ]; then
 		check "plug: a devdax" make_dax || return
 		check "plug: daxctl" daxctl reconfigure-device --mode=system-ram --no-online "$dax" || return

@@ -243,6 +243,82 @@ static struct resource *hotplug_addresses(resource_size_t size)
 	return found ?: ERR_PTR(-EBUSY);
 }
 
+/* The PFN of the page that holds the descriptor at @page; 0 if no PTE maps it. */
+static unsigned long hotplug_descriptor_pfn(const struct page *page)
+{
+	const unsigned long addr = (unsigned long)page;
+	pud_t *pud = pud_offset(p4d_offset(pgd_offset_k(addr), addr), addr);
+	pmd_t *pmd = pud_leaf(*pud) ? NULL : pmd_offset(pud, addr);
+
+	return pmd && !pmd_leaf(*pmd) ? pte_pfn(ptep_get(pte_offset_kernel(pmd, addr))) : 0;
+}
+
+/* Check each compound page that begins in the first @nr pages from @pfn on. */
+static void hotplug_check_shared(struct kunit *test, unsigned long pfn, unsigned long nr,
+				 unsigned int order)
+{
+	const unsigned long each = PAGE_SIZE / sizeof(struct page);
+	unsigned long head = 0, tail = 0, last = 0, i;
+
+	for (i = 0; i < nr; i += each) {
+		const unsigned long of = i % BIT(order);
+		const unsigned long found = hotplug_descriptor_pfn(pfn_to_page(pfn + i));
+
+		if (of == 0)
+			head = found;
+		else if (of == each)
+			tail = found;
+		if (of == 0 || of == each)
+			KUNIT_EXPECT_NE_MSG(test, found, last, "page %#lx", pfn + i);
+		else if (found != tail)
+			KUNIT_FAIL(test, "page %#lx: %#lx, tail page %#lx", pfn + i, found, tail);
+		if (of + each == BIT(order))
+			KUNIT_EXPECT_EQ(test, page_count(pfn_to_page(tail)), BIT(order) / each - 1);
+		last = found;
+	}
+	KUNIT_EXPECT_NE(test, head, tail);
+}
+
+/*
+ * The tail pages of each compound page have their descriptors in one page, with a
+ * reference for each time it is mapped. Sections in the middle of a compound page share
+ * the page of the one before.
+ */
+static void memory_hotplug_shared(struct kunit *test)
+{
+	static const unsigned int orders[] = { PMD_SHIFT - PAGE_SHIFT, PUD_SHIFT - PAGE_SHIFT };
+	struct dev_pagemap *pgmap = kunit_kzalloc(test, sizeof(*pgmap), GFP_KERNEL);
+	struct resource *found;
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, pgmap);
+	if (!is_power_of_2(sizeof(struct page)) ||
+	    !IS_ENABLED(CONFIG_ARCH_WANT_OPTIMIZE_DAX_VMEMMAP))
+		kunit_skip(test, "this kernel shares no descriptors");
+	found = hotplug_addresses(2 * PUD_SIZE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(found));
+
+	for (i = 0; i < ARRAY_SIZE(orders); i++) {
+		void *map;
+
+		memset(pgmap, 0, sizeof(*pgmap));
+		pgmap->type = MEMORY_DEVICE_GENERIC;
+		pgmap->vmemmap_shift = orders[i];
+		pgmap->range.start = ALIGN(found->start, PUD_SIZE);
+		pgmap->range.end = pgmap->range.start + PUD_SIZE - 1;
+		pgmap->nr_range = 1;
+		map = memremap_pages(pgmap, NUMA_NO_NODE);
+		if (IS_ERR(map)) {
+			KUNIT_FAIL(test, "order %u: %ld", orders[i], PTR_ERR(map));
+			continue;
+		}
+		hotplug_check_shared(test, PHYS_PFN(pgmap->range.start), PUD_SIZE / PAGE_SIZE,
+				     orders[i]);
+		memunmap_pages(pgmap);
+	}
+	release_mem_region(found->start, resource_size(found));
+}
+
 static int memory_hotplug_suite_init(struct kunit_suite *suite)
 {
 	void *map;
@@ -293,6 +369,7 @@ static struct kunit_case memory_hotplug_cases[] = {
 	KUNIT_CASE(memory_hotplug_zones),
 	KUNIT_CASE(memory_hotplug_fill),
 	KUNIT_CASE(memory_hotplug_online),
+	KUNIT_CASE(memory_hotplug_shared),
 	{}
 };
 
