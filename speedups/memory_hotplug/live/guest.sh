@@ -77,7 +77,8 @@ tell_phases() {
 both_phases() {
 	echo 16384 >$TRACING/buffer_size_kb
 	for name in online_pages move_pfn_range_to_zone memmap_init_range \
-		__free_pages_core offline_pages remove_pfn_range_from_zone; do
+		__free_pages_core offline_pages start_isolate_page_range test_pages_isolated \
+		__offline_isolated_pages remove_pfn_range_from_zone; do
 		probe_pair "$name" "$name"
 	done
 	check "count: phases" phases base && tell_phases base || return
@@ -107,11 +108,11 @@ fewer() { [ "$(of base "$1")" -ge $((3 * $(of patched "$1"))) ]; }
 # Blocks from which on the scans are most of what a user waits for.
 MANY_BLOCKS=2000
 
-# tell_late_init: print how long the descriptors that are initialised late at boot took. A
-# millisecond of this guest is a million instructions.
+# tell_late_init: print how long the memmap took that is initialised late at boot, which is
+# that of zone Normal but for a section. A millisecond of this guest is a million instructions.
 tell_late_init() {
 	value "late-init ms $(dmesg | sed -n 's/.*deferred pages initialised in \([0-9]*\)ms.*/\1/p')"
-	value "late-init pages-of-memory $(awk '/present/ { sum += $2 } END { print sum }' /proc/zoneinfo)"
+	value "late-init pages $(awk '/zone +Normal/ { last = 1 } last && /present/ { print $2; exit }' /proc/zoneinfo)"
 }
 
 # memory_hotplug_plug: count the phases for memory that came as PLUG says.
