@@ -98,9 +98,10 @@ static void count_and_reset(double end)
 		seen += shows(&instances[i]);
 		could_be_seen += could_show(&instances[i]);
 	}
-	stopping = now() >= end;
-	if (stopping)
+	if (now() >= end) {
+		__atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
 		return;
+	}
 	runs += INSTANCES;
 	memset(instances, 0, sizeof(instances));
 	asm volatile("mfence" ::: "memory");
@@ -117,7 +118,8 @@ static void *run(void *argument)
 		if (!me)
 			count_and_reset(end);
 		meet(me, ++at);
-		if (stopping)
+		/* Atomic, because gcc 14 would read it before it calls meet(). */
+		if (__atomic_load_n(&stopping, __ATOMIC_SEQ_CST))
 			return NULL;
 		for (i = 0; i < INSTANCES; i++) {
 			random ^= random << 13;
