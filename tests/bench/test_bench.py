@@ -73,7 +73,7 @@ class Asked:
 
     def plan(self, program: Path, request: Request) -> list[Case]:
         self.requests.append(request)
-        return CASES
+        return [*CASES, replace(CASES[-1], case="a b")] if request.extra else CASES
 
     def run(self, program: Path, request: Request, *_: object) -> list[Any]:
         self.ran.append(request)
@@ -173,6 +173,25 @@ def test_size_pairs_and_budget(
     assert sum(request.pairs for request in asked.ran) == pairs
     assert {(request.budget_s, request.items) for request in asked.ran} == {(budget_s, items)}
     assert asked.requests[-1].pairs == pairs
+
+
+def test_a_quick_case_is_named_as_in_a_whole_run(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def plan(program: Path, request: Request) -> list[Case]:
+        """Name the first case by its size, as the program does."""
+        names = [f"toys-{request.items or 8000}", "toys-hot"]
+        assert set(request.cases) <= set(names)
+        return [
+            replace(case, case=name)
+            for case, name in zip(CASES, names, strict=True)
+            if name in request.cases or not request.cases
+        ]
+
+    monkeypatch.setattr(hosted, "plan", plan)
+    words = ["bench", "toys", "-q", "--quick", "--case", "toys-8000", "--case", "toys-hot"]
+    assert cli.main(words) == ExitCode.GOOD
+    assert asked.ran[-1].cases == ("toys-2000", "toys-hot")
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ class Session:
         _refuse_taken(cases)
         sizes = [case.items for case in cases if not case.fixed]
         if part > 1 and sizes:
-            request = replace(request, items=max(sizes) // part)
+            request = run.resized(program.path, request, max(sizes) // part)
             cases = run.plan(program.path, request)
         return Prepared(speedup, source, program, request, cases)
 

@@ -89,6 +89,16 @@ def plan(program: Path, request: Request) -> list[Case]:
     return [event for event in _parsed(listed.stdout) if isinstance(event, Case)]
 
 
+def resized(program: Path, request: Request, items: int) -> Request:
+    """Return a request for the same cases in another size, which is a part of some names."""
+    full, other = (
+        plan(program, replace(request, cases=(), extra=True, items=size))
+        for size in (request.items, items)
+    )
+    names = {case.case: small.case for case, small in zip(full, other, strict=True)}
+    return replace(request, items=items, cases=tuple(names[case] for case in request.cases))
+
+
 def _refuse_unknown(program: Path, request: Request) -> None:
     """Raise MmbatchError for the first case or CPU feature that the program does not know."""
     every = _parsed(_listed(program, ["--all"]).stdout)
