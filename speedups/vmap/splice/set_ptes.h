@@ -21,4 +21,5 @@ static inline void set_ptes(struct mm_struct *mm, unsigned long addr, pte_t *pte
 	for (; nr; nr--, ptep++, pte = pte_advance_pfn(pte, 1))
 		set_pte(ptep, pte);
 }
+
 #define set_ptes set_ptes
