@@ -3,14 +3,19 @@
 
 #include "vmap_internal.h"
 
+static __always_inline bool vmap_is_present(pte_t *pte)
+{
+	return pte_present(ptep_get(pte));
+}
+
 /* Clear four PTEs, if each is present. One branch for four, as in vmap_ptes_none(). */
 static __always_inline bool vmap_clear4(pte_t *pte, unsigned long addr)
 {
 	/* Contiguous PTE blocks must be cleared as a whole. */
 	if (ARCH_VMAP_GROUP_SHIFT > PAGE_SHIFT)
 		return false;
-	if (!(!!pte_present(ptep_get(pte)) & !!pte_present(ptep_get(pte + 1)) &
-	      !!pte_present(ptep_get(pte + 2)) & !!pte_present(ptep_get(pte + 3))))
+	if (!(vmap_is_present(pte) & vmap_is_present(pte + 1) &
+	      vmap_is_present(pte + 2) & vmap_is_present(pte + 3)))
 		return false;
 
 	pte_clear(&init_mm, addr, pte);
