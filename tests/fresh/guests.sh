@@ -108,7 +108,7 @@ END
 cat >"$root/report" <<'END'
 #!/bin/sh
 exec >/dev/ttyS0 2>&1
-udevadm settle --timeout=120
+udevadm settle --timeout=1200 # it took more than two minutes on a busy machine
 echo "@@ kernel $(uname -r)"
 ls -d /sys/bus/nd/drivers/nd_pmem/pfn* /sys/bus/dax/drivers/device_dax/dax* | sed 's/^/@@ bound /'
 ls /sys/kernel/livepatch | sed 's/^/@@ livepatch /'
