@@ -11,10 +11,6 @@
  * Only both ends of the first block are compared. The walk compares all pages later,
  * and falls back to PTEs if they are not contiguous.
  *
- * For a small size, vmalloc.c tries one area of its per-node pool before it takes
- * the lock of the shared address space. So small arrays only ask for an alignment if
- * their first half looks contiguous.
- *
  * Return: the alignment, or 0 if it does not matter.
  */
 static unsigned long vmap_array_align(struct page **pages, unsigned long nr,
@@ -27,8 +23,6 @@ static unsigned long vmap_array_align(struct page **pages, unsigned long nr,
 	lead = -page_to_pfn(pages[0]) % leaf;
 	align = vmap_align_for(leaf * PAGE_SIZE, lead * PAGE_SIZE);
 	if (!align)
-		return 0;
-	if (nr < VMAP_POOL_PAGES && (lead || pages[nr / 2] != pages[0] + nr / 2))
 		return 0;
 	if (nr < lead + leaf || pages[lead] != pages[0] + lead)
 		return 0;
@@ -99,6 +93,9 @@ struct vm_struct *vmap_aligned_area(unsigned long size, unsigned long align,
  * @caller: caller of vmap()
  *
  * If the pages begin with a run that is long enough, the area is aligned like it.
+ * Small areas come from the pools of vmalloc.c, which need no lock that all CPUs share,
+ * but have few addresses. So these ask for no alignment.
+ *
  * See vmap_aligned_area(), also for what the caller must do.
  *
  * Context: process context, may sleep.
@@ -110,7 +107,7 @@ struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
 {
 	unsigned long align = 0;
 
-	if (size >= VMAP_LEAST)
+	if (size >= VMAP_POOL_PAGES * PAGE_SIZE)
 		align = vmap_best_align(pages, size >> PAGE_SHIFT, flags, prot);
 
 	return vmap_aligned_area(size, align, flags, caller);

@@ -49,13 +49,9 @@ static unsigned long vmap_sgt_size(struct sg_table *sgt)
 }
 
 /* As vmap_array_align(), for a known run at the start of @size bytes. */
-static unsigned long vmap_run_align(struct vmap_run run, unsigned long size,
-				    unsigned long leaf)
+static unsigned long vmap_run_align(struct vmap_run run, unsigned long leaf)
 {
 	unsigned long lead = -run.phys & (leaf - 1);
-
-	if (size < VMAP_POOL_PAGES * PAGE_SIZE && (lead || run.size <= size / 2))
-		return 0;
 
 	return run.size >= lead + leaf ? vmap_align_for(leaf, lead) : 0;
 }
@@ -67,10 +63,11 @@ static struct vm_struct *vmap_get_sgt_area(struct sg_table *sgt, unsigned long s
 	struct vmap_run run = vmap_next_run(&sg);
 	unsigned long align = 0;
 
+	huge &= size >= VMAP_POOL_PAGES * PAGE_SIZE;
 	if (huge)
-		align = vmap_run_align(run, size, PMD_SIZE);
+		align = vmap_run_align(run, PMD_SIZE);
 	if (huge && !align)
-		align = vmap_run_align(run, size, VMAP_LEAST);
+		align = vmap_run_align(run, VMAP_LEAST);
 
 	return vmap_aligned_area(size, align, VM_MAP, caller);
 }
