@@ -6,6 +6,13 @@
 
 static inline void arch_vmap_write(pte_t *ptep, pteval_t val, unsigned long nr)
 {
+	/* Unrolled, because a loop takes as many instructions as what is in it. */
+	for (; nr >= 4; nr -= 4, ptep += 4, val += 4 * PAGE_SIZE) {
+		__set_pte_nosync(ptep, __pte(val));
+		__set_pte_nosync(ptep + 1, __pte(val + PAGE_SIZE));
+		__set_pte_nosync(ptep + 2, __pte(val + 2 * PAGE_SIZE));
+		__set_pte_nosync(ptep + 3, __pte(val + 3 * PAGE_SIZE));
+	}
 	for (; nr; nr--, ptep++, val += PAGE_SIZE)
 		__set_pte_nosync(ptep, __pte(val));
 }
