@@ -86,7 +86,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Call:
-    """What the module tells of one call.
+    """What the module says about one call.
 
     Attributes:
         ns: the nanoseconds that it took.
@@ -229,7 +229,7 @@ def require_memory(measure: Measure, size: int, available: int | None) -> None:
 
 
 def once(parameters: Path, case: Case, size: int, *, digest: bool = False) -> Call:
-    """Run a case, and return what the module tells of it.
+    """Run a case, and return what the module says about it.
 
     Raises:
         MmbatchError: the kernel could not.
