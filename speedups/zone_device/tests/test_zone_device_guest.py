@@ -96,4 +96,4 @@ def test_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     assert list(PLAN.count.cases) == ["fsdax", "devdax-2m", "hmm"]
     (request,) = suites.gates(PLAN)
     assert request.twice
-    assert request.count.least == {"x86_64": {"fsdax": 3.0}}
+    assert request.count.least == {"x86_64": {"fsdax": 2.2}}
