@@ -6,53 +6,100 @@ SOCKET is the serial port of a guest that boots, and what it prints is written t
 
 from __future__ import annotations
 
-import re
 import socket
 import sys
 import time
 from pathlib import Path
 
-DOWN, ENTER = "\x1b[B", "\r"
-LIMIT_S = 600
-PAUSE_S = 3  # MokManager draws its menu before it reads keys
-ESCAPES = re.compile(r"\x1b\[[0-9;?=]*[A-Za-z]")
+import pyte
+
+DOWN, ENTER = b"\x1b[B", b"\r"
+LIMIT_S = 1200
+PAUSE_S = 3  # MokManager draws a menu before it reads keys, and redraws it after each
+ENTRIES = ["Enroll MOK", "Continue", "Yes", "Reboot"]
+
+
+class Guest:
+    """The screen of a guest, and its keyboard."""
+
+    def __init__(self, port: socket.socket, console: Path) -> None:
+        self.port = port
+        self.console = console.open("wb", buffering=0)
+        self.screen = pyte.Screen(80, 64)  # which is more than the firmware's 50 lines
+        self.stream = pyte.Stream(self.screen)
+        self.last = time.monotonic() + LIMIT_S
+        port.settimeout(0.2)
+
+    def read(self, seconds: float) -> bool:
+        """Take what the guest prints in that time, and return whether it runs."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            try:
+                data = self.port.recv(65536)
+            except TimeoutError:
+                continue
+            if not data:
+                return False
+            self.console.write(data)
+            self.stream.feed(data.decode("cp437"))
+        return True
+
+    def wait(self, words: str) -> None:
+        """Return once the screen shows the words, and has shown them for a pause."""
+        while not any(words in line for line in self.screen.display):
+            if time.monotonic() > self.last or not self.read(0.5):
+                raise SystemExit(f"the guest did not show: {words}\n{self.shown()}")
+        self.read(PAUSE_S)
+
+    def press(self, *keys: bytes) -> None:
+        """Press keys, each of which the guest answers by drawing."""
+        for key in keys:
+            self.port.sendall(key)
+            self.read(PAUSE_S)
+
+    def chosen(self) -> str:
+        """Return the entry of a menu that is chosen: it is drawn on another ground."""
+        for y, line in enumerate(self.screen.display):
+            if "\u2502" in line:  # the sides of the menu
+                cells = self.screen.buffer[y]
+                marked = [x for x in range(80) if cells[x].bg == "black" and cells[x].fg == "white"]
+                found = "".join(line[x] for x in marked).strip(" \u2502")
+                if found:
+                    return found
+        return ""
+
+    def choose(self, entry: str) -> None:
+        """Choose the entry of that name, wherever it is, and enter it."""
+        self.wait(entry)
+        for _ in range(12):
+            if self.chosen() == entry:
+                self.press(ENTER)
+                return
+            self.press(DOWN)
+        raise SystemExit(f"no entry is called {entry}\n{self.shown()}")
+
+    def shown(self) -> str:
+        """Return what the screen shows, without its empty lines."""
+        return "\n".join(line.rstrip() for line in self.screen.display if line.strip(" |"))
 
 
 def main() -> int:
     """Answer what the guest asks, in order, and return 0 once it has ended."""
     port, console, password = sys.argv[1:]
-    steps = [
-        ("Press any key to perform MOK management", ENTER),
-        ("Continue boot", DOWN + ENTER),  # Enroll MOK
-        ("View key 0", DOWN + ENTER),  # Continue
-        ("Enroll the key", DOWN + ENTER),  # Yes
-        ("Password:", password + ENTER),
-        ("Reboot", ENTER),
-    ]
-    screen = ""
-    last = time.monotonic() + LIMIT_S
-    with socket.socket(socket.AF_UNIX) as guest, Path(console).open("wb") as copy:
-        guest.connect(port)
-        guest.settimeout(1)
-        while time.monotonic() < last:
-            try:
-                data = guest.recv(65536)
-            except TimeoutError:
-                continue
-            if not data:
-                break
-            copy.write(data)
-            screen += data.decode(errors="replace")
-            if steps and steps[0][0] in ESCAPES.sub("", screen):
-                time.sleep(PAUSE_S)
-                for key in re.findall(r"\x1b\[.|.", steps[0][1], re.S):
-                    guest.sendall(key.encode())
-                    time.sleep(PAUSE_S / 10)
-                screen = ""
-                del steps[0]
-    if steps:
-        print(f"the guest did not ask: {steps[0][0]}", file=sys.stderr)
-    return 1 if steps else 0
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.connect(port)
+        guest = Guest(connection, Path(console))
+        guest.wait("Press any key to perform MOK management")
+        guest.press(ENTER)
+        for entry in ENTRIES:
+            guest.choose(entry)
+            if entry == "Yes":
+                guest.wait("Password:")
+                guest.press(*(key.encode() for key in password), ENTER)
+        while guest.read(1):
+            if time.monotonic() > guest.last:
+                raise SystemExit(f"the guest did not end\n{guest.shown()}")
+    return 0
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ usage() {
 	  --speedups NAMES  what is installed (default: "memory_hotplug zone_device"); zone_device
 	                    must be among them
 
-	Needs root, debootstrap, qemu-system-x86, e2fsprogs, ovmf, dosfstools, mtools, a network, and
-	10 GB of disk. See boot.sh for what it does to this machine.
+	Needs root, debootstrap, qemu-system-x86, e2fsprogs, ovmf, dosfstools, mtools, python3-pyte, a
+	network, and 10 GB of disk. See boot.sh for what it does to this machine.
 	END
 }
 
@@ -28,6 +28,7 @@ programs='debootstrap qemu-system-x86_64 mke2fs mkfs.vfat mcopy'
 firmware=/usr/share/OVMF
 . "$(dirname "$(realpath "$0")")/guests.sh"
 [ -e $firmware/OVMF_VARS_4M.ms.fd ] || fail 'there is no OVMF' 'apt-get install ovmf'
+/usr/bin/python3 -c 'import pyte' || fail 'there is no pyte' 'apt-get install python3-pyte'
 password=enroll-1
 
 chroot "$root" apt-get -q -y --no-install-recommends install shim-signed \
@@ -91,6 +92,10 @@ firm() { # firm SERIAL: run QEMU with firmware that enforces Secure Boot
 		-drive "if=pflash,format=raw,unit=1,file=$base/copy/variables" \
 		-drive "file=$base/copy/esp,if=virtio,format=raw"
 }
+enroll() { # answer MokManager, and keep what went wrong
+	/usr/bin/python3 "$(dirname "$0")/enroll.py" "$base/copy/serial" "$out/enrolled.console" \
+		$password 2>"$out/enrolled.log"
+}
 boot_secure() { # boot_secure NAME: boot the disk as it is
 	say "booting Linux $old with Secure Boot ($1)"
 	(firm "file:$out/$1.console") &
@@ -117,8 +122,7 @@ check 'refused: the key will be enrolled at the next boot' grep -q '^import 0' "
 say 'confirming that in MokManager'
 (firm "unix:$base/copy/serial,server=on,wait=on") &
 until [ -S "$base/copy/serial" ]; do sleep 0.1; done
-check 'enrolled: MokManager asked for it' \
-	python3 "$(dirname "$0")/enroll.py" "$base/copy/serial" "$out/enrolled.console" $password
+check "enrolled: MokManager asked for it (else see $out/enrolled.log)" enroll
 check 'enrolled: QEMU ended by itself' ends $!
 
 boot_secure accepted
