@@ -16,6 +16,7 @@ import pyte
 DOWN, ENTER = b"\x1b[B", b"\r"
 LIMIT_S = 1200
 PAUSE_S = 3  # MokManager draws a menu before it reads keys, and redraws it after each
+SIDE = "\u2502"  # of a menu
 ENTRIES = ["Enroll MOK", "Continue", "Yes", "Reboot"]
 
 
@@ -57,22 +58,23 @@ class Guest:
             self.port.sendall(key)
             self.read(PAUSE_S)
 
-    def chosen(self) -> str:
-        """Return the entry of a menu that is chosen: it is drawn on another ground."""
+    def chosen(self) -> set[str]:
+        """Return the entries of a menu that are drawn on another ground.
+
+        Only one is chosen, but parts of an earlier menu may be left beside it.
+        """
+        found = set()
         for y, line in enumerate(self.screen.display):
-            if "\u2502" in line:  # the sides of the menu
-                cells = self.screen.buffer[y]
-                marked = [x for x in range(80) if cells[x].bg == "black" and cells[x].fg == "white"]
-                found = "".join(line[x] for x in marked).strip(" \u2502")
-                if found:
-                    return found
-        return ""
+            cells = self.screen.buffer[y]
+            marked = [line[x] if cells[x].bg == "black" else SIDE for x in range(80)]
+            found |= {entry.strip() for entry in "".join(marked).split(SIDE)}
+        return found
 
     def choose(self, entry: str) -> None:
         """Choose the entry of that name, wherever it is, and enter it."""
         self.wait(entry)
         for _ in range(12):
-            if self.chosen() == entry:
+            if entry in self.chosen():
                 self.press(ENTER)
                 return
             self.press(DOWN)
