@@ -256,6 +256,47 @@ static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
 	return err;
 }
 
+#ifdef arch_vmap_flush_tables
+/*
+ * Free the tables of PTEs where leaf entries for the next blocks go. vmap_try_pmd() would
+ * free one at a time, and flush the TLBs of all CPUs for each.
+ */
+static noinline void vmap_free_tables(const struct vmap_walk *walk, pmd_t *pmd,
+				      unsigned long addr, unsigned long end)
+{
+	const unsigned long start = addr;
+	struct vmap_walk ahead = *walk;
+	struct ptdesc *table, *next;
+	LIST_HEAD(tables);
+
+	/* ptdump holds it for writing, and expects no table to be freed. */
+	if (!mmap_read_trylock(&init_mm))
+		return;
+
+	for (; end - addr >= PMD_SIZE; pmd++, addr += PMD_SIZE) {
+		if (!vmap_is_block(&ahead, VMAP_PMD_PAGES))
+			break;
+		if (pmd_present(*pmd) && !pmd_leaf(*pmd)) {
+			table = page_ptdesc(pmd_page(*pmd));
+			pmd_clear(pmd);
+			list_add(&table->pt_list, &tables);
+		}
+		vmap_advance(&ahead, VMAP_PMD_PAGES);
+	}
+	/* CPUs may have cached that there are tables. */
+	arch_vmap_flush_tables(start, addr - 1);
+	list_for_each_entry_safe(table, next, &tables, pt_list)
+		pte_free_kernel(&init_mm, ptdesc_address(table));
+
+	mmap_read_unlock(&init_mm);
+}
+#else
+static inline void vmap_free_tables(const struct vmap_walk *walk, pmd_t *pmd,
+				    unsigned long addr, unsigned long end)
+{
+}
+#endif
+
 static int vmap_walk_pmd(struct vmap_walk *walk, pud_t *pud, unsigned long addr,
 			 unsigned long end)
 {
@@ -271,12 +312,16 @@ static int vmap_walk_pmd(struct vmap_walk *walk, pud_t *pud, unsigned long addr,
 		next = pmd_addr_end(addr, end);
 
 		if (walk->max_shift >= PMD_SHIFT && next - addr == PMD_SIZE &&
-		    vmap_is_block(walk, VMAP_PMD_PAGES) &&
-		    vmap_try_pmd(pmd, addr, next, PFN_PHYS(page_to_pfn(*walk->pages)),
-				 walk->prot, walk->max_shift)) {
-			walk->mask |= PGTBL_PMD_MODIFIED;
-			vmap_advance(walk, VMAP_PMD_PAGES);
-			continue;
+		    vmap_is_block(walk, VMAP_PMD_PAGES)) {
+			if (pmd_present(*pmd))
+				vmap_free_tables(walk, pmd, addr, end);
+			if (vmap_try_pmd(pmd, addr, next,
+					 PFN_PHYS(page_to_pfn(*walk->pages)),
+					 walk->prot, walk->max_shift)) {
+				walk->mask |= PGTBL_PMD_MODIFIED;
+				vmap_advance(walk, VMAP_PMD_PAGES);
+				continue;
+			}
 		}
 
 		err = vmap_walk_pte(walk, pmd, addr, next);

@@ -12,6 +12,7 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/kmsan.h>
+#include <linux/list.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
@@ -19,6 +20,8 @@
 #include <linux/pgtable.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
+
+#include <asm/pgalloc.h>
 
 #include "internal.h"
 #include "pgalloc-track.h"
