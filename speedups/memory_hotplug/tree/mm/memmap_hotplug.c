@@ -30,7 +30,7 @@
  * New descriptors are in no cache, and a CPU has few stores under way at a time. So ask
  * for the lines of later descriptors early, in both passes. Those after the end may not
  * exist, and then nothing is fetched. On AMD Zen 4, distances from 16 to 48 are slower
- * than no prefetch at all, and one of 8 is not.
+ * than no prefetch at all.
  */
 #define AHEAD	8
 
