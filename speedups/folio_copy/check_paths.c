@@ -228,7 +228,7 @@ static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 }
 
 /* "auto" copies some pages plainly, and streams more and more to see if that is faster. */
-#define PLAIN		8UL
+#define PLAIN		16UL	/* 8 of them are timed */
 #define LARGE		512UL
 #define LEAST		256UL	/* the fewest pages of which it tries some */
 

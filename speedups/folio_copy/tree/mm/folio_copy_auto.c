@@ -16,7 +16,10 @@
 /* Fewer pages are copied plainly, because a trial would be too much of them. */
 #define FOLIO_COPY_LEAST	256
 
-/* Pages of a trial that are copied plainly. */
+/*
+ * Pages of a trial that are timed while they are copied plainly. As many are copied
+ * before, because the first ones take longer, however they are copied.
+ */
 #define FOLIO_COPY_PLAIN	8
 
 /*
@@ -57,7 +60,7 @@ bool folio_copy_streams(unsigned long nr, u64 plain, u64 stream)
 static unsigned long folio_copy_try(folio_copy_fn *bulk, folio_copy_fn *stream,
 				    void *to, const void *from, unsigned long npages)
 {
-	unsigned long done = FOLIO_COPY_PLAIN, n, left, at;
+	unsigned long done = 2 * FOLIO_COPY_PLAIN, n, left, at;
 	folio_copy_fn *rest = bulk;
 	u64 start, plain, took;
 	unsigned int i;
@@ -65,8 +68,13 @@ static unsigned long folio_copy_try(folio_copy_fn *bulk, folio_copy_fn *stream,
 	if (npages < FOLIO_COPY_LEAST)
 		return bulk(to, from, npages);
 
+	left = bulk(to, from, FOLIO_COPY_PLAIN);
+	if (left)
+		return left + ((npages - FOLIO_COPY_PLAIN) << PAGE_SHIFT);
+
+	at = FOLIO_COPY_PLAIN << PAGE_SHIFT;
 	start = local_clock();
-	left = bulk(to, from, done);
+	left = bulk(to + at, from + at, FOLIO_COPY_PLAIN);
 	plain = (local_clock() - start) / FOLIO_COPY_PLAIN;
 
 	for (i = 0; !left && rest == bulk && i < ARRAY_SIZE(folio_copy_trials); i++) {
