@@ -386,8 +386,6 @@ static void vmap_prepare_part(unsigned int cpu, void *data)
 {
 	const struct vmap_task *task = data;
 
-	if (vmap_mapped[cpu].c)
-		vmap_unmap(cpu);
 	if (task->c->other) {
 		vmap_alternate(task->c, task->side, cpu, task->items);
 	} else if (task->c->cycles) {
@@ -401,11 +399,17 @@ static void vmap_prepare_part(unsigned int cpu, void *data)
 static void vmap_prepare(const struct hosted_case *c, enum hosted_side side, unsigned long items)
 {
 	const struct vmap_case *work = c->data;
+	unsigned int cpu;
 
 	if (work->fill)
 		vmap_fill(work, items);
+	for (cpu = 0; cpu < HOSTED_CPUS; cpu++) {
+		if (vmap_mapped[cpu].c)
+			vmap_unmap(cpu);
+	}
+	/* Purge freed areas, so that all areas of this side get the same address. */
+	HOSTED_CALL(vm_unmap_aliases, side);
 	vmap_on_cpus(c, side, items, vmap_prepare_part);
-	/* Purge freed areas, so that the next area gets the same address. */
 	HOSTED_CALL(vm_unmap_aliases, side);
 	if (work->unmap)
 		vmap_map(work, side, 0, items);

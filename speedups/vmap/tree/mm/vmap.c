@@ -12,33 +12,6 @@
 
 #include "vmap_internal.h"
 
-/*
- * In an aligned block of VMAP_UNIT pages, pfn_valid() is the same for all pages, and
- * pages that are adjacent in memory are adjacent in the memmap. The architectures
- * that map in batches use sparsemem and its pfn_valid(), so their units are large.
- * For all others a unit of one page is correct, if slow.
- */
-#if defined(CONFIG_HAVE_ARCH_PFN_VALID) || !defined(CONFIG_SPARSEMEM)
-#define VMAP_UNIT	1UL
-#elif defined(CONFIG_SPARSEMEM_VMEMMAP)
-#define VMAP_UNIT	PAGES_PER_SUBSECTION
-#else
-#define VMAP_UNIT	PAGES_PER_SECTION
-#endif
-
-/* Sections that a walk can remember: those in an aligned 32 GB on x86-64 and arm64. */
-#define VMAP_SECTIONS	256UL
-
-/**
- * struct vmap_sections - what a walk remembers of the results of pfn_valid()
- * @first: PFN of the first page of the walk
- * @valid: of the sections around @first, those of which all pages are known to be valid
- */
-struct vmap_sections {
-	unsigned long first;
-	DECLARE_BITMAP(valid, VMAP_SECTIONS);
-};
-
 /**
  * struct vmap_walk - state of a walk over an array of pages
  * @pages: the next page to map
@@ -49,6 +22,7 @@ struct vmap_sections {
  *	(as log2) are contiguous and aligned in memory
  * @mask: page table levels that were changed
  * @sections: sections whose pages are all valid
+ * @blocks_end: the end of the blocks that vmap_free_tables() has compared
  */
 struct vmap_walk {
 	struct page **pages;
@@ -58,31 +32,8 @@ struct vmap_walk {
 	unsigned int known_shift;
 	pgtbl_mod_mask mask;
 	struct vmap_sections *sections;
+	struct page **blocks_end;
 };
-
-/*
- * pfn_valid() takes longer than all else for a page that is in no run. It is the same
- * for all pages of an early section, so each of those is looked up once in a walk. With
- * a bit for each section, an array may alternate between them.
- */
-static __always_inline bool vmap_pfn_valid(struct vmap_sections *sections,
-					   unsigned long pfn)
-{
-#if VMAP_UNIT > 1
-	unsigned long nr = pfn_to_section_nr(pfn) ^ pfn_to_section_nr(sections->first);
-	const bool near = nr < VMAP_SECTIONS;
-
-	if (near && (sections->valid[BIT_WORD(nr)] & BIT_MASK(nr)))
-		return true;
-	if (!pfn_valid(pfn))
-		return false;
-	if (near && early_section(__pfn_to_section(pfn)))
-		__set_bit(nr, sections->valid);
-	return true;
-#else
-	return pfn_valid(pfn);
-#endif
-}
 
 /* Count the contiguous pages at the start of @pages, at most @max. */
 static __always_inline unsigned long vmap_run(struct page **pages, unsigned long max)
@@ -148,7 +99,7 @@ static bool vmap_is_block(struct vmap_walk *walk, unsigned long nr)
 
 	if (!pages[0])
 		return false;
-	if (walk->known_shift >= PAGE_SHIFT + ilog2(nr))
+	if (walk->known_shift >= PAGE_SHIFT + ilog2(nr) || pages < walk->blocks_end)
 		return true;
 
 	pfn = page_to_pfn(pages[0]);
@@ -194,6 +145,32 @@ static __always_inline unsigned long vmap_map_run(const struct vmap_walk *walk,
 	return nr;
 }
 
+/*
+ * Map the pages from *@pages on that are in no run, at most @max, until one of them is
+ * not known to be valid or its PTE is in use. There must be a page after them.
+ *
+ * Return: the number of pages.
+ */
+static noinline unsigned long vmap_map_singles(const struct vmap_sections *sections,
+					       struct page **pages, unsigned long addr,
+					       pte_t *pte, pte_t zero, unsigned long max)
+{
+	struct page *page = pages[0], *next;
+	unsigned long nr, pfn;
+
+	for (nr = 0; nr < max; nr++, page = next) {
+		next = pages[nr + 1];
+		pfn = page_to_pfn(page);
+		if (next == page + 1 || !vmap_known_valid(sections, pfn) ||
+		    !pte_none(ptep_get(pte + nr)))
+			break;
+		set_pte_at(&init_mm, addr + nr * PAGE_SIZE, pte + nr,
+			   pte_advance_pfn(zero, pfn));
+	}
+
+	return nr;
+}
+
 /* Out of line, to have registers for the loop. */
 static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
 				  unsigned long addr, unsigned long end)
@@ -212,15 +189,21 @@ static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
 
 	do {
 		struct page *page = pages[i];
+		bool run = i < last && pages[i + 1] == page + 1, valid;
 		unsigned long pfn;
-		bool run, valid;
+
+		nr = run ? 0 : vmap_map_singles(walk->sections, pages + i,
+						addr + i * PAGE_SIZE, pte + i, zero, last - i);
+		if (nr) {
+			i += nr;
+			continue;
+		}
 
 		if (WARN_ON(!page)) {
 			err = -EINVAL;
 			break;
 		}
 		pfn = page_to_pfn(page);
-		run = i < last && pages[i + 1] == page + 1;
 		/* Remembering takes longer than one lookup for a run, or for the last page. */
 		valid = run || i == last ? pfn_valid(pfn) :
 					   vmap_pfn_valid(walk->sections, pfn);
@@ -261,7 +244,7 @@ static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
  * Free the tables of PTEs where leaf entries for the next blocks go. vmap_try_pmd() would
  * free one at a time, and flush the TLBs of all CPUs for each.
  */
-static noinline void vmap_free_tables(const struct vmap_walk *walk, pmd_t *pmd,
+static noinline void vmap_free_tables(struct vmap_walk *walk, pmd_t *pmd,
 				      unsigned long addr, unsigned long end)
 {
 	const unsigned long start = addr;
@@ -283,6 +266,7 @@ static noinline void vmap_free_tables(const struct vmap_walk *walk, pmd_t *pmd,
 		}
 		vmap_advance(&ahead, VMAP_PMD_PAGES);
 	}
+	walk->blocks_end = ahead.pages;
 	/* CPUs may have cached that there are tables. */
 	arch_vmap_flush_tables(start, addr - 1);
 	list_for_each_entry_safe(table, next, &tables, pt_list)
@@ -291,7 +275,7 @@ static noinline void vmap_free_tables(const struct vmap_walk *walk, pmd_t *pmd,
 	mmap_read_unlock(&init_mm);
 }
 #else
-static inline void vmap_free_tables(const struct vmap_walk *walk, pmd_t *pmd,
+static inline void vmap_free_tables(struct vmap_walk *walk, pmd_t *pmd,
 				    unsigned long addr, unsigned long end)
 {
 }
@@ -374,14 +358,15 @@ static int vmap_walk_p4d(struct vmap_walk *walk, pgd_t *pgd, unsigned long addr,
 	return 0;
 }
 
-static int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long end)
+/* Out of line, so that *@walk stays in memory and is not copied for each table of PTEs. */
+static noinline int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long end)
 {
 	unsigned long addr = start, next;
 	pgd_t *pgd = pgd_offset_k(addr);
 	struct vmap_sections sections = {};
 	int err;
 
-	sections.first = *walk->pages ? page_to_pfn(*walk->pages) : 0;
+	sections.first = *walk->pages ? vmap_section(page_to_pfn(*walk->pages)) : 0;
 	walk->sections = &sections;
 
 	do {
@@ -430,6 +415,7 @@ int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 		.prot = prot,
 		.max_shift = max_shift,
 		.known_shift = known_shift,
+		.blocks_end = pages,
 	};
 
 	might_sleep_if(max_shift > PAGE_SHIFT);

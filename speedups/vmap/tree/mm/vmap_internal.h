@@ -85,4 +85,77 @@ static inline unsigned long vmap_align_for(unsigned long leaf, unsigned long lea
 	return lead ? 0 : leaf;
 }
 
+/*
+ * In an aligned block of VMAP_UNIT pages, pfn_valid() is the same for all pages, and
+ * pages that are adjacent in memory are adjacent in the memmap. The architectures
+ * that map in batches use sparsemem and its pfn_valid(), so their units are large.
+ * For all others a unit of one page is correct, if slow.
+ */
+#if defined(CONFIG_HAVE_ARCH_PFN_VALID) || !defined(CONFIG_SPARSEMEM)
+#define VMAP_UNIT	1UL
+#elif defined(CONFIG_SPARSEMEM_VMEMMAP)
+#define VMAP_UNIT	PAGES_PER_SUBSECTION
+#else
+#define VMAP_UNIT	PAGES_PER_SECTION
+#endif
+
+/* Sections that a walk can remember: those in an aligned 32 GB on x86-64 and arm64. */
+#define VMAP_SECTIONS	256UL
+
+/**
+ * struct vmap_sections - what a walk remembers of the results of pfn_valid()
+ * @first: number of the section of the first page of the walk
+ * @valid: of the sections around @first, those of which all pages are known to be valid
+ */
+struct vmap_sections {
+	unsigned long first;
+	DECLARE_BITMAP(valid, VMAP_SECTIONS);
+};
+
+/*
+ * pfn_valid() takes longer than all else for a page that is in no run. It is the same
+ * for all pages of an early section, so each of those is looked up once in a walk. With
+ * a bit for each section, an array may alternate between them.
+ */
+#if VMAP_UNIT > 1
+static inline unsigned long vmap_section(unsigned long pfn)
+{
+	return pfn_to_section_nr(pfn);
+}
+
+static __always_inline bool vmap_known_valid(const struct vmap_sections *sections,
+					     unsigned long pfn)
+{
+	unsigned long nr = vmap_section(pfn) ^ sections->first;
+
+	return nr < VMAP_SECTIONS && (sections->valid[BIT_WORD(nr)] & BIT_MASK(nr));
+}
+
+static inline bool vmap_pfn_valid(struct vmap_sections *sections, unsigned long pfn)
+{
+	unsigned long nr = vmap_section(pfn) ^ sections->first;
+
+	if (!pfn_valid(pfn))
+		return false;
+	if (nr < VMAP_SECTIONS && early_section(__pfn_to_section(pfn)))
+		__set_bit(nr, sections->valid);
+	return true;
+}
+#else
+static inline unsigned long vmap_section(unsigned long pfn)
+{
+	return 0;
+}
+
+static inline bool vmap_known_valid(const struct vmap_sections *sections, unsigned long pfn)
+{
+	return false;
+}
+
+static inline bool vmap_pfn_valid(struct vmap_sections *sections, unsigned long pfn)
+{
+	return pfn_valid(pfn);
+}
+#endif
+
 #endif /* _MM_VMAP_INTERNAL_H */
