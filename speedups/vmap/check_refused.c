@@ -82,14 +82,28 @@ static int check_hole(struct matrix *m)
 	return err;
 }
 
-/*
- * The PTE for page @at is in use already, which is an error. vunmap() of the area
- * clears this PTE too.
- */
-static int check_in_use(struct matrix *m)
+/* Make empty tables of PTEs for the array at @addr. */
+static int make_tables(struct matrix *m, unsigned long addr)
 {
-	unsigned long at = check_random(m, m->nr), seen;
+	unsigned long end = addr + m->nr * PAGE_SIZE;
+	/* Out of phase, so that there are no huge mappings. */
+	unsigned long pfn = ARRAYS_PFN + (addr >> PAGE_SHIFT) % ARRAYS_BLOCK + 1;
+
+	if (HOSTED_CALL(vmap_page_range, HOSTED_BASE, addr, end, PFN_PHYS(pfn), PAGE_KERNEL))
+		return check_wrong(m, "result of making tables", 0, 0, 1);
+	HOSTED_CALL(vunmap_range, HOSTED_BASE, addr, end);
+	return 0;
+}
+
+/*
+ * The PTE for page @at is in use already, which is an error, unless a huge PMD mapping
+ * replaces its table. vunmap() of the area clears this PTE too.
+ */
+static int check_in_use(struct matrix *m, unsigned long at, bool tables)
+{
 	unsigned int method;
+	enum space_leaf leaf;
+	unsigned long seen;
 	void *addr, *was;
 
 	for (method = 0; method < check_nr_methods(m); method++) {
@@ -99,6 +113,8 @@ static int check_in_use(struct matrix *m)
 		was = HOSTED_CALL(vmap, check_side(m), m->pages, m->nr, VM_MAP, m->prot);
 		HOSTED_CALL(vunmap, check_side(m), was);
 		check_purge(check_side(m));
+		if (tables && make_tables(m, (unsigned long)was))
+			return -1;
 		if (HOSTED_CALL(vmap_page_range, HOSTED_BASE,
 				(unsigned long)was + at * PAGE_SIZE,
 				(unsigned long)was + (at + 1) * PAGE_SIZE,
@@ -107,8 +123,8 @@ static int check_in_use(struct matrix *m)
 		hosted_warnings(1);
 		addr = HOSTED_CALL(vmap, check_side(m), m->pages, m->nr, VM_MAP, m->prot);
 		seen = hosted_warnings(0);
-		/* A huge PMD mapping replaces the table that contains the PTE in use. */
-		if (addr && (!(check_methods[method].pmd || check_is_posted(m)) || addr != was ||
+		space_translate((unsigned long)was + at * PAGE_SIZE, &leaf);
+		if (addr && (leaf != SPACE_PMD || addr != was ||
 			     check_translation(m, (unsigned long)addr, true)))
 			return check_wrong(m, "result with the PTE in use at page", at, 0,
 					   (unsigned long)addr);
@@ -122,6 +138,23 @@ static int check_in_use(struct matrix *m)
 		m->check->runs++;
 	}
 	return 0;
+}
+
+/*
+ * A block, for which a table is freed, and after it as many single pages, whose table must
+ * stay. One PTE is in use, in one of these tables.
+ */
+static int check_after_block(struct matrix *m)
+{
+	unsigned long i;
+
+	m->nr = 2 * ARRAYS_BLOCK;
+	for (i = 0; i < ARRAYS_BLOCK; i++) {
+		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
+		m->pages[m->nr - 1 - i] = pfn_to_page(ARRAYS_PFN + (i + 1) * ARRAYS_BLOCK);
+	}
+	memset(m->reference, 0, m->nr * sizeof(u64));
+	return check_in_use(m, check_random(m, m->nr), true);
 }
 
 /*
@@ -176,7 +209,9 @@ int check_rejections(struct matrix *m)
 {
 	if (!check_is_posted(m) && (check_hidden(m) || check_parts(m)))
 		return -1;
-	return check_in_use(m) || check_bad_page(m) || check_hole(m) ? -1 : 0;
+	if (check_in_use(m, check_random(m, m->nr), false) || check_bad_page(m) || check_hole(m))
+		return -1;
+	return check_after_block(m);
 }
 
 /*
