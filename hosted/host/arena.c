@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "host.h"
 
@@ -44,6 +45,28 @@ void *arena_map_with(unsigned long bytes, unsigned int beside)
 FROM_KERNEL void *hosted_arena(unsigned long bytes)
 {
 	return arena_map(bytes);
+}
+
+/*
+ * Map the same @bytes again and again. Whoever writes to one part writes to all of them,
+ * so a memmap of any size takes as much memory as one part, if all parts are alike.
+ */
+FROM_KERNEL void *hosted_repeated_arena(unsigned long bytes, unsigned long times)
+{
+	const int file = memfd_create("arena", MFD_CLOEXEC);
+	char *map = mmap(NULL, bytes * times, PROT_NONE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (file < 0 || ftruncate(file, bytes) || map == MAP_FAILED)
+		hosted_die("no memory for an arena that repeats itself");
+	for (unsigned long i = 0; i < times; i++) {
+		if (mmap(map + i * bytes, bytes, PROT_READ | PROT_WRITE,
+			 MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED)
+			hosted_die("no address space for an arena that repeats itself");
+	}
+	close(file);
+
+	return map;
 }
 
 /*

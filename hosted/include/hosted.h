@@ -389,6 +389,7 @@ int hosted_format(char *text, unsigned long size, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 unsigned long hosted_warnings(int expected);
 void *hosted_arena(unsigned long bytes);
+void *hosted_repeated_arena(unsigned long bytes, unsigned long times);
 void hosted_flush(const void *memory, unsigned long bytes);
 void hosted_single_step(void (*run)(void *data), void *data, struct hosted_trace *trace);
 void hosted_with_poison(void (*run)(void *data), void *data, struct hosted_poison *poison);

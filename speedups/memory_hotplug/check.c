@@ -31,7 +31,6 @@ enum {
 	BLOCKS_MAX	= 3,	/* sections of a memory block */
 	STEPS		= 48,	/* of a generated sequence */
 	SEQUENCES	= 400,
-	MANY		= 20,	/* sections, to see what a call costs */
 };
 
 enum { OP_PLUG, OP_PLUG_TOO, OP_UNPLUG, OP_UNPLUG_TOO, OP_FAIL, OP_DEVICE, OP_DEVICE_GONE, OPS };
@@ -309,10 +308,10 @@ static void start(struct sequence *s, struct hosted_check *check)
 {
 	static void *memmap;
 
-	if (!memmap) {
+	if (!memmap)
 		memmap = hosted_arena(SECTIONS * PAGES_PER_SECTION * sizeof(struct page));
+	if (pfn_to_page(FIRST_PFN) != memmap)
 		sections_init(memmap, SECTIONS);
-	}
 	memset(s, 0, sizeof(*s));
 	s->check = check;
 	sections_empty();
@@ -335,114 +334,6 @@ int memory_hotplug_fuzz(const unsigned char *data, unsigned long size,
 			return -1;
 	}
 	return 0;
-}
-
-struct removal {
-	struct zone *zone;
-	unsigned long pfn;
-	enum hosted_side side;
-};
-
-static void remove_section(void *data)
-{
-	const struct removal *removal = data;
-
-	sections_remove(removal->side, removal->zone, removal->pfn, PAGES_PER_SECTION);
-}
-
-/*
- * Return the instructions that it takes to remove the section @gone from a zone of
- * @sections sections, without the section @hole, after the last one was removed.
- */
-static unsigned long cost(struct sequence *s, unsigned int sections, unsigned int hole,
-			  unsigned int gone)
-{
-	struct removal removal = {
-		sections_zone(1, ZONE_MOVABLE), pfn_of(sections - 1), hosted_checked(s->check),
-	};
-	struct hosted_trace trace = {};
-	unsigned int i;
-
-	sections_empty();
-	sections_forget(hosted_checked(s->check));
-	for (i = 0; i < sections; i++) {
-		section_present(pfn_of(i), false);
-		if (i == hole)
-			continue;
-		sections_add(hosted_checked(s->check), removal.zone, pfn_of(i), PAGES_PER_SECTION);
-		sections_online(pfn_of(i), PAGES_PER_SECTION, true);
-	}
-	sections_online(removal.pfn, PAGES_PER_SECTION, false);
-	remove_section(&removal);
-	removal.pfn = pfn_of(gone);
-	sections_online(removal.pfn, PAGES_PER_SECTION, false);
-	hosted_single_step(remove_section, &removal, &trace);
-	s->check->stepped++;
-	return trace.instructions;
-}
-
-/* More than any removal differs from another, and less than looking at a section takes. */
-#define COST_SLACK	500
-
-/*
- * The flag would also be right if every call scanned the zone. So compare what it
- * costs to remove a section from a small zone and from a larger one.
- */
-static int costs(struct sequence *s)
-{
-	/* A section at the end, behind a hole, in the middle, at the beginning. */
-	static const struct {
-		unsigned int hole, gone;	/* before the end of the zone */
-	} places[] = { { 0, 2 }, { 4, 2 }, { 0, 5 }, { 0, 0 } };
-	unsigned int i, sections[] = { MANY / 2, MANY }, z;
-	unsigned long instructions[2];
-
-	for (i = 0; i < ARRAY_SIZE(places); i++) {
-		for (z = 0; z < 2; z++)
-			instructions[z] = cost(s, sections[z], sections[z] - places[i].hole,
-					       places[i].gone ? sections[z] - places[i].gone : 0);
-		if (instructions[1] > instructions[0] + COST_SLACK) {
-			hosted_format(s->check->text, sizeof(s->check->text),
-				      "removal %u takes %lu instructions with %u sections, and %lu with %u",
-				      i, instructions[0], sections[0], instructions[1], sections[1]);
-			return -1;
-		}
-	}
-	return 0;
-}
-
-/* Return how many online pageblocks it takes a side to look at, to plug MANY sections. */
-static unsigned long looks(enum hosted_side side)
-{
-	unsigned int i;
-
-	sections_empty();
-	sections_forget(side);
-	sections_looked();
-	for (i = 0; i < MANY; i++) {
-		section_present(pfn_of(i), false);
-		section_taint(pfn_of(i));
-		sections_add(side, sections_zone(0, ZONE_MOVABLE), pfn_of(i), PAGES_PER_SECTION);
-		sections_online(pfn_of(i), PAGES_PER_SECTION, true);
-	}
-	return sections_looked();
-}
-
-/*
- * The kernel looks at all pageblocks that are there each time, and the new code looks
- * once at each, when the next section comes.
- */
-static int plug_looks(struct sequence *s)
-{
-	const unsigned long section = PAGES_PER_SECTION / pageblock_nr_pages;
-	const unsigned long base = looks(HOSTED_BASE), patched = looks(hosted_checked(s->check));
-
-	if (base == section * (MANY - 1) * MANY / 2 && patched == section * (MANY - 1))
-		return 0;
-	hosted_format(s->check->text, sizeof(s->check->text),
-		      "%u sections take the kernel %lu looks at pageblocks, and the new code %lu",
-		      MANY, base, patched);
-	return -1;
 }
 
 /*
@@ -513,10 +404,10 @@ int memory_hotplug_check(struct hosted_check *check)
 	u32 state = 1;
 	unsigned int i, n;
 
-	start(&s, check);
 	/* Posted code may take as long as it likes. */
-	if (!hosted_is_posted(hosted_checked(check)) && (costs(&s) || plug_looks(&s)))
+	if (!hosted_is_posted(hosted_checked(check)) && costs_check(check))
 		return -1;
+	start(&s, check);
 	if (many_zones(&s) || ragged(&s) || memmap_check(check) ||
 	    vmemmap_check(check))
 		return -1;
