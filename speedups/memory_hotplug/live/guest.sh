@@ -81,12 +81,21 @@ both_phases() {
 		__offline_isolated_pages remove_pfn_range_from_zone; do
 		probe_pair "$name" "$name"
 	done
+	# scan_movable_pages() is inlined: what lies between its neighbours.
+	echo 'r:scan_in memory_notify' >>$TRACING/kprobe_events
+	echo 'p:scan_out dissolve_free_hugetlb_folios' >>$TRACING/kprobe_events
 	check "count: phases" phases base && tell_phases base || return
 	value "phases-blocks all $nr_blocks"
 	check "count: load for phases" patch_in memory_hotplug || return
 	check "count: phases, patched" phases patched && tell_phases patched
 	check "count: unload after phases" patch_out memory_hotplug
 }
+
+# of VARIANT NAME: print what phases() counted for a function.
+of() { awk -v name="$2" '$1 == name { print int($2 / 1000) }' "/tmp/phases.$1"; }
+
+# fewer NAME TENTHS: succeeds if a function takes fewer instructions with ours, by that factor.
+fewer() { [ "$((10 * $(of base "$1")))" -ge "$(($2 * $(of patched "$1")))" ]; }
 
 memory_hotplug_count() {
 	probe_pair contiguous set_zone_contiguous
@@ -96,14 +105,9 @@ memory_hotplug_count() {
 	in_turn memory_hotplug plug contiguous cycle
 
 	both_phases
+	check "count: memmap in batches" fewer memmap_init_range 15
 	check "count: unplug" unplug
 }
-
-# of VARIANT NAME: print what phases() counted for a function.
-of() { awk -v name="$2" '$1 == name { print int($2 / 1000) }' "/tmp/phases.$1"; }
-
-# fewer NAME: succeeds if a function takes at least three times fewer instructions with ours.
-fewer() { [ "$(of base "$1")" -ge $((3 * $(of patched "$1"))) ]; }
 
 # Blocks from which on the scans are most of what a user waits for.
 MANY_BLOCKS=2000
@@ -124,7 +128,8 @@ memory_hotplug_plug() {
 	fi
 	check "plug: memory blocks are offline" find_first || return
 	both_phases
-	[ "$nr_blocks" -lt $MANY_BLOCKS ] || check "plug: three times fewer for onlining" fewer online_pages
+	check "plug: memmap in batches" fewer memmap_init_range 15
+	[ "$nr_blocks" -lt $MANY_BLOCKS ] || check "plug: three times fewer for onlining" fewer online_pages 30
 	check "plug: no zone has a wrong flag" same_as_scan
 }
 

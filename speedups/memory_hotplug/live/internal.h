@@ -11,6 +11,8 @@
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 
+#include "zone_contiguous_live_compat.h"
+
 void set_zone_contiguous(struct zone *zone);
 struct page *__pageblock_pfn_to_page(unsigned long start_pfn,
 				     unsigned long end_pfn, struct zone *zone);
@@ -22,5 +24,23 @@ extern typeof(remove_pfn_range_from_zone) live_original_remove_pfn_range_from_zo
 extern typeof(remove_pfn_range_from_zone) live_remove_pfn_range_from_zone;
 extern typeof(set_zone_contiguous) live_original_set_zone_contiguous;
 extern typeof(set_zone_contiguous) live_set_zone_contiguous;
+
+#ifdef LIVE_STEP_MEMMAP
+void memmap_init_range(unsigned long size, int nid, unsigned long zone,
+		       unsigned long start_pfn, unsigned long zone_end_pfn,
+		       enum meminit_context context, LIVE_MOVE_PARAMS);
+extern typeof(memmap_init_range) live_original_memmap_init_range;
+extern typeof(memmap_init_range) live_memmap_init_range;
+#endif
+
+enum live_hotplug_counts {
+	LIVE_HOTPLUG_MOVED,
+	LIVE_HOTPLUG_REMOVED,
+	LIVE_HOTPLUG_DONE,
+	LIVE_HOTPLUG_LEFT_CHANGING,
+	LIVE_MEMMAP_DONE,
+	LIVE_MEMMAP_LEFT_SHAPE,
+	LIVE_MEMMAP_LEFT_DIFFERS,
+};
 
 #endif /* _ZONE_CONTIGUOUS_LIVE_H */

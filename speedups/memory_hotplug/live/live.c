@@ -30,19 +30,19 @@ LIVE_ORIGINAL(set_zone_contiguous);
 #include "zone_contiguous_tree.h"
 #undef set_zone_contiguous
 
-enum live_hotplug_counts {
-	LIVE_HOTPLUG_MOVED,
-	LIVE_HOTPLUG_REMOVED,
-	LIVE_HOTPLUG_DONE,
-	LIVE_HOTPLUG_LEFT_CHANGING,
-};
-
 const struct live_count live_counts[] = {
 	[LIVE_HOTPLUG_MOVED] = { "move_pfn_range_to_zone", LIVE_DONE, "" },
 	[LIVE_HOTPLUG_REMOVED] = { "remove_pfn_range_from_zone", LIVE_DONE, "" },
 	[LIVE_HOTPLUG_DONE] = { "set_zone_contiguous", LIVE_DONE, "" },
 	[LIVE_HOTPLUG_LEFT_CHANGING] = { "set_zone_contiguous", LIVE_LEFT,
 					 "some tasks have not switched yet" },
+#ifdef LIVE_STEP_MEMMAP
+	[LIVE_MEMMAP_DONE] = { "memmap_init_range", LIVE_DONE, "" },
+	[LIVE_MEMMAP_LEFT_SHAPE] = { "memmap_init_range", LIVE_LEFT,
+				     "the memmap of a device, or a small range" },
+	[LIVE_MEMMAP_LEFT_DIFFERS] = { "memmap_init_range", LIVE_LEFT,
+				       "its struct pages differ from each other" },
+#endif
 };
 
 const unsigned int live_nr_counts = ARRAY_SIZE(live_counts);

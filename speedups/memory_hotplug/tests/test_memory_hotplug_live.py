@@ -28,6 +28,7 @@ def test_the_files_of_each_series(series: str, compat: str) -> None:
 @pytest.mark.parametrize("series", ["6.12", "7.2", "7.3"])
 def test_every_caller_of_a_replaced_function_is_replaced(series: str) -> None:
     assert {replaced.name for replaced in LIVE.of(series).replaces} == {
+        "memmap_init_range",
         "move_pfn_range_to_zone",
         "remove_pfn_range_from_zone",
         "set_zone_contiguous",

@@ -30,7 +30,7 @@ class Function:
             bytes of anything else.
         by: its replacement; empty for a function that is only called.
         local: whether it is static.
-        step: the step that replaces it; a livepatch that ends before it may only call it. Empty
+        step: the step that replaces it; a livepatch that ends before it does not need it. Empty
             if every livepatch replaces it.
         kernels: the series that have it.
     """
@@ -207,7 +207,6 @@ def load(speedups: Path, speedup: str, action: str = _BUILD, until: str = ALL) -
     _require_steps(loaded, whole[-1], every[-1], directory / _NAME)
     dropped = _targets(whole) - _targets(every)
     steps = every[-1].step_names
-    called = [each for each in loaded.replaces if each.step and each.step not in steps]
     own = tuple(replace(file, source=directory / file.source) for file in loaded.files)
     for file in own:
         if not file.source.is_file():
@@ -216,14 +215,10 @@ def load(speedups: Path, speedup: str, action: str = _BUILD, until: str = ALL) -
     return replace(
         loaded,
         objects=tuple(name for name in loaded.objects if not _sources(name) & dropped),
-        replaces=tuple(function for function in loaded.replaces if function not in called),
+        replaces=tuple(each for each in loaded.replaces if not each.step or each.step in steps),
         needs={**shared.needs, **loaded.needs},
         refuses={**shared.refuses, **loaded.refuses},
-        calls=(
-            *loaded.calls,
-            *(replace(function, by="", step="") for function in called),
-            *shared.calls,
-        ),
+        calls=loaded.calls + shared.calls,
         variables=loaded.variables + shared.variables,
         files=(*own, *_files_of_trees(every)),
         edits=tuple(_edits(every, loaded.edited)),
