@@ -44,6 +44,7 @@ static const struct plug_case memmap = { MEMMAP };
 static const struct plug_case free = { FREE };
 static const struct plug_case online = { ONLINE };
 static const struct plug_case hardened = { ONLINE, 0, true };
+static const struct plug_case checked = { FREE, 0, true };
 static const struct plug_case compound_2m = { VMEMMAP, .shift = 9 };
 static const struct plug_case compound_1g = { VMEMMAP, .shift = 18 };
 
@@ -68,6 +69,7 @@ static const struct hosted_case memory_hotplug_cases[] = {
 	ONE_BLOCK(memmap, 2G),
 	ONE_BLOCK(free, 128M),
 	ONE_BLOCK(free, 2G),
+	ONE_BLOCK(checked, 128M),
 	ONE_BLOCK(online, 128M),
 	ONE_BLOCK(online, 2G),
 	ONE_BLOCK(hardened, 128M),

@@ -16,7 +16,7 @@ statement S;
  __free_pages_core(struct page *page, ...)
  {
  	<+...
-+	loop = memmap_online(page, nr_pages);
++	loop = memmap_online(page, nr_pages, is_check_pages_enabled());
 +	if (loop)
 +		fpi_flags |= FPI_CLEAN;
  	for (

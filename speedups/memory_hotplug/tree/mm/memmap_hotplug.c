@@ -19,20 +19,11 @@
 #include <linux/mm.h>
 #include <linux/page_ref.h>
 #include <linux/pageblock-flags.h>
-#include <linux/prefetch.h>
 
 #include "memmap_hotplug.h"
 #include "memmap_hotplug_compat.h"
 
 #define LRU	(offsetof(struct page, lru) / sizeof(unsigned long))
-
-/*
- * New descriptors are in no cache, and a CPU has few stores under way at a time. So ask
- * for the lines of later descriptors early, in both passes. Those after the end may not
- * exist, and then nothing is fetched. On AMD Zen 4, distances from 16 to 48 are slower
- * than no prefetch at all.
- */
-#define AHEAD	8
 
 /**
  * memmap_fill_pageblock() - copy a descriptor to the rest of its pageblock
@@ -69,7 +60,6 @@ unsigned long memmap_fill_pageblock(struct page *page, unsigned long pfn,
 	for (page++; page < end; page++) {
 		unsigned long *word = (unsigned long *)page;
 
-		prefetchw(page + AHEAD);
 		image[LRU] = (unsigned long)&page->lru;
 		image[LRU + 1] = (unsigned long)&page->lru;
 		unrolled_full
@@ -80,10 +70,27 @@ unsigned long memmap_fill_pageblock(struct page *page, unsigned long pfn,
 	return next_pfn;
 }
 
+/*
+ * Without checks, freeing only clears flags of all descriptors but the first one. Do that
+ * here, too, while their lines are in the cache.
+ */
+static void memmap_online_unchecked(struct page *page, const struct page *end)
+{
+	__ClearPageOffline(page);
+	set_page_count(page, 0);
+
+	for (page++; page < end; page++) {
+		__ClearPageOffline(page);
+		set_page_count(page, 0);
+		memmap_flags(page) &= ~PAGE_FLAGS_CHECK_AT_PREP;
+	}
+}
+
 /**
  * memmap_online() - let the descriptors of memory that was added be those of free pages
  * @page: the first one
  * @nr_pages: number of descriptors, at least one
+ * @check: whether freeing pages checks each of them
  *
  * Clear PageOffline and the refcount. If all else is as memmap_init_range() wrote it,
  * freeing these pages need not look at each of them again: no flag is left to clear, and
@@ -92,7 +99,7 @@ unsigned long memmap_fill_pageblock(struct page *page, unsigned long pfn,
  * Context: any.
  * Return: @nr_pages, or 0 if the caller must look at each descriptor.
  */
-unsigned int memmap_online(struct page *page, unsigned int nr_pages)
+unsigned int memmap_online(struct page *page, unsigned int nr_pages, bool check)
 {
 	const struct page *end = page + nr_pages;
 	unsigned long found = 0;
@@ -101,8 +108,15 @@ unsigned int memmap_online(struct page *page, unsigned int nr_pages)
 	if (page_ref_tracepoint_active(page_ref_set))
 		return 0;
 
+	if (!check) {
+		/* Freeing takes a compound page apart. */
+		if (PageCompound(page))
+			return 0;
+		memmap_online_unchecked(page, end);
+		return nr_pages;
+	}
+
 	for (; page < end; page++) {
-		prefetchw(page + AHEAD);
 		found |= memmap_flags(page) & PAGE_FLAGS_CHECK_AT_PREP;
 		found |= (unsigned long)page->lru.next ^ (unsigned long)&page->lru;
 		found |= (unsigned long)page->mapping | page->private;

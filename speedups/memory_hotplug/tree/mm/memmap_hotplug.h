@@ -10,7 +10,7 @@ struct page;
 #ifdef CONFIG_MEMORY_HOTPLUG
 unsigned long memmap_fill_pageblock(struct page *page, unsigned long pfn,
 				    unsigned long end_pfn);
-unsigned int memmap_online(struct page *page, unsigned int nr_pages);
+unsigned int memmap_online(struct page *page, unsigned int nr_pages, bool check);
 #else
 static inline unsigned long memmap_fill_pageblock(struct page *page,
 						  unsigned long pfn,
@@ -19,7 +19,8 @@ static inline unsigned long memmap_fill_pageblock(struct page *page,
 	return pfn + 1;
 }
 
-static inline unsigned int memmap_online(struct page *page, unsigned int nr_pages)
+static inline unsigned int memmap_online(struct page *page, unsigned int nr_pages,
+					 bool check)
 {
 	return 0;
 }

@@ -210,17 +210,28 @@ static void memory_hotplug_online(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, copy);
 
 	kvfree(hotplug_written(test, nr));
-	KUNIT_EXPECT_EQ(test, memmap_online(page, nr), nr);
+	KUNIT_EXPECT_EQ(test, memmap_online(page, nr, true), nr);
+	KUNIT_EXPECT_MEMEQ(test, page, copy, nr * sizeof(*page));
+
+	/* Where nobody checks them, flags are cleared, but for those of the first page. */
+	kvfree(hotplug_written(test, nr));
+	for (i = 1; i < nr; i++)
+		SetPageDirty(page + i);
+	KUNIT_EXPECT_EQ(test, memmap_online(page, nr, false), nr);
 	KUNIT_EXPECT_MEMEQ(test, page, copy, nr * sizeof(*page));
 	kfree(copy);
+
+	kvfree(hotplug_written(test, nr));
+	__SetPageHead(page);
+	KUNIT_EXPECT_EQ(test, memmap_online(page, nr, false), 0);
 
 	for (i = 0; i < nr; i += nr / 4 - 1) {
 		kvfree(hotplug_written(test, nr));
 		set_page_private(page + i, 1);
-		KUNIT_EXPECT_EQ(test, memmap_online(page, nr), 0);
+		KUNIT_EXPECT_EQ(test, memmap_online(page, nr, true), 0);
 		kvfree(hotplug_written(test, nr));
 		SetPageDirty(page + i);
-		KUNIT_EXPECT_EQ(test, memmap_online(page, nr), 0);
+		KUNIT_EXPECT_EQ(test, memmap_online(page, nr, true), 0);
 	}
 	kvfree(hotplug_written(test, nr));
 }
