@@ -42,6 +42,13 @@ void *arena_map_with(unsigned long bytes, unsigned int beside)
 	return arena_map(beside ? (1 + beside) * round_up(bytes, HUGE) : bytes);
 }
 
+/* Give memory of an arena back to the host, so that its pages are new when they are written. */
+void arena_renew(void *memory, unsigned long bytes)
+{
+	if (madvise(memory, round_up(bytes, 4096), MADV_DONTNEED))
+		hosted_die("can't give memory back");
+}
+
 FROM_KERNEL void *hosted_arena(unsigned long bytes)
 {
 	return arena_map(bytes);

@@ -63,6 +63,7 @@ struct row {
 /* arena.c */
 void *arena_map(unsigned long bytes);
 void *arena_map_with(unsigned long bytes, unsigned int beside);
+void arena_renew(void *memory, unsigned long bytes);
 unsigned long arena_llc_bytes(void);
 
 /*

@@ -94,11 +94,11 @@ static bool missing(const struct hosted_variant *v)
 	return v->setting && hosted_bench.select(v->setting) < 0;
 }
 
-/* In a case for several CPUs, each limit is also run on one. */
+/* In a case for several CPUs, each limit is also run on one, if it writes the image. */
 static unsigned int limit_rows(const struct hosted_case *c, const struct hosted_limit *limit,
 			       bool fill, struct row *rows)
 {
-	unsigned int nr = c->cpus > 1 ? 2 : 1;
+	unsigned int nr = c->cpus > 1 && !(c->flags & HOSTED_NO_FILLS) ? 2 : 1;
 
 	for (unsigned int i = 0; i < nr; i++) {
 		rows[i] = (struct row){ .limit = limit, .fill = fill, .one_cpu = i };
@@ -112,7 +112,8 @@ static unsigned int make_rows(const struct plan *plan, const struct hosted_case 
 			      struct row *rows)
 {
 	const struct hosted_limit *fills[FILLS];
-	unsigned int nr = 0, nr_fills = hosted_bench.fills ? fills_here(fills) : 0;
+	bool filled = hosted_bench.fills && !(c->flags & HOSTED_NO_FILLS);
+	unsigned int nr = 0, nr_fills = filled ? fills_here(fills) : 0;
 
 	for (unsigned int i = 0; i < hosted_bench.nr_variants; i++) {
 		const struct hosted_variant *v = &hosted_bench.variants[i];

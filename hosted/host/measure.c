@@ -50,6 +50,8 @@ static void prepare_row(const struct workload *w, const struct row *row)
 		hosted_bench.arrange(w->c, w->items);
 	if (w->c->flags & HOSTED_FLUSHED)
 		hosted_flush(w->image, w->bytes);
+	if (w->c->flags & HOSTED_FRESH)
+		arena_renew(w->image, w->bytes);
 }
 
 /*
@@ -65,7 +67,8 @@ void note_regime(const struct cache *cache, const struct workload *w,
 			     w->c->flags & HOSTED_HOT	 ? 50 : 3;
 	bool hot = false;
 
-	if (!hosted_bench.fills || !cache_tells(cache))
+	if (!hosted_bench.fills || w->c->flags & (HOSTED_FRESH | HOSTED_NO_FILLS) ||
+	    !cache_tells(cache))
 		return;
 	for (unsigned int i = 0; i < tries && !hot; i++) {
 		prepare_row(w, base);

@@ -47,7 +47,8 @@ void row_run(const struct workload *w, const struct row *row)
 {
 	struct parts parts = { w, row };
 
-	if (row->limit && w->c->cpus > 1 && !row->one_cpu) {
+	if (row->limit && w->c->cpus > 1 && !row->one_cpu &&
+	    !(w->c->flags & HOSTED_NO_FILLS)) {
 		hosted_on_cpus(w->c->cpus, run_part, &parts);
 		return;
 	}

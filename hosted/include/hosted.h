@@ -49,6 +49,13 @@ extern unsigned int hosted_layout;
  * that. So a sample is the time of many runs, each of which is prepared as usual.
  */
 #define HOSTED_SHORT	32u
+/*
+ * The image's memory was given back, so whoever writes a page of it first takes a page
+ * fault, as on a hypervisor when a guest writes memory for the first time.
+ */
+#define HOSTED_FRESH	64u
+/* Something else than writing the image is timed, so no fill is a limit. */
+#define HOSTED_NO_FILLS	128u
 
 /* Ends the name of a row that is another one on one CPU, in a case for several. */
 #define HOSTED_ONE_CPU	", 1 CPU"
@@ -63,7 +70,7 @@ extern unsigned int hosted_layout;
  * @llc_part: the image has the size of the last-level cache divided by this, or of
  *	      what really stays in the cache if that is less
  * @flags: HOSTED_HOT, HOSTED_READBACK, HOSTED_FIXED, HOSTED_EXTRA_CASE,
- *	   HOSTED_FLUSHED, HOSTED_SHORT
+ *	   HOSTED_FLUSHED, HOSTED_SHORT, HOSTED_FRESH, HOSTED_NO_FILLS
  * @data: the bench's own
  * @cpus: kernel code may use so many CPUs, and fills do; 0 for one. A variant whose
  *	  name ends with HOSTED_ONE_CPU is another one that uses one

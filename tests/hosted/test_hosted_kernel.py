@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The hosted program of a real kernel: what it finds equal, names, switches and chooses."""
 
+import resource
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +103,8 @@ static const struct hosted_case toys_cases[] = {
 	{ "short",  "cold", 2, 0, HOSTED_FIXED | HOSTED_SHORT, NULL },
 	{ "counted", "cold", 2, 0, HOSTED_FIXED | HOSTED_SHORT, &counted },
 	{ "two",    "cold, 2 CPUs", 4096, 0, HOSTED_EXTRA_CASE, NULL, 2 },
+	{ "fresh",  "new", 4096, 0, HOSTED_EXTRA_CASE | HOSTED_FRESH, NULL },
+	{ "other",  "no fills, 2 CPUs", 4096, 0, HOSTED_EXTRA_CASE | HOSTED_NO_FILLS, NULL, 2 },
 };
 static const struct hosted_variant toys_variants[] = {
 	{ "base", HOSTED_BASE }, { "control", HOSTED_CONTROL }, { "auto", HOSTED_PATCHED },
@@ -151,7 +154,8 @@ static int toys_check(struct hosted_check *check)
 
 const struct hosted_bench hosted_bench = {
 	.speedup = "toys", .item = "toy", .item_bytes = 64, .item_memory = 64,
-	.cases = toys_cases, .nr_cases = 7, .variants = toys_variants, .nr_variants = 3,
+	.cases = toys_cases, .nr_cases = ARRAY_SIZE(toys_cases),
+	.variants = toys_variants, .nr_variants = 3,
 	.fills = true,
 	.setup = toys_setup, .run = toys_run, .touch = toys_touch, .check = toys_check,
 };
@@ -260,6 +264,27 @@ def test_in_a_case_for_two_cpus_the_two_fastest_fills_of_one_go_on_as_well(toys:
             kept.setdefault(event.block, set()).add(event.variant)
     assert kept.pop(0) == fills
     assert {(len(each & alone), len(each - alone)) for each in kept.values()} == {(2, 2)}
+
+
+def test_where_something_else_is_timed_no_fill_is_a_limit(toys: Path) -> None:
+    events = run_program(toys, "--case", "other", "--items", "64", "--pairs", "2")
+    (case,) = (event for event in events if isinstance(event, Case))
+    assert case.variants == ("base", "control", "auto")
+
+
+def test_new_memory_costs_page_faults_in_each_run(toys: Path) -> None:
+    """The image has 256 KiB, so one huge page or 64 small ones."""
+
+    def faults(name: str) -> tuple[int, int]:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
+        events = run_program(toys, "--case", name, "--pairs", "4")
+        runs = sum(isinstance(event, Sample) for event in events)
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before, runs
+
+    usual, _ = faults("there")
+    new, runs = faults("fresh")
+    assert runs > 0
+    assert new - usual >= runs
 
 
 def test_locks_keep_two_cpus_apart(toys: Path) -> None:
