@@ -23,6 +23,7 @@ struct zone_device_case {
 	unsigned int shift;
 	bool altmap;
 	bool each;		/* every CPU writes the memmap of a device of its own */
+	unsigned long chased;	/* if set, what is timed are loads of another CPU from so much */
 };
 
 static const struct zone_device_case fsdax = { MEMORY_DEVICE_FS_DAX, 0, true };
@@ -30,6 +31,21 @@ static const struct zone_device_case devdax = { MEMORY_DEVICE_GENERIC, 9, true }
 static const struct zone_device_case shared = { MEMORY_DEVICE_GENERIC, 9, false };
 static const struct zone_device_case private = { MEMORY_DEVICE_PRIVATE, 0, false };
 static const struct zone_device_case each = { MEMORY_DEVICE_PRIVATE, 0, false, true };
+static const struct zone_device_case chase_cache = {
+	MEMORY_DEVICE_PRIVATE, 0, false, false, SZ_8M
+};
+static const struct zone_device_case chase_memory = {
+	MEMORY_DEVICE_PRIVATE, 0, false, false, SZ_256M
+};
+
+/*
+ * What does another CPU lose? It makes as many loads as there are descriptors, and each
+ * waits for the one before. The others bind one device after the other until it ends.
+ */
+#define BESIDE(cpus, where, gib)						\
+	{ "beside-" #where "-" #cpus "cpu", "loads from " #where ", the others bind", \
+	  (gib) * PFNS_1G, 0, HOSTED_FIXED | HOSTED_NO_FILLS | HOSTED_EXTRA_CASE, \
+	  &chase_##where, cpus }
 
 static const struct hosted_case zone_device_cases[] = {
 	{ "fsdax",	"cold, altmap",		 PFNS_100G, 0, 0, &fsdax },
@@ -68,13 +84,33 @@ static const struct hosted_case zone_device_cases[] = {
 	/* Two devices at the same time, in base, too. */
 	{ "private-each-2cpu", "cold, RAM-backed, 2 devices", PFNS_100G, 0, HOSTED_EXTRA_CASE,
 	  &each, 2 },
+	/* The first bind of memory that a hypervisor has not backed yet. */
+	{ "fsdax-first-2cpu", "new, altmap, 2 CPUs", PFNS_100G, 0,
+	  HOSTED_FRESH | HOSTED_EXTRA_CASE, &fsdax, 2 },
+	{ "fsdax-first-4cpu", "new, altmap, 4 CPUs", PFNS_100G, 0,
+	  HOSTED_FRESH | HOSTED_EXTRA_CASE, &fsdax, 4 },
+	BESIDE(2, cache, 64),
+	BESIDE(2, memory, 16),
+	BESIDE(3, cache, 64),
+	BESIDE(3, memory, 16),
+	BESIDE(5, cache, 64),
+	BESIDE(5, memory, 16),
 };
 
-static int zone_device_has_cpus(const struct hosted_case *c)
+/* How many CPUs may write one memmap. */
+static unsigned int zone_device_writers(const struct hosted_case *c)
 {
 	const struct zone_device_case *dev = c->data;
 
-	return c->cpus > 1 && !dev->each;
+	if (!c->cpus || dev->each)
+		return 1;
+	/* The last CPU makes loads. */
+	return dev->chased ? c->cpus - 1 : c->cpus;
+}
+
+static int zone_device_has_cpus(const struct hosted_case *c)
+{
+	return zone_device_writers(c) > 1;
 }
 
 static const struct hosted_variant zone_device_variants[] = {
@@ -139,13 +175,90 @@ static void zone_device_bind_own(unsigned int cpu, void *data)
 			 last ? devices->items - first : share, &zone_device_pgmaps[cpu]);
 }
 
+/* Lines of memory, each of which holds the address of the next one. */
+static void **zone_device_chain;
+
+/* Arrange lines to a circle in a random order, which no prefetcher can follow. */
+static void zone_device_chain_up(unsigned long bytes)
+{
+	const unsigned long step = SMP_CACHE_BYTES / sizeof(void *);
+	unsigned long nr = bytes / SMP_CACHE_BYTES, i, j;
+	u64 random = 1;
+
+	for (i = 0; i < nr; i++)
+		zone_device_chain[i * step] = &zone_device_chain[i * step];
+	while (--i) {
+		random = random * 6364136223846793005ULL + 1442695040888963407ULL;
+		j = (random >> 33) % i;
+		swap(zone_device_chain[i * step], zone_device_chain[j * step]);
+	}
+}
+
+static void zone_device_load(unsigned long nr)
+{
+	void **at = zone_device_chain;
+
+	while (nr--)
+		at = READ_ONCE(*at);
+	asm volatile("" : : "r" (at));
+}
+
+static bool zone_device_loaded;
+
+/* Bind devices of 4 GiB one after the other, all of them once at least. */
+static void zone_device_bind_beside(unsigned int cpu, void *data)
+{
+	const struct zone_device_devices *devices = data;
+	unsigned long at = 0;
+
+	if (cpu + 1 == devices->c->cpus) {
+		zone_device_load(devices->items);
+		smp_store_release(&zone_device_loaded, true);
+	}
+	/* The others are workers, if the code uses any. */
+	if (cpu)
+		return;
+
+	while (at < devices->items || !smp_load_acquire(&zone_device_loaded)) {
+		zone_device_bind(devices->c->data, devices->side,
+				 FIRST_PFN + at % devices->items, 4 * PFNS_1G,
+				 &zone_device_pgmaps[0]);
+		at += 4 * PFNS_1G;
+	}
+}
+
+static void zone_device_run_beside(const struct hosted_case *c,
+				   struct zone_device_devices *devices)
+{
+	zone_device_loaded = false;
+	hosted_on_cpus(c->cpus, zone_device_bind_beside, devices);
+}
+
+static void zone_device_load_alone(void *image, unsigned long bytes)
+{
+	zone_device_load(bytes / sizeof(struct page));
+}
+
+static int zone_device_is_beside(const struct hosted_case *c)
+{
+	const struct zone_device_case *dev = c->data;
+
+	return !!dev->chased;
+}
+
+static const struct hosted_limit zone_device_limits[] = {
+	{ "nothing beside", zone_device_load_alone, zone_device_is_beside },
+};
+
 static void zone_device_run(const struct hosted_case *c, enum hosted_side side,
 			    unsigned long items)
 {
 	const struct zone_device_case *dev = c->data;
 	struct zone_device_devices devices = { c, side, items };
 
-	if (dev->each)
+	if (dev->chased)
+		zone_device_run_beside(c, &devices);
+	else if (dev->each)
 		hosted_on_cpus(c->cpus, zone_device_bind_own, &devices);
 	else
 		zone_device_bind(dev, side, FIRST_PFN, items, &zone_device_pgmaps[0]);
@@ -161,8 +274,15 @@ static unsigned int zone_device_case_cpus = 1;
 
 static void zone_device_begin(const struct hosted_case *c)
 {
-	zone_device_case_cpus = zone_device_has_cpus(c) ? c->cpus : 1;
+	const struct zone_device_case *dev = c->data;
+
+	zone_device_case_cpus = zone_device_writers(c);
 	hosted_cpus_online(zone_device_case_cpus);
+
+	if (dev->chased && !zone_device_chain)
+		zone_device_chain = hosted_arena(SZ_256M);
+	if (dev->chased)
+		zone_device_chain_up(dev->chased);
 }
 
 static int zone_device_select(const char *setting)
@@ -191,6 +311,8 @@ const struct hosted_bench hosted_bench = {
 	.variants	= zone_device_variants,
 	.nr_variants	= ARRAY_SIZE(zone_device_variants),
 	.fills		= true,
+	.limits		= zone_device_limits,
+	.nr_limits	= ARRAY_SIZE(zone_device_limits),
 	.setup		= zone_device_setup,
 	.begin		= zone_device_begin,
 	.select		= zone_device_select,
