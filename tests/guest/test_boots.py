@@ -186,6 +186,15 @@ def test_only_some_kinds() -> None:
         suites.stages(("arm64",), ("kasan",), 100, 30)
 
 
+def test_a_kernel_with_kcsan_must_be_named() -> None:
+    usual = suites.stages(("x86_64",), (), 100, 30)
+    assert not [stage.name for stage in usual if stage.kind == "kcsan"]
+    (first, *_) = suites.stages(("x86_64",), ("kcsan",), 100, 30)
+    assert (first.name, first.size_gib, first.rebinds) == ("x86_64-kcsan", 4, 5)
+    (only,) = suites.stages(("x86_64",), (), 100, 30, ("x86_64-kcsan-cpus",))
+    assert only.kind == "kcsan"
+
+
 def test_a_long_boot_must_be_named() -> None:
     plans = load_plans().values()
     long = [

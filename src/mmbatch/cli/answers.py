@@ -164,7 +164,7 @@ class GuestBuild:
     Attributes:
         release: of the kernel.
         arch: the architecture that it was built for.
-        kind: plain, debug or kasan.
+        kind: plain, debug, kasan or kcsan.
         image: its file.
     """
 

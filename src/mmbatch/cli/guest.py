@@ -71,7 +71,7 @@ def _setup(
     "--kind",
     type=_KINDS,
     default="plain",
-    help="Build with more checks of the kernel's own: debug or kasan",
+    help="Build with more checks of the kernel's own: debug, kasan or kcsan",
 )
 @options.json_file
 @_kernel_options

@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
@@ -216,11 +216,12 @@ def stream(
     log: Path | None = None,
     timeout_s: float | None = None,
     check: bool = True,
+    started: Callable[[int], object] | None = None,
 ) -> Generator[str, None, None]:
     """Yield a program's standard output line by line, as it comes, without line ends.
 
     The arguments are those of `run`. A log gets its standard error, and `timeout_s` counts from its
-    start.
+    start. `started` is called with its process id.
 
     Leaving the loop early, by break or by an exception, stops the program and its children
     (use `contextlib.closing` where the moment matters).
@@ -241,6 +242,8 @@ def stream(
             stderr=err,
         ) as process:
             deadline = None if timeout_s is None else time.monotonic() + timeout_s
+            if started is not None:
+                started(process.pid)
             try:
                 assert process.stdout is not None
                 yield from _lines(process.stdout, deadline)

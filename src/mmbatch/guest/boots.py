@@ -29,7 +29,7 @@ CONTROL = "control"
 """Base, measured a second time."""
 
 SUITES_ON = ("kunit.enable=1", "kunit.autorun=1")
-_SLOWER = {PLAIN: 1.0, "debug": 4.0, "kasan": 6.0}
+_SLOWER = {PLAIN: 1.0, "debug": 4.0, "kasan": 6.0, "kcsan": 6.0}
 """How many times slower than a plain kernel each kind may be."""
 
 _PROGRAMS = ("ndctl", "daxctl", "mke2fs")
@@ -191,7 +191,7 @@ def programs(
 
 def cmdline_of(kind: str) -> tuple[str, ...]:
     """Return what the command line of a kind of kernel has for its checks of memory."""
-    return () if kind == PLAIN else ("page_poison=1",)
+    return ("page_poison=1",) if kind in ("debug", "kasan") else ()
 
 
 def suites(

@@ -35,7 +35,12 @@ _BUILD_BYTES = 3_000_000_000
 _STAMP = ".mmbatch-guest"
 _OVERLAY = "overlay.json"
 _OPTIONAL = "optional"  # the fragment with options that some kernels lack
-_KINDS: dict[str, tuple[str, ...]] = {"": (), "debug": ("debug",), "kasan": ("debug", "kasan")}
+_KINDS: dict[str, tuple[str, ...]] = {
+    "": (),
+    "debug": ("debug",),
+    "kasan": ("debug", "kasan"),
+    "kcsan": ("kcsan",),
+}
 _SAME_ANYWHERE = {
     "KBUILD_BUILD_TIMESTAMP": "2026-01-01",
     "KBUILD_BUILD_USER": "mmbatch",
@@ -107,7 +112,8 @@ class Wanted:
 
     Attributes:
         arch: the architecture.
-        kind: "" for a plain one, "debug" with debugging options, "kasan" with KASAN too.
+        kind: "" for a plain one, "debug" with debugging options, "kasan" with KASAN too, "kcsan"
+            with KCSAN.
         options: options added to the configuration, "CONFIG_X=y" each.
         fragments: the directories that have fragments of the configuration, NAME.config; the
             first one has those that every kernel needs.

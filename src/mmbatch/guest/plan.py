@@ -13,8 +13,11 @@ from mmbatch.core import load, paths
 from mmbatch.core.errors import MmbatchError
 
 PLAIN = "plain"
-KINDS = {PLAIN: "", "debug": "debug", "kasan": "kasan"}
+KINDS = {PLAIN: "", "debug": "debug", "kasan": "kasan", "kcsan": "kcsan"}
 """Kinds of x86-64 kernels: the name on the command line, and the one in file names."""
+
+ON_REQUEST = ("kcsan",)
+"""Kinds that are built only if somebody names them or one of their boots."""
 
 Arch = Literal["x86_64", "arm64"]
 _FILE = "guest/guest.toml"

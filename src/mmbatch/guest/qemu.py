@@ -22,6 +22,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import from_json
 from mmbatch.core.process import stream
 from mmbatch.guest.build import GuestKernel
+from mmbatch.guest.faults import FaultCounter
 
 PROBE_LIMIT_S = 20
 _LAST_LINES = 12
@@ -38,9 +39,10 @@ _RESULTS = ("pass", "fail", "skip", "value")
 _EXPECTATION = re.compile(r"^# \S+: (?:EXPECTATION|ASSERTION) FAILED at ")
 _COUNT = re.compile(r"^\w+_bench: case=(\S+) method=(\S+) ns=(\d+) items=(\d+)$")
 _SUMMARY = re.compile(r"^Summary: (\w+) passed: (\d+) failed: (\d+) ")
+# KCSAN reports data races all over a kernel. Scripts look for those that concern them.
 _COMPLAINTS = re.compile(
-    r"cut here|Call [Tt]race:|WARNING: |\bBUG: |\bBUG \S+ \(|kernel BUG at |\bKASAN: |\bUBSAN: |"
-    r"rcu\S* .*detected .*stall|soft lockup|INFO: task .* blocked for more|"
+    r"cut here|Call [Tt]race:|WARNING: |\bBUG: (?!KCSAN: )|\bBUG \S+ \(|kernel BUG at |"
+    r"\bKASAN: |\bUBSAN: |rcu\S* .*detected .*stall|soft lockup|INFO: task .* blocked for more|"
     r"possible (?:circular|recursive) locking|inconsistent lock state|suspicious RCU usage|"
     r"non-static key|lockdep is turned off|sleeping function called|"
     r"Kernel panic|Oops: |Internal error: |general protection fault|Unable to handle kernel|"
@@ -117,7 +119,7 @@ def command(boot: Boot, initramfs: Path | None) -> list[str]:
     memory = f"{boot.memory_gib * 1024 + boot.slow_mib}M"
     cpu += "".join(f",-{feature}" for feature in boot.without)
     accel = "kvm" if boot.kvm else "tcg,thread=single" if boot.one_thread else "tcg"
-    words = [program, "-accel", accel, "-cpu", cpu]
+    words = [program, "-name", f"{boot.name},debug-threads=on", "-accel", accel, "-cpu", cpu]
     added = boot.pmem_gib + boot.dimm_gib + boot.virtio_mem_gib
     if added:
         memory += f",slots=4,maxmem={boot.memory_gib + 2 * added + 64}G"
@@ -185,6 +187,7 @@ def run(cache: Cache, boot: Boot) -> Booted:
     lines: list[str] = []
     trouble = ""
     console_file = cache.logs / f"guest-{boot.name}.console"
+    faults = FaultCounter()
     start = time.monotonic()
     with temporary_dir(cache.downloads, f"guest-{boot.name}") as directory:
         initramfs = None
@@ -199,6 +202,7 @@ def run(cache: Cache, boot: Boot) -> Booted:
                     action=f"boot {boot.name}",
                     timeout_s=boot.limit_s,
                     log=cache.logs / f"guest-{boot.name}.qemu.log",
+                    started=faults.started,
                 )
             ) as console:
                 console_file.parent.mkdir(parents=True, exist_ok=True)
@@ -206,10 +210,12 @@ def run(cache: Cache, boot: Boot) -> Booted:
                     for line in console:
                         lines.append(_ESCAPES.sub("", line.rstrip("\r")))
                         copy.write(f"{lines[-1]}\n")
+                        faults.read(lines[-1])
         except MmbatchError as error:
             trouble = error.problem
     wall_s = time.monotonic() - start
     outcome = read_console(lines)
+    outcome.values += faults.values
     if boot.initramfs is not None and not outcome.finished and not trouble:
         trouble = "the guest ended without a result"
     return Booted(outcome, lines, wall_s, trouble)

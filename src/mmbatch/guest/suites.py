@@ -20,7 +20,7 @@ from mmbatch.debian import packages
 from mmbatch.guest import boots, counts, qemu
 from mmbatch.guest.boots import GuestSetup
 from mmbatch.guest.build import GuestKernel
-from mmbatch.guest.plan import KINDS, PLAIN, Arch, ExtraBoot, Plan, load_plans
+from mmbatch.guest.plan import KINDS, ON_REQUEST, PLAIN, Arch, ExtraBoot, Plan, load_plans
 from mmbatch.guest.qemu import Booted, Outcome
 from mmbatch.kernel import sources
 from mmbatch.report import matrix
@@ -34,7 +34,7 @@ _COUNTED_GIB = 4
 _USUAL_REBINDS = 30
 _USUAL_ROUNDS = 6
 _DEBUG_REBINDS = 5
-_MOST_GIB = {"debug": 13, "kasan": 4}
+_MOST_GIB = {"debug": 13, "kasan": 4, "kcsan": 4}
 
 
 def size_gib(text: str) -> int:
@@ -89,7 +89,7 @@ def stages(
 
     Args:
         arches: the architectures.
-        kinds: kinds of x86-64 kernels, see `plan.KINDS`; all if empty.
+        kinds: kinds of x86-64 kernels, see `plan.KINDS`; if empty, all but those on request.
         size_gib: size in GiB of the NVDIMM of the plain kernel.
         rebinds: how often each driver is bound again there.
         names: the boots to return; if empty, all but those that boot by name only.
@@ -124,7 +124,10 @@ def stages(
                 suggestion(name, every, "boots"),
                 ExitCode.USAGE,
             )
-    return [stage for stage in known if (stage.name in names if names else not stage.by_name)]
+    if names:
+        return [stage for stage in known if stage.name in names]
+    unasked = () if kinds else ON_REQUEST
+    return [stage for stage in known if not stage.by_name and stage.kind not in unasked]
 
 
 def suite_stages(arches: Iterable[Arch], names: Sequence[str]) -> list[Stage]:

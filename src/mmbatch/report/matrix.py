@@ -230,7 +230,7 @@ class Boot:
         speedup: its name.
         kernel: the release.
         arch: the guest's.
-        kind: of the kernel: plain, debug or kasan.
+        kind: of the kernel: plain, debug, kasan or kcsan.
         good: whether nothing at all failed in that guest.
         suites: the speed-up's KUnit suites that ran to their end.
         passed: KUnit cases of theirs that passed.
