@@ -37,3 +37,70 @@ again() { unbind "$1" "$2" && bind "$1" "$2"; }
 
 # Print how many pages the last call initialised, according to its debug line.
 pages() { dmesg | sed -n "s/.*$INIT initialised \([0-9]*\) pages.*/\1/p" | tail -n 1; }
+
+# watch_writers [MODULE:]: record with kprobes who writes struct pages, and for whom work is
+# queued. Without compounds, all but the struct pages of the altmap are written by this
+# method, if there are enough.
+watch_writers() {
+	echo "p:mw ${1:-}zone_device_wide nr=%dx:u64" >>$TRACING/kprobe_events
+	echo 'p:mq queue_work_on cpu=%di:u32 func=+24(%dx):symbol' >>$TRACING/kprobe_events
+}
+
+# traced COMMAND...: run a command, and record who writes struct pages meanwhile.
+traced() {
+	echo >$TRACING/trace
+	echo 1 >$TRACING/events/kprobes/enable
+	"$@"
+	ended=$?
+	echo 0 >$TRACING/events/kprobes/enable
+	return $ended
+}
+
+# writes: print a line for each piece that was written: NAME-PID, CPU and pages.
+writes() {
+	sed -n 's/^ *\(.*-[0-9]*\) *\[\([0-9]*\)\].* mw: .*nr=\([0-9]*\).*/\1 \2 \3/p' \
+		$TRACING/trace
+}
+
+# Print the number of pages that each thread wrote, as "THREAD PAGES" lines. The caller
+# may move to another CPU meanwhile, so that CPUs can't be counted.
+by_thread() { writes | awk '{ nr[$1] += $NF } END { for (thread in nr) print thread, nr[thread] }'; }
+
+# Print the CPUs on which workers wrote, and those for which work was queued.
+worked() { writes | awk '/^kworker/ { print $(NF - 1) + 0 }' | sort -nu | tr '\n' ' '; }
+asked() {
+	sed -n 's/.* mq: .*cpu=\([0-9]*\) func=zone_device_help+.*/\1/p' $TRACING/trace |
+		sort -nu | tr '\n' ' '
+}
+
+# shared N: bind while at most N CPUs may write. Together they must write all pages.
+shared() {
+	echo "$1" >$CPUS
+	traced again nd_pmem "$device" || return 1
+	by_thread >/tmp/by_thread
+	wrote=$(wc -l </tmp/by_thread)
+	total=$(awk '{ n += $2 } END { print n + 0 }' /tmp/by_thread)
+	most=$(awk '$2 > n { n = $2 } END { print n + 0 }' /tmp/by_thread)
+	[ "$wrote" -le "$1" ] && [ "$total" -eq "$(pages)" ]
+}
+
+# report ROW: print what was found last.
+report() {
+	value "$1: threads that wrote $wrote"
+	value "$1: pages $total"
+	value "$1: pages of all but one thread $((total - most))"
+}
+
+# In a kernel with KCSAN, which reports data races: none in our functions. The other
+# reports are about the rest of the kernel.
+races() { dmesg | grep "BUG: KCSAN: .*\(zone_device_\|$INIT\)"; }
+no_race() {
+	[ -e /sys/kernel/debug/kcsan ] || return 0
+	check "KCSAN: its own test passed" sh -c 'dmesg | grep "kcsan: selftest: 3/3 tests passed"'
+	if races >/tmp/races; then
+		fail "KCSAN: $(head -n 1 /tmp/races)"
+	else
+		pass "KCSAN: no data race in our functions"
+	fi
+	value "KCSAN: reports about the rest $(dmesg | grep -c 'BUG: KCSAN: ')"
+}

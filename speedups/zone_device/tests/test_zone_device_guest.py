@@ -97,3 +97,60 @@ def test_what_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     (request,) = suites.gates(PLAN)
     assert request.twice
     assert request.count.least == {"x86_64": {"fsdax": 2.2}}
+
+
+TRACE = """\
+     kworker/u33:2-145     [003] d....    12.5: mw: (zone_device_wide+0x0/0x90) nr=32768
+     kworker/u33:2-145     [001] d....    12.6: mw: (zone_device_wide+0x0/0x90) nr=32768
+                sh-81      [002] d....    12.6: mw: (zone_device_wide+0x0/0x90) nr=1000
+           sh-81 [002] d.... 12.4: mq: (queue_work_on) cpu=3 func=zone_device_help+0x0/0x40
+           sh-81 [002] d.... 12.4: mq: (queue_work_on) cpu=5 func=vmstat_update+0x0/0x40
+"""
+
+
+def shell(tmp_path: Path, commands: str) -> str:
+    """Run commands with the functions of lib.sh and a recorded trace."""
+    (tmp_path / "trace").write_text(TRACE)
+    script = f"TRACING={tmp_path}; . {PLAN.directory}/lib.sh; {commands}"
+    return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
+
+
+def test_a_trace_says_who_wrote_where_and_who_was_asked(tmp_path: Path) -> None:
+    assert shell(tmp_path, "by_thread | sort").splitlines() == [
+        "kworker/u33:2-145 65536",
+        "sh-81 1000",
+    ]
+    assert shell(tmp_path, "worked") == "1 3 "
+    assert shell(tmp_path, "asked") == "3 "
+
+
+@pytest.mark.parametrize(("allowed", "good"), [("1 3", True), ("0 3", False), ("1", False)])
+def test_work_elsewhere_is_noticed(tmp_path: Path, allowed: str, good: bool) -> None:
+    text = (PLAN.directory.parent / "live/limits.sh").read_text(encoding="utf-8")
+    start = text.index("within() {")
+    function = text[start : text.index("\n}\n", start) + 3]
+    assert shell(tmp_path, f'{function}\nwithin "{allowed}" && echo yes || true') == (
+        "yes\n" if good else ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("report", "state"),
+    [
+        ("BUG: KCSAN: data-race in zone_device_take_part / zone_device_write_all", "fail KCSAN"),
+        ("BUG: KCSAN: data-race in tick_sched / tick_do", "pass KCSAN"),
+    ],
+)
+def test_only_races_in_our_functions_fail(tmp_path: Path, report: str, state: str) -> None:
+    text = (PLAN.directory / "lib.sh").read_text(encoding="utf-8")
+    kcsan = tmp_path / "kcsan"
+    kcsan.touch()
+    library = tmp_path / "lib.sh"
+    library.write_text(text.replace("/sys/kernel/debug/kcsan", str(kcsan)), encoding="utf-8")
+    (tmp_path / "dmesg").write_text(
+        f"#!/bin/sh\necho 'kcsan: selftest: 3/3 tests passed'\necho '{report}'\n"
+    )
+    (tmp_path / "dmesg").chmod(0o755)
+    script = f"PATH={tmp_path}:$PATH; . {ROOT}/guest/lib.sh; . {library}; no_race"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert f"@@ {state}" in done.stdout
