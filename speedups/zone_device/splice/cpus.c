@@ -23,14 +23,17 @@ struct zone_device_helper {
 	struct zone_device_job *job;
 };
 
-/* Write chunks until none is left. Templates change, so each CPU has its own. */
-static void zone_device_take_part(struct zone_device_job *job)
+/*
+ * Write chunks until none is left. Templates change, so each CPU has its own. A worker can
+ * be on another CPU than the one that it is for, and leaves a nohz_full CPU.
+ */
+static void zone_device_take_part(struct zone_device_job *job, bool helps)
 {
 	struct zone_device_run run;
 	unsigned long pfn;
 
 	memcpy(&run, job->run, sizeof(run));
-	for (;;) {
+	while (!helps || housekeeping_cpu(raw_smp_processor_id(), HK_TYPE_WQ)) {
 		pfn = atomic_long_fetch_add(job->chunk, &job->next_pfn);
 		if (pfn >= job->end_pfn)
 			break;
@@ -40,7 +43,7 @@ static void zone_device_take_part(struct zone_device_job *job)
 
 static void zone_device_help(struct work_struct *work)
 {
-	zone_device_take_part(container_of(work, struct zone_device_helper, work)->job);
+	zone_device_take_part(container_of(work, struct zone_device_helper, work)->job, true);
 }
 
 /* Leave out isolated CPUs, and those that the task in user space may not use. */
@@ -91,7 +94,7 @@ static void zone_device_write_all(struct zone_device_run *run, unsigned long pfn
 	}
 	rcu_read_unlock();
 
-	zone_device_take_part(&job);
+	zone_device_take_part(&job, false);
 
 	while (nr--) {
 		cancel_work_sync(&helpers[nr].work);
