@@ -12,12 +12,13 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
+from mmbatch.guest import qemu
 from mmbatch.guest.qemu import Outcome
 from mmbatch.live import build, guest, kernel, manifest, measure, payload
 from mmbatch.live.guest import QUICK
 from mmbatch.report import matrix
 
-BOOTS = {"count": 1, "functional": 20, "rounds": 300}
+BOOTS = {"count": 1, "functional": 20, "rounds": 300, "extra": 4000}
 LIVES = manifest.known(paths.SPEEDUPS)
 GOOD = """
 observers = ["toy_image"]
@@ -49,11 +50,12 @@ def test_the_checks_of_all_boots_are_added_up(
     monkeypatch.setattr(guest, "report_count", lambda booted, _, tell: guest.report(booted, tell))
     for module, name in ((build, "build_all"), (kernel, "fetch_image"), (kernel, "find")):
         monkeypatch.setattr(module, name, lambda *_: None)
-    load = SimpleNamespace(modules={"toy": None, "other": None}, least={})
+    tests = (SimpleNamespace(speedup="toy", boots=(payload.ExtraBoot("far"),)),)
+    load = SimpleNamespace(modules={"toy": None, "other": None}, least={}, tests=tests)
     monkeypatch.setattr(guest, "_load", lambda *_: load)
     cache = Cache(tmp_path / "cache")
     found = guest.run_all(Console(-1), cache, "6.12-amd64", QUICK)
-    assert found == matrix.Live("6.12-amd64", ("toy", "other"), not failing, 321, QUICK.rounds)
+    assert found == matrix.Live("6.12-amd64", ("toy", "other"), not failing, 4321, QUICK.rounds)
 
 
 @pytest.mark.parametrize("failing", ["", *guest.PLUGS])
@@ -152,6 +154,8 @@ def test_a_file_that_is_missing_is_named(tmp_path: Path, name: str) -> None:
         (GOOD.replace("2.5", '"much"'), "count 1: least: must be a number, not 'much'"),
         (GOOD.replace('wrong = "fsat"\n', ""), "'wrong' is missing"),
         (GOOD + "more = 1\n", "unknown key 'more'"),
+        (GOOD + '[[boot]]\nname = "far"\n', "there is no far.sh"),
+        (GOOD + '[[boot]]\nname = "far"\ncpus = 0\n', "boot 1: cpus: "),
     ],
 )
 def test_a_manifest_that_is_wrong(tmp_path: Path, text: str, words: str) -> None:
@@ -161,6 +165,20 @@ def test_a_manifest_that_is_wrong(tmp_path: Path, text: str, words: str) -> None
         payload.load(tmp_path, "toy")
 
     assert words in caught.value.problem
+
+
+def test_a_boot_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    live = write(tmp_path, GOOD + '[[boot]]\nname = "far"\ncmdline = ["nosmt"]\ncpus = 4\n')
+    (live / "far.sh").touch()
+    test = payload.load(tmp_path, "toy")
+    assert test.boots == (payload.ExtraBoot("far", ("nosmt",), 4, 1),)
+
+    seen: dict[str, object] = {}
+    monkeypatch.setattr(guest, "_boot", lambda *words, **fields: seen.update(fields, words=words))
+    monkeypatch.setattr(qemu, "run", lambda *_: None)
+    guest.extra(None, None, None, "toy", test.boots[0])  # type: ignore[arg-type]
+    assert seen["words"] == (None, "live-toy-far", None, None, ["start", "toy_far"], {}, {})
+    assert (seen["cmdline"], seen["cpus"], seen["pmem_gib"]) == (("nosmt",), 4, 1)
 
 
 def test_the_tool_is_tested_with_the_first_speedup_that_says_how(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 # before loading and after unloading. Sourced after live/guest/start.sh.
 
 METHODS="base auto movnti copy wide"
+CPUS=/sys/module/mmbatch_zone_device/parameters/cpus
 
 # same DRIVER DEVICE DIGEST: bind the device again, and check that its memmap is as before.
 same() {
@@ -12,6 +13,32 @@ same() {
 
 # counted_as OUTCOME [REASON]: succeeds if the module has counted a call with pages so.
 counted_as() { grep -q "^$INIT $1 [1-9][0-9]* [1-9][0-9]* ${2:-}$" "$(counts_of zone_device)"; }
+
+# helped DRIVER DEVICE DIGEST: bind the device until another CPU takes part in writing its
+# memmap. If it is idle, it may come too late for a small one.
+helped() {
+	for i in 1 2 3 4 5 6 7 8 9 10; do
+		same "$1" "$2" "$3" || return 1
+		! grep -q ' help: ' $TRACING/trace || return 0
+	done
+	return 1
+}
+
+# several NAME DRIVER DEVICE DIGEST: check what several CPUs write. A smaller memmap than
+# this one is written by one CPU.
+several() {
+	[ "$(pages)" -ge 524288 ] || return 0
+	echo 'p:help mmbatch_zone_device:zone_device_help' >>$TRACING/kprobe_events
+	echo >$TRACING/trace
+	echo 1 >$TRACING/events/kprobes/help/enable
+	echo 1 >$CPUS
+	check "$1: same memmap, 1 CPU" same "$2" "$3" "$4"
+	check "$1: no other CPU took part" test "$(grep -c ' help: ' $TRACING/trace)" = 0
+	echo 4 >$CPUS
+	check "$1: same memmap, several CPUs" helped "$2" "$3" "$4"
+	echo 0 >$TRACING/events/kprobes/help/enable
+	echo '-:help' >>$TRACING/kprobe_events
+}
 
 # each NAME DRIVER: check what kernel and speed-up write, and which of them wrote it.
 each() {
@@ -33,6 +60,7 @@ each() {
 		*) check "$1: ours ran, $method" test "$(patched)" -eq $((before + 1)) ;;
 		esac
 	done
+	case $1 in fsdax*) several "$1" "$2" "$device" "$digest" ;; esac
 	check "$1: calls were counted" counted_as done
 	check "$1: the proof passed" counted_as passed
 	check "$1: unload" patch_out zone_device || return

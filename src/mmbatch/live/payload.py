@@ -18,7 +18,7 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.load import NOT_IN_FILE, from_toml, key
+from mmbatch.core.load import NOT_IN_FILE, Count, from_toml, key, wrong
 from mmbatch.core.process import run
 from mmbatch.guest import initramfs
 from mmbatch.live import refused
@@ -76,6 +76,23 @@ class _Count:
 
 
 @dataclass(frozen=True)
+class ExtraBoot:
+    """A boot that one speed-up needs besides those of all.
+
+    Attributes:
+        name: of its script, live/NAME.sh.
+        cmdline: added to the kernel's command line.
+        cpus: number of CPUs.
+        pmem_gib: size of its NVDIMM in GiB.
+    """
+
+    name: str
+    cmdline: tuple[str, ...] = ()
+    cpus: Count = 2
+    pmem_gib: Count = 1
+
+
+@dataclass(frozen=True)
 class GuestTest:
     """A speed-up's guest.toml.
 
@@ -86,6 +103,7 @@ class GuestTest:
         programs: programs of ours that the scripts run.
         counts: what is counted, and how many times fewer instructions it must take when patched.
         tool: how the tool is tested with it, None if it is not.
+        boots: boots of its own.
         directory: of the speed-up.
     """
 
@@ -95,6 +113,7 @@ class GuestTest:
     programs: tuple[str, ...] = ()
     counts: tuple[_Count, ...] = field(default=(), metadata=key("count"))
     tool: ToolTest | None = None
+    boots: tuple[ExtraBoot, ...] = field(default=(), metadata=key("boot"))
     directory: Path = field(default=Path(), metadata=NOT_IN_FILE)
 
     @property
@@ -161,6 +180,9 @@ class Payload:
                 files[f"{test.speedup}/lib.sh"] = library.read_bytes()
             files[f"{test.speedup}/live.sh"] = test.functions.read_bytes()
             files[f"{test.script}.sh"] = test.compare.read_bytes()
+            for boot in test.boots:
+                script = test.directory / "live" / f"{boot.name}.sh"
+                files[f"{test.speedup}_{boot.name}.sh"] = script.read_bytes()
         return files
 
     def settings(self) -> dict[str, str]:
@@ -272,7 +294,11 @@ def load(speedups: Path, speedup: str) -> GuestTest:
                 "write one, as docs/live-internals.md says",
                 ExitCode.USAGE,
             )
-    return replace(from_toml(GuestTest, directory / _NAME), directory=directory)
+    test = replace(from_toml(GuestTest, directory / _NAME), directory=directory)
+    for boot in test.boots:
+        if not (directory / "live" / f"{boot.name}.sh").is_file():
+            raise wrong(directory / _NAME, f"there is no {boot.name}.sh beside it")
+    return test
 
 
 def subject(tests: tuple[GuestTest, ...]) -> tuple[str, ToolTest]:
