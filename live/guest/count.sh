@@ -5,19 +5,7 @@
 # NAME_count() of each speed-up's live/guest.sh calls probe_pair() once, and for
 # each case sets the value "CASE items" and calls in_turn().
 
-echo x86-tsc >$TRACING/trace_clock
-
-# counts CASE VARIANT PAIR COMMAND...: count ROUNDS runs of a command between the two
-# events of PAIR.
-counts() {
-	counts_case="$1 $2" counts_pair=$3
-	shift 3
-	round=0
-	while [ "$round" -lt "$ROUNDS" ]; do
-		value "$counts_case" "$(counted "${counts_pair}_in" "${counts_pair}_out" "$@")"
-		round=$((round + 1))
-	done
-}
+clock
 
 # in_turn SPEEDUP CASE PAIR COMMAND...: count a command before the speed-up is loaded,
 # while it is loaded, and after it is unloaded.

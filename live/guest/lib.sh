@@ -51,6 +51,21 @@ probe_pair() {
 	echo "r:$1_out $2" >>$TRACING/kprobe_events
 }
 
+# clock: let the trace clock advance by one with each instruction, under -icount.
+clock() { echo x86-tsc >$TRACING/trace_clock; }
+
+# counts CASE VARIANT PAIR COMMAND...: count ROUNDS runs of a command between the two
+# events of PAIR, and set the value "CASE VARIANT" to each count.
+counts() {
+	counts_case="$1 $2" counts_pair=$3
+	shift 3
+	round=0
+	while [ "$round" -lt "$ROUNDS" ]; do
+		value "$counts_case" "$(counted "${counts_pair}_in" "${counts_pair}_out" "$@")"
+		round=$((round + 1))
+	done
+}
+
 # unpatched: succeeds if no livepatch is loaded.
 unpatched() { [ -z "$(ls $PATCHES)" ]; }
 

@@ -1,29 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Print what `mmbatch live plan` says of the devices of a guest. Sourced after tool.sh.
-# Settings: SPEEDUPS. A record of counted instructions is in /records/SPEEDUP.json, for
-# some speed-ups.
+# Ask `mmbatch live plan` about the devices of a guest, and count the instructions of
+# binding them, before and after a speed-up is loaded. Sourced after start.sh. Settings:
+# ROUNDS, and SPEEDUPS, of which /records/SPEEDUP.json has counted instructions.
 #
-# NAME_plan() of a speed-up's live/guest.sh makes a device for each case and calls planned().
+# NAME_plan() of a speed-up's live/guest.sh makes devices, calls planned(), and sets the
+# values "DEVICE base" and "DEVICE patched" by counts().
 
-# number KEY: print a number of the plan.
-number() { sed -n "s/^ \"$1\": \([0-9.]*\),*$/\1/p" /tmp/plan.json; }
+clock
 
-# planned SPEEDUP CASE: keep what binding the devices that there are now takes.
+# planned SPEEDUP: set the values "DEVICE planned-base" and "DEVICE planned-patched" of each
+# device that there is now, and those of "all" of them.
 planned() {
-	if [ ! -e "/records/$1.json" ]; then
-		skip "plan: $2: nothing was counted on this kernel"
-	elif tool plan "$1" --record "/records/$1.json" --json /tmp/plan.json >/tmp/printed; then
-		cat /tmp/printed
-		grep '"source"' /tmp/plan.json
-		value "$2 planned-base" "$(number now)"
-		value "$2 planned-patched" "$(number then)"
-	elif grep -q "no measured case" /tmp/printed; then
-		skip "plan: $2: a device of this size was not counted"
-	else
-		fail "plan: $2: $(cat /tmp/printed)"
-	fi
+	check "plan: $1" says "To gain: " plan "$1" --record "/records/$1.json" \
+		--json /tmp/plan.json || return
+	cat /tmp/printed
+	python3 -c '
+import json
+plan = json.load(open("/tmp/plan.json"))
+for row in [{**plan, "device": "all"}, *plan["devices"]]:
+    print(row["device"], "planned-base", row["now"])
+    print(row["device"], "planned-patched", row["then"])' >/tmp/planned
+	while read -r line; do value "$line"; done </tmp/planned
 }
 
 for name in $SPEEDUPS; do
-	optional "${name}_plan"
+	"${name}_plan"
 done

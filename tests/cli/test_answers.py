@@ -109,6 +109,8 @@ def test_live_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert answer("live test --kernel 7.3 --once", tmp_path)["passed"] == 5
     monkeypatch.setattr(guest, "run_measure", lambda *_: one)
     assert answer("live test --kernel 7.3 --measure", tmp_path)["passed"] == 5
+    monkeypatch.setattr(guest, "run_planned", lambda *_: one)
+    assert answer("live test --kernel 7.3 --plan", tmp_path)["passed"] == 5
 
 
 def test_guest_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

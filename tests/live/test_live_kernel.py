@@ -14,7 +14,8 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest.qemu import Booted, Outcome
 from mmbatch.live import kernel
-from mmbatch.live.guest import Stock, ratios, report_count
+from mmbatch.live.guest import ratios, report_count
+from mmbatch.live.stock import Stock
 
 RELEASE = "6.12.9+deb12-cloud-amd64"
 LEAST = {"few": 2.5, "many": 0.95}

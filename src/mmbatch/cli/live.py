@@ -220,6 +220,12 @@ def run_unload(
 @click.option(
     "--measure", is_flag=True, help="Boot once only: run `live measure`, by default on 7.3"
 )
+@click.option(
+    "--plan",
+    "planned",
+    is_flag=True,
+    help="Boot once only: compare `live plan` with instructions counted, by default on 7.3",
+)
 @options.install
 @options.json_file
 @output_options
@@ -234,6 +240,7 @@ def run_test(
     samples: int,
     once: bool,
     measure: bool,
+    planned: bool,
     install: bool,
     json_file: Path | None,
 ) -> int:
@@ -248,12 +255,14 @@ def run_test(
         ("x86_64",), console.say, may_install=install, log=cache.logs / "apt-install.log"
     )
     if release is None and series is None:
-        default = guest.measuring_release if measure else guest.default_release
+        default = guest.newest_release if measure or planned else guest.default_release
         release = default(cache, console.say)
     chosen = kernel.choose(cache, release, series, console.say)
     plan = guest.Plan(suites.size_gib(size), rounds, samples)
     if measure:
         found = guest.run_measure(console, cache, chosen)
+    elif planned:
+        found = guest.run_planned(console, cache, chosen)
     elif once:
         found = guest.run_once(console, cache, chosen)
     elif plug is not None:

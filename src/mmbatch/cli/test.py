@@ -182,9 +182,11 @@ def _live(cache: Cache, console: Console, log: matrix.Log) -> int:
     release = liveguest.default_release(cache, console.say)
     found = liveguest.run_all(console, cache, release, liveguest.QUICK)
     log.lives.append(found)
-    release = liveguest.measuring_release(cache, console.say)
+    release = liveguest.newest_release(cache, console.say)
     measured = liveguest.run_measure(console, cache, release)
-    return ExitCode.GOOD if found.good and measured.good else ExitCode.FAILED
+    planned = liveguest.run_planned(console, cache, release)
+    good = found.good and measured.good and planned.good
+    return ExitCode.GOOD if good else ExitCode.FAILED
 
 
 def _pytest(cache: Cache, arguments: list[str]) -> int:

@@ -170,15 +170,10 @@ class Payload:
 
     def files(self) -> dict[str, bytes]:
         """Return the files that every guest has, by name."""
-        modules = [*self.modules.values(), self.rival]
-        files = {f"modules/{module.name}.ko": module.path.read_bytes() for module in modules}
+        files = _modules([*self.modules.values(), self.rival])
         files |= {f"modules/{name}.ko": content for name, content in self.observers.items()}
-        files |= _scripts()
+        files |= _scripts() | _functions(self.tests)
         for test in self.tests:
-            library = test.directory / _LIBRARY
-            if library.exists():  # functions that a speed-up's other guests have too
-                files[f"{test.speedup}/lib.sh"] = library.read_bytes()
-            files[f"{test.speedup}/live.sh"] = test.functions.read_bytes()
             files[f"{test.script}.sh"] = test.compare.read_bytes()
             for boot in test.boots:
                 script = test.directory / "live" / f"{boot.name}.sh"
@@ -226,17 +221,51 @@ class Payload:
     @property
     def drivers(self) -> list[str]:
         """The stock kernel's modules that are loaded first, each once."""
-        return list(dict.fromkeys(name for test in self.tests for name in test.drivers))
+        return _drivers(self.tests)
 
     @property
     def optional(self) -> list[str]:
         """More of them, without which the kernel can still use the speed-ups."""
-        return list(dict.fromkeys(name for test in self.tests for name in test.optional))
+        return _optional(self.tests)
 
     @property
     def least(self) -> dict[str, float]:
         """How many times fewer instructions each case must take, of all speed-ups."""
         return {case: least for test in self.tests for case, least in test.least.items()}
+
+
+@dataclass(frozen=True)
+class Planned:
+    """What a guest is given to run `live plan`, in the place of a `Payload`.
+
+    Attributes:
+        modules: the livepatches, by speed-up.
+        tests: what their guest.toml say.
+        records: of the instructions that their cases took, by speed-up.
+    """
+
+    modules: Mapping[str, Module]
+    tests: tuple[GuestTest, ...]
+    records: Mapping[str, bytes]
+
+    def files(self) -> dict[str, bytes]:
+        """Return the files that the guest has, by name."""
+        records = {f"records/{name}.json": content for name, content in self.records.items()}
+        return _modules(self.modules.values()) | _scripts() | _functions(self.tests) | records
+
+    def settings(self) -> dict[str, str]:
+        """Return the shell variables that the guest has."""
+        return {"SPEEDUPS": " ".join(self.modules), "OBSERVERS": ""}
+
+    @property
+    def drivers(self) -> list[str]:
+        """The stock kernel's modules that are loaded first, each once."""
+        return _drivers(self.tests)
+
+    @property
+    def optional(self) -> list[str]:
+        """More of them, without which the kernel can still use the speed-ups."""
+        return _optional(self.tests)
 
 
 @dataclass(frozen=True)
@@ -257,10 +286,7 @@ class Measured:
 
     def files(self) -> dict[str, bytes]:
         """Return the files that the guest has, by name."""
-        files = {
-            f"modules/{module.name}.ko": module.path.read_bytes()
-            for module in self.modules.values()
-        }
+        files = _modules(self.modules.values())
         files |= {f"modules/{name}.ko": content for name, content in self.binders.items()}
         for name, measure in self.measures.items():
             settings = {
@@ -359,12 +385,12 @@ def sign(cache: Cache, headers: Headers, module: Path) -> bytes:
 
 
 def counted_records(speedups: Iterable[str], series: str) -> dict[str, bytes]:
-    """Return the records of instructions on a series that results/ has, as files by name."""
+    """Return the records of instructions on a series that results/ has, by speed-up."""
     found = {}
     for name in speedups:
         record = paths.ROOT / f"results/{name}-{series}-icount.json"
         if record.exists():
-            found[f"records/{name}.json"] = record.read_bytes()
+            found[name] = record.read_bytes()
     return found
 
 
@@ -390,6 +416,29 @@ def tool_files() -> dict[str, bytes]:
         for needed in initramfs.libraries(program):
             found[needed.lstrip("/")] = Path(needed).read_bytes()
     return found
+
+
+def _modules(modules: Iterable[Module]) -> dict[str, bytes]:
+    return {f"modules/{module.name}.ko": module.path.read_bytes() for module in modules}
+
+
+def _functions(tests: Iterable[GuestTest]) -> dict[str, bytes]:
+    """Return the functions of speed-ups that scripts call, as files by name."""
+    files = {}
+    for test in tests:
+        library = test.directory / _LIBRARY
+        if library.exists():  # functions that a speed-up's other guests have too
+            files[f"{test.speedup}/lib.sh"] = library.read_bytes()
+        files[f"{test.speedup}/live.sh"] = test.functions.read_bytes()
+    return files
+
+
+def _drivers(tests: Iterable[GuestTest]) -> list[str]:
+    return list(dict.fromkeys(name for test in tests for name in test.drivers))
+
+
+def _optional(tests: Iterable[GuestTest]) -> list[str]:
+    return list(dict.fromkeys(name for test in tests for name in test.optional))
 
 
 def _scripts() -> dict[str, bytes]:
