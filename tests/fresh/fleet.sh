@@ -4,22 +4,35 @@
 #
 #   tests/fresh/fleet.sh BASE DIRECTORY
 #
-# BASE is a Debian root with python3, a kernel that the speed-ups support, its headers and their
-# compiler, and dkms, such as the one that tests/fresh/boot.sh makes (root, in its --base). It is
-# not changed: each host is an overlay of it, below DIRECTORY. The third one has no compiler.
+# BASE is a directory with a root of Debian 13, its kernel and compiler. It is made unless it is
+# there: tests/fresh/boot.sh makes the same one in its --base. It is not changed: each host is an
+# overlay of its root, below DIRECTORY, which is deleted first. The third one has no compiler.
 #
 # The hosts' devices are made up, and their kernel is the one that runs here. So nothing is
-# measured and nothing is loaded, but the modules are built. Needs root, a network and ansible.
+# measured and nothing is loaded, but the modules are built. Needs root, a network, debootstrap
+# and ansible.
 set -euo pipefail
 
-base=$(realpath "$1")
+[ $# = 2 ] || {
+	sed -n 's/^#   /usage: /p' "$0" >&2
+	exit 2
+}
 place=$(realpath -m "$2")
 checkout=$(dirname "$(dirname "$(dirname "$(realpath "$0")")")")
 hosts="host1 host2 host3 host4"
+fail() {
+	printf 'error: cannot try the playbook: %s\nhint: %s\n' "$1" "$2" >&2
+	exit 1
+}
 
+[ "$(id -u)" = 0 ] || fail 'only root may make roots' 'run it with sudo'
+for program in ansible-playbook debootstrap; do
+	command -v $program >/dev/null || fail "there is no $program" 'install it with apt-get'
+done
 if [ "${INSIDE:-}" != 1 ]; then # the mounts end with this process
-	INSIDE=1 exec unshare --mount --propagation private "$0" "$base" "$place"
+	INSIDE=1 exec unshare --mount --propagation private "$0" "$@"
 fi
+. "$checkout/tests/fresh/lib.sh"
 
 overlay() { # overlay NAME LOWER: mount a root of its own
 	mkdir -p "$place/$1"/{upper,work,root}
@@ -30,6 +43,9 @@ overlay() { # overlay NAME LOWER: mount a root of its own
 }
 
 rm -rf "$place"
+mkdir -p "$place" "$1"
+make_base trixie "$(realpath "$1")" "$place"
+base=$(realpath "$1")/root
 overlay common "$base"
 chroot "$place/common/root" env DEBIAN_FRONTEND=noninteractive apt-get -q -y \
 	--no-install-recommends install python3-{click,jinja2,numpy,rich,scipy} >"$place/apt.log"

@@ -63,22 +63,7 @@ not() { ! "$@"; }
 
 . "$(dirname "$0")/lib.sh"
 
-if [ ! -e "$base/root/boot" ]; then
-	say "making a root of $suite"
-	make_root "$suite" "$base/root.new" "$out/debootstrap.log" \
-		systemd-sysv,udev,kmod,initramfs-tools,zstd,python3,python3-click,python3-rich
-	# The updated kernel is of the backports. apt takes nothing else from there by itself.
-	sed -i -E "s/^Suites:(.* )?$suite( .*)?$/& $suite-backports/" \
-		"$base/root.new/etc/apt/sources.list.d/debian.sources"
-	mount -t proc proc "$base/root.new/proc"
-	chroot "$base/root.new" apt-get -q update >"$out/base.log"
-	chroot "$base/root.new" apt-get -q -y --no-install-recommends install ndctl dkms \
-		{linux-image,linux-headers}-amd64 >>"$out/base.log" 2>&1 ||
-		fail 'its kernel was not installed' "see $out/base.log"
-	umount "$base/root.new/proc"
-	chroot "$base/root.new" apt-get clean
-	mv "$base/root.new" "$base/root"
-fi
+make_base "$suite" "$base" "$out"
 
 root=$base/copy/root
 rm -rf --one-file-system "$base/copy"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Make a minimal root of Debian that installs packages as this machine does. Sourced. The
-# mirror is the one that apt is configured with here.
+# Make a minimal root of Debian that installs packages as this machine does. Sourced by scripts
+# that define fail(), and set `checkout`. The mirror is the one that apt is configured with here.
 
 # make_root SUITE DIRECTORY LOG PACKAGES: PACKAGES are added, with commas between them.
 make_root() {
@@ -20,4 +20,25 @@ print(main_suite(configured(Path("/etc/apt").rglob("*.sources"))).uris[0])')
 	for file in /etc/pip.conf /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
 		[ ! -e $file ] || cp -L $file "$root$file"
 	done
+}
+
+# make_base SUITE BASE LOGS: unless it is there already, make BASE/root: Debian with its kernel,
+# the headers, dkms, ndctl, and what mmbatch needs to run in it.
+make_base() {
+	local suite=$1 root=$2/root.new
+	[ ! -e "$2/root/boot" ] || return 0
+	echo "making a root of $suite"
+	make_root "$suite" "$root" "$3/debootstrap.log" \
+		systemd-sysv,udev,kmod,initramfs-tools,zstd,python3,python3-click,python3-rich
+	# The updated kernel is of the backports. apt takes nothing else from there by itself.
+	sed -i -E "s/^Suites:(.* )?$suite( .*)?$/& $suite-backports/" \
+		"$root/etc/apt/sources.list.d/debian.sources"
+	mount -t proc proc "$root/proc"
+	chroot "$root" apt-get -q update >"$3/base.log"
+	chroot "$root" apt-get -q -y --no-install-recommends install ndctl dkms \
+		{linux-image,linux-headers}-amd64 >>"$3/base.log" 2>&1 ||
+		fail 'its kernel was not installed' "see $3/base.log"
+	umount "$root/proc"
+	chroot "$root" apt-get clean
+	mv "$root" "$2/root"
 }
