@@ -134,6 +134,7 @@ emulate() { # emulate SERIAL OPTIONS...: boot the disk as it is, with two NVDIMM
 }
 # What the kernel is told, besides where its root is.
 cmdline='rw console=ttyS0 panic=-1 oops=panic systemd.show_status=0'
+cmdline+=' no_timer_check' # on a busy machine, the timer of an emulated one seems not to work
 cmdline+=' systemd.mask=serial-getty@ttyS0.service' # which would hang up the console
 ends() { # ends PID [LINE FILE]: whether QEMU ends by itself before FILE has LINE
 	local last=$((SECONDS + 1800))
