@@ -21,7 +21,7 @@ def test_the_files_of_each_series(series: str, compat: str) -> None:
     )
     assert "mm/zone_contiguous.c" not in staged
     assert staged["mm/zone_contiguous_compat.h"] == SPEEDUPS / "memory_hotplug/live/internal.h"
-    assert staged["mm/zone_contiguous_live_compat.h"].parts[-3] == compat
+    assert staged["live/zone_contiguous_live_compat.h"].parts[-3] == compat
     assert all(path.is_file() for path in staged.values())
 
 
