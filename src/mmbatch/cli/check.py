@@ -16,7 +16,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode
 from mmbatch.core.process import cpus
-from mmbatch.hosted import check, fuzz, litmus, mutants, silicon
+from mmbatch.hosted import check, fuzz, litmus, mutants, proofs, silicon
 from mmbatch.kernel import sources
 from mmbatch.kernel.sources import Source
 from mmbatch.report import matrix
@@ -77,6 +77,7 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> i
     metavar="DURATION",
     help="Only run litmus tests, on CPUs of this machine for this long (90s, 10m)",
 )
+@click.option("--prove", is_flag=True, help="Only prove bounds, with the model checker CBMC")
 @options.json_file
 @options.outcome_files
 @options.jobs
@@ -93,6 +94,7 @@ def command(
     fuzz_runs: int | None,
     fuzz_input: Path | None,
     litmus_s: int | None,
+    prove: bool,
     json_file: Path | None,
     write_outcomes: options.WriteOutcomes,
     jobs: int,
@@ -111,13 +113,11 @@ def command(
     options.require_writable(("--json", json_file))
     if asked.is_of_steps:
         raise Misuse("--each is for the patches of a series", "give the series with --patch")
-    if asked and (fuzz_s or fuzz_runs or fuzz_input):
-        raise Misuse("posted code can't be fuzzed", "leave out the options of the fuzzer")
+    fuzzes = bool(fuzz_s or fuzz_runs or fuzz_input)
+    _refuse_mixed(asked, fuzzes=fuzzes, prove=prove, litmus=bool(litmus_s), kernels=bool(series))
     if tree and (series or not asked):
         raise Misuse(*_MISUSED_TREE[bool(series)])
     if litmus_s:
-        if asked or fuzz_s or fuzz_runs or fuzz_input or series:
-            raise Misuse("litmus tests run alone, and without a kernel", "leave out other options")
         tally = check.Tally()
         _run_litmus(console, speedups, litmus_s, tally)
         return _end(console, tally, json_file, write_outcomes)
@@ -131,6 +131,10 @@ def command(
     requirements.ensure(console.say, install=install)
     if asked:
         tally = _check_posted(console, cache, speedups, series or (None,), tree, asked, jobs)
+        return _end(console, tally, json_file, write_outcomes)
+    if prove:
+        kernels = series or sources.SERIES[:1]
+        tally = _prove(console, cache, speedups, kernels, jobs, with_mutants=not no_mutations)
         return _end(console, tally, json_file, write_outcomes)
     log = cache.logs / "apt-install.log"
     if length or fuzz_input:
@@ -151,6 +155,18 @@ def command(
         json_file=json_file,
         write_outcomes=write_outcomes,
     )
+
+
+def _refuse_mixed(
+    asked: posted.Asked, *, fuzzes: bool, prove: bool, litmus: bool, kernels: bool
+) -> None:
+    """Raise Misuse if options ask for several kinds of checks."""
+    if litmus and (asked or fuzzes or prove or kernels):
+        raise Misuse("litmus tests run alone, and without a kernel", "leave out other options")
+    if prove and (asked or fuzzes):
+        raise Misuse("proofs are of our own code, and run alone", "leave out other options")
+    if asked and fuzzes:
+        raise Misuse("posted code can't be fuzzed", "leave out the options of the fuzzer")
 
 
 def _check_posted(
@@ -194,6 +210,38 @@ def _run_litmus(
     cache = Cache.open()
     for name, tests in found.items():
         silicon.run(name, tests, seconds / len(found), cache.builds, console.say, tally)
+
+
+def _prove(
+    console: Console,
+    cache: Cache,
+    speedups: tuple[str, ...],
+    series: Sequence[str],
+    jobs: int,
+    *,
+    with_mutants: bool,
+) -> check.Tally:
+    """Prove the bounds of speed-ups, and refute mutants.
+
+    Raises:
+        MmbatchError: there are no proofs, or CBMC can't be had.
+    """
+    tally = check.Tally()
+    names = [
+        name
+        for name in speedups or manifest.known(paths.SPEEDUPS)
+        if check.load_extras(paths.SPEEDUPS / name / "check.toml").proofs
+    ]
+    if not names:
+        raise Misuse(f"{' and '.join(speedups)} has no proofs", "name another speed-up")
+    prover = proofs.find(cache, console.say)
+    for kernel in series:
+        source = sources.resolve(cache, kernel, None, console.say)
+        for name in names:
+            manifests = manifest.load_with_needs(paths.SPEEDUPS, name)
+            bench = check.Bench(cache, source, manifests, jobs)
+            proofs.run(bench, prover, console.say, tally, with_mutants=with_mutants)
+    return tally
 
 
 def _fuzz_only(

@@ -31,10 +31,12 @@ TUPLE = "x86_64-linux-gnu"
 
 Say = Callable[[str], None]
 
-_LIBRARIES = tuple(f"{top}lib/{TUPLE}" for top in ("usr/", ""))
+_LIBRARIES = (f"usr/lib/{TUPLE}", f"lib/{TUPLE}", "usr/lib")
 _LOADER = "ld-linux-x86-64.so.2"
 # What a program needs to run: parts of it, and libraries that are no plug-ins nor for linking.
-_TAKEN = re.compile(r"(cpp|gcc)-\d+(-x86-64-linux-gnu)?|binutils(-x86-64-linux-gnu)?|lib\S+|zlib1g")
+_TAKEN = re.compile(
+    r"(cpp|gcc)-\d+(-x86-64-linux-gnu)?|binutils(-x86-64-linux-gnu)?|lib\S+|zlib1g|minisat"
+)
 _LEFT = re.compile(r".*-(dev|base|common|extra)")
 _WRAPPER = """\
 #!/bin/sh

@@ -16,7 +16,7 @@ from mmbatch.core import paths, process
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import EVERY, Interval
-from mmbatch.core.load import from_toml, key
+from mmbatch.core.load import Count, from_toml, key
 from mmbatch.core.outcomes import CaseOutcome
 from mmbatch.hosted import build, events
 from mmbatch.hosted.posted import NoEffectError
@@ -73,11 +73,39 @@ class Config:
 
 
 @dataclass(frozen=True)
+class Proof:
+    """A bounded proof of code in the spliced tree, by CBMC.
+
+    Attributes:
+        name: in a few words.
+        harness: C file of the speed-up's directory, which includes the files and calls them.
+        files: paths in the spliced tree.
+        variants: macros to define, a proof for each: ["ORDER=3", "ORDER=3 STREAM"].
+        unwind: how often a loop is entered, unless `loops` says so.
+        loops: CBMC's name of a loop to how often that one is.
+        replaced: function of these files to the one of the harness that takes its place.
+        refutes: the mutants that it must refute, by their names.
+        kernels: whose code the harness fits.
+    """
+
+    name: str
+    harness: str
+    files: tuple[str, ...]
+    unwind: Count
+    variants: tuple[str, ...] = ("",)
+    loops: Mapping[str, Count] = field(default_factory=dict)
+    replaced: Mapping[str, str] = field(default_factory=dict)
+    refutes: tuple[str, ...] = ()
+    kernels: Interval = EVERY
+
+
+@dataclass(frozen=True)
 class Extras:
     """What the check.toml of a speed-up asks for."""
 
     configs: tuple[Config, ...] = field(default=(), metadata=key("config"))
     mutants: tuple[Mutant, ...] = field(default=(), metadata=key("mutation"))
+    proofs: tuple[Proof, ...] = field(default=(), metadata=key("proof"))
 
 
 def load_extras(path: Path) -> Extras:
