@@ -16,9 +16,9 @@ static char *starve_program = "insmod";
 module_param_named(program, starve_program, charp, 0444);
 MODULE_PARM_DESC(program, "the program");
 
-static char *starve_after;
-module_param_named(after, starve_after, charp, 0444);
-MODULE_PARM_DESC(after, "count only what is allocated after it called this function");
+static char *starve_during;
+module_param_named(during, starve_during, charp, 0444);
+MODULE_PARM_DESC(during, "count only what is allocated while it runs this function");
 
 static char *starve_functions[STARVE_MAX];
 static int starve_nr;
@@ -35,25 +35,36 @@ MODULE_PARM_DESC(seen, "allocations so far");
 
 static pid_t starve_pid;
 static struct kprobe starve_probes[STARVE_MAX];
-static struct kprobe starve_first;
 
 static noinline notrace void *starve_nothing(void)
 {
 	return NULL;
 }
 
-static int starve_begin(struct kprobe *probe, struct pt_regs *regs)
+static int starve_begin(struct kretprobe_instance *call, struct pt_regs *regs)
 {
-	if (!strcmp(current->comm, starve_program))
-		WRITE_ONCE(starve_pid, current->pid);
+	if (strcmp(current->comm, starve_program))
+		return 1; /* its end is of no interest */
 
+	WRITE_ONCE(starve_pid, current->pid);
 	return 0;
 }
+
+static int starve_end(struct kretprobe_instance *call, struct pt_regs *regs)
+{
+	WRITE_ONCE(starve_pid, 0);
+	return 0;
+}
+
+static struct kretprobe starve_span = {
+	.entry_handler = starve_begin,
+	.handler = starve_end,
+};
 
 static int starve_enter(struct kprobe *probe, struct pt_regs *regs)
 {
 	if (strcmp(current->comm, starve_program) ||
-	    (starve_after && READ_ONCE(starve_pid) != current->pid))
+	    (starve_during && READ_ONCE(starve_pid) != current->pid))
 		return 0;
 
 	if (++starve_seen < READ_ONCE(starve_which) || !starve_which)
@@ -78,18 +89,17 @@ static void starve_exit(void)
 		if (starve_probes[i].addr)
 			unregister_kprobe(&starve_probes[i]);
 	}
-	if (starve_first.addr)
-		unregister_kprobe(&starve_first);
+	if (starve_span.kp.addr)
+		unregister_kretprobe(&starve_span);
 }
 
 static int __init starve_init(void)
 {
 	int i, err, found = 0;
 
-	if (starve_after) {
-		starve_first.symbol_name = starve_after;
-		starve_first.pre_handler = starve_begin;
-		err = register_kprobe(&starve_first);
+	if (starve_during) {
+		starve_span.kp.symbol_name = starve_during;
+		err = register_kretprobe(&starve_span);
 		if (err)
 			return err;
 	}
