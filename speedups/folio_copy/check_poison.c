@@ -275,8 +275,8 @@ static int check_cpu(struct hosted_check *check, struct poison_run *run)
 
 /*
  * Poison in the pages of a large folio that "auto" tries, on both sides of their borders,
- * and in the rest, whether that is streamed or not. This takes few steps on a CPU whose
- * string instructions are fast.
+ * in several of those before, and in the rest, whether that is streamed or not. This
+ * takes few steps on a CPU whose string instructions are fast.
  */
 static int check_parts(struct hosted_check *check)
 {
@@ -284,7 +284,7 @@ static int check_parts(struct hosted_check *check)
 		{ 8000, 3000, 11000 }, { 8000, 3000, 9000, 30000 },
 	};
 	static const unsigned long poisons[] = {
-		0, 7, 8, 9, 10, 17, 18, 73, 74, (1UL << LARGE_ORDER) - 1,
+		0, 1, 3, 5, 7, 8, 15, 16, 17, 18, 25, 26, 81, 82, (1UL << LARGE_ORDER) - 1,
 	};
 	struct poison_run run = {
 		.cpu = &folios_cpus[1], .method = "auto", .side = HOSTED_PATCHED, .large = true,
