@@ -276,7 +276,7 @@ def test_options_that_documents_name() -> None:
     unknown = []
     for page, words in _commands():
         verb: click.Command = main.cli
-        context = click.Context(verb)
+        context = click.Context(verb, **verb.context_settings)
         for word in words:
             held = verb.get_command(context, word) if isinstance(verb, click.Group) else None
             verb = held or verb
