@@ -60,6 +60,8 @@ expect pair "0 1" 2 2
 limit slow cpu.max "20000 100000"
 expect slow "0 1" 2 3
 
+# 6.12 isolates no CPU that a group beside this one may use.
+rmdir $GROUPS_AT/free $GROUPS_AT/alone $GROUPS_AT/pair $GROUPS_AT/slow
 limit apart cpuset.cpus 1
 echo 1 >$GROUPS_AT/apart/cpuset.cpus.exclusive 2>/dev/null
 echo isolated >$GROUPS_AT/apart/cpuset.cpus.partition
