@@ -42,6 +42,48 @@ def test_one_boot_has_base_and_no_huge_mappings(monkeypatch: pytest.MonkeyPatch)
     assert stage.extra.suites == ("vmap",)
 
 
+def each_boot() -> suites.Stage:
+    (stage,) = suites.stages(("arm64",), (), 13, 30, ("arm64-each",))
+    return stage
+
+
+def test_one_boot_counts_small_areas_on_all_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage = each_boot()
+    seen: list[qemu.Boot] = []
+    monkeypatch.setattr(qemu, "run", lambda _, boot: seen.append(boot))
+    kernel = GuestKernel(
+        "7.3.4", "here", ARCHES["arm64"], Path("/no/Image"), (), "0" * 64, "gcc 1.2"
+    )
+    setup = type("GuestSetup", (), {"cache": None})()
+    assert stage.extra is not None
+    boots.extra(setup, kernel, stage.name, "plain", PLAN, stage.extra)
+    (boot,) = seen
+    assert boot.counted
+    assert boot.cpus > 1
+    assert "vmap_bench.each=1" in boot.cmdline
+
+
+def test_small_areas_must_be_counted_and_not_take_more() -> None:
+    extra = each_boot().extra
+    assert extra is not None
+    lines = [
+        f"[    1.0] vmap_bench: case={case} method={method} ns={number} items=2048"
+        for method, number in (("base", 4000), ("control", 4000), ("auto", 4000))
+        for case in ("vmap-64K-each", "vmap-64K-each-waits")
+    ]
+    good = qemu.read_console(lines)
+    assert list(suites.absent(good, extra)) == []
+    assert list(suites.too_many(good, extra)) == []
+    assert next(iter(suites.rows(good))).startswith("vmap-64K-each: 4000 base, 2048 items")
+
+    more = qemu.read_console([line.replace("auto ns=4000", "auto ns=4100") for line in lines])
+    (sentence,) = suites.too_many(more, extra)
+    assert sentence.startswith("vmap-64K-each: auto takes 4100, base 4000")
+    assert len(list(suites.too_many(qemu.read_console([]), extra))) == 1
+    fewer = qemu.read_console([line for line in lines if "-waits" not in line])
+    assert len(list(suites.absent(fewer, extra))) == 3
+
+
 def test_the_least_gain_depends_on_the_architecture() -> None:
     values = [("ioremap-1M items", 4096.0)]
     for variant, number in (("base", 130000), ("control", 130001), ("auto", 100000)):

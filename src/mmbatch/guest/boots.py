@@ -229,6 +229,7 @@ def extra(
         nodes=wanted.nodes,
         slow_mib=wanted.slow_mib,
         without=special.without if special else (),
+        counted=wanted.counted,
     )
     return qemu.run(setup.cache, boot)
 

@@ -165,6 +165,9 @@ class ExtraBoot:
         settings: shell variables for the scripts.
         kinds: for each kind of kernel, more variables and the CPU features to leave out.
         by_name: kinds of kernels that boot it only if somebody names it.
+        counted: whether its clock counts instructions, as in `mmbatch guest bench`.
+        least: by row that the kernel itself counts, how many times fewer "auto" must need than
+            "base".
     """
 
     name: str
@@ -185,6 +188,8 @@ class ExtraBoot:
     settings: Mapping[str, str] = field(default_factory=dict)
     kinds: Mapping[str, KindSettings] = field(default_factory=dict)
     by_name: tuple[str, ...] = ()
+    counted: bool = False
+    least: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Raise ValueError if a kind is unknown, or nothing or too much runs."""

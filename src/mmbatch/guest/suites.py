@@ -22,6 +22,7 @@ from mmbatch.guest.boots import GuestSetup
 from mmbatch.guest.build import GuestKernel
 from mmbatch.guest.plan import KINDS, ON_REQUEST, PLAIN, Arch, ExtraBoot, Plan, load_plans
 from mmbatch.guest.qemu import Booted, Outcome
+from mmbatch.hosted.events import AUTO
 from mmbatch.kernel import sources
 from mmbatch.report import matrix
 
@@ -250,7 +251,7 @@ def _run_stage(
         else:
             failed += test.absent(setup.source.path, passed)
     if stage.extra is not None:
-        failed += absent(outcome, stage.extra)
+        failed += [*absent(outcome, stage.extra), *too_many(outcome, stage.extra)]
     if booted.trouble:
         failed.append(f"{booted.trouble}; the last lines of its console:")
     if stage.extra is None:
@@ -311,10 +312,15 @@ def _boot(setup: GuestSetup, stage: Stage, kernel: GuestKernel, plans: Sequence[
 
 
 def rows(outcome: Outcome) -> Iterator[str]:
-    """Yield what the scripts measured, a line for each "ROW: COLUMN NUMBER" by row."""
+    """Yield what was measured, a line for each row.
+
+    Scripts print "ROW: COLUMN NUMBER". What the kernel itself counts is named "ROW COLUMN".
+    """
     found: dict[str, list[str]] = {}
     for key, number in outcome.values:
-        name, _, column = key.partition(": ")
+        name, colon, column = key.partition(": ")
+        if not colon:
+            name, _, column = key.rpartition(" ")
         found.setdefault(name, []).append(f"{number:g} {column}")
     for name, columns in found.items():
         yield f"{name}: {', '.join(columns)}"
@@ -325,5 +331,14 @@ def absent(outcome: Outcome, boot: ExtraBoot) -> Iterator[str]:
     measured = {key for key, _ in outcome.values}
     for row in boot.rows:
         for column in boot.columns:
-            if f"{row}: {column}" not in measured:
+            if not measured & {f"{row}: {column}", f"{row} {column}"}:
                 yield f"{row}: no number of {column}"
+
+
+def too_many(outcome: Outcome, boot: ExtraBoot) -> Iterator[str]:
+    """Yield a sentence for each row in which `auto` saves less than it must."""
+    measured = dict(outcome.values)
+    for row, least in boot.least.items():
+        base, auto = (measured.get(f"{row} {name}", 0.0) for name in (boots.BASE, AUTO))
+        if not auto or base / auto < least:
+            yield f"{row}: auto takes {auto:g}, base {base:g}, but must take {least:g} times fewer"

@@ -6,17 +6,23 @@
  * counts instructions, the results are numbers of instructions.
  */
 
+#include <linux/atomic.h>
+#include <linux/completion.h>
+#include <linux/cpumask.h>
 #include <linux/delay.h>
+#include <linux/err.h>
 #include <linux/gfp.h>
 #include <linux/io.h>
 #include <linux/ioport.h>
 #include <linux/jiffies.h>
+#include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
+#include <trace/events/lock.h>
 
 #include "vmap_internal.h"
 
@@ -32,6 +38,7 @@
 #define SMALL		16U
 #define RANGE		SZ_1M
 #define RANGES		16U
+#define EACH_TIMES	512U	/* how often each CPU maps in a round */
 
 static unsigned int vmap_bench_rounds;
 module_param_named(rounds, vmap_bench_rounds, uint, 0444);
@@ -40,6 +47,10 @@ MODULE_PARM_DESC(rounds, "Number of times that each method is measured at boot (
 static unsigned int vmap_bench_mb = 100;
 module_param_named(mb, vmap_bench_mb, uint, 0444);
 MODULE_PARM_DESC(mb, "Size in MB of the memory that large arrays map (default 100)");
+
+static bool vmap_bench_each;
+module_param_named(each, vmap_bench_each, bool, 0444);
+MODULE_PARM_DESC(each, "Measure 64 KB areas on all CPUs at the same time, and nothing else");
 
 /**
  * struct vmap_bench - the memory to map
@@ -166,6 +177,79 @@ static int vmap_bench_vmalloc(const struct vmap_bench *bench, struct vmap_times 
 	return err;
 }
 
+/**
+ * struct vmap_each - what all CPUs do at the same time
+ * @pages: SMALL pages that each CPU maps
+ * @start: lets all begin
+ * @end: completed by the last one
+ * @running: number of threads that have not ended
+ * @failed: number of mappings that failed
+ * @waits: how often somebody waited for a lock
+ */
+struct vmap_each {
+	struct page **pages;
+	struct completion start;
+	struct completion end;
+	atomic_t running;
+	atomic_t failed;
+	atomic_t waits;
+};
+
+static int vmap_bench_thread(void *data)
+{
+	struct vmap_each *each = data;
+	unsigned int i;
+	void *addr;
+
+	wait_for_completion(&each->start);
+	for (i = 0; i < EACH_TIMES; i++) {
+		addr = vmap(each->pages, SMALL, VM_MAP, PAGE_KERNEL);
+		if (!addr)
+			atomic_inc(&each->failed);
+		vunmap(addr);
+	}
+	if (atomic_dec_and_test(&each->running))
+		complete(&each->end);
+
+	return 0;
+}
+
+static void vmap_bench_waits(void *data, void *lock, unsigned int flags)
+{
+	struct vmap_each *each = data;
+
+	atomic_inc(&each->waits);
+}
+
+/* Return: the time in ns, or a negative error. */
+static s64 vmap_bench_run_each(struct vmap_each *each)
+{
+	struct task_struct *task;
+	unsigned int cpu;
+	s64 start;
+	int err = 0;
+
+	/* One for this function, which ends when it has started all others. */
+	atomic_set(&each->running, 1);
+	init_completion(&each->start);
+	init_completion(&each->end);
+	for_each_online_cpu(cpu) {
+		task = kthread_create_on_cpu(vmap_bench_thread, each, cpu, "vmap_bench/%u");
+		if (IS_ERR(task)) {
+			err = PTR_ERR(task);
+			break;
+		}
+		atomic_inc(&each->running);
+		wake_up_process(task);
+	}
+	start = ktime_get_ns();
+	complete_all(&each->start);
+	if (!atomic_dec_and_test(&each->running))
+		wait_for_completion(&each->end);
+
+	return err ?: atomic_read(&each->failed) ? -ENOMEM : ktime_get_ns() - start;
+}
+
 static const struct vmap_case {
 	const char *name;
 	int (*measure)(const struct vmap_bench *bench, struct vmap_times *took);
@@ -222,6 +306,39 @@ static int vmap_bench_case(const struct vmap_bench *bench, const struct vmap_cas
 	}
 
 	return 0;
+}
+
+/* As vmap_bench_case(), with all CPUs at the same time, and with their waits for locks. */
+static int vmap_bench_case_each(const struct vmap_bench *bench)
+{
+	struct vmap_each each = { .pages = bench->scattered };
+	unsigned int round, i;
+	s64 took;
+	int err;
+
+	err = register_trace_contention_begin(vmap_bench_waits, &each);
+	for (round = 0; round <= vmap_bench_rounds && !err; round++) {
+		for (i = 0; i < ARRAY_SIZE(vmap_variants); i++) {
+			vmap_set_method(vmap_variants[i][1]);
+			vmap_bench_settle();
+			atomic_set(&each.waits, 0);
+			took = vmap_bench_run_each(&each);
+			if (took < 0)
+				err = took;
+			if (took < 0 || !round)
+				continue;
+			pr_info("case=vmap-64K-each method=%s ns=%lld items=%u\n",
+				vmap_variants[i][0], took,
+				num_online_cpus() * EACH_TIMES * SMALL);
+			pr_info("case=vmap-64K-each-waits method=%s ns=%d items=%u\n",
+				vmap_variants[i][0], atomic_read(&each.waits),
+				num_online_cpus() * EACH_TIMES);
+		}
+	}
+	unregister_trace_contention_begin(vmap_bench_waits, &each);
+	tracepoint_synchronize_unregister();
+
+	return err;
 }
 
 static int vmap_bench_down(const void *a, const void *b)
@@ -286,8 +403,10 @@ static int __init vmap_bench_init(void)
 	err = vmap_bench_fill(&bench);
 	/* Let work that boot has queued finish before the measurements. */
 	msleep(500);
-	for (i = 0; i < ARRAY_SIZE(vmap_cases) && !err; i++)
+	for (i = 0; i < ARRAY_SIZE(vmap_cases) && !err && !vmap_bench_each; i++)
 		err = vmap_bench_case(&bench, &vmap_cases[i]);
+	if (vmap_bench_each && !err)
+		err = vmap_bench_case_each(&bench);
 	if (err)
 		pr_err("failed: %d\n", err);
 	vmap_set_method(found);

@@ -339,6 +339,7 @@ static struct kunit_case vmap_test_cases[] = {
 	KUNIT_CASE_PARAM(vmap_kunit_vread, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_vread_hidden, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_vread_beside, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_vread_held, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_visit, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_sparse, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_map_ram, vmap_gen_params),

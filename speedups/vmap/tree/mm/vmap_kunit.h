@@ -112,10 +112,13 @@ void vmap_kunit_table(struct kunit *test);
 /* mm/vmap_kunit_access.c */
 void vmap_kunit_read_only(struct kunit *test);
 void vmap_kunit_vread(struct kunit *test);
-void vmap_kunit_vread_hidden(struct kunit *test);
-void vmap_kunit_vread_beside(struct kunit *test);
 void vmap_kunit_visit(struct kunit *test);
 void vmap_kunit_remap(struct kunit *test);
+
+/* mm/vmap_kunit_readers.c */
+void vmap_kunit_vread_hidden(struct kunit *test);
+void vmap_kunit_vread_beside(struct kunit *test);
+void vmap_kunit_vread_held(struct kunit *test);
 
 /* mm/vmap_kunit_fail.c */
 void vmap_kunit_bad_page(struct kunit *test);

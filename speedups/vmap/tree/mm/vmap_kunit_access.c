@@ -8,7 +8,6 @@
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
-#include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/mman.h>
 #include <linux/set_memory.h>
@@ -22,7 +21,6 @@
 
 #define BLOCK	512UL
 #define PART	37UL	/* pages, where the second mapping begins */
-#define ROUNDS	200
 
 /* set_memory_ro() of one page: x86 splits a huge PMD mapping, and arm64 returns an error. */
 void vmap_kunit_read_only(struct kunit *test)
@@ -97,93 +95,6 @@ void vmap_kunit_vread(struct kunit *test)
 		break;
 	}
 	vunmap(addr);
-}
-
-/* Before everything is mapped, an area looks like a hole to readers of /proc/kcore. */
-void vmap_kunit_vread_hidden(struct kunit *test)
-{
-	struct vmap_memory *memory = test->priv;
-	struct kvec vec = { .iov_len = PAGE_SIZE };
-	struct vm_struct *area;
-	struct iov_iter iter;
-	unsigned long addr;
-
-	vec.iov_base = kunit_kmalloc(test, PAGE_SIZE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, vec.iov_base);
-	vmap_kunit_fill(memory, 0, BLOCK);
-	area = vmap_get_area(BLOCK * PAGE_SIZE, VM_MAP, PAGE_KERNEL, memory->pages,
-			     __builtin_return_address(0));
-	KUNIT_ASSERT_NOT_NULL(test, area);
-	addr = (unsigned long)area->addr;
-	KUNIT_EXPECT_EQ(test, vmap_fill_area(addr, addr + BLOCK * PAGE_SIZE, PAGE_KERNEL,
-					     memory->pages, VM_MAP), 0);
-	memset(page_address(memory->pages[5]), 0xa5, PAGE_SIZE);
-	memset(vec.iov_base, 0xff, PAGE_SIZE);
-	iov_iter_kvec(&iter, ITER_DEST, &vec, 1, PAGE_SIZE);
-	KUNIT_EXPECT_EQ(test, vread_iter(&iter, (void *)(addr + 5 * PAGE_SIZE), PAGE_SIZE),
-			PAGE_SIZE);
-	KUNIT_EXPECT_NULL(test, memchr_inv(vec.iov_base, 0, PAGE_SIZE));
-	vunmap((void *)addr);
-}
-
-/* What a reader of /proc/kcore reads again and again, and into what. */
-struct vmap_reader {
-	const char *from;
-	char *into;
-};
-
-static int vmap_read_forever(void *data)
-{
-	struct vmap_reader *reader = data;
-	struct kvec vec = { .iov_base = reader->into, .iov_len = PAGE_SIZE };
-	unsigned long i = 0;
-
-	while (!kthread_should_stop()) {
-		const char *from = READ_ONCE(reader->from);
-		struct iov_iter iter;
-
-		iov_iter_kvec(&iter, ITER_DEST, &vec, 1, PAGE_SIZE);
-		/* A short read, because the page table is walked for each of them. */
-		if (from)
-			vread_iter(&iter, from + i++ % BLOCK * PAGE_SIZE, sizeof(u64));
-		cond_resched();
-	}
-
-	return 0;
-}
-
-/*
- * Read an address like /proc/kcore while vmap() maps it by PTEs and by a huge PMD
- * mapping in turns, and so frees a page table in every second round. No reader may be
- * in that table. With DEBUG_PAGEALLOC, such a reader would fault.
- */
-void vmap_kunit_vread_beside(struct kunit *test)
-{
-	struct vmap_memory *memory = test->priv;
-	struct vmap_reader reader = {};
-	struct task_struct *task;
-	unsigned long round;
-	void *addr;
-
-	reader.into = kunit_kmalloc(test, PAGE_SIZE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, reader.into);
-	task = kthread_run(vmap_read_forever, &reader, "vmap_kunit");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	for (round = 0; round < ROUNDS; round++) {
-		vmap_kunit_fill(memory, 0, BLOCK);
-		if (round % 2)
-			swap(memory->pages[1], memory->pages[2]);
-		addr = vmap(memory->pages, BLOCK, VM_MAP, PAGE_KERNEL);
-		if (!addr)
-			break;
-		WRITE_ONCE(reader.from, addr);
-		cond_resched();
-		vunmap(addr);
-		/* Purge freed areas, so that the next one gets this address again. */
-		vm_unmap_aliases();
-	}
-	kthread_stop(task);
-	KUNIT_EXPECT_EQ(test, round, ROUNDS);
 }
 
 #ifdef kunit_warning_suppress
