@@ -118,6 +118,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
         (["toys", "--patch", "base=/"], "'base' can't be the label of --patch"),
         (["toys", "--patch", "a b=/"], "'a b' can't be the label of --patch"),
         (["--each"], "--each alone is for the steps of one speed-up"),
+        (["--until", "core"], "--until is for the steps of one speed-up"),
+        (["vmap", "--until", "core", "--patch", "a=/"], "--until is for our own steps"),
         (["toys", "--only-posted"], "--only-posted is for somebody else's code"),
         (["toys", "--range", "A..B"], "--range A..B can't be read"),
         (["toys", "--tree", "/", "--range", "A"], "--range A can't be read"),

@@ -12,7 +12,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import posted
-from mmbatch.splice.manifest import load_with_needs
+from mmbatch.splice.manifest import CORE, cut, load_with_needs
 from mmbatch.splice.steps import apply_steps
 
 pytestmark = pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch")
@@ -53,6 +53,18 @@ def test_each_has_what_apply_makes_up_to_there(tmp_path: Path, source: Source) -
             assert contents == {name: read(copy, name) for name in written}
             number += 1
     assert number == len(OWN) < len(STEPS)  # those of streaming_copy are in the first row
+
+
+def test_until(tmp_path: Path, source: Source) -> None:
+    cache = Cache(tmp_path / "cache")
+    core = [step.name for step in cut(MANIFESTS, CORE)[-1].steps if "7.3" in step.kernels]
+    assert core == [step.name for step in OWN[: len(core)]]
+    for last, names in ((CORE, core), (OWN[1].name, core[:2])):
+        found = posted.from_steps(cache, source, MANIFESTS, checkout.MACROS, print, last)
+        assert [each.label for each in found] == [f"{n} {s}" for n, s in enumerate(names, 1)]
+    with pytest.raises(MmbatchError, match="no step of this name") as caught:
+        posted.from_steps(cache, source, MANIFESTS, checkout.MACROS, print, "cor")
+    assert caught.value.code == ExitCode.USAGE
 
 
 def test_a_hook_that_does_not_match(tmp_path: Path, source: Source) -> None:

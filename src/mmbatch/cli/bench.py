@@ -55,6 +55,12 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @options.tree
 @options.config
 @posted.options
+@click.option(
+    "--until",
+    metavar="STEP",
+    help="Use our own code after this step, or 'core', beside all of it; with --each, after every "
+    "step up to this one",
+)
 @click.option("--only-posted", is_flag=True, help="Leave out our own variants")
 @click.option(
     "--show-unequal",
@@ -126,6 +132,7 @@ def command(
     tree: Path | None,
     settings: tuple[str, ...],
     asked: posted.Asked,
+    until: str | None,
     only_posted: bool,
     show_unequal: bool,
     cases: tuple[str, ...],
@@ -159,12 +166,14 @@ def command(
     if (only_posted or show_unequal) and not asked:
         option = "--only-posted" if only_posted else "--show-unequal"
         raise Misuse(f"{option} is for somebody else's code", "give that with --patch FILE")
-    if asked.is_of_steps and len(speedups) != 1:
-        raise Misuse("--each alone is for the steps of one speed-up", "name one speed-up")
+    of_steps = asked.is_of_steps or until is not None
+    if of_steps:
+        _check_steps(asked, until, speedups)
     cache = Cache.open()
     manifest.load_with_needs(paths.SPEEDUPS, *speedups)
     requirements.ensure(console.say, install=install)
-    session = Session(console, cache, tree, settings, jobs, asked.words, asked.entries)
+    repeated = (*asked.words, *(("--until", until) if until else ()))
+    session = Session(console, cache, tree, settings, jobs, repeated, asked.entries)
     source = sources.resolve(cache, kernel, tree, console.say)
     request = Request(
         cases=cases,
@@ -179,8 +188,9 @@ def command(
     )
     names = tuple(dict.fromkeys(speedups)) or session.all_of(source, harnesses=bool(asked))
     trees = posted.make_trees(cache, source, asked, tree, console)
-    if asked.is_of_steps:
-        trees = posted.make_steps(cache, source, names[0], console)
+    if of_steps:
+        last = until or manifest.ALL
+        trees = posted.make_steps(cache, source, names[0], console, last, each=asked.each)
     part = QUICK_PART if quick and pfns is None else 1
     prepared = posted.for_each_harness(
         names,
@@ -224,6 +234,14 @@ def quick(cases: tuple[str, ...]) -> Request:
         budget_s=_QUICK_BUDGET_S,
         features=(),
     )
+
+
+def _check_steps(asked: posted.Asked, until: str | None, speedups: tuple[str, ...]) -> None:
+    if asked:
+        raise Misuse("--until is for our own steps", "leave out --patch, --against and --range")
+    if len(speedups) != 1:
+        option = "--each alone" if until is None else "--until"
+        raise Misuse(f"{option} is for the steps of one speed-up", "name one speed-up")
 
 
 def _cases(prepared: Sequence[Prepared]) -> list[answers.Case]:

@@ -7,7 +7,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Container, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -271,10 +271,24 @@ def make_trees(
     return _make(cache, source, found, console)
 
 
-def make_steps(cache: Cache, source: Source, name: str, console: Console) -> list[PostedTree]:
-    """Put the steps of a speed-up into copies of a kernel, each with all before it."""
+def make_steps(
+    cache: Cache, source: Source, name: str, console: Console, last: str, *, each: bool
+) -> list[PostedTree]:
+    """Put the steps of a speed-up into copies of a kernel, each with all before it.
+
+    Args:
+        cache: for the copies.
+        source: the kernel.
+        name: of the speed-up.
+        console: where progress is shown.
+        last: leave out the steps after this one, as in `mmbatch.splice.manifest.cut`.
+        each: make a copy for each step, and not only for the last, which is "core" then, if that
+            was asked for.
+    """
     manifests = manifest.load_with_needs(paths.SPEEDUPS, name)
-    found = posted.from_steps(cache, source, manifests, paths.MACROS, console.say)
+    found = posted.from_steps(cache, source, manifests, paths.MACROS, console.say, last)
+    if not each:
+        found = [replace(found[-1], label=manifest.CORE) if last == manifest.CORE else found[-1]]
     return _make(cache, source, found, console)
 
 

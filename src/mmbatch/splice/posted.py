@@ -26,7 +26,7 @@ from mmbatch.kernel.sources import Source
 from mmbatch.splice import mails
 from mmbatch.splice.apply import replace as replace_file
 from mmbatch.splice.mails import Patch
-from mmbatch.splice.manifest import Manifest
+from mmbatch.splice.manifest import ALL, Manifest, cut
 from mmbatch.splice.plan import Say, Target, plan
 from mmbatch.splice.steps import named_files
 
@@ -114,7 +114,12 @@ def from_files(
 
 
 def from_steps(
-    cache: Cache, source: Source, manifests: Sequence[Manifest], macros: Path, say: Say
+    cache: Cache,
+    source: Source,
+    manifests: Sequence[Manifest],
+    macros: Path,
+    say: Say,
+    last: str = ALL,
 ) -> list[Posted]:
     """Return the code after every step of a speed-up of ours.
 
@@ -124,10 +129,12 @@ def from_steps(
         manifests: the speed-up, after all that it needs.
         macros: the macro file for spatch.
         say: told of it.
+        last: leave out the steps after this one, as in `mmbatch.splice.manifest.cut`.
 
     Raises:
-        MmbatchError: exit code 3; a hook does not match exactly.
+        MmbatchError: exit code 3; a hook does not match exactly. 2; there is no such step.
     """
+    manifests = cut(manifests, last)
     target = Target(source.path, source.series, source.release, manifests, macros)
     names = sorted(named_files(source.series, manifests))
     base = {name: held for name in names if (held := _content(source.path / name)) is not None}
