@@ -47,8 +47,11 @@ def module(
 
 def built(headers: Headers, directory: Path, speedup: str) -> Module:
     live = manifest.load(paths.SPEEDUPS, speedup)
-    place, log = directory / "module", directory / "log"
-    return build.build(live, paths.LIVE, headers, compilers, place, log, lambda _: None)
+    return build.build(make_cache(directory), live, paths.LIVE, headers, compilers, lambda _: None)
+
+
+def make_cache(directory: Path) -> Cache:
+    return Cache.open({"XDG_CACHE_HOME": str(directory)})
 
 
 def test_the_module_says_what_it_is(module: Module) -> None:
@@ -68,11 +71,24 @@ def test_the_module_says_what_it_is(module: Module) -> None:
 
 
 def test_it_is_built_once(headers: Headers, module: Module) -> None:
-    again = built(headers, module.path.parents[1], module.speedup)
+    again = built(headers, module.path.parents[3], module.speedup)
 
     assert module.built
     assert not again.built
     assert again.path == module.path
+
+
+def test_another_checkout_does_not_replace_it(headers: Headers, tmp_path: Path) -> None:
+    engine = tmp_path / "engine"
+    shutil.copytree(paths.LIVE, engine)
+    (engine / "live.h").write_text((engine / "live.h").read_text() + "/* of that checkout */\n")
+    own = built(headers, tmp_path, FIRST.speedup)
+    other = build.build(make_cache(tmp_path), FIRST, engine, headers, compilers, lambda _: None)
+
+    assert other.built
+    assert other.path != own.path
+    assert own.path.exists()
+    assert not built(headers, tmp_path, FIRST.speedup).built
 
 
 def test_each_unfit_module_differs_from_the_fit_one(module: Module) -> None:
@@ -126,13 +142,13 @@ def test_a_replacement_that_would_be_missed_on_a_stack(
         header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)")
     )
     live = manifest.load(paths.SPEEDUPS, speedup)
-    place, log = tmp_path / "made", tmp_path / "log"
+    cache = make_cache(tmp_path)
 
     with pytest.raises(MmbatchError) as caught:
-        build.build(live, engine, headers, compilers, place, log, lambda _: None)
+        build.build(cache, live, engine, headers, compilers, lambda _: None)
 
     assert "() leaves by a jump to " in caught.value.problem
-    assert not list((tmp_path / "made").glob("*.ko"))
+    assert not list(cache.live.iterdir())
 
 
 def test_a_signature_is_one_that_tools_see(

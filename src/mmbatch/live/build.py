@@ -16,6 +16,7 @@ such a module.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import re
 import shutil
@@ -44,10 +45,8 @@ from mmbatch.live.elf import (
 )
 from mmbatch.live.kernel import Headers
 from mmbatch.live.manifest import LiveManifest
-from mmbatch.splice.manifest import ALL
 
 _TIMEOUT_S = 900
-_STAMP = ".mmbatch-live"
 _ENGINE = ("module.c", "fit.c", "count.c", "live.h")
 _TOOLS = ("as", "ld", "objcopy")
 _QUIET = {"KBUILD_MODPOST_WARN": "1"}  # `convert` handles the symbols that modpost cannot find
@@ -73,7 +72,7 @@ class Module:
     Attributes:
         speedup: name of the speed-up.
         name: of the module.
-        path: its file.
+        path: its file, which nobody removes while this process lives.
         release: of the kernel that it fits.
         built: whether it was built just now.
     """
@@ -85,46 +84,87 @@ class Module:
     built: bool
 
 
-def build(
-    live: LiveManifest,
-    engine: Path,
-    headers: Headers,
-    find_compiler: Finder,
-    place: Path,
-    log: Path,
-    say: Callable[[str], None],
-) -> Module:
-    """Return a module, rebuilt if anything that it is built from has changed.
+@dataclass(frozen=True)
+class _Recipe:
+    """What a module is built from.
 
-    `engine` is the directory with the code that all modules share, and `place` a directory for the
-    module, to which nobody else writes.
-
-    Raises:
-        MmbatchError: no module can be built for this kernel; says why.
+    Attributes:
+        live: the speed-up.
+        headers: of the kernel.
+        compiler: of the kernel.
+        content: path to content of all files.
     """
+
+    live: LiveManifest
+    headers: Headers
+    compiler: Compiler
+    content: Mapping[str, bytes]
+
+    @property
+    def file(self) -> str:
+        """The name of the module's file."""
+        return f"{self.live.module}.ko"
+
+    def make(self, place: Path, log: Path) -> None:
+        """Build the module into a directory, which has nothing but its file in the end.
+
+        Raises:
+            MmbatchError: no module can be built for this kernel; says why.
+        """
+        work = place / "build"
+        for target, data in self.content.items():
+            (work / target).parent.mkdir(parents=True, exist_ok=True)
+            (work / target).write_bytes(data)
+        _make(self.live, self.headers, self.compiler, work, log)
+        atomic_write(place / self.file, _link(self.live, self.headers, work, log))
+        shutil.rmtree(work)
+
+
+def _recipe(live: LiveManifest, engine: Path, headers: Headers, find_compiler: Finder) -> _Recipe:
     live = manifest.of_series(live, headers.series, headers.release)
     manifest.require_config(live, headers.config, headers.release)
     types = headers.types()
     manifest.require_types(live, types, headers.release)
-    chosen = find_compiler(headers)
+    compiler = find_compiler(headers)
     content = manifest.contents(live, headers.series)
     content |= {f"live/{name}": (engine / name).read_bytes() for name in _ENGINE}
     content["live/live_tables.h"] = manifest.live_tables(live, types).encode()
     content["Kbuild"] = _kbuild(live).encode()
-    key = _key(content, headers, chosen)
-    module, stamp = place / f"{live.module}.ko", place / _STAMP
-    fresh = stamp.exists() and stamp.read_text(encoding="utf-8") == key and module.exists()
-    if not fresh:
+    return _Recipe(live, headers, compiler, content)
+
+
+def build(
+    cache: Cache,
+    live: LiveManifest,
+    engine: Path,
+    headers: Headers,
+    find_compiler: Finder,
+    say: Callable[[str], None],
+) -> Module:
+    """Return a module, built in the cache if none was built there of just the same.
+
+    What others build of something else has another directory, so nothing of theirs is replaced.
+    `engine` is the directory with the code that all modules share.
+
+    Raises:
+        MmbatchError: no module can be built for this kernel; says why.
+    """
+    recipe = _recipe(live, engine, headers, find_compiler)
+    name = f"{live.module}-{headers.release}-{live.until}"
+    log = cache.logs / f"{name}.log"
+    built = False
+
+    def fill(place: Path) -> None:
+        nonlocal built
         say(f"building {live.module} for Linux {headers.release}")
-        shutil.rmtree(place, ignore_errors=True)
-        for target, data in content.items():
-            (place / "build" / target).parent.mkdir(parents=True, exist_ok=True)
-            (place / "build" / target).write_bytes(data)
-        _make(live, headers, chosen, place / "build", log)
-        linked = _link(live, headers, place / "build", log)
-        atomic_write(module, linked)
-        stamp.write_text(key, encoding="utf-8")
-    return Module(live.speedup, live.module, module, headers.release, not fresh)
+        recipe.make(place, log)
+        built = True
+
+    place = cache.live / f"{name}-{_key(recipe)[:12]}"
+    cache.provide(
+        place, fill, f"builds {live.module}", say, lock=name, rivals=f"{glob.escape(name)}-*"
+    )
+    return Module(live.speedup, live.module, place / recipe.file, headers.release, built)
 
 
 def build_all(
@@ -142,15 +182,7 @@ def build_all(
     def find_compiler(chosen: Headers) -> Compiler:
         return foreign.find_compiler(cache, chosen, say)
 
-    modules = []
-    for live in lives:
-        name = f"{live.module}-{headers.release}"
-        if live.until != ALL:
-            name += f"-{live.until}"
-        with cache.lock(name, f"builds {live.module}", say):
-            place, log = cache.live / name, cache.logs / f"{name}.log"
-            modules.append(build(live, paths.LIVE, headers, find_compiler, place, log, say))
-    return modules
+    return [build(cache, live, paths.LIVE, headers, find_compiler, say) for live in lives]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -164,11 +196,13 @@ def main(argv: Sequence[str]) -> int:
     try:
         live = manifest.load(paths.SPEEDUPS, speedup)
         headers = kernel.at(Path(directory), release)
-        module = build(live, paths.LIVE, headers, foreign.installed_compiler, place, log, print)
+        recipe = _recipe(live, paths.LIVE, headers, foreign.installed_compiler)
+        shutil.rmtree(place, ignore_errors=True)
+        recipe.make(place, log)
     except MmbatchError as error:
         sys.stderr.write(message(error) + "\n")
         return int(error.code)
-    shutil.copy(module.path, out)
+    shutil.copy(place / recipe.file, out)
     return ExitCode.GOOD
 
 
@@ -187,14 +221,15 @@ def _kbuild(live: LiveManifest) -> str:
     )
 
 
-def _key(content: dict[str, bytes], headers: Headers, chosen: Compiler) -> str:
+def _key(recipe: _Recipe) -> str:
     """Return a digest of all that the module is built from."""
-    tools = toolchain(chosen.program, *_TOOLS)
-    parts = [headers.release, str(headers.path), tools.identity, *chosen.arguments]
+    headers, compiler = recipe.headers, recipe.compiler
+    tools = toolchain(compiler.program, *_TOOLS)
+    parts = [headers.release, str(headers.path), tools.identity, *compiler.arguments]
     digest = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape"))
     for name in ("Module.symvers", ".config"):
         digest.update((headers.path / name).read_bytes())
-    for target, data in sorted(content.items()):
+    for target, data in sorted(recipe.content.items()):
         digest.update(f"{target} {len(data)}\n".encode() + data)
     return digest.hexdigest()
 
