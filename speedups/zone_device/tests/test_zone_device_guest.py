@@ -111,7 +111,7 @@ TRACE = """\
 def shell(tmp_path: Path, commands: str) -> str:
     """Run commands with the functions of lib.sh and a recorded trace."""
     (tmp_path / "trace").write_text(TRACE)
-    script = f"TRACING={tmp_path}; . {PLAN.directory}/lib.sh; {commands}"
+    script = f"TRACING={tmp_path}; . '{PLAN.directory}/lib.sh'; {commands}"
     return subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True).stdout
 
 
@@ -151,6 +151,6 @@ def test_only_races_in_our_functions_fail(tmp_path: Path, report: str, state: st
         f"#!/bin/sh\necho 'kcsan: selftest: 3/3 tests passed'\necho '{report}'\n"
     )
     (tmp_path / "dmesg").chmod(0o755)
-    script = f"PATH={tmp_path}:$PATH; . {ROOT}/guest/lib.sh; . {library}; no_race"
+    script = f"PATH={tmp_path}:$PATH; . '{ROOT}/guest/lib.sh'; . {library}; no_race"
     done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
     assert f"@@ {state}" in done.stdout
