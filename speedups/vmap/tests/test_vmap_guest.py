@@ -22,50 +22,46 @@ assert PLAN.count is not None
 TEST, COUNT = PLAN.kernel_test, PLAN.count
 
 
-def test_one_boot_has_base_and_no_huge_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
-    (stage,) = suites.stages(("x86_64", "arm64"), (), 13, 30, ("arm64-base",))
+def extra_boot(name: str) -> plan.ExtraBoot:
+    (stage,) = suites.stages(("x86_64", "arm64"), (), 13, 30, (name,))
+    assert stage.extra is not None
+    return stage.extra
+
+
+def booted(monkeypatch: pytest.MonkeyPatch, extra: plan.ExtraBoot) -> qemu.Boot:
+    """Return what QEMU would be asked to boot on arm64."""
     seen: list[qemu.Boot] = []
     monkeypatch.setattr(qemu, "run", lambda _, boot: seen.append(boot))
     kernel = GuestKernel(
         "7.3.4", "here", ARCHES["arm64"], Path("/no/Image"), (), "0" * 64, "gcc 1.2"
     )
     setup = type("GuestSetup", (), {"cache": None})()
-    assert stage.extra is not None
-    boots.extra(setup, kernel, stage.name, "plain", PLAN, stage.extra)
+    boots.extra(setup, kernel, extra.name, "plain", PLAN, extra)
     (boot,) = seen
+    return boot
+
+
+def test_one_boot_has_base_and_no_huge_mappings(monkeypatch: pytest.MonkeyPatch) -> None:
+    extra = extra_boot("arm64-base")
+    boot = booted(monkeypatch, extra)
     assert boot.initramfs is None
     assert boot.limit_s == 600
     assert {
         *("kunit.enable=1", "vmap.method=base", "nohugevmalloc", "nohugeiomap"),
         *("kunit.filter_glob=vmap", "test_vmalloc.nr_threads=2"),
     } <= set(boot.cmdline)
-    assert stage.extra.suites == ("vmap",)
-
-
-def each_boot() -> suites.Stage:
-    (stage,) = suites.stages(("arm64",), (), 13, 30, ("arm64-each",))
-    return stage
+    assert extra.suites == ("vmap",)
 
 
 def test_one_boot_counts_small_areas_on_all_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage = each_boot()
-    seen: list[qemu.Boot] = []
-    monkeypatch.setattr(qemu, "run", lambda _, boot: seen.append(boot))
-    kernel = GuestKernel(
-        "7.3.4", "here", ARCHES["arm64"], Path("/no/Image"), (), "0" * 64, "gcc 1.2"
-    )
-    setup = type("GuestSetup", (), {"cache": None})()
-    assert stage.extra is not None
-    boots.extra(setup, kernel, stage.name, "plain", PLAN, stage.extra)
-    (boot,) = seen
+    boot = booted(monkeypatch, extra_boot("arm64-each"))
     assert boot.counted
     assert boot.cpus > 1
     assert "vmap_bench.each=1" in boot.cmdline
 
 
 def test_small_areas_must_be_counted_and_not_take_more() -> None:
-    extra = each_boot().extra
-    assert extra is not None
+    extra = extra_boot("arm64-each")
     lines = [
         f"[    1.0] vmap_bench: case={case} method={method} ns={number} items=2048"
         for method, number in (("base", 4000), ("control", 4000), ("auto", 4000))
