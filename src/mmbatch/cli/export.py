@@ -202,15 +202,15 @@ def _subject(manifests: list[Manifest]) -> str:
 def _note_unmeasured(
     series: export.Series, patches: list[Path], gains: list[str], source: sources.Source
 ) -> None:
-    """Say in each mail that there are no figures, if there are none of its speed-up.
+    """Say in each mail that there are no figures, if no run got as far as its step.
 
-    If there are some, the other patches change nothing that is measured.
+    A step before the last one that was measured changes nothing that is measured.
     """
     pairs = list(zip(series.steps, gains, strict=True))
-    measured = {step.applied.speedup for step, gain in pairs if gain}
-    for step, patch in zip(series.steps, patches, strict=True):
+    last = {step.applied.speedup: number for number, (step, gain) in enumerate(pairs) if gain}
+    for number, (step, patch) in enumerate(zip(series.steps, patches, strict=True)):
         is_test = step.applied.name == "kunit"
-        if step.applied.speedup not in measured and not is_test:
+        if number > last.get(step.applied.speedup, -1) and not is_test:
             command = f"./mmbatch bench {step.applied.speedup} --kernel {source.series} --each"
             export.add_note(
                 patch, f"No figures for this patch by itself. They come from a run of: {command}"
