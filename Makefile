@@ -37,10 +37,12 @@ report:
 # What bench finds slower or cannot tell is kept like everything else.
 results:
 	@test -n '$(MACHINE)' || { echo 'name it, as in: make results MACHINE=zen5-2c' >&2; exit 2; }
+	@mkdir -p results/$(UNTIL)
 	@for name in $(SPEEDUPS); do \
-		file="results/$$name-$(KERNEL)-$(MACHINE).json"; \
+		file="results/$(if $(UNTIL),$(UNTIL)/)$$name-$(KERNEL)-$(MACHINE).json"; \
 		rm -f "$$file.new"; \
-		./mmbatch bench "$$name" --install --kernel $(KERNEL) --json "$$file.new" $(ARGS); \
+		./mmbatch bench "$$name" --install --kernel $(KERNEL) --json "$$file.new" \
+			$(if $(UNTIL),--until $(UNTIL)) $(ARGS); \
 		test -f "$$file.new" || exit 1; \
 		mv "$$file.new" "$$file"; \
 	done
