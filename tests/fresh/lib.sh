@@ -2,19 +2,40 @@
 # Make a minimal root of Debian that installs packages as this machine does. Sourced by scripts
 # that define fail(), and set `checkout`. The mirror is the one that apt is configured with here.
 
+# sources SUITE: print the archives of Debian from which this machine's apt installs its own
+# release, in /etc/apt/sources.list or below sources.list.d, as deb822 for another release.
+sources() {
+	PYTHONPATH="$checkout/src" PYTHONDONTWRITEBYTECODE=1 python3 -c '
+import dataclasses, subprocess, sys
+from mmbatch.core.errors import MmbatchError
+from mmbatch.debian.apt import source_files
+from mmbatch.debian.archives import configured, main_suite, write_sources
+try:
+    suites = configured(source_files())
+    main = main_suite(suites)
+except MmbatchError as error:
+    sys.exit(error.problem)
+own = [main, *(suite for suite in suites if suite.release == main.release and suite != main)]
+renamed = [
+    dataclasses.replace(suite, name=suite.name.replace(main.release, sys.argv[1], 1))
+    for suite in own
+]
+architecture = subprocess.run(
+    ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
+).stdout.strip()
+print(write_sources(renamed, architecture))' "$1"
+}
+
 # make_root SUITE DIRECTORY LOG PACKAGES: PACKAGES are added, with commas between them.
 make_root() {
-	local suite=$1 root=$2 log=$3 packages=$4 mirror here file
-	mirror=$(cd "$checkout" && PYTHONPATH=src PYTHONDONTWRITEBYTECODE=1 python3 -c '
-from pathlib import Path
-from mmbatch.debian.archives import configured, main_suite
-print(main_suite(configured(Path("/etc/apt").rglob("*.sources"))).uris[0])')
+	local suite=$1 root=$2 log=$3 packages=$4 found mirror file
+	found=$(sources "$suite" 2>"$log") || fail "no mirror of Debian: $(tail -n 1 "$log")" \
+		"add a line to /etc/apt/sources.list: deb http://deb.debian.org/debian stable main"
+	mirror=$(awk '/^URIs:/ { print $2; exit }' <<<"$found")
 	debootstrap --variant=minbase --include="ca-certificates,$packages" \
 		"$suite" "$root" "$mirror" >"$log" 2>&1 || fail "debootstrap failed" "see $log"
 	rm -f "$root/etc/apt/sources.list"
-	here=$(. /etc/os-release && echo "$VERSION_CODENAME")
-	cat /etc/apt/sources.list.d/*.sources 2>/dev/null | sed "s/\b$here\b/$suite/g" \
-		>"$root/etc/apt/sources.list.d/debian.sources"
+	echo "$found" >"$root/etc/apt/sources.list.d/debian.sources"
 	# Copy the settings with which this machine reaches its mirrors.
 	grep -ls Acquire /etc/apt/apt.conf.d/* | xargs -r cp -t "$root/etc/apt/apt.conf.d"
 	for file in /etc/pip.conf /etc/resolv.conf /etc/hosts /etc/ssl/certs/ca-certificates.crt; do
