@@ -216,13 +216,14 @@ def test_hosts_that_cannot_be_looked_at(tmp_path: Path) -> None:
     fleet.add("plain", plan=lacking)
     fleet.add("lost", {**LOST, "ansible_connection": "ssh"})
 
-    rows = fleet.play()
+    rows = fleet.play(mmbatch_install_packages=True)
 
     assert "Check what the host has: cannot make a Python environment: no venv" in rows["bare"]
     assert "no gcc; hint: run: apt-get install gcc" in rows["plain"]
     assert "it could not be looked at: Reach the host: " in rows["lost"]
     assert not (tmp_path / "results/bare/doctor.json").exists()
     assert (tmp_path / "results/plain/doctor.json").read_text() == '{"checks": []}'
+    assert "mmbatch doctor --json - --install" in (tmp_path / "bare.log").read_text()
 
 
 VALIDATE = """
