@@ -69,8 +69,38 @@ def test_a_copy_follows_the_tree(cache: Cache, tree: Path) -> None:
     second = resolve(cache, None, tree, print)
     assert contents(second.path) == contents(tree)
     assert not (second.path / "include").exists()
-    assert (second.ident, second.path) == (first.ident, first.path)
+    assert second.ident == first.ident
     assert second.state != first.state
+
+
+def test_whoever_builds_from_a_tree_reads_one_state_of_it(cache: Cache, tree: Path) -> None:
+    """Another command copies the tree, which the user has edited, while the first one builds."""
+    (tree / "mm" / "removed.c").write_text("removed")
+    before = contents(tree)
+    first = resolve(cache, None, tree, print)
+    (tree / "mm" / "mm_init.c").write_text("edited")
+    (tree / "mm" / "removed.c").unlink()
+    second = resolve(Cache(cache.root), None, tree, print)
+    assert contents(first.path) == before
+    assert contents(second.path) == contents(tree)
+    for number in range(6):
+        (tree / "mm" / "mm_init.c").write_text(f"edited {number}")
+        other = Cache(cache.root)
+        resolve(other, None, tree, print)
+        del other
+    assert contents(first.path) == before
+    assert len(list(cache.trees.glob(f"{first.ident}-*"))) == 5  # four, and the one in use
+
+
+def test_a_damaged_state_of_a_tree_is_replaced(cache: Cache, tree: Path) -> None:
+    (tree / "mm" / "mm_init.c").write_text("whole")
+    source = resolve(cache, None, tree, print)
+    os.truncate(source.path / "mm" / "mm_init.c", 0)
+    messages: list[str] = []
+    again = resolve(Cache(cache.root), None, tree, messages.append)
+    assert again == source
+    assert contents(again.path) == contents(tree)
+    assert "linux/mm/mm_init.c is missing or damaged: replacing it" in messages[-1]
 
 
 def test_files_and_directories_change_places(cache: Cache, tree: Path) -> None:

@@ -225,8 +225,29 @@ def _of_tree(cache: Cache, tree: Path, say: Say, progress: Progressing) -> Sourc
     ident = f"tree-{digest}"
     with cache.lock(ident, f"copies {tree}", say):
         state = refresh_copy(tree, cache.trees / ident, progress)
-    return Source(
-        series, release, cache.trees / ident / "linux", f"tree {tree}", ident=ident, state=state
+        place = _keep_state(cache, ident, state, say)
+    return Source(series, release, place / "linux", f"tree {tree}", ident=ident, state=state)
+
+
+def _keep_state(cache: Cache, ident: str, state: str, say: Say) -> Path:
+    """Return a directory with the state that a copy of a user's tree has now.
+
+    Builds read it for minutes. Meanwhile the user edits the tree, and another command refreshes
+    the copy, so each state has a directory of its own. Its files are hard links to those of the
+    copy, which `refresh_copy` replaces and never writes to.
+    """
+
+    def fill(work: Path) -> None:
+        copy = cache.trees / ident / "linux"
+        run(["cp", "-al", copy, work], action="keep the copied tree as it is")
+
+    return cache.provide(
+        cache.trees / f"{ident}-{state}",
+        fill,
+        "keeps a copied tree",
+        say,
+        rivals=f"{ident}-*",
+        parts=[f"linux/{part}" for part in SOURCE_PARTS],
     )
 
 
