@@ -230,7 +230,7 @@ def test_whatever_is_asked_of_counts_is_counted(
         return 4 if request.arch == "arm64" else 0
 
     monkeypatch.setattr(packages, "ensure_guests", lambda *_, **__: None)
-    monkeypatch.setattr(sources, "resolve", lambda *_: None)
+    monkeypatch.setattr(sources, "resolve", lambda *_, **__: None)
     monkeypatch.setattr(boots, "choose_speedups", lambda _: [])
     monkeypatch.setattr(suites, "run_stages", lambda *_: 0)
     monkeypatch.setattr(counts, "run", count)

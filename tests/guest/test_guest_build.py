@@ -225,12 +225,12 @@ def test_a_damaged_list_of_spliced_files(cache: Cache, damage: str) -> None:
     source = sources.Source("7.3", "7.3.4", tree, "here", "one", "state 0")
     spliced = trees.Spliced(tree, "one", ())
     place = cache.builds / "guest-one"
-    copy = build.prepare(place, source, spliced)
+    copy = build.prepare(place, source, spliced, print)
     (copy / "stale.c").touch()
-    build.prepare(place, source, spliced)
+    build.prepare(place, source, spliced, print)
     assert (copy / "stale.c").exists()
 
     (place / "overlay.json").write_text(damage)
-    build.prepare(place, source, spliced)
+    build.prepare(place, source, spliced, print)
 
     assert [path.name for path in copy.iterdir()] == ["Makefile"]

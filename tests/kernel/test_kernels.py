@@ -150,9 +150,7 @@ def test_the_exact_release_is_taken_where_the_series_has_it(
     cache: Cache, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
-    monkeypatch.setattr(
-        "mmbatch.kernel.sources.find_cached", lambda cache, series, say=None: source
-    )
+    monkeypatch.setattr("mmbatch.kernel.sources.find_cached", lambda *_, **__: source)
     assert resolve(cache, "7.3.4", None, print) is source
     with pytest.raises(MmbatchError) as caught:
         resolve(cache, "7.3.9", None, print)

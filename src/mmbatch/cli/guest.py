@@ -58,7 +58,7 @@ def _setup(
     packages.ensure_guests(
         arches, console.say, may_install=install, log=cache.logs / "apt-install.log"
     )
-    source = sources.resolve(cache, kernel, tree, console.say, console.progress)
+    source = sources.resolve(cache, kernel, tree, console.say, console.progress, every_file=True)
     manifests = boots.choose_speedups(source)
     return boots.GuestSetup(cache, source, manifests, settings, jobs, console.say)
 

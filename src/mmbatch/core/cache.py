@@ -141,6 +141,7 @@ class Cache:
         lock: str = "",
         rivals: str = "",
         parts: Sequence[str] = (".",),
+        check: Callable[[Path, Callable[[str], None]], bool] | None = None,
     ) -> Path:
         """Return a finished directory of the cache, made first if it is not there or damaged.
 
@@ -154,12 +155,14 @@ class Cache:
             lock: held meanwhile; by default the directory's name.
             rivals: a pattern for the names of directories of which only the last few are kept.
             parts: what matters in it, as for `write_mark`.
+            check: returns whether the directory is good, and says so if not; by default
+                `is_whole`.
         """
         with self.lock(lock or final.name, doing, say), contextlib.ExitStack() as in_use:
             # It is locked before it is looked at, or another process could forget it in between.
             with contextlib.suppress(FileNotFoundError):
                 in_use.callback(os.close, use(final))
-            if not is_whole(final, say):
+            if not (check or is_whole)(final, say):
                 in_use.close()
                 if rivals:
                     forget_oldest(final.parent.glob(rivals))

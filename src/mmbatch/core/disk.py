@@ -227,16 +227,17 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
         remove_unused(old)
 
 
-def write_mark(directory: Path, parts: Sequence[str] = (".",)) -> None:
+def write_mark(directory: Path, parts: Sequence[str] = (".",), name: str = MARK) -> None:
     """Write last into a finished directory how large its files are, for `is_whole`.
 
     Args:
         directory: what is finished.
         parts: the files and directories in it that matter, by default all. What is left out is
             not looked at later: a kernel has 90,000 files.
+        name: the file to write.
     """
-    sizes = {name: size for part in parts for name, size in _sizes(directory, part)}
-    atomic_write(directory / MARK, json.dumps(sizes))
+    sizes = {file: size for part in parts for file, size in _sizes(directory, part)}
+    atomic_write(directory / name, json.dumps(sizes))
 
 
 @dataclass(frozen=True)
@@ -259,15 +260,17 @@ def _sizes(directory: Path, part: str) -> Iterator[tuple[str, int]]:
         yield part, path.lstat().st_size
 
 
-def is_whole(directory: Path, say: Callable[[str], None] | None = None) -> bool:
+def is_whole(
+    directory: Path, say: Callable[[str], None] | None = None, mark_name: str = MARK
+) -> bool:
     """Return whether a directory is finished, and has what mattered when `write_mark` was called.
 
     A file counts as whole if its size is what it was. Its content is not read. `say` is called
     with a line if the directory is there and not whole, since it is rebuilt then.
     """
-    name = MARK
+    name = mark_name
     try:
-        mark = from_json(_Mark, (directory / MARK).read_text(encoding="utf-8"))
+        mark = from_json(_Mark, (directory / name).read_text(encoding="utf-8"))
         for name, size in mark.sizes.items():
             if os.lstat(f"{directory}/{name}").st_size != size:
                 break

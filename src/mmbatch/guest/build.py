@@ -6,9 +6,10 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import platform
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -27,7 +28,7 @@ from mmbatch.core.disk import (
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import from_json
 from mmbatch.kernel.kbuild import TOOLS, allnoconfig, check_options
-from mmbatch.kernel.sources import Source
+from mmbatch.kernel.sources import Source, name_unchecked
 from mmbatch.splice.trees import Spliced
 
 _BUILD_S = 2400
@@ -188,8 +189,11 @@ def build(
             _forget_orphans(cache)
             stamp.unlink(missing_ok=True)
             (output / MARK).unlink(missing_ok=True)
-            tree = prepare(place, source, spliced)
-            _make(tree, output, wanted, text, jobs, log, held, source.release)
+            tree = prepare(place, source, spliced, say)
+            try:
+                _make(tree, output, wanted, text, jobs, log, held, source.release)
+            except MmbatchError as error:
+                raise name_unchecked(error, source) from error
             stamp.write_text(key.hexdigest(), encoding="utf-8")
             write_mark(output)
         image, modules = keep(cache, place, wanted, key.hexdigest(), say)
@@ -300,16 +304,22 @@ class _Overlay:
     files: tuple[str, ...]
 
 
-def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
+def prepare(place: Path, source: Source, spliced: Spliced, say: Callable[[str], None]) -> Path:
     """Return a copy of the source that stays, with the spliced files in it.
 
     A file whose content is right already is not written, since make compares times. The copy, in
-    `place`/tree, is recreated if the state of the source has changed.
+    `place`/tree, is recreated if the state of the source has changed, or if the copy is damaged.
+    Then it goes with all that was built from it, and `say` is called with a line.
     """
     tree, record = place / "tree", place / _OVERLAY
     before = _Overlay("", ())
     with contextlib.suppress(OSError, ValueError):  # recreated if the record is damaged
         before = from_json(_Overlay, record.read_text(encoding="utf-8"))
+    if before.state == source.state:
+        damaged = _first_difference(source.path, tree, before.files)
+        if damaged:
+            say(f"{tree} is incomplete, since {damaged} is missing or damaged: replacing it")
+            before = _Overlay("", ())
     if before.state != source.state:
         clear(place)
         tree.mkdir(parents=True)
@@ -324,6 +334,28 @@ def prepare(place: Path, source: Source, spliced: Spliced) -> Path:
         put(tree / name, origin.read_bytes() if origin.exists() else None)
     atomic_write(record, json.dumps(asdict(_Overlay(source.state, tuple(names)))))
     return tree
+
+
+def _first_difference(source: Path, tree: Path, changed: Iterable[str]) -> str:
+    """Return the first file of a source that its copy lacks or has otherwise, or "".
+
+    A file is the same by its size and time. Files that may be `changed` are left out.
+    """
+    skipped = set(changed)
+    for directory, _, files in os.walk(source):
+        prefix = os.path.relpath(directory, source)
+        for file in files:
+            name = os.path.normpath(f"{prefix}/{file}")
+            if name in skipped:
+                continue
+            original = os.lstat(f"{directory}/{file}")
+            try:
+                copy = os.lstat(f"{tree}/{name}")
+            except OSError:
+                return name
+            if (copy.st_size, copy.st_mtime_ns) != (original.st_size, original.st_mtime_ns):
+                return name
+    return ""
 
 
 def clear(place: Path) -> None:

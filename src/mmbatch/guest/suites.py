@@ -165,7 +165,7 @@ def run_all(console: Console, cache: Cache, *, install: bool, log: matrix.Log | 
     packages.ensure_guests(
         ARCHES, console.say, may_install=install, log=cache.logs / "apt-install.log"
     )
-    source = sources.resolve(cache, None, None, console.say, console.progress)
+    source = sources.resolve(cache, None, None, console.say, console.progress, every_file=True)
     manifests = boots.choose_speedups(source)
     setup = GuestSetup(cache, source, manifests, (), cpus(), console.say)
     ended = run_stages(console, setup, stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS), log)

@@ -40,7 +40,10 @@ SOURCE_PARTS = (
     *("Kbuild", "Kconfig", "Makefile", "arch/x86", "include", "init"),
     *("kernel", "lib", "mm", "scripts"),
 )
-"""What hosted builds read of a kernel tree; drivers and other architectures are not checked."""
+"""What hosted builds read of a kernel tree, which every command checks."""
+
+_EVERY_FILE = ".mmbatch-every-file"
+"""Like `disk.MARK` for all files of a tree; reading it and them takes more than a second."""
 
 _SIGNS = ("Makefile", "Kbuild", "Kconfig", "mm/mm_init.c", "scripts/config")
 
@@ -83,6 +86,8 @@ def resolve(
     tree: Path | None,
     say: Say,
     progress: Progressing | None = None,
+    *,
+    every_file: bool = False,
 ) -> Source:
     """Return the kernel source that the user asked for, fetching it when it must be.
 
@@ -92,6 +97,7 @@ def resolve(
         tree: an unpacked tree to take instead; it is only read.
         say: called with a line for each phase.
         progress: shows long work, as `Console.progress` does; by default `say` gets a line for it.
+        every_file: check all files for damage, and not only those of hosted builds.
 
     Raises:
         MmbatchError: it can't be had, is not a kernel, or is of an unsupported series.
@@ -105,16 +111,16 @@ def resolve(
                 "give one of them",
                 ExitCode.USAGE,
             )
-        return _of_tree(cache, tree, say, progress)
+        return _of_tree(cache, tree, say, progress, every_file=every_file)
     get_apt = functools.cache(lambda: Apt(cache, say))  # so that a dead network is met once
 
     def fetch(series: str) -> Source:
-        return _fetch(cache, series, say, progress, get_apt)
+        return _fetch(cache, series, say, progress, get_apt, every_file=every_file)
 
     if kernel is not None:
         wanted = kernel.removeprefix("v")
         series = _series(wanted)
-        source = find_cached(cache, series, say) or fetch(series)
+        source = find_cached(cache, series, say, every_file=every_file) or fetch(series)
         if wanted not in (series, source.release):
             raise MmbatchError(
                 f"choose kernel {kernel}",
@@ -125,7 +131,7 @@ def resolve(
         return source
     failure: MmbatchError | None = None
     for series in SERIES:
-        cached = find_cached(cache, series, say)
+        cached = find_cached(cache, series, say, every_file=every_file)
         if cached is not None:
             return cached
         try:
@@ -150,16 +156,18 @@ def _series(kernel: str) -> str:
     return parts[1]
 
 
-def find_cached(cache: Cache, series: str, say: Say | None = None) -> Source | None:
+def find_cached(
+    cache: Cache, series: str, say: Say | None = None, *, every_file: bool = False
+) -> Source | None:
     """Return the newest of Debian's trees of a series in the cache, or None.
 
-    `say` is called with a line for each tree that is damaged.
+    `say` is called with a line for each tree that is damaged. For `every_file` see `resolve`.
     """
     package = f"linux-source-{series}"
     found: list[tuple[list[tuple[int, str]], Source]] = []
     for place in cache.trees.glob(f"{package}_*"):
         path = place / "linux"
-        if not is_whole(place, say):
+        if not _is_good(place, say, every_file=every_file):
             continue
         version = (place / "version").read_text().strip()
         source = Source(
@@ -172,6 +180,34 @@ def find_cached(cache: Cache, series: str, say: Say | None = None) -> Source | N
         )
         found.append((_version_key(version), source))
     return max(found, key=lambda pair: pair[0])[1] if found else None
+
+
+def _tree_parts() -> list[str]:
+    """Return what every command checks of a tree's directory."""
+    return [_EVERY_FILE, *(f"linux/{part}" for part in SOURCE_PARTS)]
+
+
+def _is_good(place: Path, say: Say | None, *, every_file: bool) -> bool:
+    """Return whether no file of a tree is damaged, as far as its marks tell."""
+    if not is_whole(place, say):
+        return False
+    return not (every_file and _is_listed(place)) or is_whole(place, say, _EVERY_FILE)
+
+
+def _is_listed(place: Path) -> bool:
+    """Return whether there is a list of all files of a tree; older mmbatch wrote none."""
+    return (place / _EVERY_FILE).exists()
+
+
+def name_unchecked(error: MmbatchError, source: Source) -> MmbatchError:
+    """Return the error of a failed build, which says what to remove if a file could be damaged."""
+    place = source.path.parent
+    if _is_listed(place):
+        return error
+    hint = (
+        f"{error.hint}; if it names a damaged kernel file, remove {place}, which is fetched again"
+    )
+    return MmbatchError(error.action, error.problem, hint, error.code)
 
 
 def read_release(tree: Path) -> str:
@@ -218,18 +254,20 @@ def check_tree(tree: Path) -> tuple[str, str]:
     return series, release
 
 
-def _of_tree(cache: Cache, tree: Path, say: Say, progress: Progressing) -> Source:
+def _of_tree(
+    cache: Cache, tree: Path, say: Say, progress: Progressing, *, every_file: bool
+) -> Source:
     tree = tree.absolute().resolve()
     series, release = check_tree(tree)
     digest = hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]
     ident = f"tree-{digest}"
     with cache.lock(ident, f"copies {tree}", say):
         state = refresh_copy(tree, cache.trees / ident, progress)
-        place = _keep_state(cache, ident, state, say)
+        place = _keep_state(cache, ident, state, say, every_file=every_file)
     return Source(series, release, place / "linux", f"tree {tree}", ident=ident, state=state)
 
 
-def _keep_state(cache: Cache, ident: str, state: str, say: Say) -> Path:
+def _keep_state(cache: Cache, ident: str, state: str, say: Say, *, every_file: bool) -> Path:
     """Return a directory with the state that a copy of a user's tree has now.
 
     Builds read it for minutes. Meanwhile the user edits the tree, and another command refreshes
@@ -240,6 +278,7 @@ def _keep_state(cache: Cache, ident: str, state: str, say: Say) -> Path:
     def fill(work: Path) -> None:
         copy = cache.trees / ident / "linux"
         run(["cp", "-al", copy, work], action="keep the copied tree as it is")
+        write_mark(work, ("linux",), _EVERY_FILE)
 
     return cache.provide(
         cache.trees / f"{ident}-{state}",
@@ -247,16 +286,23 @@ def _keep_state(cache: Cache, ident: str, state: str, say: Say) -> Path:
         "keeps a copied tree",
         say,
         rivals=f"{ident}-*",
-        parts=[f"linux/{part}" for part in SOURCE_PARTS],
+        parts=_tree_parts(),
+        check=functools.partial(_is_good, every_file=every_file),
     )
 
 
 def _fetch(
-    cache: Cache, series: str, say: Say, progress: Progressing, get_apt: Callable[[], Apt]
+    cache: Cache,
+    series: str,
+    say: Say,
+    progress: Progressing,
+    get_apt: Callable[[], Apt],
+    *,
+    every_file: bool,
 ) -> Source:
     package = f"linux-source-{series}"
     with cache.lock(package, f"fetches linux {series}", say):
-        cached = find_cached(cache, series)  # by whom we waited for
+        cached = find_cached(cache, series, every_file=every_file)  # by whom we waited for
         if cached is not None:
             return cached
         require_space(cache.trees, _TREE_BYTES, f"unpack linux {series}")
@@ -295,7 +341,8 @@ def _unpack(cache: Cache, package: str, deb: Path, say: Say) -> None:
         )
         (place / "version").write_text(version + "\n")
         check_tree(place / "linux")
-        write_mark(place, ("version", *(f"linux/{part}" for part in SOURCE_PARTS)))
+        write_mark(place, ("linux",), _EVERY_FILE)
+        write_mark(place, ("version", *_tree_parts()))
 
 
 def _version_key(version: str) -> list[tuple[int, str]]:

@@ -73,7 +73,7 @@ def splice(
         say,
         lock=f"splice-{source.ident}",
         rivals=f"{source.ident}-*",
-        parts=(_RECORD, *SOURCE_PARTS),
+        parts=(_RECORD, *SOURCE_PARTS, *_changed(manifests)),
     )
     hint = f"remove the directory {final}"
     return Spliced(final, ident, from_json_file(tuple[Applied, ...], final / _RECORD, hint))
@@ -110,6 +110,15 @@ def _digest(source: Source, manifests: list[Manifest], macros: Path) -> str:
         for step in manifest.steps:
             total.update("".join(edit.text for edit in step.edits).encode())
     return total.hexdigest()[:12]
+
+
+def _changed(manifests: list[Manifest]) -> list[str]:
+    """Return the files that speed-ups add or change, on any kernel."""
+    steps_of_all = [step for manifest in manifests for step in manifest.steps]
+    names = {file.place for step in steps_of_all for file in step.files}
+    names |= {rule.file for step in steps_of_all for rule in step.rules}
+    names |= {edit.file for step in steps_of_all for edit in step.edits}
+    return sorted(names)
 
 
 def _inputs(manifests: list[Manifest], macros: Path) -> Iterator[Path]:
