@@ -156,7 +156,8 @@ def test_questions_need_no_cache(checkout: Path, cache: Cache, packages: str) ->
     options = [] if packages == "python" else ["-I", "-c", BARE]
     before = sorted(checkout.parent.rglob("*"))
     for env in places:
-        for words in ([], ["--help"], ["bench", "-h"], ["--version"]):
+        script = [["completion", "bash"]] if packages != "none" else []  # click makes it
+        for words in ([], ["--help"], ["bench", "-h"], ["--version"], *script):
             done = subprocess.run(
                 [sys.executable, *options, checkout / "mmbatch", *words],
                 capture_output=True,

@@ -209,6 +209,16 @@ def _answer() -> int:
     return 0
 
 
+def _print_completion() -> None:
+    """Print a shell's script without a cache; return only when that can't be.
+
+    click makes the script. Where no Python at hand has it, an environment is needed after all.
+    """
+    found = _find_python_at_hand()
+    if found is not None:
+        _become(*found, "-B")
+
+
 def main() -> int:
     """Become `python -m mmbatch` in the environment; returns only when that can't be."""
     try:
@@ -217,6 +227,8 @@ def main() -> int:
             return 0
         if _is_question(sys.argv[1:]):
             return _answer()
+        if sys.argv[1:2] == ["completion"]:
+            _print_completion()
         require_working_directory()
         cache = Cache.open()
         _become(find_python(cache), os.fspath(cache.root / "pycache"))
