@@ -148,10 +148,29 @@ def test_child_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_DIR", "/elsewhere")
     monkeypatch.setenv("LLVM", "1")
     monkeypatch.setenv("KCFLAGS", "-O0")
+    for name in OF_MAKEFILES_AND_GCC:
+        monkeypatch.setenv(name, "/elsewhere")
     output = run(["env"], action="x", env={"EXTRA": "1"}).stdout.splitlines()
     assert {"LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1", "EXTRA=1"} <= set(output)
     names = {line.partition("=")[0] for line in output}
     assert not names & {"MAKEFLAGS", "GIT_DIR", "LLVM", "KCFLAGS"}
+    assert not names & set(OF_MAKEFILES_AND_GCC)
+
+
+OF_MAKEFILES_AND_GCC = (
+    *("COMPILER_PATH", "CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "KBUILD_EXTMOD"),
+    *("KCONFIG_CONFIG", "LIBRARY_PATH"),
+)
+
+
+def test_headers_that_a_variable_names_are_not_compiled(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are no part of the key by which a cached build is found."""
+    (tmp_path / "toy.h").touch()
+    monkeypatch.setenv("CPATH", str(tmp_path))
+    text = '#if __has_include(<toy.h>)\n#error "toy.h is there"\n#endif\n'
+    run(["gcc", "-fsyntax-only", "-x", "c", "-"], action="compile", stdin=text)
 
 
 def test_a_toolchain_is_known_by_its_versions_and_its_files(tmp_path: Path) -> None:

@@ -68,11 +68,15 @@ PROGRAM_PACKAGES: Mapping[str, str] = {
 """The Debian package that carries each program we call."""
 
 # A calling make's flags and a calling git hook's paths would change what our own children do.
-# So would the variables by which a kernel's makefiles choose programs and flags: a cached build
-# is found again by the programs that made it, which must be those that we know of.
+# So would the variables by which a kernel's makefiles and gcc choose programs, flags and headers:
+# a cached build is found again by the programs that made it, which must be those that we know of.
 _NOT_INHERITED = (
     "ARCH",
+    "COMPILER_PATH",
+    "CPATH",
     "CROSS_COMPILE",
+    "C_INCLUDE_PATH",
+    "GCC_EXEC_PREFIX",
     "GIT_DIR",
     "GIT_INDEX_FILE",
     "GIT_WORK_TREE",
@@ -81,10 +85,13 @@ _NOT_INHERITED = (
     "KBUILD_AFLAGS",
     "KBUILD_CFLAGS",
     "KBUILD_CPPFLAGS",
+    "KBUILD_EXTMOD",
     "KBUILD_OUTPUT",
     "KCFLAGS",
+    "KCONFIG_CONFIG",
     "KCPPFLAGS",
     "LANGUAGE",
+    "LIBRARY_PATH",
     "LLVM",
     "LLVM_IAS",
     "MAKEFLAGS",
