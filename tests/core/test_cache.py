@@ -318,6 +318,21 @@ def test_a_directory_of_the_cache_is_filled_once_and_again_when_damaged(tmp_path
     ]
 
 
+def test_the_last_few_of_a_name_are_kept(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    others = [cache.builds / name for name in ("a-1-aaaa", "b-aaaa", "a-rest", "a-aa", "a-1")]
+    for place in others:
+        place.mkdir()
+        year_old(place)
+    for number in range(6):
+        final = cache.builds / f"a-{number:04x}"
+        Cache(tmp_path).provide(final, lambda _: None, "fills", print, keep_few=True)
+        os.utime(final, (number, number))
+    kept = {path.name for path in cache.builds.iterdir()} - {place.name for place in others}
+    assert kept == {"a-0002", "a-0003", "a-0004", "a-0005"}
+    assert all(place.exists() for place in others)
+
+
 def test_a_directory_is_kept_before_it_is_looked_at(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

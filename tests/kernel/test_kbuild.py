@@ -270,6 +270,17 @@ def test_what_kill_minus_9_left_is_made_anew(
     assert list(cache.builds.iterdir()) == [tree.path]
 
 
+def test_another_kernel_whose_name_begins_alike_keeps_what_it_builds(
+    calls: Path, configure: Configure, cache: Cache
+) -> None:
+    """Debian has 7.3.4-1 and 7.3.4-1~bpo13+1."""
+    half = cache.builds / "toys-bpo13+1-0123456789ab"
+    half.mkdir()
+    tree = configure("mm/a.o")
+    assert sorted(cache.builds.iterdir()) == sorted([half, tree.path])
+    assert calls.exists()
+
+
 def test_the_builds_that_were_used_last_stay(
     calls: Path, configure: Configure, cache: Cache
 ) -> None:

@@ -17,6 +17,7 @@ from mmbatch.core.disk import (
     error_from_os,
     forget_oldest,
     is_whole,
+    siblings,
     sweep,
     use,
     write_mark,
@@ -139,7 +140,7 @@ class Cache:
         say: Callable[[str], None],
         *,
         lock: str = "",
-        rivals: str = "",
+        keep_few: bool = False,
         parts: Sequence[str] = (".",),
         check: Callable[[Path, Callable[[str], None]], bool] | None = None,
     ) -> Path:
@@ -153,7 +154,8 @@ class Cache:
             doing: what `fill` does, for the message to those who wait for the lock.
             say: called with a line for each phase.
             lock: held meanwhile; by default the directory's name.
-            rivals: a pattern for the names of directories of which only the last few are kept.
+            keep_few: keep only the last few directories that differ in the digest at the end of
+                their names.
             parts: what matters in it, as for `write_mark`.
             check: returns whether the directory is good, and says so if not; by default
                 `is_whole`.
@@ -164,8 +166,8 @@ class Cache:
                 in_use.callback(os.close, use(final))
             if not (check or is_whole)(final, say):
                 in_use.close()
-                if rivals:
-                    forget_oldest(final.parent.glob(rivals))
+                if keep_few:
+                    forget_oldest(siblings(final))
                 with atomic_dir(final) as work:
                     fill(work)
                     write_mark(work, parts)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import glob
 import itertools
 import json
 import os
@@ -281,6 +282,16 @@ def is_whole(
     if say is not None and directory.exists():
         say(f"{directory} is incomplete, since {name} is missing or damaged: replacing it")
     return False
+
+
+def siblings(directory: Path) -> list[Path]:
+    """Return the directories whose names differ in the digest at the end only.
+
+    The names of other kernels can begin alike: "toys-1-123456" is a sibling of "toys-1-abcdef",
+    and not of "toys-123456".
+    """
+    name, _, digest = directory.name.rpartition("-")
+    return list(directory.parent.glob(f"{glob.escape(name)}-{'[0-9a-f]' * len(digest)}"))
 
 
 def forget_oldest(directories: Iterable[Path]) -> None:

@@ -121,7 +121,7 @@ def build(
         )
 
     doing = f"builds the hosted program of {manifest.speedup}"
-    cache.provide(final, fill, doing, say, lock=prefix, rivals=f"{prefix}-*")
+    cache.provide(final, fill, doing, say, lock=prefix, keep_few=True)
     return Program(final / PROGRAM, tree.config_sha256, tree.compiler, sides)
 
 

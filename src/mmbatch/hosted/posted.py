@@ -305,7 +305,7 @@ def _compile(
         with ThreadPoolExecutor(jobs) as pool:
             list(pool.map(compile_unit, jobs_of))
 
-    cache.provide(final, fill, "compiles posted code", say, rivals=f"objects-{tree.source.ident}-*")
+    cache.provide(final, fill, "compiles posted code", say, keep_few=True)
     for unit in units:
         if unit.base is not None and unit.file.suffix != ".S":
             _compare_prototypes(posted_tree.posted, final, unit.name, entries)

@@ -19,6 +19,7 @@ from mmbatch.core.disk import (
     forget_oldest,
     is_whole,
     require_space,
+    siblings,
     write_mark,
 )
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -86,10 +87,10 @@ def configure(
     log = cache.logs / f"build-{path.name}.log"
     with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say) as held:
         if not is_whole(path, say):
-            for half in cache.builds.glob(f"{source.ident}-*"):
+            for half in siblings(path):
                 if not is_whole(half):
                     shutil.rmtree(half)
-            forget_oldest(cache.builds.glob(f"{source.ident}-*"))
+            forget_oldest(siblings(path))
             say(f"building the objects of Linux {source.release} that matter")
             require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
             with _half_built(path):

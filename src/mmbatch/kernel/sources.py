@@ -285,7 +285,7 @@ def _keep_state(cache: Cache, ident: str, state: str, say: Say, *, every_file: b
         fill,
         "keeps a copied tree",
         say,
-        rivals=f"{ident}-*",
+        keep_few=True,
         parts=_tree_parts(),
         check=functools.partial(_is_good, every_file=every_file),
     )

@@ -16,7 +16,6 @@ such a module.
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import re
 import shutil
@@ -161,9 +160,7 @@ def build(
         built = True
 
     place = cache.live / f"{name}-{_key(recipe)[:12]}"
-    cache.provide(
-        place, fill, f"builds {live.module}", say, lock=name, rivals=f"{glob.escape(name)}-*"
-    )
+    cache.provide(place, fill, f"builds {live.module}", say, lock=name, keep_few=True)
     return Module(live.speedup, live.module, place / recipe.file, headers.release, built)
 
 

@@ -377,7 +377,7 @@ def make_tree(
         fill,
         f"copies {source.release}",
         say,
-        rivals=f"posted-{source.ident}-*",
+        keep_few=True,
         parts=[name for name, content in posted.contents.items() if content is not None],
     )
     return PostedTree(posted, final, ident)

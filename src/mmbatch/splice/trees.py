@@ -72,7 +72,7 @@ def splice(
         f"splices {source.release}",
         say,
         lock=f"splice-{source.ident}",
-        rivals=f"{source.ident}-*",
+        keep_few=True,
         parts=(_RECORD, *SOURCE_PARTS, *_changed(manifests)),
     )
     hint = f"remove the directory {final}"
