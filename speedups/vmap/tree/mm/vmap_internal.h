@@ -17,11 +17,10 @@
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/moduleparam.h>
+#include <linux/pgalloc.h>
 #include <linux/pgtable.h>
 #include <linux/string.h>
 #include <linux/vmalloc.h>
-
-#include <asm/pgalloc.h>
 
 #include "internal.h"
 #include "pgalloc-track.h"
