@@ -7,6 +7,11 @@ import subprocess
 from collections.abc import Mapping
 from email.utils import formatdate
 from pathlib import Path
+from typing import Self
+
+import pytest
+
+from mmbatch.debian import apt
 
 NEEDED = ("apt-get", "dpkg", "dpkg-deb", "gpg", "tar", "xz")
 
@@ -32,6 +37,15 @@ def make_kernel(tree: Path, release: str = "7.3.4", extra: str = "") -> Path:
 
 class FakeArchive:
     """Holds suites of packages."""
+
+    @classmethod
+    def followed(cls, place: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> Self:
+        """Return an archive in a directory, which the system seems to follow."""
+        made = cls(place / "archive", gpg_home)
+        listed = place / "debian.sources"
+        listed.write_text(made.sources)
+        monkeypatch.setattr(apt, "source_files", lambda: [listed])
+        return made
 
     def __init__(self, root: Path, gpg_home: Path) -> None:
         root.mkdir(parents=True)

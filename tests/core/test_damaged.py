@@ -18,7 +18,6 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import write_mark
 from mmbatch.core.errors import MmbatchError
-from mmbatch.debian import apt
 from mmbatch.guest import build
 from mmbatch.guest.build import ARCHES, Wanted
 from mmbatch.kernel import kbuild
@@ -105,10 +104,7 @@ def make_guest(tree: Path, output: Path, wanted: Wanted, *_: object) -> None:
 
 @pytest.fixture
 def everything(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> Everything:
-    archive = FakeArchive(tmp_path / "archive", gpg_home)
-    listed = tmp_path / "debian.sources"
-    listed.write_text(archive.sources)
-    monkeypatch.setattr(apt, "source_files", lambda: [listed])
+    archive = FakeArchive.followed(tmp_path, gpg_home, monkeypatch)
     for module, name in ((kernels, "_TREE_BYTES"), (kbuild, "_OBJECT_BYTES")):
         monkeypatch.setattr(module, name, 1)
     monkeypatch.setattr(build, "_BUILD_BYTES", 1)

@@ -30,7 +30,7 @@ print(write_sources(renamed, architecture))' "$1"
 make_root() {
 	local suite=$1 root=$2 log=$3 packages=$4 found mirror file
 	found=$(sources "$suite" 2>"$log") || fail "no mirror of Debian: $(tail -n 1 "$log")" \
-		"add a line to /etc/apt/sources.list: deb http://deb.debian.org/debian stable main"
+		"name an archive of Debian in /etc/apt/sources.list, as sources.list(5) says"
 	mirror=$(awk '/^URIs:/ { print $2; exit }' <<<"$found")
 	debootstrap --variant=minbase --include="ca-certificates,$packages" \
 		"$suite" "$root" "$mirror" >"$log" 2>&1 || fail "debootstrap failed" "see $log"

@@ -8,7 +8,6 @@ from fake_archive import FakeArchive, lacks, make_kernel
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import write_mark
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.debian import apt
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.sources import Source, check_tree, find_cached, read_release, resolve
 
@@ -25,11 +24,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
 @pytest.fixture
 def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
     """An archive that the system seems to follow."""
-    fake = FakeArchive(tmp_path / "archive", gpg_home)
-    listed = tmp_path / "debian.sources"
-    listed.write_text(fake.sources)
-    monkeypatch.setattr(apt, "source_files", lambda: [listed])
-    return fake
+    return FakeArchive.followed(tmp_path, gpg_home, monkeypatch)
 
 
 def put_cached(cache: Cache, series: str, version: str) -> Path:
