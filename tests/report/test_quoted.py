@@ -98,8 +98,8 @@ _CPUS = {"Intel Xeon": "xeon480-2c", "AMD EPYC Zen 4": "zen4-2c", "AMD EPYC Zen 
 def test_how_much_longer_movnti_takes_than_wide() -> None:
     """Every line of the table of zone_device's README, as 7.3 on a CPU has it."""
     page = _page("speedups/zone_device/README.md").partition("The time of `movnti` divided")[2]
-    header, _, *lines = re.findall(r"^\|.*\|$", page.partition("\n\n| file")[0], re.M)
-    cases = [cell.strip() for cell in header.split("|")[2:-1]]
+    header, _, *lines = page.partition("\n\n|")[2].partition("\n\n")[0].splitlines()
+    cases = [cell.strip() for cell in header.split("|")[1:-1]]
     assert len(lines) >= 3
     for line in lines:
         first, *cells = [cell.strip() for cell in line.split("|")[1:-1]]
@@ -109,6 +109,23 @@ def test_how_much_longer_movnti_takes_than_wide() -> None:
         for case, cell in zip(cases, cells, strict=True):
             slow, fast = medians.get((case, "movnti")), medians.get((case, "wide"))
             assert cell == (f"{slow / fast:.2f}" if slow and fast else "-"), (first, case)
+
+
+@pytest.mark.parametrize("speedup", ["zone_device", "folio_copy"])
+def test_what_the_core_alone_brings(speedup: str) -> None:
+    """The table of the core and of all steps is what results/core/ holds."""
+    held = record.read(checkout.ROOT / f"results/core/{speedup}-{MACHINE}.json")
+    ratios = {(row.case, row.variant): row.ratio for row in held.rows}
+    page = _page(f"speedups/{speedup}/README.md").partition("| case | core | all steps |")[2]
+    lines = page.partition("\n\n")[0].splitlines()[2:]
+    assert len(lines) >= 9
+    for line in lines:
+        case, *cells = [cell.strip(" `") for cell in line.split("|")[1:-1]]
+        for variant, cell in zip(("core", "auto"), cells, strict=True):
+            ratio = ratios[case, variant]
+            assert ratio is not None and ratio.ci95 is not None
+            low, high = ratio.ci95
+            assert cell == f"{ratio.median:.2f} ({low:.2f} to {high:.2f})", (case, variant)
 
 
 def test_what_the_machines_allow() -> None:
@@ -170,7 +187,7 @@ def test_how_many_copies_show_no_clear_gain() -> None:
 _FEATURES = {"rep_good only": "-rep_good", "none": "-none", "fragile": "-fragile"}
 
 
-_PARTS = re.compile(r"^On an AMD EPYC|^### With CPU features switched off", re.M)
+_PARTS = re.compile(r"^On an AMD EPYC|^### The core alone|^### With CPU features switched off", re.M)
 """What begins a part of a page whose tables are of another record, or of none that is kept."""
 
 
