@@ -55,4 +55,4 @@ test:
 	@MMBATCH_DEV=1 ./mmbatch test --install $(ARGS)
 
 lint:
-	@MMBATCH_DEV=1 MMBATCH_INSTALL=1 ./mmbatch test --lint
+	@MMBATCH_DEV=1 ./mmbatch test --lint --install $(ARGS)

@@ -187,7 +187,9 @@ def test_how_many_copies_show_no_clear_gain() -> None:
 _FEATURES = {"rep_good only": "-rep_good", "none": "-none", "fragile": "-fragile"}
 
 
-_PARTS = re.compile(r"^On an AMD EPYC|^### The core alone|^### With CPU features switched off", re.M)
+_PARTS = re.compile(
+    r"^On an AMD EPYC|^### The core alone|^### With CPU features switched off", re.M
+)
 """What begins a part of a page whose tables are of another record, or of none that is kept."""
 
 
