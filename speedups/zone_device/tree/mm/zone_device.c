@@ -22,8 +22,9 @@
 /*
  * Stores alone do not make every CPU fetch the next lines of a memmap that is not in the
  * cache, though the loads of the slow path do. So prefetch, even past the memmap's end.
+ * Half as far comes too late. At a multiple of 4 KiB, loads seem to depend on the stores.
  */
-#define ZONE_DEVICE_AHEAD	32
+#define ZONE_DEVICE_AHEAD	112
 
 /* The slow functions check that their argument is in the memmap, so they never get these. */
 struct zone_device_run {
