@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Map arrays of pages, and the blocks of huge vmalloc(), in one walk of mm/vmap.c. A
-// single page stays in the slow path, and so does a range that is empty by mistake.
+// Map arrays of pages, and the blocks of huge vmalloc(), in one walk of mm/vmap.c.
+// A few pages stay in the slow path, and so does a range that is empty by mistake.
 
 @array@
 typedef pgprot_t;
@@ -10,7 +10,7 @@ identifier addr, end, prot, pages, pgd;
 		pgprot_t prot, struct page **pages)
  {
 	...
-+	if (addr + PAGE_SIZE < end && vmap_batches())
++	if (addr + VMAP_FEW_PAGES * PAGE_SIZE < end && vmap_batches())
 +		return vmap_map_pages(addr, end, prot, pages, PAGE_SHIFT, PAGE_SHIFT);
 	pgd = pgd_offset_k(addr);
 	...
@@ -26,7 +26,7 @@ expression small;
 	...
 	if (small)
 		return vmap_small_pages_range_noflush(addr, end, prot, pages);
-+	if (addr + PAGE_SIZE < end && vmap_batches())
++	if (addr + VMAP_FEW_PAGES * PAGE_SIZE < end && vmap_batches())
 +		return vmap_map_pages(addr, end, prot, pages, page_shift, page_shift);
 	...
  }

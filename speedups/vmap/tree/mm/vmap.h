@@ -24,6 +24,9 @@ static inline bool vmap_batches(void)
 	return ARCH_VMAP_BATCHES;
 }
 
+/* With so many pages or fewer, looking for runs takes at least as long as it saves. */
+#define VMAP_FEW_PAGES	4UL
+
 /* mm/vmap.c */
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 		   struct page **pages, unsigned int max_shift, unsigned int known_shift);
