@@ -182,7 +182,8 @@ def test_a_toolchain_is_known_by_its_versions_and_its_files(tmp_path: Path) -> N
 
     first, linker = toy("gcc", "toy gcc 1.2"), toy("ld", "toy ld 3")
     found = toolchain(first, linker)
-    assert found.compiler == "toy gcc 1.2"
+    assert (found.compiler, found.binutils) == ("toy gcc 1.2", "toy ld 3")
+    assert toolchain(first).binutils == ""
     assert found == toolchain(first, linker)
     (tmp_path / "link").symlink_to(first)
     assert toolchain(tmp_path / "link", linker) == found

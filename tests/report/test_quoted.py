@@ -15,7 +15,7 @@ import click
 import pytest
 
 from mmbatch.bench import record
-from mmbatch.bench.record import Record
+from mmbatch.bench.record import Record, RowRatio
 from mmbatch.bench.statistics import Verdict
 from mmbatch.cli import main
 from mmbatch.core import paths as checkout
@@ -115,7 +115,7 @@ def test_how_much_longer_movnti_takes_than_wide() -> None:
 @pytest.mark.parametrize("speedup", ["zone_device", "folio_copy"])
 def test_what_the_core_alone_brings(speedup: str) -> None:
     """The table of the core and of all steps is what results/core/ holds."""
-    ratios = {}
+    ratios: dict[tuple[str, str, str], RowRatio | None] = {}
     for machine in ("7.3-zen4-2c", MACHINE):
         held = record.read(checkout.ROOT / f"results/core/{speedup}-{machine}.json")
         ratios |= {(machine, row.case, row.variant): row.ratio for row in held.rows}

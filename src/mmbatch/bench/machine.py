@@ -44,6 +44,8 @@ class Machine:
         compiler: first line of the `--version` of the compiler that built what was measured;
             that of gcc where nothing was.
         cached_bytes: memory that was found to stay in the cache; None where nobody measured it.
+        binutils: first line of the `--version` of the assembler that went with the compiler; empty
+            where nothing was built.
     """
 
     cpu: str
@@ -63,6 +65,7 @@ class Machine:
     host_kernel: str
     compiler: str
     cached_bytes: Count | None = None
+    binutils: str = ""
 
 
 @dataclass(frozen=True)

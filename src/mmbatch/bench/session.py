@@ -166,7 +166,11 @@ class Session:
         def record_of(measurement: _Measured) -> record.Record:
             return results.build_record(
                 runs.collect(runs.join(measurement.parts)),
-                replace(here, compiler=measurement.work.program.compiler),
+                replace(
+                    here,
+                    compiler=measurement.work.program.compiler,
+                    binutils=measurement.work.program.binutils,
+                ),
                 record.KernelInfo(
                     measurement.work.source.release,
                     measurement.work.source.origin,

@@ -190,10 +190,12 @@ class Toolchain:
 
     Attributes:
         compiler: first line of the compiler's `--version`.
+        binutils: that of the first of the other programs, the assembler; empty without any.
         identity: a text that differs for other programs, for the keys of cached builds.
     """
 
     compiler: str
+    binutils: str
     identity: str
 
 
@@ -211,7 +213,7 @@ def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:
         path = Path(shutil.which(program) or program).resolve()
         status = path.stat()
         identities.append(f"{path} {status.st_size} {status.st_mtime_ns} {versions[-1]}")
-    return Toolchain(versions[0], "\n".join(identities))
+    return Toolchain(versions[0], versions[1] if others else "", "\n".join(identities))
 
 
 def stream(

@@ -96,6 +96,7 @@ class GuestKernel:
         config_sha256: digest of its .config.
         compiler: first line of the `--version` of the compiler that built it; empty for a
             distribution's kernel.
+        binutils: that of the assembler.
     """
 
     release: str
@@ -105,6 +106,7 @@ class GuestKernel:
     modules: tuple[Path, ...]
     config_sha256: str
     compiler: str
+    binutils: str = ""
 
 
 @dataclass(frozen=True)
@@ -206,6 +208,7 @@ def build(
         tuple(modules),
         hashlib.sha256(config).hexdigest(),
         tools.compiler,
+        tools.binutils,
     )
 
 

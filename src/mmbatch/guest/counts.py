@@ -93,7 +93,7 @@ def _count(
     counted_events = list(events(booted.outcome, count))
     judged = results.build_record(
         runs.collect(counted_events),
-        replace(machine.describe(), compiler=kernel.compiler),
+        replace(machine.describe(), compiler=kernel.compiler, binutils=kernel.binutils),
         record.KernelInfo(kernel.release, kernel.origin, kernel.config_sha256),
         _reproducer(setup, request),
         started,

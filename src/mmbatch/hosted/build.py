@@ -43,12 +43,14 @@ class Program:
         path: the program.
         config_sha256: digest of the .config that its objects were built with.
         compiler: first line of the `--version` of the compiler that built base and patched.
+        binutils: that of the assembler.
         posted: the posted sides that are in it.
     """
 
     path: Path
     config_sha256: str
     compiler: str
+    binutils: str = ""
     posted: Sequence[PostedSide] = ()
 
 
@@ -122,7 +124,7 @@ def build(
 
     doing = f"builds the hosted program of {manifest.speedup}"
     cache.provide(final, fill, doing, say, lock=prefix, keep_few=True)
-    return Program(final / PROGRAM, tree.config_sha256, tree.compiler, sides)
+    return Program(final / PROGRAM, tree.config_sha256, tree.compiler, tree.binutils, sides)
 
 
 def compile_posted(

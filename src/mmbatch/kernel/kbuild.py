@@ -42,12 +42,14 @@ class ObjectTree:
         path: the directory.
         config_sha256: digest of the final .config.
         compiler: first line of the `--version` of the compiler that makes its objects.
+        binutils: that of the assembler.
     """
 
     source: Source
     path: Path
     config_sha256: str
     compiler: str
+    binutils: str = ""
 
 
 def configure(
@@ -97,7 +99,7 @@ def configure(
                 _make(source, path, text, options, objects, jobs, log, held, requires)
         cache.keep(path)
     digest = hashlib.sha256((path / ".config").read_bytes()).hexdigest()
-    return ObjectTree(source, path, digest, tools.compiler)
+    return ObjectTree(source, path, digest, tools.compiler, tools.binutils)
 
 
 @contextlib.contextmanager
