@@ -65,6 +65,7 @@ class Asked:
             path=Path(f"/toys/{arguments[3]}/hosted"),
             config_sha256="ab" * 32,
             compiler="gcc (Toys) 1.2.3",
+            binutils="as (Toys) 2.3",
             posted=(),
         )
 
@@ -230,6 +231,7 @@ def test_the_table_for_a_cover_letter(
     output = capsys.readouterr().out
     assert output == text.run(record.read(file))
     assert record.read(file).machine.compiler == "gcc (Toys) 1.2.3"  # not that of this machine
+    assert record.read(file).machine.binutils == "as (Toys) 2.3"
     ended = [f"--ktap={tmp_path / 'ktap'}", f"--junit={tmp_path / 'junit'}"]
     assert cli.main(["bench", "zone_device", "-q", "--json", str(file), *ended]) == ExitCode.GOOD
     assert capsys.readouterr().out == text.run(record.read(file))
