@@ -39,6 +39,8 @@ fail() {
 for program in ansible-playbook debootstrap; do
 	command -v $program >/dev/null || fail "there is no $program" 'install it with apt-get'
 done
+[[ $(ansible-doc -t connection -l 2>/dev/null) == *community.general.chroot* ]] ||
+	fail 'Ansible has no community.general.chroot' 'apt-get install ansible'
 if [ "${INSIDE:-}" != 1 ]; then # the mounts end with this process
 	[ $measure = no ] || set -- --measure "$@"
 	INSIDE=1 exec unshare --mount --propagation private "$0" "$@"
