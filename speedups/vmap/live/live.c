@@ -46,7 +46,7 @@ const struct live_count live_counts[] = {
 	[VMAP_LEFT_FLAGS] = { "vmap", LIVE_LEFT, "flags of a special area" },
 	[VMAP_BLOCKS_DONE] = { VMAP_BLOCKS, LIVE_DONE, "" },
 	[VMAP_BLOCKS_LEFT_METHOD] = { VMAP_BLOCKS, LIVE_LEFT, "method=base" },
-	[VMAP_BLOCKS_LEFT_COUNT] = { VMAP_BLOCKS, LIVE_LEFT, "one page" },
+	[VMAP_BLOCKS_LEFT_COUNT] = { VMAP_BLOCKS, LIVE_LEFT, "four pages or fewer" },
 	[VMAP_RANGE_DONE] = { VMAP_RANGE, LIVE_DONE, "" },
 	[VMAP_RANGE_LEFT_METHOD] = { VMAP_RANGE, LIVE_LEFT, "method=base" },
 	[VMAP_RANGE_LEFT_SIZE] = { VMAP_RANGE, LIVE_LEFT, "a size that is not one of pages" },
@@ -201,7 +201,7 @@ int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 
 	if (!vmap_batches())
 		found = VMAP_BLOCKS_LEFT_METHOD;
-	else if (page_shift < PAGE_SHIFT || addr + PAGE_SIZE >= end)
+	else if (page_shift < PAGE_SHIFT || addr + VMAP_FEW_PAGES * PAGE_SIZE >= end)
 		found = VMAP_BLOCKS_LEFT_COUNT;
 	live_counted(found, (end - addr) >> PAGE_SHIFT);
 	if (found != VMAP_BLOCKS_DONE)

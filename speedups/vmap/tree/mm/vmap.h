@@ -24,7 +24,7 @@ static inline bool vmap_batches(void)
 	return ARCH_VMAP_BATCHES;
 }
 
-/* With so many pages or fewer, looking for runs takes at least as long as it saves. */
+/* For this many pages or fewer, looking for runs takes at least as long as it saves. */
 #define VMAP_FEW_PAGES	4UL
 
 /* mm/vmap.c */
