@@ -20,6 +20,7 @@ from mmbatch.guest import build
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
 from mmbatch.kernel import sources
 from mmbatch.splice import trees
+from mmbatch.splice.steps import Applied
 
 
 @pytest.fixture
@@ -215,6 +216,33 @@ def test_a_damaged_build_is_recreated(
     assert (output / name).stat().st_size
     maker.build("state 0")
     assert maker.times == 2
+
+
+def test_a_file_that_is_spliced_no_more_is_put_back(cache: Cache, tmp_path: Path) -> None:
+    tree, changed = cache.trees / "one" / "linux", tmp_path / "changed"
+    for directory, text in ((tree, "old"), (changed, "new")):
+        directory.mkdir(parents=True)
+        (directory / "spliced.c").write_text(text)
+    os.utime(tree / "spliced.c", (0, 0))
+    source = sources.Source("7.3", "7.3.4", tree, "here", "one", "state 0")
+    with_it = trees.Spliced(
+        changed, "one", (Applied("toys", "core", "toys", "", ("spliced.c",), "", 1),)
+    )
+    place, lines = cache.builds / "guest-one", list[str]()
+    copy = build.prepare(place, source, with_it, lines.append)
+    (copy / "stays").touch()
+    for spliced, text in ((trees.Spliced(tree, "none", ()), "old"), (with_it, "new")) * 2:
+        build.prepare(place, source, spliced, lines.append)
+        assert (copy / "spliced.c").read_text() == text
+    assert not lines
+    assert (copy / "stays").exists()
+
+    build.prepare(place, source, trees.Spliced(tree, "none", ()), lines.append)
+    (copy / "spliced.c").write_text("odd")
+    build.prepare(place, source, with_it, lines.append)
+    assert len(lines) == 1
+    assert "spliced.c is missing or damaged" in lines[0]
+    assert not (copy / "stays").exists()
 
 
 @pytest.mark.parametrize("damage", ["", "[]", "{", '{"state": "state 0"}', "[" * 99_999])

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import filecmp
 import hashlib
 import json
 import os
@@ -342,7 +343,8 @@ def prepare(place: Path, source: Source, spliced: Spliced, say: Callable[[str], 
 def _first_difference(source: Path, tree: Path, changed: Iterable[str]) -> str:
     """Return the first file of a source that its copy lacks or has otherwise, or "".
 
-    A file is the same by its size and time. Files that may be `changed` are left out.
+    A file is the same by its size and time, or by its content: one that was changed and put back
+    has another time. Files that may be `changed` are left out.
     """
     skipped = set(changed)
     for directory, _, files in os.walk(source):
@@ -356,7 +358,9 @@ def _first_difference(source: Path, tree: Path, changed: Iterable[str]) -> str:
                 copy = os.lstat(f"{tree}/{name}")
             except OSError:
                 return name
-            if (copy.st_size, copy.st_mtime_ns) != (original.st_size, original.st_mtime_ns):
+            if (copy.st_size, copy.st_mtime_ns) == (original.st_size, original.st_mtime_ns):
+                continue
+            if not filecmp.cmp(f"{directory}/{file}", f"{tree}/{name}", shallow=False):
                 return name
     return ""
 
