@@ -157,8 +157,15 @@ static const struct hosted_variant folio_copy_variants[] = {
 	{ "auto",	HOSTED_PATCHED, "auto" },
 };
 
-/* The first half of the memory is the image, to which the second half is copied. */
+/* The first half of the memory is the image, to which a part of the second is copied. */
 static unsigned long folio_copy_half;
+static unsigned long folio_copy_from;	/* the first page of that part, in this case */
+
+/*
+ * Folios of 1 GiB differ in high bits of their addresses only. If smaller ones did, CPUs that
+ * guess by the low ones where a line is in the cache would guess wrong again and again.
+ */
+#define FOLIO_COPY_AWAY	(89UL * SZ_2M >> PAGE_SHIFT)
 
 static void folio_copy_setup(void *image, unsigned long bytes)
 {
@@ -176,10 +183,13 @@ static void folio_copy_begin(const struct hosted_case *c)
 	const struct folio_copy_case *copy = c->data;
 	unsigned long i;
 
+	folio_copy_from = folio_copy_half;
+	if (copy->order < get_order(SZ_1G) && c->items + FOLIO_COPY_AWAY <= folio_copy_half)
+		folio_copy_from += FOLIO_COPY_AWAY;
 	folios_be(&folios_cpus[copy->cpu]);
 	for (i = 0; i < c->items; i += 1UL << copy->order) {
 		folios_make(i, copy->order);
-		folios_make(folio_copy_half + i, copy->order);
+		folios_make(folio_copy_from + i, copy->order);
 	}
 }
 
@@ -214,9 +224,9 @@ static void folio_copy_arrange(const struct hosted_case *c, unsigned long items)
 	if (!(c->flags & HOSTED_HOT))
 		flush(0, items);
 	if (!copy->warm)
-		flush(folio_copy_half, items);
+		flush(folio_copy_from, items);
 	for (i = 0; copy->warm && i < items; i++)
-		sum += touch(folios_address(folio_copy_half + i));
+		sum += touch(folios_address(folio_copy_from + i));
 	keep(sum);
 }
 
@@ -226,7 +236,7 @@ static void folio_copy_read(void *image, unsigned long bytes)
 	unsigned long first = (image - folios_address(0)) >> PAGE_SHIFT, sum = 0, i;
 
 	for (i = 0; i < bytes >> PAGE_SHIFT; i++)
-		sum += touch(folios_address(folio_copy_half + first + i));
+		sum += touch(folios_address(folio_copy_from + first + i));
 	keep(sum);
 }
 
@@ -266,7 +276,7 @@ static void folio_copy_part(unsigned int cpu, void *data)
 
 	for (; i < end; i += 1UL << copy->order) {
 		struct folio *dst = (struct folio *)folios_page(i);
-		struct folio *src = (struct folio *)folios_page(folio_copy_half + i);
+		struct folio *src = (struct folio *)folios_page(folio_copy_from + i);
 
 		if (copy->user)
 			copy_on_write(copy, side, dst, src);
