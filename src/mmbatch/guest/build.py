@@ -356,11 +356,11 @@ def _first_difference(source: Path, tree: Path, changed: Iterable[str]) -> str:
             original = os.lstat(f"{directory}/{file}")
             try:
                 copy = os.lstat(f"{tree}/{name}")
+                if (copy.st_size, copy.st_mtime_ns) == (original.st_size, original.st_mtime_ns):
+                    continue
+                if not filecmp.cmp(f"{directory}/{file}", f"{tree}/{name}", shallow=False):
+                    return name
             except OSError:
-                return name
-            if (copy.st_size, copy.st_mtime_ns) == (original.st_size, original.st_mtime_ns):
-                continue
-            if not filecmp.cmp(f"{directory}/{file}", f"{tree}/{name}", shallow=False):
                 return name
     return ""
 
