@@ -121,6 +121,7 @@ void measure(const struct plan *plan, const struct workload *w,
 
 /* poison.c */
 bool poison_met(void *context, const char *at);
+unsigned long movs_unit(const unsigned char *code);
 
 /* posted.c */
 unsigned int posted_rows(struct row *rows);

@@ -106,8 +106,13 @@ static void take(greg_t *regs)
 	protect(is_left() ? PROT_NONE : PROT_READ | PROT_WRITE);
 }
 
-/* Bytes that one iteration of rep movs moves; 0 for other instructions. */
-static unsigned long movs_unit(const unsigned char *code)
+/**
+ * movs_unit - recognise a string instruction that copies
+ * @code: an instruction
+ *
+ * Return: the bytes that one turn of rep movs copies, or 0 for other instructions.
+ */
+unsigned long movs_unit(const unsigned char *code)
 {
 	if (code[0] != 0xf3)
 		return 0;

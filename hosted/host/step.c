@@ -6,11 +6,13 @@
  */
 #define _GNU_SOURCE
 #include <signal.h>
+#include <string.h>
 #include <ucontext.h>
 
 #include "host.h"
 
 #define TRAP_FLAG	0x100UL
+#define DIRECTION_FLAG	0x400UL
 
 /* Of the CPU that is followed. */
 static __thread struct hosted_trace *tracing;
@@ -49,16 +51,6 @@ static bool is_flush(const unsigned char *code)
 	return mod != 3 && (op == 7 || (wide && op == 6));
 }
 
-/* movsb, or movsq if @wide, with or without a rep prefix. */
-static bool is_movs(const unsigned char *code, bool wide)
-{
-	if (code[0] == 0xf3)
-		code++;
-	if (wide && code++[0] != 0x48)
-		return false;
-	return code[0] == (wide ? 0xa5 : 0xa4);
-}
-
 static void look_out(const unsigned char *code)
 {
 	for (unsigned int i = 0; i < HOSTED_WATCHES; i++) {
@@ -72,10 +64,32 @@ static bool is_sfence(const unsigned char *code)
 	return code[0] == 0x0f && code[1] == 0xae && code[2] == 0xf8;
 }
 
+/*
+ * Count the turns of a string instruction and take all of them at once, because a trap
+ * after each takes long. Return false if the next instruction is another one.
+ */
+static bool take_string(greg_t *regs)
+{
+	const unsigned long unit = movs_unit((void *)regs[REG_RIP]), turns = regs[REG_RCX];
+
+	if (!unit || regs[REG_EFL] & DIRECTION_FLAG)
+		return false;
+	memcpy((void *)regs[REG_RDI], (void *)regs[REG_RSI], turns * unit);
+	regs[REG_RSI] += turns * unit;
+	regs[REG_RDI] += turns * unit;
+	regs[REG_RCX] = 0;
+	regs[REG_RIP] += unit == 8 ? 3 : 2;
+	if (unit == 8)
+		tracing->movsq += turns;
+	else
+		tracing->movsb += turns;
+	return true;
+}
+
 static void on_step(int signal, siginfo_t *info, void *context)
 {
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
-	const unsigned char *code = (void *)regs[REG_RIP];
+	const unsigned char *code;
 
 	/* A thread that was started by the one that is followed. */
 	if (!tracing) {
@@ -83,10 +97,12 @@ static void on_step(int signal, siginfo_t *info, void *context)
 		return;
 	}
 
-	tracing->instructions++;
-	look_out(code);
-	tracing->movsb += is_movs(code, false);
-	tracing->movsq += is_movs(code, true);
+	do {
+		code = (void *)regs[REG_RIP];
+		tracing->instructions++;
+		look_out(code);
+	} while (take_string(regs));
+
 	if (is_streaming(code)) {
 		tracing->streamed++;
 		tracing->undrained++;

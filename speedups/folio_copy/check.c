@@ -266,8 +266,9 @@ static int check_gigantic(struct hosted_check *check)
 int folio_copy_check(struct hosted_check *check)
 {
 	allocate_memory(MEMORY);
+	/* What takes longest is last, because mutants end where they are killed. */
 	if (check_bytes(check) || check_paths(check) || check_poison(check) ||
-	    check_user(check) || check_gigantic(check))
+	    check_user(check) || check_auto(check) || check_gigantic(check))
 		return -1;
 	return 0;
 }

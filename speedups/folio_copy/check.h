@@ -18,6 +18,7 @@ bool check_turn(struct hosted_check *check);
 
 int folio_copy_check(struct hosted_check *check);
 int check_paths(struct hosted_check *check);
+int check_auto(struct hosted_check *check);
 int check_poison(struct hosted_check *check);
 int check_user(struct hosted_check *check);
 
