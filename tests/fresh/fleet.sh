@@ -66,6 +66,10 @@ mkdir -p "$place" "$1"
 make_base trixie "$(realpath "$1")" "$place"
 base=$(realpath "$1")/root
 
+# A commit that comes meanwhile must not change what the playbook packs.
+git clone -q "$checkout" "$place/mmbatch"
+playbook=$place/mmbatch/fleet/ansible/playbook.yml
+
 if [ $measure = yes ]; then
 	overlay plain "$base"
 	root=$place/plain/root
@@ -87,7 +91,6 @@ if [ $measure = yes ]; then
 		      hosts:
 		        plain: {ansible_host: $root}
 	END
-	playbook=$checkout/fleet/ansible/playbook.yml
 	export ANSIBLE_NOCOWS=1
 
 	echo "== a host that lacks all that mmbatch needs: it must be reported"
@@ -140,8 +143,7 @@ rm -f "$place"/host3/root/usr/bin/*gcc-[0-9]*
 
 # play LOG: run the playbook, which must fail because of the third host and nothing else.
 play() {
-	! ANSIBLE_NOCOWS=1 ansible-playbook -i "$place/hosts.yml" \
-		"$checkout/fleet/ansible/playbook.yml" >"$1"
+	! ANSIBLE_NOCOWS=1 ansible-playbook -i "$place/hosts.yml" "$playbook" >"$1"
 	cat "$1"
 	grep -q "report.md: host3\"" "$1"
 	[ -s "$place/results/report.html" ]

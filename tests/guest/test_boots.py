@@ -310,6 +310,40 @@ def test_what_a_guest_says_becomes_an_exit_code(
     assert closing in capsys.readouterr().out
 
 
+STALE = r"[    0.8] Oops: int3: 0000 [#1] SMP\n"
+
+
+def test_a_panic_of_the_emulators_threads_is_followed_by_a_boot_with_one(
+    cache: Cache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with_one = 'case "$*" in *thread=single*)'
+    play(tmp_path, monkeypatch, f"{with_one} printf '{SUITE}';; *) printf '{STALE}';; esac")
+    stage = suites.Stage("arm64", "x86_64", "", 0, 0)
+
+    ended = suites.run_stages(Console(), FakeSetup(cache), [stage])  # type: ignore[arg-type]
+
+    assert ended == 0
+    assert "booting arm64 again with one thread" in "".join(capsys.readouterr())
+
+
+def test_a_breakpoint_that_one_thread_meets_is_the_kernels_own(
+    cache: Cache,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    play(tmp_path, monkeypatch, f"printf '{STALE}'")
+    stage = suites.Stage("arm64", "x86_64", "", 0, 0)
+
+    ended = suites.run_stages(Console(), FakeSetup(cache), [stage])  # type: ignore[arg-type]
+
+    assert ended == 1
+    assert "the kernel complained: Oops: int3" in capsys.readouterr().out
+
+
 def test_a_guest_that_hangs_fails_with_its_last_lines(
     cache: Cache,
     tmp_path: Path,

@@ -7,12 +7,14 @@ import lzma
 import subprocess
 from collections.abc import Iterable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
-from mmbatch.guest.qemu import Booted, Outcome
+from mmbatch.guest.build import GuestKernel
+from mmbatch.guest.qemu import Boot, Booted, Outcome
 from mmbatch.live import kernel
 from mmbatch.live.guest import ratios, report_count
 from mmbatch.live.stock import Stock
@@ -152,13 +154,18 @@ def test_a_module_that_is_not_packaged(stock: Stock) -> None:
     assert "gone" in caught.value.action
 
 
+def ended(outcome: Outcome) -> Booted:
+    boot = Boot("guest", cast(GuestKernel, None), None, 1.0)
+    return Booted(boot, outcome, [], 1.0, "")
+
+
 def counted(patched: float, cases: Iterable[str] = LEAST, control: float = 5001.0) -> Booted:
     values = []
     for case in cases:
         values.append((f"{case} items", 100.0))
         for variant, count in (("base", 5000.0), ("patched", patched), ("control", control)):
             values += [(f"{case} {variant}", count)] * 3
-    return Booted(Outcome(values=values, finished=True), [], 1.0, "")
+    return ended(Outcome(values=values, finished=True))
 
 
 def test_what_was_counted() -> None:
@@ -205,7 +212,7 @@ def test_a_count_that_can_not_be_fails(patched: float) -> None:
 def test_nothing_counted_fails() -> None:
     messages: list[str] = []
 
-    assert not report_count(Booted(Outcome(finished=True), [], 1.0, ""), LEAST, messages.append)
+    assert not report_count(ended(Outcome(finished=True)), LEAST, messages.append)
     assert "FAILED few was not counted" in messages
 
 

@@ -19,6 +19,7 @@ from mmbatch.guest.qemu import Boot, Booted, Outcome
 KERNEL = GuestKernel(
     "7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64, "gcc 1.2"
 )
+BOOT = Boot("guest", KERNEL, None, 1.0)
 PLAN = plan.load_plans()["folio_copy"]
 (MOVES,) = PLAN.boots
 STAGE = suites.Stage("x86_64-moves", "x86_64", "", 0, 0, "folio_copy", MOVES)
@@ -111,7 +112,7 @@ class FakeSetup:
 def ends(folder: Path, monkeypatch: pytest.MonkeyPatch, lines: list[str], trouble: str = "") -> int:
     number = sum(" value " in line or " pass " in line or " fail " in line for line in lines)
     outcome = qemu.read_console([*lines, f"@@ end 9.0 {number}"])
-    monkeypatch.setattr(boots, "extra", lambda *_: Booted(outcome, lines, 1.0, trouble))
+    monkeypatch.setattr(boots, "extra", lambda *_: Booted(BOOT, outcome, lines, 1.0, trouble))
     setup = FakeSetup(folder)
     return suites.run_stages(Console(), setup, [STAGE])  # type: ignore[arg-type]
 

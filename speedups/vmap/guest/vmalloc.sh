@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# The kernel's own test_vmalloc, with vmap() in batches and without. Settings:
+# The kernel's own test_vmalloc, with vmap() in batches and without. Kernels with debugging
+# options take minutes for it, so they run it with batches only. Settings:
 # TEST_PARAMETERS of the module, and TEST_SUMMARIES, the number of lines that sum up
 # its tests. The module does not stay loaded after its tests, so insmod always fails,
 # and may try again in another way. The results are in the kernel's log.
@@ -14,7 +15,8 @@ all_ended() { [ "$1" -gt 0 ] && [ $(($1 % TEST_SUMMARIES)) -eq 0 ]; }
 # choose_vmap METHOD: succeeds if the kernel accepts the method, and then reports it.
 choose_vmap() { echo "$1" >$VMAP_METHOD && [ "$(cat $VMAP_METHOD)" = "$1" ]; }
 
-for method in base auto; do
+[ "$KIND" = plain ] && METHODS="base auto" || METHODS=auto
+for method in $METHODS; do
 	check "vmap takes the method $method" choose_vmap "$method" || continue
 	before=$(summaries)
 	insmod /modules/test_vmalloc.ko $TEST_PARAMETERS 2>/dev/null

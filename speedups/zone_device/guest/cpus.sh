@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Let several CPUs write the memmap of an emulated NVDIMM, also while CPUs go offline
-# and come back, and while tasks are frozen. Settings: REBINDS.
+# and come back, and while tasks are frozen. Settings: REBINDS, how often it is bound
+# beside the one, and FREEZES, beside the other, which takes a second each time.
 
 . /zone_device/lib.sh
 CPUS=/sys/module/zone_device/parameters/cpus
@@ -9,7 +10,7 @@ echo "func $INIT +p" >/sys/kernel/debug/dynamic_debug/control
 watch_writers
 initialised() { dmesg | grep -c "$INIT initialised"; }
 
-# beside NAME FUNCTION: bind REBINDS times while a function runs again and again, which
+# beside NAME FUNCTION TIMES: bind that often while a function runs again and again, which
 # succeeds each time.
 beside() {
 	rm -f /tmp/bound /tmp/turns
@@ -22,10 +23,10 @@ beside() {
 		echo $turns >/tmp/turns
 	) &
 	before=$(initialised)
-	check "$1: $REBINDS rebinds" rebind nd_pmem "$device" "$REBINDS"
+	check "$1: $3 rebinds" rebind nd_pmem "$device" "$3"
 	touch /tmp/bound
 	wait
-	check "$1: initialised each time" test "$(initialised)" -eq $((before + REBINDS))
+	check "$1: initialised each time" test "$(initialised)" -eq $((before + $3))
 	check "$1: $(cat /tmp/turns) times meanwhile" test "$(cat /tmp/turns)" -gt 1
 }
 
@@ -69,7 +70,7 @@ done
 for cpu in 2 3 4 5 6 7; do
 	echo 1 >"$(printf $ONLINE $cpu)"
 done
-beside unplugged unplug
-beside frozen freeze
+beside unplugged unplug "$REBINDS"
+beside frozen freeze "$FREEZES"
 check "all CPUs are online" test "$(cat /sys/devices/system/cpu/online)" = 0-7
 no_race

@@ -96,16 +96,28 @@ class Booted:
     """A guest that has ended.
 
     Attributes:
+        boot: how it was booted.
         outcome: what its console shows.
         lines: all lines of its console.
         wall_s: how long it ran, in seconds.
         trouble: what went wrong with the boot; empty if nothing did.
     """
 
+    boot: Boot
     outcome: Outcome
     lines: list[str]
     wall_s: float
     trouble: str
+
+    @property
+    def ran_stale_code(self) -> bool:
+        """Whether QEMU ran a breakpoint that the kernel had taken back, so the kernel panicked.
+
+        That can happen to any kernel that patches its code while several threads of QEMU
+        emulate its CPUs, even at boot.
+        """
+        threads = not (self.boot.kvm or self.boot.one_thread or self.boot.counted)
+        return threads and any("Oops: int3:" in line for line in self.lines)
 
 
 def command(boot: Boot, initramfs: Path | None) -> list[str]:
@@ -220,7 +232,7 @@ def run(cache: Cache, boot: Boot) -> Booted:
     outcome.values += faults.values
     if boot.initramfs is not None and not outcome.finished and not trouble:
         trouble = "the guest ended without a result"
-    return Booted(outcome, lines, wall_s, trouble)
+    return Booted(boot, outcome, lines, wall_s, trouble)
 
 
 def last_lines(booted: Booted) -> str:

@@ -7,7 +7,7 @@ import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import click
 
@@ -240,6 +240,12 @@ def _run_stage(
     plans = setup.plans
     console.say(f"booting {stage.name} (Linux {kernel.release}, built in {built_s:.0f} s)")
     booted = _boot(setup, stage, kernel, plans)
+    if booted.ran_stale_code:
+        console.say(
+            f"booting {stage.name} again with one thread: with several, QEMU ran a breakpoint "
+            "that the kernel had taken back"
+        )
+        booted = qemu.run(setup.cache, replace(booted.boot, one_thread=True))
     outcome = booted.outcome
     passed, failed, skipped = outcome.verdicts(
         setup.suites if stage.extra is None else stage.extra.suites

@@ -23,7 +23,8 @@
 
 #define BLOCK	512UL
 #define ROUNDS	200
-#define HELD	1000		/* rounds in which the reader is held */
+#define HELD	1000		/* most rounds in which the reader is held */
+#define SHOWN	5U		/* after it was held in a table this often, no more of them */
 #define LONGEST	20000		/* most interrupts in a row */
 
 /* Before everything is mapped, an area looks like a hole to readers of /proc/kcore. */
@@ -226,6 +227,9 @@ static bool vmap_replace_table(struct vmap_memory *memory, struct vmap_reader *r
  * As above, but interrupts hold the reader while the table is freed, so that the moment
  * in which it could be in the table is as long as that. It must never be there. If it
  * were, it would also fault with DEBUG_PAGEALLOC.
+ *
+ * A reader that nothing keeps out is held in the table about as often in both halves of a
+ * round, so it is enough to have met it SHOWN times in the first half.
  */
 void vmap_kunit_vread_held(struct kunit *test)
 {
@@ -234,6 +238,7 @@ void vmap_kunit_vread_held(struct kunit *test)
 	unsigned int shown = 0, hidden = 0;
 	struct task_struct *task;
 	unsigned long round = 0;
+	bool mapped = true;
 	int cpu;
 
 	reader.into = kunit_kmalloc(test, PAGE_SIZE, GFP_KERNEL);
@@ -244,16 +249,17 @@ void vmap_kunit_vread_held(struct kunit *test)
 		task = kthread_create_on_cpu(vmap_read_forever, &reader, cpu, "vmap_kunit/%u");
 		if (!IS_ERR(task)) {
 			wake_up_process(task);
-			while (round < HELD && vmap_replace_table(memory, &reader, cpu,
-								  &shown, &hidden))
-				round++;
+			for (; mapped && shown < SHOWN && round < HELD; round++)
+				mapped = vmap_replace_table(memory, &reader, cpu,
+							    &shown, &hidden);
 			kthread_stop(task);
 		}
 	}
 	migrate_enable();
 	if (cpu >= nr_cpu_ids)
 		kunit_skip(test, "the reader needs a CPU of its own");
-	KUNIT_EXPECT_EQ(test, round, HELD);
+	kunit_info(test, "held in the table in %u of %lu rounds\n", shown, round);
+	KUNIT_EXPECT_TRUE(test, mapped);
 	KUNIT_EXPECT_GT(test, shown, 0);
 	KUNIT_EXPECT_EQ(test, hidden, 0);
 }
