@@ -4,15 +4,19 @@
 from __future__ import annotations
 
 import dataclasses
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+import real_kernel
 from mmbatch.bench import record
 from mmbatch.bench.record import Record
+from mmbatch.cli import bench
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
+from mmbatch.hosted import run
 from mmbatch.live import plan
 from mmbatch.live.devices import Device, Memmap
 from mmbatch.live.plan import Match, Plan, Rate
@@ -161,3 +165,16 @@ def test_a_speedup_without_a_plan(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError, match="no device is bound faster with it") as caught:
         plan.load(tmp_path, "toy")
     assert caught.value.code == 2
+
+
+@pytest.mark.kernel
+@pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch")
+@pytest.mark.parametrize("name", plan.known(paths.SPEEDUPS))
+def test_each_case_of_a_plan_is_there_in_the_size_of_a_quick_run(name: str) -> None:
+    program = real_kernel.hosted_program(name)
+    matches = plan.load(paths.SPEEDUPS, name).matches
+    wanted = bench.quick(tuple(dict.fromkeys(match.case for match in matches)))
+
+    smaller = run.resized(program, wanted, 1 << 20)
+
+    assert len(run.plan(program, smaller)) == len(wanted.cases)

@@ -90,13 +90,13 @@ def plan(program: Path, request: Request) -> list[Case]:
 
 
 def resized(program: Path, request: Request, items: int) -> Request:
-    """Return a request for the same cases in another size, which is a part of some names."""
+    """Return a request for the same cases in another size, which some names have at their end."""
     full, other = (
         plan(program, replace(request, cases=(), extra=True, items=size))
         for size in (request.items, items)
     )
     names = {case.case: small.case for case, small in zip(full, other, strict=True)}
-    return replace(request, items=items, cases=tuple(names[case] for case in request.cases))
+    return replace(request, items=items, cases=tuple(names.get(case, case) for case in request.cases))
 
 
 def _refuse_unknown(program: Path, request: Request) -> None:
