@@ -96,7 +96,8 @@ def resized(program: Path, request: Request, items: int) -> Request:
         for size in (request.items, items)
     )
     names = {case.case: small.case for case, small in zip(full, other, strict=True)}
-    return replace(request, items=items, cases=tuple(names.get(case, case) for case in request.cases))
+    cases = tuple(names.get(case, case) for case in request.cases)
+    return replace(request, items=items, cases=cases)
 
 
 def _refuse_unknown(program: Path, request: Request) -> None:
