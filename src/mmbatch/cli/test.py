@@ -190,8 +190,11 @@ def _live(cache: Cache, console: Console, log: matrix.Log) -> int:
 
 
 def _pytest(cache: Cache, arguments: list[str]) -> int:
-    """Run pytest with a worker for each CPU; a file's tests stay together, with what they build."""
-    workers = ["-n", str(cpus()), "--dist", "loadfile"]
+    """Run pytest with a worker for each CPU; a file's tests stay together, with what they build.
+
+    Files keep their order, in which those that take long are first (tests/conftest.py).
+    """
+    workers = ["-n", str(cpus()), "--dist", "loadfile", "--no-loadscope-reorder"]
     return _python(
         ["-m", "pytest", "-o", f"cache_dir={cache.root}/pytest", *workers, *arguments],
         {"HYPOTHESIS_STORAGE_DIRECTORY": f"{cache.root}/hypothesis"},
