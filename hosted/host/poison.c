@@ -110,7 +110,7 @@ static void take(greg_t *regs)
  * movs_unit - recognise a string instruction that copies
  * @code: an instruction
  *
- * Return: the bytes that one turn of rep movs copies, or 0 for other instructions.
+ * Return: the bytes that one iteration of rep movs copies, or 0 for other instructions.
  */
 unsigned long movs_unit(const unsigned char *code)
 {

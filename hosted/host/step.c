@@ -65,24 +65,28 @@ static bool is_sfence(const unsigned char *code)
 }
 
 /*
- * Count the turns of a string instruction and take all of them at once, because a trap
- * after each takes long. Return false if the next instruction is another one.
+ * Execute all iterations of rep movs at once, because a trap after each takes long. Return
+ * false if the CPU must execute the instruction.
  */
 static bool take_string(greg_t *regs)
 {
 	const unsigned long unit = movs_unit((void *)regs[REG_RIP]), turns = regs[REG_RCX];
+	unsigned long *count = unit == 8 ? &tracing->movsq : &tracing->movsb;
+	unsigned long ahead = regs[REG_RDI] - regs[REG_RSI];
 
-	if (!unit || regs[REG_EFL] & DIRECTION_FLAG)
+	if (!unit)
 		return false;
-	memcpy((void *)regs[REG_RDI], (void *)regs[REG_RSI], turns * unit);
+	/* memmove() can't copy backwards, or repeat a pattern as rep movs does. */
+	if (regs[REG_EFL] & DIRECTION_FLAG || ahead < turns * unit) {
+		*count += turns > 0;
+		return false;
+	}
+	memmove((void *)regs[REG_RDI], (void *)regs[REG_RSI], turns * unit);
 	regs[REG_RSI] += turns * unit;
 	regs[REG_RDI] += turns * unit;
 	regs[REG_RCX] = 0;
 	regs[REG_RIP] += unit == 8 ? 3 : 2;
-	if (unit == 8)
-		tracing->movsq += turns;
-	else
-		tracing->movsb += turns;
+	*count += turns;
 	return true;
 }
 

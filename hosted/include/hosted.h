@@ -165,7 +165,7 @@ static inline int hosted_is_posted(enum hosted_side side)
  * @visited: a bit for each of them that was reached
  * @movsb: iterations of rep movsb
  * @movsq: iterations of rep movsq
- * @instructions: all instructions of the run
+ * @instructions: instructions of the run; a rep movs counts once
  * @streamed: non-temporal stores among them
  * @undrained: non-temporal stores that no sfence followed
  * @elsewhere: the same of work items, on their own CPUs

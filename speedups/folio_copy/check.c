@@ -266,7 +266,7 @@ static int check_gigantic(struct hosted_check *check)
 int folio_copy_check(struct hosted_check *check)
 {
 	allocate_memory(MEMORY);
-	/* What takes longest is last, because mutants end where they are killed. */
+	/* The slowest checks come last, as a mutant's run ends at the check that kills it. */
 	if (check_bytes(check) || check_paths(check) || check_poison(check) ||
 	    check_user(check) || check_auto(check) || check_gigantic(check))
 		return -1;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Run fleet/ansible/playbook.yml against four chroots of this machine, one of which must fail.
+# Run HEAD's fleet/ansible/playbook.yml against four chroots of this machine, one of which must fail.
 #
 #   tests/fresh/fleet.sh [--measure] BASE DIRECTORY
 #
@@ -66,7 +66,7 @@ mkdir -p "$place" "$1"
 make_base trixie "$(realpath "$1")" "$place"
 base=$(realpath "$1")/root
 
-# A commit that comes meanwhile must not change what the playbook packs.
+# The playbook packs HEAD, which must not change during the run.
 git clone -q "$checkout" "$place/mmbatch"
 playbook=$place/mmbatch/fleet/ansible/playbook.yml
 

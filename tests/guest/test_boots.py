@@ -326,7 +326,9 @@ def test_a_panic_of_the_emulators_threads_is_followed_by_a_boot_with_one(
     ended = suites.run_stages(Console(), FakeSetup(cache), [stage])  # type: ignore[arg-type]
 
     assert ended == 0
-    assert "booting arm64 again with one thread" in "".join(capsys.readouterr())
+    assert "arm64 panicked at a breakpoint" in "".join(capsys.readouterr())
+    assert "int3" in (cache.logs / "guest-arm64.console").read_text()
+    assert "int3" not in (cache.logs / "guest-arm64-again.console").read_text()
 
 
 def test_a_breakpoint_that_one_thread_meets_is_the_kernels_own(

@@ -74,9 +74,14 @@ def test_each_test_that_the_kernel_has_is_asked_for(tree: Path) -> None:
         TEST.chosen(tree)
 
 
+BOOT = SimpleNamespace(name="guest")
+
+
 def shop(tree: Path, monkeypatch: pytest.MonkeyPatch, outcome: Outcome) -> Any:
     """A setup whose guests all have one outcome."""
-    booted = SimpleNamespace(outcome=outcome, trouble="", wall_s=1.0, ran_stale_code=False)
+    booted = SimpleNamespace(
+        boot=BOOT, outcome=outcome, trouble="", wall_s=1.0, ran_stale_code=False
+    )
     for boot in ("suites", "programs", "extra"):
         monkeypatch.setattr(boots, boot, lambda *_, **__: booted)
     return SimpleNamespace(

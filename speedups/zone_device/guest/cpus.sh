@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Let several CPUs write the memmap of an emulated NVDIMM, also while CPUs go offline
-# and come back, and while tasks are frozen. Settings: REBINDS, how often it is bound
-# beside the one, and FREEZES, beside the other, which takes a second each time.
+# and come back, and while tasks are frozen. Settings: REBINDS and FREEZES, how often the
+# device is bound while CPUs come and go, and while tasks are frozen. Each freeze takes a
+# second.
 
 . /zone_device/lib.sh
 CPUS=/sys/module/zone_device/parameters/cpus

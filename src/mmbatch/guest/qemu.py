@@ -111,10 +111,10 @@ class Booted:
 
     @property
     def ran_stale_code(self) -> bool:
-        """Whether QEMU ran a breakpoint that the kernel had taken back, so the kernel panicked.
+        """Whether the kernel panicked at a breakpoint that it may have removed already.
 
-        That can happen to any kernel that patches its code while several threads of QEMU
-        emulate its CPUs, even at boot.
+        QEMU can execute one if the kernel patches code, even at boot, while several threads
+        emulate its CPUs.
         """
         threads = not (self.boot.kvm or self.boot.one_thread or self.boot.counted)
         return threads and any("Oops: int3:" in line for line in self.lines)
@@ -193,6 +193,11 @@ def _nodes(boot: Boot) -> list[str]:
     return words
 
 
+def console_file(cache: Cache, boot: Boot) -> Path:
+    """Return where the cache keeps a guest's console."""
+    return cache.logs / f"guest-{boot.name}.console"
+
+
 def run(cache: Cache, boot: Boot) -> Booted:
     """Boot a guest and wait for its end. No process of it is left when this returns.
 
@@ -200,7 +205,7 @@ def run(cache: Cache, boot: Boot) -> Booted:
     """
     lines: list[str] = []
     trouble = ""
-    console_file = cache.logs / f"guest-{boot.name}.console"
+    copied = console_file(cache, boot)
     faults = FaultCounter()
     start = time.monotonic()
     with temporary_dir(cache.downloads, f"guest-{boot.name}") as directory:
@@ -219,8 +224,8 @@ def run(cache: Cache, boot: Boot) -> Booted:
                     started=faults.started,
                 )
             ) as console:
-                console_file.parent.mkdir(parents=True, exist_ok=True)
-                with console_file.open("w", buffering=1, encoding="utf-8") as copy:
+                copied.parent.mkdir(parents=True, exist_ok=True)
+                with copied.open("w", buffering=1, encoding="utf-8") as copy:
                     for line in console:
                         lines.append(_ESCAPES.sub("", line.rstrip("\r")))
                         copy.write(f"{lines[-1]}\n")

@@ -21,7 +21,7 @@ from mmbatch.guest import boots, counts, qemu
 from mmbatch.guest.boots import GuestSetup
 from mmbatch.guest.build import GuestKernel
 from mmbatch.guest.plan import KINDS, ON_REQUEST, PLAIN, Arch, ExtraBoot, Plan, load_plans
-from mmbatch.guest.qemu import Booted, Outcome
+from mmbatch.guest.qemu import Boot, Booted, Outcome
 from mmbatch.hosted.events import AUTO
 from mmbatch.kernel import sources
 from mmbatch.report import matrix
@@ -242,10 +242,10 @@ def _run_stage(
     booted = _boot(setup, stage, kernel, plans)
     if booted.ran_stale_code:
         console.say(
-            f"booting {stage.name} again with one thread: with several, QEMU ran a breakpoint "
-            "that the kernel had taken back"
+            f"{stage.name} panicked at a breakpoint, which QEMU's threads can cause; "
+            "booting it again with one thread"
         )
-        booted = qemu.run(setup.cache, replace(booted.boot, one_thread=True))
+        booted = qemu.run(setup.cache, again_with_one_thread(booted.boot))
     outcome = booted.outcome
     passed, failed, skipped = outcome.verdicts(
         setup.suites if stage.extra is None else stage.extra.suites
@@ -276,9 +276,14 @@ def _run_stage(
     console.result(
         f"{stage.name}: {len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped "
         f"({booted.wall_s:.0f} s, console in "
-        f"{setup.cache.logs / f'guest-{stage.name}.console'})"
+        f"{qemu.console_file(setup.cache, booted.boot)})"
     )
     return len(passed), len(failed), len(skipped)
+
+
+def again_with_one_thread(boot: Boot) -> Boot:
+    """Return a boot whose one thread emulates all CPUs, in more time and with its own console."""
+    return replace(boot, name=f"{boot.name}-again", one_thread=True, limit_s=2 * boot.limit_s)
 
 
 def _outcomes(

@@ -90,7 +90,7 @@ def plan(program: Path, request: Request) -> list[Case]:
 
 
 def resized(program: Path, request: Request, items: int) -> Request:
-    """Return a request for the same cases in another size, which some names have at their end."""
+    """Return a request for the same cases in another size, which is part of some names."""
     full, other = (
         plan(program, replace(request, cases=(), extra=True, items=size))
         for size in (request.items, items)

@@ -153,7 +153,7 @@ static void vmap_reader_hold(struct irq_work *work)
 
 	if (!reader->times)
 		reader->walks = vmap_reader_walks();
-	/* Pairs with vmap_hold(). */
+	/* Publish @walks; pairs with vmap_hold(). */
 	smp_store_release(&reader->times, reader->times + 1);
 	if (READ_ONCE(reader->held) && reader->times < LONGEST)
 		irq_work_queue(work);
@@ -166,21 +166,21 @@ static void vmap_let_go(struct vmap_reader *reader)
 	irq_work_sync(&reader->hold);
 }
 
-/* Hold the reader inside vmalloc_to_page(), or elsewhere if it was not there when tried. */
+/* Hold the reader inside vmalloc_to_page(). After TRIES attempts, hold it wherever it is. */
 static void vmap_hold(struct vmap_reader *reader, int cpu)
 {
 	unsigned int tries, spins;
 
-	for (tries = TRIES; ; tries--) {
+	for (tries = 1; ; tries++) {
 		for (spins = get_random_u32_below(200); spins; spins--)
 			cpu_relax();
 		WRITE_ONCE(reader->times, 0);
 		WRITE_ONCE(reader->held, true);
 		irq_work_queue_on(&reader->hold, cpu);
-		/* Pairs with vmap_reader_hold(). */
+		/* Read @walks after it; pairs with vmap_reader_hold(). */
 		while (!smp_load_acquire(&reader->times))
 			cpu_relax();
-		if (reader->walks || tries == 1)
+		if (reader->walks || tries == TRIES)
 			return;
 		vmap_let_go(reader);
 	}
@@ -233,8 +233,8 @@ static bool vmap_replace_table(struct vmap_memory *memory, struct vmap_reader *r
  * in which it could be in the table is as long as that. It must never be there. If it
  * were, it would also fault with DEBUG_PAGEALLOC.
  *
- * A reader that nothing keeps out would be held in the table about as often in the second
- * half of a round as in the first.
+ * If nothing kept the reader out, it was in the table about as often in both halves of a
+ * round.
  */
 void vmap_kunit_vread_held(struct kunit *test)
 {
