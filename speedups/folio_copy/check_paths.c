@@ -237,8 +237,8 @@ static const struct folios_cpu trial_cpu = { "rep_good", 1, 0, 0, false };
 
 /*
  * What "auto" measures in ns, and what follows. It streams 2, 8, 56 and 32 pages, as long
- * as that takes at most 8/4, 5/4, 5/4 of the time of a plain copy, and the rest if it
- * took less than 3/4, because a reader would lose more.
+ * as that takes 4/4 to 8/4, 4/4 to 5/4, and at most 5/4 of the time of a plain copy, and
+ * the rest if it took less than 2/3, because a reader would lose more.
  */
 static const struct trial {
 	unsigned long ns[FOLIOS_TIMES];
@@ -246,13 +246,16 @@ static const struct trial {
 	unsigned long streamed;		/* pages, or 0 for the rest too */
 	unsigned long nr;
 } trials[] = {
-	{ { 8000, 1499 }, 2, 0, LEAST },
+	{ { 8000, 1333 }, 2, 0, LEAST },
+	{ { 8000, 1334 }, 2, 2, LEAST },
+	{ { 8000, 1999 }, 2, 2, LEAST },
 	{ { 8000, 4001 }, 2, 2, LARGE },
-	{ { 8000, 4000, 5999 }, 3, 0, LEAST },
+	{ { 8000, 2000, 5333 }, 3, 0, LEAST },
+	{ { 8000, 4000, 7999 }, 3, 10, LEAST },
 	{ { 8000, 4000, 10001 }, 3, 10, LEAST },
-	{ { 8000, 4000, 10000, 70001 }, 4, 66, LEAST },
-	{ { 8000, 4000, 10000, 70000, 23999 }, 5, 0, LEAST },
-	{ { 8000, 4000, 10000, 70000, 24000 }, 5, 98, LEAST },
+	{ { 8000, 4000, 8000, 70001 }, 4, 66, LEAST },
+	{ { 8000, 4000, 10000, 70000, 21333 }, 5, 0, LEAST },
+	{ { 8000, 4000, 10000, 37334, 21334 }, 5, 98, LEAST },
 };
 
 /* Where nothing of a folio stays in the cache, a small gain is enough. */
@@ -261,8 +264,8 @@ static const struct choice {
 	unsigned long plain, stream;
 	bool streams;
 } choices[] = {
-	{ (SZ_256M >> PAGE_SHIFT) - 1, 900, 674, true },
-	{ (SZ_256M >> PAGE_SHIFT) - 1, 900, 675, false },
+	{ (SZ_256M >> PAGE_SHIFT) - 1, 900, 599, true },
+	{ (SZ_256M >> PAGE_SHIFT) - 1, 900, 600, false },
 	{ SZ_256M >> PAGE_SHIFT, 900, 899, true },
 	{ SZ_256M >> PAGE_SHIFT, 900, 900, false },
 	{ LARGE, 0, 0, false },		/* a clock that stands */

@@ -25,13 +25,15 @@
 /*
  * Streaming can be slow at first, on an Intel CPU for 64 pages, and the more so the
  * fewer pages are streamed. If the destination is cached, it stays slow. So a trial
- * continues with more pages while streaming is not much slower than a plain copy.
+ * continues with more pages while streaming is not much slower than a plain copy. If
+ * it is a little faster from the beginning, more pages show nothing new, and whoever
+ * reads them loses.
  */
 static const struct {
 	unsigned int npages;
-	unsigned int quarters;	/* of the time of a plain copy; more ends the trial */
+	unsigned int least, most;	/* quarters of the time of a plain copy to continue */
 } folio_copy_trials[] = {
-	{ 2, 8 }, { 8, 5 }, { 56, 5 }, { 32, 5 },
+	{ 2, 4, 8 }, { 8, 4, 5 }, { 56, 0, 5 }, { 32, 0, 5 },
 };
 
 /* Nothing of a folio of this many pages stays in the cache until its copy is read. */
@@ -45,14 +47,14 @@ static const struct {
  *
  * The cache defers the cost of plain stores, and whoever reads a streamed copy gets it
  * from memory. So if the copy could stay in the cache, streaming must take less than
- * three quarters of the time.
+ * two thirds of the time.
  *
  * Return: whether to stream it.
  */
 bool folio_copy_streams(unsigned long nr, u64 plain, u64 stream)
 {
 	if (nr < FOLIO_COPY_LONG)
-		plain -= plain / 4;
+		return 3 * stream < 2 * plain;
 
 	return stream < plain;
 }
@@ -62,7 +64,7 @@ static unsigned long folio_copy_try(folio_copy_fn *bulk, folio_copy_fn *stream,
 {
 	unsigned long done = 2 * FOLIO_COPY_PLAIN, n, left, at;
 	folio_copy_fn *rest = bulk;
-	u64 start, plain, took;
+	u64 start, plain, took, quarter;
 	unsigned int i;
 
 	if (npages < FOLIO_COPY_LEAST)
@@ -84,9 +86,11 @@ static unsigned long folio_copy_try(folio_copy_fn *bulk, folio_copy_fn *stream,
 		left = stream(to + at, from + at, n);
 		took = local_clock() - start;
 		done += n;
+		quarter = plain * n / 4;
 		if (folio_copy_streams(npages, plain * n, took))
 			rest = stream;
-		else if (4 * took > folio_copy_trials[i].quarters * n * plain)
+		else if (took < folio_copy_trials[i].least * quarter ||
+			 took > folio_copy_trials[i].most * quarter)
 			break;
 	}
 
