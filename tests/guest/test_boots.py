@@ -346,6 +346,16 @@ def test_a_breakpoint_that_one_thread_meets_is_the_kernels_own(
     assert "the kernel complained: Oops: int3" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("alone", ["kvm", "one_thread", "counted"])
+def test_only_several_threads_of_qemu_can_run_stale_code(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: str
+) -> None:
+    play(tmp_path, monkeypatch, f"printf '{STALE}'")
+
+    assert qemu.run(cache, boot(initramfs=None)).ran_stale_code
+    assert not qemu.run(cache, boot(initramfs=None, **{alone: True})).ran_stale_code
+
+
 def test_a_guest_that_hangs_fails_with_its_last_lines(
     cache: Cache,
     tmp_path: Path,
