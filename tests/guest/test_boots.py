@@ -353,7 +353,7 @@ def test_only_several_threads_of_qemu_can_run_stale_code(
     play(tmp_path, monkeypatch, f"printf '{STALE}'")
 
     assert qemu.run(cache, boot(initramfs=None)).ran_stale_code
-    assert not qemu.run(cache, boot(initramfs=None, **{alone: True})).ran_stale_code
+    assert not qemu.run(cache, boot("guest", initramfs=None, **{alone: True})).ran_stale_code
 
 
 def test_a_guest_that_hangs_fails_with_its_last_lines(
