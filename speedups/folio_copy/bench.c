@@ -157,15 +157,20 @@ static const struct hosted_variant folio_copy_variants[] = {
 	{ "auto",	HOSTED_PATCHED, "auto" },
 };
 
-/* The first half of the memory is the image, to which a part of the second is copied. */
+/* The first half of the memory is the image, to which pages of the second are copied. */
 static unsigned long folio_copy_half;
-static unsigned long folio_copy_from;	/* the first page of that part, in this case */
+static unsigned long folio_copy_away;	/* how much farther than half of it, in this case */
 
 /*
  * Folios of 1 GiB differ in high bits of their addresses only. If smaller ones did, CPUs that
  * guess by the low ones where a line is in the cache would guess wrong again and again.
  */
 #define FOLIO_COPY_AWAY	(89UL * SZ_2M >> PAGE_SHIFT)
+
+static unsigned long source(unsigned long i)
+{
+	return folio_copy_half + (i + folio_copy_away) % folio_copy_half;
+}
 
 static void folio_copy_setup(void *image, unsigned long bytes)
 {
@@ -183,13 +188,11 @@ static void folio_copy_begin(const struct hosted_case *c)
 	const struct folio_copy_case *copy = c->data;
 	unsigned long i;
 
-	folio_copy_from = folio_copy_half;
-	if (copy->order < get_order(SZ_1G) && c->items + FOLIO_COPY_AWAY <= folio_copy_half)
-		folio_copy_from += FOLIO_COPY_AWAY;
+	folio_copy_away = copy->order < get_order(SZ_1G) ? FOLIO_COPY_AWAY : 0;
 	folios_be(&folios_cpus[copy->cpu]);
 	for (i = 0; i < c->items; i += 1UL << copy->order) {
 		folios_make(i, copy->order);
-		folios_make(folio_copy_from + i, copy->order);
+		folios_make(source(i), copy->order);
 	}
 }
 
@@ -223,10 +226,12 @@ static void folio_copy_arrange(const struct hosted_case *c, unsigned long items)
 		return;
 	if (!(c->flags & HOSTED_HOT))
 		flush(0, items);
-	if (!copy->warm)
-		flush(folio_copy_from, items);
-	for (i = 0; copy->warm && i < items; i++)
-		sum += touch(folios_address(folio_copy_from + i));
+	for (i = 0; i < items; i++) {
+		if (copy->warm)
+			sum += touch(folios_address(source(i)));
+		else
+			flush(source(i), 1);
+	}
 	keep(sum);
 }
 
@@ -236,7 +241,7 @@ static void folio_copy_read(void *image, unsigned long bytes)
 	unsigned long first = (image - folios_address(0)) >> PAGE_SHIFT, sum = 0, i;
 
 	for (i = 0; i < bytes >> PAGE_SHIFT; i++)
-		sum += touch(folios_address(folio_copy_from + first + i));
+		sum += touch(folios_address(source(first + i)));
 	keep(sum);
 }
 
@@ -276,7 +281,7 @@ static void folio_copy_part(unsigned int cpu, void *data)
 
 	for (; i < end; i += 1UL << copy->order) {
 		struct folio *dst = (struct folio *)folios_page(i);
-		struct folio *src = (struct folio *)folios_page(folio_copy_from + i);
+		struct folio *src = (struct folio *)folios_page(source(i));
 
 		if (copy->user)
 			copy_on_write(copy, side, dst, src);
