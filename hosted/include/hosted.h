@@ -365,6 +365,9 @@ unsigned long hosted_slabs_used(void);
 void hosted_flush_takes(unsigned long ns);
 unsigned long hosted_flushes(void);
 
+/* The bytes of the last flush, minus 1. */
+unsigned long hosted_flushed(void);
+
 /*
  * kernel/machine.c: the calls of kernel code into the rest of the kernel. They are
  * recorded in bytes, which are compared like the image: one byte for the type of

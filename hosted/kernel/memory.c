@@ -276,7 +276,7 @@ asm(".globl down_read_trylock\n"
 HOSTED_ZERO(blocking_notifier_call_chain);
 HOSTED_ZERO(__printk_ratelimit);
 
-static unsigned long hosted_flushes_done;
+static unsigned long hosted_flushes_done, hosted_flushed_bytes;
 static unsigned long hosted_flush_ns;
 
 /**
@@ -293,6 +293,11 @@ unsigned long hosted_flushes(void)
 	return hosted_flushes_done;
 }
 
+unsigned long hosted_flushed(void)
+{
+	return hosted_flushed_bytes;
+}
+
 /* There is no TLB. */
 void hosted_flush_tlb(unsigned long start, unsigned long end) asm("flush_tlb_kernel_range");
 void hosted_flush_tlb(unsigned long start, unsigned long end)
@@ -300,6 +305,7 @@ void hosted_flush_tlb(unsigned long start, unsigned long end)
 	unsigned long begun;
 
 	hosted_flushes_done++;
+	hosted_flushed_bytes = end - start;
 	if (!hosted_flush_ns)
 		return;
 	begun = hosted_now_ns();

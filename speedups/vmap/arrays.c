@@ -110,7 +110,7 @@ void arrays_table(struct sg_table *table, struct page **pages, unsigned long nr,
 	struct scatterlist *sg = table->sgl;
 	unsigned long i, run;
 
-	sg_init_table(table->sgl, nr);
+	sg_init_table(table->sgl, nr + !!random);
 	for (i = 0; i < nr; i += run, sg++) {
 		for (run = 1; i + run < nr && pages[i + run] == pages[i] + run; run++) {
 			if (random && !(arrays_random(random) % 300))
@@ -120,6 +120,9 @@ void arrays_table(struct sg_table *table, struct page **pages, unsigned long nr,
 	}
 	table->nents = sg - table->sgl;
 	table->orig_nents = table->nents;
+	/* The list may continue where the table ends. */
+	if (random && arrays_random(random) % 2)
+		sg_set_page(sg++, pages[nr - 1] + 1, PAGE_SIZE, 0);
 	sg_mark_end(sg - 1);
 }
 

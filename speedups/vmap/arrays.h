@@ -29,7 +29,7 @@ arrays_fn arrays_swapped;	/* blocks of order 9, with two pages of each exchanged
 
 /*
  * Make the table of an array, with one entry for each run. With @random, runs are split
- * into entries at random.
+ * into entries at random, and half of the lists have an entry that is not in the table.
  */
 void arrays_table(struct sg_table *table, struct page **pages, unsigned long nr,
 		  u64 *random);

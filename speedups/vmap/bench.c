@@ -97,6 +97,10 @@ struct vmap_case {
 	{ name, regime, (pages) * (times), 0, HOSTED_FIXED,		\
 	  &(const struct vmap_case){ __VA_ARGS__, .cycles = times } }
 
+#define CYCLE_TABLE(pattern, regime)					\
+	CYCLE_ROW("sgt-cycle-100M-" #pattern, regime, PAGES_100M, 1,	\
+		  TABLE, .fill = arrays_##pattern)
+
 #define CYCLE_ARRAY(pattern, regime)					\
 	CYCLE_ROW("vmap-cycle-100M-" #pattern, regime, PAGES_100M, 1,	\
 		  AREA, .fill = arrays_##pattern)
@@ -140,10 +144,16 @@ static const struct hosted_case vmap_cases[] = {
 	TABLE_ROW(mixed, "orders 8, 4, 0"),
 	CYCLE_ARRAY(scattered, "order 0"),
 	CYCLE_ARRAY(sections, "order 0, two sections in turn"),
+	CYCLE_ARRAY(order0, "runs of 1 to 63"),
 	CYCLE_ARRAY(order4, "64 KiB blocks"),
 	CYCLE_ARRAY(order8, "1 MiB blocks"),
 	CYCLE_ARRAY(order9, "2 MiB blocks"),
 	CYCLE_ARRAY(mixed, "orders 8, 4, 0"),
+	CYCLE_ARRAY(lowalign, "one run, 64 KiB aligned"),
+	CYCLE_ARRAY(swapped, "2 MiB, 2 exchanged"),
+	CYCLE_TABLE(order8, "1 MiB blocks"),
+	CYCLE_TABLE(order9, "2 MiB blocks"),
+	CYCLE_TABLE(mixed, "orders 8, 4, 0"),
 	ALTERNATE_ROW("0us", 0),
 	ALTERNATE_ROW("2us", 2000),
 	ALTERNATE_ROW("8us", 8000),
@@ -157,10 +167,14 @@ static const struct hosted_case vmap_cases[] = {
 		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
 	CYCLE_ROW("vmalloc-cycle-8M", "mapping only, twice", PAGES_8M, 2,
 		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
+	CYCLE_ROW("vmalloc-cycle-16M", "mapping only, huge", PAGES_16M, 1,
+		  BLOCKS, .fill = arrays_order9, .shift = PMD_SHIFT),
 	CYCLE_ROW("ioremap-cycle-page", "mapping only, 256 times", 1, 256,
 		  DEVICE, .phys = 0xfd000000),
 	CYCLE_ROW("ioremap-cycle-1M", "mapping only, 16 times", PAGES_1M, 16,
 		  DEVICE, .phys = 0xfd000000),
+	CYCLE_ROW("ioremap-cycle-2M-odd", "mapping only, 4 KiB aligned, 8 times", PAGES_2M, 8,
+		  DEVICE, .phys = 0xfd001000),
 	EACH_ROWS(2),
 	EACH_ROWS(4),
 	EACH_ROWS(8),

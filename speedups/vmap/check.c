@@ -249,10 +249,12 @@ static int check_owned(struct matrix *m)
 	return 0;
 }
 
-/* Huge PMD mappings in the place of tables cost one flush together, and nothing else does. */
-static int check_flushes(struct matrix *m)
+/*
+ * Huge PMD mappings in the place of tables cost one flush together, of one page if it is one
+ * table, and nothing else does.
+ */
+static int check_flushes(struct matrix *m, unsigned long blocks)
 {
-	const unsigned long blocks = 4;
 	enum hosted_side side;
 	unsigned long before;
 	unsigned int i;
@@ -278,6 +280,9 @@ static int check_flushes(struct matrix *m)
 		if (hosted_flushes() - before != (i % 2 && method->pmd))
 			return check_wrong(m, "flushes for huge mappings", i,
 					   i % 2 && method->pmd, hosted_flushes() - before);
+		if (i % 2 && method->pmd && (hosted_flushed() < PAGE_SIZE) != (blocks == 1))
+			return check_wrong(m, "bytes flushed for huge mappings", i, blocks,
+					   hosted_flushed());
 		HOSTED_CALL(vunmap, side, addr);
 		m->check->runs++;
 	}
@@ -291,7 +296,7 @@ int vmap_check(struct hosted_check *check)
 	unsigned long i;
 
 	m.pages = hosted_arena((MATRIX_MOST + 1) * sizeof(*m.pages));
-	table.sgl = hosted_arena((MATRIX_MOST + 1) * sizeof(*table.sgl));
+	table.sgl = hosted_arena((MATRIX_MOST + 2) * sizeof(*table.sgl));
 	m.reference = hosted_arena((MATRIX_MOST + 1) * sizeof(*m.reference));
 	space_init(MEMORY);
 
@@ -307,5 +312,7 @@ int vmap_check(struct hosted_check *check)
 		if (i / check->stride % 64 == 0 && check_no_memory(&m))
 			return -1;
 	}
-	return check_flushes(&m) ? -1 : check_ranges(&m);
+	if (check_flushes(&m, 1) || check_flushes(&m, 4))
+		return -1;
+	return check_ranges(&m);
 }

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Precedes zone_device_memmap_init() in mm/zone_device.c.
 
-/* The works of so many CPUs fit on the stack, and use up the bandwidth of most nodes. */
+/* The works of so many CPUs fit on the stack. */
 #define ZONE_DEVICE_CPUS	8U
 
 unsigned int zone_device_cpus = 4;
 module_param_named(cpus, zone_device_cpus, uint, 0644);
 MODULE_PARM_DESC(cpus, "Most CPUs that write the memmap of one device, up to 8");
 
-/* One CPU takes a millisecond for so much, and another one starts in a small part of it. */
+/* One CPU takes half a millisecond or more for so much, and another starts in less. */
 unsigned long zone_device_share = SZ_16M;
 
 struct zone_device_job {
 	const struct zone_device_run *run;
+	const struct cpumask *allowed;
 	unsigned long chunk;
 	unsigned long end_pfn;
 	atomic_long_t next_pfn;
@@ -23,9 +24,15 @@ struct zone_device_helper {
 	struct zone_device_job *job;
 };
 
+/* Leave out nohz_full CPUs, and those that the task in user space may not use. */
+static bool zone_device_may_use(const struct zone_device_job *job, unsigned int cpu)
+{
+	return housekeeping_cpu(cpu, HK_TYPE_WQ) && cpumask_test_cpu(cpu, job->allowed);
+}
+
 /*
  * Write chunks until none is left. Templates change, so each CPU has its own. A worker can
- * be on another CPU than the one that it is for, and leaves a nohz_full CPU.
+ * be on another CPU than the one that it is for, and then may have to leave.
  */
 static void zone_device_take_part(struct zone_device_job *job, bool helps)
 {
@@ -33,7 +40,7 @@ static void zone_device_take_part(struct zone_device_job *job, bool helps)
 	unsigned long pfn;
 
 	memcpy(&run, job->run, sizeof(run));
-	while (!helps || housekeeping_cpu(raw_smp_processor_id(), HK_TYPE_WQ)) {
+	while (!helps || zone_device_may_use(job, raw_smp_processor_id())) {
 		pfn = atomic_long_fetch_add(job->chunk, &job->next_pfn);
 		if (pfn >= job->end_pfn)
 			break;
@@ -44,16 +51,6 @@ static void zone_device_take_part(struct zone_device_job *job, bool helps)
 static void zone_device_help(struct work_struct *work)
 {
 	zone_device_take_part(container_of(work, struct zone_device_helper, work)->job, true);
-}
-
-/* Leave out isolated CPUs, and those that the task in user space may not use. */
-static bool zone_device_may_use(unsigned int cpu)
-{
-	if (cpu == raw_smp_processor_id() || !housekeeping_cpu(cpu, HK_TYPE_DOMAIN) ||
-	    !housekeeping_cpu(cpu, HK_TYPE_WQ))
-		return false;
-
-	return current->flags & PF_KTHREAD || cpumask_test_cpu(cpu, current->cpus_ptr);
 }
 
 /*
@@ -70,6 +67,7 @@ static void zone_device_write_all(struct zone_device_run *run, unsigned long pfn
 	/* A chunk is a section, or a compound if that is larger. */
 	struct zone_device_job job = {
 		.run = run,
+		.allowed = current->flags & PF_KTHREAD ? cpu_online_mask : current->cpus_ptr,
 		.chunk = max(PAGES_PER_SECTION, pgmap_vmemmap_nr(run->pgmap)),
 		.end_pfn = end_pfn,
 		.next_pfn = ATOMIC_LONG_INIT(pfn),
@@ -86,7 +84,8 @@ static void zone_device_write_all(struct zone_device_run *run, unsigned long pfn
 	for_each_cpu_and(cpu, near, cpu_online_mask) {
 		if (nr + 1 == most)
 			break;
-		if (!zone_device_may_use(cpu))
+		if (cpu == raw_smp_processor_id() || !zone_device_may_use(&job, cpu) ||
+		    !housekeeping_cpu(cpu, HK_TYPE_DOMAIN))
 			continue;
 		INIT_WORK_ONSTACK(&helpers[nr].work, zone_device_help);
 		helpers[nr].job = &job;

@@ -3,9 +3,9 @@
 
 /*
  * From this size of the memmap on, stream it. A smaller one may be in the cache, where
- * streaming takes longer than the slow path, while copying takes less time anywhere. The
- * size of the last-level cache is no guide: a virtual machine may have a small share of
- * what CPUID reports.
+ * streaming takes longer than the slow path on some CPUs, while copying takes less time
+ * on all. The size of the last-level cache is no guide: a virtual machine may have a
+ * small share of what CPUID reports.
  */
 #define ZONE_DEVICE_LARGE	SZ_64M
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Streaming takes from half to three times the time of a plain copy. That depends on the
+ * Streaming takes from half to four times the time of a plain copy. That depends on the
  * CPU, and even more on whether the destination is in the cache, which no function tells.
  * So some pages are copied plainly and some are streamed, and the rest is copied in the
  * faster way. An interrupt at this time may mislead this folio, and no other.

@@ -160,9 +160,11 @@ static noinline unsigned long vmap_map_singles(const struct vmap_sections *secti
 
 	for (nr = 0; nr < max; nr++, page = next) {
 		next = pages[nr + 1];
+		/* Without SPARSEMEM_VMEMMAP, page_to_pfn() reads the struct page. */
+		if (!page || next == page + 1)
+			break;
 		pfn = page_to_pfn(page);
-		if (next == page + 1 || !vmap_known_valid(sections, pfn) ||
-		    !pte_none(ptep_get(pte + nr)))
+		if (!vmap_known_valid(sections, pfn) || !pte_none(ptep_get(pte + nr)))
 			break;
 		set_pte_at(&init_mm, addr + nr * PAGE_SIZE, pte + nr,
 			   pte_advance_pfn(zero, pfn));
@@ -249,6 +251,7 @@ static noinline void vmap_free_tables(struct vmap_walk *walk, pmd_t *pmd,
 {
 	const unsigned long start = addr;
 	struct vmap_walk ahead = *walk;
+	unsigned long last = addr;
 	struct ptdesc *table, *next;
 	LIST_HEAD(tables);
 
@@ -263,12 +266,19 @@ static noinline void vmap_free_tables(struct vmap_walk *walk, pmd_t *pmd,
 			table = page_ptdesc(pmd_page(*pmd));
 			pmd_clear(pmd);
 			list_add(&table->pt_list, &tables);
+			last = addr;
 		}
 		vmap_advance(&ahead, VMAP_PMD_PAGES);
 	}
 	walk->blocks_end = ahead.pages;
-	/* CPUs may have cached that there are tables. */
-	arch_vmap_flush_tables(start, addr - 1);
+	/*
+	 * CPUs may have cached that there are tables. No PTE was in use, so one page is
+	 * enough for one table. All of the range is so much that everything is flushed.
+	 */
+	if (list_is_singular(&tables))
+		arch_vmap_flush_tables(last, last + PAGE_SIZE - 1);
+	else
+		arch_vmap_flush_tables(start, addr - 1);
 	list_for_each_entry_safe(table, next, &tables, pt_list)
 		pte_free_kernel(&init_mm, ptdesc_address(table));
 

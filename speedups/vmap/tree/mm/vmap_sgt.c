@@ -19,15 +19,18 @@ struct vmap_run {
 	unsigned long size;
 };
 
-/* Get the run at *@sg, with all entries that continue it, and the entry after it. */
-static struct vmap_run vmap_next_run(struct scatterlist **sg)
+/*
+ * Get the run at *@sg, the first of *@nents entries, with all entries that continue it.
+ * Leave in both what comes after it.
+ */
+static struct vmap_run vmap_next_run(struct scatterlist **sg, unsigned int *nents)
 {
 	struct vmap_run run = { .phys = sg_phys(*sg) };
 
 	do {
 		run.size += (*sg)->length;
 		*sg = sg_next(*sg);
-	} while (*sg && sg_phys(*sg) == run.phys + run.size);
+	} while (--*nents && sg_phys(*sg) == run.phys + run.size);
 
 	return run;
 }
@@ -59,8 +62,9 @@ static unsigned long vmap_run_align(struct vmap_run run, unsigned long leaf)
 static struct vm_struct *vmap_get_sgt_area(struct sg_table *sgt, unsigned long size,
 					   bool huge, const void *caller)
 {
+	unsigned int nents = sgt->orig_nents;
 	struct scatterlist *sg = sgt->sgl;
-	struct vmap_run run = vmap_next_run(&sg);
+	struct vmap_run run = vmap_next_run(&sg, &nents);
 	unsigned long align = 0;
 
 	huge &= size >= VMAP_POOL_PAGES * PAGE_SIZE;
@@ -95,6 +99,7 @@ static int vmap_kmsan_map_run(unsigned long addr, struct vmap_run run, pgprot_t 
  * - The memory of the entries is mapped in their order, as if vmap() were given an
  *   array of their pages.
  * - Where entries continue each other, one leaf entry may map several of them.
+ * - Of a table with fewer entries (orig_nents) than its list has, only those are mapped.
  * - DMA addresses are not used, so the table need not be mapped for a device.
  *
  * The caller must keep the pages until the mapping is gone, which vunmap() removes.
@@ -107,6 +112,7 @@ void *vmap_sgt(struct sg_table *sgt, pgprot_t prot)
 {
 	unsigned long size = vmap_sgt_size(sgt), addr, end;
 	const bool huge = vmap_may_be_huge(VM_MAP, prot);
+	unsigned int nents = sgt->orig_nents;
 	struct scatterlist *sg = sgt->sgl;
 	struct vm_struct *area;
 	int err = 0;
@@ -122,8 +128,8 @@ void *vmap_sgt(struct sg_table *sgt, pgprot_t prot)
 	prot = pgprot_nx(prot);
 	addr = (unsigned long)area->addr;
 	end = addr + size;
-	while (addr != end && !err) {
-		struct vmap_run run = vmap_next_run(&sg);
+	while (nents && !err) {
+		struct vmap_run run = vmap_next_run(&sg, &nents);
 
 		err = vmap_kmsan_map_run(addr, run, prot);
 		if (!err)
