@@ -14,7 +14,8 @@ help:
 	@echo 'make report  measure all speed-ups, interleaved, and write report.html'
 	@echo 'make results MACHINE=NAME'
 	@echo '             measure all speed-ups on Linux 7.3, and keep the records in'
-	@echo '             results/; KERNEL=6.12 and SPEEDUPS=zone_device change what'
+	@echo '             results/; KERNEL=6.12 and SPEEDUPS=zone_device change what,'
+	@echo '             UNTIL=core adds rows for the core, EACH=1 for each step'
 	@echo 'make check   compare patched kernel code with the original, on all kernels'
 	@echo 'make test    run all tests, which include make lint and make check'
 	@echo 'make lint    check style and types'
@@ -34,15 +35,17 @@ bench:
 report:
 	@./mmbatch bench --install --html report.html $(ARGS) || test $$? -eq 4
 
-# What bench finds slower or cannot tell is kept like everything else.
+# What bench finds slower or cannot tell is kept like everything else. Records with a row
+# for the core, or for each step, have a directory of their own.
+results: KEPT_IN = $(if $(EACH),steps/,$(if $(UNTIL),$(UNTIL)/))
 results:
 	@test -n '$(MACHINE)' || { echo 'name it, as in: make results MACHINE=zen5-2c' >&2; exit 2; }
-	@mkdir -p results/$(UNTIL)
+	@mkdir -p results/$(KEPT_IN)
 	@for name in $(SPEEDUPS); do \
-		file="results/$(if $(UNTIL),$(UNTIL)/)$$name-$(KERNEL)-$(MACHINE).json"; \
+		file="results/$(KEPT_IN)$$name-$(KERNEL)-$(MACHINE).json"; \
 		rm -f "$$file.new"; \
 		./mmbatch bench "$$name" --install --kernel $(KERNEL) --json "$$file.new" \
-			$(if $(UNTIL),--until $(UNTIL)) $(ARGS); \
+			$(if $(UNTIL),--until $(UNTIL)) $(if $(EACH),--each) $(ARGS); \
 		test -f "$$file.new" || exit 1; \
 		mv "$$file.new" "$$file"; \
 	done
