@@ -160,11 +160,12 @@ static noinline unsigned long vmap_map_singles(const struct vmap_sections *secti
 
 	for (nr = 0; nr < max; nr++, page = next) {
 		next = pages[nr + 1];
-		/* Without SPARSEMEM_VMEMMAP, page_to_pfn() reads the struct page. */
-		if (!page || next == page + 1)
+		/* Otherwise page_to_pfn() does not read the struct page. */
+		if (!IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) && !page)
 			break;
 		pfn = page_to_pfn(page);
-		if (!vmap_known_valid(sections, pfn) || !pte_none(ptep_get(pte + nr)))
+		if (next == page + 1 || !vmap_known_valid(sections, pfn) ||
+		    !pte_none(ptep_get(pte + nr)))
 			break;
 		set_pte_at(&init_mm, addr + nr * PAGE_SIZE, pte + nr,
 			   pte_advance_pfn(zero, pfn));
