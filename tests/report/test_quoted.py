@@ -133,6 +133,26 @@ def test_what_the_core_alone_brings(speedup: str) -> None:
             assert cell == f"{ratio.median:.2f} ({low:.2f} to {high:.2f})", (case, variant)
 
 
+@pytest.mark.parametrize("speedup", ["zone_device", "folio_copy"])
+def test_what_each_step_brings(speedup: str) -> None:
+    """The table of the steps is what results/steps/ holds."""
+    held = record.read(checkout.ROOT / f"results/steps/{speedup}-7.3-zen4-2c.json")
+    ratios = {
+        (row.case, row.variant.partition(" ")[2]): row.ratio.median
+        for row in held.rows
+        if row.ratio
+    }
+    page = _page(f"speedups/{speedup}/README.md").partition("gains after each step")[2]
+    header, _, *lines = page.partition("\n\n|")[2].partition("\n\n")[0].splitlines()
+    steps = [cell.strip() for cell in header.split("|")[1:-1]]
+    assert len(lines) >= 9
+    assert {step for _, step in ratios if step} >= set(steps)
+    for line in lines:
+        case, *cells = [cell.strip(" `") for cell in line.split("|")[1:-1]]
+        for step, cell in zip(steps, cells, strict=True):
+            assert cell == f"{ratios[case, step]:.2f}", (case, step)
+
+
 def test_what_the_machines_allow() -> None:
     """The least and the most of base and `auto`, as a multiple of the limit, in large cases."""
     page = " ".join(_page("results/README.md").partition("## What the machines allow")[2].split())
