@@ -160,7 +160,7 @@ static noinline unsigned long vmap_map_singles(const struct vmap_sections *secti
 
 	for (nr = 0; nr < max; nr++, page = next) {
 		next = pages[nr + 1];
-		/* Otherwise page_to_pfn() does not read the struct page. */
+		/* Without SPARSEMEM_VMEMMAP, page_to_pfn() reads the struct page. */
 		if (!IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) && !page)
 			break;
 		pfn = page_to_pfn(page);
