@@ -162,6 +162,16 @@ def test_regressions_are_named(root: Path) -> None:
     assert "Slower than `copy`, by the medians: wide in small-hot (1.10 times its time)." in text
 
 
+def test_notes_are_shown_once_for_all_cases_of_which_they_are_true(root: Path) -> None:
+    noted = dataclasses.replace(
+        _record({**SMALL, "auto": 700e3}),
+        notes=("a: not cold here", "b: 16 pairs", "c: 16 pairs", "the engine did not run"),
+    )
+    record.write(root / "results/zone_device.json", noted)
+    words = "Notes: a: not cold here; b, c: 16 pairs; the engine did not run."
+    assert words in _made(root).splitlines()
+
+
 def test_older_kernels_get_a_line(root: Path) -> None:
     older = _record({**SMALL, "auto": 700e3})
     kernel = dataclasses.replace(older.kernel, release="6.12.95")

@@ -71,6 +71,8 @@ def tables(runs: Sequence[Stored], place: Path = Path()) -> str:
         lines += ["", f"**{ascii_only(_title(newest.record))}** ({_link(newest, place)})", ""]
         lines += table(newest.record)
         lines += [f"\n{ascii_only(words)}." for words in posted(newest.record)]
+        if newest.record.notes:
+            lines += [f"\nNotes: {ascii_only('; '.join(_notes(newest.record)))}."]
         if others:
             lines += ["", "The same on other kernels:", ""]
         for run in others:
@@ -108,6 +110,16 @@ def table(record: Record) -> Iterator[str]:
     slower = [words for entry in compare.entries_of(record) for words in _slower(entry)]
     if slower and record.rows[0].unit == "ns":
         yield f"\nSlower than `{compare.COPY}`, by the medians: {'; '.join(slower)}."
+
+
+def _notes(record: Record) -> Iterator[str]:
+    """Yield the notes of a record, one for all cases of which the same is said."""
+    cases: dict[str, list[str]] = {}
+    for note in record.notes:
+        case, _, words = note.partition(": ")
+        cases.setdefault(words, []).append(case)
+    for words, names in cases.items():
+        yield f"{', '.join(names)}: {words}" if words else ", ".join(names)
 
 
 def in_short(record: Record) -> str:
