@@ -14,7 +14,7 @@ from mmbatch.cli import main as cli
 from mmbatch.core import paths
 from mmbatch.core.console import Console
 from mmbatch.debian import packages
-from mmbatch.live import build, guest, kernel, load, manifest
+from mmbatch.live import build, guest, guests, kernel, load, manifest
 from mmbatch.report import matrix
 
 SPEEDUP = manifest.known(paths.SPEEDUPS)[0]
@@ -91,7 +91,7 @@ def test_live_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "ensure_guests", lambda *_, **__: None)
     monkeypatch.setattr(kernel, "choose", lambda *_: "7.3.4-amd64")
 
-    def run_all(console: Console, _: object, release: str, plan: guest.Plan) -> matrix.Live:
+    def run_all(console: Console, _: object, release: str, plan: guests.Plan) -> matrix.Live:
         console.result("12 passed, 0 failed")
         return matrix.Live(release, (SPEEDUP,), True, 12, plan.rounds)
 

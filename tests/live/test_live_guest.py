@@ -14,8 +14,8 @@ from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import qemu
 from mmbatch.guest.qemu import Outcome
-from mmbatch.live import build, guest, kernel, manifest, measure, payload
-from mmbatch.live.guest import QUICK
+from mmbatch.live import build, guest, guests, kernel, manifest, measure, payload
+from mmbatch.live.guests import QUICK
 from mmbatch.live.stock import Stock
 from mmbatch.report import matrix
 
@@ -47,7 +47,7 @@ def test_the_checks_of_all_boots_are_added_up(
     for name, passed in BOOTS.items():
         outcome = Outcome(passed=["it"] * passed, failed=["not it"] if name == failing else [])
         booted = SimpleNamespace(outcome=outcome, trouble="", wall_s=1.0)
-        monkeypatch.setattr(guest, name, lambda *_, booted=booted: booted)
+        monkeypatch.setattr(guests, name, lambda *_, booted=booted: booted)
     monkeypatch.setattr(guest, "report_count", lambda booted, _, tell: guest.report(booted, tell))
     for module, name in ((build, "build_all"), (kernel, "fetch_image"), (kernel, "find")):
         monkeypatch.setattr(module, name, lambda *_: None)
@@ -59,7 +59,7 @@ def test_the_checks_of_all_boots_are_added_up(
     assert found == matrix.Live("6.12-amd64", ("toy", "other"), not failing, 4321, QUICK.rounds)
 
 
-@pytest.mark.parametrize("failing", ["", *guest.PLUGS])
+@pytest.mark.parametrize("failing", ["", *guests.PLUGS])
 def test_memory_is_plugged_in_each_way(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
 ) -> None:
@@ -70,7 +70,7 @@ def test_memory_is_plugged_in_each_way(
         outcome = Outcome(passed=["it"], failed=["not it"] if kind == failing else [])
         return SimpleNamespace(outcome=outcome, trouble="", wall_s=1.0)
 
-    monkeypatch.setattr(guest, "plugged", plugged)
+    monkeypatch.setattr(guests, "plugged", plugged)
     for module, name in ((build, "build_all"), (kernel, "fetch_image"), (kernel, "find")):
         monkeypatch.setattr(module, name, lambda *_: None)
     monkeypatch.setattr(guest, "_load", lambda *_: SimpleNamespace(modules={"toy": None}))
@@ -84,7 +84,7 @@ def test_memory_is_plugged_in_each_way(
 def test_one_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, good: bool) -> None:
     outcome = Outcome(passed=["it", "that"], failed=[] if good else ["not it"])
     booted = SimpleNamespace(outcome=outcome, trouble="", wall_s=1.0)
-    monkeypatch.setattr(guest, "once", lambda *_: booted)
+    monkeypatch.setattr(guests, "once", lambda *_: booted)
     load = SimpleNamespace(modules={"toy": None})
     monkeypatch.setattr(guest, "_stock", lambda *_: (None, load))
     monkeypatch.setattr(guest, "usable", lambda _, load, show: load)
@@ -172,7 +172,7 @@ def test_the_plan_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, s
 
     path = tmp_path / "it.ko"
     path.write_bytes(b"patch")
-    monkeypatch.setattr(guest, "planned", booted)
+    monkeypatch.setattr(guests, "planned", booted)
     monkeypatch.setattr(
         build,
         "build_all",
@@ -263,9 +263,9 @@ def test_a_boot_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert test.boots == (payload.ExtraBoot("far", ("nosmt",), 4, 1),)
 
     seen: dict[str, object] = {}
-    monkeypatch.setattr(guest, "_boot", lambda *words, **fields: seen.update(fields, words=words))
+    monkeypatch.setattr(guests, "_boot", lambda *words, **fields: seen.update(fields, words=words))
     monkeypatch.setattr(qemu, "run", lambda *_: None)
-    guest.extra(None, None, None, "toy", test.boots[0])  # type: ignore[arg-type]
+    guests.extra(None, None, None, "toy", test.boots[0])  # type: ignore[arg-type]
     assert seen["words"] == (None, "live-toy-far", None, None, ["start", "toy_far"], {}, {})
     assert (seen["cmdline"], seen["cpus"], seen["pmem_gib"]) == (("nosmt",), 4, 1)
 
@@ -344,7 +344,7 @@ def test_live_measure_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, go
 
     path = tmp_path / "it.ko"
     path.write_bytes(b"patch")
-    monkeypatch.setattr(guest, "measured", measured)
+    monkeypatch.setattr(guests, "measured", measured)
     monkeypatch.setattr(measure, "build_module", lambda *_: b"binder")
     monkeypatch.setattr(
         build,

@@ -17,7 +17,7 @@ from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.debian import packages
 from mmbatch.guest import suites
-from mmbatch.live import build, dkms, guest, kernel, load, manifest
+from mmbatch.live import build, dkms, guest, guests, kernel, load, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.load import Kernel
 from mmbatch.live.manifest import LiveManifest
@@ -258,7 +258,7 @@ def run_test(
         default = guest.newest_release if measure or planned else guest.default_release
         release = default(cache, console.say)
     chosen = kernel.choose(cache, release, series, console.say)
-    plan = guest.Plan(suites.size_gib(size), rounds, samples)
+    plan = guests.Plan(suites.size_gib(size), rounds, samples)
     if measure:
         found = guest.run_measure(console, cache, chosen)
     elif planned:

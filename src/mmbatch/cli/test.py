@@ -26,6 +26,7 @@ from mmbatch.guest import suites as guesttest
 from mmbatch.hosted import fuzz
 from mmbatch.kernel import sources
 from mmbatch.live import guest as liveguest
+from mmbatch.live.guests import QUICK
 from mmbatch.report import matrix
 
 _STAGES = ("style and types", "kernels", "the tool", "equality", "guests", "livepatches")
@@ -180,7 +181,7 @@ def _fetch(cache: Cache, console: Console) -> int:
 
 def _live(cache: Cache, console: Console, log: matrix.Log) -> int:
     release = liveguest.default_release(cache, console.say)
-    found = liveguest.run_all(console, cache, release, liveguest.QUICK)
+    found = liveguest.run_all(console, cache, release, QUICK)
     log.lives.append(found)
     release = liveguest.newest_release(cache, console.say)
     measured = liveguest.run_measure(console, cache, release)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boot a distribution's kernel as it is, patch it while it runs, and report what happened."""
+"""Patch a distribution's kernel while it runs in guests, and report what happened."""
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import paths
@@ -14,9 +13,9 @@ from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import SERIES
 from mmbatch.debian import foreign
-from mmbatch.guest import boots, qemu
-from mmbatch.guest.qemu import Boot, Booted, Outcome
-from mmbatch.live import build, kernel, manifest, measure, payload, refused
+from mmbatch.guest import qemu
+from mmbatch.guest.qemu import Booted, Outcome
+from mmbatch.live import build, guests, kernel, manifest, measure, payload, refused
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
 from mmbatch.live.payload import Measured, Payload, Planned
@@ -32,46 +31,7 @@ All machines test the same kernel, whichever newer ones their own release has.
 _CONTROL = 0.01  # the share by which counts before loading and after unload may differ
 
 _PLANNED = 0.2  # the share by which `live plan` and the counts may differ
-_PLANNED_SAMPLES = 3
-_PLANNED_GIB = 13
-"""Of three namespaces, each of which is large enough for a memmap that is streamed."""
-
 _ALL = "all"  # devices together
-
-PLUGS = {"dimm": "dimm_gib", "virtio-mem": "virtio_mem_gib", "dax": "pmem_gib"}
-"""How memory can come to a guest, and what of `Boot` says how much."""
-
-_SPARE = "dummy"  # a module of the stock kernel that nobody needs
-_LIMIT_S = 1800
-_SECONDS_A_ROUND = 30
-_SECONDS_A_PLUGGED_GIB = 20
-_ROUNDS_GIB = 1
-_MEMORY_GIB = 4
-_MEMMAP_SHARE = 64
-"""The memmap of so many GiB takes one. That of the NVDIMM may be in the guest's memory."""
-
-# With this CPU feature, a stock kernel dies under QEMU 7.2 before any of our modules is
-# loaded: its flags are garbage after cmpxchg16b.
-_BROKEN = ("cx16",)
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How much is tested.
-
-    Attributes:
-        size_gib: size of the NVDIMM.
-        rounds: how often a module is loaded and unloaded under load.
-        samples: how often each side is counted.
-    """
-
-    size_gib: int
-    rounds: int
-    samples: int
-
-
-QUICK = Plan(size_gib=1, rounds=3, samples=3)
-"""What the tests of the project run."""
 
 
 def default_release(cache: Cache, say: Callable[[str], None]) -> str:
@@ -86,219 +46,6 @@ def newest_release(cache: Cache, say: Callable[[str], None]) -> str:
     instructions of its series.
     """
     return kernel.newest(cache, SERIES[0], say)
-
-
-def functional(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
-    """Boot; compare the results of both sides, run the tool, and load modules that don't fit.
-
-    One thread emulates all CPUs: with several, under QEMU 7.2, a guest died at a breakpoint
-    that the kernel's patching of its own code had set and already removed.
-    """
-    compare = [test.script for test in load.tests]
-    boot = _boot(
-        cache,
-        "live",
-        stock,
-        load,
-        ["start", *compare, "stacked", "tool", "faults", "refused", "signed"],
-        {"REFUSED": " ".join(load.refused), **load.tool_settings()},
-        {
-            **load.refused_files(),
-            **load.fault_files(),
-            **payload.tool_files(),
-        },
-        limit_s=_LIMIT_S,
-        one_thread=True,
-        pmem_gib=plan.size_gib,
-    )
-    return qemu.run(cache, boot)
-
-
-def once(cache: Cache, stock: Stock, load: Payload) -> Booted:
-    """Boot; load all speed-ups, use them, and unload them.
-
-    See `functional` for why one thread emulates all CPUs.
-    """
-    boot = _boot(
-        cache,
-        "live-once",
-        stock,
-        load,
-        ["start", "stacked"],
-        {},
-        {},
-        limit_s=_LIMIT_S,
-        one_thread=True,
-        pmem_gib=_ROUNDS_GIB,
-    )
-    return qemu.run(cache, boot)
-
-
-def extra(
-    cache: Cache, stock: Stock, load: Payload, speedup: str, wanted: payload.ExtraBoot
-) -> Booted:
-    """Boot what one speed-up asks for besides the boots of all.
-
-    See `functional` for why one thread emulates all CPUs.
-    """
-    boot = _boot(
-        cache,
-        f"live-{speedup}-{wanted.name}",
-        stock,
-        load,
-        ["start", f"{speedup}_{wanted.name}"],
-        {},
-        {},
-        limit_s=_LIMIT_S,
-        one_thread=True,
-        cmdline=wanted.cmdline,
-        cpus=wanted.cpus,
-        pmem_gib=wanted.pmem_gib,
-    )
-    return qemu.run(cache, boot)
-
-
-def rounds(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
-    """Boot; load and unload again and again while the memory is in use.
-
-    See `functional` for why one thread emulates all CPUs.
-    """
-    programs = dict.fromkeys(name for test in load.tests for name in test.programs)
-    sources = [payload.RANDOM_CALLS, *map(payload.source, programs)]
-    boot = _boot(
-        cache,
-        "live-rounds",
-        stock,
-        load,
-        ["start", "rounds"],
-        {"ROUNDS": str(plan.rounds)},
-        {f"bin/{source.stem}": boots.compiled(cache, source) for source in sources},
-        limit_s=_LIMIT_S + plan.rounds * _SECONDS_A_ROUND,
-        nodes=2,
-        one_thread=True,
-        pmem_gib=_ROUNDS_GIB,
-    )
-    return qemu.run(cache, boot)
-
-
-def count(cache: Cache, stock: Stock, load: Payload, plan: Plan) -> Booted:
-    """Boot; count the instructions of both sides in one boot."""
-    boot = _boot(
-        cache,
-        "live-count",
-        stock,
-        load,
-        ["start", "count"],
-        {"ROUNDS": str(plan.samples)},
-        {},
-        limit_s=_LIMIT_S,
-        counted=True,
-        cpus=1,
-        pmem_gib=plan.size_gib,
-    )
-    return qemu.run(cache, boot)
-
-
-def plugged(cache: Cache, stock: Stock, load: Payload, kind: str, gib: int) -> Booted:
-    """Boot; let memory come and go, and count the instructions of both sides in one boot.
-
-    Args:
-        cache: for the guest.
-        stock: its kernel.
-        load: what it loads.
-        kind: how the memory comes; of PLUGS.
-        gib: how much. Nothing touches it but its memmap, which is in the guest's own memory.
-    """
-    boot = _boot(
-        cache,
-        f"live-plug-{kind}",
-        stock,
-        load,
-        ["start", "plug"],
-        {"PLUG": kind},
-        {},
-        limit_s=_LIMIT_S + gib * _SECONDS_A_PLUGGED_GIB,
-        counted=True,
-        cpus=1,
-        cmdline=("memhp_default_state=offline",),
-        **{PLUGS[kind]: gib},
-    )
-    return qemu.run(cache, boot)
-
-
-def measured(cache: Cache, stock: Stock, load: Measured) -> Booted:
-    """Boot; run `live measure`, whose times mean nothing on an emulated CPU.
-
-    See `functional` for why one thread emulates all CPUs.
-    """
-    boot = _boot(
-        cache,
-        "live-measure",
-        stock,
-        load,
-        ["start", "measure"],
-        {},
-        payload.tool_files(),
-        limit_s=_LIMIT_S,
-        one_thread=True,
-    )
-    return qemu.run(cache, boot)
-
-
-def planned(cache: Cache, stock: Stock, load: Planned) -> Booted:
-    """Boot; ask `live plan` about devices, and count the instructions of binding them."""
-    boot = _boot(
-        cache,
-        "live-plan",
-        stock,
-        load,
-        ["start", "plan"],
-        {"ROUNDS": str(_PLANNED_SAMPLES)},
-        payload.tool_files(),
-        limit_s=_LIMIT_S,
-        counted=True,
-        cpus=1,
-        pmem_gib=_PLANNED_GIB,
-    )
-    return qemu.run(cache, boot)
-
-
-def _boot(
-    cache: Cache,
-    name: str,
-    stock: Stock,
-    load: Payload | Planned | Measured,
-    scripts: Sequence[str],
-    settings: Mapping[str, str],
-    files: Mapping[str, bytes],
-    **fields: object,
-) -> Boot:
-    drivers = stock.modules([*load.drivers, *(name for name in load.optional if stock.has(name))])
-    spare = stock.modules([_SPARE])
-    modules = {f"modules/{module}.ko": content for module, content in (drivers | spare).items()}
-    stock_kernel = stock.kernel()
-    filesystem = boots.filesystem(
-        cache,
-        stock_kernel,
-        scripts,
-        {
-            "DRIVER_MODULES": " ".join(drivers),
-            "SPARE_MODULE": _SPARE,
-            **load.settings(),
-            **settings,
-        },
-        {**modules, **load.files(), **files},
-    )
-    boot = Boot(
-        name,
-        stock_kernel,
-        filesystem,
-        memory_gib=_MEMORY_GIB,
-        without=_BROKEN,
-        **fields,  # type: ignore[arg-type]
-    )
-    added = boot.pmem_gib + boot.dimm_gib + boot.virtio_mem_gib
-    return dataclasses.replace(boot, memory_gib=_MEMORY_GIB + added // _MEMMAP_SHARE)
 
 
 def ratios(outcome: Outcome) -> Iterator[tuple[str, float, float, float]]:
@@ -388,37 +135,41 @@ def report(booted: Booted, show: Callable[[str], None]) -> bool:
     return not failed
 
 
-def run_all(console: Console, cache: Cache, release: str, plan: Plan) -> matrix.Live:
+def run_all(console: Console, cache: Cache, release: str, plan: guests.Plan) -> matrix.Live:
     """Boot a distribution's kernel three times and more, and return what it showed."""
     stock, load = _stock(console, cache, release)
     console.say(f"booting Debian's {release}, to count instructions")
-    counted = count(cache, stock, load, plan)
+    counted = guests.count(cache, stock, load, plan)
     good = report_count(counted, load.least, console.result)
     console.say(f"booting Debian's {release}, to compare results")
-    compared = functional(cache, stock, load, plan)
+    compared = guests.functional(cache, stock, load, plan)
     good = report(compared, console.result) and good
     console.say(f"booting Debian's {release}, to load and unload {plan.rounds} times")
-    loaded = rounds(cache, stock, load, plan)
+    loaded = guests.rounds(cache, stock, load, plan)
     good = report(loaded, console.result) and good
     every = [counted, compared, loaded]
     for test in load.tests:
         for wanted in test.boots:
             console.say(f"booting Debian's {release}, for {test.speedup}'s {wanted.name}")
-            every.append(extra(cache, stock, load, test.speedup, wanted))
+            every.append(guests.extra(cache, stock, load, test.speedup, wanted))
             good = report(every[-1], console.result) and good
     passed = sum(len(boot.outcome.verdicts(())[0]) for boot in every)
     return matrix.Live(release, tuple(load.modules), good, passed, plan.rounds)
 
 
 def run_plugs(
-    console: Console, cache: Cache, release: str, gib: int, kinds: Sequence[str] = tuple(PLUGS)
+    console: Console,
+    cache: Cache,
+    release: str,
+    gib: int,
+    kinds: Sequence[str] = tuple(guests.PLUGS),
 ) -> matrix.Live:
     """Boot a distribution's kernel for each way in which memory comes to it."""
     stock, load = _stock(console, cache, release)
     good, passed = True, 0
     for kind in kinds:
         console.say(f"booting Debian's {release}, to plug {gib} GiB ({kind})")
-        booted = plugged(cache, stock, load, kind, gib)
+        booted = guests.plugged(cache, stock, load, kind, gib)
         good = report(booted, console.result) and good
         passed += len(booted.outcome.verdicts(())[0])
         for key, number in booted.outcome.values:
@@ -434,7 +185,7 @@ def run_once(console: Console, cache: Cache, release: str) -> matrix.Live:
     stock, load = _stock(console, cache, release)
     load = usable(stock, load, console.result)
     console.say(f"booting Debian's {release}, to load, use and unload each speed-up")
-    booted = once(cache, stock, load)
+    booted = guests.once(cache, stock, load)
     good = report(booted, console.result)
     passed = len(booted.outcome.verdicts(())[0])
     return matrix.Live(release, tuple(load.modules), good, passed, 0)
@@ -458,7 +209,7 @@ def run_measure(console: Console, cache: Cache, release: str) -> matrix.Live:
     stock = Stock(release, kernel.fetch_image(cache, release, console.say))
     load = Measured({module.speedup: module for module in modules}, measures, binders)
     console.say(f"booting Debian's {release}, to run live measure")
-    booted = measured(cache, stock, load)
+    booted = guests.measured(cache, stock, load)
     good = report(booted, console.result)
     passed = len(booted.outcome.verdicts(())[0])
     return matrix.Live(release, tuple(names), good, passed, 0)
@@ -484,7 +235,7 @@ def run_planned(console: Console, cache: Cache, release: str) -> matrix.Live:
     stock = Stock(release, kernel.fetch_image(cache, release, console.say))
     load = Planned({module.speedup: module for module in modules}, tests, records)
     console.say(f"booting Debian's {release}, to compare live plan with what is counted")
-    booted = planned(cache, stock, load)
+    booted = guests.planned(cache, stock, load)
     good = report_planned(booted, console.result)
     passed = len(booted.outcome.verdicts(())[0])
     return matrix.Live(release, tuple(records), good, passed, 0)
