@@ -5,7 +5,7 @@
  * Write "ORDER COUNT" to the parameter "map": COUNT pages, allocated in blocks of
  * 2^ORDER, are mapped and checked through both of their addresses. With ORDER -1,
  * no page of the array follows the one before. "0 0" checks them again and unmaps
- * them. Reading returns the number of pages and of huge mappings.
+ * them. Reading returns the number of pages and of huge mappings, and the address.
  *
  * Write a number of pages to the parameter "huge": a vmalloc() that may use huge
  * mappings allocates them, and they are checked likewise. 0 frees them.
@@ -209,7 +209,8 @@ static int vmap_image_get(char *buffer, const struct kernel_param *kp)
 {
 	const struct vmap_image *image = kp->arg;
 
-	return sysfs_emit(buffer, "%lu %lu\n", image->count, image->leaves);
+	return sysfs_emit(buffer, "%lu %lu %lx\n", image->count, image->leaves,
+			  (unsigned long)image->area);
 }
 
 static const struct kernel_param_ops vmap_image_ops = {

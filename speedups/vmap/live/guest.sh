@@ -7,11 +7,12 @@ HUGE=/sys/module/vmap_image/parameters/huge
 NR=2048
 
 # maps ORDER LEAST MOST: map NR pages in blocks of 2^ORDER, with LEAST to MOST huge
-# mappings. The module verifies content and addresses.
+# mappings. The module verifies content and addresses, and /proc/kcore must have the same.
 maps() {
 	echo "$1 $NR" >$MAP || return 1
 	huge_mappings=$(cut -d' ' -f2 $MAP)
 	[ "$huge_mappings" -ge "$2" ] && [ "$huge_mappings" -le "$3" ] || { cat $MAP; return 1; }
+	[ ! -e /bin/read_kcore ] || read_kcore $MAP || return 1
 	echo 0 0 >$MAP
 }
 
@@ -30,8 +31,10 @@ vmap_count() {
 }
 
 # Map arrays of pages and large vmalloc()s, and load a module again and again, because
-# the memory of modules is mapped in the same way.
+# the memory of modules is mapped in the same way. /proc/kcore is read meanwhile, also where
+# page tables make way for huge mappings.
 vmap_load() {
+	{ read_kcore $MAP /tmp/stop >/tmp/kcore || fault "/proc/kcore"; } &
 	while [ ! -e /tmp/stop ]; do
 		for order in 0 4 9; do
 			echo "$order 1024" >$MAP || fault "vmap of order $order"
@@ -42,4 +45,10 @@ vmap_load() {
 	done
 	echo 0 0 >$MAP || fault "unmapping"
 	echo 0 >$HUGE || fault "vfree"
+	wait
+}
+
+vmap_finish() {
+	check "$1: /proc/kcore read meanwhile (pages, and those with a content: $(cat /tmp/kcore))" \
+		awk '{ exit !($2 > 0) }' /tmp/kcore
 }

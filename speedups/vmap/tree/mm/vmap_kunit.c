@@ -332,6 +332,7 @@ static struct kunit_case vmap_test_cases[] = {
 	KUNIT_CASE_PARAM(vmap_kunit_put_pages, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_table, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_read_only, vmap_gen_params),
+	KUNIT_CASE_PARAM(vmap_kunit_accessed, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_reuse, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_boundary, vmap_gen_params),
 	KUNIT_CASE_PARAM(vmap_kunit_border, vmap_gen_params),

@@ -111,6 +111,7 @@ void vmap_kunit_table(struct kunit *test);
 
 /* mm/vmap_kunit_access.c */
 void vmap_kunit_read_only(struct kunit *test);
+void vmap_kunit_accessed(struct kunit *test);
 void vmap_kunit_vread(struct kunit *test);
 void vmap_kunit_visit(struct kunit *test);
 void vmap_kunit_remap(struct kunit *test);

@@ -65,6 +65,62 @@ void vmap_kunit_read_only(struct kunit *test)
 	vunmap(addr);
 }
 
+/* Attributes of a mapping whose accessed and dirty bits the CPU has to set. */
+static pgprot_t vmap_unused_prot(void)
+{
+#ifdef CONFIG_X86
+	return __pgprot(pgprot_val(PAGE_KERNEL) & ~(_PAGE_ACCESSED | _PAGE_DIRTY));
+#else
+	return PAGE_KERNEL;
+#endif
+}
+
+/*
+ * Mappings of the kernel begin with the bits that the CPU would set when they are used,
+ * and read-only ones get none. So none is lost when PTEs are cleared without an exchange.
+ * Where the CPU has set some, the PTEs are cleared as well.
+ */
+void vmap_kunit_accessed(struct kunit *test)
+{
+	const struct {
+		pgprot_t prot;
+		bool write;
+		bool changes;
+	} uses[] = {
+		{ PAGE_KERNEL, .write = true },
+		{ PAGE_KERNEL_RO },
+		{ vmap_unused_prot(), .changes = IS_ENABLED(CONFIG_X86) },
+		{ vmap_unused_prot(), .write = true, .changes = IS_ENABLED(CONFIG_X86) },
+	};
+	struct vmap_memory *memory = test->priv;
+	unsigned long nr = BLOCK + PART, changed, i;
+	unsigned int use;
+
+	vmap_kunit_fill(memory, 0, nr);
+	for (use = 0; use < ARRAY_SIZE(uses); use++) {
+		void *addr = vmap(memory->pages, nr, VM_MAP, uses[use].prot);
+		unsigned long start = (unsigned long)addr;
+
+		KUNIT_ASSERT_NOT_NULL(test, addr);
+		for (i = 0, changed = 0; i < nr; i++) {
+			u64 before = vmap_kunit_leaf(start + i * PAGE_SIZE).attributes;
+			u64 *word = addr + i * PAGE_SIZE;
+
+			if (uses[use].write)
+				WRITE_ONCE(*word, READ_ONCE(*word));
+			else
+				READ_ONCE(*word);
+			changed += vmap_kunit_leaf(start + i * PAGE_SIZE).attributes != before;
+		}
+		/* One use changes the leaf entry of a whole block. */
+		KUNIT_EXPECT_EQ(test, !!changed, uses[use].changes);
+		vunmap(addr);
+		for (i = 0; i < nr; i++)
+			KUNIT_EXPECT_EQ(test, vmap_kunit_leaf(start + i * PAGE_SIZE).kind,
+					VMAP_NONE);
+	}
+}
+
 /* A reader of /proc/kcore gets the contents of the mapping. */
 void vmap_kunit_vread(struct kunit *test)
 {
