@@ -8,8 +8,6 @@ check "zone_device.method=$BOOT_METHOD on the command line" \
 	test "$(cat $METHOD)" = "$BOOT_METHOD"
 echo "func $INIT +p" >/sys/kernel/debug/dynamic_debug/control
 
-initialised() { dmesg | grep -c "$INIT initialised"; }
-
 # The kprobe pair must see each call that prints a debug line.
 tracing=/sys/kernel/tracing
 echo "p:mi $INIT n=%dx:u64" >>$tracing/kprobe_events

@@ -84,6 +84,51 @@ shared() {
 	[ "$wrote" -le "$1" ] && [ "$total" -eq "$(pages)" ]
 }
 
+# cpu_online CPU 0|1: take a CPU offline, or bring it back.
+cpu_online() { echo "$2" >"/sys/devices/system/cpu/cpu$1/online"; }
+
+# away_and_back CPU...: take CPUs offline, and bring them back.
+away_and_back() {
+	for cpu in "$@"; do
+		cpu_online "$cpu" 0 || return 1
+	done
+	for cpu in "$@"; do
+		cpu_online "$cpu" 1 || return 1
+	done
+}
+
+# Freeze all tasks as for suspend to RAM, for a second, and let them go on. The delay is
+# suspend.pm_test_delay of the command line.
+freeze() { echo freezer >/sys/power/pm_test && echo freeze >/sys/power/state; }
+
+# initialised: print how often a memmap was initialised. A livepatch lets the kernel make its
+# template, of one page.
+initialised() { dmesg | grep -c "$INIT initialised [0-9][0-9]"; }
+
+# beside NAME FUNCTION N BIND: bind N times with the function BIND, while FUNCTION runs again
+# and again, which succeeds each time. More than one CPU must have written.
+beside() {
+	rm -f /tmp/bound /tmp/turns
+	(
+		turns=0
+		while [ ! -e /tmp/bound ]; do
+			"$2" || { turns=0; break; }
+			turns=$((turns + 1))
+		done
+		echo $turns >/tmp/turns
+	) &
+	before=$(initialised)
+	echo >$TRACING/trace
+	echo 1 >$TRACING/events/kprobes/mw/enable
+	check "$1: $3 rebinds" "$4" "$3"
+	echo 0 >$TRACING/events/kprobes/mw/enable
+	touch /tmp/bound
+	wait
+	check "$1: initialised each time" test "$(initialised)" -eq $((before + $3))
+	check "$1: workers took part on CPUs '$(worked)'" test -n "$(worked)"
+	check "$1: $(cat /tmp/turns) times meanwhile" test "$(cat /tmp/turns)" -gt 1
+}
+
 # report ROW: print what was found last.
 report() {
 	value "$1: threads that wrote $wrote"

@@ -17,7 +17,7 @@ counted_as() { grep -q "^$INIT $1 [1-9][0-9]* [1-9][0-9]* ${2:-}$" "$(counts_of 
 # helped DRIVER DEVICE DIGEST: bind the device until another CPU takes part in writing its
 # memmap. If it is idle, it may come too late for a small one.
 helped() {
-	for i in 1 2 3 4 5 6 7 8 9 10; do
+	for i in $(seq 40); do
 		same "$1" "$2" "$3" || return 1
 		! grep -q ' help: ' $TRACING/trace || return 0
 	done

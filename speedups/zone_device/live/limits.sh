@@ -21,7 +21,7 @@ within() {
 # written, since a worker may come too late. Each time, workers may write on these CPUs only.
 expect() {
 	group=$GROUPS_AT/$1
-	for i in 1 2 3 4 5 6 7 8 9 10; do
+	for i in $(seq 40); do
 		(echo 0 >"$group/cgroup.procs" && shared 8 && echo "$wrote" >/tmp/wrote) ||
 			{ fail "$1: not all pages"; return; }
 		within "$2" || break
@@ -70,10 +70,24 @@ check "apart: CPU 1 is isolated" \
 mkdir $GROUPS_AT/rest
 expect rest "0" 1 2
 
-# What is written is what the kernel writes.
+# What is written is what the kernel writes, also while CPUs 1 to 3 go offline and come back,
+# and while tasks are frozen.
+rmdir $GROUPS_AT/rest $GROUPS_AT/apart
 digest=$(image nd_pmem "$device")
 check "limits: digest" test -n "$digest"
+cpus_leave() { away_and_back 1 2 3; }
+bind_same() {
+	for i in $(seq "$1"); do
+		again nd_pmem "$device" && [ "$(image nd_pmem "$device")" = "$digest" ] || return 1
+	done
+}
+beside "same memmap, unplugged" cpus_leave 30 bind_same
+if [ -e /sys/power/pm_test ]; then
+	beside "same memmap, frozen" freeze 10 bind_same
+else
+	skip "same memmap, frozen: this kernel has no pm_test"
+fi
+
 echo '-:mw' >>$TRACING/kprobe_events
 check "limits: unload" patch_out zone_device || return
-again nd_pmem "$device"
-check "limits: same memmap after unload" test "$(image nd_pmem "$device")" = "$digest"
+check "limits: same memmap after unload" bind_same 1

@@ -17,7 +17,7 @@ from mmbatch.core.process import run
 from mmbatch.debian import packages
 from mmbatch.guest import build, initramfs, qemu
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
-from mmbatch.guest.plan import PLAIN, Count, ExtraBoot, Plan, plans_of
+from mmbatch.guest.plan import PLAIN, Count, ExtraBoot, KindSettings, Plan, plans_of
 from mmbatch.guest.qemu import Boot, Booted
 from mmbatch.hosted.events import AUTO
 from mmbatch.kernel.sources import Source
@@ -209,10 +209,10 @@ def extra(
     words = [*(SUITES_ON if wanted.suites else ()), *wanted.cmdline, *cmdline_of(kind)]
     if wanted.kernel_test and plan.kernel_test is not None:
         words += plan.kernel_test.cmdline
-    special = wanted.kinds.get(kind)
+    special = wanted.kinds.get(kind, KindSettings())
     first = None
     if wanted.scripts:
-        settings = {**wanted.settings, **(special.settings if special else {})}
+        settings = {**wanted.settings, **special.settings}
         files = speedup_files(setup.cache, plan, settings)
         scripts = [f"{plan.speedup}/{script}" for script in wanted.scripts]
         first = filesystem(setup.cache, kernel, scripts, {}, files)
@@ -225,10 +225,10 @@ def extra(
         memory_gib=wanted.memory_gib,
         pmem_gib=wanted.pmem_gib,
         cpus=wanted.cpus,
-        one_thread=wanted.one_thread,
+        one_thread=wanted.one_thread and not special.threads,
         nodes=wanted.nodes,
         slow_mib=wanted.slow_mib,
-        without=special.without if special else (),
+        without=special.without,
         counted=wanted.counted,
     )
     return qemu.run(setup.cache, boot)

@@ -163,7 +163,7 @@ class ExtraBoot:
         rows: names of measurements, of which each must have all columns.
         columns: names of the numbers in each row.
         settings: shell variables for the scripts.
-        kinds: for each kind of kernel, more variables and the CPU features to leave out.
+        kinds: for each kind of kernel, more variables and what else differs.
         by_name: kinds of kernels that boot it only if somebody names it.
         counted: whether its clock counts instructions, as in `mmbatch guest bench`.
         least: by row that the kernel itself counts, how many times fewer "auto" must need than
@@ -205,10 +205,12 @@ class KindSettings:
     Attributes:
         settings: more shell variables for the scripts.
         without: features that its CPUs lack, as QEMU calls them.
+        threads: whether each CPU has a thread of QEMU here, even if the boot has `one_thread`.
     """
 
     settings: Mapping[str, str] = field(default_factory=dict)
     without: tuple[str, ...] = ()
+    threads: bool = False
 
 
 @dataclass(frozen=True)
