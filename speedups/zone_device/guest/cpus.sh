@@ -6,7 +6,6 @@
 
 . /zone_device/lib.sh
 CPUS=/sys/module/zone_device/parameters/cpus
-WATCHED=/sys/module/kcsan/parameters/udelay_task
 echo "func $INIT +p" >/sys/kernel/debug/dynamic_debug/control
 watch_writers
 
@@ -38,8 +37,6 @@ again nd_pmem "$device"
 check "1 CPU: all pages" shared 1
 report "1 CPU"
 
-# KCSAN watches an access for 80 us, in which an emulated CPU does not get far.
-[ ! -e $WATCHED ] || echo 1000 >$WATCHED
 for n in 2 4 8; do
 	check "$n CPUs: all pages" shared_each $n
 	check "$n CPUs: more than one took part" test "$wrote" -gt 1
