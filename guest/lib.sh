@@ -39,6 +39,22 @@ check() {
 	fi
 }
 
+# no_race FUNCTIONS: in a kernel with KCSAN, no data race in a function that this pattern of
+# grep finds. Other reports are about the rest of the kernel.
+no_race() {
+	race_kcsan=/sys/kernel/debug/kcsan
+	[ -e $race_kcsan ] || return 0
+	check "KCSAN: its own test passed" sh -c 'dmesg | grep "kcsan: selftest: 3/3 tests passed"'
+	check "KCSAN: on" grep '^enabled: 1$' $race_kcsan
+	if dmesg | grep "BUG: KCSAN: .*\($1\)" >/tmp/races; then
+		fail "KCSAN: $(head -n 1 /tmp/races)"
+	else
+		pass "KCSAN: no data race in our functions"
+	fi
+	value "KCSAN: accesses watched $(sed -n 's/^setup_watchpoints: //p' $race_kcsan)"
+	value "KCSAN: reports about the rest $(dmesg | grep -c 'BUG: KCSAN: ')"
+}
+
 # counted EVENT RETURN COMMAND...: run a command, and print the mean time on the
 # trace clock from one kprobe event to the other, over all calls.
 counted() {

@@ -165,3 +165,26 @@ def test_the_scripts_count_their_results() -> None:
     assert found.finished
     assert found.passed == ["good"]
     assert found.failed == ["bad: sh -c echo why; false (why)"]
+
+
+@pytest.mark.parametrize(
+    ("on", "report", "state"),
+    [
+        (1, "BUG: KCSAN: data-race in page_copied / move_folio", "fail KCSAN: BUG"),
+        (1, "BUG: KCSAN: data-race in tick_sched / tick_do", "pass KCSAN: no data race"),
+        (0, "", "fail KCSAN: on"),
+    ],
+)
+def test_only_races_in_our_functions_fail(tmp_path: Path, on: int, report: str, state: str) -> None:
+    kcsan = tmp_path / "kcsan"
+    kcsan.write_text(f"enabled: {on}\nsetup_watchpoints: 70\n")
+    text = (ROOT / "guest/lib.sh").read_text(encoding="utf-8")
+    library = tmp_path / "lib.sh"
+    library.write_text(text.replace("/sys/kernel/debug/kcsan", str(kcsan)), encoding="utf-8")
+    dmesg = tmp_path / "dmesg"
+    dmesg.write_text(f"#!/bin/sh\necho 'kcsan: selftest: 3/3 tests passed'\necho '{report}'\n")
+    dmesg.chmod(0o755)
+    script = f"PATH={tmp_path}:$PATH; . {library}; no_race 'copied\\|other'"
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert f"@@ {state}" in done.stdout
+    assert "@@ value KCSAN: accesses watched 70" in done.stdout

@@ -150,3 +150,4 @@ for method in base auto; do
 done
 tiers
 demotion
+no_race "folio_copy\|folio_mc_copy\|copy_user_large_folio"

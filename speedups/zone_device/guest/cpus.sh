@@ -43,7 +43,7 @@ for n in 2 4 8; do
 	report "$n CPUs"
 done
 
-no_race
+no_race "zone_device_\|$INIT"
 [ "$REBINDS" -gt 0 ] || return
 
 # The same in a machine with fewer CPUs, as far as the kernel can tell.

@@ -135,19 +135,3 @@ report() {
 	value "$1: pages $total"
 	value "$1: pages of all but one thread $((total - most))"
 }
-
-# In a kernel with KCSAN, which reports data races: none in our functions. The other
-# reports are about the rest of the kernel.
-races() { dmesg | grep "BUG: KCSAN: .*\(zone_device_\|$INIT\)"; }
-no_race() {
-	[ -e /sys/kernel/debug/kcsan ] || return 0
-	check "KCSAN: its own test passed" sh -c 'dmesg | grep "kcsan: selftest: 3/3 tests passed"'
-	check "KCSAN: on" grep '^enabled: 1$' /sys/kernel/debug/kcsan
-	if races >/tmp/races; then
-		fail "KCSAN: $(head -n 1 /tmp/races)"
-	else
-		pass "KCSAN: no data race in our functions"
-	fi
-	value "KCSAN: accesses watched $(sed -n 's/^setup_watchpoints: //p' /sys/kernel/debug/kcsan)"
-	value "KCSAN: reports about the rest $(dmesg | grep -c 'BUG: KCSAN: ')"
-}

@@ -132,25 +132,3 @@ def test_work_elsewhere_is_noticed(tmp_path: Path, allowed: str, good: bool) -> 
     assert shell(tmp_path, f'{function}\nwithin "{allowed}" && echo yes || true') == (
         "yes\n" if good else ""
     )
-
-
-@pytest.mark.parametrize(
-    ("report", "state"),
-    [
-        ("BUG: KCSAN: data-race in zone_device_take_part / zone_device_write_all", "fail KCSAN"),
-        ("BUG: KCSAN: data-race in tick_sched / tick_do", "pass KCSAN"),
-    ],
-)
-def test_only_races_in_our_functions_fail(tmp_path: Path, report: str, state: str) -> None:
-    text = (PLAN.directory / "lib.sh").read_text(encoding="utf-8")
-    kcsan = tmp_path / "kcsan"
-    kcsan.touch()
-    library = tmp_path / "lib.sh"
-    library.write_text(text.replace("/sys/kernel/debug/kcsan", str(kcsan)), encoding="utf-8")
-    (tmp_path / "dmesg").write_text(
-        f"#!/bin/sh\necho 'kcsan: selftest: 3/3 tests passed'\necho '{report}'\n"
-    )
-    (tmp_path / "dmesg").chmod(0o755)
-    script = f"PATH={tmp_path}:$PATH; . '{ROOT}/guest/lib.sh'; . {library}; no_race"
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    assert f"@@ {state}" in done.stdout
