@@ -54,3 +54,4 @@ else
 	check "the page table was read meanwhile ($(times_read) times)" test "$(times_read)" -ge 2
 	check "the page table was complete each time" test ! -e /tmp/table.faults
 fi
+no_race vmap_
