@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -278,20 +279,29 @@ def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
 
 
 def checkpatch(tree: Path, patches: Sequence[Path], *, signed_off: bool) -> list[list[Objection]]:
-    """Return what a tree's own checkpatch.pl --strict reports about each of some patches."""
+    """Return what a tree's own checkpatch.pl --strict reports about each of some patches.
+
+    The script writes the CamelCase names of a tree into its working directory, and so not into
+    the tree.
+    """
     if not (tree / "scripts" / "checkpatch.pl").exists():
         absent = Objection("ERROR", "CHECKPATCH", "the tree has no scripts/checkpatch.pl")
         return [[absent] for _ in patches]
     options = [] if signed_off else ["--no-signoff"]
-    return [_checkpatch(tree, patch, options) for patch in patches]
+    options.append(f"--root={tree.absolute()}")
+    with tempfile.TemporaryDirectory(prefix="mmbatch-") as directory:
+        return [_checkpatch(tree, patch, options, Path(directory)) for patch in patches]
 
 
-def _checkpatch(tree: Path, patch: Path, options: Sequence[str]) -> list[Objection]:
+def _checkpatch(
+    tree: Path, patch: Path, options: Sequence[str], directory: Path
+) -> list[Objection]:
     words = ["--strict", "--terse", "--show-types", "--no-summary", "--color=never"]
+    script = tree.absolute() / "scripts/checkpatch.pl"
     done = process.run(
-        ["perl", "scripts/checkpatch.pl", *words, *options, patch.absolute()],
+        ["perl", script, *words, *options, patch.absolute()],
         action=f"run checkpatch.pl on {patch.name}",
-        cwd=tree,
+        cwd=directory,
         check=False,
     )
     found = [match for line in done.stdout.splitlines() if (match := _OBJECTION.match(line))]
