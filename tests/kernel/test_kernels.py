@@ -8,6 +8,7 @@ from fake_archive import FakeArchive, lacks, make_kernel
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import write_mark
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.kernel import copies
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.sources import Source, check_tree, find_cached, read_release, resolve
 
@@ -17,7 +18,7 @@ needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
     monkeypatch.setattr(kernels, "_TREE_BYTES", 1)
-    monkeypatch.setattr(kernels, "_MARGIN_BYTES", 1)
+    monkeypatch.setattr(copies, "_MARGIN_BYTES", 1)
     return Cache(tmp_path / "cache")
 
 

@@ -10,6 +10,7 @@ import pytest
 from fake_archive import make_kernel
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
+from mmbatch.kernel import copies
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.sources import read_release, resolve
 
@@ -17,7 +18,7 @@ from mmbatch.kernel.sources import read_release, resolve
 @pytest.fixture
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
     monkeypatch.setattr(kernels, "_TREE_BYTES", 1)
-    monkeypatch.setattr(kernels, "_MARGIN_BYTES", 1)
+    monkeypatch.setattr(copies, "_MARGIN_BYTES", 1)
     return Cache(tmp_path / "cache")
 
 
@@ -122,13 +123,13 @@ def test_only_changed_files_are_copied_again(
 ) -> None:
     resolve(cache, None, tree, print)
     copied: list[str] = []
-    copy = kernels._copy
+    copy = copies._copy
 
     def watched(source: Path, target: Path) -> None:
         copied.append(source.name)
         copy(source, target)
 
-    monkeypatch.setattr(kernels, "_copy", watched)
+    monkeypatch.setattr(copies, "_copy", watched)
     (tree / "mm" / "mm_init.c").write_text("edited")
     resolve(cache, None, tree, print)
     assert copied == ["mm_init.c"]
@@ -202,7 +203,7 @@ def test_a_git_tree_is_copied_as_it_lies_there(cache: Cache, tree: Path) -> None
 def test_a_copy_that_was_broken_off_is_completed(
     cache: Cache, tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    copy = kernels._copy
+    copy = copies._copy
 
     def broken(source: Path, target: Path) -> None:
         if source.name == "mm_init.c":
@@ -212,7 +213,7 @@ def test_a_copy_that_was_broken_off_is_completed(
 
     (tree / "mm" / "mm_init.c").write_text("whole")
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(kernels, "_copy", broken)
+        patch.setattr(copies, "_copy", broken)
         resolve(cache, None, tree, print)
     assert contents(resolve(cache, None, tree, print).path) == contents(tree)
 
@@ -225,7 +226,7 @@ def test_trees_do_not_share_a_copy(cache: Cache, tmp_path: Path) -> None:
 
 
 def test_no_room_for_a_copy(cache: Cache, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernels, "_MARGIN_BYTES", 1 << 60)
+    monkeypatch.setattr(copies, "_MARGIN_BYTES", 1 << 60)
     with pytest.raises(MmbatchError, match="GB are free"):
         resolve(cache, None, tree, print)
 
