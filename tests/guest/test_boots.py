@@ -321,7 +321,6 @@ def test_a_panic_of_the_emulators_threads_is_followed_by_a_boot_with_one(
 ) -> None:
     with_one = 'case "$*" in *thread=single*)'
     play(tmp_path, monkeypatch, f"{with_one} printf '{SUITE}';; *) printf '{STALE}';; esac")
-    monkeypatch.setattr(qemu, "cpus", lambda: 2)
     stage = suites.Stage("arm64", "x86_64", "", 0, 0)
 
     ended = suites.run_stages(Console(), FakeSetup(cache), [stage])  # type: ignore[arg-type]
@@ -347,19 +346,11 @@ def test_a_breakpoint_that_one_thread_meets_is_the_kernels_own(
     assert "the kernel complained: Oops: int3" in capsys.readouterr().out
 
 
-def test_on_one_cpu_a_guest_has_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(qemu, "cpus", lambda: 2)
-    assert "-accel tcg -cpu" in " ".join(qemu.command(boot(), None))
-    monkeypatch.setattr(qemu, "cpus", lambda: 1)
-    assert "-accel tcg,thread=single -cpu" in " ".join(qemu.command(boot(), None))
-
-
 @pytest.mark.parametrize("alone", ["kvm", "one_thread", "counted"])
 def test_only_several_threads_of_qemu_can_run_stale_code(
     cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: str
 ) -> None:
     play(tmp_path, monkeypatch, f"printf '{STALE}'")
-    monkeypatch.setattr(qemu, "cpus", lambda: 2)
 
     assert qemu.run(cache, boot(initramfs=None)).ran_stale_code
     assert not qemu.run(cache, boot("guest", initramfs=None, **{alone: True})).ran_stale_code

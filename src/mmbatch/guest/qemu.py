@@ -20,7 +20,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import from_json
-from mmbatch.core.process import cpus, stream
+from mmbatch.core.process import stream
 from mmbatch.guest.build import GuestKernel
 from mmbatch.guest.faults import FaultCounter
 
@@ -67,8 +67,7 @@ class Boot:
         cpus: number of CPUs.
         nodes: number of NUMA nodes that its memory is spread over.
         slow_mib: MiB of memory on one more node, without a CPU and of a lower tier; none if 0.
-        one_thread: whether one thread of QEMU emulates all CPUs, as it does anyway where QEMU may
-            run on only one.
+        one_thread: whether one thread of QEMU emulates all CPUs.
         without: features that its CPUs lack, as QEMU calls them.
         counted: whether it runs under -icount, where a nanosecond of its time is one instruction.
         kvm: whether it runs under KVM; ask `kvm_works` first.
@@ -90,15 +89,6 @@ class Boot:
     without: tuple[str, ...] = ()
     counted: bool = False
     kvm: bool = False
-
-    @property
-    def threads(self) -> bool:
-        """Whether QEMU has a thread for each CPU that it emulates.
-
-        On one CPU, such threads spin on locks that others of them hold for as long as the host's
-        scheduler lets them. One thread goes on with the next CPU at a PAUSE.
-        """
-        return not (self.kvm or self.counted or self.one_thread) and cpus() > 1
 
 
 @dataclass(frozen=True)
@@ -126,7 +116,8 @@ class Booted:
         QEMU can execute one if the kernel patches code, even at boot, while several threads
         emulate its CPUs.
         """
-        return self.boot.threads and any("Oops: int3:" in line for line in self.lines)
+        threads = not (self.boot.kvm or self.boot.one_thread or self.boot.counted)
+        return threads and any("Oops: int3:" in line for line in self.lines)
 
 
 def command(boot: Boot, initramfs: Path | None) -> list[str]:
@@ -139,7 +130,7 @@ def command(boot: Boot, initramfs: Path | None) -> list[str]:
     cpu = "host" if boot.kvm else "max,pauth-impdef=on" if arm else "max"
     memory = f"{boot.memory_gib * 1024 + boot.slow_mib}M"
     cpu += "".join(f",-{feature}" for feature in boot.without)
-    accel = "kvm" if boot.kvm else "tcg" if boot.threads else "tcg,thread=single"
+    accel = "kvm" if boot.kvm else "tcg,thread=single" if boot.one_thread else "tcg"
     words = [program, "-name", f"{boot.name},debug-threads=on", "-accel", accel, "-cpu", cpu]
     added = boot.pmem_gib + boot.dimm_gib + boot.virtio_mem_gib
     if added:
