@@ -150,4 +150,4 @@ for method in base auto; do
 done
 tiers
 demotion
-no_race "folio_copy\|folio_mc_copy\|copy_user_large_folio"
+no_race "copy_pages\|copy_mc_\|folio_copy\|folio_mc_copy\|copy_user_large_folio"

@@ -2,7 +2,7 @@
 # Let several CPUs write the memmap of an emulated NVDIMM, also while CPUs go offline
 # and come back, and while tasks are frozen. Settings: BINDS, how often the device is bound by
 # each number of CPUs, and REBINDS and FREEZES, how often while CPUs come and go, and while
-# tasks are frozen. Each freeze takes a second.
+# tasks are frozen. Each freeze takes a second. With REBINDS=0 no CPU goes offline.
 
 . /zone_device/lib.sh
 CPUS=/sys/module/zone_device/parameters/cpus
