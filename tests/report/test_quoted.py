@@ -153,6 +153,22 @@ def test_what_each_step_brings(speedup: str) -> None:
             assert cell == f"{ratios[case, step]:.2f}", (case, step)
 
 
+def test_what_arm64_takes() -> None:
+    """The table of instructions is what the record holds."""
+    held = record.read(checkout.ROOT / "results/vmap-7.3-arm64-icount.json")
+    rows = {(row.case, row.variant): row for row in held.rows}
+    page = _page("speedups/vmap/README.md").partition("auto, times fewer")[2]
+    lines = page.partition("\n\n")[0].splitlines()[2:]
+    assert len(lines) == len({case for case, _ in rows})
+    for line in lines:
+        name, *cells = [cell.strip() for cell in line.split("|")[1:-1]]
+        case = name.partition(",")[0]
+        for variant, cell in zip(("base", "runs", "auto"), cells, strict=False):
+            assert float(cell) == pytest.approx(rows[case, variant].per_item, rel=0.005)
+        ratio = rows[case, "auto"].ratio
+        assert ratio is not None and cells[3] == f"{ratio.median:.2f}"
+
+
 def test_what_the_machines_allow() -> None:
     """The least and the most of base and `auto`, as a multiple of the limit, in large cases."""
     page = " ".join(_page("results/README.md").partition("## What the machines allow")[2].split())
