@@ -253,6 +253,9 @@ static struct plan parse(int argc, char **argv)
 	return plan;
 }
 
+/* The part of the reported cache that hot cases are made for, if nothing else is known. */
+#define UNKNOWN	4
+
 /*
  * Find out how much memory stays cached, which sizes the hot cases. The tool measures
  * it once and passes it on, so that all processes of a run have the same cases.
@@ -265,8 +268,10 @@ static struct cache learn_cache(struct plan *plan)
 		cache.kept = plan->cached_bytes;
 	if (!plan->stride && !plan->check_only && !(plan->list_only && plan->cached_given))
 		cache_measure(&cache, !plan->llc_given && !plan->cached_given);
-	plan->cached_bytes = cache.kept && cache.kept < plan->llc_bytes ? cache.kept :
-									  plan->llc_bytes;
+	if (!cache.kept)
+		plan->cached_bytes = plan->llc_given ? plan->llc_bytes : plan->llc_bytes / UNKNOWN;
+	else
+		plan->cached_bytes = cache.kept < plan->llc_bytes ? cache.kept : plan->llc_bytes;
 	return cache;
 }
 
