@@ -6,6 +6,7 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/irq_work.h>
+#include <linux/jiffies.h>
 #include <linux/kallsyms.h>
 #include <linux/kthread.h>
 #include <linux/mm.h>
@@ -23,7 +24,8 @@
 
 #define BLOCK	512UL
 #define ROUNDS	200
-#define HELD	30		/* rounds in which the reader is held twice */
+#define HELD	30		/* most rounds in which the reader is held twice */
+#define HELD_TIME	(10 * HZ)	/* after which no other round begins */
 #define TRIES	100		/* to hold it inside vmalloc_to_page() */
 #define LONGEST	20000		/* most interrupts in a row */
 
@@ -235,14 +237,18 @@ static bool vmap_replace_table(struct vmap_memory *memory, struct vmap_reader *r
  *
  * If nothing kept the reader out, it was in the table about as often in both halves of a
  * round.
+ *
+ * An interrupt takes milliseconds where a hypervisor runs one CPU after the other. The
+ * reader may then never be met inside the table.
  */
 void vmap_kunit_vread_held(struct kunit *test)
 {
 	struct vmap_memory *memory = test->priv;
 	struct vmap_reader reader = { .hold = IRQ_WORK_INIT_HARD(vmap_reader_hold) };
 	unsigned int shown = 0, hidden = 0;
+	unsigned long round = 0, end;
 	struct task_struct *task;
-	unsigned long round = 0;
+	bool mapped = true;
 	int cpu;
 
 	reader.into = kunit_kmalloc(test, PAGE_SIZE, GFP_KERNEL);
@@ -253,9 +259,10 @@ void vmap_kunit_vread_held(struct kunit *test)
 		task = kthread_create_on_cpu(vmap_read_forever, &reader, cpu, "vmap_kunit/%u");
 		if (!IS_ERR(task)) {
 			wake_up_process(task);
-			while (round < HELD && vmap_replace_table(memory, &reader, cpu,
-								  &shown, &hidden))
-				round++;
+			end = jiffies + HELD_TIME;
+			for (; mapped && round < HELD && time_before(jiffies, end); round++)
+				mapped = vmap_replace_table(memory, &reader, cpu,
+							    &shown, &hidden);
 			kthread_stop(task);
 		}
 	}
@@ -263,7 +270,10 @@ void vmap_kunit_vread_held(struct kunit *test)
 	if (cpu >= nr_cpu_ids)
 		kunit_skip(test, "the reader needs a CPU of its own");
 	kunit_info(test, "held in the table in %u of %lu rounds\n", shown, round);
-	KUNIT_EXPECT_EQ(test, round, HELD);
-	KUNIT_EXPECT_GT(test, shown, 0);
+	KUNIT_EXPECT_TRUE(test, mapped);
+	KUNIT_EXPECT_GT(test, round, 0);
 	KUNIT_EXPECT_EQ(test, hidden, 0);
+	if (!shown && round < HELD)
+		kunit_skip(test, "the CPUs run one after the other");
+	KUNIT_EXPECT_GT(test, shown, 0);
 }
