@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Skip the instructions of kernel code that fault in a process. */
+/* Skip or execute the instructions of kernel code that fault in a process. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <string.h>
@@ -51,8 +51,26 @@ FROM_KERNEL unsigned long hosted_warnings(int expected)
 	return seen;
 }
 
+/* movdir64b (%rsi), %rdi. Any CPU can check the code of those that have it. */
+static const unsigned char movdir64b[] = { 0x66, 0x0f, 0x38, 0xf8, 0x3e };
+
+bool is_movdir64b(const unsigned char *code)
+{
+	return !memcmp(code, movdir64b, sizeof(movdir64b));
+}
+
+static bool copy_line(void *context, greg_t *regs)
+{
+	if (!is_movdir64b((void *)regs[REG_RIP]))
+		return false;
+
+	if (poison_copies(context, (void *)regs[REG_RDI], (void *)regs[REG_RSI], 64))
+		regs[REG_RIP] += sizeof(movdir64b);
+	return true;
+}
+
 /**
- * emulate - skip an instruction that faulted
+ * emulate - skip or execute an instruction that faulted
  * @signal: SIGILL, or SIGSEGV without an address
  * @context: of the signal; its instruction pointer moves to the next instruction
  *
@@ -63,7 +81,7 @@ bool emulate(int signal, void *context)
 	greg_t *regs = ((ucontext_t *)context)->uc_mcontext.gregs;
 
 	if (signal == SIGILL)
-		return skip_warning(regs);
+		return skip_warning(regs) || copy_line(context, regs);
 
 	return skip_irq_flag(regs);
 }

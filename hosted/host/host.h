@@ -99,6 +99,7 @@ void die_in_signal(const char *text, size_t len);
 
 /* emulate.c */
 bool emulate(int signal, void *context);
+bool is_movdir64b(const unsigned char *code);
 
 /* faults.c */
 void faults_catch(void);
@@ -121,6 +122,7 @@ void measure(const struct plan *plan, const struct workload *w,
 
 /* poison.c */
 bool poison_met(void *context, const char *at);
+bool poison_copies(void *context, void *to, const void *from, unsigned long bytes);
 unsigned long movs_unit(const unsigned char *code);
 
 /* posted.c */

@@ -142,14 +142,16 @@ static void move_string(greg_t *regs, unsigned long unit)
 
 /*
  * Return the number of bytes that a load reads, and from where; 0 for other
- * instructions. The loops of the kernel's copies use movq disp8(%rsi), %reg and
- * movb (%rsi), %al.
+ * instructions. The loops of the kernel's copies use movq disp8(%rsi), %reg,
+ * movb (%rsi), %al and movdir64b (%rsi), %rdi.
  */
 static unsigned long load_bytes(const unsigned char *code, const greg_t *regs, const char **from)
 {
 	bool wide = (code[0] & 0xf0) == 0x40;
 
 	*from = (char *)regs[REG_RSI];
+	if (is_movdir64b(code))
+		return LINE;
 	if (wide)
 		code++;
 	if (code[0] != (wide ? 0x8b : 0x8a) || (code[1] & 7) != 6 || code[1] >> 6 > 1)
@@ -218,6 +220,29 @@ bool poison_met(void *context, const char *at)
 		hosted_die("a string instruction ends before the poison in its page");
 	else
 		regs[REG_EFL] |= TRAP_FLAG;
+	return true;
+}
+
+/**
+ * poison_copies - copy in place of an instruction that the CPU does not have
+ * @context: of the signal
+ * @to: destination
+ * @from: source
+ * @bytes: how many
+ *
+ * Return: whether there was no poison, so that kernel code can continue after it.
+ */
+bool poison_copies(void *context, void *to, const void *from, unsigned long bytes)
+{
+	if (poison && line_in(from, bytes)) {
+		take(((ucontext_t *)context)->uc_mcontext.gregs);
+		return false;
+	}
+	if (poison)
+		protect(PROT_READ | PROT_WRITE);
+	memcpy(to, from, bytes);
+	if (poison && is_left())
+		protect(PROT_NONE);
 	return true;
 }
 

@@ -17,11 +17,13 @@
 /* Of the CPU that is followed. */
 static __thread struct hosted_trace *tracing;
 
-/* movnti and movntdq, after the prefixes that they may have. */
+/* movdir64b, or movnti and movntdq after the prefixes that they may have. */
 static bool is_streaming(const unsigned char *code)
 {
 	bool wide = code[0] == 0x66;
 
+	if (is_movdir64b(code))
+		return true;
 	if (wide)
 		code++;
 	if ((code[0] & 0xf0) == 0x40)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Single-step copies to check which code runs on which CPU: for all eight combinations
- * of the features, with and without a fragile platform. Also check which copies use
+ * Single-step copies to check which code runs on which CPU: for all combinations of
+ * the features, with and without a fragile platform. Also check which copies use
  * streaming stores, that these are drained, and which method "auto" chooses.
  */
 #include <linux/kernel.h>
@@ -26,6 +26,7 @@ unsigned long copy_mc_enhanced_fast_string(void *dst, const void *src, unsigned 
 #define PAGES		2UL
 #define SRC		512UL
 #define WORDS		(PAGE_SIZE / 8)
+#define LINES		(PAGE_SIZE / 64)
 
 /* Bits of hosted_trace.visited, in the order of watched[]. */
 enum {
@@ -72,11 +73,11 @@ static int wrong(struct hosted_check *check, const struct path_run *run, const c
 	const struct folios_cpu *cpu = run->cpu;
 
 	hosted_format(check->text, sizeof(check->text),
-		      "%s %s, %s of %lu pages on a CPU with rep_good %d, erms %d, fsrm %d%s: %s: got %#lx, expected %#lx",
+		      "%s %s, %s of %lu pages on a CPU with rep_good %d, erms %d, fsrm %d, movdir64b %d%s: %s: got %#lx, expected %#lx",
 		      run->side == HOSTED_BASE ? "base's" : "patched", run->method,
 		      run->mc ? "folio_mc_copy()" : "folio_copy()", run->nr,
-		      cpu->rep_good, cpu->erms, cpu->fsrm, cpu->fragile ? ", fragile" : "",
-		      what, got, expected);
+		      cpu->rep_good, cpu->erms, cpu->fsrm, cpu->movdir64b,
+		      cpu->fragile ? ", fragile" : "", what, got, expected);
 	return -1;
 }
 
@@ -170,7 +171,7 @@ static struct copy_path stream(const struct folios_cpu *cpu, bool mc, unsigned l
 		path.visited = FRAGILE;
 	} else {
 		path.visited = mc ? MC_STREAM : STREAM;
-		path.streamed = nr * WORDS;
+		path.streamed = nr * (cpu->movdir64b ? LINES : WORDS);
 	}
 	return path;
 }
@@ -233,7 +234,7 @@ static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 #define LEAST		256UL	/* the fewest pages of which it tries some */
 
 /* A CPU on which the plain copy takes few steps. */
-static const struct folios_cpu trial_cpu = { "rep_good", 1, 0, 0, false };
+static const struct folios_cpu trial_cpu = { "rep_good", 1, 0, 0, 0, false };
 
 /*
  * What "auto" measures in ns, and what follows. It streams 2, 8, 56 and 32 pages, as long
@@ -327,13 +328,14 @@ int check_paths(struct hosted_check *check)
 {
 	unsigned int i;
 
-	for (i = 0; i < 16; i++) {
+	for (i = 0; i < 32; i++) {
 		struct folios_cpu cpu = {
 			.name = "simulated",
 			.rep_good = i & 1,
 			.erms = i >> 1 & 1,
 			.fsrm = i >> 2 & 1,
-			.fragile = i >> 3 & 1,
+			.movdir64b = i >> 3 & 1,
+			.fragile = i >> 4 & 1,
 		};
 
 		if (check_cpu(check, &cpu))

@@ -17,12 +17,13 @@ HOSTED_ENTRY(enable_copy_mc_fragile);
 #define FIRST_PFN	(1UL << 20)
 
 const struct folios_cpu folios_cpus[] = {
-	{ "as found",	-1, -1, -1, false },
-	{ "rep_good",	 1,  0,  0, false },
-	{ "erms",	 1,  1,  0, false },
-	{ "fsrm",	 1,  0,  1, false },
-	{ "none",	 0,  0,  0, false },
-	{ "fragile",	-1, -1, -1, true },
+	{ "as found",	-1, -1, -1, -1, false },
+	{ "rep_good",	 1,  0,  0,  0, false },
+	{ "erms",	 1,  1,  0,  0, false },
+	{ "fsrm",	 1,  0,  1,  0, false },
+	{ "none",	 0,  0,  0,  0, false },
+	{ "fragile",	-1, -1, -1, -1, true },
+	{ "movdir64b",	 1,  1,  1,  1, false },
 };
 
 const unsigned int folios_nr_cpus = ARRAY_SIZE(folios_cpus);
@@ -92,18 +93,20 @@ static void force(const char *feature, int value, int found)
 
 void folios_be(const struct folios_cpu *cpu)
 {
-	static int rep_good = -1, erms, fsrm;
+	static int rep_good = -1, erms, fsrm, movdir64b;
 	unsigned int layout, side;
 
 	if (rep_good < 0) {
 		rep_good = hosted_cpu_has("rep_good");
 		erms = hosted_cpu_has("erms");
 		fsrm = hosted_cpu_has("fsrm");
+		movdir64b = hosted_cpu_has("movdir64b");
 	}
 	hosted_alternatives_restore();
 	force("rep_good", cpu->rep_good, rep_good);
 	force("erms", cpu->erms, erms);
 	force("fsrm", cpu->fsrm, fsrm);
+	force("movdir64b", cpu->movdir64b, movdir64b);
 	hosted_alternatives_apply();
 
 	hosted_keys_restore();

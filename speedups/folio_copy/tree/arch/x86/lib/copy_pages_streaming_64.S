@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Copies of whole pages past the cache. On return the stores are ordered like plain
- * ones. A prefetch would slow them down.
+ * Copies of whole pages past the cache, line by line if the CPU can, or else word by
+ * word. On return the stores are ordered like plain ones. A prefetch would slow them
+ * down.
  */
 
 #include <linux/linkage.h>
+#include <asm/alternative.h>
 #include <asm/asm.h>
+#include <asm/cpufeatures.h>
 #include <asm/page_types.h>
 
 .macro STREAM_WORD offset:req, reg:req, stopped
@@ -17,8 +20,27 @@
 	movnti	\reg, \offset(%rdi)
 .endm
 
-/* Copy %rcx bytes, a multiple of 32, and return how many are left. */
+/* movdir64b (%rsi), %rdi, which old assemblers do not know. */
+.macro STREAM_LINE stopped
+.Lload\@:
+	.byte	0x66, 0x0f, 0x38, 0xf8, 0x3e
+	.ifnb \stopped
+	_ASM_EXTABLE_TYPE(.Lload\@, \stopped, EX_TYPE_DEFAULT_MCE_SAFE)
+	.endif
+.endm
+
+/* Copy %rcx bytes, a multiple of 64, and return how many are left. */
 .macro STREAM_BYTES stopped
+	ALTERNATIVE "jmp .Lhalf_line\@", "", X86_FEATURE_MOVDIR64B
+	.p2align 4
+.Lline\@:
+	STREAM_LINE \stopped
+	addq	$64, %rsi
+	addq	$64, %rdi
+	subq	$64, %rcx
+	jnz	.Lline\@
+	jmp	.Ldrain\@
+
 	.p2align 4
 .Lhalf_line\@:
 	STREAM_WORD 0x00, %rax, \stopped
@@ -29,6 +51,7 @@
 	addq	$32, %rdi
 	subq	$32, %rcx
 	jnz	.Lhalf_line\@
+.Ldrain\@:
 	.ifnb \stopped
 \stopped:
 	.endif
