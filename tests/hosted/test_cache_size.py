@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import ctypes
+import mmap
 import shutil
 from collections.abc import Mapping
 
@@ -42,6 +43,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
     )
     loaded = ctypes.CDLL(str(library))
     loaded.cache_largest.restype = ctypes.c_ulong
+    loaded.cache_rewrite.restype = ctypes.c_double
     loaded.cache_is_hot.restype = loaded.cache_tells.restype = ctypes.c_bool
     return loaded
 
@@ -53,6 +55,14 @@ def largest(engine: ctypes.CDLL, times: Mapping[int, float], hot: float, cold: f
     ns = (ctypes.c_double * len(times))(*times.values())
     found: int = engine.cache_largest(ctypes.byref(cache), sizes, ns, len(times))
     return found >> 20
+
+
+def resident(start: int, nbytes: int) -> list[bool]:
+    """Return which pages of this memory were touched."""
+    pages = (ctypes.c_ubyte * (nbytes // mmap.PAGESIZE))()
+    libc = ctypes.CDLL(None)
+    assert libc.mincore(ctypes.c_void_p(start), ctypes.c_size_t(nbytes), pages) == 0
+    return [bool(page & 1) for page in pages]
 
 
 @pytest.mark.parametrize(
@@ -82,6 +92,18 @@ def test_a_line_is_hot_if_its_time_is_nearer_to_that_of_the_cache(
     engine: ctypes.CDLL, ns: float, hot: bool
 ) -> None:
     assert engine.cache_is_hot(ctypes.byref(Cache(0, 0, 2.6, 8.1)), ctypes.c_double(ns)) is hot
+
+
+@pytest.mark.parametrize("nbytes", [1, 64, 4095, 3 * 4096, 2 << 20, (4 << 20) + 5 * 4096 + 1])
+def test_all_of_the_memory_is_rewritten(engine: ctypes.CDLL, nbytes: int) -> None:
+    with mmap.mmap(-1, 8 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS) as memory:
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+        start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+        assert not any(resident(start, len(memory)))
+        assert engine.cache_rewrite(ctypes.c_void_p(start), ctypes.c_ulong(nbytes)) > 0
+        touched = resident(start, len(memory))
+        pages = -(-nbytes // mmap.PAGESIZE)
+        assert all(touched[:pages]) and not any(touched[pages:])
 
 
 def test_without_contrast_nothing_is_told(engine: ctypes.CDLL) -> None:
