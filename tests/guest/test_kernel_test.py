@@ -27,7 +27,7 @@ TEST = KernelTest(
     "mask",
     "threads",
     {"mask": 0b1_0111_1011_1111, "threads": 2, "loops": 60},
-    {"loops": 6},
+    {"mask": 0b1_0111_1011_1001, "loops": 6},
 )
 BASE = ExtraBoot("base", "arm64", suites=("toys",), kernel_test=True)
 PLAN = Plan(scripts=("toys",), boots=(BASE,), kernel_test=TEST, speedup="toys")
@@ -40,15 +40,27 @@ NAMES = [f"toy_{number}_test" for number in range(13)]
 CHOSEN = [name for name in NAMES if name not in ("toy_6_test", "toy_11_test")]
 
 
-@pytest.mark.parametrize(("kind", "loops"), [("plain", 60), ("debug", 6), ("kasan", 6)])
-def test_debugging_kernels_get_their_own_parameters(tree: Path, kind: str, loops: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "mask", "loops", "summaries"),
+    [("plain", 6079, 60, "22"), ("debug", 6073, 6, "18"), ("kasan", 6073, 6, "18")],
+)
+def test_debugging_kernels_get_their_own_parameters(
+    tree: Path, kind: str, mask: int, loops: int, summaries: str
+) -> None:
     words = TEST.settings(tree, kind)["TEST_PARAMETERS"].split()
-    assert words == ["mask=6079", "threads=2", f"loops={loops}"]
-    assert TEST.settings(tree, kind)["TEST_SUMMARIES"] == "22"
+    assert words == [f"mask={mask}", "threads=2", f"loops={loops}"]
+    assert TEST.settings(tree, kind)["TEST_SUMMARIES"] == summaries
 
 
-@pytest.mark.parametrize("name", ["mask", "threads", "unknown"])
-def test_debugging_kernels_run_the_same_tests(name: str) -> None:
+def test_debugging_kernels_need_their_own_tests_only(tree: Path) -> None:
+    without = [name for name in CHOSEN if name not in ("toy_1_test", "toy_2_test")]
+    assert TEST.absent(tree, "kasan", without) == []
+    assert len(TEST.absent(tree, "plain", without)) == 2
+    assert len(TEST.absent(tree, "kasan", without[1:])) == 1
+
+
+@pytest.mark.parametrize("name", ["threads", "unknown"])
+def test_debugging_kernels_run_as_many_threads(name: str) -> None:
     with pytest.raises(ValueError, match=f"debug_parameters' cannot set {name}"):
         dataclasses.replace(TEST, debug_parameters={name: 1})
 
@@ -63,15 +75,15 @@ def tree(tmp_path: Path) -> Path:
 
 
 def test_each_test_that_the_kernel_has_is_asked_for(tree: Path) -> None:
-    assert TEST.chosen(tree) == CHOSEN
+    assert TEST.chosen(tree, "plain") == CHOSEN
     assert TEST.settings(tree, "plain")["TEST_SUMMARIES"] == "22"
     path = tree / "lib/test_toys.c"
     older = [line for line in path.read_text().splitlines() if "toy_12" not in line]
     path.write_text("\n".join(older))
-    assert TEST.chosen(tree) == CHOSEN[:-1]
+    assert TEST.chosen(tree, "plain") == CHOSEN[:-1]
     path.unlink()
     with pytest.raises(MmbatchError, match="no list of tests"):
-        TEST.chosen(tree)
+        TEST.chosen(tree, "plain")
 
 
 BOOT = SimpleNamespace(name="guest")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The kernel's own test_vmalloc, with vmap() in batches and without. Kernels with debugging
-# options take minutes for it, so they run it with batches only. Settings:
+# options take long for it, so they run it with batches only. Settings:
 # TEST_PARAMETERS of the module, and TEST_SUMMARIES, the number of lines that sum up
 # its tests. The module does not stay loaded after its tests, so insmod always fails,
 # and may try again in another way. The results are in the kernel's log.

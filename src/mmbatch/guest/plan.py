@@ -85,7 +85,7 @@ class KernelTest:
             if name not in self.parameters:
                 raise ValueError(f"'parameters' has no {name}")
         for name in self.debug_parameters:
-            if name not in self.parameters or name in (self.mask, self.threads):
+            if name not in self.parameters or name == self.threads:
                 raise ValueError(f"'debug_parameters' cannot set {name}")
 
     @property
@@ -99,13 +99,15 @@ class KernelTest:
         TEST_PARAMETERS are the module's, and TEST_SUMMARIES is the number of lines that it
         prints.
         """
-        values = {**self.parameters, **({} if kind == PLAIN else self.debug_parameters)}
-        words = (f"{name}={value}" for name, value in values.items())
-        summaries = len(self.chosen(tree)) * self.parameters[self.threads]
+        words = (f"{name}={value}" for name, value in self._values(kind).items())
+        summaries = len(self.chosen(tree, kind)) * self.parameters[self.threads]
         return {"TEST_PARAMETERS": " ".join(words), "TEST_SUMMARIES": str(summaries)}
 
-    def chosen(self, tree: Path) -> list[str]:
-        """Return the names of the tests that run, of those in a kernel's source.
+    def _values(self, kind: str) -> dict[str, int]:
+        return {**self.parameters, **({} if kind == PLAIN else self.debug_parameters)}
+
+    def chosen(self, tree: Path, kind: str) -> list[str]:
+        """Return the names of the tests that run on a kind of kernel, of those in its source.
 
         Raises:
             MmbatchError: the source has none at the expected place.
@@ -119,7 +121,7 @@ class KernelTest:
                 f"there is no list of tests in {self.source}",
                 "see where this kernel has them, and correct guest.toml",
             )
-        mask = self.parameters[self.mask]
+        mask = self._values(kind)[self.mask]
         return [name for bit, name in enumerate(names) if mask >> bit & 1]
 
     def only_a_module(self, tree: Path) -> bool:
@@ -130,12 +132,12 @@ class KernelTest:
         entry = re.search(pattern, text, re.MULTILINE)
         return entry is not None and _ONLY_A_MODULE.search(entry[1]) is not None
 
-    def absent(self, tree: Path, passed: Iterable[str]) -> list[str]:
+    def absent(self, tree: Path, kind: str, passed: Iterable[str]) -> list[str]:
         """Return a sentence for each test that should have passed and did not."""
         passed_names = set(passed)
         return [
             f"{self.module}: {name} did not pass"
-            for name in self.chosen(tree)
+            for name in self.chosen(tree, kind)
             if name not in passed_names
         ]
 

@@ -255,7 +255,7 @@ def _run_stage(
         if not stage.size_gib and test.only_a_module(setup.source.path):
             skipped.append(f"{test.module}: a module in this kernel, and this guest loads none")
         else:
-            failed += test.absent(setup.source.path, passed)
+            failed += test.absent(setup.source.path, stage.kind or PLAIN, passed)
     if stage.extra is not None:
         failed += [*absent(outcome, stage.extra), *too_many(outcome, stage.extra)]
     if booted.trouble:
