@@ -157,7 +157,7 @@ def test_the_stages_of_a_whole_test() -> None:
     found = [(stage.name, stage.size_gib, stage.rebinds) for stage in chosen if stage.extra is None]
     assert found == [
         ("x86_64", 100, 30),
-        ("x86_64-debug", 13, 5),
+        ("x86_64-debug", 6, 5),
         ("x86_64-kasan", 4, 5),
         ("arm64", 0, 0),
     ]

@@ -35,7 +35,7 @@ _COUNTED_GIB = 4
 _USUAL_REBINDS = 30
 _USUAL_ROUNDS = 6
 _DEBUG_REBINDS = 5
-_MOST_GIB = {"debug": 13, "kasan": 4, "kcsan": 4}
+_MOST_GIB = {"debug": 6, "kasan": 4, "kcsan": 4}
 
 
 def size_gib(text: str) -> int:
