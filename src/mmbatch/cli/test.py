@@ -193,11 +193,14 @@ def _live(cache: Cache, console: Console, log: matrix.Log) -> int:
 def _pytest(cache: Cache, arguments: list[str]) -> int:
     """Run pytest with a worker for each CPU; a file's tests stay together, with what they build.
 
-    Files keep their order, in which those that take long are first (tests/conftest.py).
+    Files keep their order, in which those that take long are first (tests/conftest.py). What
+    took longest is listed, since all that CI may take is 90 minutes.
     """
     workers = ["-n", str(cpus()), "--dist", "loadfile", "--no-loadscope-reorder"]
+    slowest = ["--durations", "20", "--durations-min", "10"]
+    where = f"cache_dir={cache.root}/pytest"
     return _python(
-        ["-m", "pytest", "-o", f"cache_dir={cache.root}/pytest", *workers, *arguments],
+        ["-m", "pytest", "-o", where, *workers, *slowest, *arguments],
         {"HYPOTHESIS_STORAGE_DIRECTORY": f"{cache.root}/hypothesis"},
     )
 
