@@ -140,22 +140,26 @@ def test_what_the_core_alone_brings(speedup: str) -> None:
 
 @pytest.mark.parametrize("speedup", ["zone_device", "folio_copy"])
 def test_what_each_step_brings(speedup: str) -> None:
-    """The table of the steps is what results/steps/ holds."""
-    held = record.read(checkout.ROOT / f"results/steps/{speedup}-7.3-zen4-2c.json")
-    ratios = {
-        (row.case, row.variant.partition(" ")[2]): row.ratio.median
-        for row in held.rows
-        if row.ratio
-    }
-    page = _page(f"speedups/{speedup}/README.md").partition("gains after each step")[2]
-    header, _, *lines = page.partition("\n\n|")[2].partition("\n\n")[0].splitlines()
-    steps = [cell.strip() for cell in header.split("|")[1:-1]]
-    assert len(lines) >= 9
-    assert {step for _, step in ratios if step} >= set(steps)
-    for line in lines:
-        case, *cells = [cell.strip(" `") for cell in line.split("|")[1:-1]]
-        for step, cell in zip(steps, cells, strict=True):
-            assert cell == f"{ratios[case, step]:.2f}", (case, step)
+    """The table behind each record in results/steps/ that a README names holds its figures."""
+    page = _page(f"speedups/{speedup}/README.md")
+    names = re.findall(r"\(\.\./\.\./results/(steps/\S+\.json)\)", page)
+    assert names
+    for name in names:
+        held = record.read(checkout.ROOT / "results" / name)
+        ratios = {
+            (row.case, row.variant.partition(" ")[2]): row.ratio.median
+            for row in held.rows
+            if row.ratio
+        }
+        table = page.partition(name)[2].partition("\n\n|")[2].partition("\n\n")[0]
+        header, _, *lines = table.splitlines()
+        steps = [cell.strip() for cell in header.split("|")[1:-1]]
+        assert len(lines) >= 9
+        assert {step for _, step in ratios if step} >= set(steps)
+        for line in lines:
+            case, *cells = [cell.strip(" `") for cell in line.split("|")[1:-1]]
+            for step, cell in zip(steps, cells, strict=True):
+                assert cell == f"{ratios[case, step]:.2f}", (name, case, step)
 
 
 def test_what_arm64_takes() -> None:
