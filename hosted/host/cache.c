@@ -15,7 +15,7 @@
 #define LINE		64UL
 #define HUGE		(2UL << 20)
 #define LEAST		(64UL << 10)
-#define STEP		20251UL		/* odd, and of 32768 lines the golden section */
+#define STEP		20251UL		/* odd, and 0.618 of 32768 lines */
 #define TRIES		5
 #define BOUND_NS	300000000UL
 
@@ -55,10 +55,15 @@ unsigned long cache_largest(const struct cache *cache, const unsigned long *byte
 	return largest;
 }
 
+/* Return which of @nr lines, a power of two up to 32768, is visited after @i others. */
+unsigned long cache_step(unsigned long i, unsigned long nr)
+{
+	return i * STEP & (nr - 1);
+}
+
 /*
- * Modify each line, and return the time of one in ns. Prefetchers hide half of what
- * memory costs from a walk in order, so the lines of up to 2 MiB are visited in steps
- * that none of them follows.
+ * Modify each line, and return the time of one in ns. If they were visited in order,
+ * prefetchers would hide half of the cost of memory.
  */
 double cache_rewrite(void *memory, unsigned long bytes)
 {
@@ -68,8 +73,8 @@ double cache_rewrite(void *memory, unsigned long bytes)
 		while (nr > lines - done)
 			nr /= 2;
 		for (unsigned long i = 0; i < nr; i++) {
-			unsigned long line = done + (i * STEP & (nr - 1));
-			volatile uint64_t *word = (void *)((char *)memory + line * LINE);
+			unsigned long at = (done + cache_step(i, nr)) * LINE;
+			volatile uint64_t *word = (void *)((char *)memory + at);
 
 			*word = *word;
 		}

@@ -51,21 +51,35 @@ FROM_KERNEL unsigned long hosted_warnings(int expected)
 	return seen;
 }
 
-/* movdir64b (%rsi), %rdi. Any CPU can check the code of those that have it. */
-static const unsigned char movdir64b[] = { 0x66, 0x0f, 0x38, 0xf8, 0x3e };
-
-bool is_movdir64b(const unsigned char *code)
+/*
+ * movdir64b between addresses in two of the first eight registers, which are @to and
+ * @from, by their numbers in instructions.
+ */
+bool is_movdir64b(const unsigned char *code, unsigned int *to, unsigned int *from)
 {
-	return !memcmp(code, movdir64b, sizeof(movdir64b));
-}
+	static const unsigned char opcode[] = { 0x66, 0x0f, 0x38, 0xf8 };
 
-static bool copy_line(void *context, greg_t *regs)
-{
-	if (!is_movdir64b((void *)regs[REG_RIP]))
+	if (memcmp(code, opcode, sizeof(opcode)))
 		return false;
 
-	if (poison_copies(context, (void *)regs[REG_RDI], (void *)regs[REG_RSI], 64))
-		regs[REG_RIP] += sizeof(movdir64b);
+	*to = code[4] >> 3 & 7;
+	*from = code[4] & 7;
+	return code[4] >> 6 == 0 && *from != 4 && *from != 5;
+}
+
+/* Any CPU can check the code of those that have movdir64b. */
+static bool copy_line(void *context, greg_t *regs)
+{
+	static const int numbers[] = {
+		REG_RAX, REG_RCX, REG_RDX, REG_RBX, REG_RSP, REG_RBP, REG_RSI, REG_RDI,
+	};
+	unsigned int to, from;
+
+	if (!is_movdir64b((void *)regs[REG_RIP], &to, &from) || regs[numbers[to]] & 63)
+		return false;
+
+	if (poison_copies(context, (void *)regs[numbers[to]], (void *)regs[numbers[from]], 64))
+		regs[REG_RIP] += 5;
 	return true;
 }
 

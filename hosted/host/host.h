@@ -82,6 +82,7 @@ bool cache_tells(const struct cache *cache);
 bool cache_is_hot(const struct cache *cache, double ns);
 unsigned long cache_largest(const struct cache *cache, const unsigned long *bytes,
 			    const double *ns, unsigned int nr);
+unsigned long cache_step(unsigned long i, unsigned long nr);
 double cache_rewrite(void *memory, unsigned long bytes);
 void cache_measure(struct cache *cache, bool sizes);
 
@@ -99,7 +100,7 @@ void die_in_signal(const char *text, size_t len);
 
 /* emulate.c */
 bool emulate(int signal, void *context);
-bool is_movdir64b(const unsigned char *code);
+bool is_movdir64b(const unsigned char *code, unsigned int *to, unsigned int *from);
 
 /* faults.c */
 void faults_catch(void);

@@ -34,6 +34,9 @@ static void force_feature(char *text)
 	if (!value || (strcmp(value, "=0") && strcmp(value, "=1")))
 		usage();
 	*value++ = '\0';
+	if (*value == '1' && !strcmp(text, "movdir64b") && hosted_cpu_has(text) == 0)
+		hosted_die("this CPU does not have movdir64b, which the engine executes "
+			   "too slowly to be timed");
 	if (hosted_cpu_force(text, *value == '1') < 0)
 		usage();
 }

@@ -18,6 +18,7 @@
 #define LINE		64UL
 #define PAGE		4096UL
 #define TRAP_FLAG	0x100
+#define RSI		6	/* its number in instructions */
 
 /* struct exception_table_entry, and the two types that stand for machine checks */
 struct ex_entry {
@@ -148,10 +149,11 @@ static void move_string(greg_t *regs, unsigned long unit)
 static unsigned long load_bytes(const unsigned char *code, const greg_t *regs, const char **from)
 {
 	bool wide = (code[0] & 0xf0) == 0x40;
+	unsigned int to, source;
 
 	*from = (char *)regs[REG_RSI];
-	if (is_movdir64b(code))
-		return LINE;
+	if (is_movdir64b(code, &to, &source))
+		return source == RSI ? LINE : 0;
 	if (wide)
 		code++;
 	if (code[0] != (wide ? 0x8b : 0x8a) || (code[1] & 7) != 6 || code[1] >> 6 > 1)
@@ -234,7 +236,7 @@ bool poison_met(void *context, const char *at)
  */
 bool poison_copies(void *context, void *to, const void *from, unsigned long bytes)
 {
-	if (poison && line_in(from, bytes)) {
+	if (poison && is_left() && line_in(from, bytes)) {
 		take(((ucontext_t *)context)->uc_mcontext.gregs);
 		return false;
 	}

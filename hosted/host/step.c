@@ -17,13 +17,11 @@
 /* Of the CPU that is followed. */
 static __thread struct hosted_trace *tracing;
 
-/* movdir64b, or movnti and movntdq after the prefixes that they may have. */
+/* movnti, movntdq and movdir64b, after the prefixes that they may have. */
 static bool is_streaming(const unsigned char *code)
 {
 	bool wide = code[0] == 0x66;
 
-	if (is_movdir64b(code))
-		return true;
 	if (wide)
 		code++;
 	if ((code[0] & 0xf0) == 0x40)
@@ -31,7 +29,8 @@ static bool is_streaming(const unsigned char *code)
 	if (code[0] != 0x0f)
 		return false;
 
-	return code[1] == 0xc3 || (wide && code[1] == 0xe7);
+	return code[1] == 0xc3 ||
+	       (wide && (code[1] == 0xe7 || (code[1] == 0x38 && code[2] == 0xf8)));
 }
 
 /* clflush, clflushopt and clwb, which share an opcode with fences. */

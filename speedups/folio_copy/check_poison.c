@@ -233,11 +233,10 @@ static int check_kinds(struct hosted_check *check, struct poison_run *run)
 	return 0;
 }
 
-/* Whether no CPU before @cpu streams with the same instructions. */
-static bool streams_anew(const struct folios_cpu *cpu)
+/* Whether @cpu is the one of those with its loop that checks it. */
+static bool checks_streaming(const struct folios_cpu *cpu)
 {
-	return cpu->movdir64b < 0 ? !cpu->fragile :
-				    cpu->movdir64b || !strcmp(cpu->name, "rep_good");
+	return cpu->movdir64b > 0 || !strcmp(cpu->name, "rep_good");
 }
 
 static int check_cpu(struct hosted_check *check, struct poison_run *run)
@@ -257,7 +256,7 @@ static int check_cpu(struct hosted_check *check, struct poison_run *run)
 	}
 	for (i = 0; i < ARRAY_SIZE(methods); i++) {
 		run->method = methods[i];
-		if (!strcmp(run->method, "stream") && !streams_anew(run->cpu))
+		if (!strcmp(run->method, "stream") && !checks_streaming(run->cpu))
 			continue;
 		if (folio_copy_set_method_of[0](run->method))
 			return wrong(check, run, "rejected methods", 1, 0);
@@ -270,7 +269,7 @@ static int check_cpu(struct hosted_check *check, struct poison_run *run)
 		run->in_pieces = method->copy_mc;
 		if (!run->in_pieces)
 			continue;
-		if (!strcmp(run->method, "stream") && !streams_anew(run->cpu))
+		if (!strcmp(run->method, "stream") && !checks_streaming(run->cpu))
 			continue;
 		if (check_kinds(check, run))
 			return -1;

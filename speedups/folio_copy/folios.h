@@ -12,7 +12,7 @@ struct page;
 struct folios_cpu {
 	const char *name;
 	int rep_good, erms, fsrm;	/* 0, 1, or negative for the real CPU's */
-	int movdir64b;			/* 1 is slow where the real CPU has none */
+	int movdir64b;			/* 1 is emulated, slowly, if the CPU has none */
 	bool fragile;			/* needs copy_mc_fragile() */
 };
 

@@ -42,7 +42,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         action="compile the measurement of the cache",
     )
     loaded = ctypes.CDLL(str(library))
-    loaded.cache_largest.restype = ctypes.c_ulong
+    loaded.cache_largest.restype = loaded.cache_step.restype = ctypes.c_ulong
     loaded.cache_rewrite.restype = ctypes.c_double
     loaded.cache_is_hot.restype = loaded.cache_tells.restype = ctypes.c_bool
     return loaded
@@ -92,6 +92,12 @@ def test_a_line_is_hot_if_its_time_is_nearer_to_that_of_the_cache(
     engine: ctypes.CDLL, ns: float, hot: bool
 ) -> None:
     assert engine.cache_is_hot(ctypes.byref(Cache(0, 0, 2.6, 8.1)), ctypes.c_double(ns)) is hot
+
+
+@pytest.mark.parametrize("lines", [1 << order for order in range(16)])
+def test_each_line_is_visited_once(engine: ctypes.CDLL, lines: int) -> None:
+    visited = [engine.cache_step(ctypes.c_ulong(i), ctypes.c_ulong(lines)) for i in range(lines)]
+    assert sorted(visited) == list(range(lines))
 
 
 @pytest.mark.parametrize("nbytes", [1, 64, 4095, 3 * 4096, 2 << 20, (4 << 20) + 5 * 4096 + 1])

@@ -194,7 +194,7 @@ def _pytest(cache: Cache, arguments: list[str]) -> int:
     """Run pytest with a worker for each CPU; a file's tests stay together, with what they build.
 
     Files keep their order, in which those that take long are first (tests/conftest.py). What
-    took longest is listed, since all that CI may take is 90 minutes.
+    took longest is listed, because CI stops after 90 minutes.
     """
     workers = ["-n", str(cpus()), "--dist", "loadfile", "--no-loadscope-reorder"]
     slowest = ["--durations", "20", "--durations-min", "10"]

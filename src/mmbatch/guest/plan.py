@@ -80,7 +80,7 @@ class KernelTest:
     debug_parameters: Mapping[str, load.Count] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise ValueError if the parameters lack one, or another kernel would get others."""
+        """Raise ValueError if one is missing, or would be another in some kernels."""
         for name in (self.mask, self.threads):
             if name not in self.parameters:
                 raise ValueError(f"'parameters' has no {name}")

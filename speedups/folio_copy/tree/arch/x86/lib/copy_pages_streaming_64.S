@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Copies of whole pages past the cache, line by line if the CPU can, or else word by
- * word. On return the stores are ordered like plain ones. A prefetch would slow them
- * down.
+ * word. On return the stores are ordered like plain ones.
  */
 
 #include <linux/linkage.h>
@@ -20,7 +19,10 @@
 	movnti	\reg, \offset(%rdi)
 .endm
 
-/* movdir64b (%rsi), %rdi, which old assemblers do not know. */
+/*
+ * movdir64b (%rsi), %rdi, which old assemblers do not know. It loads and stores, so a
+ * fault of either has the entry, as in rep movsb.
+ */
 .macro STREAM_LINE stopped
 .Lload\@:
 	.byte	0x66, 0x0f, 0x38, 0xf8, 0x3e
