@@ -197,7 +197,8 @@ def _pytest(cache: Cache, arguments: list[str]) -> int:
     took longest is listed, because CI stops after 90 minutes.
     """
     workers = ["-n", str(cpus()), "--dist", "loadfile", "--no-loadscope-reorder"]
-    slowest = ["--durations", "20", "--durations-min", "10"]
+    asked = any(word.startswith("--durations") for word in arguments)
+    slowest = [] if asked else ["--durations", "20", "--durations-min", "10"]
     where = f"cache_dir={cache.root}/pytest"
     return _python(
         ["-m", "pytest", "-o", where, *workers, *slowest, *arguments],
