@@ -138,7 +138,7 @@ def test_what_the_core_alone_brings(speedup: str) -> None:
             assert cell == f"{ratio.median:.2f} ({low:.2f} to {high:.2f})", (case, variant)
 
 
-@pytest.mark.parametrize("speedup", ["zone_device", "folio_copy"])
+@pytest.mark.parametrize("speedup", ["zone_device", "folio_copy", "vmap"])
 def test_what_each_step_brings(speedup: str) -> None:
     """The table behind each record in results/steps/ that a README names holds its figures."""
     page = _page(f"speedups/{speedup}/README.md")
