@@ -51,7 +51,5 @@ def test_a_line_is_copied_and_poison_stops_it(tmp_path: Path) -> None:
         ("poison.c", "\tif (poison && is_left() &&", "\tif (poison && !is_left() &&", "not stop a"),
     ],
 )
-def test_an_error_in_it_is_found(
-    tmp_path: Path, name: str, old: str, new: str, wrong: str
-) -> None:
+def test_an_error_in_it_is_found(tmp_path: Path, name: str, old: str, new: str, wrong: str) -> None:
     assert wrong in run(tmp_path, name, old, new)
