@@ -51,22 +51,6 @@ FROM_KERNEL unsigned long hosted_warnings(int expected)
 	return seen;
 }
 
-/*
- * movdir64b between addresses in two of the first eight registers, which are @to and
- * @from, by their numbers in instructions.
- */
-bool is_movdir64b(const unsigned char *code, unsigned int *to, unsigned int *from)
-{
-	static const unsigned char opcode[] = { 0x66, 0x0f, 0x38, 0xf8 };
-
-	if (memcmp(code, opcode, sizeof(opcode)))
-		return false;
-
-	*to = code[4] >> 3 & 7;
-	*from = code[4] & 7;
-	return code[4] >> 6 == 0 && *from != 4 && *from != 5;
-}
-
 /* Any CPU can check the code of those that have movdir64b. */
 static bool copy_line(void *context, greg_t *regs)
 {

@@ -100,7 +100,6 @@ void die_in_signal(const char *text, size_t len);
 
 /* emulate.c */
 bool emulate(int signal, void *context);
-bool is_movdir64b(const unsigned char *code, unsigned int *to, unsigned int *from);
 
 /* faults.c */
 void faults_catch(void);
@@ -125,6 +124,7 @@ void measure(const struct plan *plan, const struct workload *w,
 bool poison_met(void *context, const char *at);
 bool poison_copies(void *context, void *to, const void *from, unsigned long bytes);
 unsigned long movs_unit(const unsigned char *code);
+bool is_movdir64b(const unsigned char *code, unsigned int *to, unsigned int *from);
 
 /* posted.c */
 unsigned int posted_rows(struct row *rows);

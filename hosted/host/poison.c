@@ -122,6 +122,26 @@ unsigned long movs_unit(const unsigned char *code)
 	return code[1] == 0x48 && code[2] == 0xa5 ? 8 : 0;
 }
 
+/**
+ * is_movdir64b - recognise movdir64b
+ * @code: an instruction
+ * @to: is set to the register that holds the destination, by its number in instructions
+ * @from: is set to that of the source
+ *
+ * Return: whether it is movdir64b between two of the first eight registers.
+ */
+bool is_movdir64b(const unsigned char *code, unsigned int *to, unsigned int *from)
+{
+	static const unsigned char opcode[] = { 0x66, 0x0f, 0x38, 0xf8 };
+
+	if (memcmp(code, opcode, sizeof(opcode)))
+		return false;
+
+	*to = code[4] >> 3 & 7;
+	*from = code[4] & 7;
+	return code[4] >> 6 == 0 && *from != 4 && *from != 5;
+}
+
 /*
  * Execute a string instruction in one go, up to the poisoned line. Then move the
  * registers back by poison->early bytes, but never before where they began.

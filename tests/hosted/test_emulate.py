@@ -45,7 +45,7 @@ def test_a_line_is_copied_and_poison_stops_it(tmp_path: Path) -> None:
     ("name", "old", "new", "wrong"),
     [
         ("emulate.c", "REG_RIP] += 5", "REG_RIP] += 4", "the instruction is not passed"),
-        ("emulate.c", "code[4] >> 3 & 7", "7", "signal"),
+        ("poison.c", "code[4] >> 3 & 7", "7", "signal"),
         ("emulate.c", " || regs[numbers[to]] & 63", "", "that is not aligned is accepted"),
         ("poison.c", "is_left() && line_in(from, bytes)", "is_left()", "next to a line stops"),
         ("poison.c", "\tif (poison && is_left() &&", "\tif (poison && !is_left() &&", "not stop a"),

@@ -115,6 +115,7 @@ case "$*" in
 *allnoconfig) cp "$KCONFIG_ALLCONFIG" .config;;
 *broken.o*) echo 'toy: error' >&2; exit 2;;
 esac
+for word; do case $word in *.o) mkdir -p "${word%/*}"; echo object >"$word";; esac; done
 """
 
 
@@ -184,7 +185,56 @@ def test_other_wishes_get_another_directory(
         configure("mm/a.o", options=("CONFIG_A=y",)),
         configure("mm/a.o", place=moved),
     ]
-    assert len({tree.path for tree in trees}) == 4
+    assert len({tree.path for tree in trees}) == 3
+    assert trees[0] == trees[1]
+
+
+def test_other_objects_are_added_to_those_that_are_there(
+    calls: Path, configure: Configure, cache: Cache
+) -> None:
+    first = configure("mm/a.o", "lib/b.o")
+    before = calls.read_text()
+    assert configure("lib/b.o", "arch/x86/lib/c.o", "mm/d.o") == first
+    asked = [line.partition("-j2 ")[2] for line in calls.read_text()[len(before) :].splitlines()]
+    assert asked == ["mm/d.o", "-j1 arch/x86/lib/c.o"]
+    before = calls.read_text()
+    assert configure("mm/a.o", "mm/d.o") == first
+    assert calls.read_text() == before
+    (first.path / "mm/d.o").write_text("")
+    assert configure("mm/d.o") == first
+    assert "allnoconfig" in calls.read_text()[len(before) :]
+
+
+def test_an_object_that_somebody_was_killed_over_is_made_again(
+    calls: Path, configure: Configure
+) -> None:
+    tree = configure("mm/a.o")
+    (tree.path / "mm/half.o").write_text("ha")
+    configure("mm/b.o")
+    before = calls.read_text()
+    configure("mm/half.o")
+    assert calls.read_text()[len(before) :].count("mm/half.o") == 1
+    assert (tree.path / "mm/half.o").read_text() == "object\n"
+
+
+def test_objects_that_cannot_be_added_leave_the_others(calls: Path, configure: Configure) -> None:
+    tree = configure("mm/a.o")
+    for _ in range(2):
+        with pytest.raises(MmbatchError, match="toy: error"):
+            configure("mm/a.o", "mm/broken.o")
+    before = calls.read_text()
+    assert configure("mm/a.o") == tree
+    assert calls.read_text() == before
+
+
+def test_what_is_required_is_asked_of_a_directory_that_is_there(
+    calls: Path, configure: Configure
+) -> None:
+    configure("mm/a.o")
+    before = calls.read_text()
+    with pytest.raises(MmbatchError, match="CONFIG_DOLLS=y is needed, because nobody"):
+        configure("mm/b.o", requires={"CONFIG_DOLLS=y": "nobody plays without"})
+    assert calls.read_text() == before
 
 
 def test_objects_of_another_compiler_are_not_taken(
@@ -286,8 +336,8 @@ def test_the_builds_that_were_used_last_stay(
 ) -> None:
     used = configure("mm/a.o")
     trees = [used]
-    for name in "bcdef":
-        trees.append(configure(f"mm/{name}.o"))
+    for name in "BCDEF":
+        trees.append(configure("mm/b.o", options=(f"CONFIG_{name}=y",)))
         configure("mm/a.o")
     kept = {path.name for path in cache.builds.iterdir()}
     assert kept == {tree.path.name for tree in (used, *trees[-3:])}

@@ -284,6 +284,12 @@ def is_whole(
     return False
 
 
+def marked(directory: Path) -> set[str]:
+    """Return the files that a directory that `is_whole` had when `write_mark` was called."""
+    mark = from_json(_Mark, (directory / MARK).read_text(encoding="utf-8"))
+    return set(mark.sizes)
+
+
 def siblings(directory: Path) -> list[Path]:
     """Return the directories whose names differ in the digest at the end only.
 

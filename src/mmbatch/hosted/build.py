@@ -94,7 +94,8 @@ def build(
         *manifest.directory.glob("*.[ch]"),
     ]
     # The tree's name depends on the compiler that made base; patched is made by the same one.
-    digest = hashlib.sha256(f"{tree.path.name} {spliced.ident}".encode())
+    linked = linked_objects(_hosted(manifest))
+    digest = hashlib.sha256(f"{tree.path.name} {spliced.ident} {linked}".encode())
     if fuzz:
         digest.update(process.toolchain(*FUZZ_PROGRAMS).identity.encode())
     for path in (*inputs, *map(Path, (__file__, hosted_link.__file__, kbuild.__file__))):

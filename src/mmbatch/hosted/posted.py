@@ -271,7 +271,11 @@ def _compile(
     key = "\n".join(
         (tree.path.name, posted_tree.ident, *names, *options, Path(__file__).read_text("utf-8"))
     )
-    ident = hashlib.sha256(key.encode()).hexdigest()[:12]
+    digest = hashlib.sha256(key.encode())
+    for harness in sorted({unit.file.parent for unit in units if unit.file == unit.base}):
+        for path in sorted(harness.glob("*.[ch]")):
+            digest.update(f"{path}".encode() + path.read_bytes())
+    ident = digest.hexdigest()[:12]
     final = cache.builds / f"objects-{tree.source.ident}-{ident}"
     log = cache.logs / f"{final.name}.log"
 
@@ -310,15 +314,15 @@ def _compile(
         if unit.base is not None and unit.file.suffix != ".S":
             _compare_prototypes(posted_tree.posted, final, unit.name, entries)
     compiled = {}
-    digest = hashlib.sha256()
+    contents = hashlib.sha256()
     for unit in units:
         path = final / _file_name(unit.name, "posted")
         content = _contents(path).read_bytes()
         base = final / _file_name(unit.name, "base")
         if unit.base is None or content != _contents(base).read_bytes():
             compiled[unit.name] = path
-            digest.update(unit.name.encode() + hashlib.sha256(content).digest())
-    return PostedSide(posted_tree.posted, posted_tree.path, compiled, digest.hexdigest())
+            contents.update(unit.name.encode() + hashlib.sha256(content).digest())
+    return PostedSide(posted_tree.posted, posted_tree.path, compiled, contents.hexdigest())
 
 
 def _file_name(name: str, kind: str) -> str:

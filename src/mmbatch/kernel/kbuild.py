@@ -18,6 +18,7 @@ from mmbatch.core.disk import (
     error_from_os,
     forget_oldest,
     is_whole,
+    marked,
     require_space,
     siblings,
     write_mark,
@@ -64,6 +65,9 @@ def configure(
 ) -> ObjectTree:
     """Return an output directory with the given objects in it, from the cache when it is there.
 
+    Preparing one takes half a minute, so all who ask for the same configuration share it, and
+    each adds the objects that it lacks.
+
     Args:
         cache: where it is kept.
         source: the kernel.
@@ -83,7 +87,7 @@ def configure(
     text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
     tools = process.toolchain(*TOOLS)
     # Its makefiles name the source by its full path, so a cache that was moved is rebuilt.
-    parts = [source.state, str(source.path), text, tools.identity, *objects]
+    parts = [source.state, str(source.path), text, tools.identity]
     wanted = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
     path = cache.builds / f"{source.ident}-{wanted}"
     log = cache.logs / f"build-{path.name}.log"
@@ -96,7 +100,20 @@ def configure(
             say(f"building the objects of Linux {source.release} that matter")
             require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
             with _half_built(path):
-                _make(source, path, text, options, objects, jobs, log, held, requires)
+                _configure(source, path, text, options, jobs, log, held, requires)
+                _make(source, path, ["prepare"], jobs, log, held)
+                for goals in groups(objects):
+                    _make(source, path, goals, jobs, log, held)
+        else:
+            _check_required(path / ".config", options, requires, source.release)
+            finished = marked(path)
+            missing = sorted({*objects} - finished)
+            if missing:
+                say(f"building more objects of Linux {source.release}")
+                for goals in groups(missing):
+                    _make(source, path, goals, jobs, log, held)
+                # And nothing else: somebody may have been killed who made others.
+                write_mark(path, [*finished, *missing, *map(_record, missing)])
         cache.keep(path)
     digest = hashlib.sha256((path / ".config").read_bytes()).hexdigest()
     return ObjectTree(source, path, digest, tools.compiler, tools.binutils)
@@ -119,33 +136,41 @@ def _half_built(path: Path) -> Generator[None, None, None]:
             shutil.rmtree(path, ignore_errors=True)
 
 
-def _make(
+def _configure(
     source: Source,
     path: Path,
     config: str,
     options: Sequence[str],
-    objects: Sequence[str],
     jobs: int,
     log: Path,
     held: int,
     requires: Mapping[str, str],
 ) -> None:
-    """Configure a kernel in a directory and make objects there; see `configure`.
-
-    When we are killed, make's children live on for a while: they keep the lock that is `held`.
-    """
-    make = ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
-    allnoconfig(make, path, config, source.release, log, held)
+    """Configure a kernel in a directory, and raise if that is not what was asked for."""
+    allnoconfig(_command(source, path, jobs), path, config, source.release, log, held)
     check_options(path / ".config", options, source.release)
     _check_required(path / ".config", options, requires, source.release)
-    for goals in (["prepare"], *groups(objects)):
-        process.run(
-            [*make, *goals],
-            action=f"build {' '.join(goals)} of Linux {source.release}",
-            log=log,
-            timeout_s=_TIMEOUT_S,
-            keep=held,
-        )
+
+
+def _command(source: Source, path: Path, jobs: int) -> list[str]:
+    return ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
+
+
+def _make(
+    source: Source, path: Path, goals: Sequence[str], jobs: int, log: Path, held: int
+) -> None:
+    """Make goals in a directory that is configured.
+
+    When we are killed, make's children live on for a while: they keep the lock that is `held`.
+    What they leave of an object is not in the directory's mark, so it is made again.
+    """
+    process.run(
+        [*_command(source, path, jobs), *goals],
+        action=f"build {' '.join(goals)} of Linux {source.release}",
+        log=log,
+        timeout_s=_TIMEOUT_S,
+        keep=held,
+    )
 
 
 def allnoconfig(
@@ -172,14 +197,19 @@ def allnoconfig(
     )
 
 
+def _record(name: str) -> str:
+    """Return the file in which kbuild notes the command that made an object."""
+    directory, _, file = name.rpartition("/")
+    return f"{directory}/.{file}.cmd"
+
+
 def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> list[str]:
     """Return the compiler command that made an object, without input, output and dependencies.
 
     It must run in the output directory. With `other_source`, headers are taken from that copy of
     the source tree.
     """
-    directory, _, name = like.rpartition("/")
-    record = tree.path / directory / f".{name}.cmd"
+    record = tree.path / _record(like)
     line = record.read_text(encoding="utf-8").splitlines()[0]
     words = shlex.split(line.split(":=", 1)[1].split(";")[0])
     options: list[str] = []
