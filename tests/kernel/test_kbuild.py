@@ -307,6 +307,17 @@ def test_a_full_disk_is_told_when_the_programs_do_not(
     assert list(cache.builds.iterdir()) == []
 
 
+def test_a_full_disk_is_told_of_objects_that_are_added(
+    calls: Path, configure: Configure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tree = configure("mm/a.o")
+    monkeypatch.setattr(disk, "free_bytes", lambda path: 5000)
+    with pytest.raises(MmbatchError, match=r"it needs 4 MB .* and 0 MB are free"):
+        configure("mm/broken.o")
+    assert "broken" in calls.read_text()
+    assert disk.is_whole(tree.path)
+
+
 def test_what_kill_minus_9_left_is_made_anew(
     calls: Path, configure: Configure, cache: Cache
 ) -> None:

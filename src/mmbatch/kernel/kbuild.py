@@ -110,10 +110,11 @@ def configure(
             missing = sorted({*objects} - finished)
             if missing:
                 say(f"building more objects of Linux {source.release}")
-                for goals in groups(missing):
-                    _make(source, path, goals, jobs, log, held)
-                # And nothing else: somebody may have been killed who made others.
-                write_mark(path, [*finished, *missing, *map(_record, missing)])
+                with _clear_errors(path):
+                    for goals in groups(missing):
+                        _make(source, path, goals, jobs, log, held)
+                    # And nothing else: somebody may have been killed who made others.
+                    write_mark(path, [*finished, *missing, *map(_record, missing)])
         cache.keep(path)
     digest = hashlib.sha256((path / ".config").read_bytes()).hexdigest()
     return ObjectTree(source, path, digest, tools.compiler, tools.binutils)
@@ -123,17 +124,25 @@ def configure(
 def _half_built(path: Path) -> Generator[None, None, None]:
     """Make a directory, fill it in the block, and take it away when that fails."""
     try:
-        path.mkdir(parents=True)
+        with _clear_errors(path):
+            path.mkdir(parents=True)
+            yield
+            write_mark(path)
+    finally:
+        if not is_whole(path):
+            shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _clear_errors(path: Path) -> Generator[None, None, None]:
+    """Say of a block that writes into a directory if the disk was full."""
+    try:
         yield
-        write_mark(path)
     except OSError as error:
         raise error_from_os(error, f"write {path.name}") from error
     except MmbatchError:
         require_space(path, _ROOM_BYTES, f"write {path.name}")  # few programs say it clearly
         raise
-    finally:
-        if not is_whole(path):
-            shutil.rmtree(path, ignore_errors=True)
 
 
 def _configure(
