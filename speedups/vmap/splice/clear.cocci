@@ -13,6 +13,6 @@ identifier pmd, addr, end, mask, pte;
 	pte = pte_offset_kernel(pmd, addr);
 	<...
 -	addr != end
-+	addr != end && !vmap_clear_ptes(pte, addr, end)
++	addr != end && !(vmap_batches() && vmap_clear_ptes(pte, addr, end))
 	...>
  }

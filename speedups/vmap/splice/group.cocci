@@ -9,7 +9,7 @@ identifier pte, addr, size, ptent;
  {
 	<...
 -	ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
-+	if (vmap_clear_ptes(pte, addr, addr + size))
++	if (vmap_batches() && vmap_clear_ptes(pte, addr, addr + size))
 +		ptent = __pte(0);
 +	else
 +		ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);

@@ -39,7 +39,6 @@ static __always_inline bool vmap_clear4(pte_t *pte, unsigned long addr)
  *   not use them. That is why no exchange is needed: the CPU sets these bits in a
  *   valid PTE only, and atomically, so it makes no cleared PTE valid again.
  * - The TLB is not flushed.
- * - Nothing is cleared without batches.
  *
  * An architecture that sets ARCH_VMAP_BATCHES must allow a plain write to a PTE that
  * CPUs may be using.
@@ -51,9 +50,6 @@ bool vmap_clear_ptes(pte_t *pte, unsigned long addr, unsigned long end)
 {
 	unsigned long size;
 	pte_t old;
-
-	if (!vmap_batches())
-		return false;
 
 	for (; addr != end; addr += size, pte += size >> PAGE_SHIFT) {
 		size = 4 * PAGE_SIZE;
