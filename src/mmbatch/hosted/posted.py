@@ -268,9 +268,8 @@ def _compile(
 ) -> PostedSide:
     """Compile objects with and without a patch, and keep those that differ."""
     names = [f"{unit.name} {unit.like}" for unit in units]
-    key = "\n".join(
-        (tree.path.name, posted_tree.ident, *names, *options, Path(__file__).read_text("utf-8"))
-    )
+    code = [Path(path).read_text("utf-8") for path in (__file__, kbuild.__file__)]
+    key = "\n".join((tree.path.name, posted_tree.ident, *names, *options, *code))
     digest = hashlib.sha256(key.encode())
     for harness in sorted({unit.file.parent for unit in units if unit.file == unit.base}):
         for path in sorted(harness.glob("*.[ch]")):

@@ -9,7 +9,7 @@ import shlex
 import shutil
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
 from mmbatch.core import process
@@ -19,6 +19,7 @@ from mmbatch.core.disk import (
     forget_oldest,
     is_whole,
     marked,
+    remove_unused,
     require_space,
     siblings,
     write_mark,
@@ -32,6 +33,7 @@ TOOLS = ("gcc", "as", "ld")
 _TIMEOUT_S = 1800
 _OBJECT_BYTES = 200_000_000
 _ROOM_BYTES = 4_000_000
+_REWRITTEN = ("Makefile", ".missing-syscalls.d")  # by each make of Linux 6.12
 
 
 @dataclass(frozen=True)
@@ -94,8 +96,9 @@ def configure(
     with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say) as held:
         if not is_whole(path, say):
             for half in siblings(path):
-                if not is_whole(half):
-                    shutil.rmtree(half)
+                if half != path and not is_whole(half):
+                    remove_unused(half)
+            shutil.rmtree(path, ignore_errors=True)
             forget_oldest(siblings(path))
             say(f"building the objects of Linux {source.release} that matter")
             require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
@@ -110,7 +113,11 @@ def configure(
             missing = sorted({*objects} - finished)
             if missing:
                 say(f"building more objects of Linux {source.release}")
+                require_space(path, _ROOM_BYTES, f"build Linux {source.release}")
                 with _clear_errors(path):
+                    for name in missing:  # make would take what was cut off for finished
+                        (path / name).unlink(missing_ok=True)
+                        (path / _record(name)).unlink(missing_ok=True)
                     for goals in groups(missing):
                         _make(source, path, goals, jobs, log, held)
                     # And nothing else: somebody may have been killed who made others.
@@ -127,7 +134,7 @@ def _half_built(path: Path) -> Generator[None, None, None]:
         with _clear_errors(path):
             path.mkdir(parents=True)
             yield
-            write_mark(path)
+            write_mark(path, [file.name for file in path.iterdir() if file.name not in _REWRITTEN])
     finally:
         if not is_whole(path):
             shutil.rmtree(path, ignore_errors=True)
@@ -208,8 +215,8 @@ def allnoconfig(
 
 def _record(name: str) -> str:
     """Return the file in which kbuild notes the command that made an object."""
-    directory, _, file = name.rpartition("/")
-    return f"{directory}/.{file}.cmd"
+    path = PurePosixPath(name)
+    return str(path.with_name(f".{path.name}.cmd"))
 
 
 def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> list[str]:
