@@ -59,7 +59,8 @@ def test_each_kernel_moves_its_amount(
     boots.extra(setup, KERNEL, "moves", kind, PLAN, MOVES)
     (boot,) = seen
     assert (boot.limit_s, boot.without) == (600 * slow, without)
-    assert boot.cmdline == ("numa_cma=2:320M", *(("page_poison=1",) if kind != "plain" else ()))
+    checks = {"plain": (), "debug": ("page_poison=1",), "kasan": ("page_poison=1", "no5lvl")}
+    assert boot.cmdline == ("numa_cma=2:320M", *checks[kind])
     assert (boot.memory_gib, boot.nodes, boot.slow_mib) == (4, 2, 512)
     settings = files["folio_copy/settings"].decode().splitlines()
     assert {f"MOST_MIB={most}", "MIB=32", "METHODS='memcpy bulk stream'"} < set(settings)

@@ -81,6 +81,7 @@ def test_drivers_run_with_every_method(
     assert f"zone_device.method={last}" in boot.cmdline
     assert "kunit.enable=1" in boot.cmdline
     assert ("page_poison=1" in boot.cmdline) == (kind == "kasan")
+    assert ("no5lvl" in boot.cmdline) == (kind == "kasan")
     assert (boot.pmem_gib, boot.memory_gib) == (13, 4)
 
 
