@@ -217,8 +217,7 @@ def _units(
 
 def sources_of(tree: ObjectTree, name: str) -> set[str]:
     """Return the files of the kernel tree that an object was made from, as kbuild noted them."""
-    directory, _, file = name.rpartition("/")
-    record = tree.path / directory / f".{file}.cmd"
+    record = tree.path / kbuild.record_of(name)
     if not record.exists():
         return set()
     top = f"{tree.source.path}/"

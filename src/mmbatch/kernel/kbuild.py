@@ -117,11 +117,11 @@ def configure(
                 with _clear_errors(path):
                     for name in missing:  # make would take what was cut off for finished
                         (path / name).unlink(missing_ok=True)
-                        (path / _record(name)).unlink(missing_ok=True)
+                        (path / record_of(name)).unlink(missing_ok=True)
                     for goals in groups(missing):
                         _make(source, path, goals, jobs, log, held)
                     # And nothing else: somebody may have been killed who made others.
-                    write_mark(path, [*finished, *missing, *map(_record, missing)])
+                    write_mark(path, [*finished, *missing, *map(record_of, missing)])
         cache.keep(path)
     digest = hashlib.sha256((path / ".config").read_bytes()).hexdigest()
     return ObjectTree(source, path, digest, tools.compiler, tools.binutils)
@@ -213,7 +213,7 @@ def allnoconfig(
     )
 
 
-def _record(name: str) -> str:
+def record_of(name: str) -> str:
     """Return the file in which kbuild notes the command that made an object."""
     path = PurePosixPath(name)
     return str(path.with_name(f".{path.name}.cmd"))
@@ -225,7 +225,7 @@ def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> li
     It must run in the output directory. With `other_source`, headers are taken from that copy of
     the source tree.
     """
-    record = tree.path / _record(like)
+    record = tree.path / record_of(like)
     line = record.read_text(encoding="utf-8").splitlines()[0]
     words = shlex.split(line.split(":=", 1)[1].split(";")[0])
     options: list[str] = []
