@@ -38,6 +38,15 @@ void arrays_scattered(struct page **pages, unsigned long nr, u64 seed)
 	}
 }
 
+void arrays_far(struct page **pages, unsigned long nr, u64 seed)
+{
+	unsigned long i;
+
+	arrays_scattered(pages, nr, seed);
+	for (i = 0; i < nr; i++)
+		pages[i] += arrays_random(&seed) % 2 * ARRAYS_FAR;
+}
+
 void arrays_sections(struct page **pages, unsigned long nr, u64 seed)
 {
 	unsigned long i;
@@ -46,15 +55,26 @@ void arrays_sections(struct page **pages, unsigned long nr, u64 seed)
 		pages[i] = pfn_to_page(ARRAYS_PFN + i + i % 2 * PAGES_PER_SECTION);
 }
 
-void arrays_order0(struct page **pages, unsigned long nr, u64 seed)
+/* Put runs of 1 to @most pages into the array, with gaps between them. */
+static void put_runs(struct page **pages, unsigned long nr, unsigned int most, u64 seed)
 {
 	unsigned long i = 0, pfn = ARRAYS_PFN, run;
 
 	while (i < nr) {
-		run = 1 + arrays_random(&seed) % 63;
+		run = 1 + arrays_random(&seed) % most;
 		i = put_run(pages, i, nr, pfn, run);
 		pfn += run + 1 + arrays_random(&seed) % 63;
 	}
+}
+
+void arrays_short(struct page **pages, unsigned long nr, u64 seed)
+{
+	put_runs(pages, nr, 3, seed);
+}
+
+void arrays_order0(struct page **pages, unsigned long nr, u64 seed)
+{
+	put_runs(pages, nr, 63, seed);
 }
 
 void arrays_order4(struct page **pages, unsigned long nr, u64 seed)

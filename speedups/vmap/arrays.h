@@ -6,6 +6,7 @@
 
 #include <linux/mm_types.h>
 #include <linux/scatterlist.h>
+#include <linux/sizes.h>
 #include <linux/types.h>
 
 /*
@@ -14,11 +15,16 @@
  */
 #define ARRAYS_PFN	0x1000000UL
 
+/* Pages to memory that is too far away for a walk to remember its sections. */
+#define ARRAYS_FAR	(SZ_64G >> PAGE_SHIFT)
+
 /* Those at random are drawn from @seed. */
 typedef void arrays_fn(struct page **pages, unsigned long nr, u64 seed);
 
 arrays_fn arrays_scattered;	/* single pages in random order */
+arrays_fn arrays_far;		/* the same, half of them ARRAYS_FAR away, at random */
 arrays_fn arrays_sections;	/* single pages, from two sections in turn */
+arrays_fn arrays_short;		/* runs of 1 to 3 pages, at random */
 arrays_fn arrays_order0;	/* runs of 1 to 63 pages, at random */
 arrays_fn arrays_order4;	/* blocks with gaps between them */
 arrays_fn arrays_order8;

@@ -139,9 +139,13 @@ struct vmap_case {
 static const struct hosted_case vmap_cases[] = {
 	CASES(MAP_ROW)
 	CASES(UNMAP_ROW)
+	ARRAY(MAP_ROW, far, "order 0, half 64 GB away")
+	ARRAY(MAP_ROW, short, "runs of 1 to 3")
 	TABLE_ROW(order8, "1 MiB blocks"),
 	TABLE_ROW(order9, "2 MiB blocks"),
 	TABLE_ROW(mixed, "orders 8, 4, 0"),
+	TABLE_ROW(short, "runs of 1 to 3"),
+	TABLE_ROW(scattered, "order 0"),
 	CYCLE_ARRAY(scattered, "order 0"),
 	CYCLE_ARRAY(sections, "order 0, two sections in turn"),
 	CYCLE_ARRAY(order0, "runs of 1 to 63"),
@@ -159,6 +163,8 @@ static const struct hosted_case vmap_cases[] = {
 	ALTERNATE_ROW("8us", 8000),
 	CYCLE_ROW("vmap-cycle-page", "one page, 256 times", 1, 256,
 		  AREA, .fill = arrays_scattered),
+	CYCLE_ROW("vmap-cycle-32K-far", "order 0, half 64 GB away, 256 times", 8, 256,
+		  AREA, .fill = arrays_far),
 	CYCLE_ROW("vmalloc-cycle-16K", "as kernel stacks, 256 times", 4, 256,
 		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
 	CYCLE_ROW("vmalloc-cycle-64K", "mapping only, 64 times", 16, 64,

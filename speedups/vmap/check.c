@@ -57,11 +57,13 @@ void check_fill(struct matrix *m)
 {
 	unsigned long i = 0, one, other, pfn, run, order;
 	unsigned long most = 1 + check_random(m, check_random(m, 4) ? MATRIX_MOST : 20);
+	unsigned long far = check_random(m, 4) ? 0 : ARRAYS_FAR;
 
 	while (i < most) {
 		run = min(runs[check_random(m, ARRAY_SIZE(runs))], most - i);
 		order = check_random(m, 11);
-		pfn = ARRAYS_PFN + (check_random(m, 1UL << 21) << order) % (1UL << 22);
+		pfn = ARRAYS_PFN + (check_random(m, 1UL << 21) << order) % (1UL << 22) +
+		      check_random(m, 2) * far;
 		if (check_random(m, 8) == 0 && i)
 			pfn = page_to_pfn(m->pages[i - 1]) + 1;
 		for (; run; run--)

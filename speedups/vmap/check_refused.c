@@ -62,7 +62,8 @@ static int check_bad_page(struct matrix *m)
 
 /*
  * Pages that continue into a hole after @in pages: a run from below, or single pages from
- * above. All other pages of the hole's section are valid, and so is the last page.
+ * above, which may be far away from the first. All other pages of the hole's section are
+ * valid, and so is the last page.
  */
 static int check_hole(struct matrix *m)
 {
@@ -75,6 +76,8 @@ static int check_hole(struct matrix *m)
 	for (i = 0; i < m->nr - 1; i++)
 		m->pages[i] = pfn_to_page(single ? hole + ARRAYS_BLOCK - 1 + in - i :
 						   hole - in + i);
+	if (single && check_random(m, 2))
+		m->pages[0] += ARRAYS_FAR;
 	m->pages[i] = m->pages[0];
 	hosted_hole_at(hole);
 	err = check_rejected(m, "result with the hole at page", in);

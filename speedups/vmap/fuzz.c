@@ -90,7 +90,7 @@ static void obey(struct fuzz *f, const struct record *record)
 {
 	unsigned long length = record->length[0] | record->length[1] << 8;
 	unsigned long place = record->place[0] | record->place[1] << 8 | record->place[2] << 16;
-	unsigned long pfn = ARRAYS_PFN + (place << (record->op / OPS % 11)) % (1UL << 22);
+	unsigned long pfn = ARRAYS_PFN + (place << (record->op / OPS % 11)) % (2 * ARRAYS_FAR);
 	unsigned long run = 1 + length % (2 * ARRAYS_BLOCK + 1);
 
 	if (record->op % OPS >= OP_SWAP && !f->nr)

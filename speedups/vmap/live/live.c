@@ -46,7 +46,7 @@ const struct live_count live_counts[] = {
 	[VMAP_LEFT_FLAGS] = { "vmap", LIVE_LEFT, "flags of a special area" },
 	[VMAP_BLOCKS_DONE] = { VMAP_BLOCKS, LIVE_DONE, "" },
 	[VMAP_BLOCKS_LEFT_METHOD] = { VMAP_BLOCKS, LIVE_LEFT, "method=base" },
-	[VMAP_BLOCKS_LEFT_COUNT] = { VMAP_BLOCKS, LIVE_LEFT, "four pages or fewer" },
+	[VMAP_BLOCKS_LEFT_COUNT] = { VMAP_BLOCKS, LIVE_LEFT, "seven pages or fewer" },
 	[VMAP_RANGE_DONE] = { VMAP_RANGE, LIVE_DONE, "" },
 	[VMAP_RANGE_LEFT_METHOD] = { VMAP_RANGE, LIVE_LEFT, "method=base" },
 	[VMAP_RANGE_LEFT_SIZE] = { VMAP_RANGE, LIVE_LEFT, "a size that is not one of pages" },

@@ -35,6 +35,12 @@ struct vmap_walk {
 	struct page **blocks_end;
 };
 
+/*
+ * Shorter runs are mapped as single pages. Where their lengths are random, CPUs mispredict
+ * their ends, which takes longer than mapping them together saves.
+ */
+#define VMAP_RUN_MIN	8UL
+
 /* Count the contiguous pages at the start of @pages, at most @max. */
 static __always_inline unsigned long vmap_run(struct page **pages, unsigned long max)
 {
@@ -145,27 +151,60 @@ static __always_inline unsigned long vmap_map_run(const struct vmap_walk *walk,
 	return nr;
 }
 
+/* Out of line, and so without a copy in each loop that asks. */
+static noinline bool vmap_look_up(struct vmap_sections *sections, unsigned long nr,
+				  unsigned long pfn)
+{
+	if (!vmap_is_early(pfn))
+		return pfn_valid(pfn);
+	__set_bit(nr, sections->valid);
+	return true;
+}
+
 /*
- * Map the pages from *@pages on that are in no run, at most @max, until one of them is
- * not known to be valid or its PTE is in use. There must be a page after them.
+ * pfn_valid() takes longer than all else for a page that is in no run. It is the same for
+ * all pages of a section that was present at boot, so each of those is looked up once in a
+ * walk. With a bit for each section, an array may alternate between them.
+ */
+static __always_inline bool vmap_pfn_valid(struct vmap_sections *sections, unsigned long pfn)
+{
+	unsigned long nr = vmap_section(pfn) ^ sections->first;
+
+	if (nr < VMAP_SECTIONS)
+		return (sections->valid[BIT_WORD(nr)] & BIT_MASK(nr)) ||
+		       vmap_look_up(sections, nr, pfn);
+
+	/* If pages are near and far at random, CPUs mispredict. So remember nothing from now on. */
+	sections->first = ULONG_MAX;
+	return vmap_is_early(pfn) || pfn_valid(pfn);
+}
+
+/* Whether the first of @nr pages may begin a run. The pages in between are not compared. */
+static __always_inline bool vmap_may_be_run(struct page **pages, unsigned long nr)
+{
+	return nr >= VMAP_RUN_MIN &&
+	       pages[VMAP_RUN_MIN - 1] == pages[0] + (VMAP_RUN_MIN - 1);
+}
+
+/*
+ * Map the pages from *@pages on, at most @max, until a run may begin, a page is not valid or
+ * its PTE is in use.
  *
  * Return: the number of pages.
  */
-static noinline unsigned long vmap_map_singles(const struct vmap_sections *sections,
+static noinline unsigned long vmap_map_singles(struct vmap_sections *sections,
 					       struct page **pages, unsigned long addr,
 					       pte_t *pte, pte_t zero, unsigned long max)
 {
-	struct page *page = pages[0], *next;
 	unsigned long nr, pfn;
 
-	for (nr = 0; nr < max; nr++, page = next) {
-		next = pages[nr + 1];
+	for (nr = 0; nr < max; nr++) {
 		/* Without SPARSEMEM_VMEMMAP, page_to_pfn() reads the struct page. */
-		if (!IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) && !page)
+		if (!IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) && !pages[nr])
 			break;
-		pfn = page_to_pfn(page);
-		if (next == page + 1 || !vmap_known_valid(sections, pfn) ||
-		    !pte_none(ptep_get(pte + nr)))
+		pfn = page_to_pfn(pages[nr]);
+		if (vmap_may_be_run(pages + nr, max - nr) ||
+		    !vmap_pfn_valid(sections, pfn) || !pte_none(ptep_get(pte + nr)))
 			break;
 		set_pte_at(&init_mm, addr + nr * PAGE_SIZE, pte + nr,
 			   pte_advance_pfn(zero, pfn));
@@ -178,7 +217,7 @@ static noinline unsigned long vmap_map_singles(const struct vmap_sections *secti
 static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
 				  unsigned long addr, unsigned long end)
 {
-	unsigned long i = 0, nr, last = ((end - addr) >> PAGE_SHIFT) - 1;
+	unsigned long nr_pages = (end - addr) >> PAGE_SHIFT, i = 0, nr;
 	pte_t zero = pfn_pte(0, walk->prot);
 	struct page **pages = walk->pages;
 	int err = 0;
@@ -190,50 +229,25 @@ static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
 
 	vmap_lazy_mmu_enable();
 
-	do {
-		struct page *page = pages[i];
-		bool run = i < last && pages[i + 1] == page + 1, valid;
-		unsigned long pfn;
-
-		nr = run ? 0 : vmap_map_singles(walk->sections, pages + i,
-						addr + i * PAGE_SIZE, pte + i, zero, last - i);
-		if (nr) {
-			i += nr;
-			continue;
+	for (; i < nr_pages; i += nr) {
+		if (!vmap_may_be_run(pages + i, nr_pages - i)) {
+			nr = vmap_map_singles(walk->sections, pages + i, addr + i * PAGE_SIZE,
+					      pte + i, zero, nr_pages - i);
+			if (nr)
+				continue;
 		}
 
-		if (WARN_ON(!page)) {
+		if (WARN_ON(!pages[i] || !pfn_valid(page_to_pfn(pages[i])))) {
 			err = -EINVAL;
 			break;
 		}
-		pfn = page_to_pfn(page);
-		/* Remembering takes longer than one lookup for a run, or for the last page. */
-		valid = run || i == last ? pfn_valid(pfn) :
-					   vmap_pfn_valid(walk->sections, pfn);
-		if (WARN_ON(!valid)) {
-			err = -EINVAL;
-			break;
-		}
-
-		if (run) {
-			nr = vmap_map_run(walk, pages + i, addr + i * PAGE_SIZE,
-					  pte + i, last - i + 1);
-			if (WARN_ON(!nr)) {
-				err = -EBUSY;
-				break;
-			}
-			i += nr;
-			continue;
-		}
-
-		if (WARN_ON(!pte_none(ptep_get(pte + i)))) {
+		nr = vmap_map_run(walk, pages + i, addr + i * PAGE_SIZE, pte + i,
+				  nr_pages - i);
+		if (WARN_ON(!nr)) {
 			err = -EBUSY;
 			break;
 		}
-		set_pte_at(&init_mm, addr + i * PAGE_SIZE, pte + i,
-			   pte_advance_pfn(zero, pfn));
-		i++;
-	} while (i <= last);
+	}
 
 	vmap_lazy_mmu_disable();
 	vmap_advance(walk, i);

@@ -25,7 +25,7 @@ static inline bool vmap_batches(void)
 }
 
 /* For this many pages or fewer, looking for runs takes at least as long as it saves. */
-#define VMAP_FEW_PAGES	4UL
+#define VMAP_FEW_PAGES	7UL
 
 /* mm/vmap.c */
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,

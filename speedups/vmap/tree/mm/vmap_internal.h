@@ -103,7 +103,8 @@ static inline unsigned long vmap_align_for(unsigned long leaf, unsigned long lea
 
 /**
  * struct vmap_sections - what a walk remembers of the results of pfn_valid()
- * @first: number of the section of the first page of the walk
+ * @first: number of the section of the first page of the walk, or ULONG_MAX if nothing is
+ *	remembered any more
  * @valid: of the sections around @first, those of which all pages are known to be valid
  */
 struct vmap_sections {
@@ -111,34 +112,21 @@ struct vmap_sections {
 	DECLARE_BITMAP(valid, VMAP_SECTIONS);
 };
 
-/*
- * pfn_valid() takes longer than all else for a page that is in no run. It is the same
- * for all pages of an early section, so each of those is looked up once in a walk. With
- * a bit for each section, an array may alternate between them.
- */
 #if VMAP_UNIT > 1
 static inline unsigned long vmap_section(unsigned long pfn)
 {
 	return pfn_to_section_nr(pfn);
 }
 
-static __always_inline bool vmap_known_valid(const struct vmap_sections *sections,
-					     unsigned long pfn)
+/*
+ * Whether a page is valid because its section was present at boot. Unlike pfn_valid(),
+ * this needs no RCU lock, because it does not look at the map of subsections.
+ */
+static __always_inline bool vmap_is_early(unsigned long pfn)
 {
-	unsigned long nr = vmap_section(pfn) ^ sections->first;
+	const struct mem_section *section = __pfn_to_section(pfn);
 
-	return nr < VMAP_SECTIONS && (sections->valid[BIT_WORD(nr)] & BIT_MASK(nr));
-}
-
-static inline bool vmap_pfn_valid(struct vmap_sections *sections, unsigned long pfn)
-{
-	unsigned long nr = vmap_section(pfn) ^ sections->first;
-
-	if (!pfn_valid(pfn))
-		return false;
-	if (nr < VMAP_SECTIONS && early_section(__pfn_to_section(pfn)))
-		__set_bit(nr, sections->valid);
-	return true;
+	return valid_section(section) && early_section(section);
 }
 #else
 static inline unsigned long vmap_section(unsigned long pfn)
@@ -146,14 +134,9 @@ static inline unsigned long vmap_section(unsigned long pfn)
 	return 0;
 }
 
-static inline bool vmap_known_valid(const struct vmap_sections *sections, unsigned long pfn)
+static inline bool vmap_is_early(unsigned long pfn)
 {
 	return false;
-}
-
-static inline bool vmap_pfn_valid(struct vmap_sections *sections, unsigned long pfn)
-{
-	return pfn_valid(pfn);
 }
 #endif
 
