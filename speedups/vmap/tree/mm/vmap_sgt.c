@@ -9,6 +9,12 @@
 
 #include "vmap_internal.h"
 
+/*
+ * Pages of a run that is mapped by itself. The pages of shorter ones are collected, because
+ * a walk from the top of the page table for each takes longer than all else.
+ */
+#define VMAP_SGT_LONG	16UL
+
 /**
  * struct vmap_run - contiguous memory at the start of a table, or after another run
  * @phys: its physical address
@@ -19,17 +25,26 @@ struct vmap_run {
 	unsigned long size;
 };
 
+/* As sg_next(), but CPUs need not wait for the entry to know where the next one is. */
+static __always_inline struct scatterlist *vmap_sg_next(struct scatterlist *sg)
+{
+	if (likely(!sg_is_last(sg) && !sg_is_chain(sg + 1)))
+		return sg + 1;
+
+	return sg_next(sg);
+}
+
 /*
  * Get the run at *@sg, the first of *@nents entries, with all entries that continue it.
  * Leave in both what comes after it.
  */
-static struct vmap_run vmap_next_run(struct scatterlist **sg, unsigned int *nents)
+static __always_inline struct vmap_run vmap_next_run(struct scatterlist **sg, unsigned int *nents)
 {
 	struct vmap_run run = { .phys = sg_phys(*sg) };
 
 	do {
 		run.size += (*sg)->length;
-		*sg = sg_next(*sg);
+		*sg = vmap_sg_next(*sg);
 	} while (--*nents && sg_phys(*sg) == run.phys + run.size);
 
 	return run;
@@ -42,7 +57,7 @@ static unsigned long vmap_sgt_size(struct sg_table *sgt)
 	struct scatterlist *sg;
 	unsigned int i;
 
-	for_each_sgtable_sg(sgt, sg, i) {
+	for (i = 0, sg = sgt->sgl; i < sgt->orig_nents; i++, sg = vmap_sg_next(sg)) {
 		if (!PAGE_ALIGNED(sg->offset) || !PAGE_ALIGNED(sg->length) || !sg->length)
 			return 0;
 		size += sg->length;
@@ -76,19 +91,62 @@ static struct vm_struct *vmap_get_sgt_area(struct sg_table *sgt, unsigned long s
 	return vmap_aligned_area(size, align, VM_MAP, caller);
 }
 
-/* KMSAN maps shadow pages of its own for each page. */
-static int vmap_kmsan_map_run(unsigned long addr, struct vmap_run run, pgprot_t prot)
+/* Map the @nr pages that come before @end. */
+static int vmap_map_short(unsigned long end, pgprot_t prot, struct page **pages,
+			  unsigned int nr)
+{
+	unsigned long addr = end - nr * PAGE_SIZE;
+	int err;
+
+	if (!nr)
+		return 0;
+	err = vmap_kmsan_map(addr, end, prot, pages);
+
+	return err ?: __vmap_pages_range_noflush(addr, end, prot, pages, PAGE_SHIFT);
+}
+
+static int vmap_map_long(unsigned long addr, struct vmap_run run, pgprot_t prot,
+			 unsigned int max_shift)
 {
 	unsigned long i;
 	int err = 0;
 
+	/* KMSAN maps shadow pages of its own for each page. */
 	for (i = 0; IS_ENABLED(CONFIG_KMSAN) && i < run.size && !err; i += PAGE_SIZE) {
 		struct page *page = pfn_to_page(PHYS_PFN(run.phys + i));
 
 		err = vmap_kmsan_map(addr + i, addr + i + PAGE_SIZE, prot, &page);
 	}
 
-	return err;
+	return err ?: vmap_range_noflush(addr, addr + run.size, run.phys, prot, max_shift);
+}
+
+static int vmap_map_sgt(struct sg_table *sgt, unsigned long addr, pgprot_t prot,
+			unsigned int max_shift)
+{
+	struct page *pages[4 * VMAP_SGT_LONG];
+	unsigned int nents = sgt->orig_nents, nr = 0;
+	struct scatterlist *sg = sgt->sgl;
+	unsigned long i;
+	int err = 0;
+
+	while (nents && !err) {
+		struct vmap_run run = vmap_next_run(&sg, &nents);
+		unsigned long nr_pages = run.size >> PAGE_SHIFT;
+		const bool is_long = nr_pages >= VMAP_SGT_LONG;
+
+		if (is_long || nr + nr_pages > ARRAY_SIZE(pages)) {
+			err = vmap_map_short(addr, prot, pages, nr);
+			nr = 0;
+		}
+		if (is_long && !err)
+			err = vmap_map_long(addr, run, prot, max_shift);
+		for (i = 0; i < nr_pages && !is_long; i++)
+			pages[nr++] = pfn_to_page(PHYS_PFN(run.phys) + i);
+		addr += run.size;
+	}
+
+	return err ?: vmap_map_short(addr, prot, pages, nr);
 }
 
 /**
@@ -110,12 +168,10 @@ static int vmap_kmsan_map_run(unsigned long addr, struct vmap_run run, pgprot_t 
  */
 void *vmap_sgt(struct sg_table *sgt, pgprot_t prot)
 {
-	unsigned long size = vmap_sgt_size(sgt), addr, end;
+	unsigned long size = vmap_sgt_size(sgt), addr;
 	const bool huge = vmap_may_be_huge(VM_MAP, prot);
-	unsigned int nents = sgt->orig_nents;
-	struct scatterlist *sg = sgt->sgl;
 	struct vm_struct *area;
-	int err = 0;
+	int err;
 
 	might_sleep();
 
@@ -125,19 +181,9 @@ void *vmap_sgt(struct sg_table *sgt, pgprot_t prot)
 	if (!area)
 		return NULL;
 
-	prot = pgprot_nx(prot);
 	addr = (unsigned long)area->addr;
-	end = addr + size;
-	while (nents && !err) {
-		struct vmap_run run = vmap_next_run(&sg, &nents);
-
-		err = vmap_kmsan_map_run(addr, run, prot);
-		if (!err)
-			err = vmap_range_noflush(addr, addr + run.size, run.phys, prot,
-						 huge ? PMD_SHIFT : PAGE_SHIFT);
-		addr += run.size;
-	}
-	flush_cache_vmap((unsigned long)area->addr, end);
+	err = vmap_map_sgt(sgt, addr, pgprot_nx(prot), huge ? PMD_SHIFT : PAGE_SHIFT);
+	flush_cache_vmap(addr, addr + size);
 	if (err) {
 		vunmap(area->addr);
 		return NULL;
