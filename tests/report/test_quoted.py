@@ -61,10 +61,11 @@ GAIN, SLOWER = 3, 4
     ("speedup", "variant", "column", "wanted"),
     [
         ("zone_device", "auto", GAIN, lambda case: "cpu" not in case),
-        ("vmap", "auto", GAIN, lambda case: re.match(r"vmap-100M-(?!scattered)", case)),
+        ("vmap", "auto", GAIN, lambda case: re.match(r"vmap-100M-(?!scattered|far|short)", case)),
         ("vmap", "auto", GAIN, lambda case: case == "ioremap-1M"),
         ("vmap", "auto", GAIN, lambda case: case == "vmalloc-16M"),
         ("vmap", "auto", GAIN, lambda case: case == "vmap-100M-scattered"),
+        ("vmap", "auto", GAIN, lambda case: case == "vmap-100M-far"),
         ("vmap", "auto", SLOWER, lambda case: re.search("cycle-(16K|page)$", case)),
         ("folio_copy", "auto", GAIN, lambda case: not _CPU.search(case)),
         ("streaming_copy", "streaming", GAIN, lambda case: not case.startswith("small")),
