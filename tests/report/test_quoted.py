@@ -66,6 +66,8 @@ GAIN, SLOWER = 3, 4
         ("vmap", "auto", GAIN, lambda case: case == "vmalloc-16M"),
         ("vmap", "auto", GAIN, lambda case: case == "vmap-100M-scattered"),
         ("vmap", "auto", GAIN, lambda case: case == "vmap-100M-far"),
+        ("vmap", "auto", GAIN, lambda case: case == "vmap-100M-short"),
+        ("vmap", "auto", GAIN, lambda case: case == "vmalloc-1M"),
         ("vmap", "auto", SLOWER, lambda case: re.search("cycle-(16K|page)$", case)),
         ("folio_copy", "auto", GAIN, lambda case: not _CPU.search(case)),
         ("streaming_copy", "streaming", GAIN, lambda case: not case.startswith("small")),

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The mapping part of vmap(), in mm/vmalloc.c.
 
-/* Until everything is mapped, vread_iter() skips the area. A single page gains nothing. */
+/*
+ * Until everything is mapped, vread_iter() skips the area, because a huge PMD mapping may
+ * free a table. Areas from the pools are too small for one.
+ */
 static int vmap_map_area(struct vm_struct *area, unsigned long size, pgprot_t prot,
 			 struct page **pages)
 {
 	unsigned long addr = (unsigned long)area->addr;
 	int err;
 
-	if (size == PAGE_SIZE)
+	if (size < VMAP_POOL_PAGES * PAGE_SIZE)
 		return vmap_pages_range(addr, addr + size, prot, pages, PAGE_SHIFT);
 
 	err = vmap_fill_area(addr, addr + size, prot, pages, area->flags);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Let mm/vmap.c find the address space of vmap() and map its pages, with the
-// arguments that vmap() already passes on. A single page stays in the slow path.
+// arguments that vmap() already passes on. Areas that its pools hold stay as they are.
 
 @area@
 identifier pages, count, flags, prot, vm;
@@ -10,7 +10,7 @@ expression size, caller;
  {
 	<...
 -	vm = get_vm_area_caller(size, flags, caller);
-+	if (count > 1)
++	if (count >= VMAP_POOL_PAGES)
 +		vm = vmap_get_area(size, flags, prot, pages, caller);
 +	else
 +		vm = get_vm_area_caller(size, flags, caller);

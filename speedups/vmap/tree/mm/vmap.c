@@ -4,10 +4,10 @@
  *
  * The pages of a vmap() array may be contiguous by chance, or because they were
  * allocated together. One walk goes through the array and the page table at the
- * same time. For each page it compares the pointer with the next one, which costs a
- * scattered array one comparison a page, and finds every run of contiguous pages
- * wherever it begins. The walk does not rely on compound pages, because an array may
- * hold the pages of a compound page in any order.
+ * same time. For each page it compares the pointer with one a few pages further on,
+ * which costs a scattered array one comparison a page, and finds every run that is
+ * worth a loop of its own, wherever it begins. The walk does not rely on compound
+ * pages, because an array may hold the pages of a compound page in any order.
  */
 
 #include "vmap_internal.h"
@@ -163,8 +163,8 @@ static noinline bool vmap_look_up(struct vmap_sections *sections, unsigned long 
 
 /*
  * pfn_valid() takes longer than all else for a page that is in no run. It is the same for
- * all pages of a section that was present at boot, so each of those is looked up once in a
- * walk. With a bit for each section, an array may alternate between them.
+ * all pages of a section that was present at boot, so each of those is looked up once, until
+ * a page is outside of the bitmap. With a bit for each, an array may alternate between them.
  */
 static __always_inline bool vmap_pfn_valid(struct vmap_sections *sections, unsigned long pfn)
 {

@@ -27,6 +27,9 @@ static inline bool vmap_batches(void)
 /* For this many pages or fewer, looking for runs takes at least as long as it saves. */
 #define VMAP_FEW_PAGES	7UL
 
+/* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
+#define VMAP_POOL_PAGES	256UL
+
 /* mm/vmap.c */
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 		   struct page **pages, unsigned int max_shift, unsigned int known_shift);

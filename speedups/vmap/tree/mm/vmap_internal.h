@@ -5,7 +5,7 @@
 /* Shared by the files that map contiguous memory in batches. */
 
 #include <linux/align.h>
-#include <linux/bitmap.h>
+#include <linux/bitops.h>
 #include <linux/bits.h>
 #include <linux/bug.h>
 #include <linux/cacheflush.h>
@@ -20,6 +20,7 @@
 #include <linux/pgalloc.h>
 #include <linux/pgtable.h>
 #include <linux/string.h>
+#include <linux/types.h>
 #include <linux/vmalloc.h>
 
 #include "internal.h"
@@ -61,9 +62,6 @@
 /* Size of the smallest leaf entry that is larger than a page. */
 #define VMAP_LEAST	(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT ? \
 			 BIT(ARCH_VMAP_GROUP_SHIFT) : PMD_SIZE)
-
-/* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
-#define VMAP_POOL_PAGES	256UL
 
 /*
  * Whether a mapping of vmap() may have leaf entries that are larger than a page. An area
@@ -124,7 +122,7 @@ static inline unsigned long vmap_section(unsigned long pfn)
  */
 static __always_inline bool vmap_is_early(unsigned long pfn)
 {
-	const struct mem_section *section = __pfn_to_section(pfn);
+	struct mem_section *section = __pfn_to_section(pfn);
 
 	return valid_section(section) && early_section(section);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Map a scatter-gather table into contiguous kernel address space, without an array of
- * pages in between. Its entries say already which memory is contiguous.
+ * all pages in between. Its entries say already which memory is contiguous.
  */
 
 #include <linux/export.h>
@@ -139,10 +139,12 @@ static int vmap_map_sgt(struct sg_table *sgt, unsigned long addr, pgprot_t prot,
 			err = vmap_map_short(addr, prot, pages, nr);
 			nr = 0;
 		}
-		if (is_long && !err)
+		if (!is_long) {
+			for (i = 0; i < nr_pages; i++)
+				pages[nr++] = pfn_to_page(PHYS_PFN(run.phys) + i);
+		} else if (!err) {
 			err = vmap_map_long(addr, run, prot, max_shift);
-		for (i = 0; i < nr_pages && !is_long; i++)
-			pages[nr++] = pfn_to_page(PHYS_PFN(run.phys) + i);
+		}
 		addr += run.size;
 	}
 
