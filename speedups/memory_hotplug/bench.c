@@ -52,7 +52,7 @@ static const struct plug_case compound_1g = { VMEMMAP, .shift = 18 };
 #define ONE_BLOCK(what, size)							\
 	{ #what "-" #size, "one block, cold", PFNS(SZ_##size), 0,		\
 	  HOSTED_FIXED | HOSTED_FLUSHED, &what },				\
-	{ #what "-" #size "-warm", "one block, warm", PFNS(SZ_##size), 0,	\
+	{ #what "-" #size "-warm", "one block, just written", PFNS(SZ_##size), 0,	\
 	  HOSTED_FIXED | HOSTED_HOT, &what }
 
 /* The memmap of 64 GiB takes 1 GiB here, so larger plugs run only on request. */

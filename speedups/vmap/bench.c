@@ -173,7 +173,7 @@ static const struct hosted_case vmap_cases[] = {
 		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
 	CYCLE_ROW("vmalloc-cycle-8M", "mapping only, twice", PAGES_8M, 2,
 		  BLOCKS, .fill = arrays_order8, .shift = PAGE_SHIFT),
-	CYCLE_ROW("vmalloc-cycle-16M", "mapping only, huge", PAGES_16M, 1,
+	CYCLE_ROW("vmalloc-cycle-16M", "mapping only, huge, 64 times", PAGES_16M, 64,
 		  BLOCKS, .fill = arrays_order9, .shift = PMD_SHIFT),
 	CYCLE_ROW("ioremap-cycle-page", "mapping only, 256 times", 1, 256,
 		  DEVICE, .phys = 0xfd000000),

@@ -200,6 +200,9 @@ def test_a_quick_case_is_named_as_in_a_whole_run(
 @pytest.mark.parametrize(
     "arguments",
     [
+        ["toys"],
+        ["toys", "--quick"],
+        ["toys", "--quick", "--pfns", "77"],
         ["toys", "--repeats", "3"],
         ["toys", "--kernel", "7.3", "--repeats", "3", "--seed", "18446744073709551615"],
         ["toys", "--quick", "--repeats", "4", "--case", "toys-hot", "--case", "a b"],

@@ -100,6 +100,8 @@ static const struct hosted_case toys_cases[] = {
 	{ "absent", "cold", 4096, 0, 0, &absent },
 	{ "hot",    "hot", 4096, 0, HOSTED_HOT, NULL },
 	{ "flushed", "flushed", 4096, 0, HOSTED_FLUSHED, NULL },
+	{ "lost",   "hot", 4096, 0, HOSTED_EXTRA_CASE | HOSTED_HOT | HOSTED_FLUSHED, NULL },
+	{ "part",   "hot, LLC/4", 0, 4, HOSTED_EXTRA_CASE | HOSTED_HOT, NULL },
 	{ "short",  "cold", 2, 0, HOSTED_FIXED | HOSTED_SHORT, NULL },
 	{ "counted", "cold", 2, 0, HOSTED_FIXED | HOSTED_SHORT, &counted },
 	{ "two",    "cold, 2 CPUs", 4096, 0, HOSTED_EXTRA_CASE, NULL, 2 },
@@ -293,14 +295,30 @@ def test_locks_keep_two_cpus_apart(toys: Path) -> None:
     assert equals(events) == {"two-64": {"base": True, "control": True, "auto": True}}
 
 
-def test_a_small_case_that_claims_to_be_cold_is_noted(toys: Path) -> None:
-    words = [word for name in ("there", "hot", "flushed") for word in ("--case", name)]
+def test_a_case_that_is_not_what_its_regime_says_is_noted(toys: Path) -> None:
+    words = [word for name in ("there", "hot", "flushed", "lost") for word in ("--case", name)]
     engine, *events = run_program(toys, *words, "--pairs", "2")
     assert isinstance(engine, Engine)
     notes = {event.case: event.text for event in events if isinstance(event, Note)}
     if engine.cached_bytes:  # else memory is as fast as the cache here
-        assert list(notes) == ["there-4096"]
+        assert list(notes) == ["there-4096", "lost-4096"]
         assert notes["there-4096"].startswith("not cold here")
+        assert notes["lost-4096"].startswith("not hot here")
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (["--cached", "0"], 16),  # unknown, so a quarter of it is taken
+        (["--cached", str(1 << 60)], 4),
+        (["--cached", "0", "--llc", str(8 << 20)], 4),  # given by the user
+    ],
+)
+def test_the_size_of_a_hot_case(toys: Path, words: list[str], part: int) -> None:
+    engine, *events = run_program(toys, "--case", "part", "--list", *words)
+    (case,) = (event for event in events if isinstance(event, Case))
+    assert isinstance(engine, Engine)
+    assert engine.llc_bytes // part - case.bytes in range(engine.llc_bytes // 1000)
 
 
 def test_a_sample_of_a_short_case_is_many_runs(toys: Path) -> None:

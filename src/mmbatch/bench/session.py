@@ -263,7 +263,7 @@ class Session:
         return new_dir(self.cache.runs, name)
 
     def _reproducer(self, prepared: Sequence[Prepared]) -> str:
-        """Return the command that repeats a run, with nothing left to defaults that move."""
+        """Return the command that repeats a run: as it was given, with the kernel and the seed."""
         request = prepared[0].request
         words = ["./mmbatch", "bench", *(work.speedup for work in prepared)]
         if self.tree is None:
@@ -279,7 +279,7 @@ class Session:
         words += [word for feature in request.features for word in ("--cpu", feature)]
         if request.items is not None:
             words += ["--pfns", str(request.items)]
-        words += ["--repeats", str(request.pairs), "--seed", str(request.seed)]
+        words += ["--seed", str(request.seed)]
         return shlex.join(words)
 
 

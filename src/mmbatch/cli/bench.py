@@ -172,7 +172,8 @@ def command(
     cache = Cache.open()
     manifest.load_with_needs(paths.SPEEDUPS, *speedups)
     requirements.ensure(console.say, install=install)
-    repeated = (*asked.words, *(("--until", until) if until else ()))
+    amount = ("--repeats", str(repeats)) if repeats else ("--quick",) if quick else ()
+    repeated = (*asked.words, *(("--until", until) if until else ()), *amount)
     session = Session(console, cache, tree, settings, jobs, repeated, asked.entries)
     source = sources.resolve(cache, kernel, tree, console.say)
     request = Request(
