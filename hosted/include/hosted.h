@@ -353,6 +353,7 @@ void hosted_memmap_at(void *memmap, unsigned long pfn);
 void *hosted_device_zone(unsigned int nid);
 void hosted_early_sections(int early);
 void hosted_hole_at(unsigned long pfn);
+void hosted_plugged_sections(void);
 int hosted_sizeof_page(void);
 unsigned long hosted_reschedules(void);
 const char *hosted_release(void);

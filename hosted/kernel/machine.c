@@ -161,6 +161,22 @@ void hosted_hole_at(unsigned long pfn)
 	section->usage = &hosted_usage.usage;
 	section->section_mem_map = SECTION_HAS_MEM_MAP;
 }
+
+/**
+ * hosted_plugged_sections - make all sections look hot-plugged, without holes
+ *
+ * hosted_early_sections(1) makes them present at boot again.
+ */
+void hosted_plugged_sections(void)
+{
+	unsigned int i;
+
+	bitmap_fill(hosted_usage.usage.subsection_map, SUBSECTIONS_PER_SECTION);
+	for (i = 0; i < SECTIONS_PER_ROOT; i++) {
+		hosted_section[i].usage = &hosted_usage.usage;
+		hosted_section[i].section_mem_map = SECTION_HAS_MEM_MAP;
+	}
+}
 #endif
 
 int hosted_sizeof_page(void)

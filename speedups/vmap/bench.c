@@ -42,6 +42,7 @@ enum vmap_kind { AREA, BLOCKS, DEVICE, TABLE };
  * @other: if set, time two mappings at the same address, each with its end. The second
  *	one has this array of the same size
  * @flush_ns: how long a flush of all TLBs takes, in a case with @other
+ * @plugged: the memory was added after boot
  */
 struct vmap_case {
 	enum vmap_kind kind;
@@ -52,6 +53,7 @@ struct vmap_case {
 	phys_addr_t phys;
 	arrays_fn *other;
 	unsigned int flush_ns;
+	bool plugged;
 };
 
 #define SHORT		(HOSTED_FIXED | HOSTED_SHORT)
@@ -130,10 +132,10 @@ struct vmap_case {
  * Scattered pages leave tables of PTEs, in whose places huge PMD mappings come, and the
  * reverse. Each table that goes away costs a flush of all TLBs.
  */
-#define ALTERNATE_ROW(time, ns)						\
-	{ "vmap-alternate-100M-" time, "orders 0 and 9 in turn, flush of " time, \
-	  2 * PAGES_100M, 0, HOSTED_FIXED | HOSTED_EXTRA_CASE,		\
-	  &(const struct vmap_case){ AREA, .fill = arrays_scattered,	\
+#define ALTERNATE_ROW(name, what, size, pages, time, ns)			\
+	{ name "-alternate-" size "-" time, "orders 0 and 9 in turn, flush of " time, \
+	  2 * (pages), 0, HOSTED_FIXED | HOSTED_EXTRA_CASE,		\
+	  &(const struct vmap_case){ what, .fill = arrays_scattered,	\
 				     .other = arrays_order9, .flush_ns = ns } }
 
 static const struct hosted_case vmap_cases[] = {
@@ -141,6 +143,8 @@ static const struct hosted_case vmap_cases[] = {
 	CASES(UNMAP_ROW)
 	ARRAY(MAP_ROW, far, "order 0, half 64 GB away")
 	ARRAY(MAP_ROW, short, "runs of 1 to 3")
+	MAP_ROW("vmap", "vunmap", "-plugged", "order 0, added after boot", PAGES_100M, 0,
+		AREA, .fill = arrays_scattered, .plugged = true)
 	TABLE_ROW(order8, "1 MiB blocks"),
 	TABLE_ROW(order9, "2 MiB blocks"),
 	TABLE_ROW(mixed, "orders 8, 4, 0"),
@@ -158,9 +162,11 @@ static const struct hosted_case vmap_cases[] = {
 	CYCLE_TABLE(order8, "1 MiB blocks"),
 	CYCLE_TABLE(order9, "2 MiB blocks"),
 	CYCLE_TABLE(mixed, "orders 8, 4, 0"),
-	ALTERNATE_ROW("0us", 0),
-	ALTERNATE_ROW("2us", 2000),
-	ALTERNATE_ROW("8us", 8000),
+	ALTERNATE_ROW("vmap", AREA, "100M", PAGES_100M, "0us", 0),
+	ALTERNATE_ROW("vmap", AREA, "100M", PAGES_100M, "2us", 2000),
+	ALTERNATE_ROW("vmap", AREA, "100M", PAGES_100M, "8us", 8000),
+	ALTERNATE_ROW("vmap", AREA, "2M", PAGES_2M, "8us", 8000),
+	ALTERNATE_ROW("sgt", TABLE, "100M", PAGES_100M, "8us", 8000),
 	CYCLE_ROW("vmap-cycle-page", "one page, 256 times", 1, 256,
 		  AREA, .fill = arrays_scattered),
 	CYCLE_ROW("vmap-cycle-32K-far", "order 0, half 64 GB away, 256 times", 8, 256,
@@ -225,6 +231,7 @@ static u64 *vmap_image;
 static struct page **vmap_pages;
 static struct page **vmap_others;	/* the array of @other */
 static struct sg_table vmap_table;
+static struct sg_table vmap_other_table;	/* the table of @other */
 static struct page **vmap_table_pages;	/* the array that base makes from the table */
 
 /* The current contents of vmap_pages and, for TABLE, of vmap_table. */
@@ -262,6 +269,7 @@ static void vmap_setup(void *image, unsigned long bytes)
 	vmap_others = hosted_arena(bytes);
 	vmap_table_pages = hosted_arena(bytes);
 	vmap_table.sgl = hosted_arena(bytes / sizeof(u64) * sizeof(struct scatterlist));
+	vmap_other_table.sgl = hosted_arena(bytes / sizeof(u64) * sizeof(struct scatterlist));
 	space_init(MEMORY);
 }
 
@@ -356,6 +364,7 @@ static void vmap_alternate(const struct vmap_case *c, enum hosted_side side,
 		vmap_unmap(cpu);
 		HOSTED_CALL(vm_unmap_aliases, side);
 		swap(vmap_pages, vmap_others);
+		swap(vmap_table, vmap_other_table);
 	}
 	hosted_flush_takes(0);
 }
@@ -395,6 +404,8 @@ static void vmap_fill(const struct vmap_case *c, unsigned long items)
 		c->other(vmap_others, items, seed);
 	if (c->kind == TABLE)
 		arrays_table(&vmap_table, vmap_pages, items, NULL);
+	if (c->kind == TABLE && c->other)
+		arrays_table(&vmap_other_table, vmap_others, items, NULL);
 	vmap_filled.kind = c->kind;
 	vmap_filled.fill = c->fill;
 	vmap_filled.items = items;
@@ -423,6 +434,10 @@ static void vmap_prepare(const struct hosted_case *c, enum hosted_side side, uns
 
 	if (work->fill)
 		vmap_fill(work, items);
+	if (work->plugged)
+		hosted_plugged_sections();
+	else
+		hosted_early_sections(1);
 	for (cpu = 0; cpu < HOSTED_CPUS; cpu++) {
 		if (vmap_mapped[cpu].c)
 			vmap_unmap(cpu);

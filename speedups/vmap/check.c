@@ -162,6 +162,8 @@ static int check_mapping(const struct matrix *m, enum hosted_side side, bool tab
 	unsigned long slabs = hosted_slabs_used();
 	void *addr;
 
+	/* Tables in the way of a few blocks would stay, and map these by PTEs. */
+	space_drop_tables();
 	addr = table ? HOSTED_CALL_EXTRA(vmap_sgt, m->table, m->prot) :
 		       HOSTED_CALL(vmap, side, m->pages, m->nr, VM_MAP, m->prot);
 	if (check_area(m, side, addr, pmd, phase))
@@ -251,41 +253,90 @@ static int check_owned(struct matrix *m)
 	return 0;
 }
 
-/*
- * Huge PMD mappings in the place of tables cost one flush together, of one page if it is one
- * table, and nothing else does.
- */
-static int check_flushes(struct matrix *m, unsigned long blocks)
+/* Leave tables of PTEs for the first @nr pages of the next area, and none after them. */
+static void leave_tables(struct matrix *m, enum hosted_side side, unsigned long nr)
 {
-	enum hosted_side side;
+	check_purge(side);
+	space_drop_tables();
+	arrays_scattered(m->pages, nr, 1);
+	HOSTED_CALL(vunmap, side, HOSTED_CALL(vmap, side, m->pages, nr, VM_MAP, m->prot));
+	check_purge(side);
+}
+
+/*
+ * Huge PMD mappings in the place of tables of PTEs cost one flush together, of one page if it is
+ * one table. Fewer than eight, with single pages up to there, leave the tables as they are.
+ * Nothing else costs a flush.
+ */
+static int check_flushes(struct matrix *m, unsigned long blocks, unsigned long tables)
+{
+	const unsigned long singles = blocks < 8 ? (8 - blocks) * ARRAYS_BLOCK : 0;
+	unsigned int i, kind;
 	unsigned long before;
-	unsigned int i;
+	enum space_leaf leaf;
 	void *addr;
 
 	if (check_is_posted(m))
 		return 0;
-	m->nr = blocks * ARRAYS_BLOCK;
-	for (i = 0; i < 2 * CHECK_METHODS; i++) {
-		const struct matrix_method *method = check_methods + i / 2;
+	/* By vmap(), by vmap_sgt(), and by base. */
+	for (i = 0; i < 3 * CHECK_METHODS; i++) {
+		const struct matrix_method *method = check_methods + i / 3;
+		const enum hosted_side side = i % 3 == 2 ? HOSTED_BASE : check_side(m);
+		const bool huge = i % 3 < 2 && method->pmd, freed = huge && blocks >= 8;
 
-		side = i % 2 ? check_side(m) : HOSTED_BASE;
-		if (check_choose(m, i / 2))
+		if (check_choose(m, i / 3))
 			return -1;
-		check_purge(side);
-		arrays_scattered(m->pages, m->nr, i);
-		HOSTED_CALL(vunmap, side, HOSTED_CALL(vmap, side, m->pages, m->nr, VM_MAP, m->prot));
-		check_purge(side);
-
+		leave_tables(m, side, tables * ARRAYS_BLOCK);
+		m->nr = blocks * ARRAYS_BLOCK;
 		arrays_order9(m->pages, m->nr, i);
+		if (singles)
+			arrays_scattered(m->pages + m->nr, singles, i);
+		m->nr += singles;
+		arrays_table(m->table, m->pages, m->nr, NULL);
 		before = hosted_flushes();
-		addr = HOSTED_CALL(vmap, side, m->pages, m->nr, VM_MAP, m->prot);
-		if (hosted_flushes() - before != (i % 2 && method->pmd))
-			return check_wrong(m, "flushes for huge mappings", i,
-					   i % 2 && method->pmd, hosted_flushes() - before);
-		if (i % 2 && method->pmd && (hosted_flushed() < PAGE_SIZE) != (blocks == 1))
-			return check_wrong(m, "bytes flushed for huge mappings", i, blocks,
+		addr = i % 3 == 1 ? HOSTED_CALL_EXTRA(vmap_sgt, m->table, m->prot) :
+				    HOSTED_CALL(vmap, side, m->pages, m->nr, VM_MAP, m->prot);
+		if (hosted_flushes() - before != freed)
+			return check_wrong(m, "flushes for huge mappings", i, freed,
+					   hosted_flushes() - before);
+		if (freed && (hosted_flushed() <= PAGE_SIZE) != (tables == 1))
+			return check_wrong(m, "bytes flushed for huge mappings", i, tables,
 					   hosted_flushed());
+		space_translate((unsigned long)addr, &leaf);
+		kind = freed ? SPACE_PMD : SPACE_PTE;
+		if (leaf != kind)
+			return check_wrong(m, "kind of leaf entry where a table was", i, kind, leaf);
 		HOSTED_CALL(vunmap, side, addr);
+		m->check->runs++;
+	}
+	return 0;
+}
+
+/* Huge vmalloc() asked for huge mappings, so it gets them whatever is in the way. */
+static int check_blocks_in_way(struct matrix *m)
+{
+	const unsigned long addr = VMALLOC_START + (1UL << 40);
+	const unsigned long end = addr + PMD_SIZE;
+	enum space_leaf leaf;
+	unsigned int i;
+
+	if (check_is_posted(m))
+		return 0;
+	for (i = 0; i < CHECK_METHODS; i++) {
+		if (check_choose(m, i))
+			return -1;
+		arrays_order9(m->pages, ARRAYS_BLOCK, i);
+		if (HOSTED_CALL(__vmap_pages_range_noflush, check_side(m), addr, end, m->prot,
+				m->pages, PAGE_SHIFT))
+			return check_wrong(m, "result of mapping single pages", i, 0, 1);
+		HOSTED_CALL(vunmap_range, check_side(m), addr, end);
+		if (HOSTED_CALL(__vmap_pages_range_noflush, check_side(m), addr, end, m->prot,
+				m->pages, PMD_SHIFT))
+			return check_wrong(m, "result of mapping a block", i, 0, 1);
+		space_translate(addr, &leaf);
+		if (leaf != SPACE_PMD)
+			return check_wrong(m, "kind of leaf entry of a block", i, SPACE_PMD, leaf);
+		HOSTED_CALL(vunmap_range, check_side(m), addr, end);
 		m->check->runs++;
 	}
 	return 0;
@@ -295,10 +346,11 @@ int vmap_check(struct hosted_check *check)
 {
 	struct sg_table table;
 	struct matrix m = { .check = check, .table = &table };
+	const unsigned long most = max(MATRIX_MOST, 8 * ARRAYS_BLOCK);
 	unsigned long i;
 
-	m.pages = hosted_arena((MATRIX_MOST + 1) * sizeof(*m.pages));
-	table.sgl = hosted_arena((MATRIX_MOST + 2) * sizeof(*table.sgl));
+	m.pages = hosted_arena((most + 1) * sizeof(*m.pages));
+	table.sgl = hosted_arena((most + 2) * sizeof(*table.sgl));
 	m.reference = hosted_arena((MATRIX_MOST + 1) * sizeof(*m.reference));
 	space_init(MEMORY);
 
@@ -314,7 +366,8 @@ int vmap_check(struct hosted_check *check)
 		if (i / check->stride % 64 == 0 && check_no_memory(&m))
 			return -1;
 	}
-	if (check_flushes(&m, 1) || check_flushes(&m, 4))
+	if (check_flushes(&m, 7, 7) || check_flushes(&m, 8, 1) || check_flushes(&m, 8, 8) ||
+	    check_blocks_in_way(&m))
 		return -1;
 	return check_ranges(&m);
 }

@@ -323,6 +323,8 @@ int vmap_fuzz(const unsigned char *data, unsigned long size, struct hosted_check
 	before = HOSTED_CALL(vmap, HOSTED_PATCHED, spacer, 1 + head[HEAD_SPACER], VM_MAP,
 			     PAGE_KERNEL);
 	slabs = hosted_slabs_used();
+	/* Tables in the way of a few blocks would stay, and map these by PTEs. */
+	space_drop_tables();
 
 	for (at = HEAD_BYTES; at + sizeof(struct record) <= size; at += sizeof(struct record))
 		obey(&f, (const struct record *)(data + at));

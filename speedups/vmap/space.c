@@ -2,6 +2,7 @@
 /* Set up the kernel's address space for all sides, and read its page table. */
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/pgalloc.h>
 #include <linux/pgtable.h>
 
 #include "hosted.h"
@@ -106,4 +107,33 @@ unsigned long space_mapped(void)
 void space_forget_tables(void)
 {
 	memset(init_mm.pgd, 0, PAGE_SIZE);
+}
+
+static void drop_tables(pmd_t *pmd)
+{
+	unsigned long i;
+
+	for (i = 0; i < PTRS_PER_PMD; i++, pmd++) {
+		if (pmd_none(*pmd) || pmd_leaf(*pmd) || mapped_ptes(pmd))
+			continue;
+		pte_free_kernel(&init_mm, (pte_t *)pmd_page_vaddr(*pmd));
+		pmd_clear(pmd);
+	}
+}
+
+/* Free the tables of PTEs that map nothing, as if their addresses had never been used. */
+void space_drop_tables(void)
+{
+	unsigned long i, j;
+	pud_t *pud;
+
+	for (i = 0; i < PTRS_PER_PGD; i++) {
+		if (!pgd_val(init_mm.pgd[i]))
+			continue;
+		pud = (pud_t *)pgd_page_vaddr(init_mm.pgd[i]);
+		for (j = 0; j < PTRS_PER_PUD; j++) {
+			if (!pud_none(pud[j]))
+				drop_tables(pud_pgtable(pud[j]));
+		}
+	}
 }

@@ -37,5 +37,6 @@ void space_init(unsigned long memory);
 u64 space_translate(unsigned long addr, enum space_leaf *leaf);
 unsigned long space_mapped(void);
 void space_forget_tables(void);
+void space_drop_tables(void);
 
 #endif /* SPACE_H */

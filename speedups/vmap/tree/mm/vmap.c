@@ -22,7 +22,7 @@
  *	(as log2) are contiguous and aligned in memory
  * @mask: page table levels that were changed
  * @sections: sections whose pages are all valid
- * @blocks_end: the end of the blocks that vmap_free_tables() has compared
+ * @blocks_end: the end of the blocks that vmap_make_room() has compared
  */
 struct vmap_walk {
 	struct page **pages;
@@ -155,7 +155,7 @@ static __always_inline unsigned long vmap_map_run(const struct vmap_walk *walk,
 static noinline bool vmap_look_up(struct vmap_sections *sections, unsigned long nr,
 				  unsigned long pfn)
 {
-	if (!vmap_is_early(pfn))
+	if (!vmap_is_early(pfn) && !vmap_is_whole(pfn))
 		return pfn_valid(pfn);
 	__set_bit(nr, sections->valid);
 	return true;
@@ -163,8 +163,9 @@ static noinline bool vmap_look_up(struct vmap_sections *sections, unsigned long 
 
 /*
  * pfn_valid() takes longer than all else for a page that is in no run. It is the same for
- * all pages of a section that was present at boot, so each of those is looked up once, until
- * a page is outside of the bitmap. With a bit for each, an array may alternate between them.
+ * all pages of a section that was present at boot, or that has no hole, so each of those is
+ * looked up once, until a page is outside of the bitmap. With a bit for each, an array may
+ * alternate between them.
  */
 static __always_inline bool vmap_pfn_valid(struct vmap_sections *sections, unsigned long pfn)
 {
@@ -227,7 +228,7 @@ static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
 	if (!pte)
 		return -ENOMEM;
 
-	vmap_lazy_mmu_enable();
+	lazy_mmu_mode_enable();
 
 	for (; i < nr_pages; i += nr) {
 		if (!vmap_may_be_run(pages + i, nr_pages - i)) {
@@ -249,7 +250,7 @@ static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
 		}
 	}
 
-	vmap_lazy_mmu_disable();
+	lazy_mmu_mode_disable();
 	vmap_advance(walk, i);
 	walk->mask |= PGTBL_PTE_MODIFIED;
 
@@ -257,52 +258,79 @@ static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
 }
 
 #ifdef arch_vmap_flush_tables
-/*
- * Free the tables of PTEs where leaf entries for the next blocks go. vmap_try_pmd() would
- * free one at a time, and flush the TLBs of all CPUs for each.
+/**
+ * vmap_detach_table - detach an empty table of PTEs, so that a leaf entry can take its place
+ * @pmd: entry for the table, or for none
+ * @addr: address that it maps
+ * @old: where to collect the table
+ *
+ * Context: init_mm is locked for reading, because ptdump holds the lock for writing and expects
+ * no table to be freed.
  */
-static noinline void vmap_free_tables(struct vmap_walk *walk, pmd_t *pmd,
-				      unsigned long addr, unsigned long end)
+void vmap_detach_table(pmd_t *pmd, unsigned long addr, struct vmap_tables *old)
 {
-	const unsigned long start = addr;
-	struct vmap_walk ahead = *walk;
-	unsigned long last = addr;
-	struct ptdesc *table, *next;
-	LIST_HEAD(tables);
-
-	/* ptdump holds it for writing, and expects no table to be freed. */
-	if (!mmap_read_trylock(&init_mm))
+	if (!pmd_present(*pmd) || pmd_leaf(*pmd))
 		return;
+	if (list_empty(&old->list))
+		old->first = addr;
+	old->last = addr;
+	list_add(&page_ptdesc(pmd_page(*pmd))->pt_list, &old->list);
+	pmd_clear(pmd);
+}
 
-	for (; end - addr >= PMD_SIZE; pmd++, addr += PMD_SIZE) {
-		if (!vmap_is_block(&ahead, VMAP_PMD_PAGES))
-			break;
-		if (pmd_present(*pmd) && !pmd_leaf(*pmd)) {
-			table = page_ptdesc(pmd_page(*pmd));
-			pmd_clear(pmd);
-			list_add(&table->pt_list, &tables);
-			last = addr;
-		}
-		vmap_advance(&ahead, VMAP_PMD_PAGES);
-	}
-	walk->blocks_end = ahead.pages;
+/**
+ * vmap_free_tables - free detached tables, with one flush for all
+ * @old: the tables
+ */
+void vmap_free_tables(struct vmap_tables *old)
+{
+	struct ptdesc *table, *next;
+
+	if (list_empty(&old->list))
+		return;
 	/*
 	 * CPUs may have cached that there are tables. No PTE was in use, so one page is
-	 * enough for one table. All of the range is so much that everything is flushed.
+	 * enough for one table. For several, this is so much that everything is flushed.
 	 */
-	if (list_is_singular(&tables))
-		arch_vmap_flush_tables(last, last + PAGE_SIZE - 1);
-	else
-		arch_vmap_flush_tables(start, addr - 1);
-	list_for_each_entry_safe(table, next, &tables, pt_list)
+	arch_vmap_flush_tables(old->first, old->last + PAGE_SIZE);
+	list_for_each_entry_safe(table, next, &old->list, pt_list)
 		pte_free_kernel(&init_mm, ptdesc_address(table));
-
-	mmap_read_unlock(&init_mm);
 }
-#else
-static inline void vmap_free_tables(struct vmap_walk *walk, pmd_t *pmd,
+
+/*
+ * Whether a leaf entry can map the next block. If there are tables of PTEs, free those of all
+ * blocks that follow. vmap_try_pmd() would free one at a time, and flush the TLBs of all CPUs
+ * for each. For a few blocks, even one flush takes longer than leaf entries save.
+ */
+static noinline bool vmap_make_room(struct vmap_walk *walk, pmd_t *pmd,
 				    unsigned long addr, unsigned long end)
 {
+	struct vmap_tables old = { LIST_HEAD_INIT(old.list) };
+	struct vmap_walk ahead = *walk;
+	unsigned long i, nr = 0;
+
+	while (end - addr - nr * PMD_SIZE >= PMD_SIZE && vmap_is_block(&ahead, VMAP_PMD_PAGES)) {
+		vmap_advance(&ahead, VMAP_PMD_PAGES);
+		nr++;
+	}
+	walk->blocks_end = ahead.pages;
+	if (walk->known_shift < PMD_SHIFT && nr < VMAP_FREE_BLOCKS)
+		return false;
+
+	if (!mmap_read_trylock(&init_mm))
+		return false;
+	for (i = 0; i < nr; i++)
+		vmap_detach_table(pmd + i, addr + i * PMD_SIZE, &old);
+	vmap_free_tables(&old);
+	mmap_read_unlock(&init_mm);
+
+	return true;
+}
+#else
+static inline bool vmap_make_room(struct vmap_walk *walk, pmd_t *pmd,
+				  unsigned long addr, unsigned long end)
+{
+	return true;
 }
 #endif
 
@@ -321,16 +349,13 @@ static int vmap_walk_pmd(struct vmap_walk *walk, pud_t *pud, unsigned long addr,
 		next = pmd_addr_end(addr, end);
 
 		if (walk->max_shift >= PMD_SHIFT && next - addr == PMD_SIZE &&
-		    vmap_is_block(walk, VMAP_PMD_PAGES)) {
-			if (pmd_present(*pmd))
-				vmap_free_tables(walk, pmd, addr, end);
-			if (vmap_try_pmd(pmd, addr, next,
-					 PFN_PHYS(page_to_pfn(*walk->pages)),
-					 walk->prot, walk->max_shift)) {
-				walk->mask |= PGTBL_PMD_MODIFIED;
-				vmap_advance(walk, VMAP_PMD_PAGES);
-				continue;
-			}
+		    vmap_is_block(walk, VMAP_PMD_PAGES) &&
+		    (pmd_none(*pmd) || vmap_make_room(walk, pmd, addr, end)) &&
+		    vmap_try_pmd(pmd, addr, next, PFN_PHYS(page_to_pfn(*walk->pages)),
+				 walk->prot, walk->max_shift)) {
+			walk->mask |= PGTBL_PMD_MODIFIED;
+			vmap_advance(walk, VMAP_PMD_PAGES);
+			continue;
 		}
 
 		err = vmap_walk_pte(walk, pmd, addr, next);
@@ -469,10 +494,10 @@ bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
 	if (!vmap_batches() || !vmap_ptes_none(pte, nr))
 		return false;
 
-	vmap_lazy_mmu_enable();
+	lazy_mmu_mode_enable();
 	arch_vmap_set_ptes(&init_mm, addr, pte, pfn_pte(PHYS_PFN(phys_addr), prot), nr,
 			   max_page_shift);
-	vmap_lazy_mmu_disable();
+	lazy_mmu_mode_disable();
 
 	return true;
 }

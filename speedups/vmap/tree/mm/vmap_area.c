@@ -133,7 +133,7 @@ int vmap_fill_area(unsigned long addr, unsigned long end, pgprot_t prot,
 	int err;
 
 	/* KMSAN maps the shadow pages, which need not be contiguous. */
-	err = vmap_kmsan_map(addr, end, prot, pages);
+	err = kmsan_vmap_pages_range_noflush(addr, end, prot, pages, PAGE_SHIFT, GFP_KERNEL);
 	if (!err && end - addr >= VMAP_LEAST && vmap_may_be_huge(flags, prot))
 		err = vmap_map_pages(addr, end, prot, pages, PMD_SHIFT, PAGE_SHIFT);
 	else if (!err)

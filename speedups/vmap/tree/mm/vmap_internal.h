@@ -16,17 +16,14 @@
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
-#include <linux/moduleparam.h>
 #include <linux/pgalloc.h>
 #include <linux/pgtable.h>
-#include <linux/string.h>
 #include <linux/types.h>
 #include <linux/vmalloc.h>
 
 #include "internal.h"
 #include "pgalloc-track.h"
 #include "vmap.h"
-#include "vmap_compat.h"
 
 /*
  * log2 of the size of a contiguous PTE block, called a group here: aligned PTEs that
@@ -58,6 +55,24 @@
 #endif
 
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
+
+/* If tables of PTEs are in the way of fewer blocks, these are mapped by PTEs. */
+#define VMAP_FREE_BLOCKS	8
+
+/**
+ * struct vmap_tables - tables of PTEs that were detached, to be freed together
+ * @list: the tables
+ * @first: first address that one of them maps
+ * @last: first address that the last one of them maps
+ */
+struct vmap_tables {
+	struct list_head list;
+	unsigned long first;
+	unsigned long last;
+};
+
+void vmap_detach_table(pmd_t *pmd, unsigned long addr, struct vmap_tables *old);
+void vmap_free_tables(struct vmap_tables *old);
 
 /* Size of the smallest leaf entry that is larger than a page. */
 #define VMAP_LEAST	(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT ? \
@@ -126,6 +141,26 @@ static __always_inline bool vmap_is_early(unsigned long pfn)
 
 	return valid_section(section) && early_section(section);
 }
+
+/*
+ * Whether all pages of a section are valid, although it was added later. It has no hole while
+ * the caller of vmap() holds pages of it.
+ */
+static inline bool vmap_is_whole(unsigned long pfn)
+{
+	struct mem_section *section = __pfn_to_section(pfn);
+	struct mem_section_usage *usage;
+	bool whole;
+
+	if (!valid_section(section))
+		return false;
+	rcu_read_lock_sched();
+	usage = READ_ONCE(section->usage);
+	whole = usage && bitmap_full(usage->subsection_map, SUBSECTIONS_PER_SECTION);
+	rcu_read_unlock_sched();
+
+	return whole;
+}
 #else
 static inline unsigned long vmap_section(unsigned long pfn)
 {
@@ -133,6 +168,11 @@ static inline unsigned long vmap_section(unsigned long pfn)
 }
 
 static inline bool vmap_is_early(unsigned long pfn)
+{
+	return false;
+}
+
+static inline bool vmap_is_whole(unsigned long pfn)
 {
 	return false;
 }

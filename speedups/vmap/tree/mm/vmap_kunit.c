@@ -280,6 +280,8 @@ static int vmap_test_init(struct kunit *test)
 	memory = kunit_kzalloc(test, sizeof(*memory), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, memory);
 	memory->method_before = vmap_method();
+	memory->free_blocks_before = VMAP_FREE_BLOCKS;
+	WRITE_ONCE(vmap_free_blocks, 1);
 	test->priv = memory;
 	memory->pages = kunit_kcalloc(test, VMAP_LOOSE, sizeof(*memory->pages), GFP_KERNEL);
 	memory->loose = alloc_pages(GFP_KERNEL, ilog2(VMAP_LOOSE));
@@ -303,6 +305,7 @@ static void vmap_test_exit(struct kunit *test)
 	if (!memory)
 		return;
 	vmap_set_method(memory->method_before);
+	WRITE_ONCE(vmap_free_blocks, memory->free_blocks_before);
 	if (memory->loose)
 		__free_pages(memory->loose, ilog2(VMAP_LOOSE));
 	if (memory->compound)

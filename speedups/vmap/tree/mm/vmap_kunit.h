@@ -61,12 +61,14 @@ struct vmap_want {
  * @compound: a compound page of VMAP_COMPOUND pages
  * @pages: an array of VMAP_LOOSE pointers, filled by the case
  * @method_before: vmap.method before the case
+ * @free_blocks_before: vmap_free_blocks before the case
  */
 struct vmap_memory {
 	struct page *loose;
 	struct page *compound;
 	struct page **pages;
 	const char *method_before;
+	unsigned int free_blocks_before;
 };
 
 struct vmap_param {

@@ -23,6 +23,9 @@ static const struct vmap_method {
 static const struct vmap_method *vmap_chosen = &vmap_methods[0];
 unsigned int vmap_chosen_steps __read_mostly = STEPS(VMAP_ALL);
 
+/* Tests set it to 1, so that the leaf entries do not depend on what was mapped before. */
+unsigned int vmap_free_blocks __read_mostly = 8;
+
 /**
  * vmap_set_method - choose how later calls map
  * @name: "auto", "base" for the slow path, or one of the methods in between

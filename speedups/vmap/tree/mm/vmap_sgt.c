@@ -50,20 +50,28 @@ static __always_inline struct vmap_run vmap_next_run(struct scatterlist **sg, un
 	return run;
 }
 
-/* The size of the mapping, or 0 if an entry is not made of whole pages. */
-static unsigned long vmap_sgt_size(struct sg_table *sgt)
+/*
+ * The size of the mapping, or 0 if an entry is not made of whole pages, or if that much cannot
+ * be mapped. On 32-bit, a table may be larger than the address space.
+ */
+static unsigned long vmap_sgt_size(struct sg_table *sgt, unsigned long *longest)
 {
-	unsigned long size = 0;
+	struct vmap_run run = {};
 	struct scatterlist *sg;
 	unsigned int i;
+	u64 size = 0;
 
 	for (i = 0, sg = sgt->sgl; i < sgt->orig_nents; i++, sg = vmap_sg_next(sg)) {
 		if (!PAGE_ALIGNED(sg->offset) || !PAGE_ALIGNED(sg->length) || !sg->length)
 			return 0;
+		if (sg_phys(sg) != run.phys + run.size)
+			run = (struct vmap_run){ .phys = sg_phys(sg) };
+		run.size += sg->length;
+		*longest = max(*longest, run.size);
 		size += sg->length;
 	}
 
-	return size >> PAGE_SHIFT <= totalram_pages() ? size : 0;
+	return size >> PAGE_SHIFT <= totalram_pages() && size <= ULONG_MAX ? size : 0;
 }
 
 /* As vmap_array_align(), for a known run at the start of @size bytes. */
@@ -100,7 +108,7 @@ static int vmap_map_short(unsigned long end, pgprot_t prot, struct page **pages,
 
 	if (!nr)
 		return 0;
-	err = vmap_kmsan_map(addr, end, prot, pages);
+	err = kmsan_vmap_pages_range_noflush(addr, end, prot, pages, PAGE_SHIFT, GFP_KERNEL);
 
 	return err ?: __vmap_pages_range_noflush(addr, end, prot, pages, PAGE_SHIFT);
 }
@@ -115,11 +123,81 @@ static int vmap_map_long(unsigned long addr, struct vmap_run run, pgprot_t prot,
 	for (i = 0; IS_ENABLED(CONFIG_KMSAN) && i < run.size && !err; i += PAGE_SIZE) {
 		struct page *page = pfn_to_page(PHYS_PFN(run.phys + i));
 
-		err = vmap_kmsan_map(addr + i, addr + i + PAGE_SIZE, prot, &page);
+		err = kmsan_vmap_pages_range_noflush(addr + i, addr + i + PAGE_SIZE, prot,
+						     &page, PAGE_SHIFT, GFP_KERNEL);
 	}
 
 	return err ?: vmap_range_noflush(addr, addr + run.size, run.phys, prot, max_shift);
 }
+
+#ifdef arch_vmap_flush_tables
+/* The entry for the table of PTEs that maps an address, or NULL if there is no table above it. */
+static pmd_t *vmap_pmd(unsigned long addr)
+{
+	pgd_t *pgd = pgd_offset_k(addr);
+	p4d_t *p4d = pgd_none(*pgd) ? NULL : p4d_offset(pgd, addr);
+	pud_t *pud = !p4d || p4d_none(*p4d) ? NULL : pud_offset(p4d, addr);
+
+	return !pud || pud_none(*pud) || pud_leaf(*pud) ? NULL : pmd_offset(pud, addr);
+}
+
+/*
+ * Count the blocks of a table that huge PMD mappings can map from @addr on, and those that have
+ * tables of PTEs. With @old, detach these.
+ */
+static unsigned long vmap_sgt_blocks(struct sg_table *sgt, unsigned long addr,
+				     unsigned long *tables, struct vmap_tables *old)
+{
+	unsigned int nents = sgt->orig_nents;
+	struct scatterlist *sg = sgt->sgl;
+	unsigned long nr = 0, block, end;
+
+	for (; nents; addr = end) {
+		struct vmap_run run = vmap_next_run(&sg, &nents);
+
+		end = addr + run.size;
+		if (run.size < PMD_SIZE || !IS_ALIGNED(addr - run.phys, PMD_SIZE))
+			continue;
+		for (block = ALIGN(addr, PMD_SIZE); end - block >= PMD_SIZE; block += PMD_SIZE) {
+			pmd_t *pmd = vmap_pmd(block);
+
+			nr++;
+			*tables += pmd && !pmd_none(*pmd);
+			if (pmd && old)
+				vmap_detach_table(pmd, block, old);
+		}
+	}
+
+	return nr;
+}
+
+/*
+ * Whether leaf entries can map blocks. Free all tables of PTEs that are in their way.
+ * vmap_range_noflush() would free one at a time, and flush the TLBs of all CPUs for each. For a
+ * few blocks, even one flush takes longer than leaf entries save.
+ */
+static bool vmap_sgt_make_room(struct sg_table *sgt, unsigned long addr)
+{
+	struct vmap_tables old = { LIST_HEAD_INIT(old.list) };
+	unsigned long tables = 0, nr;
+
+	nr = vmap_sgt_blocks(sgt, addr, &tables, NULL);
+	if (!tables)
+		return true;
+	if (nr < VMAP_FREE_BLOCKS || !mmap_read_trylock(&init_mm))
+		return false;
+	vmap_sgt_blocks(sgt, addr, &tables, &old);
+	vmap_free_tables(&old);
+	mmap_read_unlock(&init_mm);
+
+	return true;
+}
+#else
+static inline bool vmap_sgt_make_room(struct sg_table *sgt, unsigned long addr)
+{
+	return true;
+}
+#endif
 
 static int vmap_map_sgt(struct sg_table *sgt, unsigned long addr, pgprot_t prot,
 			unsigned int max_shift)
@@ -170,8 +248,8 @@ static int vmap_map_sgt(struct sg_table *sgt, unsigned long addr, pgprot_t prot,
  */
 void *vmap_sgt(struct sg_table *sgt, pgprot_t prot)
 {
-	unsigned long size = vmap_sgt_size(sgt), addr;
-	const bool huge = vmap_may_be_huge(VM_MAP, prot);
+	unsigned long longest = 0, size = vmap_sgt_size(sgt, &longest), addr;
+	bool huge = longest >= VMAP_LEAST && vmap_may_be_huge(VM_MAP, prot);
 	struct vm_struct *area;
 	int err;
 
@@ -184,6 +262,7 @@ void *vmap_sgt(struct sg_table *sgt, pgprot_t prot)
 		return NULL;
 
 	addr = (unsigned long)area->addr;
+	huge = huge && vmap_sgt_make_room(sgt, addr);
 	err = vmap_map_sgt(sgt, addr, pgprot_nx(prot), huge ? PMD_SHIFT : PAGE_SHIFT);
 	flush_cache_vmap(addr, addr + size);
 	if (err) {
