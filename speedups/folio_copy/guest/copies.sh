@@ -25,16 +25,26 @@ calls() {
 }
 
 watch_all() {
-	watch folio copy_mc_highpages 3 && watch plain copy_highpages 3 &&
+	watch mc folio_mc_copy 2 && watch plain folio_copy 2 &&
+		watch folio copy_mc_highpages 3 &&
 		watch page copy_mc_to_kernel 3 && watch auto folio_copy_mc_auto 3 &&
 		watch bulk folio_copy_mc_bulk 3 && watch memcpy folio_copy_mc_memcpy 3 && watch stream folio_copy_mc_stream 3
+}
+
+# copies_of EVENT PAGES: print the number of copies of folios of PAGES pages. Base calls
+# folio_mc_copy() only, whose number of pages is not among its arguments.
+copies_of() {
+	case $1 in
+	pages) calls mc ;;
+	*) calls folio "$2" ;;
+	esac
 }
 
 # copied_by NAME EVENT FOLIOS PAGES: check that at least FOLIOS folios of PAGES pages
 # were copied, by EVENT and by no other. A fork also copies single pages on write.
 # The event "auto" copies by bulk and by stream.
 copied_by() {
-	check "$1: copied as folios of $4 pages" test "$(calls folio $4)" -ge "$3"
+	check "$1: copied as folios of $4 pages" test "$(copies_of "$2" $4)" -ge "$3"
 	for event in auto bulk memcpy stream; do
 		case $event in
 		"$2") check "$1: $event copied them" test "$(calls $event $4)" -ge "$3" ;;
@@ -44,7 +54,10 @@ copied_by() {
 		esac
 	done
 	case $2 in
-	pages) check "$1: page by page" test "$(calls page 4096)" -ge $(($3 * $4)) ;;
+	pages)
+		check "$1: page by page" test "$(calls page 4096)" -ge $(($3 * $4))
+		check "$1: not as single pages" test "$(calls mc)" -lt $(($3 * $4 / 2))
+		;;
 	*) check "$1: not page by page" test "$(calls page 4096)" -lt $(($3 * $4 / 2)) ;;
 	esac
 }

@@ -26,7 +26,7 @@ moved() {
 	read -r folios ms late </tmp/check.out
 	copied_by "$1" "$7" $(($3 * 1024 / $4)) $(($4 / 4))
 	value "$1: folios $folios"
-	value "$1: calls of the copy $(calls folio $(($4 / 4)))"
+	value "$1: calls of the copy $(copies_of "$7" $(($4 / 4)))"
 	value "$1: ms of move_pages(2) $ms"
 	value "$1: us late at worst $late"
 }
@@ -66,7 +66,7 @@ moved_by() {
 	forget
 	check "$moved_name: every byte is there" "$@" || return
 	copied_by "$moved_name" "$moved_event" "$moved_least" 512
-	value "$moved_name: calls of the copy $(calls folio 512)"
+	value "$moved_name: calls of the copy $(copies_of "$moved_event" 512)"
 }
 
 in_group() {
@@ -106,11 +106,11 @@ others() {
 
 	forget
 	check "aio ring $1: no event is lost" move_ring /tmp/file 20 0 1
-	check "aio ring $1: its pages were copied" test "$(calls plain 1)" -ge 20
+	check "aio ring $1: its pages were copied" test "$(calls plain)" -ge 20
 
 	forget
 	check "soft offline $1: every byte is there" move_folios anon "$MIB" 2048 0 soften 8
-	check "soft offline $1: pages were copied" test "$(calls folio 1)" -ge $((MIB / 16))
+	check "soft offline $1: pages were copied" test "$(calls page 4096)" -ge $((MIB / 16))
 
 	cma=/sys/kernel/debug/cma/numa$SLOW
 	moved_by "CMA $1" "$(by "$1")" 16 move_folios anon 64 2048 "$SLOW" \

@@ -3,8 +3,7 @@
 #define _FOLIO_COPY_LIVE_INTERNAL_H
 
 /*
- * Declarations that a module lacks. The build uses this file as mm/folio_copy.h,
- * and it includes the original as folio_copy_tree.h.
+ * Declarations that a module lacks. The build uses this file as mm/internal.h.
  */
 
 #include <linux/mm.h>
@@ -26,15 +25,13 @@ unsigned long copy_mc_pages(void *to, const void *from, unsigned long npages);
 unsigned long copy_mc_pages_streaming(void *to, const void *from,
 				      unsigned long npages);
 
-#define copy_pages			copy_pages
+#define HAVE_COPY_PAGES			1
 #define copy_pages_streaming		copy_pages_streaming
-#define copy_mc_pages			copy_mc_pages
 #define copy_mc_pages_streaming		copy_mc_pages_streaming
 
-#include "folio_copy_tree.h"
 #include "live.h"
 
-extern typeof(folio_copy) live_folio_copy;
-extern typeof(folio_mc_copy) live_folio_mc_copy;
+extern typeof(folio_copy) live_original_folio_copy, live_folio_copy;
+extern typeof(folio_mc_copy) live_original_folio_mc_copy, live_folio_mc_copy;
 
 #endif /* _FOLIO_COPY_LIVE_INTERNAL_H */

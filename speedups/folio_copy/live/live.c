@@ -5,19 +5,17 @@
  */
 
 #include <linux/jump_label.h>
-#include <linux/string.h>
 #include <linux/uaccess.h>
 #include <asm/asm.h>
 #include <asm/cpufeature.h>
 
+/* First, because the other one asks it what the architecture has. */
+#include "internal.h"
 #include "folio_copy.h"
-#ifdef LIVE_STEP_METHODS
-#include "folio_copy_method.h"
-#else
-/* Without that step, there is one method and no parameter. */
-#define folio_copy_method()	""
-#endif
 #include "live.h"
+
+LIVE_ORIGINAL(folio_copy);
+LIVE_ORIGINAL(folio_mc_copy);
 
 extern struct static_key_false copy_mc_fragile_key;
 
@@ -44,13 +42,18 @@ const struct live_count live_counts[] = {
 
 const unsigned int live_nr_counts = ARRAY_SIZE(live_counts);
 
-static void folio_copy_live_count(unsigned int first, unsigned long nr)
+/* Count a call, and return whether to handle it here. */
+static bool folio_copy_live_takes(unsigned int first, unsigned long nr)
 {
+	enum folio_copy_counts which = FOLIO_COPY_DONE;
+
 	if (nr == 1)
-		first += FOLIO_COPY_LEFT_PAGE;
-	else if (!strcmp(folio_copy_method(), "base"))
-		first += FOLIO_COPY_LEFT_METHOD;
-	live_counted(first, nr);
+		which = FOLIO_COPY_LEFT_PAGE;
+	else if (!folio_copies_ranges())
+		which = FOLIO_COPY_LEFT_METHOD;
+	live_counted(first + which, nr);
+
+	return which == FOLIO_COPY_DONE;
 }
 
 /*
@@ -108,13 +111,16 @@ unsigned long copy_mc_pages_streaming(void *to, const void *from, unsigned long 
  * @dst: folio to copy to
  * @src: folio to copy from
  *
- * Context: as copy_highpages().
+ * Context: any for one page; may reschedule between pages.
  */
 void live_folio_copy(struct folio *dst, struct folio *src)
 {
 	unsigned long nr = folio_nr_pages(src);
 
-	folio_copy_live_count(0, nr);
+	if (!folio_copy_live_takes(0, nr)) {
+		live_original_folio_copy(dst, src);
+		return;
+	}
 	copy_highpages(folio_page(dst, 0), folio_page(src, 0), nr);
 	live_stay();
 }
@@ -124,7 +130,7 @@ void live_folio_copy(struct folio *dst, struct folio *src)
  * @dst: folio to copy to
  * @src: folio to copy from
  *
- * Context: as copy_mc_highpages().
+ * Context: any for one page; may reschedule between pages.
  * Return: 0, or -EHWPOISON with the contents of @dst undefined.
  */
 int live_folio_mc_copy(struct folio *dst, struct folio *src)
@@ -132,7 +138,9 @@ int live_folio_mc_copy(struct folio *dst, struct folio *src)
 	unsigned long nr = folio_nr_pages(src);
 	int err;
 
-	folio_copy_live_count(FOLIO_COPY_COUNTS, nr);
+	if (!folio_copy_live_takes(FOLIO_COPY_COUNTS, nr))
+		return live_original_folio_mc_copy(dst, src);
+
 	err = copy_mc_highpages(folio_page(dst, 0), folio_page(src, 0), nr);
 	live_stay();
 

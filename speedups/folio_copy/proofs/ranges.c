@@ -24,7 +24,7 @@
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define offset_in_page(at)	((unsigned long)(at) & (PAGE_SIZE - 1))
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
-#define copy_mc_to_kernel	copy_mc_to_kernel
+#define HAVE_COPY_PAGES	1
 #define __must_check
 
 #define PAGES			4UL
@@ -40,7 +40,6 @@ static char source_bytes[PAGES << PAGE_SHIFT], target_bytes[PAGES << PAGE_SHIFT]
 #define is_source(page)		__CPROVER_same_object(page, &source)
 #define index_of(page)		((page) - (is_source(page) ? source.pages : target.pages))
 #define page_to_pfn(page)	((unsigned long)index_of(page) + (is_source(page) ? 0 : PAGES))
-#define pfn_to_page(pfn)	(&source.pages[pfn])	/* for the loop, which ends before */
 #define page_address(page) \
 	((void *)(is_source(page) ? source_bytes : target_bytes) + \
 	 (index_of(page) << PAGE_SHIFT))
@@ -102,27 +101,14 @@ static void cond_resched(void)
 	is_idle = true;
 }
 
-/* A single page is copied as before. */
-static int copy_mc_highpage(struct page *to, struct page *from)
-{
-	if (!machine(page_address(to), page_address(from), 1))
-		return 0;
-	memory_failure_queue(page_to_pfn(from), 0);
-	return 1;
-}
-
-static void copy_highpage(struct page *to, struct page *from)
+static unsigned long plainly(void *to, const void *from, unsigned long npages)
 {
 	prove(false, "copies survive machine checks here");
+	return 0;
 }
 
-static unsigned long copy_mc_to_kernel(void *to, const void *from, unsigned long bytes)
-{
-	return machine(to, from, bytes >> PAGE_SHIFT);
-}
-
-#define copy_page(to, from)	machine(to, from, 1)
-#define folio_copy_chosen(mc)	machine
+#define copy_pages(to, from, npages)	plainly(to, from, npages)
+#define folio_copy_chosen(nr, mc)	((mc) ? machine : plainly)
 #define preempt_model_preemptible() is_preemptible
 
 #include "mm/folio_copy.c"

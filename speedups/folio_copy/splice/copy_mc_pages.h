@@ -3,4 +3,3 @@
 
 unsigned long __must_check
 copy_mc_pages(void *to, const void *from, unsigned long npages);
-#define copy_mc_pages copy_mc_pages

@@ -10,4 +10,4 @@ static inline void copy_pages(void *to, const void *from, unsigned long npages)
 		     : "+c" (left), "+D" (to), "+S" (from) : : "memory");
 }
 
-#define copy_pages copy_pages
+#define HAVE_COPY_PAGES	1

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Turn both functions into one call. The loop over pages is kept as the slow path of
-// that call. The rules list every statement, because spatch needs minutes to remove
-// a "...".
+// Copy more than one page as a range if that is possible, before the loop over pages. The
+// rules list every statement, because spatch needs minutes to match a "...".
 
 @include@
 @@
@@ -14,11 +13,14 @@ statement S;
 @@
  folio_copy(struct folio *dst, struct folio *src)
  {
--	long i = 0;
--	long nr = folio_nr_pages(src);
--	for (;;) S
-+	copy_highpages(folio_page(dst, 0), folio_page(src, 0),
-+		       folio_nr_pages(src));
+ 	long i = 0;
+ 	long nr = folio_nr_pages(src);
++
++	if (nr > 1 && folio_copies_ranges()) {
++		copy_highpages(folio_page(dst, 0), folio_page(src, 0), nr);
++		return;
++	}
+ 	for (;;) S
  }
 
 @mc_copy@
@@ -27,10 +29,11 @@ statement S;
 @@
  folio_mc_copy(struct folio *dst, struct folio *src)
  {
--	long nr = folio_nr_pages(src);
--	long i = 0;
--	for (;;) S
--	return 0;
-+	return copy_mc_highpages(folio_page(dst, 0), folio_page(src, 0),
-+				 folio_nr_pages(src));
+ 	long nr = folio_nr_pages(src);
+ 	long i = 0;
++
++	if (nr > 1 && folio_copies_ranges())
++		return copy_mc_highpages(folio_page(dst, 0), folio_page(src, 0), nr);
+ 	for (;;) S
+ 	return 0;
  }

@@ -150,7 +150,7 @@ def test_a_guest_in_trouble_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 
 def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) -> Outcome:
     """Return what copies.sh makes of counts: 8 folios of 512 pages should be copied by `event`."""
-    for name in ("folio", "plain", "page", "auto", "bulk", "memcpy", "stream"):
+    for name in ("mc", "folio", "plain", "page", "auto", "bulk", "memcpy", "stream"):
         place = folder / "events/kprobes" / name
         place.mkdir(parents=True)
         lines = [
@@ -168,13 +168,19 @@ def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) ->
     return qemu.read_console(done.stdout.splitlines())
 
 
-BULK = {"folio": {512: 8, 1: 3}, "bulk": {512: 8}, "page": {4096: 3}}
-PAGES = {"folio": {512: 8}, "page": {4096: 8 * 512}}
-AUTO = {"folio": {512: 8}, "auto": {512: 8}, "bulk": {8: 2, 512: 5}, "stream": {8: 2, 480: 3}}
+BULK = {"mc": {64: 11}, "folio": {512: 8}, "bulk": {512: 8}, "page": {4096: 3}}
+PAGES = {"mc": {64: 8}, "page": {4096: 8 * 512}}
+AUTO = {
+    "mc": {64: 8},
+    "folio": {512: 8},
+    "auto": {512: 8},
+    "bulk": {8: 2, 512: 5},
+    "stream": {8: 2, 480: 3},
+}
 
 
 @pytest.mark.parametrize(
-    ("counts", "event", "passed"), [(BULK, "bulk", 6), (PAGES, "pages", 6), (AUTO, "auto", 4)]
+    ("counts", "event", "passed"), [(BULK, "bulk", 6), (PAGES, "pages", 7), (AUTO, "auto", 4)]
 )
 def test_counts_that_are_as_they_should_be(
     tmp_path: Path, counts: Mapping[str, Mapping[int, int]], event: str, passed: int
@@ -188,7 +194,9 @@ def test_counts_that_are_as_they_should_be(
 @pytest.mark.parametrize(
     ("counts", "event", "failed"),
     [
-        (PAGES, "bulk", ["bulk copied them", "not page by page"]),
+        (PAGES, "bulk", ["copied as folios", "bulk copied them", "not page by page"]),
+        (PAGES | {"mc": {64: 8 * 512}}, "pages", ["not as single pages"]),
+        (PAGES | {"mc": {64: 7}}, "pages", ["copied as folios"]),
         (BULK, "pages", ["bulk did not", "page by page"]),
         (AUTO, "bulk", ["auto did not", "bulk copied them"]),
         (BULK, "auto", ["auto copied them"]),

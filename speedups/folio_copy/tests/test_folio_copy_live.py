@@ -13,13 +13,14 @@ def test_assembly_is_part_of_the_module() -> None:
     staged = manifest.staged(LIVE, "6.12")
 
     assert staged["arch/x86/lib/copy_pages_streaming_64.S"].is_file()
-    assert staged["mm/folio_copy.h"].parts[-2] == "live"
+    assert staged["mm/internal.h"].parts[-2] == "live"
 
 
 def test_later_steps_edit_the_files_of_earlier_ones() -> None:
     contents = manifest.contents(LIVE, "7.3")
 
-    assert b"return folio_copy_chosen(mc);" in contents["mm/folio_copy.c"]
+    assert b"folio_copy_range(folio_copy_chosen(nr, true)" in contents["mm/folio_copy.c"]
+    assert b"&& folio_copy_by_range();" in contents["mm/folio_copy.h"]
     for method in (b"auto", b"bulk", b"stream", b"memcpy", b"base"):
         assert b'{ "' + method + b'"' in contents["mm/folio_copy_method.c"]
 

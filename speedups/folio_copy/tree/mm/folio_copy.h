@@ -3,6 +3,7 @@
 #define _MM_FOLIO_COPY_H
 
 #include <linux/types.h>
+#include <asm/page.h>
 
 struct page;
 
@@ -12,8 +13,15 @@ struct page;
  */
 typedef unsigned long (folio_copy_fn)(void *to, const void *from, unsigned long npages);
 
-folio_copy_fn folio_copy_bulk, folio_copy_mc_bulk;
-folio_copy_fn *folio_copy_way(unsigned long nr, bool mc);
+/*
+ * Whether pages may be copied together. With KMSAN, each page has a shadow, which must be
+ * copied too.
+ */
+static inline bool folio_copies_ranges(void)
+{
+	return __is_defined(HAVE_COPY_PAGES) && !IS_ENABLED(CONFIG_KMSAN);
+}
+
 unsigned long folio_copy_range(folio_copy_fn *copy, void *to, const void *from,
 			       unsigned long nr, unsigned long unit);
 

@@ -43,6 +43,9 @@ static int folio_copy_test_init(struct kunit *test)
 {
 	struct folio_copy_folios *folios;
 
+	if (!folio_copies_ranges())
+		kunit_skip(test, "pages are copied one by one");
+
 	folios = kunit_kzalloc(test, sizeof(*folios), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, folios);
 	test->priv = folios;
@@ -139,9 +142,6 @@ static void folio_copy_on_write(struct kunit *test)
 	static const unsigned long pages[] = { 0, 1, PAGES / 2, PAGES - 2, PAGES - 1 };
 	struct folio_copy_folios *folios = test->priv;
 	unsigned int i;
-
-	if (!folio_copies_ranges())
-		kunit_skip(test, "pages are copied one by one");
 
 	for (i = 0; i < ARRAY_SIZE(pages); i++) {
 		/* Addresses of user space are aligned to the folio. */

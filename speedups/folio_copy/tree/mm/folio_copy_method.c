@@ -7,10 +7,18 @@
 #include <linux/uaccess.h>
 
 #include "folio_copy_method.h"
+#include "internal.h"
 #include "method.h"
+
+#ifdef HAVE_COPY_PAGES
 
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX	"folio_copy."
+
+unsigned long folio_copy_mc_bulk(void *to, const void *from, unsigned long npages)
+{
+	return copy_mc_pages(to, from, npages);
+}
 
 static unsigned long folio_copy_memcpy(void *to, const void *from,
 				       unsigned long npages)
@@ -50,14 +58,31 @@ const struct folio_copy_method *folio_copy_method_at(unsigned int i)
 }
 
 /**
+ * folio_copy_by_range - get whether the chosen method copies pages together
+ *
+ * Return: true if it does; false for "base", which is the kernel's own loop.
+ */
+bool folio_copy_by_range(void)
+{
+	return READ_ONCE(folio_copy_now)->copy;
+}
+
+/**
  * folio_copy_chosen - get the way in which the chosen method copies
+ * @nr: number of pages
  * @mc: whether it must survive machine checks
  *
- * Return: a function that copies pages, or NULL to copy them one by one.
+ * A single page is copied plainly, and so are more if the method was set to "base" after
+ * folio_copy_by_range().
+ *
+ * Return: a function that copies pages.
  */
-folio_copy_fn *folio_copy_chosen(bool mc)
+folio_copy_fn *folio_copy_chosen(unsigned long nr, bool mc)
 {
 	const struct folio_copy_method *method = READ_ONCE(folio_copy_now);
+
+	if (nr == 1 || !method->copy)
+		return mc ? folio_copy_mc_bulk : folio_copy_bulk;
 
 	return mc ? method->copy_mc : method->copy;
 }
@@ -96,3 +121,5 @@ const char *folio_copy_method(void)
 
 DEFINE_METHOD_PARAM(folio_copy);
 MODULE_PARM_DESC(method, "How large folios are copied, or base to copy page by page");
+
+#endif /* HAVE_COPY_PAGES */

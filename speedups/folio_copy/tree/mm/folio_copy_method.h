@@ -4,6 +4,8 @@
 
 #include "folio_copy.h"
 
+folio_copy_fn folio_copy_bulk, folio_copy_mc_bulk;
+
 /**
  * struct folio_copy_method - one way to copy contiguous pages
  * @name: value of the parameter folio_copy.method
@@ -19,7 +21,7 @@ struct folio_copy_method {
 };
 
 const struct folio_copy_method *folio_copy_method_at(unsigned int i);
-folio_copy_fn *folio_copy_chosen(bool mc);
+folio_copy_fn *folio_copy_chosen(unsigned long nr, bool mc);
 int folio_copy_set_method(const char *name);
 const char *folio_copy_method(void);
 

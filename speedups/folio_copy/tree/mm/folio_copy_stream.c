@@ -5,6 +5,9 @@
 #include <linux/uaccess.h>
 
 #include "folio_copy_method.h"
+#include "internal.h"
+
+#ifdef HAVE_COPY_PAGES
 
 unsigned long folio_copy_stream(void *to, const void *from, unsigned long npages)
 {
@@ -24,3 +27,5 @@ unsigned long folio_copy_mc_stream(void *to, const void *from, unsigned long npa
 	return folio_copy_mc_bulk(to, from, npages);
 #endif
 }
+
+#endif /* HAVE_COPY_PAGES */

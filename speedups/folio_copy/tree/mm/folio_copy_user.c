@@ -4,26 +4,11 @@
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
-#include <linux/uaccess.h>
 
 #include "folio_copy.h"
 #include "folio_copy_user.h"
 
-/**
- * folio_copies_ranges - get whether folio_copy_user() may be called
- *
- * It may where copy_mc_user_highpage() copies the bytes of a page and does no more.
- *
- * Return: true if it may; false if each page must be copied on its own.
- */
-bool folio_copies_ranges(void)
-{
-#ifdef copy_mc_to_kernel
-	return folio_copy_way(ULONG_MAX, true);
-#else
-	return false;
-#endif
-}
+#ifdef HAVE_COPY_PAGES
 
 /**
  * folio_copy_user - copy a folio that user space is about to write to
@@ -31,8 +16,8 @@ bool folio_copies_ranges(void)
  * @src: folio to copy from, of the same size
  * @addr: address that is written, in any mapping of the folio
  *
- * The page at @addr is copied last, so that it is in the cache when user space
- * continues.
+ * Only if folio_copies_ranges(). The page at @addr is copied last, so that it is in the
+ * cache when user space continues.
  *
  * Context: may sleep.
  * Return: 0, or -EHWPOISON with the contents of @dst undefined; then one page of
@@ -59,3 +44,5 @@ int folio_copy_user(struct folio *dst, struct folio *src, unsigned long addr)
 
 	return 0;
 }
+
+#endif /* HAVE_COPY_PAGES */

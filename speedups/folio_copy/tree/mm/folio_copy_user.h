@@ -2,12 +2,11 @@
 #ifndef _MM_FOLIO_COPY_USER_H
 #define _MM_FOLIO_COPY_USER_H
 
-#include <linux/types.h>
+#include "folio_copy.h"
 
 struct folio;
 
 /* For mm/memory.c. */
-bool folio_copies_ranges(void);
 int __must_check folio_copy_user(struct folio *dst, struct folio *src,
 				 unsigned long addr);
 
