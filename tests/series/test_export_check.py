@@ -183,7 +183,6 @@ def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
             "folio_copy",
             [
                 "mm/folio_copy.c",
-                "mm/folio_copy_user.c",
                 "mm/folio_copy_method.c",
                 "mm/folio_copy_stream.c",
                 "arch/x86/lib/copy_pages_streaming_64.S",

@@ -6,7 +6,7 @@
  * go away each time that it is met, and registers that lag by less than a KiB. One page is
  * the witness for all of them.
  *
- * With USER, it is about a copy on write in mm/folio_copy_user.c.
+ * With USER, it is about a copy on write.
  */
 
 #include <stdbool.h>
@@ -112,7 +112,6 @@ static unsigned long plainly(void *to, const void *from, unsigned long npages)
 #define preempt_model_preemptible() is_preemptible
 
 #include "mm/folio_copy.c"
-#include "mm/folio_copy_user.c"
 
 int main(void)
 {

@@ -5,7 +5,7 @@
 @include@
 @@
  #include "internal.h"
-+#include "folio_copy_user.h"
++#include "folio_copy.h"
 
 @call@
 expression dst, src, addr_hint, vma, nr;

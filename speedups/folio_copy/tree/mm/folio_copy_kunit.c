@@ -11,7 +11,6 @@
 #include <linux/string.h>
 
 #include "folio_copy.h"
-#include "folio_copy_user.h"
 
 #define ORDER		9U
 #define PAGES		BIT(ORDER)

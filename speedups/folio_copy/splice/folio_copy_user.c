@@ -1,14 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Copy a large folio on write, in three ranges. */
-
-#include <linux/kernel.h>
-#include <linux/mm.h>
-#include <linux/sched.h>
-
-#include "folio_copy.h"
-#include "folio_copy_user.h"
-
-#ifdef HAVE_COPY_PAGES
+// Ends mm/folio_copy.c.
 
 /**
  * folio_copy_user - copy a folio that user space is about to write to
@@ -30,19 +21,14 @@ int folio_copy_user(struct folio *dst, struct folio *src, unsigned long addr)
 	const unsigned long first[] = { at + 1, 0, at };
 	const unsigned long count[] = { nr - at - 1, at, 1 };
 	unsigned int i;
-	int err;
+	int err = 0;
 
-	for (i = 0; i < ARRAY_SIZE(first); i++) {
+	for (i = 0; !err && i < ARRAY_SIZE(first); i++) {
 		cond_resched();
-		if (!count[i])
-			continue;
-		err = copy_mc_highpages(folio_page(dst, first[i]),
-					folio_page(src, first[i]), count[i]);
-		if (err)
-			return err;
+		if (count[i])
+			err = copy_mc_highpages(folio_page(dst, first[i]),
+						folio_page(src, first[i]), count[i]);
 	}
 
-	return 0;
+	return err;
 }
-
-#endif /* HAVE_COPY_PAGES */
