@@ -14,16 +14,6 @@
 
 #include "zone_device_live_compat.h"
 
-/* ZONE_DEVICE needs SPARSEMEM_VMEMMAP, which keeps sections out of the flags. */
-#ifdef SECTION_IN_PAGE_FLAGS
-#error "sections in page flags: the descriptors of a range differ"
-#endif
-
-static inline void set_page_section_from_pfn(struct page *page,
-					     unsigned long pfn)
-{
-}
-
 /* The kernel's own function, replaced or not, and its replacement. */
 extern typeof(memmap_init_zone_device) live_original_memmap_init_zone_device;
 extern typeof(memmap_init_zone_device) live_memmap_init_zone_device;

@@ -30,7 +30,7 @@ struct dev_pagemap {
 	unsigned int vmemmap_shift;
 };
 
-typedef void (zone_device_fn)(struct page *page, struct page *tmpl, unsigned long nr);
+typedef void (zone_device_fn)(struct page *page, const struct page *tmpl, unsigned long nr);
 
 static struct page memmap[PAGES];
 
@@ -48,7 +48,6 @@ static struct page memmap[PAGES];
 #define page_to_pfn(page)	((unsigned long)((page) - memmap))
 #define pgmap_altmap(pgmap)	((struct vmem_altmap *)NULL)
 #define pgmap_vmemmap_nr(pgmap)	STEP
-#define set_page_section_from_pfn(page, pfn) ((void)(pfn))
 #define cond_resched()		((void)0)
 #define page_ref_tracepoint_active(event) nondet_bool()
 
@@ -91,8 +90,8 @@ static struct task_struct {
 } task;
 
 /* The steps "methods" and "wide". */
-void zone_device_copy(struct page *page, struct page *tmpl, unsigned long nr);
-void zone_device_stream(struct page *page, struct page *tmpl, unsigned long nr);
+void zone_device_copy(struct page *page, const struct page *tmpl, unsigned long nr);
+void zone_device_stream(struct page *page, const struct page *tmpl, unsigned long nr);
 #define zone_device_wide zone_device_stream
 
 #ifdef STREAM

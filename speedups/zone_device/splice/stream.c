@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Follows the plain copy in mm/zone_device.c.
 
-void zone_device_stream(struct page *page, struct page *tmpl, unsigned long nr)
+void zone_device_stream(struct page *page, const struct page *tmpl, unsigned long nr)
 {
-	for (; nr; nr--, page++) {
-		zone_device_refresh(tmpl, page_to_pfn(page));
+	for (; nr; nr--, page++)
 		memcpy_streaming(page, tmpl, sizeof(*page));
-	}
 }
 
 /* The descriptors that are written are few if compounds share their tails. */

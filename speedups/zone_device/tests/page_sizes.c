@@ -4,9 +4,10 @@
  * bytes, and compare every byte with a simple loop.
  *
  * Nearly all configurations of the kernels that are measured have 64 bytes: x86 and
- * arm64 align struct page to 16 bytes, and only KMSAN makes it larger. Other architectures do not align it, and the kernel allows 56 to 96
- * bytes. SECTION_IN_PAGE_FLAGS and WANT_PAGE_VIRTUAL make each descriptor depend on
- * its PFN, which also happens on other architectures only.
+ * arm64 align struct page to 16 bytes, and only KMSAN makes it larger. Other
+ * architectures do not align it, and the kernel allows 56 to 96 bytes.
+ * WANT_PAGE_VIRTUAL makes each descriptor depend on its PFN, which also happens on
+ * other architectures only. Then the slow path writes all descriptors.
  *
  * The headers of the kernel that the code includes are all replaced by this file; the
  * test makes an empty one for each.
@@ -41,10 +42,6 @@ enum { PGMAP_ALTMAP_VALID = 1, page_ref_set = 0 };
 #undef __always_inline
 #define __always_inline		inline __attribute__((always_inline))
 
-#ifdef DIFFER
-#define SECTION_IN_PAGE_FLAGS	1
-#define WANT_PAGE_VIRTUAL	1
-#endif
 #ifdef __x86_64__
 #define CONFIG_X86_64		1
 #endif
@@ -83,8 +80,6 @@ static bool fpu_usable = true;
 #define kernel_fpu_begin()		((void)fpu_sections++)
 #define kernel_fpu_end()		((void)0)
 #define irq_fpu_usable()		fpu_usable
-#define PFN_PHYS(pfn)			((pfn) * PAGE_SIZE)
-#define __va(address)			((void *)(0x5a000000 + (address)))
 
 static unsigned long pgmap_vmemmap_nr(struct dev_pagemap *pgmap)
 {
@@ -97,20 +92,6 @@ static struct vmem_altmap *pgmap_altmap(struct dev_pagemap *pgmap)
 }
 
 /* The slow functions: what they store is arbitrary, but in all bytes. */
-
-static void set_page_section_from_pfn(struct page *page, unsigned long pfn)
-{
-#ifdef SECTION_IN_PAGE_FLAGS
-	page->flags = (page->flags & 0xffffffff) | pfn / PAGES_PER_SECTION << 32;
-#endif
-}
-
-#ifdef WANT_PAGE_VIRTUAL
-static void set_page_address(struct page *page, void *address)
-{
-	memcpy(page->rest, &address, sizeof(address));
-}
-#endif
 
 static void set_page_count(struct page *page, int count)
 {
@@ -161,13 +142,8 @@ static void memcpy_flushcache(void *dst, const void *src, size_t n)
 
 #include "zone_device.c"
 #include "zone_device_method.c"
-#if defined(__x86_64__) && !defined(DIFFER)
+#ifdef __x86_64__
 #include "zone_device_wide.c"
-#elif defined(__x86_64__)
-void zone_device_wide(struct page *page, struct page *tmpl, unsigned long nr)
-{
-	zone_device_stream(page, tmpl, nr);
-}
 #endif
 
 void __init_zone_device_page(struct page *page, unsigned long pfn,
@@ -180,10 +156,6 @@ void __init_zone_device_page(struct page *page, unsigned long pfn,
 	page->count = 1;
 	for (i = 0; i < sizeof(page->rest); i++)
 		page->rest[i] = 3 * i + nid + 1;
-	set_page_section_from_pfn(page, pfn);
-#ifdef WANT_PAGE_VIRTUAL
-	set_page_address(page, __va(PFN_PHYS(pfn)));
-#endif
 }
 
 /* Without an altmap, a compound has two pages of descriptors at most. */
@@ -281,6 +253,9 @@ int main(void)
 	unsigned int i, used;
 
 	memmap = aligned_alloc(PAGE_SIZE, ALIGN(BYTES, PAGE_SIZE));
+#ifdef WANT_PAGE_VIRTUAL
+	return zone_device_memmap_init(FIRST, FIRST + 1, 4, 1, &(struct dev_pagemap){ 0 }) != FIRST;
+#endif
 	for (i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (zone_device_set_method(names[i]))
 			printf("%s refused\n", names[i]);

@@ -34,27 +34,11 @@ struct zone_device_run {
 	struct page tail;
 };
 
-/* Change the template and not its copy, so that each descriptor is written once. */
-static void zone_device_refresh(struct page *tmpl, unsigned long pfn)
-{
-	set_page_section_from_pfn(tmpl, pfn);
-#ifdef WANT_PAGE_VIRTUAL
-	set_page_address(tmpl, __va(PFN_PHYS(pfn)));
-#endif
-}
-
-/* A call for each descriptor would take as many instructions as the copy. */
-static __always_inline void zone_device_put(struct page *page, struct page *tmpl)
-{
-	zone_device_refresh(tmpl, page_to_pfn(page));
-	memcpy(page, tmpl, sizeof(*page));
-}
-
-void zone_device_copy(struct page *page, struct page *tmpl, unsigned long nr)
+void zone_device_copy(struct page *page, const struct page *tmpl, unsigned long nr)
 {
 	for (; nr; nr--, page++) {
 		__builtin_prefetch(page + ZONE_DEVICE_AHEAD);
-		zone_device_put(page, tmpl);
+		memcpy(page, tmpl, sizeof(*page));
 	}
 }
 
@@ -66,10 +50,10 @@ static unsigned long zone_device_compound(struct zone_device_run *run, unsigned 
 
 	zone_device_link_tail(&run->tail, head, pgmap->vmemmap_shift);
 
-	zone_device_put(head, &run->head);
+	memcpy(head, &run->head, sizeof(*head));
 	__SetPageHead(head);
 	for (i = 1; i < min(nr, ZONE_DEVICE_META_TAILS + 1); i++)
-		zone_device_put(head + i, &run->tail);
+		memcpy(head + i, &run->tail, sizeof(*head));
 	prep_compound_head(head, pgmap->vmemmap_shift);
 
 	zone_device_copy(head + i, &run->tail, nr - i);
@@ -135,6 +119,10 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn, unsigned long end
 {
 	struct zone_device_run run = { .pgmap = pgmap };
 
+#ifdef WANT_PAGE_VIRTUAL
+	/* Each descriptor holds its own address. */
+	return start_pfn;
+#endif
 	/* There is no descriptor to make a template of, or each must raise an event. */
 	if (start_pfn >= end_pfn || page_ref_tracepoint_active(page_ref_set))
 		return start_pfn;

@@ -30,8 +30,7 @@ static void zone_device_wide_batch(struct zone_device_oword *to,
 	}
 }
 
-/* On x86-64, nothing in a descriptor of device memory depends on its PFN. */
-void zone_device_wide(struct page *page, struct page *tmpl, unsigned long nr)
+void zone_device_wide(struct page *page, const struct page *tmpl, unsigned long nr)
 {
 	unsigned long n;
 
