@@ -19,7 +19,6 @@ files = ["mm/rows.c"]
 
   [[step.file]]
   kernels = "<7.0"
-  when = { file = "mm/toys.c", function = "toy", line = "red|blue" }
   from = "compat/rows.h"
   to = "mm/rows.h"
 
@@ -31,6 +30,7 @@ files = ["mm/rows.c"]
   marks = { call = '^\\+rows' }
 
   [[step.edit]]
+  when = { file = "mm/toys.c", function = "toy", line = "red|blue" }
   file = "mm/Makefile"
   op = "after"
   line = "toys"

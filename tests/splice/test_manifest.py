@@ -29,10 +29,9 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
         ("mm/rows.c", ""),
         ("mm/rows.h", "<7.0"),
     ]
-    look = manifest.Look("mm/toys.c", "toy", "red|blue")
-    assert step.files[1].conditions == ((look, True),)
     assert step.rules[0].matches == {"call": 2}
     assert (step.edits[0].op, step.edits[0].anchor, step.edits[0].matches) == ("after", "toys", 1)
+    assert step.edits[0].when == manifest.Look("mm/toys.c", "toy", "red|blue")
     assert loaded.hosted is not None
     assert loaded.hosted.objects == ("mm/toys.o",)
 
@@ -45,7 +44,7 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
         ("body =", "boddy = 1\nbody =", "step 1: unknown key 'boddy'"),
         ("  cocci =", '  cooci = ""\n  cocci =', "step 1: rule 1: unknown key 'cooci'"),
         ("  op =", '  function = "toy"\n  opp = ""\n  op =', "step 1: edit 1: unknown key 'opp'"),
-        ("when = {", 'when = { l = "",', "step 1: file 1: when: unknown key 'l'"),
+        ("when = {", 'when = { l = "",', "step 1: edit 1: when: unknown key 'l'"),
         ('objects = ["mm/toys.o"]', 'object = ["mm/toys.o"]', "hosted: unknown key 'object'"),
         ('needs = ["shelf"]', 'needs = "shelf"', "needs: must be a list, not 'shelf'"),
         ('needs = ["shelf"]', "needs = [1]", "needs 1: must be a string, not 1"),
@@ -55,7 +54,7 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
             "6.12-7.3",
             "kernels: '6.12-7.3' is not an interval of kernels like '>=6.12,<7.0'",
         ),
-        ("red|blue", "red(", "step 1: file 1: when: line: is not a regular expression"),
+        ("red|blue", "red(", "step 1: edit 1: when: line: is not a regular expression"),
         ("'^\\+rows'", "'rows)'", "rule 1: marks: call: is not a regular expression"),
         ("'^\\+rows'", "3", "rule 1: marks: call: must be a string, not 3"),
         ("{ call = 2 }", "{ call = 0 }", "rule 1: matches: call: must be at least 1, not 0"),

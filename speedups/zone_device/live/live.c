@@ -17,13 +17,14 @@
 
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/align.h>
 #include <linux/jiffies.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 
 #include "internal.h"
 #include "live.h"
 #include "zone_device.h"
-#include "zone_device_compat.h"
 #ifdef LIVE_STEP_METHODS
 #include "zone_device_method.h"
 #else
@@ -83,8 +84,8 @@ static DEFINE_MUTEX(zone_device_proof_lock);
 static u8 zone_device_verdicts[ZONE_DEVICE_TYPES][ZONE_DEVICE_ORDERS];
 static struct page zone_device_proof[ZONE_DEVICE_PROOFS][ZONE_DEVICE_PROOF];
 
-/* Words in the tails that hold state of their folio. */
-#define ZONE_DEVICE_META	(ZONE_DEVICE_META_TAILS * ZONE_DEVICE_WORDS)
+/* Words in the two tails that can hold state of their folio. On 6.12, the second has none. */
+#define ZONE_DEVICE_META	(2 * ZONE_DEVICE_WORDS)
 
 /**
  * struct zone_device_state - what the kernel stores in these tails
@@ -292,6 +293,22 @@ zone_device_live_prove(struct zone *zone, unsigned long pfn,
 		return ZONE_DEVICE_LEFT_DIFFERS;
 
 	return found == ZONE_DEVICE_EQUAL ? ZONE_DEVICE_DONE : ZONE_DEVICE_LEFT_TRACED;
+}
+
+/*
+ * What memmap_init_zone_device() does after its loop, for the whole range, including
+ * pages whose descriptors are shared. Earlier releases of 6.12 mark pageblocks page by
+ * page instead, and leave these out.
+ */
+static void zone_device_live_mark(unsigned long pfn, unsigned long end_pfn)
+{
+	unsigned long at = ALIGN(pfn, pageblock_nr_pages);
+
+	for (; at < end_pfn; at += pageblock_nr_pages) {
+		zone_device_live_mark_block(pfn_to_page(at));
+		if (IS_ALIGNED(at, PAGES_PER_SECTION))
+			cond_resched();
+	}
 }
 
 /* Write a range. Return what zone_device_live_prove() returns. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Precedes the templates in mm/zone_device.c.
+// Follows the distance of the prefetch in mm/zone_device.c.
 
 /*
  * From this size of the memmap on, stream it. A smaller one may be in the cache, where
@@ -8,6 +8,3 @@
  * small share of what CPUID reports.
  */
 #define ZONE_DEVICE_LARGE	SZ_64M
-
-/* Preparing a compound reads and changes these, so they are stored through the cache. */
-#define ZONE_DEVICE_PLAIN	3UL

@@ -12,8 +12,7 @@ from mmbatch.splice.edits import apply_edit
 from mmbatch.splice.manifest import load_with_needs
 
 SOURCE = Path(__file__).with_name("page_sizes.c")
-COMPAT = paths.SPEEDUPS / "zone_device" / "compat"
-SHARED = [COMPAT / "7.x/mm", COMPAT / "pageblock-by-caller/mm", paths.SPEEDUPS / "common/mm"]
+SHARED = paths.SPEEDUPS / "common/mm"
 PARTS = ("mm", "include", "arch/x86/include")
 
 
@@ -27,7 +26,8 @@ def spliced(folder: Path) -> list[Path]:
             content = path.read_text()
             for step in speedup.steps:
                 for edit in (edit for edit in step.edits if edit.file == str(name)):
-                    content = apply_edit(content, edit)
+                    if "7.3" in edit.kernels and edit.when is None:
+                        content = apply_edit(content, edit)
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(content)
     return [folder / part for part in PARTS]
@@ -44,7 +44,7 @@ def stand_ins(folder: Path, folders: list[Path]) -> None:
 
 
 def compiled(tmp_path: Path, *options: str) -> Path:
-    folders = [*spliced(tmp_path / "spliced"), *SHARED]
+    folders = [*spliced(tmp_path / "spliced"), SHARED]
     stand_ins(tmp_path / "stand-ins", folders)
     includes = [f"-I{folder}" for folder in (*folders, tmp_path / "stand-ins")]
     program = tmp_path / "page_sizes"

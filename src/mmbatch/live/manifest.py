@@ -286,21 +286,15 @@ def contents(live: LiveManifest, series: str) -> dict[str, bytes]:
 
 
 def _edits(every: list[Manifest], files: tuple[str, ...]) -> Iterator[Edit]:
-    """Yield the edits of all steps to some files."""
+    """Yield the edits of all steps to some files, without those that depend on a tree."""
     for each in every:
         for step in each.steps:
-            yield from (edit for edit in step.edits if edit.file in files)
+            yield from (edit for edit in step.edits if edit.file in files and edit.when is None)
 
 
 def _files_of_trees(every: list[Manifest]) -> list[NewFile]:
-    """Return the files that splicing adds to every tree of a series."""
-    return [
-        file
-        for manifest in every
-        for step in manifest.steps
-        for file in step.files
-        if not file.conditions
-    ]
+    """Return the files that splicing adds to the trees of a series."""
+    return [file for manifest in every for step in manifest.steps for file in step.files]
 
 
 def of_series(live: LiveManifest, series: str, release: str) -> LiveManifest:

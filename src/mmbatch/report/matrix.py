@@ -170,8 +170,6 @@ def _lived(live: Live) -> str:
 def _step_rows(step: Step, kernels: Interval) -> Iterator[Row]:
     for file in step.files:
         hook = "new file"
-        for look, wanted in file.conditions:
-            hook += f", if {look.function}() {'has' if wanted else 'lacks'} {look.line}"
         if file.fold:
             hook += f", with the content of {Path(file.target).name}"
         yield Row(step.name, hook, file.place, "", None, kernels & file.kernels)
@@ -181,6 +179,8 @@ def _step_rows(step: Step, kernels: Interval) -> Iterator[Row]:
             yield Row(step.name, name, rule.file, rule.function, count, kernels & rule.kernels)
     for edit in step.edits:
         name = "lines replaced" if edit.op == "replace" else f"edit: {edit.op}"
+        if edit.when:
+            name += f", if {edit.when.function}() has {edit.when.line}"
         function = edit.function or ""
         yield Row(step.name, name, edit.file, function, edit.matches, kernels & edit.kernels)
 

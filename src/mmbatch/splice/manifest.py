@@ -46,8 +46,6 @@ class NewFile:
         source: where it lies here.
         target: path in the tree.
         kernels: where it applies.
-        when: the tree must look like this besides.
-        unless: the tree must not look like this.
         fold: path in the tree of a new C file that gets its content in the place of the
             #include, for a header that lets one source suit several kernels.
         common: whether several speed-ups bring it, so that another may have done so before.
@@ -56,8 +54,6 @@ class NewFile:
     source: Path = field(metadata=key("from"))
     target: str = field(metadata=key("to"))
     kernels: Interval = EVERY
-    when: Look | None = None
-    unless: Look | None = None
     fold: str = ""
     common: bool = field(default=False, metadata=NOT_IN_FILE)
 
@@ -65,12 +61,6 @@ class NewFile:
     def place(self) -> str:
         """Path of the file in the tree that has its content."""
         return self.fold or self.target
-
-    @property
-    def conditions(self) -> tuple[tuple[Look, bool], ...]:
-        """What is looked for in the tree, each with whether it must be found."""
-        looks = ((self.when, True), (self.unless, False))
-        return tuple((look, wanted) for look, wanted in looks if look is not None)
 
 
 @dataclass(frozen=True)
@@ -116,6 +106,7 @@ class Edit:
         last: regular expression on the last line to replace (op "replace").
         function: search in the body of this function only.
         kernels: where it applies.
+        when: the tree must look like this besides.
     """
 
     file: str
@@ -128,6 +119,7 @@ class Edit:
     last: Pattern | None = None
     function: str | None = None
     kernels: Interval = EVERY
+    when: Look | None = None
 
     def __post_init__(self) -> None:
         """Raise ValueError unless there is a text, and the anchors of the kind of edit."""

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from mmbatch.splice.manifest import Edit, Manifest, Step
-from mmbatch.splice.steps import read_text, wanted_files
+from mmbatch.splice.steps import read_text, wanted_edits
 
 
 def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
@@ -23,25 +23,20 @@ def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
         (work / file.place).exists()
         for step in steps
         for file in step.files
-        if series in file.kernels and not file.conditions
+        if series in file.kernels
     ) and all(_has(work, series, step, steps[i + 1 :]) for i, step in enumerate(steps))
 
 
 def _has(work: Path, series: str, step: Step, later: list[Step]) -> bool:
-    return (
-        all((work / file.place).exists() for file in wanted_files(work, step, series))
-        and all(
-            _count(work / rule.file, mark) >= rule.matches[hook]
-            for rule in step.rules
-            if series in rule.kernels
-            for hook, mark in rule.marks.items()
-        )
-        and all(
-            edit.text in _content(work / edit.file)
-            for edit in step.edits
-            if series in edit.kernels
-            if not any(_changes(other, edit) for after in later for other in after.edits)
-        )
+    return all(
+        _count(work / rule.file, mark) >= rule.matches[hook]
+        for rule in step.rules
+        if series in rule.kernels
+        for hook, mark in rule.marks.items()
+    ) and all(
+        edit.text in _content(work / edit.file)
+        for edit in wanted_edits(work, step, series)
+        if not any(_changes(other, edit) for after in later for other in after.edits)
     )
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.splice import edits, headers, spatch
-from mmbatch.splice.manifest import Look, Manifest, NewFile, Step
+from mmbatch.splice.manifest import Edit, Look, Manifest, NewFile, Step
 
 
 @dataclass(frozen=True)
@@ -80,9 +80,9 @@ def named_files(series: str, manifests: Sequence[Manifest]) -> set[str]:
         for step in manifest.steps:
             if series in step.kernels:
                 names |= {file.place for file in step.files if series in file.kernels}
-                names |= {look.file for file in step.files for look, _ in file.conditions}
                 names |= {rule.file for rule in step.rules if series in rule.kernels}
                 names |= {edit.file for edit in step.edits if series in edit.kernels}
+                names |= {edit.when.file for edit in step.edits if edit.when}
     return names
 
 
@@ -91,12 +91,11 @@ def read_text(path: Path) -> str:
     return path.read_bytes().decode(errors="surrogateescape")
 
 
-def wanted_files(work: Path, step: Step, series: str) -> Iterator[NewFile]:
-    """Yield the new files of a step that a kernel gets."""
-    for file in step.files:
-        looks = (_looks_so(work, look) == wanted for look, wanted in file.conditions)
-        if series in file.kernels and all(looks):
-            yield file
+def wanted_edits(work: Path, step: Step, series: str) -> Iterator[Edit]:
+    """Yield the edits of a step that a kernel gets."""
+    for edit in step.edits:
+        if series in edit.kernels and (edit.when is None or _looks_so(work, edit.when)):
+            yield edit
 
 
 class _Work:
@@ -109,8 +108,9 @@ class _Work:
         self._before: dict[str, str | None] = {}
 
     def apply(self, speedup: str, step: Step) -> Applied:
-        for file in wanted_files(self._work, step, self._series):
-            self._add(file)
+        for file in step.files:
+            if self._series in file.kernels:
+                self._add(file)
         for rule in step.rules:
             if self._series in rule.kernels:
                 path = self._work / rule.file
@@ -118,9 +118,8 @@ class _Work:
                 spatch.check_parse(path, rule, self._macros)
                 content = spatch.apply_rule(path, rule, self._macros)
                 self._write(rule.file, content.decode(errors="surrogateescape"))
-        for edit in step.edits:
-            if self._series in edit.kernels:
-                self._write(edit.file, edits.apply_edit(_read(self._work, edit.file), edit))
+        for edit in wanted_edits(self._work, step, self._series):
+            self._write(edit.file, edits.apply_edit(_read(self._work, edit.file), edit))
         return self._summary(speedup, step)
 
     def _add(self, file: NewFile) -> None:

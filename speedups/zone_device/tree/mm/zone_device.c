@@ -16,8 +16,6 @@
 
 #include "internal.h"
 #include "zone_device.h"
-#include "zone_device_compat.h"
-#include "zone_device_pageblock.h"
 
 /*
  * Stores alone do not make every CPU fetch the next lines of a memmap that is not in the
@@ -26,6 +24,9 @@
  * the memmap is in the cache.
  */
 #define ZONE_DEVICE_AHEAD	112
+
+/* prep_compound_head() stores the state of a folio in the head and the first two tails. */
+#define ZONE_DEVICE_PREPARED	3UL
 
 /* The slow functions check that their argument is in the memmap, so they never get these. */
 struct zone_device_run {
@@ -42,23 +43,21 @@ void zone_device_copy(struct page *page, const struct page *tmpl, unsigned long 
 	}
 }
 
-static unsigned long zone_device_compound(struct zone_device_run *run, unsigned long pfn)
+static void zone_device_compound(struct zone_device_run *run, unsigned long pfn)
 {
 	struct dev_pagemap *pgmap = run->pgmap;
 	unsigned long nr = zone_device_compound_nr(pfn, pgmap_altmap(pgmap), pgmap), i;
 	struct page *head = pfn_to_page(pfn);
 
-	zone_device_link_tail(&run->tail, head, pgmap->vmemmap_shift);
+	set_compound_head(&run->tail, head, pgmap->vmemmap_shift);
 
 	memcpy(head, &run->head, sizeof(*head));
 	__SetPageHead(head);
-	for (i = 1; i < min(nr, ZONE_DEVICE_META_TAILS + 1); i++)
+	for (i = 1; i < min(nr, ZONE_DEVICE_PREPARED); i++)
 		memcpy(head + i, &run->tail, sizeof(*head));
 	prep_compound_head(head, pgmap->vmemmap_shift);
 
 	zone_device_copy(head + i, &run->tail, nr - i);
-
-	return nr;
 }
 
 static void zone_device_seed(struct zone_device_run *run, unsigned long pfn,
@@ -75,7 +74,7 @@ static void zone_device_seed(struct zone_device_run *run, unsigned long pfn,
 
 	/* Copied before the head is prepared, because that stores into this tail. */
 	__init_zone_device_page(head + 1, pfn + 1, zone_idx, nid, run->pgmap);
-	zone_device_prep_tail(head, 1, run->pgmap->vmemmap_shift);
+	prep_compound_tail(head + 1, head, run->pgmap->vmemmap_shift);
 	set_page_count(head + 1, 0);
 	memcpy(&run->tail, head + 1, sizeof(run->tail));
 }
@@ -84,21 +83,17 @@ static void zone_device_seed(struct zone_device_run *run, unsigned long pfn,
 static void zone_device_write(struct zone_device_run *run, unsigned long pfn,
 			      unsigned long end_pfn)
 {
-	unsigned long step = pgmap_vmemmap_nr(run->pgmap), next, nr;
+	unsigned long step = pgmap_vmemmap_nr(run->pgmap), next;
 
 	for (; pfn < end_pfn; pfn = next) {
 		if (IS_ALIGNED(pfn, PAGES_PER_SECTION))
 			cond_resched();
 
-		if (step > 1) {
-			next = pfn + step;
-			nr = zone_device_compound(run, pfn);
-		} else {
-			next = min(end_pfn, ALIGN(pfn + 1, PAGES_PER_SECTION));
-			nr = next - pfn;
-			zone_device_copy(pfn_to_page(pfn), &run->head, nr);
-		}
-		zone_device_mark_pageblocks(pfn, nr);
+		next = step > 1 ? pfn + step : min(end_pfn, ALIGN(pfn + 1, PAGES_PER_SECTION));
+		if (step > 1)
+			zone_device_compound(run, pfn);
+		else
+			zone_device_copy(pfn_to_page(pfn), &run->head, next - pfn);
 	}
 }
 

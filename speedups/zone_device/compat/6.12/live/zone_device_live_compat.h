@@ -3,7 +3,9 @@
 #define _ZONE_DEVICE_LIVE_COMPAT_H
 
 #include <linux/mm.h>
+#include <linux/mmzone.h>
 #include <linux/page-flags.h>
+#include <linux/page-isolation.h>
 #include <linux/poison.h>
 
 static inline void prep_compound_tail(struct page *head, int i)
@@ -18,10 +20,9 @@ static inline void zone_device_live_set_pgmap(struct page *page,
 	page->pgmap = pgmap;
 }
 
-/* This kernel marks pageblocks page by page, with the descriptors. */
-static inline void zone_device_live_mark(unsigned long pfn,
-					 unsigned long end_pfn)
+static inline void zone_device_live_mark_block(struct page *page)
 {
+	set_pageblock_migratetype(page, MIGRATE_MOVABLE);
 }
 
 #endif /* _ZONE_DEVICE_LIVE_COMPAT_H */

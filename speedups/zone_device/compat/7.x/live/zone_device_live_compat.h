@@ -2,13 +2,11 @@
 #ifndef _ZONE_DEVICE_LIVE_COMPAT_H
 #define _ZONE_DEVICE_LIVE_COMPAT_H
 
-#include <linux/align.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/page-flags.h>
 #include <linux/page-isolation.h>
 #include <linux/poison.h>
-#include <linux/sched.h>
 
 static inline void prep_compound_tail(struct page *tail,
 				      const struct page *head,
@@ -26,21 +24,12 @@ static inline void zone_device_live_set_pgmap(struct page *page,
 }
 
 /*
- * What memmap_init_zone_device() does after its loop, for the whole range,
- * including pages whose descriptors are shared. 7.3 asks kho_scratch_migratetype() for
- * the type. Device memory is never KHO scratch, so that is MIGRATE_MOVABLE, too.
+ * 7.3 asks kho_scratch_migratetype() for the type. Device memory is never KHO scratch, so
+ * that is MIGRATE_MOVABLE, too.
  */
-static inline void zone_device_live_mark(unsigned long pfn,
-					 unsigned long end_pfn)
+static inline void zone_device_live_mark_block(struct page *page)
 {
-	unsigned long at = ALIGN(pfn, pageblock_nr_pages);
-
-	for (; at < end_pfn; at += pageblock_nr_pages) {
-		init_pageblock_migratetype(pfn_to_page(at), MIGRATE_MOVABLE,
-					   false);
-		if (IS_ALIGNED(at, PAGES_PER_SECTION))
-			cond_resched();
-	}
+	init_pageblock_migratetype(page, MIGRATE_MOVABLE, false);
 }
 
 #endif /* _ZONE_DEVICE_LIVE_COMPAT_H */
