@@ -213,6 +213,7 @@ def test_only_named_files_are_read(call: Call, tree: Path) -> None:
     assert set(contents) == {
         MM_INIT,
         "mm/Kconfig",
+        "mm/internal.h",
         "mm/Makefile",
         "lib/Kconfig.debug",
         "lib/Makefile",

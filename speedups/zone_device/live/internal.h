@@ -18,6 +18,14 @@
 extern typeof(memmap_init_zone_device) live_original_memmap_init_zone_device;
 extern typeof(memmap_init_zone_device) live_memmap_init_zone_device;
 
+/* The speed-up, and what it calls: live.c has its own. */
+unsigned long zone_device_memmap_init(unsigned long start_pfn, unsigned long end_pfn,
+				      unsigned long zone_idx, int nid, struct dev_pagemap *pgmap);
+void __init_zone_device_page(struct page *page, unsigned long pfn, unsigned long zone_idx,
+			     int nid, struct dev_pagemap *pgmap);
+unsigned long zone_device_compound_nr(unsigned long pfn, struct vmem_altmap *altmap,
+				      struct dev_pagemap *pgmap);
+
 /* Uses what zone_device_live_prove() has learned from the kernel's own. */
 void prep_compound_head(struct page *head, unsigned int order);
 

@@ -24,7 +24,6 @@
 
 #include "internal.h"
 #include "live.h"
-#include "zone_device.h"
 #ifdef LIVE_STEP_METHODS
 #include "zone_device_method.h"
 #else

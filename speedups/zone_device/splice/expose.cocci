@@ -4,11 +4,6 @@
 // Recent kernels pass the PFN to compound_nr_pages(), and stable releases of 6.12
 // differ in this. So the wrapper repeats the arguments of the only existing call.
 
-@include@
-@@
- #include "internal.h"
-+#include "zone_device.h"
-
 @page@
 @@
 -static

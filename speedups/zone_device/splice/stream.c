@@ -1,25 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Follows the plain copy in mm/zone_device.c.
 
-void zone_device_stream(struct page *page, const struct page *tmpl, unsigned long nr)
+static void zone_device_stream(struct page *page, const struct page *tmpl, unsigned long nr)
 {
 	for (; nr; nr--, page++)
 		memcpy_streaming(page, tmpl, sizeof(*page));
-}
-
-/* The descriptors that are written are few if compounds share their tails. */
-static unsigned long zone_device_bytes(struct dev_pagemap *pgmap, unsigned long pfn,
-				       unsigned long end_pfn)
-{
-	return DIV_ROUND_UP(end_pfn - pfn, pgmap_vmemmap_nr(pgmap)) *
-	       zone_device_compound_nr(pfn, pgmap_altmap(pgmap), pgmap) * sizeof(struct page);
-}
-
-zone_device_fn *zone_device_way(struct dev_pagemap *pgmap, unsigned long pfn,
-				unsigned long end_pfn)
-{
-	if (zone_device_bytes(pgmap, pfn, end_pfn) >= ZONE_DEVICE_LARGE)
-		return zone_device_stream;
-
-	return zone_device_copy;
 }

@@ -121,6 +121,11 @@ static void prep_compound_head(struct page *head, unsigned int order)
 		head[2].rest[10] = 0xb0 + order;
 }
 
+void __init_zone_device_page(struct page *page, unsigned long pfn,
+			     unsigned long zone_idx, int nid, struct dev_pagemap *pgmap);
+unsigned long zone_device_compound_nr(unsigned long pfn, struct vmem_altmap *altmap,
+				      struct dev_pagemap *pgmap);
+
 /* Our straight-line stores where a size has some, and a loop for other sizes. */
 #ifdef __x86_64__
 #include <asm/movnti.h>

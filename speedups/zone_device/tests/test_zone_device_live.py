@@ -31,7 +31,7 @@ def test_later_steps_edit_the_files_of_earlier_ones() -> None:
 
     assert b"run.write = zone_device_chosen(pgmap, start_pfn, end_pfn);" in contents[CORE]
     assert b"return zone_device_wide;" in contents[CORE]
-    assert b"zone_device_fn zone_device_wide;" in contents["mm/zone_device.h"]
+    assert b"zone_device_fn zone_device_wide;" in contents["mm/zone_device_method.h"]
     for method in (b"auto", b"copy", b"movnti", b"wide", b"base"):
         assert b'{ "' + method + b'"' in contents["mm/zone_device_method.c"]
 

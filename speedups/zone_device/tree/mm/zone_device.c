@@ -15,7 +15,6 @@
 #include <linux/sched.h>
 
 #include "internal.h"
-#include "zone_device.h"
 
 /*
  * Stores alone do not make every CPU fetch the next lines of a memmap that is not in the
@@ -35,7 +34,7 @@ struct zone_device_run {
 	struct page tail;
 };
 
-void zone_device_copy(struct page *page, const struct page *tmpl, unsigned long nr)
+static void zone_device_copy(struct page *page, const struct page *tmpl, unsigned long nr)
 {
 	for (; nr; nr--, page++) {
 		__builtin_prefetch(page + ZONE_DEVICE_AHEAD);

@@ -2,7 +2,16 @@
 #ifndef _MM_ZONE_DEVICE_METHOD_H
 #define _MM_ZONE_DEVICE_METHOD_H
 
-#include "zone_device.h"
+struct dev_pagemap;
+struct page;
+
+/* Writes @nr copies of a descriptor. */
+typedef void (zone_device_fn)(struct page *page, const struct page *tmpl, unsigned long nr);
+
+zone_device_fn zone_device_copy;
+zone_device_fn zone_device_stream;
+zone_device_fn *zone_device_way(struct dev_pagemap *pgmap, unsigned long pfn,
+				unsigned long end_pfn);
 
 zone_device_fn *zone_device_chosen(struct dev_pagemap *pgmap, unsigned long pfn,
 				   unsigned long end_pfn);

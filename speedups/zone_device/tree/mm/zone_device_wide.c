@@ -4,7 +4,7 @@
 #include <linux/mm.h>
 #include <asm/fpu/api.h>
 
-#include "zone_device.h"
+#include "zone_device_method.h"
 
 /* Preemption is off for 64 KiB at a time: less than 100 us at 0.7 GB/s or more. */
 #define ZONE_DEVICE_BATCH	1024UL
