@@ -23,8 +23,8 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn, unsigned long end
 				      unsigned long zone_idx, int nid, struct dev_pagemap *pgmap);
 void __init_zone_device_page(struct page *page, unsigned long pfn, unsigned long zone_idx,
 			     int nid, struct dev_pagemap *pgmap);
-unsigned long zone_device_compound_nr(unsigned long pfn, struct vmem_altmap *altmap,
-				      struct dev_pagemap *pgmap);
+unsigned long compound_nr_pages(unsigned long pfn, struct vmem_altmap *altmap,
+				struct dev_pagemap *pgmap);
 
 /* Uses what zone_device_live_prove() has learned from the kernel's own. */
 void prep_compound_head(struct page *head, unsigned int order);

@@ -185,7 +185,7 @@ void __init_zone_device_page(struct page *page, unsigned long pfn,
 }
 
 /**
- * zone_device_compound_nr - how many descriptors of a compound are written
+ * compound_nr_pages - how many descriptors of a compound are written
  * @pfn: not used: the kernel initialises the ranges for which it matters
  * @altmap: of the memory
  * @pgmap: of the memory
@@ -193,9 +193,9 @@ void __init_zone_device_page(struct page *page, unsigned long pfn,
  * Return: all of them, or those in two pages of the memmap if the other pages are
  * shared.
  */
-unsigned long zone_device_compound_nr(unsigned long pfn,
-				      struct vmem_altmap *altmap,
-				      struct dev_pagemap *pgmap)
+unsigned long compound_nr_pages(unsigned long pfn,
+				struct vmem_altmap *altmap,
+				struct dev_pagemap *pgmap)
 {
 	if (vmemmap_can_optimize(altmap, pgmap))
 		return VMEMMAP_RESERVE_NR * PAGE_SIZE / sizeof(struct page);

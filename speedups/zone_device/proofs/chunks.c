@@ -20,8 +20,8 @@ enum { UNKNOWN, FILLED };
 static unsigned long start_pfn, end_pfn, witness;
 static unsigned int writes;
 
-unsigned long zone_device_compound_nr(unsigned long pfn, struct vmem_altmap *altmap,
-				      struct dev_pagemap *pgmap)
+unsigned long compound_nr_pages(unsigned long pfn, struct vmem_altmap *altmap,
+				struct dev_pagemap *pgmap)
 {
 	return STEP;
 }

@@ -32,8 +32,8 @@ static unsigned long own_nr(unsigned long head)
 	return head < early_end ? STEP : min(STEP, SHARED);
 }
 
-unsigned long zone_device_compound_nr(unsigned long pfn, struct vmem_altmap *altmap,
-				      struct dev_pagemap *pgmap)
+unsigned long compound_nr_pages(unsigned long pfn, struct vmem_altmap *altmap,
+				struct dev_pagemap *pgmap)
 {
 	return own_nr(pfn);
 }

@@ -12,7 +12,7 @@ static void zone_device_mark_pageblocks(struct dev_pagemap *pgmap, unsigned long
 
 	/* Shared tails are not written. */
 	if (pgmap_vmemmap_nr(pgmap) > 1)
-		end_pfn = pfn + zone_device_compound_nr(pfn, pgmap_altmap(pgmap), pgmap);
+		end_pfn = pfn + compound_nr_pages(pfn, pgmap_altmap(pgmap), pgmap);
 
 	for (; at < end_pfn; at += pageblock_nr_pages)
 		set_pageblock_migratetype(pfn_to_page(at), MIGRATE_MOVABLE);

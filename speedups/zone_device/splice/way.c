@@ -6,7 +6,7 @@ static unsigned long zone_device_bytes(struct dev_pagemap *pgmap, unsigned long 
 				       unsigned long end_pfn)
 {
 	return DIV_ROUND_UP(end_pfn - pfn, pgmap_vmemmap_nr(pgmap)) *
-	       zone_device_compound_nr(pfn, pgmap_altmap(pgmap), pgmap) * sizeof(struct page);
+	       compound_nr_pages(pfn, pgmap_altmap(pgmap), pgmap) * sizeof(struct page);
 }
 
 /* How "auto" writes a range: by the size of the memmap. */

@@ -123,8 +123,8 @@ static void prep_compound_head(struct page *head, unsigned int order)
 
 void __init_zone_device_page(struct page *page, unsigned long pfn,
 			     unsigned long zone_idx, int nid, struct dev_pagemap *pgmap);
-unsigned long zone_device_compound_nr(unsigned long pfn, struct vmem_altmap *altmap,
-				      struct dev_pagemap *pgmap);
+unsigned long compound_nr_pages(unsigned long pfn, struct vmem_altmap *altmap,
+				struct dev_pagemap *pgmap);
 
 /* Our straight-line stores where a size has some, and a loop for other sizes. */
 #ifdef __x86_64__
@@ -164,8 +164,8 @@ void __init_zone_device_page(struct page *page, unsigned long pfn,
 }
 
 /* Without an altmap, a compound has two pages of descriptors at most. */
-unsigned long zone_device_compound_nr(unsigned long pfn, struct vmem_altmap *altmap,
-				      struct dev_pagemap *pgmap)
+unsigned long compound_nr_pages(unsigned long pfn, struct vmem_altmap *altmap,
+				struct dev_pagemap *pgmap)
 {
 	unsigned long nr = pgmap_vmemmap_nr(pgmap), real = 2 * (PAGE_SIZE / PAGE_BYTES);
 
@@ -181,7 +181,7 @@ static void simple_loop(unsigned long pfn, unsigned long end_pfn, struct dev_pag
 		if (step == 1)
 			continue;
 		__SetPageHead(memmap + pfn);
-		nr = zone_device_compound_nr(pfn, pgmap_altmap(pgmap), pgmap);
+		nr = compound_nr_pages(pfn, pgmap_altmap(pgmap), pgmap);
 		for (i = 1; i < nr; i++) {
 			__init_zone_device_page(memmap + pfn + i, pfn + i, 4, 1, pgmap);
 			prep_compound_tail(memmap + pfn + i, memmap + pfn,

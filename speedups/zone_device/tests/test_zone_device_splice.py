@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """zone_device spliced into made-up trees."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -24,3 +25,15 @@ def test_releases_of_one_series_get_the_code_that_suits(tmp_path: Path) -> None:
         assert code.count("zone_device_mark_pageblocks(") == (2 if by_page else 0)
         assert code.count("set_pageblock_migratetype(pfn_to_page(at)") == by_page
         assert all(is_applied(work, "7.3", manifest) for manifest in manifests)
+
+
+def test_a_release_whose_compounds_do_not_depend_on_the_pfn(tmp_path: Path) -> None:
+    manifests = load_with_needs(paths.SPEEDUPS, "zone_device")
+    work = make_tree(tmp_path / "old")
+    path = work / "mm/mm_init.c"
+    text = re.sub(r"(compound_nr_pages\()unsigned long pfn,\s+", r"\1", path.read_text())
+    path.write_text(text.replace("compound_nr_pages(pfn, ", "compound_nr_pages("))
+    list(apply_steps(work, "7.3", manifests, paths.MACROS))
+    assert "compound_nr_pages(struct vmem_altmap *altmap, " in (work / "mm/internal.h").read_text()
+    assert "\n\n#define compound_nr_pages(pfn, " in (work / "mm/zone_device.c").read_text()
+    assert all(is_applied(work, "7.3", manifest) for manifest in manifests)

@@ -45,7 +45,7 @@ static void zone_device_copy(struct page *page, const struct page *tmpl, unsigne
 static void zone_device_compound(struct zone_device_run *run, unsigned long pfn)
 {
 	struct dev_pagemap *pgmap = run->pgmap;
-	unsigned long nr = zone_device_compound_nr(pfn, pgmap_altmap(pgmap), pgmap), i;
+	unsigned long nr = compound_nr_pages(pfn, pgmap_altmap(pgmap), pgmap), i;
 	struct page *head = pfn_to_page(pfn);
 
 	set_compound_head(&run->tail, head, pgmap->vmemmap_shift);

@@ -33,6 +33,13 @@ static void __ref __init_zone_device_page(struct page *page, unsigned long pfn,
 		toy_glue(page);
 }
 
+static inline unsigned long compound_nr_pages(unsigned long pfn,
+					      struct vmem_altmap *altmap,
+					      struct dev_pagemap *pgmap)
+{
+	return toy_depth(pfn);
+}
+
 void __ref memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
 				   unsigned long toys,
 				   struct dev_pagemap *pgmap)
@@ -45,6 +52,6 @@ void __ref memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
 	for (pfn = start_pfn; pfn < end_pfn; pfn += step) {
 		__init_zone_device_page(toy_at(pfn), pfn, nid);
 		if (step > 1)
-			memmap_init_compound(toy_at(pfn), pfn, compound_nr_pages(pgmap));
+			memmap_init_compound(toy_at(pfn), pfn, compound_nr_pages(pfn, NULL, pgmap));
 	}
 }
