@@ -39,6 +39,7 @@ enum { PGMAP_ALTMAP_VALID = 1, page_ref_set = 0 };
 #define sysfs_emit(...)		(sprintf(__VA_ARGS__))
 #define MODULE_PARM_DESC(...)	struct unused
 #define module_param_cb(name, ops, ...) struct unused_ ## name
+#define unrolled_count(n)
 #undef __always_inline
 #define __always_inline		inline __attribute__((always_inline))
 
@@ -139,7 +140,8 @@ static void memcpy_flushcache(void *dst, const void *src, size_t n)
 	if (movnti_fixed(dst, src, n))
 		return;
 	for (at = 0; at < n; at += 8)
-		movnti_8((char *)dst + at, (const char *)src + at);
+		__builtin_ia32_movnti64((long long *)((char *)dst + at),
+					*(const long long *)((const char *)src + at));
 #else
 	memcpy(dst, src, n);
 #endif

@@ -4,26 +4,7 @@
 
 #include <linux/align.h>
 #include <linux/types.h>
-
-/* volatile keeps the stores in ascending order, which fills each cache line soonest. */
-static __always_inline void movnti_8(void *dst, const void *src)
-{
-	asm volatile("movntiq %1, %0"
-		     : "=m" (*(u64 *)dst)
-		     : "r" (*(const u64 *)src));
-}
-
-static __always_inline void movnti_16(void *dst, const void *src)
-{
-	movnti_8(dst, src);
-	movnti_8(dst + 8, src + 8);
-}
-
-static __always_inline void movnti_32(void *dst, const void *src)
-{
-	movnti_16(dst, src);
-	movnti_16(dst + 16, src + 16);
-}
+#include <linux/unroll.h>
 
 /**
  * movnti_fixed - copy a few words with straight-line non-temporal stores
@@ -39,16 +20,17 @@ static __always_inline void movnti_32(void *dst, const void *src)
  */
 static __always_inline bool movnti_fixed(void *dst, const void *src, size_t n)
 {
+	size_t i;
+
 	if (n % 16 || n < 32 || n > 96 || !IS_ALIGNED((unsigned long)dst, 8))
 		return false;
 
-	movnti_32(dst, src);
-	if (n >= 64)
-		movnti_32(dst + 32, src + 32);
-	if (n >= 96)
-		movnti_32(dst + 64, src + 64);
-	if (n % 32)
-		movnti_16(dst + n - 16, src + n - 16);
+	/* volatile keeps the stores in ascending order, which fills each cache line soonest. */
+	unrolled_count(12)
+	for (i = 0; i < n / 8; i++)
+		asm volatile("movntiq %1, %0"
+			     : "=m" (((u64 *)dst)[i])
+			     : "r" (((const u64 *)src)[i]));
 
 	return true;
 }
