@@ -59,28 +59,8 @@ static void zone_device_compound(struct zone_device_run *run, unsigned long pfn)
 	zone_device_copy(head + i, &run->tail, nr - i);
 }
 
-static void zone_device_seed(struct zone_device_run *run, unsigned long pfn,
-			     unsigned long zone_idx, int nid)
-{
-	struct page *head = pfn_to_page(pfn);
-
-	/* Copied before the compound is prepared: the template must not have PG_head. */
-	__init_zone_device_page(head, pfn, zone_idx, nid, run->pgmap);
-	memcpy(&run->head, head, sizeof(run->head));
-
-	if (pgmap_vmemmap_nr(run->pgmap) == 1)
-		return;
-
-	/* Copied before the head is prepared, because that stores into this tail. */
-	__init_zone_device_page(head + 1, pfn + 1, zone_idx, nid, run->pgmap);
-	prep_compound_tail(head + 1, head, run->pgmap->vmemmap_shift);
-	set_page_count(head + 1, 0);
-	memcpy(&run->tail, head + 1, sizeof(run->tail));
-}
-
 /* Write a range that starts with a head. */
-static void zone_device_write(struct zone_device_run *run, unsigned long pfn,
-			      unsigned long end_pfn)
+static void zone_device_write(struct zone_device_run *run, unsigned long pfn, unsigned long end_pfn)
 {
 	unsigned long step = pgmap_vmemmap_nr(run->pgmap), next;
 
@@ -108,10 +88,10 @@ static void zone_device_write(struct zone_device_run *run, unsigned long pfn,
  * Return: the first PFN that is left to the slow path: @end_pfn or @start_pfn.
  */
 unsigned long zone_device_memmap_init(unsigned long start_pfn, unsigned long end_pfn,
-				      unsigned long zone_idx, int nid,
-				      struct dev_pagemap *pgmap)
+				      unsigned long zone_idx, int nid, struct dev_pagemap *pgmap)
 {
 	struct zone_device_run run = { .pgmap = pgmap };
+	struct page *head = pfn_to_page(start_pfn);
 
 #ifdef WANT_PAGE_VIRTUAL
 	/* Each descriptor holds its own address. */
@@ -121,7 +101,18 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn, unsigned long end
 	if (start_pfn >= end_pfn || page_ref_tracepoint_active(page_ref_set))
 		return start_pfn;
 
-	zone_device_seed(&run, start_pfn, zone_idx, nid);
+	/* Copied before the compound is prepared: the template must not have PG_head. */
+	__init_zone_device_page(head, start_pfn, zone_idx, nid, pgmap);
+	memcpy(&run.head, head, sizeof(run.head));
+
+	/* Copied before the head is prepared, because that stores into this tail. */
+	if (pgmap_vmemmap_nr(pgmap) > 1) {
+		__init_zone_device_page(head + 1, start_pfn + 1, zone_idx, nid, pgmap);
+		prep_compound_tail(head + 1, head, pgmap->vmemmap_shift);
+		set_page_count(head + 1, 0);
+		memcpy(&run.tail, head + 1, sizeof(run.tail));
+	}
+
 	zone_device_write(&run, start_pfn, end_pfn);
 
 	return end_pfn;
