@@ -70,9 +70,8 @@ static unsigned long mapped_ptes(pmd_t *pmd)
 	return nr;
 }
 
-static unsigned long mapped_pmds(pud_t *pud)
+static unsigned long mapped_pmds(pmd_t *pmd)
 {
-	pmd_t *pmd = pud_pgtable(*pud);
 	unsigned long i, nr = 0;
 
 	for (i = 0; i < PTRS_PER_PMD; i++) {
@@ -84,10 +83,10 @@ static unsigned long mapped_pmds(pud_t *pud)
 	return nr;
 }
 
-/* Count the pages that the whole page table maps. */
-unsigned long space_mapped(void)
+/* Visit all tables of PMDs, and add up what the visits return. */
+static unsigned long each_pmd_table(unsigned long (*visit)(pmd_t *pmd))
 {
-	unsigned long i, j, nr = 0;
+	unsigned long i, j, sum = 0;
 	pud_t *pud;
 
 	for (i = 0; i < PTRS_PER_PGD; i++) {
@@ -97,10 +96,16 @@ unsigned long space_mapped(void)
 		pud = (pud_t *)pgd_page_vaddr(init_mm.pgd[i]);
 		for (j = 0; j < PTRS_PER_PUD; j++) {
 			if (!pud_none(pud[j]))
-				nr += mapped_pmds(pud + j);
+				sum += visit(pud_pgtable(pud[j]));
 		}
 	}
-	return nr;
+	return sum;
+}
+
+/* Count the pages that the whole page table maps. */
+unsigned long space_mapped(void)
+{
+	return each_pmd_table(mapped_pmds);
 }
 
 /* Drop all tables below the first level, so that they must be allocated again. */
@@ -109,31 +114,22 @@ void space_forget_tables(void)
 	memset(init_mm.pgd, 0, PAGE_SIZE);
 }
 
-static void drop_tables(pmd_t *pmd)
+static unsigned long drop_tables(pmd_t *pmd)
 {
-	unsigned long i;
+	unsigned long i, nr = 0;
 
 	for (i = 0; i < PTRS_PER_PMD; i++, pmd++) {
 		if (pmd_none(*pmd) || pmd_leaf(*pmd) || mapped_ptes(pmd))
 			continue;
 		pte_free_kernel(&init_mm, (pte_t *)pmd_page_vaddr(*pmd));
 		pmd_clear(pmd);
+		nr++;
 	}
+	return nr;
 }
 
 /* Free the tables of PTEs that map nothing, as if their addresses had never been used. */
 void space_drop_tables(void)
 {
-	unsigned long i, j;
-	pud_t *pud;
-
-	for (i = 0; i < PTRS_PER_PGD; i++) {
-		if (!pgd_val(init_mm.pgd[i]))
-			continue;
-		pud = (pud_t *)pgd_page_vaddr(init_mm.pgd[i]);
-		for (j = 0; j < PTRS_PER_PUD; j++) {
-			if (!pud_none(pud[j]))
-				drop_tables(pud_pgtable(pud[j]));
-		}
-	}
+	each_pmd_table(drop_tables);
 }
