@@ -233,59 +233,74 @@ static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 #define LARGE		512UL
 #define LEAST		256UL	/* the fewest pages of which it tries some */
 
-/* A CPU on which the plain copy takes few steps. */
-static const struct folios_cpu trial_cpu = { "rep_good", 1, 0, 0, 0, false };
+/* CPUs on which the plain copy takes few steps, and that stream words or lines. */
+static const struct folios_cpu words_cpu = { "rep_good", 1, 0, 0, 0, false };
+static const struct folios_cpu lines_cpu = { "movdir64b", 1, 0, 0, 1, false };
 
 /*
  * What "auto" measures in ns, and what follows. It streams 2, 8, 56 and 32 pages, as long
- * as that takes 4/4 to 8/4, 4/4 to 5/4, and at most 5/4 of the time of a plain copy, and
- * the rest if it took less than 2/3, because a reader would lose more.
+ * as that takes at most 8/4, 5/4 and 5/4 of the time of a plain copy, and the rest if it
+ * took less than 2/3, or 4/5 if it streams lines, because a reader would lose more. Between
+ * this and the time of a plain copy, it goes on only if it streams lines.
  */
 static const struct trial {
+	const struct folios_cpu *cpu;
 	unsigned long ns[FOLIOS_TIMES];
 	unsigned int timed;
 	unsigned long streamed;		/* pages, or 0 for the rest too */
 	unsigned long nr;
 } trials[] = {
-	{ { 8000, 1333 }, 2, 0, LEAST },
-	{ { 8000, 1334 }, 2, 2, LEAST },
-	{ { 8000, 1999 }, 2, 2, LEAST },
-	{ { 8000, 4001 }, 2, 2, LARGE },
-	{ { 8000, 2000, 5333 }, 3, 0, LEAST },
-	{ { 8000, 4000, 7999 }, 3, 10, LEAST },
-	{ { 8000, 4000, 10001 }, 3, 10, LEAST },
-	{ { 8000, 4000, 8000, 70001 }, 4, 66, LEAST },
-	{ { 8000, 4000, 10000, 70000, 21333 }, 5, 0, LEAST },
-	{ { 8000, 4000, 10000, 37334, 21334 }, 5, 98, LEAST },
+	{ &words_cpu, { 8000, 1333 }, 2, 0, LEAST },
+	{ &words_cpu, { 8000, 1334 }, 2, 2, LEAST },
+	{ &words_cpu, { 8000, 1999 }, 2, 2, LEAST },
+	{ &words_cpu, { 8000, 4001 }, 2, 2, LARGE },
+	{ &words_cpu, { 8000, 2000, 5333 }, 3, 0, LEAST },
+	{ &words_cpu, { 8000, 4000, 7999 }, 3, 10, LEAST },
+	{ &words_cpu, { 8000, 4000, 10001 }, 3, 10, LEAST },
+	{ &words_cpu, { 8000, 4000, 8000, 55999 }, 4, 66, LEAST },
+	{ &words_cpu, { 8000, 4000, 8000, 70001 }, 4, 66, LEAST },
+	{ &words_cpu, { 8000, 4000, 10000, 70000, 21333 }, 5, 0, LEAST },
+	{ &words_cpu, { 8000, 4000, 10000, 70000, 21334 }, 5, 98, LEAST },
+	{ &lines_cpu, { 8000, 1599 }, 2, 0, LEAST },
+	{ &lines_cpu, { 8000, 1600, 6399 }, 3, 0, LEAST },
+	{ &lines_cpu, { 8000, 1600, 6400, 44800, 25599 }, 5, 0, LEAST },
+	{ &lines_cpu, { 8000, 4000, 10000, 44800, 25600 }, 5, 98, LEAST },
+	{ &lines_cpu, { 8000, 4001 }, 2, 2, LEAST },
 };
 
 /* Where nothing of a folio stays in the cache, a small gain is enough. */
 static const struct choice {
+	const struct folios_cpu *cpu;
 	unsigned long nr;
 	unsigned long plain, stream;
 	bool streams;
 } choices[] = {
-	{ (SZ_256M >> PAGE_SHIFT) - 1, 900, 599, true },
-	{ (SZ_256M >> PAGE_SHIFT) - 1, 900, 600, false },
-	{ SZ_256M >> PAGE_SHIFT, 900, 899, true },
-	{ SZ_256M >> PAGE_SHIFT, 900, 900, false },
-	{ LARGE, 0, 0, false },		/* a clock that stands */
+	{ &words_cpu, (SZ_256M >> PAGE_SHIFT) - 1, 900, 599, true },
+	{ &words_cpu, (SZ_256M >> PAGE_SHIFT) - 1, 900, 600, false },
+	{ &words_cpu, SZ_256M >> PAGE_SHIFT, 900, 899, true },
+	{ &words_cpu, SZ_256M >> PAGE_SHIFT, 900, 900, false },
+	{ &words_cpu, LARGE, 0, 0, false },	/* a clock that stands */
+	{ &lines_cpu, (SZ_256M >> PAGE_SHIFT) - 1, 1000, 799, true },
+	{ &lines_cpu, (SZ_256M >> PAGE_SHIFT) - 1, 1000, 800, false },
+	{ &lines_cpu, SZ_256M >> PAGE_SHIFT, 1000, 999, true },
+	{ &lines_cpu, LARGE, 0, 0, false },
 };
 
 static int check_trial(struct hosted_check *check, const struct trial *trial, bool mc)
 {
 	struct path_run run = {
-		.cpu = &trial_cpu, .method = "auto", .side = HOSTED_PATCHED,
+		.cpu = trial->cpu, .method = "auto", .side = HOSTED_PATCHED,
 		.mc = mc, .nr = trial->nr, .always = true,
 	};
 	unsigned long streamed = trial->streamed ? trial->streamed : trial->nr - PLAIN;
 	struct copy_path want = {
 		.visited = run.mc ? MC_BULK | MC_STREAM : STREAM,
 		.movsq = (trial->nr - streamed) * WORDS,
-		.streamed = streamed * WORDS,
+		.streamed = streamed * (trial->cpu->movdir64b ? LINES : WORDS),
 	};
 	int ret;
 
+	folios_be(trial->cpu);
 	folios_times = trial->ns;
 	folios_timed = 0;
 	ret = check_path(check, &run, &want);
@@ -299,10 +314,10 @@ static int check_trial(struct hosted_check *check, const struct trial *trial, bo
 int check_auto(struct hosted_check *check)
 {
 	struct path_run run = {
-		.cpu = &trial_cpu, .method = "auto", .side = HOSTED_PATCHED,
+		.cpu = &words_cpu, .method = "auto", .side = HOSTED_PATCHED,
 		.nr = LEAST / 2,
 	};
-	struct copy_path want = bulk(&trial_cpu, false, run.nr);
+	struct copy_path want = bulk(&words_cpu, false, run.nr);
 	unsigned int i;
 
 	if (hosted_is_posted(hosted_checked(check)))
@@ -310,11 +325,14 @@ int check_auto(struct hosted_check *check)
 	for (i = 0; i < ARRAY_SIZE(choices); i++) {
 		const struct choice *c = &choices[i];
 
+		run.cpu = c->cpu;
+		folios_be(c->cpu);
 		if (folio_copy_streams_of[0](c->nr, c->plain, c->stream) != c->streams)
 			return wrong(check, &run, "the choice", !c->streams, c->streams);
 	}
 
-	folios_be(&trial_cpu);
+	run.cpu = &words_cpu;
+	folios_be(&words_cpu);
 	if (check_path(check, &run, &want))
 		return -1;
 	for (i = 0; i < ARRAY_SIZE(trials); i++) {

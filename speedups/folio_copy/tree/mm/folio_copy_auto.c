@@ -29,15 +29,19 @@
  * Streaming can be slow at first, on an Intel CPU for 64 pages, and the more so the
  * fewer pages are streamed. If the destination is cached, it stays slow. So a trial
  * continues with more pages while streaming is not much slower than a plain copy. If
- * it is a little faster from the beginning, more pages show nothing new, and whoever
- * reads them loses.
+ * words are streamed, and it is a little faster, more pages show nothing new, and
+ * whoever reads them loses.
  */
 static const struct {
 	unsigned int npages;
-	unsigned int least, most;	/* quarters of the time of a plain copy to continue */
+	unsigned int most;		/* quarters of the time of a plain copy to continue */
 } folio_copy_trials[] = {
-	{ 2, 4, 8 }, { 8, 4, 5 }, { 56, 0, 5 }, { 32, 0, 5 },
+	{ 2, 8 }, { 8, 5 }, { 56, 5 }, { 32, 5 },
 };
+
+#ifndef copy_pages_streams_lines
+#define copy_pages_streams_lines()	false
+#endif
 
 /* Nothing of a folio of this many pages stays in the cache until its copy is read. */
 #define FOLIO_COPY_LONG		(SZ_256M >> PAGE_SHIFT)
@@ -49,17 +53,18 @@ static const struct {
  * @stream: time that it took to stream as many
  *
  * The cache defers the cost of plain stores, and whoever reads a streamed copy gets it
- * from memory. So if the copy could stay in the cache, streaming must take less than
- * two thirds of the time.
+ * from memory. That costs up to a third of the time of a plain copy, but less than a
+ * fifth on CPUs that stream whole lines. So if the copy could stay in the cache,
+ * streaming must save as much.
  *
  * Return: whether to stream it.
  */
 bool folio_copy_streams(unsigned long nr, u64 plain, u64 stream)
 {
-	if (nr < FOLIO_COPY_LONG)
-		return 3 * stream < 2 * plain;
+	if (nr >= FOLIO_COPY_LONG)
+		return stream < plain;
 
-	return stream < plain;
+	return copy_pages_streams_lines() ? 5 * stream < 4 * plain : 3 * stream < 2 * plain;
 }
 
 static unsigned long folio_copy_try(folio_copy_fn *bulk, folio_copy_fn *stream,
@@ -67,7 +72,7 @@ static unsigned long folio_copy_try(folio_copy_fn *bulk, folio_copy_fn *stream,
 {
 	unsigned long done = 2 * FOLIO_COPY_PLAIN, n, left, at;
 	folio_copy_fn *rest = bulk;
-	u64 start, plain, took, quarter;
+	u64 start, plain, took;
 	unsigned int i;
 
 	if (npages < FOLIO_COPY_LEAST)
@@ -89,11 +94,10 @@ static unsigned long folio_copy_try(folio_copy_fn *bulk, folio_copy_fn *stream,
 		left = stream(to + at, from + at, n);
 		took = local_clock() - start;
 		done += n;
-		quarter = plain * n / 4;
 		if (folio_copy_streams(npages, plain * n, took))
 			rest = stream;
-		else if (took < folio_copy_trials[i].least * quarter ||
-			 took > folio_copy_trials[i].most * quarter)
+		else if (took > folio_copy_trials[i].most * (plain * n / 4) ||
+			 (took < plain * n && !copy_pages_streams_lines()))
 			break;
 	}
 
