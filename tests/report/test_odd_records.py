@@ -134,6 +134,14 @@ def test_samples_that_cannot_be_read_are_reported(
         assert "CANNOT BE COMPARED" in " ".join(text.split())
 
 
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_tables_need_a_file(make: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.md"
+    make(page)
+    assert cli.main(["report", str(GOOD), "--markdown", str(page)]) == ExitCode.USAGE
+    assert "it is not a regular file\nhint: name a file that has" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("option", ["-o", "--svg", "--markdown"])
 def test_no_directory_is_made_for_a_file_of_the_user(
     option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]

@@ -40,20 +40,18 @@ def into(path: Path, runs: Sequence[Stored]) -> str:
     """
     if path == STDOUT:
         return tables(runs).lstrip("\n")
+    action, hint = f"put the tables into {path}", f"name a file that has {BEGIN} and {END}"
     try:
+        if path.exists() and not path.is_file():  # a pipe, or a device that never ends
+            raise MmbatchError(action, "it is not a regular file", hint, ExitCode.USAGE)
         old = path.read_text(encoding="utf-8")
     except (OSError, ValueError) as error:
-        raise MmbatchError(
-            f"put the tables into {path}",
-            str(error),
-            f"name a file that has {BEGIN} and {END}",
-            ExitCode.USAGE,
-        ) from None
+        raise MmbatchError(action, str(error), hint, ExitCode.USAGE) from None
     head, begin, after = old.partition(BEGIN)
     _, end, tail = after.partition(END)
     if not begin or not end:
         raise MmbatchError(
-            f"put the tables into {path}",
+            action,
             f"it has no {BEGIN} followed by {END}",
             "write both where the tables belong",
             ExitCode.USAGE,
