@@ -3,7 +3,10 @@
 
 import sys
 
-from mmbatch.cli.main import main
+try:
+    from mmbatch.cli.main import main
+except KeyboardInterrupt:
+    sys.exit(130)
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import os
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -148,6 +149,14 @@ def test_an_unknown_speedup(
     assert "hint: known speed-ups: " in output
     assert "zone_device" in output
     assert output.count("\n") == 2
+
+
+def test_a_tree_that_no_record_can_name(capsys: pytest.CaptureFixture[str]) -> None:
+    tree = os.fsdecode(b"tree-\xff")
+    assert cli.main(["bench", "zone_device", "--tree", tree]) == ExitCode.USAGE
+    assert "its path is not UTF-8, so no record can hold it\nhint: rename it\n" in (
+        capsys.readouterr().err
+    )
 
 
 def test_the_list_runs_nothing(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:

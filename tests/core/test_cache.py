@@ -353,3 +353,19 @@ def test_the_cache_path_is_a_loop_of_links(tmp_path: Path) -> None:
     (tmp_path / "b").symlink_to("a")
     with pytest.raises(MmbatchError, match="links form a loop"):
         Cache(tmp_path / "a")
+
+
+def test_a_part_of_the_cache_is_a_loop_of_links(tmp_path: Path) -> None:
+    (tmp_path / "runs").symlink_to("runs")
+    with pytest.raises(MmbatchError, match="runs: a part of the path is not a directory") as caught:
+        Cache(tmp_path)
+    assert "XDG_CACHE_HOME" in caught.value.hint
+
+
+def test_the_cache_has_no_place(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for root in (tmp_path / "file/a/b", Path("/proc/x")):
+        with pytest.raises(MmbatchError) as caught:
+            Cache(root)
+        assert caught.value.action == "open the cache directory"
+        assert "XDG_CACHE_HOME" in caught.value.hint

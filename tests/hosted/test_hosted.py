@@ -10,9 +10,12 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.console import Console
+from mmbatch.core.disk import write_mark
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.hosted import build
 from mmbatch.hosted import run as hosted
 from mmbatch.hosted.events import Case, Done, Engine, Equal, Event, Sample, dump
+from mmbatch.hosted.link import PROGRAM
 from mmbatch.hosted.run import Request
 
 GIB = 1 << 30
@@ -248,3 +251,13 @@ def test_cache_that_could_not_be_measured_is_not_measured_again(tmp_path: Path) 
         tmp_path, Engine("toys", ("base", "patched"), 64, {}, 260 << 20, 0), CASE
     )
     assert "--cached 0" in " ".join(hosted.with_cache(hosted_program, ALL).arguments())
+
+
+def test_a_program_of_zeroes_is_built_again(tmp_path: Path) -> None:
+    file, said = tmp_path / PROGRAM, list[str]()
+    file.write_bytes(b"\x7fELF" + bytes(96))
+    write_mark(tmp_path)
+    assert build._is_good(tmp_path, said.append)
+    file.write_bytes(bytes(100))
+    assert not build._is_good(tmp_path, said.append)
+    assert said == [f"{tmp_path} has a damaged {PROGRAM}: replacing it"]

@@ -200,6 +200,21 @@ def test_a_makefile_without_a_number(tmp_path: Path, number: str) -> None:
     assert caught.value.code == ExitCode.USAGE
 
 
+def test_a_sublevel_that_is_no_number(tmp_path: Path) -> None:
+    text = "VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL = \N{SUPERSCRIPT TWO}\n"
+    (make_kernel(tmp_path) / "Makefile").write_text(text, encoding="utf-8")
+    with pytest.raises(MmbatchError, match="its SUBLEVEL is '\N{SUPERSCRIPT TWO}'"):
+        read_release(tmp_path)
+
+
+def test_a_makefile_that_is_a_pipe(tmp_path: Path) -> None:
+    makefile = make_kernel(tmp_path) / "Makefile"
+    makefile.unlink(missing_ok=True)
+    os.mkfifo(makefile)
+    with pytest.raises(MmbatchError, match="its Makefile is not a file"):
+        read_release(tmp_path)
+
+
 @pytest.mark.parametrize("release", ["6.6.1", "7.30.1", "8.0.0"])
 def test_a_kernel_of_another_series(tmp_path: Path, release: str) -> None:
     with pytest.raises(MmbatchError) as caught:

@@ -178,6 +178,21 @@ def test_the_tree_of_another_user(
     assert "mm/mm_init.c" in contents(resolve(cache, None, tree, print).path)
 
 
+def test_no_program_of_another_user_s_tree_runs(cache: Cache, tree: Path, tmp_path: Path) -> None:
+    ran, program = tmp_path / "ran", tmp_path / "monitor"
+    program.write_text(f"#!/bin/sh\n: >'{ran}'\nexit 1\n")
+    program.chmod(0o755)
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, "config", "core.fsmonitor", str(program))
+    git(tree, "update-index", "--fsmonitor")
+    git(tree, "status")
+    assert ran.exists()
+    ran.unlink()
+    resolve(cache, None, tree, print)
+    assert not ran.exists()
+
+
 def test_a_git_tree_is_copied_as_it_lies_there(cache: Cache, tree: Path) -> None:
     (tree / ".gitignore").write_text("*.o\n")
     (tree / "deleted.c").touch()

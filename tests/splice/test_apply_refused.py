@@ -78,6 +78,26 @@ def test_a_tree_of_another_user(
     assert f"git config --global --add safe.directory '{tree}'\n" in err
 
 
+def test_the_branch_in_a_tree_of_another_user(
+    call: Call, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert call(tree, "zone_device")[0] == 0
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    code, _, err = call(tree, "zone_device", "--undo")
+    assert code == 1
+    assert "dubious ownership" in err
+    assert "git config --global --add safe.directory" in err
+
+
+def test_a_tree_whose_links_form_a_loop(call: Call, tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    code, _, err = call(tmp_path / "a", "-n")
+    assert code in (1, 2)
+    assert err.startswith("error: cannot use ")
+    assert err.count("\n") == 2
+
+
 @pytest.mark.parametrize("name", ["Makefile", "mm/mm_init.c", "mm"])
 @pytest.mark.parametrize(
     "verb", ["apply -n", "apply -o copy", "export zone_device -o mails --tree"]

@@ -13,6 +13,7 @@ from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
+from mmbatch.core.disk import real_path
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import check_tree
 from mmbatch.report import matrix as support
@@ -70,7 +71,7 @@ def command(
         raise Misuse("--undo and -n exclude each other", "leave out one of them")
     options.require_one(until, speedups)
     options.require_writable(("--json", json_file))
-    tree = tree.absolute().resolve()
+    tree = real_path(tree, f"use {tree} as a kernel tree")
     series, release = check_tree(tree)
     manifests = cut(plan.choose(paths.SPEEDUPS, speedups, series, release), until)
     target = plan.Target(tree, series, release, manifests, paths.MACROS)

@@ -161,6 +161,8 @@ def command(
     pfns = _items(pfns, size)
     _check_features(features)
     _check_places(output, json_file, html_file)
+    if tree is not None:
+        options.require_utf8(tree)
     if json_file is not None and len(speedups) != 1 and not list_only:
         raise Misuse("--json holds the result of one speed-up", "name one speed-up, or use -o DIR")
     if (only_posted or show_unequal) and not asked:

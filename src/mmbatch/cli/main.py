@@ -169,7 +169,8 @@ def _failed_os(error: OSError) -> int:
         return _BROKEN_PIPE
     if error.errno not in _FILE_ERRORS:
         raise error
-    return _failed(error_from_os(error, "access a file"))
+    action = "write the output" if error.filename is None else "access a file"
+    return _failed(error_from_os(error, action))
 
 
 def _failed(error: MmbatchError) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
@@ -324,6 +325,19 @@ def require_writable(*files: tuple[str, Path | None]) -> None:
     for option, file in files:
         if file is not None and not disk.is_special(file):
             disk.require_place(file.absolute().parent, option)
+
+
+def require_utf8(tree: Path) -> None:
+    """Raise MmbatchError unless a record can name a tree by its path."""
+    try:
+        os.fspath(tree.absolute()).encode()
+    except UnicodeEncodeError:
+        raise MmbatchError(
+            f"measure the tree {os.fsencode(tree).decode(errors='replace')}",
+            "its path is not UTF-8, so no record can hold it",
+            "rename it",
+            ExitCode.USAGE,
+        ) from None
 
 
 def require_new(directory: Path) -> None:

@@ -14,9 +14,11 @@ from pathlib import Path
 
 from mmbatch.core.disk import (
     atomic_dir,
+    cache_remedy,
     error_from_os,
     forget_oldest,
     is_whole,
+    real_path,
     siblings,
     sweep,
     use,
@@ -37,15 +39,11 @@ class Cache:
     def __init__(self, root: Path) -> None:
         """Make what is missing of the directory and sweep it."""
         action = "open the cache directory"
-        try:
-            self.root = root = root.resolve()
-            # The kernel's build names files by their real paths, and so must we.
-            self.trees = (root / "trees").resolve()
-            self.builds = (root / "builds").resolve()
-            self.splices = (root / "splices").resolve()
-        except RuntimeError as error:  # Python 3.11 and 3.12 raise this for a loop of links
-            loop = OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(root))
-            raise error_from_os(loop, action) from error
+        self.root = root = real_path(root, action)
+        # The kernel's build names files by their real paths, and so must we.
+        self.trees = real_path(root / "trees", action)
+        self.builds = real_path(root / "builds", action)
+        self.splices = real_path(root / "splices", action)
         self.apt = root / "apt"
         self.downloads = root / "downloads"
         self.logs = root / "logs"
@@ -69,7 +67,11 @@ class Cache:
                 raise OSError(code, os.strerror(code), os.fspath(root))
             self._sweep()
         except OSError as error:
-            raise error_from_os(error, action) from error
+            if error.errno == errno.EEXIST:  # a file, or a link that leads nowhere
+                error = OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), error.filename)
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+            problem = error_from_os(error, action).problem
+            raise MmbatchError(action, problem, cache_remedy(full=full)) from error
 
     @classmethod
     def open(cls, env: Mapping[str, str] | None = None) -> Cache:

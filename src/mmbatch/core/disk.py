@@ -63,15 +63,22 @@ def error_from_os(error: OSError, action: str) -> MmbatchError:
 
 def _remedy(place: Path | None, full: bool) -> str:
     """Return what to do about a path that the system refuses; only the cache can be moved."""
-    if place is None or _is_in_cache(place):
-        if full:
-            return "free some space, or set XDG_CACHE_HOME to a directory on another disk"
-        return "set XDG_CACHE_HOME to a directory that can be written, or make this one writable"
+    if place is None:
+        return "free some space" if full else "run it with -v to see what it does then"
+    if _is_in_cache(place):
+        return cache_remedy(full=full)
     if _is_device(place) or place.is_relative_to("/proc") or place.is_relative_to("/sys"):
         return "choose another place, which is not a part of the system"
     if full:
         return "free some space, or choose a place on another disk"
     return "see its owner and permissions with ls -ld, or choose another place"
+
+
+def cache_remedy(*, full: bool) -> str:
+    """Return what to do about a cache directory that the system refuses."""
+    if full:
+        return "free some space, or set XDG_CACHE_HOME to a directory on another disk"
+    return "set XDG_CACHE_HOME to a directory that can be written, or make this one writable"
 
 
 def _is_device(place: Path) -> bool:
@@ -86,6 +93,19 @@ def _is_in_cache(place: Path) -> bool:
         return place.is_relative_to(root) or place.is_relative_to(os.path.realpath(root))
     except MmbatchError:
         return False
+
+
+def real_path(path: Path, action: str) -> Path:
+    """Return a path as absolute and without links; the end of it need not exist.
+
+    Raises:
+        MmbatchError: its links form a loop.
+    """
+    try:
+        return path.absolute().resolve()
+    except RuntimeError as error:  # Python 3.11 and 3.12 raise this for a loop of links
+        loop = OSError(errno.ELOOP, os.strerror(errno.ELOOP), os.fspath(path))
+        raise error_from_os(loop, action) from error
 
 
 def free_bytes(path: Path) -> int:

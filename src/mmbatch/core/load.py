@@ -122,8 +122,10 @@ def parse_json(text: str) -> Any:
         return json.loads(text)
     except RecursionError:
         raise LoadError("it is nested too deeply") from None
-    except ValueError as error:
+    except json.JSONDecodeError as error:
         raise LoadError(f"it is not JSON: {error}") from None
+    except ValueError:  # of int(), for thousands of digits
+        raise LoadError("it has a number with too many digits") from None
 
 
 def from_json_file(kind: type[T], path: Path, hint: str) -> T:

@@ -198,7 +198,7 @@ class Apt:
         return MmbatchError(
             f"fetch {package} from the Debian mirror",
             self._complaint,
-            "check the network, or give an unpacked kernel with --tree DIR",
+            "check the network; where a command takes --tree DIR, a kernel in DIR needs none",
         )
 
     @staticmethod

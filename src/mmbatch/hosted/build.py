@@ -11,6 +11,7 @@ from types import MappingProxyType
 
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
+from mmbatch.core.disk import is_whole
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.hosted import link as hosted_link
 from mmbatch.hosted import posted as hosted_posted
@@ -124,8 +125,19 @@ def build(
         )
 
     doing = f"builds the hosted program of {manifest.speedup}"
-    cache.provide(final, fill, doing, say, lock=prefix, keep_few=True)
+    cache.provide(final, fill, doing, say, lock=prefix, keep_few=True, check=_is_good)
     return Program(final / PROGRAM, tree.config_sha256, tree.compiler, tree.binutils, sides)
+
+
+def _is_good(place: Path, say: Callable[[str], None]) -> bool:
+    """Return whether a hosted program is whole and a program: a shell would run anything else."""
+    if not is_whole(place, say):
+        return False
+    with (place / PROGRAM).open("rb") as file:
+        good = file.read(4) == b"\x7fELF"
+    if not good:
+        say(f"{place} has a damaged {PROGRAM}: replacing it")
+    return good
 
 
 def compile_posted(

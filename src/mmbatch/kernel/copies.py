@@ -19,6 +19,8 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 
 _MARGIN_BYTES = 200_000_000
+# Another user's tree too, but then git must not run the program that its settings may name.
+_TRUSTED = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false")
 _LIST_FILES = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 # What a kernel build leaves in a tree; `git ls-files --exclude-standard` leaves out the like.
 _PRODUCTS = re.compile(
@@ -69,7 +71,7 @@ def refresh(tree: Path, place: Path, progress: Progressing) -> str:
 def _list_git(tree: Path) -> list[str]:
     """Return the files of the working tree: those in git and new ones that it does not ignore."""
     listing = run(
-        ["git", "-c", "safe.directory=*", "-C", tree, *_LIST_FILES],
+        ["git", *_TRUSTED, "-C", tree, *_LIST_FILES],
         action=f"list the files of {tree}",
         errors="surrogateescape",
     ).stdout

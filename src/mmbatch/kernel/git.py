@@ -104,6 +104,8 @@ class GitTree:
     def tip(self, branch: str) -> str | None:
         """Return the last commit of a branch, None when there is no such branch."""
         done = self._try("rev-parse", "--verify", "--quiet", f"refs/heads/{branch}^{{commit}}")
+        if done.rc != 0 and done.stderr.strip():  # git says nothing if there is none
+            raise self._failed(done, f"find the branch {branch}")
         return done.stdout.strip() if done.rc == 0 else None
 
     def checked_out_at(self, branch: str) -> str | None:
@@ -146,6 +148,8 @@ class GitTree:
         names = []
         for name in (first, last):
             done = self._try("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
+            if done.rc != 0 and "dubious ownership" in done.stderr:
+                raise self._failed(done, action)
             if done.rc != 0:
                 hint = (
                     f"see what there is: git -C {shlex.quote(os.fspath(self.path))} log --oneline"

@@ -16,7 +16,9 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Progressing, growth, spoken
 from mmbatch.core.disk import (
     atomic_dir,
+    error_from_os,
     is_whole,
+    real_path,
     require_space,
     temporary_dir,
     write_mark,
@@ -202,8 +204,13 @@ def read_release(tree: Path) -> str:
     Raises:
         MmbatchError: it has none, so it is not a kernel.
     """
+    makefile = tree / "Makefile"
+    if makefile.exists() and not makefile.is_file():  # reading a pipe would wait for ever
+        raise _no_kernel(tree, "its Makefile is not a file")
     try:
-        text = (tree / "Makefile").read_text(errors="replace")
+        text = makefile.read_text(errors="replace")
+    except PermissionError as error:
+        raise error_from_os(error, f"use {tree} as a kernel tree") from error
     except OSError as error:
         raise _no_kernel(tree, f"its Makefile can't be read ({error.strerror})") from error
     values: dict[str, str] = dict(
@@ -212,6 +219,8 @@ def read_release(tree: Path) -> str:
     # Not isdigit(), which takes other scripts' digits and superscripts for digits too.
     if not all(re.fullmatch("[0-9]+", values.get(name, "")) for name in ("VERSION", "PATCHLEVEL")):
         raise _no_kernel(tree, "its Makefile has no VERSION and PATCHLEVEL")
+    if not re.fullmatch("[0-9]*", values.get("SUBLEVEL", "")):
+        raise _no_kernel(tree, f"its SUBLEVEL is '{values['SUBLEVEL']}'")
     numbers = [values[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if values.get(name)]
     return ".".join(numbers) + values.get("EXTRAVERSION", "")
 
@@ -243,7 +252,7 @@ def check_tree(tree: Path) -> tuple[str, str]:
 def _of_tree(
     cache: Cache, tree: Path, say: Say, progress: Progressing, *, every_file: bool
 ) -> Source:
-    tree = tree.absolute().resolve()
+    tree = real_path(tree, f"use {tree} as a kernel tree")
     series, release = check_tree(tree)
     digest = hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]
     ident = f"tree-{digest}"

@@ -23,8 +23,8 @@ FLAVOUR = "cloud-amd64"
 
 _PACKAGE_BYTES = 200_000_000
 # "6.12.95+deb12-cloud-amd64"; a kernel of Debian's before its first point release is "7.3-amd64".
-_RELEASE = re.compile(r"(\d+\.\d+)(?:\.\d+\S*|-(?:\S+-)?amd64)")
-_META = re.compile(r"(?:linux-(?:image|headers)-)?(\S*amd64)")
+_RELEASE = re.compile(r"(\d+\.\d+)(?:\.\d+[^\s/]*|-(?:[^\s/]+-)?amd64)")
+_META = re.compile(r"(?:linux-(?:image|headers)-)?([^\s/]*amd64)")
 _RUNNING_TYPES = Path("/sys/kernel/btf/vmlinux")
 
 Say = Callable[[str], None]

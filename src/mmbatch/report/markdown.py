@@ -12,7 +12,7 @@ from mmbatch.bench.machine import with_model
 from mmbatch.bench.record import Record, Row
 from mmbatch.bench.statistics import Verdict
 from mmbatch.bench.store import Stored, guest_arch
-from mmbatch.core.disk import STDOUT
+from mmbatch.core.disk import STDOUT, error_from_os
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import AUTO, BASE
 from mmbatch.report import compare
@@ -45,8 +45,10 @@ def into(path: Path, runs: Sequence[Stored]) -> str:
         if path.exists() and not path.is_file():  # a pipe, or a device that never ends
             raise MmbatchError(action, "it is not a regular file", hint, ExitCode.USAGE)
         old = path.read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise MmbatchError(action, str(error), hint, ExitCode.USAGE) from None
+    except OSError as error:
+        raise MmbatchError(action, error_from_os(error, "").problem, hint, ExitCode.USAGE) from None
+    except UnicodeDecodeError:
+        raise MmbatchError(action, "it is not UTF-8", hint, ExitCode.USAGE) from None
     head, begin, after = old.partition(BEGIN)
     _, end, tail = after.partition(END)
     if not begin or not end:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_dir, error_from_os, sweep, temporary_dir
+from mmbatch.core.disk import atomic_dir, error_from_os, real_path, sweep, temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import Change, GitTree
 from mmbatch.splice.manifest import Manifest
@@ -219,7 +219,7 @@ def _checked_output(tree: Path, output: Path | None) -> Path:
             "name a directory for a copy with -o DIR",
             ExitCode.USAGE,
         )
-    output = output.resolve()
+    output = real_path(output, action)
     if output.is_relative_to(tree):
         problem = f"{output} lies in the tree itself"
     elif output.is_dir() and any(output.iterdir()):
