@@ -27,6 +27,7 @@ unsigned long copy_mc_pages_streaming(void *to, const void *from,
 
 #define HAVE_COPY_PAGES			1
 #define copy_pages_streaming		copy_pages_streaming
+#define copy_pages_streams_lines()	cpu_feature_enabled(X86_FEATURE_MOVDIR64B)
 #define copy_mc_pages_streaming		copy_mc_pages_streaming
 
 #include "live.h"
