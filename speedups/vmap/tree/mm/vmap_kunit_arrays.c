@@ -163,6 +163,12 @@ static const struct vmap_shape vmap_shapes[] = {
 	{ "two kinds", 1024, both, 2 },
 };
 
+/* Small areas of vmap() have PTEs only, even if they happen to be aligned. */
+static unsigned int vmap_array_shift(const struct vmap_param *param, unsigned long nr)
+{
+	return nr < VMAP_POOL_PAGES ? PAGE_SHIFT : vmap_kunit_shift(param, PAGE_KERNEL);
+}
+
 static void vmap_check_array(struct kunit *test, const struct vmap_shape *shape)
 {
 	const struct vmap_param *param = test->param_value;
@@ -171,7 +177,7 @@ static void vmap_check_array(struct kunit *test, const struct vmap_shape *shape)
 		.nr = shape->nr,
 		.pages = memory->pages,
 		.prot = pgprot_nx(PAGE_KERNEL),
-		.max_shift = vmap_kunit_shift(param, PAGE_KERNEL),
+		.max_shift = vmap_array_shift(param, shape->nr),
 	};
 	bool large = want.max_shift >= PMD_SHIFT && PMD_SIZE == BLOCK * PAGE_SIZE &&
 		     (param->phase || !shape->phase) && !vmap_kunit_beside_readers;
@@ -362,7 +368,7 @@ static void vmap_map_border(struct kunit *test, unsigned long border, unsigned l
 		.nr = nr,
 		.pages = memory->pages,
 		.prot = pgprot_nx(PAGE_KERNEL),
-		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
+		.max_shift = vmap_array_shift(test->param_value, nr),
 	};
 	unsigned long i;
 	void *addr;
