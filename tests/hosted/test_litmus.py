@@ -114,7 +114,10 @@ def test_on_two_cpus(tmp_path: Path) -> None:
 def test_what_the_model_forbids_fails(tmp_path: Path) -> None:
     """The program does observe: each run of this test ends as its condition says."""
     test = write(tmp_path, "movq $1,x|movq $1,y", "movq x,%rax|movq y,%rax", condition="0:rax=1")
-    tally = check.Tally()
-    silicon.run("toy", [test], 1, tmp_path, lambda _: None, tally)
+    for seconds in (1, 10, 60):  # in less, other programs may leave one of them no time at all
+        tally = check.Tally()
+        silicon.run("toy", [test], seconds, tmp_path, lambda _: None, tally)
+        if len(tally.failed) == 4:
+            break
     assert len(tally.failed) == 4
     assert "the model forbids it" in tally.failed[0]
