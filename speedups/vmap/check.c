@@ -266,11 +266,12 @@ static void leave_tables(struct matrix *m, enum hosted_side side, unsigned long 
 /*
  * Huge PMD mappings in the place of tables of PTEs cost one flush together, of one page if it is
  * one table. Fewer than eight, with single pages up to there, leave the tables as they are.
- * Nothing else costs a flush.
+ * Nothing else costs a flush. After the others comes what only looks like a block.
  */
 static int check_flushes(struct matrix *m, unsigned long blocks, unsigned long tables)
 {
-	const unsigned long singles = blocks < 8 ? (8 - blocks) * ARRAYS_BLOCK : 0;
+	const unsigned long rest = (blocks < 8 ? 8 - blocks : 1) * ARRAYS_BLOCK;
+	arrays_fn *const fill = blocks < 8 ? arrays_scattered : arrays_swapped;
 	unsigned int i, kind;
 	unsigned long before;
 	enum space_leaf leaf;
@@ -289,9 +290,8 @@ static int check_flushes(struct matrix *m, unsigned long blocks, unsigned long t
 		leave_tables(m, side, tables * ARRAYS_BLOCK);
 		m->nr = blocks * ARRAYS_BLOCK;
 		arrays_order9(m->pages, m->nr, i);
-		if (singles)
-			arrays_scattered(m->pages + m->nr, singles, i);
-		m->nr += singles;
+		fill(m->pages + m->nr, rest, i);
+		m->nr += rest;
 		arrays_table(m->table, m->pages, m->nr, NULL);
 		before = hosted_flushes();
 		addr = i % 3 == 1 ? HOSTED_CALL_EXTRA(vmap_sgt, m->table, m->prot) :
@@ -306,6 +306,10 @@ static int check_flushes(struct matrix *m, unsigned long blocks, unsigned long t
 		kind = freed ? SPACE_PMD : SPACE_PTE;
 		if (leaf != kind)
 			return check_wrong(m, "kind of leaf entry where a table was", i, kind, leaf);
+		space_translate((unsigned long)addr + blocks * PMD_SIZE, &leaf);
+		if (leaf != SPACE_PTE)
+			return check_wrong(m, "kind of leaf entry after blocks", i, SPACE_PTE,
+					   leaf);
 		HOSTED_CALL(vunmap, side, addr);
 		m->check->runs++;
 	}
@@ -346,7 +350,7 @@ int vmap_check(struct hosted_check *check)
 {
 	struct sg_table table;
 	struct matrix m = { .check = check, .table = &table };
-	const unsigned long most = max(MATRIX_MOST, 8 * ARRAYS_BLOCK);
+	const unsigned long most = max(MATRIX_MOST, 9 * ARRAYS_BLOCK);
 	unsigned long i;
 
 	m.pages = hosted_arena((most + 1) * sizeof(*m.pages));

@@ -84,30 +84,82 @@ static bool vmap_live_vacate(pmd_t *pmd, unsigned long addr)
 	return vacant;
 }
 
-/**
- * vmap_try_pmd - map a block by a huge PMD mapping
- * @pmd: entry for the block
- * @addr: start of the mapping
- * @end: end of the mapping
- * @phys_addr: start of the block
- * @prot: protection bits of the mapping
- * @max_page_shift: at least PMD_SHIFT
- *
- * In a spliced kernel, this function calls vmap_try_huge_pmd(), which a livepatch
- * cannot call because it has no symbol. The walk passes whole blocks only.
- *
- * Context: process context, may sleep.
- * Return: true if the block is mapped; if false, nothing has changed.
- */
-int vmap_try_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
-		 phys_addr_t phys_addr, pgprot_t prot,
-		 unsigned int max_page_shift)
+/* The entry for the table that maps an address. The tables above are allocated. */
+static pmd_t *vmap_live_pmd(unsigned long addr, pgtbl_mod_mask *mask)
 {
-	if (WARN_ON_ONCE(!IS_ALIGNED(addr | end | phys_addr, PMD_SIZE)))
-		return 0;
+	p4d_t *p4d = p4d_alloc_track(&init_mm, pgd_offset_k(addr), addr, mask);
+	pud_t *pud = p4d ? pud_alloc_track(&init_mm, p4d, addr, mask) : NULL;
 
-	return arch_vmap_pmd_supported(prot) && vmap_live_vacate(pmd, addr) &&
-	       pmd_set_huge(pmd, phys_addr, prot);
+	return pud ? pmd_alloc_track(&init_mm, pud, addr, mask) : NULL;
+}
+
+/* As in a spliced kernel, but its vmap_try_huge_pmd() has no symbol here. */
+static bool vmap_live_block(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
+			    pmd_t *pmd, unsigned long addr, unsigned long end)
+{
+	return vmap_is_block(walk, pages, pmd, addr, end) && arch_vmap_pmd_supported(prot) &&
+	       vmap_live_vacate(pmd, addr) && pmd_set_huge(pmd, page_to_phys(*pages), prot);
+}
+
+/* Map pages by the PTEs of one table. */
+static int vmap_live_ptes(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
+			  pte_t *pte, unsigned long addr, unsigned long end)
+{
+	unsigned long nr;
+
+	for (; addr != end; addr += nr * PAGE_SIZE, pte += nr, pages += nr) {
+		nr = vmap_try_batch(walk, pages, prot, pte, addr, end);
+		if (nr)
+			continue;
+		if (WARN_ON(!pte_none(ptep_get(pte)) || !*pages ||
+			    !pfn_valid(page_to_pfn(*pages))))
+			return -ENOMEM;
+		set_pte_at(&init_mm, addr, pte, mk_pte(*pages, prot));
+		nr = 1;
+	}
+
+	return 0;
+}
+
+/**
+ * vmap_map_pages - map pages into a range of kernel address space
+ * @start: start of the mapping
+ * @end: end of the mapping, after @start
+ * @prot: protection bits of the mapping
+ * @pages: pages to map, in this order
+ * @max_shift: log2 of the size of the largest leaf entry allowed
+ * @known_shift: log2 of the size of the blocks in which the pages are contiguous and
+ *	aligned; PAGE_SHIFT if that is not known
+ *
+ * In a spliced kernel, this function is the walk of vmalloc.c.
+ *
+ * Context: as there.
+ * Return: 0, or -ENOMEM for whatever reason.
+ */
+int vmap_map_pages(unsigned long start, unsigned long end, pgprot_t prot,
+		   struct page **pages, unsigned int max_shift, unsigned int known_shift)
+{
+	struct vmap_walk walk = { .max_shift = max_shift, .known_shift = known_shift };
+	pgtbl_mod_mask mask = PGTBL_PTE_MODIFIED;
+	unsigned long addr, next;
+	int err = 0;
+
+	for (addr = start; addr != end && !err; pages += (next - addr) >> PAGE_SHIFT, addr = next) {
+		pmd_t *pmd = vmap_live_pmd(addr, &mask);
+		pte_t *pte;
+
+		next = pmd_addr_end(addr, end);
+		if (pmd && vmap_live_block(&walk, pages, prot, pmd, addr, pud_addr_end(addr, end))) {
+			mask |= PGTBL_PMD_MODIFIED;
+			continue;
+		}
+		pte = pmd ? pte_alloc_kernel_track(pmd, addr, &mask) : NULL;
+		err = pte ? vmap_live_ptes(&walk, pages, prot, pte, addr, next) : -ENOMEM;
+	}
+	if (mask & ARCH_PAGE_TABLE_SYNC_MASK)
+		arch_sync_kernel_mappings(start, end);
+
+	return err;
 }
 
 /*
@@ -201,7 +253,7 @@ int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 
 	if (!vmap_batches())
 		found = VMAP_BLOCKS_LEFT_METHOD;
-	else if (page_shift < PAGE_SHIFT || addr + VMAP_FEW_PAGES * PAGE_SIZE >= end)
+	else if (page_shift < PAGE_SHIFT || addr + VMAP_RUN_MIN * PAGE_SIZE > end)
 		found = VMAP_BLOCKS_LEFT_COUNT;
 	live_counted(found, (end - addr) >> PAGE_SHIFT);
 	if (found != VMAP_BLOCKS_DONE)
@@ -219,18 +271,11 @@ static bool vmap_live_map_table(unsigned long addr, unsigned long end,
 				phys_addr_t phys_addr, pgprot_t prot,
 				unsigned int max_page_shift)
 {
-	pgd_t *pgd = pgd_offset_k(addr);
 	pgtbl_mod_mask mask = 0;
+	pmd_t *pmd = vmap_live_pmd(addr, &mask);
+	pte_t *pte = pmd ? pte_alloc_kernel_track(pmd, addr, &mask) : NULL;
 	bool mapped;
-	p4d_t *p4d;
-	pud_t *pud;
-	pmd_t *pmd;
-	pte_t *pte;
 
-	p4d = p4d_alloc_track(&init_mm, pgd, addr, &mask);
-	pud = p4d ? pud_alloc_track(&init_mm, p4d, addr, &mask) : NULL;
-	pmd = pud ? pmd_alloc_track(&init_mm, pud, addr, &mask) : NULL;
-	pte = pmd ? pte_alloc_kernel_track(pmd, addr, &mask) : NULL;
 	mapped = pte && vmap_map_range(pte, addr, end, phys_addr, prot, max_page_shift);
 	mask |= PGTBL_PTE_MODIFIED;
 	if (mask & ARCH_PAGE_TABLE_SYNC_MASK)

@@ -1,45 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Map contiguous memory in batches, for vmap(), huge vmalloc() and ioremap().
+ * Map contiguous memory in batches, for vmap(), vmalloc() and ioremap().
  *
  * The pages of a vmap() array may be contiguous by chance, or because they were
- * allocated together. One walk goes through the array and the page table at the
- * same time. For each page it compares the pointer with one a few pages further on,
- * which costs a scattered array one comparison a page, and finds every run that is
- * worth a loop of its own, wherever it begins. The walk does not rely on compound
- * pages, because an array may hold the pages of a compound page in any order.
+ * allocated together. The walk of vmalloc.c compares the pointer of each page with one a
+ * few pages further on, which costs a scattered array one comparison a page, and finds
+ * every run that is worth a loop of its own, wherever it begins. It does not rely on
+ * compound pages, because an array may hold the pages of a compound page in any order.
  */
 
 #include "vmap_internal.h"
-
-/**
- * struct vmap_walk - state of a walk over an array of pages
- * @pages: the next page to map
- * @run: number of contiguous pages from @pages on, or 0 if not counted yet
- * @prot: protection bits of the mapping
- * @max_shift: log2 of the size of the largest leaf entry allowed
- * @known_shift: the caller guarantees that aligned blocks of the array of this size
- *	(as log2) are contiguous and aligned in memory
- * @mask: page table levels that were changed
- * @sections: sections whose pages are all valid
- * @blocks_end: the end of the blocks that vmap_make_room() has compared
- */
-struct vmap_walk {
-	struct page **pages;
-	unsigned long run;
-	pgprot_t prot;
-	unsigned int max_shift;
-	unsigned int known_shift;
-	pgtbl_mod_mask mask;
-	struct vmap_sections *sections;
-	struct page **blocks_end;
-};
-
-/*
- * Shorter runs are mapped as single pages. Where their lengths are random, CPUs mispredict
- * their ends, which takes longer than mapping them together saves.
- */
-#define VMAP_RUN_MIN	8UL
 
 /* Count the contiguous pages at the start of @pages, at most @max. */
 static __always_inline unsigned long vmap_run(struct page **pages, unsigned long max)
@@ -91,16 +61,9 @@ static __always_inline bool vmap_ptes_none(pte_t *pte, unsigned long nr)
 	return true;
 }
 
-static void vmap_advance(struct vmap_walk *walk, unsigned long nr)
+/* Whether one leaf entry can map @nr pages. */
+static bool vmap_is_contiguous(struct vmap_walk *walk, struct page **pages, unsigned long nr)
 {
-	walk->pages += nr;
-	walk->run = 0;
-}
-
-/* Whether one leaf entry can map the next @nr pages. */
-static bool vmap_is_block(struct vmap_walk *walk, unsigned long nr)
-{
-	struct page **pages = walk->pages;
 	unsigned long pfn, i;
 
 	if (!pages[0])
@@ -120,35 +83,11 @@ static bool vmap_is_block(struct vmap_walk *walk, unsigned long nr)
 	}
 
 	walk->run = vmap_run(pages, nr);
-	return walk->run == nr;
-}
+	if (walk->run != nr)
+		return false;
 
-/*
- * Map the contiguous pages from *@pages on, at most @max.
- *
- * Return: the number of pages, or 0 if one of the PTEs is in use.
- */
-static __always_inline unsigned long vmap_map_run(const struct vmap_walk *walk,
-						  struct page **pages,
-						  unsigned long addr, pte_t *pte,
-						  unsigned long max)
-{
-	unsigned long unit = VMAP_UNIT - page_to_pfn(*pages) % VMAP_UNIT;
-	unsigned long nr = min(max, unit);
-
-	/* vmap_is_block() may have counted them already. */
-	if (pages == walk->pages && walk->run)
-		nr = min(nr, walk->run);
-	else
-		nr = vmap_run(pages, nr);
-
-	if (!vmap_ptes_none(pte, nr))
-		return 0;
-
-	arch_vmap_set_ptes(&init_mm, addr, pte, mk_pte(*pages, walk->prot), nr,
-			   walk->max_shift);
-
-	return nr;
+	walk->run = 0;
+	return true;
 }
 
 /* Out of line, and so without a copy in each loop that asks. */
@@ -178,6 +117,31 @@ static __always_inline bool vmap_pfn_valid(struct vmap_sections *sections, unsig
 	/* If pages are near and far at random, CPUs mispredict. So remember nothing from now on. */
 	sections->first = ULONG_MAX;
 	return vmap_is_early(pfn) || pfn_valid(pfn);
+}
+
+/*
+ * Map the contiguous pages from *@pages on, at most @max. If @nr is not 0, they are @nr.
+ *
+ * Return: the number of pages, or 0 if one is not valid or its PTE is in use.
+ */
+static __always_inline unsigned long vmap_map_run(const struct vmap_walk *walk,
+						  struct page **pages, pgprot_t prot,
+						  unsigned long addr, pte_t *pte,
+						  unsigned long nr, unsigned long max)
+{
+	unsigned long pfn;
+
+	if (!pages[0])
+		return 0;
+	pfn = page_to_pfn(pages[0]);
+	max = min(max, VMAP_UNIT - pfn % VMAP_UNIT);
+	nr = nr ? min(nr, max) : vmap_run(pages, max);
+	if (!pfn_valid(pfn) || !vmap_ptes_none(pte, nr))
+		return 0;
+
+	arch_vmap_set_ptes(&init_mm, addr, pte, mk_pte(pages[0], prot), nr, walk->max_shift);
+
+	return nr;
 }
 
 /* Whether the first of @nr pages may begin a run. The pages in between are not compared. */
@@ -214,47 +178,37 @@ static noinline unsigned long vmap_map_singles(struct vmap_sections *sections,
 	return nr;
 }
 
-/* Out of line, to have registers for the loop. */
-static noinline int vmap_walk_pte(struct vmap_walk *walk, pmd_t *pmd,
-				  unsigned long addr, unsigned long end)
+/**
+ * vmap_map_batch - map pages by the PTEs of one table, as many as possible
+ * @walk: the walk
+ * @pages: pages to map, in this order
+ * @prot: protection bits of the mapping
+ * @pte: the PTE for @addr
+ * @addr: start of the mapping
+ * @end: end of the mapping, in the same table
+ *
+ * Return: the number of pages; less than all if one is not valid or its PTE is in use.
+ */
+unsigned long vmap_map_batch(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
+			     pte_t *pte, unsigned long addr, unsigned long end)
 {
-	unsigned long nr_pages = (end - addr) >> PAGE_SHIFT, i = 0, nr;
-	pte_t zero = pfn_pte(0, walk->prot);
-	struct page **pages = walk->pages;
-	int err = 0;
-	pte_t *pte;
+	unsigned long max = (end - addr) >> PAGE_SHIFT, nr, i = 0;
+	struct vmap_sections sections = {};
+	pte_t zero = pfn_pte(0, prot);
 
-	pte = pte_alloc_kernel_track(pmd, addr, &walk->mask);
-	if (!pte)
-		return -ENOMEM;
+	sections.first = *pages ? vmap_section(page_to_pfn(*pages)) : 0;
+	do {
+		if (vmap_may_be_run(pages + i, max - i))
+			nr = vmap_map_run(walk, pages + i, prot, addr + i * PAGE_SIZE,
+					  pte + i, walk->run, max - i);
+		else
+			nr = vmap_map_singles(&sections, pages + i, addr + i * PAGE_SIZE,
+					      pte + i, zero, max - i);
+		i += nr;
+		walk->run = 0;
+	} while (nr && i < max);
 
-	lazy_mmu_mode_enable();
-
-	for (; i < nr_pages; i += nr) {
-		if (!vmap_may_be_run(pages + i, nr_pages - i)) {
-			nr = vmap_map_singles(walk->sections, pages + i, addr + i * PAGE_SIZE,
-					      pte + i, zero, nr_pages - i);
-			if (nr)
-				continue;
-		}
-
-		if (WARN_ON(!pages[i] || !pfn_valid(page_to_pfn(pages[i])))) {
-			err = -EINVAL;
-			break;
-		}
-		nr = vmap_map_run(walk, pages + i, addr + i * PAGE_SIZE, pte + i,
-				  nr_pages - i);
-		if (WARN_ON(!nr)) {
-			err = -EBUSY;
-			break;
-		}
-	}
-
-	lazy_mmu_mode_disable();
-	vmap_advance(walk, i);
-	walk->mask |= PGTBL_PTE_MODIFIED;
-
-	return err;
+	return i;
 }
 
 #ifdef arch_vmap_flush_tables
@@ -299,21 +253,20 @@ void vmap_free_tables(struct vmap_tables *old)
 
 /*
  * Whether a leaf entry can map the next block. If there are tables of PTEs, free those of all
- * blocks that follow. vmap_try_pmd() would free one at a time, and flush the TLBs of all CPUs
+ * blocks that follow. vmap_try_huge_pmd() would free one at a time, and flush the TLBs of all CPUs
  * for each. For a few blocks, even one flush takes longer than leaf entries save.
  */
-static noinline bool vmap_make_room(struct vmap_walk *walk, pmd_t *pmd,
+static noinline bool vmap_make_room(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
 				    unsigned long addr, unsigned long end)
 {
 	struct vmap_tables old = { LIST_HEAD_INIT(old.list) };
 	struct vmap_walk ahead = *walk;
 	unsigned long i, nr = 0;
 
-	while (end - addr - nr * PMD_SIZE >= PMD_SIZE && vmap_is_block(&ahead, VMAP_PMD_PAGES)) {
-		vmap_advance(&ahead, VMAP_PMD_PAGES);
+	while (end - addr - nr * PMD_SIZE >= PMD_SIZE &&
+	       vmap_is_contiguous(&ahead, pages + nr * VMAP_PMD_PAGES, VMAP_PMD_PAGES))
 		nr++;
-	}
-	walk->blocks_end = ahead.pages;
+	walk->blocks_end = pages + nr * VMAP_PMD_PAGES;
 	if (walk->known_shift < PMD_SHIFT && nr < VMAP_FREE_BLOCKS)
 		return false;
 
@@ -327,150 +280,28 @@ static noinline bool vmap_make_room(struct vmap_walk *walk, pmd_t *pmd,
 	return true;
 }
 #else
-static inline bool vmap_make_room(struct vmap_walk *walk, pmd_t *pmd,
+static inline bool vmap_make_room(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
 				  unsigned long addr, unsigned long end)
 {
 	return true;
 }
 #endif
 
-static int vmap_walk_pmd(struct vmap_walk *walk, pud_t *pud, unsigned long addr,
-			 unsigned long end)
-{
-	unsigned long next;
-	pmd_t *pmd;
-	int err;
-
-	pmd = pmd_alloc_track(&init_mm, pud, addr, &walk->mask);
-	if (!pmd)
-		return -ENOMEM;
-
-	do {
-		next = pmd_addr_end(addr, end);
-
-		if (walk->max_shift >= PMD_SHIFT && next - addr == PMD_SIZE &&
-		    vmap_is_block(walk, VMAP_PMD_PAGES) &&
-		    (pmd_none(*pmd) || vmap_make_room(walk, pmd, addr, end)) &&
-		    vmap_try_pmd(pmd, addr, next, PFN_PHYS(page_to_pfn(*walk->pages)),
-				 walk->prot, walk->max_shift)) {
-			walk->mask |= PGTBL_PMD_MODIFIED;
-			vmap_advance(walk, VMAP_PMD_PAGES);
-			continue;
-		}
-
-		err = vmap_walk_pte(walk, pmd, addr, next);
-		if (err)
-			return err;
-	} while (pmd++, addr = next, addr != end);
-
-	return 0;
-}
-
-static int vmap_walk_pud(struct vmap_walk *walk, p4d_t *p4d, unsigned long addr,
-			 unsigned long end)
-{
-	unsigned long next;
-	pud_t *pud;
-	int err;
-
-	pud = pud_alloc_track(&init_mm, p4d, addr, &walk->mask);
-	if (!pud)
-		return -ENOMEM;
-
-	do {
-		next = pud_addr_end(addr, end);
-		err = vmap_walk_pmd(walk, pud, addr, next);
-		if (err)
-			return err;
-	} while (pud++, addr = next, addr != end);
-
-	return 0;
-}
-
-static int vmap_walk_p4d(struct vmap_walk *walk, pgd_t *pgd, unsigned long addr,
-			 unsigned long end)
-{
-	unsigned long next;
-	p4d_t *p4d;
-	int err;
-
-	p4d = p4d_alloc_track(&init_mm, pgd, addr, &walk->mask);
-	if (!p4d)
-		return -ENOMEM;
-
-	do {
-		next = p4d_addr_end(addr, end);
-		err = vmap_walk_pud(walk, p4d, addr, next);
-		if (err)
-			return err;
-	} while (p4d++, addr = next, addr != end);
-
-	return 0;
-}
-
-/* Out of line, so that *@walk stays in memory and is not copied for each table of PTEs. */
-static noinline int vmap_walk(struct vmap_walk *walk, unsigned long start, unsigned long end)
-{
-	unsigned long addr = start, next;
-	pgd_t *pgd = pgd_offset_k(addr);
-	struct vmap_sections sections = {};
-	int err;
-
-	sections.first = *walk->pages ? vmap_section(page_to_pfn(*walk->pages)) : 0;
-	walk->sections = &sections;
-
-	do {
-		next = pgd_addr_end(addr, end);
-		if (pgd_bad(*pgd))
-			walk->mask |= PGTBL_PGD_MODIFIED;
-		err = vmap_walk_p4d(walk, pgd, addr, next);
-		if (err)
-			break;
-	} while (pgd++, addr = next, addr != end);
-
-	if (walk->mask & ARCH_PAGE_TABLE_SYNC_MASK)
-		arch_sync_kernel_mappings(start, end);
-
-	return err;
-}
-
 /**
- * vmap_map_pages - map pages into a range of kernel address space
- * @addr: start of the mapping
- * @end: end of the mapping, after @addr
- * @prot: protection bits of the mapping
- * @pages: pages to map, in this order
- * @max_shift: log2 of the size of the largest leaf entry allowed
- * @known_shift: log2 of the size of the blocks in which the caller guarantees that the
- *	pages are contiguous and aligned; PAGE_SHIFT if it does not know
+ * vmap_find_block - find out whether a huge PMD mapping can map the pages that come next
+ * @walk: the walk
+ * @pages: these pages
+ * @pmd: entry for the block
+ * @addr: start of the block, aligned
+ * @end: end of the mapping, in the same table, a block or more after @addr
  *
- * - Page i of the array is mapped at @addr + i * PAGE_SIZE, however large the leaf
- *   entries are.
- * - Leaf entries larger than a page are used for contiguous pages only. Where they may
- *   be, the caller must unmap the whole mapping, or whole blocks of @known_shift.
- * - The caches are not flushed, and the shadow of KMSAN is not mapped.
- *
- * Context: process context, may sleep. With a @max_shift of PAGE_SHIFT, as the
- * allocation of page tables in the slow path: any context in which vmalloc() may be
- * called.
- * Return: 0; -EINVAL for an invalid page; -EBUSY if a PTE is in use; -ENOMEM. The
- * slow path returns -ENOMEM in all these cases. After an error, a part of the pages
- * may be mapped.
+ * Return: true if it can, and no table of PTEs is in the way, or one that the caller may free.
  */
-int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		   struct page **pages, unsigned int max_shift, unsigned int known_shift)
+bool vmap_find_block(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
+		     unsigned long addr, unsigned long end)
 {
-	struct vmap_walk walk = {
-		.pages = pages,
-		.prot = prot,
-		.max_shift = max_shift,
-		.known_shift = known_shift,
-		.blocks_end = pages,
-	};
-
-	might_sleep_if(max_shift > PAGE_SHIFT);
-
-	return vmap_walk(&walk, addr, end);
+	return vmap_is_contiguous(walk, pages, VMAP_PMD_PAGES) &&
+	       (pmd_none(*pmd) || vmap_make_room(walk, pages, pmd, addr, end));
 }
 
 /**

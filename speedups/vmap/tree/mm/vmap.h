@@ -6,7 +6,6 @@
 
 #include <linux/mm.h>
 #include <linux/pgtable.h>
-#include <linux/types.h>
 #include <linux/vmalloc.h>
 
 /*
@@ -24,15 +23,35 @@ static inline bool vmap_batches(void)
 	return ARCH_VMAP_BATCHES;
 }
 
-/* For this many pages or fewer, looking for runs takes at least as long as it saves. */
-#define VMAP_FEW_PAGES	7UL
+/*
+ * Shorter runs are mapped as single pages. Where their lengths are random, CPUs mispredict
+ * their ends, which takes longer than mapping them together saves.
+ */
+#define VMAP_RUN_MIN	8UL
 
 /* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
 #define VMAP_POOL_PAGES	256UL
 
+/**
+ * struct vmap_walk - state of a walk over an array of pages and the page table
+ * @max_shift: log2 of the size of the largest leaf entry allowed
+ * @known_shift: the caller guarantees that aligned blocks of the array of this size
+ *	(as log2) are contiguous and aligned in memory
+ * @run: number of contiguous pages that come next, or 0 if not counted yet
+ * @blocks_end: the end of the blocks that vmap_make_room() has compared
+ */
+struct vmap_walk {
+	unsigned int max_shift;
+	unsigned int known_shift;
+	unsigned long run;
+	struct page **blocks_end;
+};
+
 /* mm/vmap.c */
-int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		   struct page **pages, unsigned int max_shift, unsigned int known_shift);
+bool vmap_find_block(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
+		     unsigned long addr, unsigned long end);
+unsigned long vmap_map_batch(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
+			     pte_t *pte, unsigned long addr, unsigned long end);
 bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
 		    phys_addr_t phys_addr, pgprot_t prot, unsigned int max_page_shift);
 
@@ -50,7 +69,32 @@ int vmap_fill_area(unsigned long addr, unsigned long end, pgprot_t prot,
 
 /* mm/vmalloc.c, for the files above */
 bool vmap_huge_allowed(void);
-int vmap_try_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
-		 phys_addr_t phys_addr, pgprot_t prot, unsigned int max_page_shift);
+int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
+		   struct page **pages, unsigned int max_shift, unsigned int known_shift);
+
+/* Whether a leaf entry can map the pages that come next. */
+static inline bool vmap_is_block(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
+				 unsigned long addr, unsigned long end)
+{
+	return walk->max_shift >= PMD_SHIFT && end - addr >= PMD_SIZE &&
+	       IS_ALIGNED(addr, PMD_SIZE) && vmap_find_block(walk, pages, pmd, addr, end);
+}
+
+/*
+ * Map pages by the PTEs of one table, as many as possible.
+ *
+ * Return: their number; 0 if the next page must be mapped by itself, which also finds what
+ * is wrong with it.
+ */
+static __always_inline unsigned long vmap_try_batch(struct vmap_walk *walk,
+						    struct page **pages, pgprot_t prot,
+						    pte_t *pte, unsigned long addr,
+						    unsigned long end)
+{
+	if (end - addr < VMAP_RUN_MIN * PAGE_SIZE || !vmap_batches())
+		return 0;
+
+	return vmap_map_batch(walk, pages, prot, pte, addr, end);
+}
 
 #endif /* _MM_VMAP_H */

@@ -4,21 +4,12 @@
 
 /* Shared by the files that map contiguous memory in batches. */
 
-#include <linux/align.h>
-#include <linux/bitops.h>
-#include <linux/bits.h>
-#include <linux/bug.h>
 #include <linux/cacheflush.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
 #include <linux/kmsan.h>
-#include <linux/list.h>
-#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/pgalloc.h>
 #include <linux/pgtable.h>
-#include <linux/types.h>
 #include <linux/vmalloc.h>
 
 #include "internal.h"
@@ -111,13 +102,13 @@ static inline unsigned long vmap_align_for(unsigned long leaf, unsigned long lea
 #define VMAP_UNIT	PAGES_PER_SECTION
 #endif
 
-/* Sections that a walk can remember: those in an aligned 32 GB on x86-64 and arm64. */
+/* Sections that can be remembered: those in an aligned 32 GB on x86-64 and arm64. */
 #define VMAP_SECTIONS	256UL
 
 /**
- * struct vmap_sections - what a walk remembers of the results of pfn_valid()
- * @first: number of the section of the first page of the walk, or ULONG_MAX if nothing is
- *	remembered any more
+ * struct vmap_sections - what is remembered of the results of pfn_valid()
+ * @first: number of the section of the first page, or ULONG_MAX if nothing is remembered
+ *	any more
  * @valid: of the sections around @first, those of which all pages are known to be valid
  */
 struct vmap_sections {
