@@ -343,6 +343,18 @@ def test_signals_clean_up(number: signal.Signals, code: int) -> None:
     assert process.returncode == code
 
 
+def test_an_interrupt_while_libraries_load(tmp_path: Path) -> None:
+    (tmp_path / "click.py").write_text("raise KeyboardInterrupt\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "mmbatch", "--version"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=dict(os.environ, PYTHONPATH=f"{tmp_path}:{SOURCES}"),
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
 @pytest.mark.parametrize("locale", ["C", "de_DE.ISO-8859-1", "POSIX"])
 def test_other_locales(locale: str, tmp_path: Path) -> None:
     cache = str(tmp_path / "f\N{LATIN SMALL LETTER U WITH DIAERESIS}r")

@@ -78,7 +78,7 @@ def test_makefiles_find_what_is_unpacked_beside_them(tmp_path: Path) -> None:
         assert output == f"{sources}/one\n"
 
 
-@pytest.mark.parametrize("release", ["x", "6", "6.12", "6.12-", ""])
+@pytest.mark.parametrize("release", ["x", "6", "6.12", "6.12-", "", "7.3.4/x", "7.3-a/b-amd64"])
 def test_no_release(release: str) -> None:
     with pytest.raises(MmbatchError) as caught:
         kernel.series_of(release)

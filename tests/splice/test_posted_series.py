@@ -280,3 +280,13 @@ def test_a_range_of_commits(source: Source, tree: Path) -> None:
         with pytest.raises(MmbatchError) as caught:
             posted.from_range(base, "mine", tree, text, each=False)
         assert caught.value.code == ExitCode.USAGE
+
+
+def test_a_range_in_a_tree_of_another_user(
+    source: Source, tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    with pytest.raises(MmbatchError) as caught:
+        posted.from_range(replace(source, path=tree), "mine", tree, "HEAD~1..HEAD", each=False)
+    assert "dubious ownership" in caught.value.problem
+    assert "git config --global --add safe.directory" in caught.value.hint
