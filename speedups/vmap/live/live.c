@@ -97,49 +97,48 @@ static pmd_t *vmap_live_pmd(unsigned long addr, pgtbl_mod_mask *mask)
 static bool vmap_live_block(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
 			    pmd_t *pmd, unsigned long addr, unsigned long end)
 {
-	return vmap_is_block(walk, pages, pmd, addr, end) && arch_vmap_pmd_supported(prot) &&
-	       vmap_live_vacate(pmd, addr) && pmd_set_huge(pmd, page_to_phys(*pages), prot);
+	return vmap_prepare_block(walk, pages, pmd, addr, end) &&
+	       arch_vmap_pmd_supported(prot) &&
+	       IS_ALIGNED(page_to_phys(*pages), PMD_SIZE) && vmap_live_vacate(pmd, addr) &&
+	       pmd_set_huge(pmd, page_to_phys(*pages), prot);
 }
 
 /* Map pages by the PTEs of one table. */
 static int vmap_live_ptes(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
 			  pte_t *pte, unsigned long addr, unsigned long end)
 {
-	unsigned long nr;
+	int nr = 0;
 
-	for (; addr != end; addr += nr * PAGE_SIZE, pte += nr, pages += nr) {
-		nr = vmap_try_batch(walk, pages, prot, pte, addr, end);
-		if (nr)
-			continue;
-		if (WARN_ON(!pte_none(ptep_get(pte)) || !*pages ||
-			    !pfn_valid(page_to_pfn(*pages))))
+	if (vmap_try_batch(walk, pages, &nr, prot, &pte, &addr, end))
+		return 0;
+
+	for (; addr != end; addr += PAGE_SIZE, pte++, nr++) {
+		if (WARN_ON(!pte_none(ptep_get(pte)) || !pages[nr] ||
+			    !pfn_valid(page_to_pfn(pages[nr]))))
 			return -ENOMEM;
-		set_pte_at(&init_mm, addr, pte, mk_pte(*pages, prot));
-		nr = 1;
+		set_pte_at(&init_mm, addr, pte, mk_pte(pages[nr], prot));
 	}
 
 	return 0;
 }
 
 /**
- * vmap_map_pages - map pages into a range of kernel address space
+ * vmap_walk_pages_noflush - map pages into a range of kernel address space
  * @start: start of the mapping
  * @end: end of the mapping, after @start
  * @prot: protection bits of the mapping
  * @pages: pages to map, in this order
- * @max_shift: log2 of the size of the largest leaf entry allowed
- * @known_shift: log2 of the size of the blocks in which the pages are contiguous and
- *	aligned; PAGE_SHIFT if that is not known
+ * @walk: state of the walk, or NULL for leaf entries of one page only
  *
  * In a spliced kernel, this function is the walk of vmalloc.c.
  *
- * Context: as there.
+ * Context: with a @walk, process context, may sleep; otherwise any in which vmalloc()
+ * may be called.
  * Return: 0, or -ENOMEM for whatever reason.
  */
-int vmap_map_pages(unsigned long start, unsigned long end, pgprot_t prot,
-		   struct page **pages, unsigned int max_shift, unsigned int known_shift)
+int vmap_walk_pages_noflush(unsigned long start, unsigned long end, pgprot_t prot,
+			    struct page **pages, struct vmap_walk *walk)
 {
-	struct vmap_walk walk = { .max_shift = max_shift, .known_shift = known_shift };
 	pgtbl_mod_mask mask = PGTBL_PTE_MODIFIED;
 	unsigned long addr, next;
 	int err = 0;
@@ -149,12 +148,12 @@ int vmap_map_pages(unsigned long start, unsigned long end, pgprot_t prot,
 		pte_t *pte;
 
 		next = pmd_addr_end(addr, end);
-		if (pmd && vmap_live_block(&walk, pages, prot, pmd, addr, pud_addr_end(addr, end))) {
+		if (pmd && vmap_live_block(walk, pages, prot, pmd, addr, pud_addr_end(addr, end))) {
 			mask |= PGTBL_PMD_MODIFIED;
 			continue;
 		}
 		pte = pmd ? pte_alloc_kernel_track(pmd, addr, &mask) : NULL;
-		err = pte ? vmap_live_ptes(&walk, pages, prot, pte, addr, next) : -ENOMEM;
+		err = pte ? vmap_live_ptes(walk, pages, prot, pte, addr, next) : -ENOMEM;
 	}
 	if (mask & ARCH_PAGE_TABLE_SYNC_MASK)
 		arch_sync_kernel_mappings(start, end);
@@ -242,8 +241,8 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
  * @page_shift: log2 of the size of the blocks in which the pages are contiguous and
  *	aligned; PAGE_SHIFT for single pages
  *
- * Context: as vmap_map_pages().
- * Return: as vmap_map_pages().
+ * Context: as vmap_walk_pages_noflush().
+ * Return: 0, or -ENOMEM.
  */
 int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		     struct page **pages, unsigned int page_shift)
@@ -260,7 +259,10 @@ int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		return live_original___vmap_pages_range_noflush(addr, end, prot,
 								pages, page_shift);
 
-	err = vmap_map_pages(addr, end, prot, pages, page_shift, page_shift);
+	if (page_shift > PAGE_SHIFT)
+		err = vmap_map_pages(addr, end, prot, pages, page_shift, page_shift);
+	else
+		err = vmap_walk_pages_noflush(addr, end, prot, pages, NULL);
 	live_stay();
 
 	return err;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Keeps vmap_try_huge_pmd() inline in its first caller; mm/vmap.c is the second.
+// Keeps vmap_try_huge_pmd() inline in its first caller; vmap_pages_pmd_range() is the second.
 
 static __always_inline int
 vmap_try_huge_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Let mm/vmap.c find the address space of vmap() and map its pages, with the
+// Let mm/vmap_area.c find the address space of vmap() and map its pages, with the
 // arguments that vmap() already passes on. Areas that its pools hold stay as they are.
 
 @area@

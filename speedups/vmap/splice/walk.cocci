@@ -4,25 +4,23 @@
 
 @pte@
 typedef pmd_t, pgprot_t, pgtbl_mod_mask;
-symbol page;
-identifier pmd, addr, end, prot, pages, nr, mask;
+identifier pmd, addr, end, prot, pages, nr, mask, pte;
+statement failed;
 @@
  vmap_pages_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 		pgprot_t prot, struct page **pages, int *nr,
 -		pgtbl_mod_mask *mask)
 +		pgtbl_mod_mask *mask, struct vmap_walk *walk)
  {
-	<...
-	struct page *page = pages[*nr];
-+	unsigned long batch = vmap_try_batch(walk, pages + *nr, prot, pte, addr, end);
-+
-+	if (batch) {
-+		*nr += batch;
-+		pte += batch - 1;
-+		addr += (batch - 1) * PAGE_SIZE;
-+		continue;
+	...
+	pte = pte_alloc_kernel_track(pmd, addr, mask);
+	if (!pte)
+		failed
++	if (vmap_try_batch(walk, pages, nr, prot, &pte, &addr, end)) {
++		*mask |= PGTBL_PTE_MODIFIED;
++		return 0;
 +	}
-	...>
+	...
  }
 
 @pmd@
@@ -37,12 +35,12 @@ statement failed;
  {
 	<...
 -	if (vmap_pages_pte_range(pmd, addr, next, prot, pages, nr, mask))
-+	if (vmap_is_block(walk, pages + *nr, pmd, addr, end)) {
++	if (vmap_prepare_block(walk, pages + *nr, pmd, addr, end)) {
 +		phys_addr_t phys_addr = page_to_phys(pages[*nr]);
 +
 +		if (vmap_try_huge_pmd(pmd, addr, next, phys_addr, prot, walk->max_shift)) {
 +			*mask |= PGTBL_PMD_MODIFIED;
-+			*nr += PTRS_PER_PTE;
++			*nr += (next - addr) >> PAGE_SHIFT;
 +			continue;
 +		}
 +	}
@@ -84,27 +82,19 @@ identifier pgd, addr, end, prot, pages, nr, mask;
  }
 
 @walk@
-typedef pgprot_t, pgtbl_mod_mask;
+typedef pgprot_t;
 symbol mask;
 identifier addr, end, prot, pages;
 @@
 -static int vmap_small_pages_range_noflush(unsigned long addr, unsigned long end,
 -		pgprot_t prot, struct page **pages)
-+int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot, struct page **pages,
-+		   unsigned int max_shift, unsigned int known_shift)
++int vmap_walk_pages_noflush(unsigned long addr, unsigned long end, pgprot_t prot,
++			    struct page **pages, struct vmap_walk *walk)
  {
 	<...
-(
-	pgtbl_mod_mask mask = 0;
-+	struct vmap_walk walk = {
-+		.max_shift = max_shift,
-+		.known_shift = known_shift,
-+	};
-|
 	vmap_pages_p4d_range(...,
 -		&mask)
-+		&mask, &walk)
-)
++		&mask, walk)
 	...>
  }
 
@@ -118,7 +108,7 @@ expression small;
 	...
 	if (small)
 -		return vmap_small_pages_range_noflush(addr, end, prot, pages);
-+		return vmap_map_pages(addr, end, prot, pages, PAGE_SHIFT, PAGE_SHIFT);
++		return vmap_walk_pages_noflush(addr, end, prot, pages, NULL);
 +	if (addr < end && vmap_batches())
 +		return vmap_map_pages(addr, end, prot, pages, page_shift, page_shift);
 	...

@@ -3,10 +3,10 @@
  * Map contiguous memory in batches, for vmap(), vmalloc() and ioremap().
  *
  * The pages of a vmap() array may be contiguous by chance, or because they were
- * allocated together. The walk of vmalloc.c compares the pointer of each page with one a
- * few pages further on, which costs a scattered array one comparison a page, and finds
- * every run that is worth a loop of its own, wherever it begins. It does not rely on
- * compound pages, because an array may hold the pages of a compound page in any order.
+ * allocated together. The pointer of each page is compared with one a few pages further
+ * on, which costs a scattered array one comparison a page, and finds every run that is
+ * worth a loop of its own, wherever it begins. Nothing relies on compound pages, because an
+ * array may hold the pages of a compound page in any order.
  */
 
 #include "vmap_internal.h"
@@ -83,11 +83,7 @@ static bool vmap_is_contiguous(struct vmap_walk *walk, struct page **pages, unsi
 	}
 
 	walk->run = vmap_run(pages, nr);
-	if (walk->run != nr)
-		return false;
-
-	walk->run = 0;
-	return true;
+	return walk->run == nr;
 }
 
 /* Out of line, and so without a copy in each loop that asks. */
@@ -124,10 +120,10 @@ static __always_inline bool vmap_pfn_valid(struct vmap_sections *sections, unsig
  *
  * Return: the number of pages, or 0 if one is not valid or its PTE is in use.
  */
-static __always_inline unsigned long vmap_map_run(const struct vmap_walk *walk,
-						  struct page **pages, pgprot_t prot,
+static __always_inline unsigned long vmap_map_run(struct page **pages, pgprot_t prot,
 						  unsigned long addr, pte_t *pte,
-						  unsigned long nr, unsigned long max)
+						  unsigned long nr, unsigned long max,
+						  unsigned int max_shift)
 {
 	unsigned long pfn;
 
@@ -139,7 +135,7 @@ static __always_inline unsigned long vmap_map_run(const struct vmap_walk *walk,
 	if (!pfn_valid(pfn) || !vmap_ptes_none(pte, nr))
 		return 0;
 
-	arch_vmap_set_ptes(&init_mm, addr, pte, mk_pte(pages[0], prot), nr, walk->max_shift);
+	arch_vmap_set_ptes(&init_mm, addr, pte, mk_pte(pages[0], prot), nr, max_shift);
 
 	return nr;
 }
@@ -180,7 +176,7 @@ static noinline unsigned long vmap_map_singles(struct vmap_sections *sections,
 
 /**
  * vmap_map_batch - map pages by the PTEs of one table, as many as possible
- * @walk: the walk
+ * @walk: state of the walk, or NULL for leaf entries of one page only
  * @pages: pages to map, in this order
  * @prot: protection bits of the mapping
  * @pte: the PTE for @addr
@@ -192,21 +188,25 @@ static noinline unsigned long vmap_map_singles(struct vmap_sections *sections,
 unsigned long vmap_map_batch(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
 			     pte_t *pte, unsigned long addr, unsigned long end)
 {
+	const unsigned int max_shift = walk ? walk->max_shift : PAGE_SHIFT;
 	unsigned long max = (end - addr) >> PAGE_SHIFT, nr, i = 0;
+	unsigned long run = walk ? walk->run : 0;
 	struct vmap_sections sections = {};
 	pte_t zero = pfn_pte(0, prot);
 
 	sections.first = *pages ? vmap_section(page_to_pfn(*pages)) : 0;
+	lazy_mmu_mode_enable();
 	do {
 		if (vmap_may_be_run(pages + i, max - i))
-			nr = vmap_map_run(walk, pages + i, prot, addr + i * PAGE_SIZE,
-					  pte + i, walk->run, max - i);
+			nr = vmap_map_run(pages + i, prot, addr + i * PAGE_SIZE, pte + i, run,
+					  max - i, max_shift);
 		else
 			nr = vmap_map_singles(&sections, pages + i, addr + i * PAGE_SIZE,
 					      pte + i, zero, max - i);
 		i += nr;
-		walk->run = 0;
+		run = 0;
 	} while (nr && i < max);
+	lazy_mmu_mode_disable();
 
 	return i;
 }
@@ -288,20 +288,53 @@ static inline bool vmap_make_room(struct vmap_walk *walk, struct page **pages, p
 #endif
 
 /**
- * vmap_find_block - find out whether a huge PMD mapping can map the pages that come next
- * @walk: the walk
+ * vmap_prepare_pmd - let a huge PMD mapping map the pages that come next, if it can
+ * @walk: state of the walk
  * @pages: these pages
  * @pmd: entry for the block
  * @addr: start of the block, aligned
- * @end: end of the mapping, in the same table, a block or more after @addr
+ * @end: end of the mapping, under the same PUD, a block or more after @addr
  *
- * Return: true if it can, and no table of PTEs is in the way, or one that the caller may free.
+ * If tables of PTEs are in the way, it may free them, and flush what CPUs have cached of them.
+ *
+ * Return: true if the pages are a block, and its place is free or vmap_try_huge_pmd() may
+ * free it.
  */
-bool vmap_find_block(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
-		     unsigned long addr, unsigned long end)
+bool vmap_prepare_pmd(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
+		      unsigned long addr, unsigned long end)
 {
 	return vmap_is_contiguous(walk, pages, VMAP_PMD_PAGES) &&
 	       (pmd_none(*pmd) || vmap_make_room(walk, pages, pmd, addr, end));
+}
+
+/**
+ * vmap_map_pages - map pages into a range of kernel address space
+ * @addr: start of the mapping
+ * @end: end of the mapping, after @addr
+ * @prot: protection bits of the mapping
+ * @pages: pages to map, in this order
+ * @max_shift: log2 of the size of the largest leaf entry allowed
+ * @known_shift: log2 of the size of the blocks in which the caller guarantees that the
+ *	pages are contiguous and aligned; PAGE_SHIFT if it does not know
+ *
+ * - Page i of the array is mapped at @addr + i * PAGE_SIZE, however large the leaf
+ *   entries are.
+ * - Leaf entries larger than a page are used for contiguous pages only. Where they may
+ *   be, the caller must unmap the whole mapping, or whole blocks of @known_shift.
+ * - The caches are not flushed, and the shadow of KMSAN is not mapped.
+ *
+ * Context: process context, may sleep.
+ * Return: 0, or -ENOMEM, also if a page is invalid or a PTE is in use. After an error,
+ * a part of the pages may be mapped.
+ */
+int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
+		   struct page **pages, unsigned int max_shift, unsigned int known_shift)
+{
+	struct vmap_walk walk = { .max_shift = max_shift, .known_shift = known_shift };
+
+	might_sleep();
+
+	return vmap_walk_pages_noflush(addr, end, prot, pages, &walk);
 }
 
 /**

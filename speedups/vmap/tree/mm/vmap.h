@@ -33,7 +33,7 @@ static inline bool vmap_batches(void)
 #define VMAP_POOL_PAGES	256UL
 
 /**
- * struct vmap_walk - state of a walk over an array of pages and the page table
+ * struct vmap_walk - state of a walk that may use leaf entries larger than a page
  * @max_shift: log2 of the size of the largest leaf entry allowed
  * @known_shift: the caller guarantees that aligned blocks of the array of this size
  *	(as log2) are contiguous and aligned in memory
@@ -48,8 +48,10 @@ struct vmap_walk {
 };
 
 /* mm/vmap.c */
-bool vmap_find_block(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
-		     unsigned long addr, unsigned long end);
+int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
+		   struct page **pages, unsigned int max_shift, unsigned int known_shift);
+bool vmap_prepare_pmd(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
+		      unsigned long addr, unsigned long end);
 unsigned long vmap_map_batch(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
 			     pte_t *pte, unsigned long addr, unsigned long end);
 bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
@@ -69,32 +71,45 @@ int vmap_fill_area(unsigned long addr, unsigned long end, pgprot_t prot,
 
 /* mm/vmalloc.c, for the files above */
 bool vmap_huge_allowed(void);
-int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
-		   struct page **pages, unsigned int max_shift, unsigned int known_shift);
+int vmap_walk_pages_noflush(unsigned long addr, unsigned long end, pgprot_t prot,
+			    struct page **pages, struct vmap_walk *walk);
 
-/* Whether a leaf entry can map the pages that come next. */
-static inline bool vmap_is_block(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
-				 unsigned long addr, unsigned long end)
+/*
+ * Whether a leaf entry can map the pages that come next. If so, the tables of PTEs in its way
+ * may have been freed.
+ */
+static inline bool vmap_prepare_block(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
+				      unsigned long addr, unsigned long end)
 {
+	if (!walk)
+		return false;
+
+	walk->run = 0;
 	return walk->max_shift >= PMD_SHIFT && end - addr >= PMD_SIZE &&
-	       IS_ALIGNED(addr, PMD_SIZE) && vmap_find_block(walk, pages, pmd, addr, end);
+	       IS_ALIGNED(addr, PMD_SIZE) && vmap_prepare_pmd(walk, pages, pmd, addr, end);
 }
 
 /*
- * Map pages by the PTEs of one table, as many as possible.
+ * Map pages by the PTEs of one table, as many as possible, and go on to the next one.
  *
- * Return: their number; 0 if the next page must be mapped by itself, which also finds what
- * is wrong with it.
+ * Return: true if all are mapped. If false, the next one must be mapped by itself, which
+ * also finds what is wrong with it.
  */
-static __always_inline unsigned long vmap_try_batch(struct vmap_walk *walk,
-						    struct page **pages, pgprot_t prot,
-						    pte_t *pte, unsigned long addr,
-						    unsigned long end)
+static __always_inline bool vmap_try_batch(struct vmap_walk *walk, struct page **pages, int *nr,
+					   pgprot_t prot, pte_t **pte, unsigned long *addr,
+					   unsigned long end)
 {
-	if (end - addr < VMAP_RUN_MIN * PAGE_SIZE || !vmap_batches())
-		return 0;
+	unsigned long batch;
 
-	return vmap_map_batch(walk, pages, prot, pte, addr, end);
+	if (end - *addr < VMAP_RUN_MIN * PAGE_SIZE || !vmap_batches())
+		return false;
+
+	batch = vmap_map_batch(walk, pages + *nr, prot, *pte, *addr, end);
+	*nr += batch;
+	*pte += batch;
+	*addr += batch * PAGE_SIZE;
+
+	return *addr == end;
 }
 
 #endif /* _MM_VMAP_H */

@@ -13,7 +13,6 @@
 #include <linux/vmalloc.h>
 
 #include "internal.h"
-#include "pgalloc-track.h"
 #include "vmap.h"
 
 /*
@@ -132,7 +131,19 @@ static __always_inline bool vmap_is_early(unsigned long pfn)
 
 	return valid_section(section) && early_section(section);
 }
+#else
+static inline unsigned long vmap_section(unsigned long pfn)
+{
+	return 0;
+}
 
+static inline bool vmap_is_early(unsigned long pfn)
+{
+	return false;
+}
+#endif
+
+#if VMAP_UNIT > 1 && defined(CONFIG_SPARSEMEM_VMEMMAP)
 /*
  * Whether all pages of a section are valid, although it was added later. It has no hole while
  * the caller of vmap() holds pages of it.
@@ -153,16 +164,6 @@ static inline bool vmap_is_whole(unsigned long pfn)
 	return whole;
 }
 #else
-static inline unsigned long vmap_section(unsigned long pfn)
-{
-	return 0;
-}
-
-static inline bool vmap_is_early(unsigned long pfn)
-{
-	return false;
-}
-
 static inline bool vmap_is_whole(unsigned long pfn)
 {
 	return false;
