@@ -22,6 +22,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
+#include <trace/events/csd.h>
 #include <trace/events/lock.h>
 
 #include "vmap_internal.h"
@@ -39,6 +40,8 @@
 #define RANGE		SZ_1M
 #define RANGES		16U
 #define EACH_TIMES	512U	/* how often each CPU maps in a round */
+#define HUGE_TIMES	16U	/* the same, of larger areas */
+#define HUGE_PAGES	(VMAP_FREE_BLOCKS * VMAP_PMD_PAGES)
 
 static unsigned int vmap_bench_rounds;
 module_param_named(rounds, vmap_bench_rounds, uint, 0444);
@@ -50,7 +53,7 @@ MODULE_PARM_DESC(mb, "Size in MB of the memory that large arrays map (default 10
 
 static bool vmap_bench_each;
 module_param_named(each, vmap_bench_each, bool, 0444);
-MODULE_PARM_DESC(each, "Measure 64 KB areas on all CPUs at the same time, and nothing else");
+MODULE_PARM_DESC(each, "Measure only what all CPUs do at the same time");
 
 /**
  * struct vmap_bench - the memory to map
@@ -58,6 +61,7 @@ MODULE_PARM_DESC(each, "Measure 64 KB areas on all CPUs at the same time, and no
  * @nr_blocks: number of blocks
  * @ordered: all pages, block by block
  * @scattered: all pages, in an order in which no page follows its predecessor
+ * @huge: HUGE_PAGES pages, for huge PMD mappings
  * @hole: a range of physical addresses without a device
  */
 struct vmap_bench {
@@ -65,6 +69,7 @@ struct vmap_bench {
 	unsigned long nr_blocks;
 	struct page **ordered;
 	struct page **scattered;
+	struct page **huge;
 	struct resource hole;
 };
 
@@ -179,20 +184,28 @@ static int vmap_bench_vmalloc(const struct vmap_bench *bench, struct vmap_times 
 
 /**
  * struct vmap_each - what all CPUs do at the same time
- * @pages: SMALL pages that each CPU maps
+ * @name: name of the case
+ * @counts: name of the case of what is counted
+ * @pages: two arrays that each CPU maps in turn
+ * @nr: number of their pages
+ * @times: how often each CPU maps one
  * @start: lets all begin
  * @end: completed by the last one
  * @running: number of threads that have not ended
  * @failed: number of mappings that failed
- * @waits: how often somebody waited for a lock
+ * @counted: how often somebody waited for a lock, or calls to other CPUs
  */
 struct vmap_each {
-	struct page **pages;
+	const char *name;
+	const char *counts;
+	struct page **pages[2];
+	unsigned int nr;
+	unsigned int times;
 	struct completion start;
 	struct completion end;
 	atomic_t running;
 	atomic_t failed;
-	atomic_t waits;
+	atomic_t counted;
 };
 
 static int vmap_bench_thread(void *data)
@@ -202,8 +215,8 @@ static int vmap_bench_thread(void *data)
 	void *addr;
 
 	wait_for_completion(&each->start);
-	for (i = 0; i < EACH_TIMES; i++) {
-		addr = vmap(each->pages, SMALL, VM_MAP, PAGE_KERNEL);
+	for (i = 0; i < each->times; i++) {
+		addr = vmap(each->pages[i % 2], each->nr, VM_MAP, PAGE_KERNEL);
 		if (!addr)
 			atomic_inc(&each->failed);
 		vunmap(addr);
@@ -214,11 +227,20 @@ static int vmap_bench_thread(void *data)
 	return 0;
 }
 
-static void vmap_bench_waits(void *data, void *lock, unsigned int flags)
+static void vmap_bench_wait(void *data, void *lock, unsigned int flags)
 {
 	struct vmap_each *each = data;
 
-	atomic_inc(&each->waits);
+	atomic_inc(&each->counted);
+}
+
+/* A flush of the TLBs of all CPUs calls each of the others. */
+static void vmap_bench_call(void *data, const unsigned int cpu, unsigned long callsite,
+			    smp_call_func_t func, call_single_data_t *csd)
+{
+	struct vmap_each *each = data;
+
+	atomic_inc(&each->counted);
 }
 
 /* Return: the time in ns, or a negative error. */
@@ -308,34 +330,60 @@ static int vmap_bench_case(const struct vmap_bench *bench, const struct vmap_cas
 	return 0;
 }
 
-/* As vmap_bench_case(), with all CPUs at the same time, and with their waits for locks. */
-static int vmap_bench_case_each(const struct vmap_bench *bench)
+/* As vmap_bench_case(), with all CPUs at the same time, and with what is counted. */
+static int vmap_bench_case_each(struct vmap_each *each)
 {
-	struct vmap_each each = { .pages = bench->scattered };
 	unsigned int round, i;
 	s64 took;
-	int err;
 
-	err = register_trace_contention_begin(vmap_bench_waits, &each);
-	for (round = 0; round <= vmap_bench_rounds && !err; round++) {
+	for (round = 0; round <= vmap_bench_rounds; round++) {
 		for (i = 0; i < ARRAY_SIZE(vmap_variants); i++) {
 			vmap_set_method(vmap_variants[i][1]);
 			vmap_bench_settle();
-			atomic_set(&each.waits, 0);
-			took = vmap_bench_run_each(&each);
+			atomic_set(&each->counted, 0);
+			took = vmap_bench_run_each(each);
 			if (took < 0)
-				err = took;
-			if (took < 0 || !round)
+				return took;
+			if (!round)
 				continue;
-			pr_info("case=vmap-64K-each method=%s ns=%lld items=%u\n",
+			pr_info("case=%s method=%s ns=%lld items=%u\n", each->name,
 				vmap_variants[i][0], took,
-				num_online_cpus() * EACH_TIMES * SMALL);
-			pr_info("case=vmap-64K-each-waits method=%s ns=%d items=%u\n",
-				vmap_variants[i][0], atomic_read(&each.waits),
-				num_online_cpus() * EACH_TIMES);
+				num_online_cpus() * each->times * each->nr);
+			pr_info("case=%s method=%s ns=%d items=%u\n", each->counts,
+				vmap_variants[i][0], atomic_read(&each->counted),
+				num_online_cpus() * each->times);
 		}
 	}
-	unregister_trace_contention_begin(vmap_bench_waits, &each);
+
+	return 0;
+}
+
+/* Small areas, and those that leave tables in the place of huge PMD mappings. */
+static int vmap_bench_all_each(const struct vmap_bench *bench)
+{
+	struct vmap_each small = {
+		.name = "vmap-64K-each",
+		.counts = "vmap-64K-each-waits",
+		.pages = { bench->scattered, bench->scattered },
+		.nr = SMALL,
+		.times = EACH_TIMES,
+	}, huge = {
+		.name = "vmap-16M-alternate-each",
+		.counts = "vmap-16M-alternate-each-calls",
+		.pages = { bench->scattered, bench->huge },
+		.nr = HUGE_PAGES,
+		.times = HUGE_TIMES,
+	};
+	int err;
+
+	if (bench->nr_blocks * BLOCK_PAGES < HUGE_PAGES)
+		return -EINVAL;
+	err = register_trace_contention_begin(vmap_bench_wait, &small);
+	err = err ?: vmap_bench_case_each(&small);
+	unregister_trace_contention_begin(vmap_bench_wait, &small);
+	err = err ?: register_trace_csd_queue_cpu(vmap_bench_call, &huge);
+	err = err ?: vmap_bench_case_each(&huge);
+	unregister_trace_csd_queue_cpu(vmap_bench_call, &huge);
 	tracepoint_synchronize_unregister();
 
 	return err;
@@ -359,8 +407,15 @@ static int vmap_bench_fill(struct vmap_bench *bench)
 	bench->blocks = kvcalloc(nr, sizeof(*bench->blocks), GFP_KERNEL);
 	bench->ordered = kvcalloc(pages, sizeof(*bench->ordered), GFP_KERNEL);
 	bench->scattered = kvcalloc(pages, sizeof(*bench->scattered), GFP_KERNEL);
-	if (!bench->blocks || !bench->ordered || !bench->scattered)
+	bench->huge = kvcalloc(HUGE_PAGES, sizeof(*bench->huge), GFP_KERNEL);
+	if (!bench->blocks || !bench->ordered || !bench->scattered || !bench->huge)
 		return -ENOMEM;
+	for (i = 0; i < HUGE_PAGES; i++) {
+		bench->huge[i] = i % VMAP_PMD_PAGES ? bench->huge[i - 1] + 1 :
+				 alloc_pages(GFP_KERNEL, PMD_SHIFT - PAGE_SHIFT);
+		if (!bench->huge[i])
+			return -ENOMEM;
+	}
 	for (i = 0; i < nr; i++) {
 		bench->blocks[i] = alloc_pages(GFP_KERNEL, BLOCK_ORDER);
 		if (!bench->blocks[i])
@@ -380,8 +435,13 @@ static int vmap_bench_fill(struct vmap_bench *bench)
 
 static void vmap_bench_drop(struct vmap_bench *bench)
 {
+	unsigned int i;
+
 	while (bench->nr_blocks)
 		__free_pages(bench->blocks[--bench->nr_blocks], BLOCK_ORDER);
+	for (i = 0; bench->huge && i < HUGE_PAGES && bench->huge[i]; i += VMAP_PMD_PAGES)
+		__free_pages(bench->huge[i], PMD_SHIFT - PAGE_SHIFT);
+	kvfree(bench->huge);
 	kvfree(bench->blocks);
 	kvfree(bench->ordered);
 	kvfree(bench->scattered);
@@ -406,7 +466,7 @@ static int __init vmap_bench_init(void)
 	for (i = 0; i < ARRAY_SIZE(vmap_cases) && !err && !vmap_bench_each; i++)
 		err = vmap_bench_case(&bench, &vmap_cases[i]);
 	if (vmap_bench_each && !err)
-		err = vmap_bench_case_each(&bench);
+		err = vmap_bench_all_each(&bench);
 	if (err)
 		pr_err("failed: %d\n", err);
 	vmap_set_method(found);
