@@ -282,6 +282,7 @@ def run_all(
     series: tuple[str, ...] = sources.SERIES,
     *,
     with_mutants: bool = True,
+    stride_between: int = 1,
     jobs: int | None = None,
     log: matrix.Log | None = None,
     json_file: Path | None = None,
@@ -295,6 +296,8 @@ def run_all(
         speedups: their names; none means all.
         series: of the kernels; each mutant is tried on the first or on the last.
         with_mutants: try mutants, too.
+        stride_between: on kernels between the first and the last, check every combination (1),
+            every second one (2), and so on.
         jobs: how many compilers at a time; None for one per CPU.
         log: told how each speed-up fared on each kernel.
         json_file: where the tally goes as JSON.
@@ -310,7 +313,8 @@ def run_all(
             manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
             part = check.Tally()
             bench = check.Bench(cache, source, manifests, jobs or cpus())
-            check.run(bench, console.say, part)
+            stride = 1 if kernel in (series[0], series[-1]) else stride_between
+            check.run(bench, console.say, part, stride=stride)
             mutants.run(bench, console.say, part, among=among)
             if fuzz.by_default(bench.manifest):
                 length = fuzz.Length(_FUZZ_S)
