@@ -45,13 +45,54 @@ static int vmap_try_huge_pmd(pmd_t *pmd, unsigned long addr, unsigned long end,
 	return toy_depth(max_page_shift);
 }
 
+static int vmap_pages_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
+				pgprot_t prot, struct page **pages, int *nr,
+				pgtbl_mod_mask *mask)
+{
+	pte_t *pte;
+
+	toy_glue(pmd);
+	pte = pte_alloc_kernel_track(pmd, addr, mask);
+	if (!pte)
+		return -ENOMEM;
+	return toy_paint(pages[*nr], prot);
+}
+
+static int vmap_pages_pmd_range(pud_t *pud, unsigned long addr, unsigned long end,
+				pgprot_t prot, struct page **pages, int *nr,
+				pgtbl_mod_mask *mask)
+{
+	unsigned long next = toy_step(addr);
+	pmd_t *pmd = toy_at(pud);
+
+	do {
+		if (vmap_pages_pte_range(pmd, addr, next, prot, pages, nr, mask))
+			return -ENOMEM;
+	} while (toy_depth(next));
+	return 0;
+}
+
+static int vmap_pages_pud_range(p4d_t *p4d, unsigned long addr, unsigned long end,
+				pgprot_t prot, struct page **pages, int *nr,
+				pgtbl_mod_mask *mask)
+{
+	return vmap_pages_pmd_range(toy_at(p4d), addr, end, prot, pages, nr, mask);
+}
+
+static int vmap_pages_p4d_range(pgd_t *pgd, unsigned long addr, unsigned long end,
+				pgprot_t prot, struct page **pages, int *nr,
+				pgtbl_mod_mask *mask)
+{
+	return vmap_pages_pud_range(toy_at(pgd), addr, end, prot, pages, nr, mask);
+}
+
 static int vmap_small_pages_range_noflush(unsigned long addr, unsigned long end,
 					  pgprot_t prot, struct page **pages)
 {
-	pgd_t *pgd;
+	pgtbl_mod_mask mask = 0;
+	int nr = 0;
 
-	pgd = pgd_offset_k(addr);
-	return toy_glue(pgd);
+	return vmap_pages_p4d_range(pgd_offset_k(addr), addr, end, prot, pages, &nr, &mask);
 }
 
 int __vmap_pages_range_noflush(unsigned long addr, unsigned long end,
