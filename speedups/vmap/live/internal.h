@@ -4,7 +4,7 @@
 
 /*
  * Declarations in mm/ that a build against kernel headers lacks. The build uses this
- * file as mm/internal.h and mm/pgalloc-track.h.
+ * file as mm/internal.h.
  */
 
 #include <linux/mm.h>

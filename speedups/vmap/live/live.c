@@ -12,6 +12,8 @@
  *   be reached by a tail call.
  */
 
+#include <linux/io.h>
+
 #include "vmap_internal.h"
 #include "live.h"
 
