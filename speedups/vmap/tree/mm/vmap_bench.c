@@ -39,6 +39,7 @@
 #define SMALL		16U
 #define RANGE		SZ_1M
 #define RANGES		16U
+#define LARGES		4U
 #define EACH_TIMES	512U	/* how often each CPU maps in a round */
 #define HUGE_TIMES	16U	/* the same, of larger areas */
 #define HUGE_PAGES	(VMAP_FREE_BLOCKS * VMAP_PMD_PAGES)
@@ -182,6 +183,47 @@ static int vmap_bench_vmalloc(const struct vmap_bench *bench, struct vmap_times 
 	return err;
 }
 
+/* vmalloc() as its callers see it: the pages are allocated, and freed, too. */
+static int vmap_bench_whole(unsigned long size, unsigned int times, struct vmap_times *took)
+{
+	static void *addrs[SINGLES];
+	unsigned int i, done;
+	u64 start = ktime_get_ns();
+
+	for (done = 0; done < times; done++) {
+		addrs[done] = vmalloc(size);
+		if (!addrs[done])
+			break;
+	}
+	took->map = ktime_get_ns() - start;
+	start = ktime_get_ns();
+	for (i = 0; i < done; i++)
+		vfree(addrs[i]);
+	took->unmap = ktime_get_ns() - start;
+
+	return done == times ? 0 : -ENOMEM;
+}
+
+static int vmap_bench_whole_16k(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	return vmap_bench_whole(SZ_16K, SINGLES, took);
+}
+
+static int vmap_bench_whole_64k(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	return vmap_bench_whole(SZ_64K, SINGLES, took);
+}
+
+static int vmap_bench_whole_1m(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	return vmap_bench_whole(SZ_1M, RANGES, took);
+}
+
+static int vmap_bench_whole_8m(const struct vmap_bench *bench, struct vmap_times *took)
+{
+	return vmap_bench_whole(SZ_8M, LARGES, took);
+}
+
 /**
  * struct vmap_each - what all CPUs do at the same time
  * @name: name of the case
@@ -284,6 +326,10 @@ static const struct vmap_case {
 	{ "vmap-64K-order4", vmap_bench_small_order4, SINGLES * SMALL },
 	{ "vmap-1M-order8", vmap_bench_block, SINGLES * BLOCK_PAGES },
 	{ "vmalloc-1M", vmap_bench_vmalloc, RANGES * (RANGE / PAGE_SIZE) },
+	{ "vmalloc-16K-whole", vmap_bench_whole_16k, SINGLES * (SZ_16K / PAGE_SIZE) },
+	{ "vmalloc-64K-whole", vmap_bench_whole_64k, SINGLES * (SZ_64K / PAGE_SIZE) },
+	{ "vmalloc-1M-whole", vmap_bench_whole_1m, RANGES * (SZ_1M / PAGE_SIZE) },
+	{ "vmalloc-8M-whole", vmap_bench_whole_8m, LARGES * (SZ_8M / PAGE_SIZE) },
 	{ "ioremap-1M", vmap_bench_ioremap, RANGES * (RANGE / PAGE_SIZE) },
 };
 
