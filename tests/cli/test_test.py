@@ -135,6 +135,17 @@ def test_a_place_that_takes_no_file_is_refused_first(
     assert result.exception.hint == "choose another place with --json"
 
 
+def test_a_file_that_is_a_loop_of_links_is_refused_first(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(test, "_lint", lambda _: pytest.fail("a stage has run"))
+    (tmp_path / "loop").symlink_to("loop")
+    result = run("--json", tmp_path / "loop")
+    assert isinstance(result.exception, MmbatchError)
+    assert result.exception.problem == "its symbolic links form a loop"
+    assert result.exception.hint == "choose another with --json"
+
+
 @pytest.mark.parametrize("part", [["--lint"], ["--tool"], ["-k", "toys"]])
 def test_part_of_a_run_does_not_take_the_place_of_a_kept_one(
     run: Run, tmp_path: Path, part: list[str]

@@ -21,7 +21,7 @@ from mmbatch.core.disk import (
     temporary_dir,
 )
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.paths import default_root
+from mmbatch.core.paths import cache_variable, default_root
 
 
 @pytest.mark.parametrize(
@@ -359,7 +359,7 @@ def test_a_part_of_the_cache_is_a_loop_of_links(tmp_path: Path) -> None:
     (tmp_path / "runs").symlink_to("runs")
     with pytest.raises(MmbatchError, match="runs: a part of the path is not a directory") as caught:
         Cache(tmp_path)
-    assert "XDG_CACHE_HOME" in caught.value.hint
+    assert cache_variable(os.environ) in caught.value.hint
 
 
 def test_the_cache_has_no_place(tmp_path: Path) -> None:
@@ -368,4 +368,4 @@ def test_the_cache_has_no_place(tmp_path: Path) -> None:
         with pytest.raises(MmbatchError) as caught:
             Cache(root)
         assert caught.value.action == "open the cache directory"
-        assert "XDG_CACHE_HOME" in caught.value.hint
+        assert cache_variable(os.environ) in caught.value.hint

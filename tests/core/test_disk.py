@@ -19,7 +19,7 @@ from mmbatch.core.disk import (
     write_mark,
 )
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.paths import default_root
+from mmbatch.core.paths import cache_variable, default_root
 
 
 def test_atomic_dir_appears_whole(tmp_path: Path) -> None:
@@ -105,7 +105,18 @@ def test_read_only_places(code: int) -> None:
     within = error_from_os(
         OSError(code, os.strerror(code), default_root(os.environ) / "x"), "write"
     )
-    assert "XDG_CACHE_HOME" in within.hint
+    assert cache_variable(os.environ) in within.hint
+
+
+@pytest.mark.parametrize("variable", ["MMBATCH_CACHE", "XDG_CACHE_HOME"])
+@pytest.mark.parametrize("full", [False, True])
+def test_the_hint_names_the_variable_in_force(
+    variable: str, full: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("MMBATCH_CACHE", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv(variable, str(tmp_path))
+    assert f"set {variable} to" in disk.cache_remedy(full=full)
 
 
 def test_require_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 import mmbatch
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.paths import cache_variable
 from mmbatch.core.process import pipeline, run, stream, toolchain
 
 SOURCES = str(Path(mmbatch.__file__).parents[1])
@@ -85,7 +86,7 @@ def test_full_disk_is_named_even_if_other_lines_follow() -> None:
     with pytest.raises(MmbatchError) as caught:
         run(["sh", "-c", script], action="build")
     assert "No space left on device" in caught.value.problem
-    assert "XDG_CACHE_HOME" in caught.value.hint
+    assert cache_variable(os.environ) in caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -14,6 +15,7 @@ from fake_archive import FakeArchive, lacks
 from foreign_programs import libraries
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.paths import cache_variable
 from mmbatch.core.process import toolchain
 from mmbatch.debian import apt as apt_module
 from mmbatch.debian import foreign
@@ -157,7 +159,7 @@ def test_a_disk_that_is_full(
         foreign.find_compiler(Cache(tmp_path / "cache"), headers(), lambda _: None)
 
     assert caught.value.action == "unpack gcc-99"
-    assert "XDG_CACHE_HOME" in caught.value.hint
+    assert cache_variable(os.environ) in caught.value.hint
 
 
 @needs_archive

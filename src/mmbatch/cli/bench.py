@@ -17,7 +17,7 @@ from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.disk import atomic_write, require_place
+from mmbatch.core.disk import atomic_write, require_no_loop, require_place
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.run import Request
 from mmbatch.kernel import sources
@@ -295,6 +295,7 @@ def _check_features(features: tuple[str, ...]) -> None:
 def _check_places(output: Path | None, json_file: Path | None, html_file: Path | None) -> None:
     """Raise MmbatchError if the results could not be written: now, not after the measuring."""
     if output is not None:
+        require_no_loop(output, "-o")
         directories = (output, *output.absolute().parents)
         require_place(next(directory for directory in directories if directory.exists()), "-o")
     options.require_writable(("--json", json_file), ("--html", html_file))

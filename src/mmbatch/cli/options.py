@@ -323,8 +323,8 @@ def require_writable(*files: tuple[str, Path | None]) -> None:
         files: the option by which each was chosen, and the file.
     """
     for option, file in files:
-        if file is not None and not disk.is_special(file):
-            disk.require_place(file.absolute().parent, option)
+        if file is not None:
+            disk.require_file(file, option)
 
 
 def require_utf8(tree: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from mmbatch.bench import machine
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import free_bytes
+from mmbatch.core.disk import cache_remedy, free_bytes
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian import archives, packages
@@ -275,7 +275,7 @@ def _cache_notes() -> Iterator[Check]:
         "cache directory",
         State.OK if free >= _CACHE_BYTES else State.NOTE,
         f"{cache.root}, {free / 1e9:.0f} GB free",
-        "" if free >= _CACHE_BYTES else "free some space, or set XDG_CACHE_HOME",
+        "" if free >= _CACHE_BYTES else cache_remedy(full=True),
     )
     found = [sources.find_cached(cache, series) for series in sources.SERIES]
     releases = [source.release for source in found if source is not None]

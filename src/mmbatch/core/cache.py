@@ -25,7 +25,7 @@ from mmbatch.core.disk import (
     write_mark,
 )
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.paths import default_root
+from mmbatch.core.paths import cache_variable, default_root
 
 
 class Cache:
@@ -55,7 +55,7 @@ class Cache:
             raise MmbatchError(
                 action,
                 f"its path '{root}' has a space or a colon, which the kernel's build refuses",
-                "set XDG_CACHE_HOME to a directory without them",
+                f"set {cache_variable(os.environ)} to a directory without them",
                 ExitCode.USAGE,
             )
         try:

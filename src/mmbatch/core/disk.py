@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import OTHER_KEYS, from_json
-from mmbatch.core.paths import default_root
+from mmbatch.core.paths import cache_variable, default_root
 
 STDOUT = Path("/dev/stdout")
 """Standard output, which `atomic_write` prints to instead of reopening it."""
@@ -76,9 +76,10 @@ def _remedy(place: Path | None, full: bool) -> str:
 
 def cache_remedy(*, full: bool) -> str:
     """Return what to do about a cache directory that the system refuses."""
+    variable = cache_variable(os.environ)
     if full:
-        return "free some space, or set XDG_CACHE_HOME to a directory on another disk"
-    return "set XDG_CACHE_HOME to a directory that can be written, or make this one writable"
+        return f"free some space, or set {variable} to a directory on another disk"
+    return f"set {variable} to a directory that can be written, or make this one writable"
 
 
 def _is_device(place: Path) -> bool:
@@ -128,7 +129,7 @@ def require_space(path: Path, needed_bytes: int, action: str) -> None:
         raise MmbatchError(
             action,
             f"it needs {_size(needed_bytes)} in {path} and {_size(free)} are free",
-            "free some space, or set XDG_CACHE_HOME to a directory on another disk",
+            cache_remedy(full=True),
         )
 
 
@@ -200,6 +201,24 @@ def require_place(directory: Path, option: str) -> None:
         raise MmbatchError(
             f"write results into {directory}", reason, f"choose another place with {option}"
         ) from error
+
+
+def require_file(path: Path, option: str) -> None:
+    """Raise MmbatchError if a file that an option names can't be written, as `require_place`."""
+    require_no_loop(path, option)
+    if not is_special(path):
+        require_place(path.absolute().parent, option)
+
+
+def require_no_loop(path: Path, option: str) -> None:
+    """Raise MmbatchError if the links of a path that an option names form a loop."""
+    try:
+        path.stat()
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise MmbatchError(
+                f"write results into {path}", _REASONS[errno.ELOOP], f"choose another with {option}"
+            ) from error
 
 
 def is_special(path: Path) -> bool:

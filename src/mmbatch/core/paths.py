@@ -16,6 +16,11 @@ HOSTED = ROOT / "hosted"
 LIVE = ROOT / "live"
 
 
+def cache_variable(env: Mapping[str, str]) -> str:
+    """Return the name of the variable that moves the cache of `default_root`."""
+    return "MMBATCH_CACHE" if env.get("MMBATCH_CACHE") else "XDG_CACHE_HOME"
+
+
 def default_root(env: Mapping[str, str]) -> Path:
     """Return where the cache is: MMBATCH_CACHE, else mmbatch in XDG_CACHE_HOME or ~/.cache.
 

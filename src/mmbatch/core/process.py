@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO
 
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.paths import cache_variable
 
 _TELLING = re.compile(r"\b(?:error|fatal): |undefined reference", re.IGNORECASE)
 _TERM_GRACE_S = 3.0
@@ -309,7 +310,8 @@ def raise_unless_good(
     full = [line.strip() for line in lines if "No space left on device" in line]
     if full:
         last = full[0]
-        hint = "free some space on that disk, or set XDG_CACHE_HOME to a directory on another one"
+        variable = cache_variable(os.environ)
+        hint = f"free some space on that disk, or set {variable} to a directory on another one"
     elif log is not None:
         hint = f"read the whole output in {os.fspath(log)}"
         last = next((line.strip() for line in lines if _TELLING.search(line)), last)

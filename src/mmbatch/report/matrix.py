@@ -372,8 +372,7 @@ def check_place(path: Path) -> None:
     Raises:
         MmbatchError: its directory takes no file, or the file holds something else.
     """
-    if not disk.is_special(path):
-        disk.require_place(path.parent, "--json")
+    disk.require_file(path, "--json")
     _there(path)
 
 
