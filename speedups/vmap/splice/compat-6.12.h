@@ -9,13 +9,3 @@ static inline void lazy_mmu_mode_enable(void)
 static inline void lazy_mmu_mode_disable(void)
 {
 }
-
-/* It does not know contiguous PTE blocks either. */
-static inline unsigned long arch_vmap_pte_range_unmap_size(unsigned long addr, pte_t *ptep)
-{
-	return PAGE_SIZE;
-}
-
-/* KMSAN allocates as GFP_KERNEL says, always. */
-#define kmsan_vmap_pages_range_noflush(addr, end, prot, pages, shift, gfp) \
-	kmsan_vmap_pages_range_noflush(addr, end, prot, pages, shift)

@@ -61,29 +61,29 @@ static __always_inline bool vmap_ptes_none(pte_t *pte, unsigned long nr)
 	return true;
 }
 
-/* Whether one leaf entry can map @nr pages. */
-static bool vmap_is_contiguous(struct vmap_walk *walk, struct page **pages, unsigned long nr)
+/* Whether a huge PMD mapping can map the next pages. */
+static bool vmap_is_contiguous(struct vmap_walk *walk, struct page **pages)
 {
 	unsigned long pfn, i;
 
 	if (!pages[0])
 		return false;
-	if (walk->known_shift >= PAGE_SHIFT + ilog2(nr) || pages < walk->blocks_end)
+	if (walk->known_shift >= PMD_SHIFT || pages < walk->blocks_end)
 		return true;
 
 	pfn = page_to_pfn(pages[0]);
-	if (!IS_ALIGNED(pfn, nr))
+	if (!IS_ALIGNED(pfn, VMAP_PMD_PAGES))
 		return false;
 	/* A cheap test first. Most arrays that only begin like a block fail it. */
-	if (pages[nr - 1] != pages[0] + (nr - 1))
+	if (pages[VMAP_PMD_PAGES - 1] != pages[0] + (VMAP_PMD_PAGES - 1))
 		return false;
-	for (i = 0; i < nr; i += VMAP_UNIT) {
+	for (i = 0; i < VMAP_PMD_PAGES; i += VMAP_UNIT) {
 		if (!pfn_valid(pfn + i))
 			return false;
 	}
 
-	walk->run = vmap_run(pages, nr);
-	return walk->run == nr;
+	walk->run = vmap_run(pages, VMAP_PMD_PAGES);
+	return walk->run == VMAP_PMD_PAGES;
 }
 
 /* Out of line, and so without a copy in each loop that asks. */
@@ -264,7 +264,7 @@ static noinline bool vmap_make_room(struct vmap_walk *walk, struct page **pages,
 	unsigned long i, nr = 0;
 
 	while (end - addr - nr * PMD_SIZE >= PMD_SIZE &&
-	       vmap_is_contiguous(&ahead, pages + nr * VMAP_PMD_PAGES, VMAP_PMD_PAGES))
+	       vmap_is_contiguous(&ahead, pages + nr * VMAP_PMD_PAGES))
 		nr++;
 	walk->blocks_end = pages + nr * VMAP_PMD_PAGES;
 	if (walk->known_shift < PMD_SHIFT && nr < VMAP_FREE_BLOCKS)
@@ -303,7 +303,7 @@ static inline bool vmap_make_room(struct vmap_walk *walk, struct page **pages, p
 bool vmap_prepare_pmd(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
 		      unsigned long addr, unsigned long end)
 {
-	return vmap_is_contiguous(walk, pages, VMAP_PMD_PAGES) &&
+	return vmap_is_contiguous(walk, pages) &&
 	       (pmd_none(*pmd) || vmap_make_room(walk, pages, pmd, addr, end));
 }
 

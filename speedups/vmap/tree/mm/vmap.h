@@ -29,9 +29,6 @@ static inline bool vmap_batches(void)
  */
 #define VMAP_RUN_MIN	8UL
 
-/* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
-#define VMAP_POOL_PAGES	256UL
-
 /**
  * struct vmap_walk - state of a walk that may use leaf entries larger than a page
  * @max_shift: log2 of the size of the largest leaf entry allowed
@@ -57,20 +54,7 @@ unsigned long vmap_map_batch(struct vmap_walk *walk, struct page **pages, pgprot
 bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
 		    phys_addr_t phys_addr, pgprot_t prot, unsigned int max_page_shift);
 
-/* mm/vmap_unmap.c */
-bool vmap_clear_ptes(pte_t *pte, unsigned long addr, unsigned long end);
-
-/* mm/vmap_area.c */
-struct vm_struct *vmap_aligned_area(unsigned long size, unsigned long align,
-				    unsigned long flags, const void *caller);
-struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
-				pgprot_t prot, struct page **pages,
-				const void *caller);
-int vmap_fill_area(unsigned long addr, unsigned long end, pgprot_t prot,
-		   struct page **pages, unsigned long flags);
-
 /* mm/vmalloc.c, for the files above */
-bool vmap_huge_allowed(void);
 int vmap_walk_pages_noflush(unsigned long addr, unsigned long end, pgprot_t prot,
 			    struct page **pages, struct vmap_walk *walk);
 

@@ -4,8 +4,6 @@
 
 /* Shared by the files that map contiguous memory in batches. */
 
-#include <linux/cacheflush.h>
-#include <linux/kmsan.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/pgalloc.h>
@@ -36,14 +34,6 @@
 	set_ptes(mm, addr, ptep, pte, nr)
 #endif
 
-/*
- * arch_vmap_clear_group(ptep, nr) clears the @nr PTEs of a group and returns true, or
- * returns false and changes nothing.
- */
-#ifndef arch_vmap_clear_group
-#define arch_vmap_clear_group(ptep, nr)	false
-#endif
-
 #define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
 
 /* If tables of PTEs are in the way of fewer blocks, these are mapped by PTEs. */
@@ -63,29 +53,6 @@ struct vmap_tables {
 
 void vmap_detach_table(pmd_t *pmd, unsigned long addr, struct vmap_tables *old);
 void vmap_free_tables(struct vmap_tables *old);
-
-/* Size of the smallest leaf entry that is larger than a page. */
-#define VMAP_LEAST	(ARCH_VMAP_GROUP_SHIFT - PAGE_SHIFT ? \
-			 BIT(ARCH_VMAP_GROUP_SHIFT) : PMD_SIZE)
-
-/*
- * Whether a mapping of vmap() may have leaf entries that are larger than a page. An area
- * that owns its pages may not, because vrealloc() may unmap and free its last pages.
- */
-static inline bool vmap_may_be_huge(unsigned long flags, pgprot_t prot)
-{
-	return vmap_batches() && vmap_huge_allowed() &&
-	       arch_vmap_pmd_supported(prot) && !(flags & VM_MAP_PUT_PAGES);
-}
-
-/*
- * The alignment of an area for memory that begins @lead bytes before a multiple of
- * @leaf; 0 if none helps.
- */
-static inline unsigned long vmap_align_for(unsigned long leaf, unsigned long lead)
-{
-	return lead ? 0 : leaf;
-}
 
 /*
  * In an aligned block of VMAP_UNIT pages, pfn_valid() is the same for all pages, and

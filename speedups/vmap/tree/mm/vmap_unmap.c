@@ -28,7 +28,7 @@ static __always_inline bool vmap_clear4(pte_t *pte, unsigned long addr)
 
 /**
  * vmap_clear_ptes - clear PTEs of one table
- * @pte: the PTE for @addr
+ * @pmd: the entry of the table
  * @addr: start of the mapping
  * @end: end of the mapping, in the same table
  *
@@ -46,11 +46,12 @@ static __always_inline bool vmap_clear4(pte_t *pte, unsigned long addr)
  * Context: any.
  * Return: true if all PTEs are cleared.
  */
-bool vmap_clear_ptes(pte_t *pte, unsigned long addr, unsigned long end)
+bool vmap_clear_ptes(pmd_t *pmd, unsigned long addr, unsigned long end)
 {
+	pte_t *pte = pte_offset_kernel(pmd, addr), old;
 	unsigned long size;
-	pte_t old;
 
+	lazy_mmu_mode_enable();
 	for (; addr != end; addr += size, pte += size >> PAGE_SHIFT) {
 		size = 4 * PAGE_SIZE;
 		if (end - addr >= size && vmap_clear4(pte, addr))
@@ -60,14 +61,15 @@ bool vmap_clear_ptes(pte_t *pte, unsigned long addr, unsigned long end)
 		if (pte_none(old))
 			continue;
 		if (!pte_present(old))
-			return false;
+			break;
 		size = arch_vmap_pte_range_unmap_size(addr, pte);
 		if (size == PAGE_SIZE)
 			pte_clear(&init_mm, addr, pte);
 		else if (!IS_ALIGNED(addr, size) || end - addr < size ||
 			 !arch_vmap_clear_group(pte, size >> PAGE_SHIFT))
-			return false;
+			break;
 	}
+	lazy_mmu_mode_disable();
 
-	return true;
+	return addr == end;
 }

@@ -19,6 +19,18 @@ static void vunmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 	} while (addr = toy_step(addr), addr != end);
 }
 
+static void vunmap_pmd_range(pud_t *pud, unsigned long addr, unsigned long end,
+			     pgtbl_mod_mask *mask)
+{
+	pmd_t *pmd = toy_pmd(pud);
+	unsigned long next;
+
+	do {
+		next = toy_step(addr);
+		vunmap_pte_range(pmd, addr, next, mask);
+	} while (addr = next, addr != end);
+}
+
 static int vmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 			  phys_addr_t phys_addr, pgprot_t prot,
 			  unsigned int shift, pgtbl_mod_mask *mask)
