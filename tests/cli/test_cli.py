@@ -278,7 +278,8 @@ def shell(
 
 @pytest.mark.parametrize("arguments", ["--help", "bench --help", "apply --matrix", "doctor"])
 def test_a_reader_that_leaves_is_no_error(arguments: str, tmp_path: Path) -> None:
-    script = f"'{sys.executable}' -m mmbatch {arguments} | true; echo ${{PIPESTATUS[0]}}"
+    command = f"'{sys.executable}' -m mmbatch {arguments}"
+    script = f"{{ sleep 0.3; exec {command}; }} | true; echo ${{PIPESTATUS[0]}}"
     done = shell(script, tmp_path, PYTHONUNBUFFERED="1")
     assert (done.stdout, done.stderr) == ("141\n", "")
 

@@ -302,7 +302,7 @@ def test_a_case_that_is_not_what_its_regime_says_is_noted(toys: Path) -> None:
         assert isinstance(engine, Engine)
         notes = {event.case: event.text for event in events if isinstance(event, Note)}
         if not engine.cached_bytes:  # memory is as fast as the cache here
-            return
+            pytest.skip("memory is as fast as the cache here")
         if list(notes) == ["there-4096", "lost-4096"]:
             break
     assert list(notes) == ["there-4096", "lost-4096"]

@@ -104,7 +104,7 @@ def test_the_least_gain_depends_on_the_architecture() -> None:
 
 def test_every_case_has_a_least_gain_on_arm64() -> None:
     assert set(COUNT.least["arm64"]) == set(COUNT.cases)
-    assert len(COUNT.cases) == 16
+    assert len(COUNT.cases) == 24
 
 
 def script(folder: Path, summaries: int, kind: str = "plain") -> list[str]:

@@ -199,8 +199,8 @@ def _live(cache: Cache, console: Console, log: matrix.Log) -> int:
 def _pytest(cache: Cache, arguments: list[str]) -> int:
     """Run pytest with a worker for each CPU; a file's tests stay together, with what they build.
 
-    Files keep their order, in which those that take long are first (tests/conftest.py). What
-    took longest is listed, because CI stops after 90 minutes.
+    Files keep their order, in which those that take long are first (tests/conftest.py). What took
+    longest is listed.
     """
     workers = ["-n", str(cpus()), "--dist", "loadfile", "--no-loadscope-reorder"]
     asked = any(word.startswith("--durations") for word in arguments)

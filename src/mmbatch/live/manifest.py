@@ -237,7 +237,7 @@ def _require_steps(loaded: LiveManifest, whole: Manifest, kept: Manifest, path: 
     if loaded.first and loaded.first not in kept.step_names:
         raise MmbatchError(
             f"{_BUILD} '{whole.speedup}' that ends at '{kept.step_names[-1]}'",
-            f"until '{loaded.first}', its steps change nothing that runs",
+            f"its livepatch needs the step '{loaded.first}'",
             f"name '{loaded.first}' or a later step",
             ExitCode.USAGE,
         )
