@@ -19,9 +19,6 @@
  */
 #define VMAP_AT_OFFSET	2UL
 
-/* mm/vmap_phase.c */
-unsigned long vmap_align_at_offset(unsigned long addr, unsigned long align);
-
 /**
  * vmap_is_alignment - test whether an area can have an alignment
  * @align: the alignment
@@ -43,12 +40,18 @@ static inline bool vmap_is_alignment(unsigned long align)
  *
  * Return: the lowest address from @addr on that has the alignment.
  */
-static inline unsigned long vmap_align(unsigned long addr, unsigned long align)
+static __always_inline unsigned long vmap_align(unsigned long addr, unsigned long align)
 {
-	if (likely(!(align & VMAP_AT_OFFSET)))
+	unsigned long unit, offset;
+
+	if (likely(!(align & VMAP_AT_OFFSET) || is_power_of_2(align)))
 		return ALIGN(addr, align);
 
-	return vmap_align_at_offset(addr, align);
+	/* No call, for which the functions that search would have to save registers. */
+	align -= VMAP_AT_OFFSET;
+	unit = rounddown_pow_of_two(align);
+	offset = align - unit;
+	return ALIGN(addr - offset, unit) + offset;
 }
 
 /**
