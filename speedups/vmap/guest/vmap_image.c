@@ -7,8 +7,9 @@
  * no page of the array follows the one before. "0 0" checks them again and unmaps
  * them. Reading returns the number of pages and of huge mappings, and the address.
  *
- * Write a number of pages to the parameter "huge": a vmalloc() that may use huge
- * mappings allocates them, and they are checked likewise. 0 frees them.
+ * Write a number of pages to the parameter "ordinary": vmalloc() allocates them, and they
+ * are checked likewise. 0 frees them. "huge" does the same with a vmalloc() that may use
+ * huge mappings.
  *
  * Write "PFN COUNT" to the parameter "io": addresses without memory are mapped by
  * ioremap(), looked up in the page table, never used, and unmapped.
@@ -44,6 +45,7 @@ struct vmap_image {
 };
 
 static struct vmap_image vmap_image_array;
+static struct vmap_image vmap_image_ordinary;
 static struct vmap_image vmap_image_huge;
 
 static int vmap_image_room(struct vmap_image *image, unsigned long count)
@@ -218,15 +220,15 @@ static const struct kernel_param_ops vmap_image_ops = {
 	.get = vmap_image_get,
 };
 
-static int vmap_image_vfree(void)
+static int vmap_image_vfree(struct vmap_image *image)
 {
 	int err = 0;
 
-	if (vmap_image_huge.area) {
-		err = vmap_image_end(&vmap_image_huge);
-		vfree(vmap_image_huge.area);
+	if (image->area) {
+		err = vmap_image_end(image);
+		vfree(image->area);
 	}
-	vmap_image_forget(&vmap_image_huge);
+	vmap_image_forget(image);
 
 	return err;
 }
@@ -237,20 +239,21 @@ static int vmap_image_vfree(void)
  */
 static int vmap_image_vmalloc(const char *val, const struct kernel_param *kp)
 {
-	struct vmap_image *image = &vmap_image_huge;
+	struct vmap_image *image = kp->arg;
 	unsigned long count, i;
 	int err;
 
 	if (kstrtoul(val, 0, &count))
 		return -EINVAL;
 
-	err = vmap_image_vfree();
+	err = vmap_image_vfree(image);
 	if (err || !count)
 		return err;
 
 	if (vmap_image_room(image, count))
 		return -ENOMEM;
-	image->area = vmalloc_huge(count << PAGE_SHIFT, GFP_KERNEL);
+	image->area = image == &vmap_image_huge ? vmalloc_huge(count << PAGE_SHIFT, GFP_KERNEL) :
+						  vmalloc(count << PAGE_SHIFT);
 	if (!image->area) {
 		vmap_image_forget(image);
 		return -ENOMEM;
@@ -269,7 +272,7 @@ static int vmap_image_vmalloc(const char *val, const struct kernel_param *kp)
 	return vmap_image_begin(image);
 }
 
-static const struct kernel_param_ops vmap_image_huge_ops = {
+static const struct kernel_param_ops vmap_image_vmalloc_ops = {
 	.set = vmap_image_vmalloc,
 	.get = vmap_image_get,
 };
@@ -315,14 +318,17 @@ static const struct kernel_param_ops vmap_image_io_ops = {
 static void __exit vmap_image_exit(void)
 {
 	vmap_image_unmap();
-	vmap_image_vfree();
+	vmap_image_vfree(&vmap_image_ordinary);
+	vmap_image_vfree(&vmap_image_huge);
 }
 
 module_exit(vmap_image_exit);
 module_param_cb(map, &vmap_image_ops, &vmap_image_array, 0600);
 MODULE_PARM_DESC(map, "order of the blocks and number of pages to map");
-module_param_cb(huge, &vmap_image_huge_ops, &vmap_image_huge, 0600);
-MODULE_PARM_DESC(huge, "number of pages that vmalloc() allocates");
+module_param_cb(ordinary, &vmap_image_vmalloc_ops, &vmap_image_ordinary, 0600);
+MODULE_PARM_DESC(ordinary, "number of pages that vmalloc() allocates");
+module_param_cb(huge, &vmap_image_vmalloc_ops, &vmap_image_huge, 0600);
+MODULE_PARM_DESC(huge, "number of pages that vmalloc_huge() allocates");
 module_param_cb(io, &vmap_image_io_ops, NULL, 0200);
 MODULE_PARM_DESC(io, "first PFN and count, mapped by ioremap()");
 MODULE_LICENSE("GPL");

@@ -3,12 +3,11 @@
 # unload: every page must be at its place. Sourced after live/guest/start.sh.
 
 VMAP_METHOD=/sys/module/mmbatch_vmap/parameters/vmap.method
-IO=/sys/module/vmap_image/parameters/io
 
 # ranges NAME: map physical ranges within one page table, across two, and as huge
 # mappings, in a part of the address space that has no memory.
 ranges() {
-	first=265290240 # 0xfd00200
+	first=$NO_MEMORY
 	for range in "$((first + 3)) 1" "$((first + 3)) 256" "$((first + 256)) 1536" \
 		"$first 1024" "$first 1100"; do
 		check "$1: ioremap of $range" eval "echo $range >$IO"
@@ -40,6 +39,9 @@ huge_held() { echo $NR >$HUGE && has "$HUGE" 4; }
 huge_gone() { has "$HUGE" 4 && echo 0 >$HUGE; }
 huge() { huge_held && huge_gone; }
 
+# ordinary: vmalloc() of as many pages, with PTEs only.
+ordinary() { echo $NR >$ORDINARY && has "$ORDINARY" 0 && echo 0 >$ORDINARY; }
+
 # probed NAME COMMAND...: set $hits to how often a function of the module ran.
 probed() {
 	probe=$1
@@ -55,6 +57,7 @@ probed() {
 arrays "vmap, before" 0
 ranges "vmap, before"
 check "vmap, before: huge vmalloc()" huge
+check "vmap, before: vmalloc()" ordinary
 check "vmap: held, mapped by the kernel's own" held 9 0
 check "vmap: vmalloc() held, mapped by the kernel's own" huge_held
 check "vmap: load" patch_in vmap
@@ -69,6 +72,7 @@ for method in base runs pmd auto; do
 	case $method in base) least=0 most=0 ;; esac
 	check "vmap: method $method" eval "echo $method >$VMAP_METHOD"
 	arrays "vmap, $method" $expected
+	check "vmap, $method: vmalloc()" ordinary
 	probed vmap_map_pages check "vmap, $method: huge vmalloc()" huge
 	check "vmap, $method: who mapped it (ours $hits times)" \
 		eval "[ $hits -ge $least ] && [ $hits -le $most ]"
@@ -84,3 +88,4 @@ check "vmap: vmalloc() freed after unload" huge_gone
 arrays "vmap, after unload" 0
 ranges "vmap, after unload"
 check "vmap, after unload: huge vmalloc()" huge
+check "vmap, after unload: vmalloc()" ordinary

@@ -3,7 +3,10 @@
 # module vmap_image. Sourced by live/guest/lib.sh.
 
 MAP=/sys/module/vmap_image/parameters/map
+ORDINARY=/sys/module/vmap_image/parameters/ordinary
 HUGE=/sys/module/vmap_image/parameters/huge
+IO=/sys/module/vmap_image/parameters/io
+NO_MEMORY=265290240 # 0xfd00200, a PFN in a part of the address space that has no memory
 NR=2048
 
 # maps ORDER LEAST MOST: map NR pages in blocks of 2^ORDER, with LEAST to MOST huge
@@ -18,6 +21,8 @@ maps() {
 
 vmap_works() { maps 9 4 4; }
 
+vmalloc_once() { echo "$1" >$ORDINARY && echo 0 >$ORDINARY; }
+ioremap_once() { echo "$((NO_MEMORY + 3)) $1" >$IO; }
 vmap_once() { echo "$1 $COUNTED_PAGES" >$MAP && echo 0 0 >$MAP; }
 
 vmap_count() {
@@ -28,6 +33,19 @@ vmap_count() {
 		vmap_once $order
 		in_turn vmap "vmap-order$order" vmap vmap_once $order
 	done
+	# The mapping of few pages is too short to be probed by itself.
+	probe_pair vmalloc vmalloc_noprof
+	value "vmalloc-4-pages-whole items" 4
+	in_turn vmap vmalloc-4-pages-whole vmalloc vmalloc_once 4
+	# Debian's kernels clear pages when they allocate them, so that is left out.
+	probe_pair mapping __vmap_pages_range_noflush
+	for pages in 256 2048; do
+		value "vmalloc-$pages-pages items" $pages
+		in_turn vmap "vmalloc-$pages-pages" mapping vmalloc_once $pages
+	done
+	probe_pair ioremap ioremap
+	value "ioremap-1024-pages items" 1024
+	in_turn vmap ioremap-1024-pages ioremap ioremap_once 1024
 }
 
 # Map arrays of pages and large vmalloc()s, and load a module again and again, because
