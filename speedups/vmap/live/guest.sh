@@ -37,7 +37,7 @@ vmap_count() {
 	probe_pair vmalloc vmalloc_noprof
 	value "vmalloc-4-pages-whole items" 4
 	in_turn vmap vmalloc-4-pages-whole vmalloc vmalloc_once 4
-	# Debian's kernels clear pages when they allocate them, so that is left out.
+	# Debian's kernels clear pages when they allocate them, so only the mapping is counted.
 	probe_pair mapping __vmap_pages_range_noflush
 	for pages in 256 2048; do
 		value "vmalloc-$pages-pages items" $pages

@@ -15,8 +15,8 @@
 
 /*
  * log2 of the size of a contiguous PTE block, called a group here: aligned PTEs that
- * take one TLB entry. PAGE_SHIFT if this architecture has no such blocks, or leaves
- * them to the slow path.
+ * take one TLB entry. PAGE_SHIFT if this architecture has no such blocks; one that has
+ * them and opts in to batches must define it.
  */
 #ifndef ARCH_VMAP_GROUP_SHIFT
 #define ARCH_VMAP_GROUP_SHIFT	PAGE_SHIFT

@@ -28,7 +28,7 @@ static __always_inline bool vmap_clear4(pte_t *pte, unsigned long addr)
 
 /**
  * vmap_clear_ptes - clear PTEs of one table
- * @pmd: the entry of the table
+ * @pmd: the PMD entry that points to the table
  * @addr: start of the mapping
  * @end: end of the mapping, in the same table
  *
