@@ -177,16 +177,45 @@ def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
 @pytest.mark.parametrize(
     ("speedup", "names"),
     [
-        ("streaming_copy", ["movnti.h", "include/linux/streaming_copy.h"]),
-        ("zone_device", ["mm/zone_device.c", "mm/zone_device_method.c", "mm/zone_device_wide.c"]),
+        (
+            "streaming_copy",
+            ["arch/x86/include/asm/movnti.h", "include/linux/streaming_copy.h"],
+        ),
+        (
+            "zone_device",
+            [
+                "mm/zone_device.c",
+                "mm/zone_device_method.c",
+                "mm/zone_device_method.h",
+                "mm/zone_device_wide.c",
+                "mm/method.h",
+            ],
+        ),
         (
             "folio_copy",
             [
                 "mm/folio_copy.c",
+                "mm/folio_copy.h",
                 "mm/folio_copy_method.c",
+                "mm/folio_copy_method.h",
                 "mm/folio_copy_stream.c",
                 "arch/x86/lib/copy_pages_streaming_64.S",
                 "mm/folio_copy_auto.c",
+                "mm/method.h",
+            ],
+        ),
+        (
+            "vmap",
+            [
+                "mm/vmap.c",
+                "mm/vmap.h",
+                "mm/vmap_internal.h",
+                "mm/vmap_unmap.c",
+                "mm/vmap_area.c",
+                "mm/vmap_sgt.c",
+                "mm/vmap_method.c",
+                "mm/method.h",
+                "mm/vmap_phase.h",
             ],
         ),
     ],
@@ -195,13 +224,22 @@ def test_checks_run_from_the_patch_on_that_brings_all_they_need(
     tmp_path: Path, speedup: str, names: list[str]
 ) -> None:
     manifest = load(checkout.SPEEDUPS / speedup)
-    for name in names:
-        assert not verify.is_checkable(tmp_path, manifest)
-        path = tmp_path / (name if "/" in name else f"arch/x86/include/asm/{name}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.touch()
     assert manifest.hosted is not None
-    if manifest.hosted.extras:
-        assert not verify.is_checkable(tmp_path, manifest)
-        path.write_text(" ".join(manifest.hosted.extras))
-    assert verify.is_checkable(tmp_path, manifest)
+    text = " ".join(manifest.hosted.extras)
+    for name in names:
+        assert not verify.is_checkable(tmp_path, manifest, "7.3")
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    cut = manifest.until(manifest.step_names[0])
+    assert verify.is_checkable(tmp_path, manifest, "7.3")
+    assert verify.is_checkable(tmp_path, cut, "7.3")
+    for name in names:
+        (tmp_path / name).unlink()
+        assert not verify.is_checkable(tmp_path, manifest, "7.3")
+        assert not verify.is_checkable(tmp_path, cut, "7.3")
+        (tmp_path / name).write_text(text)
+    if text:
+        for name in names:
+            (tmp_path / name).write_text("")
+        assert not verify.is_checkable(tmp_path, manifest, "7.3")

@@ -26,7 +26,7 @@ from mmbatch.kernel.sources import Source
 from mmbatch.series import export
 from mmbatch.series.export import Series
 from mmbatch.splice.apply import replace
-from mmbatch.splice.manifest import Manifest
+from mmbatch.splice.manifest import Manifest, load
 from mmbatch.splice.plan import Planned
 from mmbatch.splice.trees import Spliced
 
@@ -34,7 +34,7 @@ _TIMEOUT_S = 1800
 _NOBODY = "mmbatch <mmbatch@localhost>"
 _PLACE = re.compile(r"^(?:\S*?/)?((?:arch|include|init|kernel|lib|mm)/[^\s:]+):[\d:]* ")
 _SOURCES = (".c", ".S")
-_LOOKED_FOR = re.compile(r'__has_include\("([^"]+)"\)')
+_OWN_HEADER = re.compile(r"(?:include|lib|mm|arch/x86)/(?!.*_kunit).*\.h")
 _ALWAYS = ("kernel/softirq.o",)
 _KUNIT = "CONFIG_KUNIT=y\n"
 # sparse 0.6.4 does not know a word that kernels from 7.2 on use, whose build goes without it then,
@@ -156,27 +156,26 @@ class Bisection:
     ) -> list[str] | None:
         """Run the plain checks of a patch's speed-up in a tree, where there is what they need."""
         own = [manifest for manifest in manifests if manifest.speedup == step.applied.speedup]
-        if not own or not is_checkable(tree, own[0]):
+        if not own or not is_checkable(tree, own[0], self._source.series):
             return None
         digest = hashlib.sha256("".join(diffs).encode(errors="surrogateescape")).hexdigest()[:12]
         spliced = Spliced(tree, f"{self._source.ident}-{digest}", ())
         return check.plain(self._cache, self._source, spliced, own[0], self._jobs)
 
 
-def is_checkable(tree: Path, manifest: Manifest) -> bool:
-    """Return whether a tree has what a speed-up's checks run, on x86.
+def is_checkable(tree: Path, manifest: Manifest, series: str) -> bool:
+    """Return whether a tree of a kernel series has what a speed-up's checks run, on x86.
 
-    These are the objects that it adds, with the functions and variables that the checks use, the
-    headers that the C files in its directory look for, and its headers of the architecture: the
-    checks ask for each method there by its name.
+    These are the objects that it adds, with the functions and variables that the checks use, and
+    its headers of all steps, for all architectures or for x86, but not those of tests: the checks
+    ask for each method there by its name, and expect what it does when all steps are there.
     """
     if manifest.hosted is None:
         return False
     sources = [tree / name for name in manifest.hosted.added]
-    own = [(manifest.directory / name).read_text(encoding="utf-8") for name in manifest.hosted.own]
-    headers = [tree / "include" / name for text in own for name in _LOOKED_FOR.findall(text)]
-    targets = [file.target for step in manifest.steps for file in step.files]
-    headers += [tree / name for name in targets if name.startswith("arch/x86/include/")]
+    files = [file for step in load(manifest.directory).steps for file in step.files]
+    places = {file.place for file in files if series in file.kernels}
+    headers = [tree / name for name in places if _OWN_HEADER.fullmatch(name)]
     found = [
         [place for end in _SOURCES if (place := path.with_suffix(end)).exists()] for path in sources
     ]
