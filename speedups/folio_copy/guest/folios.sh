@@ -106,7 +106,8 @@ others() {
 
 	forget
 	check "aio ring $1: no event is lost" move_ring /tmp/file 20 0 1
-	check "aio ring $1: its pages were copied" test "$(calls plain)" -ge 20
+	# The ring may be at the first node already.
+	check "aio ring $1: its pages were copied" test "$(calls plain)" -ge 19
 
 	forget
 	check "soft offline $1: every byte is there" move_folios anon "$MIB" 2048 0 soften 8
