@@ -112,6 +112,11 @@ void arrays_lowalign(struct page **pages, unsigned long nr, u64 seed)
 	put_run(pages, 0, nr, ARRAYS_PFN + 16, nr);
 }
 
+void arrays_late(struct page **pages, unsigned long nr, u64 seed)
+{
+	put_run(pages, 0, nr, ARRAYS_PFN + 511, nr);
+}
+
 void arrays_swapped(struct page **pages, unsigned long nr, u64 seed)
 {
 	unsigned long i, one, other;

@@ -31,6 +31,7 @@ arrays_fn arrays_order8;
 arrays_fn arrays_order9;
 arrays_fn arrays_mixed;		/* orders 8, 4, 0: 60, 30, 10 % of the bytes */
 arrays_fn arrays_lowalign;	/* one run, aligned to 16 pages only */
+arrays_fn arrays_late;		/* one run, from the last page before a block on */
 arrays_fn arrays_swapped;	/* blocks of order 9, with two pages of each exchanged */
 
 /*

@@ -169,6 +169,8 @@ static const struct hosted_case vmap_cases[] = {
 	ALTERNATE_ROW("sgt", TABLE, "100M", PAGES_100M, "8us", 8000),
 	CYCLE_ROW("vmap-cycle-page", "one page, 256 times", 1, 256,
 		  AREA, .fill = arrays_scattered),
+	CYCLE_ROW("vmap-cycle-2M-late", "2 MiB block after one page, 8 times", 513, 8,
+		  AREA, .fill = arrays_late),
 	CYCLE_ROW("vmap-cycle-32K-far", "order 0, half 64 GB away, 256 times", 8, 256,
 		  AREA, .fill = arrays_far),
 	CYCLE_ROW("vmalloc-cycle-16K", "as kernel stacks, 256 times", 4, 256,

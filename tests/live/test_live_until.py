@@ -25,8 +25,9 @@ LIVES = manifest.known(paths.SPEEDUPS)
 def _ends(speedup: str) -> list[str]:
     """Return the steps that a livepatch of a speed-up may end at."""
     names = load_splice(paths.SPEEDUPS / speedup).step_names
-    first = manifest.load(paths.SPEEDUPS, speedup).first
-    return names[names.index(first) if first else 0 :]
+    live = manifest.load(paths.SPEEDUPS, speedup)
+    names = names[names.index(live.first) if live.first else 0 :]
+    return [name for name in names if name not in live.without]
 
 
 ENDS = [(speedup, step) for speedup in LIVES for step in _ends(speedup)]
@@ -36,7 +37,8 @@ ENDS = [(speedup, step) for speedup in LIVES for step in _ends(speedup)]
 def test_without_a_step_it_has_all(speedup: str) -> None:
     live = manifest.load(paths.SPEEDUPS, speedup)
     assert live.until == ALL
-    assert live.steps == tuple(load_splice(paths.SPEEDUPS / speedup).step_names)
+    names = load_splice(paths.SPEEDUPS / speedup).step_names
+    assert live.steps == tuple(name for name in names if name not in live.without)
     assert not [function.name for function in live.calls if function.by or function.step]
 
 
@@ -92,6 +94,25 @@ def test_steps_before_any_code_are_refused(speedup: str) -> None:
     assert f"name '{_ends(speedup)[0]}' or a later step" in caught.value.hint
 
 
+WITHOUT = [
+    (speedup, step) for speedup in LIVES for step in manifest.load(paths.SPEEDUPS, speedup).without
+]
+
+
+@pytest.mark.parametrize(("speedup", "step"), WITHOUT)
+def test_a_step_that_a_livepatch_leaves_out(speedup: str, step: str) -> None:
+    """Nothing of it is in the module, and the module can't end there."""
+    with pytest.raises(MmbatchError, match="has nothing of this step") as caught:
+        manifest.load(paths.SPEEDUPS, speedup, until=step)
+    assert caught.value.code == ExitCode.USAGE
+    live = manifest.load(paths.SPEEDUPS, speedup)
+    named = {each.name: each for each in load_splice(paths.SPEEDUPS / speedup).steps}
+    assert not {file.target for file in named[step].files} & set(
+        manifest.staged(live, live.series[0])
+    )
+    assert not set(named[step].edits) & set(live.edits)
+
+
 def test_an_unknown_step_is_refused_with_those_that_there_are() -> None:
     with pytest.raises(MmbatchError, match="it has no step of this name") as caught:
         manifest.load(paths.SPEEDUPS, LIVES[0], until="nothing")
@@ -120,7 +141,7 @@ def test_what_is_loaded_already_may_have_other_steps() -> None:
     assert f"live unload {LIVES[0]}" in caught.value.hint
 
 
-@pytest.mark.parametrize("key", ["first", "step"])
+@pytest.mark.parametrize("key", ["first", "step", "without"])
 def test_a_step_that_is_none_is_an_error_of_the_file(
     key: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,6 +162,9 @@ def test_a_step_that_is_none_is_an_error_of_the_file(
     toml.unlink()
     if key == "first":
         text, changed = re.subn(r'^first = ".*"$', 'first = "gone"', text, flags=re.M)
+    elif key == "without":
+        text, changed = re.subn(r"^(first = .*)$", r'\1\nwithout = ["gone"]', text, flags=re.M)
+        text = re.sub(r'^without = \["(?!gone).*\n', "", text, flags=re.M)
     else:
         text, changed = re.subn(r'^(by = ".*")$', r'\1\nstep = "gone"', text, count=1, flags=re.M)
     toml.write_text(text)

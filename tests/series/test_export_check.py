@@ -215,7 +215,6 @@ def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
                 "mm/vmap_sgt.c",
                 "mm/vmap_method.c",
                 "mm/method.h",
-                "mm/vmap_phase.h",
             ],
         ),
     ],

@@ -11,7 +11,7 @@
 #include <linux/pgtable.h>
 #include <linux/vmalloc.h>
 
-/* The running kernel can only align an area to a power of two. */
+/* The module has nothing of the step "phase". */
 #define VMAP_PHASE	0
 
 /* Its headers do not opt in, and its set_ptes() tests each PTE for an inverted PFN. */

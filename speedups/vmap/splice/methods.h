@@ -6,11 +6,15 @@
  *
  * VMAP_RUNS	write the PTEs of contiguous pages together
  * VMAP_PMD	let vmap() use huge PMD mappings, and align areas for them
+ * VMAP_PHASE	let vmap() place an area at an offset from an aligned address
  */
 #define VMAP_RUNS	BIT(0)
 #define VMAP_PMD	BIT(1)
+#ifndef VMAP_PHASE
+#define VMAP_PHASE	BIT(2)
+#endif
 
-#define VMAP_ALL	(VMAP_RUNS | VMAP_PMD)
+#define VMAP_ALL	(VMAP_RUNS | VMAP_PMD | VMAP_PHASE)
 
 /* The steps of the method that is chosen by vmap_set_method(). */
 extern unsigned int vmap_chosen_steps;

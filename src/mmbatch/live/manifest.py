@@ -89,6 +89,7 @@ class LiveManifest(Terms):
     Attributes:
         kernels: the series that it supports.
         first: the first step of the speed-up that a livepatch may end at; empty for any.
+        without: steps of the speed-up that a livepatch has nothing of.
         objects: what is linked into the module, as paths in a kernel tree.
         files: what is compiled and included, with paths in a kernel tree.
         includes: the kernel's headers that declare everything that is named here.
@@ -105,6 +106,7 @@ class LiveManifest(Terms):
 
     kernels: Interval = EVERY
     first: str = ""
+    without: tuple[str, ...] = ()
     objects: tuple[str, ...] = ()
     files: tuple[NewFile, ...] = field(default=(), metadata=key("file"))
     edited: tuple[str, ...] = ()
@@ -205,6 +207,8 @@ def load(speedups: Path, speedup: str, action: str = _BUILD, until: str = ALL) -
     whole = manifest.load_with_needs(speedups, speedup)
     every = cut(whole, until)
     _require_steps(loaded, whole[-1], every[-1], directory / _NAME)
+    kept = tuple(step for step in every[-1].steps if step.name not in loaded.without)
+    every[-1] = replace(every[-1], steps=kept)
     dropped = _targets(whole) - _targets(every)
     steps = every[-1].step_names
     own = tuple(replace(file, source=directory / file.source) for file in loaded.files)
@@ -231,12 +235,21 @@ def load(speedups: Path, speedup: str, action: str = _BUILD, until: str = ALL) -
 
 def _require_steps(loaded: LiveManifest, whole: Manifest, kept: Manifest, path: Path) -> None:
     """Raise MmbatchError unless a livepatch may end at the last of the steps that are kept."""
-    for step in (loaded.first, *(function.step for function in loaded.replaces)):
+    named = (loaded.first, *loaded.without, *(each.step for each in loaded.replaces))
+    for step in named:
         if step and step not in whole.step_names:
             raise wrong(path, f"{whole.speedup} has no step '{step}'")
+    last = kept.step_names[-1]
+    if last in loaded.without:
+        raise MmbatchError(
+            f"{_BUILD} '{whole.speedup}' that ends at '{last}'",
+            "its livepatch has nothing of this step",
+            "name the step before or after it",
+            ExitCode.USAGE,
+        )
     if loaded.first and loaded.first not in kept.step_names:
         raise MmbatchError(
-            f"{_BUILD} '{whole.speedup}' that ends at '{kept.step_names[-1]}'",
+            f"{_BUILD} '{whole.speedup}' that ends at '{last}'",
             f"its livepatch needs the step '{loaded.first}'",
             f"name '{loaded.first}' or a later step",
             ExitCode.USAGE,

@@ -65,7 +65,7 @@ int vmap_walk_pages_noflush(unsigned long addr, unsigned long end, pgprot_t prot
 static inline bool vmap_prepare_block(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
 				      unsigned long addr, unsigned long end)
 {
-	if (!walk)
+	if (likely(!walk))
 		return false;
 
 	walk->run = 0;
@@ -85,7 +85,8 @@ static __always_inline bool vmap_try_batch(struct vmap_walk *walk, struct page *
 {
 	unsigned long batch;
 
-	if (end - *addr < VMAP_RUN_MIN * PAGE_SIZE || !vmap_batches())
+	/* Most mappings have few pages. Without the hint, some compilers make those slower. */
+	if (likely(end - *addr < VMAP_RUN_MIN * PAGE_SIZE) || !vmap_batches())
 		return false;
 
 	batch = vmap_map_batch(walk, pages + *nr, prot, *pte, *addr, end);

@@ -5,6 +5,7 @@
  */
 
 #include <linux/anon_inodes.h>
+#include <linux/array_size.h>
 #include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -121,36 +122,48 @@ void vmap_kunit_accessed(struct kunit *test)
 	}
 }
 
-/* A reader of /proc/kcore gets the contents of the mapping. */
-void vmap_kunit_vread(struct kunit *test)
+/* Read a mapping like /proc/kcore, and compare the contents. */
+static void vmap_read(struct kunit *test, const char *addr, unsigned long nr, void *into)
 {
-	struct vmap_memory *memory = test->priv;
-	struct vmap_want want = { .nr = BLOCK + 40, .pages = memory->pages };
-	struct kvec vec = { .iov_len = PAGE_SIZE };
+	struct kvec vec = { .iov_base = into, .iov_len = PAGE_SIZE };
 	unsigned long i;
-	void *addr;
 
-	vec.iov_base = kunit_kmalloc(test, PAGE_SIZE, GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, vec.iov_base);
-	vmap_kunit_fill(memory, 0, want.nr);
-	addr = vmap(memory->pages, want.nr, VM_MAP, PAGE_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, addr);
-	want.addr = (unsigned long)addr;
-	vmap_kunit_bytes(test, &want);
-	for (i = 0; i < want.nr - 1; i++) {
+	for (i = 0; i < nr - 1; i++) {
 		const char *from = addr + i * PAGE_SIZE + PAGE_SIZE / 2;
 		struct iov_iter iter;
 
-		memset(vec.iov_base, 0, PAGE_SIZE);
+		memset(into, 0, PAGE_SIZE);
 		iov_iter_kvec(&iter, ITER_DEST, &vec, 1, PAGE_SIZE);
 		if (vread_iter(&iter, from, PAGE_SIZE) == PAGE_SIZE &&
-		    !memcmp(vec.iov_base, from, PAGE_SIZE))
+		    !memcmp(into, from, PAGE_SIZE))
 			continue;
-		KUNIT_FAIL(test, "from the middle of page %lu of %lu on: wrong contents",
-			   i, want.nr);
+		KUNIT_FAIL(test, "from the middle of page %lu of %lu on: wrong contents", i, nr);
 		break;
 	}
-	vunmap(addr);
+}
+
+/* A reader of /proc/kcore gets the contents of a mapping, also of one at an offset. */
+void vmap_kunit_vread(struct kunit *test)
+{
+	static const unsigned long firsts[] = { 0, BLOCK - 40 };
+	struct vmap_memory *memory = test->priv;
+	struct vmap_want want = { .nr = BLOCK + 40, .pages = memory->pages };
+	unsigned long i;
+	void *into;
+
+	into = kunit_kmalloc(test, PAGE_SIZE, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, into);
+	for (i = 0; i < ARRAY_SIZE(firsts); i++) {
+		void *addr;
+
+		vmap_kunit_fill(memory, firsts[i], want.nr);
+		addr = vmap(memory->pages, want.nr, VM_MAP, PAGE_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, addr);
+		want.addr = (unsigned long)addr;
+		vmap_kunit_bytes(test, &want);
+		vmap_read(test, addr, want.nr, into);
+		vunmap(addr);
+	}
 }
 
 #ifdef kunit_warning_suppress

@@ -121,24 +121,6 @@ int __vmap_pages_range_noflush(unsigned long addr, unsigned long end,
 	return 0;
 }
 
-static bool is_within_this_va(unsigned long start, unsigned long align)
-{
-	return toy_room(ALIGN(start, align), ALIGN(start + 1, align));
-}
-
-static unsigned long va_alloc(unsigned long start, unsigned long align)
-{
-	return toy_room(ALIGN(start, align), ALIGN(start + 2, align));
-}
-
-static unsigned long alloc_vmap_area(unsigned long start, unsigned long align)
-{
-	if (!is_power_of_2(align))
-		return 0;
-	BUG_ON(!IS_ALIGNED(start, align));
-	return va_alloc(start, align);
-}
-
 static struct vm_struct *__get_vm_area_node(unsigned long size, int node)
 {
 	return toy_at(size);

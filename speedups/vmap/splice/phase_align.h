@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// The alignment of areas in phase with their memory, in mm/vmap_internal.h.
+
+ * The alignment of an area for memory that begins @lead bytes before a multiple of
+ * @leaf. If @lead is not 0, it is a power of two with a smaller offset added, at which
+ * the area begins. 0 if none helps.
+ */
+static inline unsigned long vmap_align_for(unsigned long leaf, unsigned long lead)
+{
+	return lead ? 2 * leaf - lead : leaf;
