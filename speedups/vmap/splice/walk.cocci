@@ -23,6 +23,17 @@ statement failed;
 	...
  }
 
+@valid@
+identifier page;
+@@
+ vmap_pages_pte_range(...)
+ {
+	<...
+-	pfn_valid(page_to_pfn(page))
++	vmap_is_valid(page_to_pfn(page))
+	...>
+ }
+
 @pmd@
 typedef pud_t, pgprot_t, pgtbl_mod_mask;
 identifier pud, addr, end, prot, pages, nr, mask, pmd, next;

@@ -54,20 +54,6 @@ struct vmap_tables {
 void vmap_detach_table(pmd_t *pmd, unsigned long addr, struct vmap_tables *old);
 void vmap_free_tables(struct vmap_tables *old);
 
-/*
- * In an aligned block of VMAP_UNIT pages, pfn_valid() is the same for all pages, and
- * pages that are adjacent in memory are adjacent in the memmap. The architectures
- * that map in batches use sparsemem and its pfn_valid(), so their units are large.
- * For all others a unit of one page is correct, if slow.
- */
-#if defined(CONFIG_HAVE_ARCH_PFN_VALID) || !defined(CONFIG_SPARSEMEM)
-#define VMAP_UNIT	1UL
-#elif defined(CONFIG_SPARSEMEM_VMEMMAP)
-#define VMAP_UNIT	PAGES_PER_SUBSECTION
-#else
-#define VMAP_UNIT	PAGES_PER_SECTION
-#endif
-
 /* Sections that can be remembered: those in an aligned 32 GB on x86-64 and arm64. */
 #define VMAP_SECTIONS	256UL
 
@@ -87,26 +73,10 @@ static inline unsigned long vmap_section(unsigned long pfn)
 {
 	return pfn_to_section_nr(pfn);
 }
-
-/*
- * Whether a page is valid because its section was present at boot. Unlike pfn_valid(),
- * this needs no RCU lock, because it does not look at the map of subsections.
- */
-static __always_inline bool vmap_is_early(unsigned long pfn)
-{
-	struct mem_section *section = __pfn_to_section(pfn);
-
-	return valid_section(section) && early_section(section);
-}
 #else
 static inline unsigned long vmap_section(unsigned long pfn)
 {
 	return 0;
-}
-
-static inline bool vmap_is_early(unsigned long pfn)
-{
-	return false;
 }
 #endif
 

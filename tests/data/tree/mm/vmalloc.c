@@ -67,7 +67,14 @@ static int vmap_pages_pte_range(pmd_t *pmd, unsigned long addr, unsigned long en
 	pte = pte_alloc_kernel_track(pmd, addr, mask);
 	if (!pte)
 		return -ENOMEM;
-	return toy_paint(pages[*nr], prot);
+	do {
+		struct page *page = pages[*nr];
+
+		if (!pfn_valid(page_to_pfn(page)))
+			return -EINVAL;
+		toy_paint(page, prot);
+	} while (++*nr, toy_depth(addr));
+	return 0;
 }
 
 static int vmap_pages_pmd_range(pud_t *pud, unsigned long addr, unsigned long end,
