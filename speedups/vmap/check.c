@@ -135,6 +135,10 @@ static int check_area(const struct matrix *m, enum hosted_side side, void *addr,
 	if (!area || area->size != (m->nr + 1) * PAGE_SIZE)
 		return check_wrong(m, "size of the area", 0, (m->nr + 1) * PAGE_SIZE,
 				   area ? area->size : 0);
+	if ((unsigned long)addr < VMALLOC_START ||
+	    (unsigned long)addr + area->size > VMALLOC_END)
+		return check_wrong(m, "area in vmalloc space", 0, VMALLOC_START,
+				   (unsigned long)addr);
 	if (area->flags != VM_MAP)
 		return check_wrong(m, "flags of the area", 0, VM_MAP, area->flags);
 	if (area->addr != addr)

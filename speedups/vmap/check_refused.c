@@ -262,6 +262,38 @@ static int check_failures(struct matrix *m, bool table)
 	return 0;
 }
 
+/*
+ * No range of vmalloc space is large enough for an array that begins at an offset from a
+ * block. What is behind vmalloc space may not be used.
+ */
+static int check_no_space(struct matrix *m)
+{
+	unsigned long size = VMALLOC_END - VMALLOC_START, nr = 0, i;
+	struct vm_struct *areas[128], *area;
+	void *addr;
+
+	check_purge(check_side(m));
+	for (i = 0; i < 2 * ARRAYS_BLOCK; i++)
+		m->pages[i] = pfn_to_page(ARRAYS_PFN + 1 + i);
+	while (size >= PMD_SIZE && nr < ARRAY_SIZE(areas)) {
+		/* An area that owns its pages is not aligned. */
+		area = HOSTED_CALL_EXTRA(vmap_get_area, size, VM_MAP | VM_MAP_PUT_PAGES, m->prot,
+					 m->pages, NULL);
+		if (area)
+			areas[nr++] = area;
+		else
+			size /= 2;
+	}
+	addr = HOSTED_CALL(vmap, check_side(m), m->pages, 2 * ARRAYS_BLOCK, VM_MAP, m->prot);
+	for (i = 0; i < nr; i++)
+		HOSTED_CALL(vunmap, check_side(m), areas[i]->addr);
+	if (addr)
+		return check_wrong(m, "result without address space", 0, 0, (unsigned long)addr);
+	check_purge(check_side(m));
+	m->check->runs++;
+	return 0;
+}
+
 int check_no_memory(struct matrix *m)
 {
 	unsigned long i;
@@ -291,5 +323,7 @@ int check_no_memory(struct matrix *m)
 	arrays_table(m->table, m->pages, m->nr, NULL);
 	memset(m->reference, 0, m->nr * sizeof(u64));
 
-	return check_failures(m, true);
+	if (check_failures(m, true))
+		return -1;
+	return check_no_space(m);
 }

@@ -2,8 +2,7 @@
 // The alignment of areas in phase with their memory, in mm/vmap_internal.h.
 
  * The alignment of an area for memory that begins @lead bytes before a multiple of
- * @leaf. If @lead is not 0, it is a power of two with a smaller offset added, at which
- * the area begins. 0 if none helps.
+ * @leaf: @leaf, plus the offset at which the area begins.
  */
 static inline unsigned long vmap_align_for(unsigned long leaf, unsigned long lead)
 {

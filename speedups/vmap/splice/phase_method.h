@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// In vmap_align_for(): only some methods use offsets.
+// In vmap_align_for(): 0, for no alignment, if the method uses no offsets.
 	if (!lead)
 		return leaf;
 

@@ -112,7 +112,7 @@ static __always_inline bool vmap_pfn_valid(struct vmap_sections *sections, unsig
 
 	/* If pages are near and far at random, CPUs mispredict. So remember nothing from now on. */
 	sections->first = ULONG_MAX;
-	return vmap_is_valid(pfn);
+	return vmap_is_early(pfn) || pfn_valid(pfn);
 }
 
 /*

@@ -65,7 +65,7 @@ static inline bool vmap_is_early(unsigned long pfn)
 /* The same as pfn_valid(), but faster for most pages. */
 static __always_inline bool vmap_is_valid(unsigned long pfn)
 {
-	return vmap_is_early(pfn) || pfn_valid(pfn);
+	return (vmap_batches() && vmap_is_early(pfn)) || pfn_valid(pfn);
 }
 
 /**

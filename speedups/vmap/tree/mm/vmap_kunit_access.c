@@ -148,6 +148,7 @@ void vmap_kunit_vread(struct kunit *test)
 	static const unsigned long firsts[] = { 0, BLOCK - 40 };
 	struct vmap_memory *memory = test->priv;
 	struct vmap_want want = { .nr = BLOCK + 40, .pages = memory->pages };
+	const struct vmap_param *param = test->param_value;
 	unsigned long i;
 	void *into;
 
@@ -160,6 +161,9 @@ void vmap_kunit_vread(struct kunit *test)
 		addr = vmap(memory->pages, want.nr, VM_MAP, PAGE_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, addr);
 		want.addr = (unsigned long)addr;
+		if (param->phase && vmap_kunit_shift(param, PAGE_KERNEL) == PMD_SHIFT &&
+		    BLOCK * PAGE_SIZE == PMD_SIZE)
+			KUNIT_EXPECT_EQ(test, (want.addr >> PAGE_SHIFT) % BLOCK, firsts[i]);
 		vmap_kunit_bytes(test, &want);
 		vmap_read(test, addr, want.nr, into);
 		vunmap(addr);
