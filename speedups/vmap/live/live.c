@@ -116,7 +116,7 @@ static int vmap_live_ptes(struct vmap_walk *walk, struct page **pages, pgprot_t 
 
 	for (; addr != end; addr += PAGE_SIZE, pte++, nr++) {
 		if (WARN_ON(!pte_none(ptep_get(pte)) || !pages[nr] ||
-			    !vmap_is_valid(page_to_pfn(pages[nr]))))
+			    !vmap_is_valid(page_to_pfn(pages[nr]), true)))
 			return -ENOMEM;
 		set_pte_at(&init_mm, addr, pte, mk_pte(pages[nr], prot));
 	}

@@ -12,6 +12,7 @@ statement failed;
 -		pgtbl_mod_mask *mask)
 +		pgtbl_mod_mask *mask, struct vmap_walk *walk)
  {
++	const bool batches = vmap_batches();
 	...
 	pte = pte_alloc_kernel_track(pmd, addr, mask);
 	if (!pte)
@@ -30,7 +31,7 @@ identifier page;
  {
 	<...
 -	pfn_valid(page_to_pfn(page))
-+	vmap_is_valid(page_to_pfn(page))
++	vmap_is_valid(page_to_pfn(page), batches)
 	...>
  }
 

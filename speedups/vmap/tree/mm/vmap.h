@@ -62,10 +62,10 @@ static inline bool vmap_is_early(unsigned long pfn)
 }
 #endif
 
-/* The same as pfn_valid(), but faster for most pages. */
-static __always_inline bool vmap_is_valid(unsigned long pfn)
+/* The same as pfn_valid(), but faster for most pages if @batches, which is vmap_batches(). */
+static __always_inline bool vmap_is_valid(unsigned long pfn, bool batches)
 {
-	return (vmap_batches() && vmap_is_early(pfn)) || pfn_valid(pfn);
+	return (batches && vmap_is_early(pfn)) || pfn_valid(pfn);
 }
 
 /**
