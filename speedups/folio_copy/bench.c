@@ -29,7 +29,7 @@ struct folio_copy_case {
 	unsigned int cpu;	/* index into folios_cpus[] */
 };
 
-enum { AS_FOUND, REP_GOOD, ERMS, FSRM, NONE, FRAGILE };
+enum { AS_FOUND, REP_GOOD, ERMS, FSRM, FRAGILE };
 
 /*
  * The states in which migration finds folios: neither folio is in the cache (cold);
@@ -137,11 +137,8 @@ static const struct hosted_case folio_copy_cases[] = {
 	BELOW_1G("mc-", true, ERMS, "-erms", ", rep_good and erms"),
 	BELOW_1G("", false, FSRM, "-fsrm", ", rep_good and fsrm"),
 	BELOW_1G("mc-", true, FSRM, "-fsrm", ", rep_good and fsrm"),
-	BELOW_1G("", false, NONE, "-none", ", no feature"),
-	BELOW_1G("mc-", true, NONE, "-none", ", no feature"),
 	BELOW_1G("mc-", true, FRAGILE, "-fragile", ", fragile"),
 	OF_COW(200, REP_GOOD, "-rep_good", ", rep_good only"),
-	OF_COW(200, NONE, "-none", ", no feature"),
 	OF_COW(200, FRAGILE, "-fragile", ", fragile"),
 	EACH_ROWS(2),
 	EACH_ROWS(4),

@@ -147,10 +147,13 @@ static struct copy_path by_page(const struct folios_cpu *cpu, bool mc, unsigned 
 	return path;
 }
 
-/* One string instruction for the range. copy_pages() is inline. */
+/* One string instruction for the range, if the CPU is good at them. copy_pages() is inline. */
 static struct copy_path bulk(const struct folios_cpu *cpu, bool mc, unsigned long nr)
 {
 	struct copy_path path = { .visited = mc ? MC_BULK : 0 };
+
+	if (!cpu->rep_good)
+		return by_page(cpu, mc, nr);
 
 	if (mc && cpu->fragile) {
 		path.visited |= FRAGILE;
@@ -166,6 +169,9 @@ static struct copy_path bulk(const struct folios_cpu *cpu, bool mc, unsigned lon
 static struct copy_path stream(const struct folios_cpu *cpu, bool mc, unsigned long nr)
 {
 	struct copy_path path = {};
+
+	if (!cpu->rep_good)
+		return by_page(cpu, mc, nr);
 
 	if (mc && cpu->fragile) {
 		path.visited = FRAGILE;

@@ -21,7 +21,6 @@ const struct folios_cpu folios_cpus[] = {
 	{ "rep_good",	 1,  0,  0,  0, false },
 	{ "erms",	 1,  1,  0,  0, false },
 	{ "fsrm",	 1,  0,  1,  0, false },
-	{ "none",	 0,  0,  0,  0, false },
 	{ "fragile",	-1, -1, -1, -1, true },
 	{ "movdir64b",	 1,  1,  1,  1, false },
 };

@@ -257,7 +257,7 @@ def test_how_many_copies_show_no_clear_gain() -> None:
     assert f"{len(unclear)} of these {len(small)} cases" in _page("results/README.md")
 
 
-_FEATURES = {"rep_good only": "-rep_good", "none": "-none", "fragile": "-fragile"}
+_FEATURES = {"rep_good only": "-rep_good", "fragile": "-fragile"}
 
 
 _PARTS = re.compile(

@@ -25,7 +25,7 @@ unsigned long copy_mc_pages(void *to, const void *from, unsigned long npages);
 unsigned long copy_mc_pages_streaming(void *to, const void *from,
 				      unsigned long npages);
 
-#define HAVE_COPY_PAGES			1
+#define can_copy_pages()		cpu_feature_enabled(X86_FEATURE_REP_GOOD)
 #define copy_pages_streaming		copy_pages_streaming
 #define copy_pages_streams_lines()	cpu_feature_enabled(X86_FEATURE_MOVDIR64B)
 #define copy_mc_pages_streaming		copy_mc_pages_streaming

@@ -111,7 +111,7 @@ unsigned long copy_mc_pages_streaming(void *to, const void *from, unsigned long 
  * @dst: folio to copy to
  * @src: folio to copy from
  *
- * Context: any for one page; may reschedule between pages.
+ * Context: any for one page, otherwise may sleep.
  */
 void live_folio_copy(struct folio *dst, struct folio *src)
 {
@@ -130,7 +130,7 @@ void live_folio_copy(struct folio *dst, struct folio *src)
  * @dst: folio to copy to
  * @src: folio to copy from
  *
- * Context: any for one page; may reschedule between pages.
+ * Context: any for one page, otherwise may sleep.
  * Return: 0, or -EHWPOISON with the contents of @dst undefined.
  */
 int live_folio_mc_copy(struct folio *dst, struct folio *src)

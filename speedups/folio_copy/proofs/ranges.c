@@ -24,7 +24,8 @@
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define offset_in_page(at)	((unsigned long)(at) & (PAGE_SIZE - 1))
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
-#define HAVE_COPY_PAGES	1
+#define can_copy_pages()	true
+#define might_sleep_if(is_long)	((void)(is_long))
 #define __must_check
 
 #define PAGES			4UL

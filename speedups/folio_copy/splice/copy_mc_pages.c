@@ -7,7 +7,8 @@
  * @from: source
  * @npages: number of pages, at least 1 and at most 1 GiB
  *
- * Without ERMS, copy_mc_to_kernel() is a plain memcpy(), in which a machine check panics.
+ * Only if can_copy_pages(). Without ERMS, copy_mc_to_kernel() is a plain memcpy(), in which
+ * a machine check panics.
  *
  * Return: 0, or the number of bytes that were not copied. The poison can be some cache
  * lines after the first of them, because registers may lag.

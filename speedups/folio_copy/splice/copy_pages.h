@@ -10,4 +10,5 @@ static inline void copy_pages(void *to, const void *from, unsigned long npages)
 		     : "+c" (left), "+D" (to), "+S" (from) : : "memory");
 }
 
-#define HAVE_COPY_PAGES	1
+/* Without REP_GOOD, string instructions take longer than the loop of copy_page(). */
+#define can_copy_pages()	cpu_feature_enabled(X86_FEATURE_REP_GOOD)

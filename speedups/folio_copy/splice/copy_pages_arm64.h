@@ -15,8 +15,6 @@ static inline unsigned long copy_mc_pages(void *to, const void *from,
 	return 0;
 }
 
-#define HAVE_COPY_PAGES	1
-
 /* Without memory tags, copy_highpage() copies the bytes of a page and does no more. */
-#define copy_highpage_is_plain() \
+#define can_copy_pages() \
 	(!system_supports_mte() && !kasan_hw_tags_enabled())

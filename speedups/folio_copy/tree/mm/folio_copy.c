@@ -13,7 +13,7 @@
 #include "folio_copy.h"
 #include "internal.h"
 
-#ifdef HAVE_COPY_PAGES
+#ifdef can_copy_pages
 
 static unsigned long folio_copy_bulk(void *to, const void *from, unsigned long npages)
 {
@@ -36,6 +36,7 @@ unsigned long folio_copy_range(folio_copy_fn *copy, void *to, const void *from,
 {
 	unsigned long done = 0, n = min(nr, unit), left;
 
+	might_sleep_if(nr > 1);
 	for (;;) {
 		left = copy(to + (done << PAGE_SHIFT), from + (done << PAGE_SHIFT), n);
 		done += n - DIV_ROUND_UP(left, PAGE_SIZE);
@@ -63,7 +64,7 @@ unsigned long folio_copy_range(folio_copy_fn *copy, void *to, const void *from,
  *
  * Only if folio_copies_ranges(). The result is that of copy_highpage() on each page.
  *
- * Context: any for one page; may reschedule between pages.
+ * Context: any for one page, otherwise may sleep.
  */
 void copy_highpages(struct page *to, struct page *from, unsigned long nr)
 {
@@ -79,7 +80,7 @@ void copy_highpages(struct page *to, struct page *from, unsigned long nr)
  *
  * The first page whose source is poisoned is passed to memory_failure_queue().
  *
- * Context: any for one page; may reschedule between pages.
+ * Context: any for one page, otherwise may sleep.
  * Return: 0, or -EHWPOISON with the contents of the destination undefined.
  */
 int copy_mc_highpages(struct page *to, struct page *from, unsigned long nr)
@@ -95,4 +96,4 @@ int copy_mc_highpages(struct page *to, struct page *from, unsigned long nr)
 	return -EHWPOISON;
 }
 
-#endif /* HAVE_COPY_PAGES */
+#endif /* can_copy_pages */

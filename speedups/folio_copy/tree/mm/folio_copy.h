@@ -14,12 +14,17 @@ struct page;
 typedef unsigned long (folio_copy_fn)(void *to, const void *from, unsigned long npages);
 
 /*
- * Whether pages may be copied together. With KMSAN, each page has a shadow, which must be
- * copied too.
+ * Whether pages may be copied together. An architecture with copy_pages() says when it is
+ * better than copy_highpage() of each page. With KMSAN, each page has a shadow, which must
+ * be copied too.
  */
 static inline bool folio_copies_ranges(void)
 {
-	return __is_defined(HAVE_COPY_PAGES) && !IS_ENABLED(CONFIG_KMSAN);
+#ifdef can_copy_pages
+	return !IS_ENABLED(CONFIG_KMSAN) && can_copy_pages();
+#else
+	return false;
+#endif
 }
 
 unsigned long folio_copy_range(folio_copy_fn *copy, void *to, const void *from,

@@ -14,7 +14,7 @@
 #include "folio_copy_method.h"
 #include "internal.h"
 
-#ifdef HAVE_COPY_PAGES
+#ifdef can_copy_pages
 
 /* Fewer pages are copied plainly, because a trial would be too much of them. */
 #define FOLIO_COPY_LEAST	256
@@ -119,4 +119,4 @@ unsigned long folio_copy_mc_auto(void *to, const void *from, unsigned long npage
 	return folio_copy_try(folio_copy_mc_bulk, folio_copy_mc_stream, to, from, npages);
 }
 
-#endif /* HAVE_COPY_PAGES */
+#endif /* can_copy_pages */

@@ -10,7 +10,7 @@
 #include "internal.h"
 #include "method.h"
 
-#ifdef HAVE_COPY_PAGES
+#ifdef can_copy_pages
 
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX	"folio_copy."
@@ -122,4 +122,4 @@ const char *folio_copy_method(void)
 DEFINE_METHOD_PARAM(folio_copy);
 MODULE_PARM_DESC(method, "How large folios are copied, or base to copy page by page");
 
-#endif /* HAVE_COPY_PAGES */
+#endif /* can_copy_pages */

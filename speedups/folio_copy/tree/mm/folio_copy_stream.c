@@ -7,7 +7,7 @@
 #include "folio_copy_method.h"
 #include "internal.h"
 
-#ifdef HAVE_COPY_PAGES
+#ifdef can_copy_pages
 
 unsigned long folio_copy_stream(void *to, const void *from, unsigned long npages)
 {
@@ -28,4 +28,4 @@ unsigned long folio_copy_mc_stream(void *to, const void *from, unsigned long npa
 #endif
 }
 
-#endif /* HAVE_COPY_PAGES */
+#endif /* can_copy_pages */
