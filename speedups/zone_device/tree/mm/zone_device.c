@@ -18,7 +18,8 @@
 
 /*
  * Stores alone do not make every CPU fetch the next lines of a memmap that is not in the
- * cache, though the loads of the slow path do. So prefetch, even past the memmap's end.
+ * cache, though the loads of the slow path do. So prefetch, even past the memmap's end:
+ * on x86, prefetch() would bypass the cache, and prefetchw() gains less on some CPUs.
  * On AMD Zen 4, half as far gains much less, and a multiple of 4 KiB takes longer where
  * the memmap is in the cache.
  */

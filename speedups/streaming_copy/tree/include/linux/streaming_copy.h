@@ -15,18 +15,18 @@
  * - This CPU: later loads and stores in program order see the copy, with or
  *   without a drain.
  * - Other CPUs: before memcpy_streaming_drain(), the stores may become visible
- *   late and out of order, whatever barrier follows them. After it, they are
- *   ordered like plain stores, so publishing the copy still takes smp_wmb() or a
- *   release. On x86 a locked instruction or a context switch is a drain as well.
+ *   late and out of order: smp_wmb() and smp_store_release() do not order them.
+ *   After it, they are ordered like plain stores, so publishing the copy still takes
+ *   one of these. On x86 a locked instruction or a context switch is a drain as well.
  * - Speed: if a plain store to the same cache line follows, drain before it, so
  *   that the streamed line is written to memory in one piece.
  * - Context: any. Neither function sleeps or uses FPU state.
  * - Constant sizes are much faster: x86-64 has straight-line code for the usual
  *   sizes of struct page.
  *
- * An architecture opts in by defining memcpy_streams(dst, n) in a header that
- * <linux/string.h> includes: whether its memcpy_flushcache() streams all bytes of a
- * copy, and does no more than that. Its wmb() must order such stores. On other
+ * memcpy_streams(dst, n) says whether a copy bypasses the caches. An architecture opts in
+ * by defining it in a header that <linux/string.h> includes: whether its
+ * memcpy_flushcache() streams all bytes of a copy, and does no more than that. Its wmb() must order such stores. On other
  * architectures memcpy_streaming() is memcpy(), and the drain does nothing. On arm64
  * and powerpc memcpy_flushcache() cleans the cache after the copy, which is slower.
  */
@@ -53,6 +53,7 @@ static __always_inline void memcpy_streaming_drain(void)
 #else
 
 /* These are macros, so that FORTIFY_SOURCE still sees the caller's objects. */
+#define memcpy_streams(dst, n)		false
 #define memcpy_streaming(dst, src, n)	((void)memcpy(dst, src, n))
 #define memcpy_streaming_drain()	do { } while (0)
 
