@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Contiguous PTE blocks, in the asm/vmalloc.h of arm64.
+// Opts arm64 in, with its contiguous PTE blocks, in its asm/vmalloc.h.
+
+#define ARCH_VMAP_BATCHES	1
 
 /* vmap() and others unmap contiguous PTE blocks as a whole. */
 #define ARCH_VMAP_GROUP_SHIFT	CONT_PTE_SHIFT

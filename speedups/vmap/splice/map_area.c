@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The mapping part of vmap(), in mm/vmalloc.c.
 
+static_assert(VMAP_POOL_PAGES == MAX_VA_SIZE_PAGES);
+
 /*
  * Until everything is mapped, vread_iter() skips the area, because a huge PMD mapping may
  * free a table. Areas from the pools are too small for one.

@@ -86,7 +86,7 @@ static bool vmap_is_contiguous(struct vmap_walk *walk, struct page **pages)
 	return walk->run == VMAP_PMD_PAGES;
 }
 
-/* Out of line, and so without a copy in each loop that asks. */
+/* Out of line, so that the loops stay small. */
 static noinline bool vmap_look_up(struct vmap_sections *sections, unsigned long nr,
 				  unsigned long pfn)
 {
@@ -214,7 +214,7 @@ unsigned long vmap_map_batch(struct vmap_walk *walk, struct page **pages, pgprot
 #ifdef arch_vmap_flush_tables
 /**
  * vmap_detach_table - detach an empty table of PTEs, so that a leaf entry can take its place
- * @pmd: entry for the table, or for none
+ * @pmd: PMD entry, which may point to no table
  * @addr: address that it maps
  * @old: where to collect the table
  *
@@ -243,8 +243,8 @@ void vmap_free_tables(struct vmap_tables *old)
 	if (list_empty(&old->list))
 		return;
 	/*
-	 * CPUs may have cached that there are tables. No PTE was in use, so one page is
-	 * enough for one table. For several, this is so much that everything is flushed.
+	 * CPUs may have cached the PMD entries of these tables. No PTE was in use, so one
+	 * page is enough for one table. The range of several is usually flushed as a whole.
 	 */
 	arch_vmap_flush_tables(old->first, old->last + PAGE_SIZE);
 	list_for_each_entry_safe(table, next, &old->list, pt_list)

@@ -113,10 +113,10 @@ static inline bool vmap_prepare_block(struct vmap_walk *walk, struct page **page
 }
 
 /*
- * Map pages by the PTEs of one table, as many as possible, and go on to the next one.
+ * Map as many pages as possible by the PTEs of one table, and advance @nr, @pte and @addr.
  *
- * Return: true if all are mapped. If false, the next one must be mapped by itself, which
- * also finds what is wrong with it.
+ * Return: true if all are mapped. If false, the caller must map the rest one at a time,
+ * which finds what is wrong with a page or its PTE.
  */
 static __always_inline bool vmap_try_batch(struct vmap_walk *walk, struct page **pages, int *nr,
 					   pgprot_t prot, pte_t **pte, unsigned long *addr,

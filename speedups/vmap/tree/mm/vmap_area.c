@@ -55,14 +55,14 @@ static noinline unsigned long vmap_best_align(struct page **pages, unsigned long
  * @caller: who asked for the mapping
  *
  * - Without an aligned address, any address is used.
- * - Memory is not reclaimed for the sake of an alignment. However, kernels before 7.0
- *   purge all lazily freed areas when they find no address, whatever the flags are.
+ * - Memory is not reclaimed for the sake of an alignment.
  * - The search skips free ranges that are larger than the area by less than the
  *   alignment, although some of them would fit. This matters only when vmalloc space
  *   is nearly exhausted.
  * - The area has VM_UNINITIALIZED, so that vread_iter() skips it. That function walks
- *   page tables without a lock, and a huge PMD mapping may free a table. The caller
- *   must clear the flag when everything is mapped, with a write barrier before it.
+ *   page tables without a lock that keeps them, and a huge PMD mapping may free a table.
+ *   The caller must clear the flag when everything is mapped, with a write barrier
+ *   before it.
  *
  * Context: process context, may sleep.
  * Return: the area, or NULL if no address space is left.

@@ -54,7 +54,7 @@ struct vmap_tables {
 void vmap_detach_table(pmd_t *pmd, unsigned long addr, struct vmap_tables *old);
 void vmap_free_tables(struct vmap_tables *old);
 
-/* Sections that can be remembered: those in an aligned 32 GB on x86-64 and arm64. */
+/* Sections that can be remembered: with 4K pages, those in an aligned 32 GB. */
 #define VMAP_SECTIONS	256UL
 
 /**

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * vmap() of arrays in all orders, by every method: the page table must map each page
+ * vmap() of arrays in many arrangements, by every method: the page table must map each page
  * at its place, with the largest leaf entries that the array allows.
  */
 

@@ -10,7 +10,7 @@
 #include "vmap_internal.h"
 
 /*
- * Pages of a run that is mapped by itself. The pages of shorter ones are collected, because
+ * A run of so many pages or more is mapped by itself. The pages of shorter ones are collected, because
  * a walk from the top of the page table for each takes longer than all else.
  */
 #define VMAP_SGT_LONG	16UL
@@ -142,8 +142,8 @@ static pmd_t *vmap_pmd(unsigned long addr)
 }
 
 /*
- * Count the blocks of a table that huge PMD mappings can map from @addr on, and those that have
- * tables of PTEs. With @old, detach these.
+ * Count the blocks of a scatter-gather table that huge PMD mappings can map from @addr on, and
+ * those that have tables of PTEs. With @old, detach these.
  */
 static unsigned long vmap_sgt_blocks(struct sg_table *sgt, unsigned long addr,
 				     unsigned long *tables, struct vmap_tables *old)
@@ -243,8 +243,8 @@ static int vmap_map_sgt(struct sg_table *sgt, unsigned long addr, pgprot_t prot,
  * The caller must keep the pages until the mapping is gone, which vunmap() removes.
  *
  * Context: process context, may sleep.
- * Return: the address, or NULL if there is no memory or no address space, or if an
- * entry begins or ends inside a page.
+ * Return: the address, or NULL if there is no memory or no address space, if an entry
+ * begins or ends inside a page, or if the table is empty or too large.
  */
 void *vmap_sgt(struct sg_table *sgt, pgprot_t prot)
 {
