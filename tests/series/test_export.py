@@ -244,6 +244,10 @@ def test_patches_have_their_own_figures(
     assert "\nNo difference is shown in: small.\n\nSigned-off-by:" in streamed
     others = [text for text in bodies.values() if text not in (copied, streamed)]
     assert not any("before and after this patch" in text for text in others)
+    cover = " ".join(_body(_mails(tmp_path / "out/zone_device")[0]).split())
+    assert "before and after this series up to its step stream (Example CPU" in cover
+    assert re.search(r" large 20\d\.\d ms 10\d\.\d ms [12]\.\d+ ", cover)
+    assert "is 2." not in cover  # no sentence for each case
     unmeasured = [subject for subject, text in bodies.items() if "No figures for this" in text]
     # streaming_copy's two, and the optional steps, before which the run ended: all but the tests
     assert len(unmeasured) == 5

@@ -213,7 +213,9 @@ def _note_unmeasured(
         if number > last.get(step.applied.speedup, -1) and not is_test:
             command = f"./mmbatch bench {step.applied.speedup} --kernel {source.series} --each"
             export.add_note(
-                patch, f"No figures for this patch by itself. They come from a run of: {command}"
+                patch,
+                "No figures for this patch by itself. This measures each patch that changes what "
+                f"runs on x86-64: {command}",
             )
 
 

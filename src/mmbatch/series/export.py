@@ -18,6 +18,7 @@ from mmbatch.kernel.git import Change, GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.report import text as mail
 from mmbatch.report.words import compared, who_benefits
+from mmbatch.series.figures import of_series
 from mmbatch.splice import apply
 from mmbatch.splice.apply import Credit
 from mmbatch.splice.manifest import Manifest, load
@@ -234,6 +235,10 @@ def _cover_lines(
         yield from mail.paragraph("Not measured by the sender. To measure it:", "")
         yield ""
         yield from mail.command(f"./mmbatch bench {manifest.speedup} --kernel {source.series}")
+    elif figures := of_series(measured, manifest.step_names):
+        yield from mail.command(measured.command)
+        yield ""
+        yield from figures.split("\n")
     else:
         yield from mail.paragraph(
             "Measured with the kernel's own objects, base and patched, linked into one process, "

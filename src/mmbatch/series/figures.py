@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What each patch of a series gains by itself, from a run that measured every step."""
+"""What a series and each of its patches gain, from a run that measured every step."""
 
 from __future__ import annotations
 
@@ -34,7 +34,22 @@ def of_steps(steps: Sequence[Planned], runs: Runs) -> Iterator[str]:
         own = labels.setdefault(speedup, [BASE])
         own.append(f"{len(own)} {step.applied.name}")
         found = [run for run in runs.get(speedup, ()) if _measured(run, own[-1], contents)]
-        yield "\n".join(_lines(found[-1], own)) if found else ""
+        yield "\n".join(_lines(found[-1], own, "patch")) if found else ""
+
+
+def of_series(record: Record, steps: Sequence[str]) -> str:
+    """Return what a series with some steps gains, as text, from a run that measured each.
+
+    It is empty if the run did not measure them step by step.
+    """
+    variants = {row.variant for row in record.rows}
+    labels = [f"{number} {step}" for number, step in enumerate(steps, 1)]
+    measured = [label for label in labels if label in variants]
+    if not measured:
+        return ""
+    last = measured[-1]
+    what = "series" if last == labels[-1] else f"series up to its step {last.partition(' ')[2]}"
+    return "\n".join(_lines(record, (BASE, last), what))
 
 
 def _measured(record: Record, label: str, contents: Mapping[str, bytes | None]) -> bool:
@@ -42,8 +57,11 @@ def _measured(record: Record, label: str, contents: Mapping[str, bytes | None]) 
     return posted.get(label) == digest(contents)
 
 
-def _lines(record: Record, labels: Sequence[str]) -> Iterator[str]:
-    """Yield the lines of what the last of some labels gains over the one before it."""
+def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
+    """Yield the lines of what the last of some labels gains over the one before it.
+
+    There are none if no case shows a difference.
+    """
     rows: dict[str, list[Row]] = {}
     for row in sorted(
         (row for row in record.rows if row.variant in labels),
@@ -59,23 +77,27 @@ def _lines(record: Record, labels: Sequence[str]) -> Iterator[str]:
         if before.median is None or after.median is None:
             continue
         ratio = _ratio(before, after)
-        if _verdict(record, case, ratio) == Verdict.NO_DIFFERENCE:
+        is_open = ratio is not None and ratio.lo <= 1 <= ratio.hi
+        if is_open or _verdict(record, case, ratio) == Verdict.NO_DIFFERENCE:
             alike.append(case)
             continue
         interval = f"{ratio.lo:.3f} .. {ratio.hi:.3f}" if ratio else "-"
         quotient = ratio.median if ratio else before.median / after.median
         old, new = (duration(each.median, each.unit) for each in (before, after))
         table.append((case, old, new, f"{quotient:.3f}", interval))
+    if not table:
+        return
     where = f"{machine_line(record.machine)}; Linux {record.kernel.release}"
-    end = ":" if table else "."
-    words = f"Median times before and after this patch ({where}){end}"
+    words = (
+        f"Median times of the kernel's objects, linked into a process, before and after this "
+        f"{what} ({where}):"
+    )
     yield from text.paragraph(words, "")
-    if table:
-        table.insert(0, ("case", "before", "after", "ratio", "95 % interval"))
-        width = max(len(row[0]) for row in table)
-        yield ""
-        for case, old, new, factor, interval in table:
-            yield f"  {case:{width}} {old:>9} {new:>9} {factor:>6}  {interval}"
+    table.insert(0, ("case", "before", "after", "ratio", "95 % interval"))
+    width = max(len(row[0]) for row in table)
+    yield ""
+    for case, old, new, factor, interval in table:
+        yield f"  {case:{width}} {old:>9} {new:>9} {factor:>6}  {interval}"
     if alike:
         yield ""
         yield from text.paragraph(f"No difference is shown in: {', '.join(alike)}.", "")
