@@ -10,8 +10,8 @@
 #include "vmap_internal.h"
 
 /*
- * A run of so many pages or more is mapped by itself. The pages of shorter ones are collected, because
- * a walk from the top of the page table for each takes longer than all else.
+ * A run of so many pages or more is mapped by itself. The pages of shorter ones are collected,
+ * because a walk from the top of the page table for each takes longer than all else.
  */
 #define VMAP_SGT_LONG	16UL
 

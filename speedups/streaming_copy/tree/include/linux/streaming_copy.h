@@ -26,9 +26,10 @@
  *
  * memcpy_streams(dst, n) says whether a copy bypasses the caches. An architecture opts in
  * by defining it in a header that <linux/string.h> includes: whether its
- * memcpy_flushcache() streams all bytes of a copy, and does no more than that. Its wmb() must order such stores. On other
- * architectures memcpy_streaming() is memcpy(), and the drain does nothing. On arm64
- * and powerpc memcpy_flushcache() cleans the cache after the copy, which is slower.
+ * memcpy_flushcache() streams all bytes of a copy, and does no more than that. Its wmb()
+ * must order such stores. On other architectures memcpy_streaming() is memcpy(), and the
+ * drain does nothing. On arm64 and powerpc memcpy_flushcache() cleans the cache after the
+ * copy, which is slower.
  */
 #include <linux/string.h>
 #include <linux/types.h>
