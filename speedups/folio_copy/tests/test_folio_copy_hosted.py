@@ -9,7 +9,7 @@ import pytest
 import real_kernel
 from mmbatch.hosted.events import Case
 
-CPUS = ("rep_good", "erms", "fsrm", "none", "fragile")
+CPUS = ("rep_good", "erms", "fsrm", "fragile")
 
 pytestmark = [
     pytest.mark.kernel,
@@ -33,4 +33,4 @@ def test_cases_on_simulated_cpus_run_only_on_request(program: Path) -> None:
     assert {case.rpartition("-")[2] for case in usual}.isdisjoint(CPUS)
     assert {case.rpartition("-")[2] for case in every} > set(CPUS)
     assert set(usual) < set(every)
-    assert cases(program, "--case", "2M-warm-warm-none") == ["2M-warm-warm-none"]
+    assert cases(program, "--case", "2M-warm-warm-rep_good") == ["2M-warm-warm-rep_good"]
