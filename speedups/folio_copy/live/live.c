@@ -27,6 +27,7 @@ unsigned long __copy_mc_pages_streaming(void *to, const void *from, unsigned lon
 enum folio_copy_counts {
 	FOLIO_COPY_DONE,
 	FOLIO_COPY_LEFT_METHOD,
+	FOLIO_COPY_LEFT_CPU,
 	FOLIO_COPY_LEFT_PAGE,
 	FOLIO_COPY_COUNTS,
 };
@@ -34,9 +35,11 @@ enum folio_copy_counts {
 const struct live_count live_counts[] = {
 	{ "folio_copy", LIVE_DONE, "" },
 	{ "folio_copy", LIVE_LEFT, "method=base" },
+	{ "folio_copy", LIVE_LEFT, "no fast strings" },
 	{ "folio_copy", LIVE_LEFT, "one page" },
 	{ "folio_mc_copy", LIVE_DONE, "" },
 	{ "folio_mc_copy", LIVE_LEFT, "method=base" },
+	{ "folio_mc_copy", LIVE_LEFT, "no fast strings" },
 	{ "folio_mc_copy", LIVE_LEFT, "one page" },
 };
 
@@ -49,6 +52,8 @@ static bool folio_copy_live_takes(unsigned int first, unsigned long nr)
 
 	if (nr == 1)
 		which = FOLIO_COPY_LEFT_PAGE;
+	else if (!can_copy_pages())
+		which = FOLIO_COPY_LEFT_CPU;
 	else if (!folio_copies_ranges())
 		which = FOLIO_COPY_LEFT_METHOD;
 	live_counted(first + which, nr);

@@ -10,5 +10,5 @@ static inline void copy_pages(void *to, const void *from, unsigned long npages)
 		     : "+c" (left), "+D" (to), "+S" (from) : : "memory");
 }
 
-/* Without REP_GOOD, string instructions take longer than the loop of copy_page(). */
+/* Without REP_GOOD, string instructions may take longer than the loop of copy_page(). */
 #define can_copy_pages()	cpu_feature_enabled(X86_FEATURE_REP_GOOD)

@@ -6,16 +6,18 @@
 /* vmap() and others unmap contiguous PTE blocks as a whole. */
 #define ARCH_VMAP_GROUP_SHIFT	CONT_PTE_SHIFT
 
-static inline void arch_vmap_write(pte_t *ptep, pteval_t val, unsigned long nr)
+/* Write @val, @val + @step and so on. */
+static inline void arch_vmap_write(pte_t *ptep, pteval_t val, unsigned long nr,
+				   unsigned long step)
 {
 	/* Unrolled, because a loop takes as many instructions as what is in it. */
-	for (; nr >= 4; nr -= 4, ptep += 4, val += 4 * PAGE_SIZE) {
+	for (; nr >= 4; nr -= 4, ptep += 4, val += 4 * step) {
 		__set_pte_nosync(ptep, __pte(val));
-		__set_pte_nosync(ptep + 1, __pte(val + PAGE_SIZE));
-		__set_pte_nosync(ptep + 2, __pte(val + 2 * PAGE_SIZE));
-		__set_pte_nosync(ptep + 3, __pte(val + 3 * PAGE_SIZE));
+		__set_pte_nosync(ptep + 1, __pte(val + step));
+		__set_pte_nosync(ptep + 2, __pte(val + 2 * step));
+		__set_pte_nosync(ptep + 3, __pte(val + 3 * step));
 	}
-	for (; nr; nr--, ptep++, val += PAGE_SIZE)
+	for (; nr; nr--, ptep++, val += step)
 		__set_pte_nosync(ptep, __pte(val));
 }
 
@@ -42,10 +44,10 @@ static inline void arch_vmap_set_ptes(struct mm_struct *mm, unsigned long addr, 
 		body = (nr - head) / CONT_PTES * CONT_PTES;
 	if (!body)
 		head = nr;
-	arch_vmap_write(ptep, val, head);
-	arch_vmap_write(ptep + head, (val + head * PAGE_SIZE) | PTE_CONT, body);
+	arch_vmap_write(ptep, val, head, PAGE_SIZE);
+	arch_vmap_write(ptep + head, (val + head * PAGE_SIZE) | PTE_CONT, body, PAGE_SIZE);
 	head += body;
-	arch_vmap_write(ptep + head, val + head * PAGE_SIZE, nr - head);
+	arch_vmap_write(ptep + head, val + head * PAGE_SIZE, nr - head, PAGE_SIZE);
 	/* One barrier is enough for all. */
 	__set_pte_complete(pte);
 }
@@ -54,8 +56,7 @@ static inline void arch_vmap_set_ptes(struct mm_struct *mm, unsigned long addr, 
 #define arch_vmap_clear_group arch_vmap_clear_group
 static inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr)
 {
-	for (; nr; nr--, ptep++)
-		__set_pte_nosync(ptep, __pte(0));
+	arch_vmap_write(ptep, 0, nr, 0);
 
 	return true;
 }

@@ -94,8 +94,8 @@ unsigned long zone_device_memmap_init(unsigned long start_pfn, unsigned long end
 	struct zone_device_run run = { .pgmap = pgmap };
 	struct page *head = pfn_to_page(start_pfn);
 
-#ifdef WANT_PAGE_VIRTUAL
-	/* Each descriptor holds its own address. */
+#if defined(WANT_PAGE_VIRTUAL) || defined(SECTION_IN_PAGE_FLAGS)
+	/* Each descriptor holds its own address or section. */
 	return start_pfn;
 #endif
 	/* There is no descriptor to make a template of, or each must raise an event. */
