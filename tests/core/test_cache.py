@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The cache directory, its locks, and what is swept from it."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -233,6 +234,27 @@ def test_a_lock_outlives_us_in_a_program_that_keeps_it(tmp_path: Path) -> None:
     for _ in range(2):
         with Cache(tmp_path).lock("a", say=say):
             assert len(messages) == 1
+
+
+def test_a_file_system_without_locks_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = Cache(tmp_path)
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", refuse)
+    (tmp_path / "unused").mkdir()
+    disk.remove_unused(tmp_path / "unused")
+
+    assert (tmp_path / "unused").is_dir()
+    with (
+        pytest.raises(MmbatchError, match=r"can't lock files \(No locks") as caught,
+        cache.lock("a"),
+    ):
+        pass
+    assert "on a local disk" in caught.value.hint
 
 
 def test_other_locks_do_not_wait(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 """Somebody else's patches: read from what people have, and applied to a copy or not at all."""
 
 import base64
+import contextlib
 import gzip
 import hashlib
 from dataclasses import replace
@@ -13,7 +14,7 @@ from fake_tree import git, make_tree
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import posted
+from mmbatch.splice import mails, posted
 from mmbatch.splice.posted import Posted
 from posted_series import diff, mail
 
@@ -145,6 +146,28 @@ def test_mails_as_they_travel(cache: Cache, source: Source, tmp_path: Path) -> N
     (tmp_path / "latin.eml").write_bytes(f"{head}\n{patch}".encode("iso-8859-1"))
     (series,) = applied(cache, source, tmp_path / "latin.eml")
     assert cars(series) == ["car à 7"]
+
+
+@pytest.mark.parametrize("charset", ["undefined", "unknown-8bit", "utf\\x008"])
+def test_a_charset_that_nobody_has_is_ignored(
+    cache: Cache, source: Source, tmp_path: Path, charset: str
+) -> None:
+    head = f"Subject: [PATCH] toys: more\nContent-Type: text/plain; charset={charset}\n"
+    patch = edit(source, "toy 7\n", "car à 7\n")
+    (tmp_path / "odd.eml").write_text(f"From: A <a@example.org>\n{head}\n{patch}")
+    (series,) = applied(cache, source, tmp_path / "odd.eml")
+    assert cars(series) == ["car à 7"]
+
+
+def test_a_damaged_archive_is_refused(cache: Cache, source: Source, tmp_path: Path) -> None:
+    whole = gzip.compress(mail("[PATCH] toys: more", edit(source, "toy 7\n", "car 7\n")).encode())
+    place = tmp_path / "t.mbox.gz"
+    for bit in range(8 * 2, 8 * len(whole), 5):
+        content = bytearray(whole)
+        content[bit // 8] ^= 1 << bit % 8
+        place.write_bytes(content)
+        with contextlib.suppress(MmbatchError):  # some bits don't matter
+            mails.read(place, tmp_path)
 
 
 def test_each_patch_of_a_series(cache: Cache, source: Source, tmp_path: Path) -> None:

@@ -151,6 +151,8 @@ def _run(argv: Sequence[str] | None) -> int:
         )
         sys.stdout.flush()
     except (KeyboardInterrupt, click.exceptions.Abort) as error:
+        if isinstance(error.__context__, EOFError):  # damaged bytecode, which click takes for ^D
+            raise error.__context__ from None
         return _interrupted(error)
     except click.ClickException as error:
         _tell(usage.message(error))

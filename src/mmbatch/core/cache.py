@@ -125,6 +125,8 @@ class Cache:
                     holder = f"another mmbatch (pid {pid})" if pid else "another mmbatch"
                     say(f"waiting for {holder} that {task or 'works here'}")
                 fcntl.flock(handle, fcntl.LOCK_EX)
+            except OSError as error:
+                raise _without_locks(path, error) from error
             with contextlib.suppress(OSError):
                 os.ftruncate(handle, 0)
                 os.pwrite(handle, f"{os.getpid()} {doing}".encode(), 0)
@@ -184,3 +186,11 @@ class Cache:
     def _sweep(self) -> None:
         for directory in (self.root, *self._directories()):
             sweep(directory)
+
+
+def _without_locks(path: Path, error: OSError) -> MmbatchError:
+    return MmbatchError(
+        "lock the cache",
+        f"the file system of {path.parent} can't lock files ({error.strerror})",
+        f"set {cache_variable(os.environ)} to a directory on a local disk",
+    )

@@ -360,16 +360,20 @@ def use(directory: Path) -> int:
     return handle
 
 
-def remove_unused(path: Path) -> None:
-    """Remove a directory unless somebody has locked it; a later sweep or call does it then."""
-    with contextlib.ExitStack() as lock:
-        try:
-            lock.enter_context(_locked(path, wait=False))
-        except (BlockingIOError, FileNotFoundError):
-            return
-        except OSError:
-            pass  # a file system without locks
-        shutil.rmtree(path, ignore_errors=True)
+def remove_unused(path: Path) -> bool:
+    """Remove a directory unless somebody has locked it; a later sweep or call does it then.
+
+    Nor is it removed where the file system has no locks, since nobody knows who uses it there.
+
+    Returns:
+        Whether it was removed by this call.
+    """
+    try:
+        with _locked(path, wait=False):
+            shutil.rmtree(path, ignore_errors=True)
+    except OSError:
+        return False
+    return not path.exists()
 
 
 def temporary_prefix(name: str) -> str:

@@ -9,6 +9,7 @@ import email.policy
 import gzip
 import hashlib
 import re
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -72,7 +73,7 @@ def read(path: Path, work: Path) -> Series:
             if content.startswith(b"\x1f\x8b"):
                 content = gzip.decompress(content)
             found += _patches(content, work)
-    except (EOFError, gzip.BadGzipFile) as error:
+    except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise MmbatchError(action, str(error), _HINT, ExitCode.USAGE) from None
     except OSError as error:
         problem = error.strerror or str(error)
@@ -129,7 +130,7 @@ def _text(part: email.message.Message) -> bytes:
     charset = str(part.get_content_charset() or "utf-8")
     if charset.lower() not in ("utf-8", "us-ascii"):
         # If not, it stays as it came, in which the diff itself is most likely plain ASCII.
-        with contextlib.suppress(LookupError, UnicodeDecodeError):
+        with contextlib.suppress(LookupError, ValueError):
             payload = payload.decode(charset).encode()
     lines = payload.split(b"\n")
     if all(line.endswith(b"\r") for line in lines[:-1]):
