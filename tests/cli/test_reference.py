@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import click
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from mmbatch.cli import main as cli
 from mmbatch.cli import reference
 from mmbatch.core import paths as checkout
+from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode
 
 TEXT = reference.PAGE.read_text(encoding="utf-8")
@@ -35,6 +37,21 @@ def test_a_new_verb_and_its_options_are_listed(monkeypatch: pytest.MonkeyPatch) 
 def test_every_exit_code_is_explained() -> None:
     listed = set(re.findall(r"^\| (\d+) \|", TEXT, re.M))
     assert {str(int(code)) for code in ExitCode} <= listed
+
+
+def test_every_directory_of_the_cache_is_listed(tmp_path: Path) -> None:
+    made = {path.name for path in Cache(tmp_path / "cache").root.iterdir()}
+    sources = [*(checkout.ROOT / "src").rglob("*.py")]
+    named = {
+        name
+        for source in sources
+        for name in re.findall(
+            r"""cache\.root(?: / ["']|\}/)([a-z]+)["']""", source.read_text(encoding="utf-8")
+        )
+    }
+    assert {"locks", "trees"} <= made and {"fuzz", "pycache"} <= named
+    listed = set(re.findall(r"`([a-z]+)/`", TEXT))
+    assert made | named <= listed
 
 
 def test_every_variable_that_is_read_is_listed() -> None:

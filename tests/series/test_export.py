@@ -23,7 +23,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode
 from mmbatch.kernel import sources
 from mmbatch.report import text
-from mmbatch.report.words import who_benefits
+from mmbatch.report.words import compared, who_benefits
 from mmbatch.splice import posted
 from mmbatch.splice.manifest import load_with_needs
 
@@ -90,7 +90,7 @@ def test_the_cover_says_that_nothing_was_measured(
     assert "Not measured by the sender." in cover
     assert "$ ./mmbatch bench zone_device --kernel 7.3\n" in cover
     assert "The first patches are streaming_copy, which it needs." in cover
-    for words in who_benefits(checkout.SPEEDUPS / "zone_device"):
+    for words in who_benefits(checkout.SPEEDUPS / "zone_device", for_mail=True):
         assert words in " ".join(cover.split())
     own = cover.split("\n---\n")[0].split("Some User (")[0]
     assert max(map(len, own.splitlines())) <= text.WIDTH
@@ -130,6 +130,30 @@ def test_the_cover_shows_a_run_of_this_kernel_only(
     )
     assert _export(tree, tmp_path / "out3") == 0
     assert text.run(of_this_kernel) in _body(_mails(tmp_path / "out3/zone_device")[0])
+
+
+def test_the_cover_has_no_sentences_about_this_tool(tree: Path, tmp_path: Path) -> None:
+    assert _export(tree, tmp_path / "out") == 0
+    cover = " ".join(_body(_mails(tmp_path / "out/zone_device")[0]).split())
+    assert "Nothing is faster once the device is bound." in cover
+    assert "our results" not in cover
+    assert "live plan" not in cover
+
+
+def test_sentences_that_stay_out_of_a_mail(tmp_path: Path) -> None:
+    text = (
+        "# toys\n\n## Who benefits\n\nToys do. The machines in our "
+        "[results](../../results/README.md)\ngain 4 to 18 %. `toys_paint()` of the "
+        "[RFC](#compared-with-the-rfc)\nis one. See "
+        "[lore](https://lore.example/toys).\n\n`./mmbatch live plan` measures it.\n\n"
+        "## Compared with the RFC\n\nIt is [here](toys.md). It has one row.\n\n"
+        "| RFC | here | why |\n| --- | --- | --- |\n| a | b | c |\n"
+    )
+    (tmp_path / "README.md").write_text(text)
+    (left,) = who_benefits(tmp_path, for_mail=True)
+    assert left == "Toys do. toys_paint() of the RFC is one. See lore."
+    assert len(who_benefits(tmp_path)) == 2
+    assert list(compared(tmp_path)) == ["It has one row.", "- Posted: a. Here: b. Why: c."]
 
 
 def test_the_cover_says_how_it_differs_from_the_posted_series(tree: Path, tmp_path: Path) -> None:
@@ -202,14 +226,19 @@ def test_names_that_git_would_misread_are_refused(
     assert not (tmp_path / "out").exists()
 
 
-def _each_run(tree: Path) -> record.Record:
-    """Return a run that has measured each step of zone_device, of which two are shown."""
+def _each_run(tree: Path, *, large: float = 100e6) -> record.Record:
+    """Return a run that has measured each step of zone_device, of which two are shown.
+
+    Args:
+        tree: the kernel.
+        large: how long the last step takes in the first of two cases, in ns.
+    """
     source = sources.Source("7.3", "7.3.4", tree, "here", "toys", "state")
     manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
     cache = Cache(Path(os.environ["MMBATCH_CACHE"]))
     found = posted.from_steps(cache, source, manifests, checkout.MACROS, lambda text: None)
     shown = [code for code in found if code.label in ("3 zone_device", "4 stream")]
-    times = {"base": 200e6, "control": 200e6, "3 zone_device": 150e6, "4 stream": 100e6}
+    times = {"base": 200e6, "control": 200e6, "3 zone_device": 150e6, "4 stream": large}
     small = {**times, "4 stream": 150e6}
     events = run_events(list(case_events("large", times)), list(case_events("small", small)))
     info = dataclasses.replace(record_of(events).kernel, release="7.3.4")
@@ -255,15 +284,76 @@ def test_patches_have_their_own_figures(
     assert any("wide method" in subject for subject in unmeasured)
 
 
-def test_figures_of_other_code_are_not_shown(tree: Path, tmp_path: Path) -> None:
+def test_figures_of_other_code_are_not_shown(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = _each_run(tree)
     other = tuple(dataclasses.replace(code, sha256="0" * 64) for code in run.posted)
     record.write(tmp_path / "each.json", dataclasses.replace(run, posted=other))
     assert _export(tree, tmp_path / "out", "--run", tmp_path / "each.json") == 0
-    for mail in _mails(tmp_path / "out/zone_device")[1:]:
+    assert "this code is not measured yet on 7.3.4" in capsys.readouterr().out
+    cover, *patches = _mails(tmp_path / "out/zone_device")
+    assert "before and after" not in _body(cover)
+    assert "3 zone_device" not in _body(cover)
+    assert "Not measured by the sender." in _body(cover)
+    for mail in patches:
         message, _, rest = _body(mail).partition("\n---\n")
         assert "before and after" not in message
         assert "KUnit" in mail["subject"] or rest.startswith("No figures for this patch by itself.")
+
+
+def test_a_last_step_of_other_code_is_not_shown(tree: Path, tmp_path: Path) -> None:
+    run = _each_run(tree)
+    changed = dataclasses.replace(run.posted[1], sha256="0" * 64)
+    record.write(tmp_path / "each.json", dataclasses.replace(run, posted=(run.posted[0], changed)))
+    assert _export(tree, tmp_path / "out", "--run", tmp_path / "each.json") == 0
+    cover, *patches = _mails(tmp_path / "out/zone_device")
+    assert "Not measured by the sender." in _body(cover)
+    assert "before and after" not in _body(cover)
+    (copied,) = (mail for mail in patches if "memory from templates" in mail["subject"])
+    assert "before and after this patch" in " ".join(_body(copied).split())
+
+
+def test_steps_that_show_no_difference_say_so(
+    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = _each_run(tree, large=150e6)
+    record.write(tmp_path / "each.json", run)
+    assert _export(tree, tmp_path / "out", "--run", tmp_path / "each.json") == 0
+    assert "2 of 11 patches have figures of their own" in capsys.readouterr().out
+    (streamed,) = (
+        _body(mail)
+        for mail in _mails(tmp_path / "out/zone_device")
+        if "stream the memmap" in mail["subject"]
+    )
+    message, _, rest = streamed.partition("\n---\n")
+    words = "In 2 cases that were measured before and after this patch, no difference is shown (Exa"
+    assert words in " ".join(message.split())
+    assert "95 % interval" not in message
+    assert "No figures for this patch" not in rest
+
+
+def test_the_cover_of_a_core_prefers_a_run_that_has_a_row_of_it(tree: Path, tmp_path: Path) -> None:
+    each = _each_run(tree)
+    times = {"base": 200e6, "control": 200e6, "auto": 80e6, "core": 100e6}
+    core = dataclasses.replace(
+        record_of(run_events(list(case_events("large", times)))),
+        kernel=each.kernel,
+        posted=(dataclasses.replace(each.posted[1], label="core"),),
+    )
+    whole = dataclasses.replace(record_of(mixed()), kernel=core.kernel)
+    for name, run in (("core", core), ("whole", whole)):
+        record.write(tmp_path / f"{name}.json", run)
+    runs = ["--run", tmp_path / "core.json", "--run", tmp_path / "whole.json"]
+    assert _export(tree, tmp_path / "core", "--until", "core", *runs) == 0
+    cover = " ".join(_body(_mails(tmp_path / "core/zone_device")[0]).split())
+    assert "before and after this series (Example CPU" in cover
+    assert re.search(r" large 20\d\.\d ms 10\d\.\d ms ", cover)
+    assert (
+        "auto" not in cover.partition("before and after this series")[2].partition("Some User")[0]
+    )
+    assert _export(tree, tmp_path / "whole", "--until", "core", *runs[2:]) == 0
+    assert "These are not in the series" in _body(_mails(tmp_path / "whole/zone_device")[0])
 
 
 def test_all_that_suit_the_kernel_get_a_directory(tree: Path, tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from mmbatch.splice.posted import PostedTree
 _FUZZ_S = 20
 _MISUSED_TREE = {
     True: ("--tree and --kernel exclude each other", "leave out one of them"),
-    False: ("--tree is for posted code", "give that with --patch, --against or --range"),
+    False: ("--tree is for posted code", "use --patch, --against, --range or --until as well"),
 }
 _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600}
 
@@ -46,6 +46,11 @@ def _seconds(ctx: click.Context, param: click.Parameter, value: str | None) -> i
 @options.several_kernels
 @options.tree
 @posted.options
+@click.option(
+    "--until",
+    metavar="STEP",
+    help="Use our own code after this step, or 'core', by the same check and without mutants",
+)
 @click.option(
     "--no-mutations",
     is_flag=True,
@@ -89,6 +94,7 @@ def command(
     series: tuple[str, ...],
     tree: Path | None,
     asked: posted.Asked,
+    until: str | None,
     no_mutations: bool,
     fuzz_s: int | None,
     fuzz_runs: int | None,
@@ -107,7 +113,7 @@ def command(
     A speed-up whose fuzzer runs by default is fuzzed for 20 seconds, and one with litmus tests
     has these searched by a model of x86.
 
-    With --patch, --against or --range, compare the posted code instead, by the same check on
+    With --patch, --against, --range or --until, compare that code instead, by the same check on
     the newest kernel, in each configuration and with ASan and UBSan.
     """
     options.require_writable(("--json", json_file))
@@ -115,7 +121,9 @@ def command(
         raise Misuse("--each is for the patches of a series", "give the series with --patch")
     fuzzes = bool(fuzz_s or fuzz_runs or fuzz_input)
     _refuse_mixed(asked, fuzzes=fuzzes, prove=prove, litmus=bool(litmus_s), kernels=bool(series))
-    if tree and (series or not asked):
+    if until is not None:
+        _refuse_steps(speedups, alone=not (asked or fuzzes or prove or litmus_s))
+    if tree and (series or not (asked or until)):
         raise Misuse(*_MISUSED_TREE[bool(series)])
     if litmus_s:
         tally = check.Tally()
@@ -129,8 +137,8 @@ def command(
             fuzz.require(manifest.load_with_needs(paths.SPEEDUPS, name)[-1])
     cache = Cache.open()
     requirements.ensure(console.say, install=install)
-    if asked:
-        tally = _check_posted(console, cache, speedups, series or (None,), tree, asked, jobs)
+    if asked or until is not None:
+        tally = _check_posted(console, cache, speedups, series or (None,), tree, asked, until, jobs)
         return _end(console, tally, json_file, write_outcomes)
     if prove:
         kernels = series or sources.SERIES[:1]
@@ -169,6 +177,14 @@ def _refuse_mixed(
         raise Misuse("posted code can't be fuzzed", "leave out the options of the fuzzer")
 
 
+def _refuse_steps(speedups: tuple[str, ...], *, alone: bool) -> None:
+    """Raise Misuse if --until comes with another kind of check, or not with one speed-up."""
+    if not alone:
+        raise Misuse("--until is for a check of our own steps", "leave out other options")
+    if len(speedups) != 1:
+        raise Misuse("--until is for the steps of one speed-up", "name one speed-up")
+
+
 def _check_posted(
     console: Console,
     cache: Cache,
@@ -176,13 +192,17 @@ def _check_posted(
     series: Sequence[str | None],
     tree: Path | None,
     asked: posted.Asked,
+    until: str | None,
     jobs: int,
 ) -> check.Tally:
-    """Compare somebody else's code with base, by the checks of speed-ups."""
+    """Compare somebody else's code, or a step of our own, with base, by the checks of speed-ups."""
     tally = check.Tally()
     for kernel in series:
         source = sources.resolve(cache, kernel, tree, console.say)
-        trees = posted.make_trees(cache, source, asked, tree, console)
+        if until is not None:
+            trees = posted.make_steps(cache, source, speedups[0], console, until, each=False)
+        else:
+            trees = posted.make_trees(cache, source, asked, tree, console)
 
         def run(name: str, source: Source = source, trees: list[PostedTree] = trees) -> None:
             manifests = manifest.load_with_needs(paths.SPEEDUPS, name)

@@ -110,8 +110,7 @@ def command(
     base = commit
     bisection = verify.Bisection(cache, source, jobs)
     checks = verify.Report()
-    mails_by_speedup: dict[str, list[str]] = {}
-    measured_patches: dict[str, int] = {}
+    series_made: list[answers.Series] = []
     with atomic_dir(output.absolute()) as work:
         for name in wanted:
             manifests = cut(
@@ -124,14 +123,16 @@ def command(
             reported = verify.checkpatch(source.path, patches, signed_off=credit.sign_off)
             why = verify.explanations(manifests)
             explained = verify.explained(itertools.chain(*reported), why)
-            run = measured[name][-1] if name in measured else None
-            text = export.cover_text(manifests, source, run, explained)
+            run = figures.for_cover(series.steps, measured.get(name, ()))
+            text = export.cover_text(manifests, source, series.steps, run, explained)
             if tree is not None and not commit and (tree / ".git").exists():
                 base = export.base_commit(tree, series)
             export.fill_cover(cover, _subject(manifests), text, base)
             _note_unmeasured(series, patches, gains, source)
-            measured_patches[name] = sum(map(bool, gains))
-            mails_by_speedup[name] = [path.name for path in (cover, *patches)]
+            mails = [path.name for path in (cover, *patches)]
+            count = sum(map(bool, gains))
+            place = str(output / name)
+            series_made.append(answers.Series(name, place, mails, run is not None, count))
             if check:
                 title = f"{name} on {source.release}"
                 found = verify.applies(cache, series, [cover, *patches])
@@ -141,10 +142,6 @@ def command(
                     words = [f"{left.level} {left.type}: {left.words}" for left in unexplained]
                     checks.judge(f"{title}: checkpatch {patch.name}", words, console.say)
                 _check_builds(title, bisection.steps(series, manifests), checks, console)
-    series_made = [
-        answers.Series(name, str(output / name), mails, name in measured, measured_patches[name])
-        for name, mails in mails_by_speedup.items()
-    ]
     answer = answers.Export(
         source.release,
         author,
@@ -177,7 +174,9 @@ def _print(console: Console, answer: answers.Export, *, is_named: bool) -> None:
         for mail in series.mails:
             console.result(f"  {mail}")
         if not series.measured:
-            console.result(f"  not measured yet on {answer.release}, and the cover says so")
+            console.result(
+                f"  this code is not measured yet on {answer.release}, and the cover says so"
+            )
         words = f"{series.measured_patches} of {len(series.mails) - 1} patches"
         console.result(f"  {words} have figures of their own")
     console.result(f"To use one: git am --empty=drop {answer.series[-1].directory}/*.patch")
@@ -222,7 +221,7 @@ def _note_unmeasured(
 def _measured(
     cache: Cache, source: sources.Source, runs: tuple[Path, ...]
 ) -> dict[str, list[Record]]:
-    """Return speed-up to runs of it, that which its cover letter shows last."""
+    """Return speed-up to its runs: those that the user chose, or else the last one of the cache."""
     chosen = store.load(runs)
     for run in chosen:
         if run.record.kernel.release != source.release:
@@ -233,5 +232,8 @@ def _measured(
                 ExitCode.USAGE,
             )
     found = store.load(list(dict.fromkeys(store.newest(cache.runs, source.release).values())))
-    every = [(name, run.record) for run in (*found, *chosen) for name in run.speedups]
-    return {name: [run for other, run in every if other == name] for name, _ in every}
+    by_speedup: dict[str, list[Record]] = {}
+    for run in chosen:
+        for name in run.speedups:
+            by_speedup.setdefault(name, []).append(run.record)
+    return {name: [run.record] for run in found for name in run.speedups} | by_speedup

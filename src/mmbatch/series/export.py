@@ -193,6 +193,7 @@ def run_git(place: Path, *words: str) -> str:
 def cover_text(
     manifests: Sequence[Manifest],
     source: Source,
+    steps: Sequence[Planned],
     measured: Record | None,
     explained: Sequence[str] = (),
 ) -> str:
@@ -201,23 +202,25 @@ def cover_text(
     Args:
         manifests: the speed-ups of the series, the one that it is about last.
         source: the kernel that it is made for.
+        steps: what its patches do.
         measured: a run of that one on this kernel; None where there is none.
         explained: what checkpatch reports and why it stays.
 
     Returns:
         ASCII of at most 72 columns, but for words that are longer.
     """
-    return "\n".join(_cover_lines(manifests, source, measured, explained)) + "\n"
+    return "\n".join(_cover_lines(manifests, source, steps, measured, explained)) + "\n"
 
 
 def _cover_lines(
     manifests: Sequence[Manifest],
     source: Source,
+    steps: Sequence[Planned],
     measured: Record | None,
     explained: Sequence[str],
 ) -> Iterator[str]:
     manifest = manifests[-1]
-    for paragraph in who_benefits(manifest.directory):
+    for paragraph in who_benefits(manifest.directory, for_mail=True):
         yield from mail.paragraph(paragraph, "")
         yield ""
     differences = list(compared(manifest.directory))
@@ -235,7 +238,7 @@ def _cover_lines(
         yield from mail.paragraph("Not measured by the sender. To measure it:", "")
         yield ""
         yield from mail.command(f"./mmbatch bench {manifest.speedup} --kernel {source.series}")
-    elif figures := of_series(measured, manifest.step_names):
+    elif figures := of_series(steps, measured):
         yield from mail.command(measured.command)
         yield ""
         yield from figures.split("\n")
@@ -250,7 +253,7 @@ def _cover_lines(
             yield ""
             yield from mail.paragraph(
                 f"The run has all steps. These are not in the series: {', '.join(left_out)}. Rows "
-                "of methods that they add are for comparison.",
+                "of methods that they add are for comparison, and auto may use these methods.",
                 "",
             )
         yield ""

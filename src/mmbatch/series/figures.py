@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from mmbatch.bench import statistics
@@ -37,19 +38,47 @@ def of_steps(steps: Sequence[Planned], runs: Runs) -> Iterator[str]:
         yield "\n".join(_lines(found[-1], own, "patch")) if found else ""
 
 
-def of_series(record: Record, steps: Sequence[str]) -> str:
-    """Return what a series with some steps gains, as text, from a run that measured each.
+def of_series(steps: Sequence[Planned], record: Record) -> str:
+    """Return what a series gains, as text, from a run that measured its code.
 
-    It is empty if the run did not measure them step by step.
+    That is a row for the code after its last step. If the run has none, the last step that it
+    measured counts, and the text names it. As in `of_steps`, the code is known by the hash of all
+    files. The text is empty if that step was measured with other code, or if no step was measured.
     """
-    variants = {row.variant for row in record.rows}
-    labels = [f"{number} {step}" for number, step in enumerate(steps, 1)]
-    measured = [label for label in labels if label in variants]
-    if not measured:
-        return ""
-    last = measured[-1]
-    what = "series" if last == labels[-1] else f"series up to its step {last.partition(' ')[2]}"
-    return "\n".join(_lines(record, (BASE, last), what))
+    rows = {code.sha256: code.label for code in record.posted}
+    sources = {code.source for code in record.posted}
+    contents: dict[str, bytes | None] = {}
+    found = ""
+    for step in steps:
+        contents |= step.contents
+        name, speedup = step.applied.name, step.applied.speedup
+        if speedup != steps[-1].applied.speedup:
+            continue
+        label = rows.get(digest(contents))
+        if label is not None:
+            what = "series" if step is steps[-1] else f"series up to its step {name}"
+            found = "\n".join(_lines(record, (BASE, label), what))
+        elif f"step '{name}' of {speedup}" in sources:
+            found = ""
+    return found
+
+
+def for_cover(steps: Sequence[Planned], runs: Sequence[Record]) -> Record | None:
+    """Return the run that the cover letter of a series shows.
+
+    It is the last one that measured the code of the series, or else the last one that measured
+    the speed-up as a whole. A run of steps whose code is other code is never shown.
+    """
+    of_code = [run for run in runs if of_series(steps, run)]
+    whole = [run for run in runs if not _is_of_steps(run, steps[-1].applied.speedup)]
+    found = of_code or whole
+    return found[-1] if found else None
+
+
+def _is_of_steps(record: Record, speedup: str) -> bool:
+    """Whether a run has rows of the steps of a speed-up of ours."""
+    source = re.compile(rf"step '.+' of {re.escape(speedup)}")
+    return any(source.fullmatch(code.source) for code in record.posted)
 
 
 def _measured(record: Record, label: str, contents: Mapping[str, bytes | None]) -> bool:
@@ -60,7 +89,8 @@ def _measured(record: Record, label: str, contents: Mapping[str, bytes | None]) 
 def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
     """Yield the lines of what the last of some labels gains over the one before it.
 
-    There are none if no case shows a difference.
+    If no case shows a difference, a sentence takes the place of the table. There are no lines if
+    no case was measured.
     """
     rows: dict[str, list[Row]] = {}
     for row in sorted(
@@ -85,9 +115,13 @@ def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
         quotient = ratio.median if ratio else before.median / after.median
         old, new = (duration(each.median, each.unit) for each in (before, after))
         table.append((case, old, new, f"{quotient:.3f}", interval))
-    if not table:
-        return
     where = f"{machine_line(record.machine)}; Linux {record.kernel.release}"
+    if not table:
+        if alike:
+            cases = "1 case that was" if len(alike) == 1 else f"{len(alike)} cases that were"
+            words = f"In {cases} measured before and after this {what}, no difference is shown"
+            yield from text.paragraph(f"{words} ({where}).", "")
+        return
     words = (
         f"Median times of the kernel's objects, linked into a process, before and after this "
         f"{what} ({where}):"

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`mmbatch check --until`: the code after a step of ours is checked like posted code."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fake_tree import NEEDS_APPLY, commit, make_tree
+from mmbatch.cli import main as cli
+from mmbatch.cli import requirements
+from mmbatch.core import paths
+from mmbatch.core.cache import Cache
+from mmbatch.core.errors import ExitCode
+from mmbatch.hosted import check
+from mmbatch.hosted.check import Bench, Tally
+from mmbatch.kernel.sources import Source
+from mmbatch.splice import posted
+from mmbatch.splice.manifest import CORE, load_with_needs
+
+pytestmark = NEEDS_APPLY
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[Bench]:
+    """Return what is given to the check, which compiles nothing here."""
+    benches: list[Bench] = []
+
+    def run_posted(bench: Bench, say: object, tally: Tally) -> None:
+        benches.append(bench)
+        with check.stage(bench.manifest.speedup, "", lambda text: None, tally):
+            pass
+
+    monkeypatch.setattr(check, "run_posted", run_posted)
+    monkeypatch.setattr(requirements, "ensure", lambda *_, **__: None)
+    return benches
+
+
+@pytest.fixture
+def tree(tmp_path: Path, git_user: Path) -> Path:
+    """A made-up kernel in git, with all directories that objects are compiled from."""
+    assert git_user.exists()
+    tree = make_tree(tmp_path / "my linux")
+    for part in posted.READ_PARTS:
+        (tree / part).mkdir(parents=True, exist_ok=True)
+        (tree / part / "toys.h").touch()
+    return commit(tree)
+
+
+@pytest.mark.parametrize(
+    ("last", "label"), [(CORE, CORE), ("zone_device", "3 zone_device"), ("all", "8 cpus")]
+)
+def test_the_code_after_a_step_is_checked(
+    tree: Path,
+    checked: list[Bench],
+    capsys: pytest.CaptureFixture[str],
+    last: str,
+    label: str,
+) -> None:
+    assert cli.main(["check", "zone_device", "--until", last, "--tree", str(tree)]) == ExitCode.GOOD
+    (bench,) = checked
+    (side,) = bench.posted
+    source = Source("7.3", "7.3.4", tree, "here", "toys", "state")
+    manifests = load_with_needs(paths.SPEEDUPS, "zone_device")
+    cache = Cache(Path(os.environ["MMBATCH_CACHE"]))
+    steps = posted.from_steps(cache, source, manifests, paths.MACROS, lambda text: None, last)
+    assert (side.posted.label, side.posted.sha256) == (label, steps[-1].sha256)
+    assert side.posted.contents == steps[-1].contents
+    assert (side.path / "mm/zone_device.c").exists()
+    assert (side.path / "mm/zone_device_wide.c").exists() == (last == "all")
+    assert "1 passed, 0 failed" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--until", CORE], "--until is for the steps of one speed-up"),
+        (["vmap", "folio_copy", "--until", CORE], "--until is for the steps of one speed-up"),
+        (["vmap", "--until", CORE, "--patch", "a=/"], "--until is for a check of our own steps"),
+        (["vmap", "--until", CORE, "--prove"], "--until is for a check of our own steps"),
+        (["vmap", "--until", CORE, "--fuzz", "9s"], "--until is for a check of our own steps"),
+        (["vmap", "--until", CORE, "--litmus", "9s"], "--until is for a check of our own steps"),
+        (["vmap", "--tree", "/"], "--tree is for posted code"),
+    ],
+)
+def test_what_is_refused(
+    checked: list[Bench], capsys: pytest.CaptureFixture[str], words: list[str], problem: str
+) -> None:
+    assert cli.main(["check", *words]) == ExitCode.USAGE
+    assert problem in capsys.readouterr().err
+    assert checked == []
+
+
+def test_a_step_that_is_not_there(
+    tree: Path, checked: list[Bench], capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["check", "zone_device", "--until", "cor", "--tree", str(tree)]
+    assert cli.main(words) == ExitCode.USAGE
+    assert "it has no step of this name" in capsys.readouterr().err
+    assert checked == []
