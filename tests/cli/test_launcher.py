@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 import mmbatch
 from mmbatch.cli import launcher
 from mmbatch.core.cache import Cache
+from mmbatch.core.disk import remove_unused, use, write_mark
 from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import packages
 
@@ -109,6 +110,61 @@ def test_other_dependencies_get_another_environment(checkout: Path, cache: Cache
         file.write("# changed\n")
     start(checkout, cache, "verb")
     assert len(list(cache.root.glob("venv-*"))) == 2
+
+
+def test_the_oldest_environments_go_when_nobody_uses_them(
+    cache: Cache, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(launcher, "build", lambda _, venv, __: fill_venv(venv))
+    old = [cache.root / f"venv-{number:012x}" for number in range(6)]
+    for number, path in enumerate(old):
+        path.mkdir()
+        os.utime(path, (number, number))
+    handle = use(old[0])
+    python = launcher.find_python(cache)
+    os.close(handle)
+    assert python.exists()
+    assert [path.exists() for path in old] == [True, False, False, True, True, True]
+
+
+def test_a_running_command_keeps_its_environment(checkout: Path, cache: Cache) -> None:
+    """It does after it has become another program."""
+    main = checkout / "src" / "mmbatch" / "__main__.py"
+    main.write_text("import sys\nprint('ready', flush=True)\nsys.stdin.read()\n")
+    env = {"PATH": os.environ["PATH"], "MMBATCH_CACHE": str(cache.root)}
+    code = "from mmbatch.cli import launcher; print(launcher._place_of_venv(launcher.Path()))"
+    name = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**env, "PYTHONPATH": str(checkout / "src")},
+    ).stdout.strip()
+    venv = cache.root / name
+    fill_venv(venv)
+    for word, is_touched in (("--help", False), ("verb", True)):
+        os.utime(venv, (0, 0))
+        with subprocess.Popen(
+            [sys.executable, checkout / "mmbatch", word],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=env,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            assert not remove_unused(venv)
+            process.communicate("")
+        assert (venv.stat().st_mtime > 0) is is_touched
+    assert remove_unused(venv)
+
+
+def fill_venv(venv: Path) -> None:
+    """Make a directory that looks like a whole environment."""
+    python = venv / "bin" / "python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    write_mark(venv)
 
 
 def test_packages_that_pip_can_not_get(checkout: Path, cache: Cache) -> None:

@@ -115,10 +115,21 @@ def test_a_full_disk_fails_its_stage_and_the_run_is_kept(
 ) -> None:
     monkeypatch.setattr(guesttest, "run_all", dies_of(errno.ENOSPC))
     result = run("--json", tmp_path / "matrix.json")
-    assert "run the stage guests: /some/file: the disk is full" in result.output
+    assert "error: cannot run the stage guests: /some/file: the disk is full" in result.output
     assert "stages: 5 passed, 1 failed, 0 skipped" in result.output
     (saved,) = matrix.read(tmp_path / "matrix.json")
     assert [stage.name for stage in saved.stages if not stage.passed] == ["guests"]
+
+
+def test_a_stage_that_fails_ends_with_an_error_and_a_hint(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> int:
+        raise MmbatchError("boot toys", "QEMU said:\n  no toys", "see the log")
+
+    monkeypatch.setattr(guesttest, "run_all", fail)
+    output = run().output
+    assert "error: cannot boot toys: QEMU said: no toys\nhint: see the log\n" in output
 
 
 def test_who_reads_no_more_ends_it(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

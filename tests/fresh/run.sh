@@ -14,8 +14,10 @@ usage() {
 	  --suite NAME   Debian release: bookworm (default) or trixie
 	  --as-root      run as root; by default as a user who may use sudo
 	  --out DIR      where logs go (default: fresh-SUITE-USER in the current directory)
-	  --root DIR     where the root is made (default: a new directory in /var/tmp)
-	  --keep         leave the root there; with --root DIR, the next run uses it again
+	  --root DIR     where the root is made (default: a new directory in /var/tmp); DIR must
+	                 be new, empty, or a root that this script made
+	  --keep         leave the root there; with --root DIR, the next run uses it again.
+	                 Without it, the root is removed at the end
 
 	Needs root, debootstrap, a network, and 20 GB of disk. It runs in mount and process
 	namespaces of its own, so nothing that it starts or mounts outlives it.
@@ -43,6 +45,16 @@ while [ $# -gt 0 ]; do
 done
 [ $# -gt 0 ] || set -- 'make bench' 'make test' 'make report'
 
+# A root is removed at the end, so it must be ours: it has the mark, or what an older run.sh
+# put into each of its roots.
+mark=.mmbatch-fresh
+is_ours() {
+	[[ ! -e $1 || -e $1/$mark || (-e $1/etc/debian_version && -e $1/etc/sudoers.d/fresh) ]] ||
+		[[ -d $1 && -z $(ls -A "$1") ]]
+}
+[ -z "$root" ] || is_ours "$root" ||
+	fail "$root has files that this script did not make" 'give another directory with --root'
+
 checkout=$(git -C "$(dirname "$0")" rev-parse --show-toplevel)
 [ "$(id -u)" = 0 ] || fail 'only root may make one' 'run it with sudo'
 command -v debootstrap >/dev/null || fail 'there is no debootstrap' 'apt-get install debootstrap'
@@ -53,6 +65,7 @@ if [ -z "${MMBATCH_FRESH:-}" ]; then
 	out=$(realpath "$out")
 	[ -n "$root" ] && mkdir -p "$root" || root=$(mktemp -d /var/tmp/mmbatch-fresh.XXXXXX)
 	root=$(realpath "$root")
+	touch "$root/$mark"
 	[ -n "$keep" ] || trap 'rm -rf --one-file-system "$root"' EXIT
 	options=(--suite "$suite" --out "$out" --root "$root")
 	[ "$user" = root ] && options+=(--as-root)

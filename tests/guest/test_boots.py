@@ -397,8 +397,8 @@ def test_a_build_that_fails_does_not_keep_others_from_running(
         ("kasan, boot", False),
         ("plain, zone_device.one", True),
     ]
-    assert "FAILED kasan" in out
-    assert "the disk is full" in out
+    assert "FAILED kasan:\nerror: cannot " in out
+    assert "the disk is full\nhint: " in out
     assert out.splitlines()[-1] == "1 passed, 1 failed, 0 skipped"
 
 

@@ -14,7 +14,7 @@ import pytest
 
 import mmbatch
 from mmbatch.core.cache import Cache
-from mmbatch.core.disk import remove_unused
+from mmbatch.core.disk import remove_unused, temporary_prefix
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import build
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
@@ -189,6 +189,20 @@ def test_builds_of_a_forgotten_tree_go_when_nobody_uses_them(
         assert (place / "x86_64").exists()
     maker.build("state 1")
     assert not place.exists()
+
+
+def test_what_a_killed_build_left_is_removed(
+    cache: Cache, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    maker = Maker(monkeypatch, cache, tmp_path)
+    kernel = maker.build("state 0")
+    place = cache.builds / "guest-one"
+    (place / f"{temporary_prefix('x86_64.0')}1").mkdir()
+    (place / f"{temporary_prefix('overlay.json')}2").write_text("{")
+    maker.build("state 0")
+    assert not list(place.glob(f"{temporary_prefix('')[:-1]}*"))
+    assert kernel.image.exists()
+    assert maker.times == 1
 
 
 @pytest.mark.parametrize("name", ["arch/x86/boot/bzImage", ".config", "vmlinux.o"])

@@ -221,6 +221,8 @@ def test_a_mutant_is_killed_by_an_input(toys: Toys) -> None:
     tally = toys.run()
     assert (tally.passed, tally.failed) == (2, [])
     assert list(tally.killed.values()) == [f"toy 3; {FOUND} (after 0 inputs)"]
+    asked = (toys.directory / "mutant" / "asked").read_text().split()
+    assert {"-runs=1200000", "-max_total_time=600", "-seed=1"} <= set(asked)
 
 
 @pytest.mark.parametrize(
@@ -355,7 +357,7 @@ def lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 
 @pytest.mark.kernel
 def test_coverage_leads_to_what_chance_would_not_find(lock: Path, tmp_path: Path) -> None:
-    found = fuzz.fuzz(lock, tmp_path, Length(60, seed=1))
+    found = fuzz.fuzz(lock, tmp_path, Length(600, seed=1))
     assert found.problem is not None
     assert found.inputs < 256**3
     assert found.kept is not None

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,9 +9,19 @@ from fake_archive import FakeArchive, lacks, make_kernel
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import write_mark
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.paths import SPEEDUPS
 from mmbatch.kernel import copies
 from mmbatch.kernel import sources as kernels
-from mmbatch.kernel.sources import Source, check_tree, find_cached, read_release, resolve
+from mmbatch.kernel.sources import (
+    HOOK_PARTS,
+    SOURCE_PARTS,
+    Source,
+    check_tree,
+    find_cached,
+    read_release,
+    resolve,
+)
+from mmbatch.splice.manifest import known, load
 
 needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
 
@@ -91,6 +102,40 @@ def test_too_little_room_is_said_before_anything_is_fetched(
     assert messages == []
 
 
+@needs_archive
+def test_a_damaged_file_that_only_hooks_read_is_noticed(
+    archive: FakeArchive, cache: Cache, tmp_path: Path
+) -> None:
+    name = "linux-source-7.3"
+    tree = make_kernel(tmp_path / "packed" / name)
+    for part in HOOK_PARTS:
+        (tree / part).mkdir(parents=True)
+        (tree / part / "toy").write_text("toy\n")
+    tarball = tmp_path / f"{name}.tar.xz"
+    subprocess.run(["tar", "-C", tree.parent, "-cJf", tarball, name], check=True)
+    archive.add("trixie", name, "7.3.4-1", {f"usr/src/{name}.tar.xz": tarball})
+    for part in HOOK_PARTS:
+        toy = resolve(cache, "7.3", None, print).path / part / "toy"
+        os.truncate(toy, 1)
+        lines: list[str] = []
+        assert resolve(cache, "7.3", None, lines.append).path / part / "toy" == toy
+        assert f"linux/{part}/toy is missing or damaged" in lines[0]
+        assert toy.read_text() == "toy\n"
+
+
+def test_every_file_that_hooks_read_is_checked() -> None:
+    parts = [Path(part) for part in (*SOURCE_PARTS, *HOOK_PARTS)]
+    unchecked = set()
+    for name in known(SPEEDUPS):
+        steps = load(SPEEDUPS / name).steps
+        edits = [edit for step in steps for edit in step.edits]
+        names = {rule.file for step in steps for rule in step.rules}
+        names |= {edit.file for edit in edits}
+        names |= {edit.when.file for edit in edits if edit.when is not None}
+        unchecked |= {file for file in names if not {Path(file), *Path(file).parents} & {*parts}}
+    assert unchecked == set(), "add their directories to HOOK_PARTS"
+
+
 def test_cached_kernels_need_no_apt(cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
     put_cached(cache, "7.2", "7.2.9-1")
     monkeypatch.setenv("PATH", "/nonexistent")
@@ -113,6 +158,21 @@ def test_the_newest_cached_point_release_is_taken(cache: Cache, older: str, newe
     found = find_cached(cache, "7.3")
     assert found is not None
     assert newer in found.origin
+
+
+@pytest.mark.parametrize("damaged", ["7.3.4-1", "7.3.5-1"])
+def test_a_damaged_kernel_beside_a_whole_one_is_removed(cache: Cache, damaged: str) -> None:
+    for version in ("7.3.4-1", "7.3.5-1"):
+        put_cached(cache, "7.3", version)
+    place = cache.trees / f"linux-source-7.3_{damaged}"
+    os.truncate(place / "version", 0)
+    messages: list[str] = []
+
+    for _ in range(2):
+        assert damaged not in resolve(cache, "7.3", None, messages.append).origin
+
+    assert messages == [f"removed {place}, which was incomplete; there is another one"]
+    assert not place.exists()
 
 
 def test_other_directories_are_no_cached_kernels(cache: Cache) -> None:

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -51,6 +52,19 @@ def test_newest_of_each_speedup(tmp_path: Path) -> None:
     assert store.newest(tmp_path) == {"zone_device": last}
     assert store.newest(tmp_path, "7.3.1") == {"zone_device": last}
     assert store.newest(tmp_path, "7.3.2") == {}
+
+
+@pytest.mark.parametrize("length", [0, 1, 1000])
+def test_a_truncated_run_is_named(tmp_path: Path, length: int) -> None:
+    whole = save_run(tmp_path / "2026-01-zone_device", mixed(), "2026-01-02T03:04:05+00:00")
+    torn = save_run(tmp_path / "2026-02-zone_device", mixed(), "2026-02-02T03:04:05+00:00")
+    (tmp_path / "2026-03-other-version").mkdir()
+    (tmp_path / "2026-03-other-version/bench.json").write_text('{"format": 0}')
+    os.truncate(torn / "bench.json", length)
+    lines: list[str] = []
+    assert store.newest(tmp_path, say=lines.append) == {"zone_device": whole}
+    (line,) = lines
+    assert line.startswith(f"left out {torn}/bench.json: it is not JSON")
 
 
 def test_text_is_narrow_ascii_with_every_fact(runs: list[Stored]) -> None:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -143,7 +144,9 @@ def guest_arch(record: Record) -> str:
     return words[words.index("--arch") + 1] if "--arch" in words[:-1] else ""
 
 
-def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
+def newest(
+    runs: Path, release: str | None = None, say: Callable[[str], None] | None = None
+) -> dict[str, Path]:
     """Return the last whole hosted run of each speed-up in a directory of runs.
 
     Passed over are runs that can't be read, such as those of another version, and those in which
@@ -152,6 +155,7 @@ def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
     Args:
         runs: the directory, whose entries begin with the time.
         release: of this kernel only.
+        say: called with a line for each run whose record is damaged.
 
     Returns:
         Speed-up to the run's directory, sorted by the speed-ups' names.
@@ -160,11 +164,22 @@ def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
     for path in sorted(runs.glob(f"*/{RECORD}")):
         try:
             record = read(path)
-        except MmbatchError:
+        except MmbatchError as error:
+            if say is not None and _is_damaged(path):
+                say(f"left out {path}: {error.problem}")
             continue
         if _whole(record) and release in (None, record.kernel.release):
             found |= {row.speedup: path.parent for row in record.rows}
     return {name: found[name] for name in sorted(found)}
+
+
+def _is_damaged(path: Path) -> bool:
+    """Return whether a record can't be read as JSON; one of another version can."""
+    try:
+        json.loads(path.read_bytes() if path.is_file() else b"")
+    except (OSError, ValueError, RecursionError):
+        return True
+    return False
 
 
 def _whole(record: Record) -> bool:

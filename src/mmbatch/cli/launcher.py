@@ -9,6 +9,7 @@ takes this Python where it has all that is needed.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.util
 import os
@@ -25,9 +26,12 @@ from mmbatch.core import process
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import (
     error_from_os,
+    forget_oldest,
     is_whole,
     require_space,
     require_working_directory,
+    siblings,
+    use,
     write_mark,
 )
 from mmbatch.core.errors import MmbatchError, message
@@ -144,16 +148,24 @@ def _install(venv: Path, names: list[str], log: Path) -> None:
 
 
 def find_python(cache: Cache) -> Path:
-    """Return the Python to run mmbatch with, made ready."""
+    """Return the Python to run mmbatch with, made ready.
+
+    Its environment stays while this process lives, whatever program it becomes. The last few
+    environments are kept, and all that other processes use.
+    """
     names = requirements()
     if os.environ.get("MMBATCH_NO_VENV") == "1" and importable(names):
         return Path(sys.executable)
     venv = _place_of_venv(cache.root)
     python = venv / "bin" / "python"
-    if not _is_usable(venv):
+    if not _take(venv):
         with cache.lock(venv.name, "sets up a Python environment", say):
-            if not (is_whole(venv, say) and _is_usable(venv)):
+            if not (is_whole(venv, say) and _take(venv)):
+                forget_oldest(path for path in siblings(venv) if path != venv)
                 build(cache, venv, names)
+                _take(venv)
+    with contextlib.suppress(OSError):  # somebody else's
+        os.utime(venv)
     return python
 
 
@@ -163,6 +175,22 @@ def _place_of_venv(root: Path) -> Path:
     parts = ["marked", sys.version, sys.base_prefix, os.environ.get("MMBATCH_DEV", "")]
     parts += [path.read_text(encoding="utf-8") for path in (_PROJECT, _CONSTRAINTS)]
     return root / f"venv-{hashlib.sha256(chr(0).join(parts).encode()).hexdigest()[:12]}"
+
+
+def _take(venv: Path) -> bool:
+    """Let nobody forget an environment while this process lives; return whether it is usable.
+
+    Each process on a Python environment keeps one open file, which its programs do not get.
+    """
+    try:
+        handle = use(venv)
+    except OSError:
+        return False
+    if _is_usable(venv):  # looked at when it is locked, or it could be forgotten in between
+        os.set_inheritable(handle, True)  # by the program that this process becomes
+        return True
+    os.close(handle)
+    return False
 
 
 def _is_usable(venv: Path) -> bool:
@@ -177,7 +205,7 @@ def _find_python_at_hand() -> tuple[Path, str] | None:
         root = Path(os.devnull)
     venv = _place_of_venv(root)
     allowed = os.environ.get("MMBATCH_NO_VENV") == "1"
-    if not allowed and _is_usable(venv):
+    if not allowed and _take(venv):
         return venv / "bin" / "python", os.fspath(root / "pycache")
     if importable(["click"]):  # the other packages are imported by what follows the help
         return Path(sys.executable), os.fspath(root / "pycache")

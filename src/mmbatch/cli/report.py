@@ -77,7 +77,7 @@ def command(
             )
         return _compare(console, runs, fail_on)
     options.require_writable(("-o", output), ("--svg", svg), ("--markdown", markdown_file))
-    chosen = store.load(runs or _newest())
+    chosen = store.load(runs or _newest(console))
     if cover:
         console.out.file.write("\n".join(text.run(run.record) for run in chosen))
     elif svg is None and markdown_file is None:
@@ -112,8 +112,8 @@ def _write(console: Console, path: Path, content: str, kind: str) -> None:
         console.say(f"the {kind} is {path}")
 
 
-def _newest() -> list[Path]:
-    found = list(store.newest(Cache.open().runs).values())
+def _newest(console: Console) -> list[Path]:
+    found = list(store.newest(Cache.open().runs, say=console.say).values())
     if not found:
         raise MmbatchError(
             "find the last runs on this machine",

@@ -19,7 +19,7 @@ from mmbatch.cli.usage import Misuse
 from mmbatch.core import disk, paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import RESULTS_TO_STDERR, Console, output_options
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError, message
 from mmbatch.core.process import cpus, run
 from mmbatch.debian import packages
 from mmbatch.guest import suites as guesttest
@@ -148,7 +148,7 @@ def _install_for_guests(console: Console, cache: Cache) -> None:
             guesttest.ARCHES, console.say, may_install=True, log=cache.logs / "apt-install.log"
         )
     except MmbatchError as error:
-        console.say(f"no guests yet, so the test that boots one is skipped: {error}")
+        console.say(f"no guests yet, so the test that boots one is skipped: {error.problem}")
 
 
 def _passes(name: str, place: str, stage: Callable[[], int], console: Console) -> bool:
@@ -158,12 +158,12 @@ def _passes(name: str, place: str, stage: Callable[[], int], console: Console) -
     try:
         good = stage() == ExitCode.GOOD
     except MmbatchError as error:
-        console.result(str(error))
+        console.result(message(error))
         good = False
     except OSError as error:
         if error.errno == errno.EPIPE:  # nobody reads what we say
             raise
-        console.result(str(disk.error_from_os(error, f"run the stage {name}")))
+        console.result(message(disk.error_from_os(error, f"run the stage {name}")))
         good = False
     word = "passed" if good else "FAILED"
     console.say(f"{place}: {name} {word} ({time.monotonic() - start:.0f} s)")

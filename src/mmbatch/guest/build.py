@@ -24,6 +24,7 @@ from mmbatch.core.disk import (
     is_whole,
     remove_unused,
     require_space,
+    sweep,
     write_mark,
 )
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -182,6 +183,7 @@ def build(
     with cache.lock(f"guest-{source.ident}", f"builds Linux {source.release}", say) as held:
         place.mkdir(exist_ok=True)
         cache.keep(place)
+        sweep(place)
         # An interrupted build has no mark, and make completes it.
         if (output / MARK).exists() and not is_whole(output, say):
             shutil.rmtree(output)

@@ -13,7 +13,7 @@ import click
 
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
-from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.core.errors import ExitCode, MmbatchError, message, suggestion
 from mmbatch.core.outcomes import CaseOutcome
 from mmbatch.core.process import cpus
 from mmbatch.debian import packages
@@ -202,7 +202,7 @@ def run_stages(
                 try:
                     ended = _run_stage(console, setup, stage, kernel, log)
                 except MmbatchError as error:
-                    console.result(f"FAILED {stage.name}: {error}")
+                    console.result(f"FAILED {stage.name}:\n{message(error)}")
                     ended = (0, 1, 0)
                     log.outcomes.append(CaseOutcome(stage.name, "boot", problem=str(error)))
                 totals = [total + number for total, number in zip(totals, ended, strict=True)]

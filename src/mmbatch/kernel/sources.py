@@ -19,6 +19,7 @@ from mmbatch.core.disk import (
     error_from_os,
     is_whole,
     real_path,
+    remove_unused,
     require_space,
     temporary_dir,
     write_mark,
@@ -38,6 +39,9 @@ SOURCE_PARTS = (
     *("kernel", "lib", "mm", "scripts"),
 )
 """What hosted builds read of a kernel tree, which every command checks."""
+
+HOOK_PARTS = ("Documentation/admin-guide", "arch/arm64/include", "drivers/dma-buf")
+"""Where hooks change other files, which every command checks too."""
 
 _EVERY_FILE = ".mmbatch-every-file"
 """Like `disk.MARK` for all files of a tree; reading it and them takes more than a second."""
@@ -85,7 +89,7 @@ def resolve(
         tree: an unpacked tree to take instead; it is only read.
         say: called with a line for each phase.
         progress: shows long work, as `Console.progress` does; by default `say` gets a line for it.
-        every_file: check all files for damage, and not only those of hosted builds.
+        every_file: check all files for damage, and not only those of hosted builds and hooks.
 
     Raises:
         MmbatchError: it can't be had, is not a kernel, or is of an unsupported series.
@@ -149,13 +153,16 @@ def find_cached(
 ) -> Source | None:
     """Return the newest of Debian's trees of a series in the cache, or None.
 
-    `say` is called with a line for each tree that is damaged. For `every_file` see `resolve`.
+    `say` is called with a line for each tree that is damaged; who gives it also lets damaged ones
+    be removed if there is a whole one. For `every_file` see `resolve`.
     """
     package = f"linux-source-{series}"
     found: list[tuple[list[tuple[int, str]], Source]] = []
+    damaged: list[Path] = []
     for place in cache.trees.glob(f"{package}_*"):
         path = place / "linux"
-        if not _is_good(place, say, every_file=every_file):
+        if not _is_good(place, None, every_file=every_file):
+            damaged.append(place)
             continue
         version = (place / "version").read_text().strip()
         source = Source(
@@ -167,12 +174,18 @@ def find_cached(
             state=place.name,
         )
         found.append((_version_key(version), source))
+    if say is not None:
+        for place in damaged:
+            if not found:
+                _is_good(place, say, every_file=every_file)
+            elif remove_unused(place):
+                say(f"removed {place}, which was incomplete; there is another one")
     return max(found, key=lambda pair: pair[0])[1] if found else None
 
 
 def _tree_parts() -> list[str]:
     """Return what every command checks of a tree's directory."""
-    return [_EVERY_FILE, *(f"linux/{part}" for part in SOURCE_PARTS)]
+    return [_EVERY_FILE, *(f"linux/{part}" for part in (*SOURCE_PARTS, *HOOK_PARTS))]
 
 
 def _is_good(place: Path, say: Say | None, *, every_file: bool) -> bool:
