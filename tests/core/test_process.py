@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import contextlib
+import functools
 import os
 import signal
 import subprocess
@@ -13,7 +14,7 @@ import pytest
 import mmbatch
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import cache_variable
-from mmbatch.core.process import pipeline, run, stream, toolchain
+from mmbatch.core.process import at_once, pipeline, run, stream, toolchain
 
 SOURCES = str(Path(mmbatch.__file__).parents[1])
 
@@ -248,3 +249,52 @@ def test_pipeline_joins_and_fails_as_a_whole(tmp_path: Path) -> None:
     assert good.stdout == "a\nb\n"
     with pytest.raises(MmbatchError):
         pipeline([["cat", tmp_path / "not there"], ["cat"]], action="x")
+
+
+def test_jobs_run_at_once_and_are_yielded_in_order(tmp_path: Path) -> None:
+    def job(number: int) -> int:
+        # Each of two waits for the other, so one after the other would end by the limit.
+        (tmp_path / str(number)).touch()
+        other = tmp_path / str(1 - number)
+        command = f'until [ -e "{other}" ]; do sleep 0.01; done'
+        run(["sh", "-c", command], action="wait", timeout_s=60)
+        return number
+
+    jobs = [functools.partial(job, number) for number in (0, 1)]
+    assert list(at_once(jobs, 2)) == [0, 1]
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), MmbatchError("x", "y", "z")])
+def test_jobs_end_with_what_they_run(tmp_path: Path, error: BaseException) -> None:
+    pid_file = tmp_path / "pid"
+
+    def endless() -> None:
+        run(["sh", "-c", f'echo $$ > "{pid_file}"; exec sleep 600'], action="wait")
+
+    def raising() -> None:
+        written_pid(pid_file)
+        raise error
+
+    with pytest.raises(type(error)):
+        list(at_once([raising, endless], 2))
+    assert gone(written_pid(pid_file))
+
+
+def test_jobs_end_when_nobody_wants_more(tmp_path: Path) -> None:
+    pid_file = tmp_path / "pid"
+
+    def first() -> int:
+        return written_pid(pid_file)
+
+    def endless() -> int:
+        run(["sh", "-c", f'echo $$ > "{pid_file}"; exec sleep 600'], action="wait")
+        return 0
+
+    def never() -> int:
+        (tmp_path / "began").touch()
+        return 0
+
+    with contextlib.closing(at_once([first, endless, endless, never], 2)) as ended:
+        pid = next(ended)
+    assert gone(pid)
+    assert not (tmp_path / "began").exists()

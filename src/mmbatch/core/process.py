@@ -19,9 +19,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
+from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeVar
 
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import cache_variable
@@ -30,6 +31,9 @@ _TELLING = re.compile(r"\b(?:error|fatal): |undefined reference", re.IGNORECASE)
 _TERM_GRACE_S = 3.0
 _ORPHAN_GRACE_S = 0.3  # for its children, once the program itself has ended
 _KEPT_BYTES = 64 * 1024
+_STOP_PERIOD_S = 0.1
+_running: set[subprocess.Popen[bytes]] = set()
+R = TypeVar("R")
 PROGRAM_PACKAGES: Mapping[str, str] = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
     "apt-cache": "apt",
@@ -349,12 +353,14 @@ def _started(
         raise MmbatchError(
             action, f"{argv[0]} could not be started ({error.strerror})", "check it by hand"
         ) from error
+    _running.add(process)
     try:
         yield process
     except BaseException:
         _stop_group(process)
         raise
     finally:
+        _running.discard(process)
         if process.stdout is not None:
             process.stdout.close()
 
@@ -444,6 +450,27 @@ def _open_log(log: Path | None, argv: Sequence[str | Path]) -> IO[bytes]:
 def _read(handle: IO[bytes], start: int, errors: str = "replace") -> str:
     handle.seek(start)
     return handle.read().decode(errors=errors)
+
+
+def at_once(jobs: Sequence[Callable[[], R]], most: int) -> Generator[R, None, None]:
+    """Run jobs in threads, `most` at a time, and yield what they return, in their order.
+
+    If one of them raises, or we are interrupted or leave, all programs that run are ended. That is
+    for jobs which spend minutes in a program each, as guests do.
+    """
+    with futures.ThreadPoolExecutor(most) as pool:
+        started = [pool.submit(job) for job in jobs]
+        try:
+            for future in started:
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            while not all(future.done() for future in started):
+                for process in tuple(_running):
+                    with contextlib.suppress(ProcessLookupError):
+                        os.killpg(process.pid, signal.SIGKILL)
+                time.sleep(_STOP_PERIOD_S)
+            raise
 
 
 def cpus() -> int:

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +14,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import SERIES
+from mmbatch.core.process import at_once, cpus
 from mmbatch.debian import foreign
 from mmbatch.guest import qemu
 from mmbatch.guest.qemu import Booted, Outcome
@@ -30,6 +33,7 @@ All machines test the same kernel, whichever newer ones their own release has.
 
 _CONTROL = 0.01  # the share by which counts before loading and after unload may differ
 
+_AT_ONCE = 2  # of one thread each, and with 4 GiB of memory and more
 _PLANNED = 0.2  # the share by which `live plan` and the counts may differ
 _ALL = "all"  # devices together
 
@@ -136,24 +140,30 @@ def report(booted: Booted, show: Callable[[str], None]) -> bool:
 
 
 def run_all(console: Console, cache: Cache, release: str, plan: guests.Plan) -> matrix.Live:
-    """Boot a distribution's kernel three times and more, and return what it showed."""
+    """Boot a distribution's kernel three times and more, and return what it showed.
+
+    Guests run two at a time, and are reported in the order in which they began.
+    """
     stock, load = _stock(console, cache, release)
-    console.say(f"booting Debian's {release}, to count instructions")
-    counted = guests.count(cache, stock, load, plan)
-    good = report_count(counted, load.least, console.result)
-    console.say(f"booting Debian's {release}, to compare results")
-    compared = guests.functional(cache, stock, load, plan)
-    good = report(compared, console.result) and good
-    console.say(f"booting Debian's {release}, to load and unload {plan.rounds} times")
-    loaded = guests.rounds(cache, stock, load, plan)
-    good = report(loaded, console.result) and good
-    every = [counted, compared, loaded]
+    purposes = ["to count instructions", "to compare results"]
+    purposes.append(f"to load and unload {plan.rounds} times")
+    three = (guests.count, guests.functional, guests.rounds)
+    jobs = [functools.partial(boot, cache, stock, load, plan) for boot in three]
     for test in load.tests:
         for wanted in test.boots:
-            console.say(f"booting Debian's {release}, for {test.speedup}'s {wanted.name}")
-            every.append(guests.extra(cache, stock, load, test.speedup, wanted))
-            good = report(every[-1], console.result) and good
-    passed = sum(len(boot.outcome.verdicts(())[0]) for boot in every)
+            purposes.append(f"for {test.speedup}'s {wanted.name}")
+            jobs.append(functools.partial(guests.extra, cache, stock, load, test.speedup, wanted))
+    most = min(cpus(), _AT_ONCE)
+    console.say(f"booting Debian's {release} {len(jobs)} times, {most} at a time")
+    good, passed = True, 0
+    with contextlib.closing(at_once(jobs, most)) as ended:
+        for number, booted in enumerate(ended):
+            console.say(f"Debian's {release} was booted {purposes[number]}")
+            if number:
+                good = report(booted, console.result) and good
+            else:
+                good = report_count(booted, load.least, console.result) and good
+            passed += len(booted.outcome.verdicts(())[0])
     return matrix.Live(release, tuple(load.modules), good, passed, plan.rounds)
 
 
