@@ -14,7 +14,7 @@ import pytest
 import mmbatch
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import cache_variable
-from mmbatch.core.process import at_once, pipeline, run, stream, toolchain
+from mmbatch.core.process import pipeline, run, side_by_side, stream, toolchain
 
 SOURCES = str(Path(mmbatch.__file__).parents[1])
 
@@ -251,7 +251,7 @@ def test_pipeline_joins_and_fails_as_a_whole(tmp_path: Path) -> None:
         pipeline([["cat", tmp_path / "not there"], ["cat"]], action="x")
 
 
-def test_jobs_run_at_once_and_are_yielded_in_order(tmp_path: Path) -> None:
+def test_jobs_run_side_by_side_and_are_yielded_in_order(tmp_path: Path) -> None:
     def job(number: int) -> int:
         # Each of two waits for the other, so one after the other would end by the limit.
         (tmp_path / str(number)).touch()
@@ -261,7 +261,7 @@ def test_jobs_run_at_once_and_are_yielded_in_order(tmp_path: Path) -> None:
         return number
 
     jobs = [functools.partial(job, number) for number in (0, 1)]
-    assert list(at_once(jobs, 2)) == [0, 1]
+    assert list(side_by_side(jobs, 2)) == [0, 1]
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), MmbatchError("x", "y", "z")])
@@ -276,7 +276,7 @@ def test_jobs_end_with_what_they_run(tmp_path: Path, error: BaseException) -> No
         raise error
 
     with pytest.raises(type(error)):
-        list(at_once([raising, endless], 2))
+        list(side_by_side([raising, endless], 2))
     assert gone(written_pid(pid_file))
 
 
@@ -294,7 +294,7 @@ def test_jobs_end_when_nobody_wants_more(tmp_path: Path) -> None:
         (tmp_path / "began").touch()
         return 0
 
-    with contextlib.closing(at_once([first, endless, endless, never], 2)) as ended:
+    with contextlib.closing(side_by_side([first, endless, endless, never], 2)) as ended:
         pid = next(ended)
     assert gone(pid)
     assert not (tmp_path / "began").exists()

@@ -452,7 +452,7 @@ def _read(handle: IO[bytes], start: int, errors: str = "replace") -> str:
     return handle.read().decode(errors=errors)
 
 
-def at_once(jobs: Sequence[Callable[[], R]], most: int) -> Generator[R, None, None]:
+def side_by_side(jobs: Sequence[Callable[[], R]], most: int) -> Generator[R, None, None]:
     """Run jobs in threads, `most` at a time, and yield what they return, in their order.
 
     If one of them raises, or we are interrupted or leave, all programs that run are ended. That is

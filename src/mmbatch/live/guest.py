@@ -14,7 +14,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import SERIES
-from mmbatch.core.process import at_once, cpus
+from mmbatch.core.process import cpus, side_by_side
 from mmbatch.debian import foreign
 from mmbatch.guest import qemu
 from mmbatch.guest.qemu import Booted, Outcome
@@ -156,7 +156,7 @@ def run_all(console: Console, cache: Cache, release: str, plan: guests.Plan) -> 
     most = min(cpus(), _AT_ONCE)
     console.say(f"booting Debian's {release} {len(jobs)} times, {most} at a time")
     good, passed = True, 0
-    with contextlib.closing(at_once(jobs, most)) as ended:
+    with contextlib.closing(side_by_side(jobs, most)) as ended:
         for number, booted in enumerate(ended):
             console.say(f"Debian's {release} was booted {purposes[number]}")
             if number:
