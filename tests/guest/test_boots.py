@@ -225,15 +225,19 @@ def test_whatever_is_asked_of_counts_is_counted(
 ) -> None:
     requests: list[counts.Request] = []
 
-    def count(_: object, __: object, request: counts.Request, ___: object) -> int:
+    def count(_: object, __: object, request: counts.Request) -> counts.Request:
         requests.append(request)
+        return request
+
+    def report(_: object, __: object, request: counts.Request, ___: object) -> int:
         return 4 if request.arch == "arm64" else 0
 
     monkeypatch.setattr(packages, "ensure_guests", lambda *_, **__: None)
     monkeypatch.setattr(sources, "resolve", lambda *_, **__: None)
     monkeypatch.setattr(boots, "choose_speedups", lambda _: [])
     monkeypatch.setattr(suites, "run_stages", lambda *_: 0)
-    monkeypatch.setattr(counts, "run", count)
+    monkeypatch.setattr(counts, "count", count)
+    monkeypatch.setattr(counts, "report", report)
     assert suites.run_all(Console(-1), cache, install=False) == 4
     every = [
         plan_ofuest.count

@@ -51,31 +51,63 @@ class Request:
     twice: bool = False
 
 
+@dataclass(frozen=True)
+class Counted:
+    """What was counted for a request.
+
+    Attributes:
+        request: the request.
+        judged: the record, with verdicts as if it were about time.
+        again: the record of a second boot, if one was asked for.
+        events: what `judged` is made from.
+    """
+
+    request: Request
+    judged: record.Record
+    again: record.Record | None
+    events: Sequence[bench_events.Event]
+
+
 def run(console: Console, setup: GuestSetup, request: Request, json_file: Path | None) -> int:
     """Build, boot, count, print, and write the result.
 
     Raises:
         MmbatchError: the guest did not finish, or counted nothing.
     """
+    return report(console, setup, count(console, setup, request), json_file)
+
+
+def count(console: Console, setup: GuestSetup, request: Request) -> Counted:
+    """Build, boot once or twice, and count.
+
+    Raises:
+        MmbatchError: the guest did not finish, or counted nothing.
+    """
     kernel = setup.kernel(request.arch)
     judged, counted_events = _count(console, setup, request, kernel)
-    result = counted(judged)
-    name = f"{result.started[:19].replace(':', '')}-guest-{kernel.release}"
+    again = _count(console, setup, request, kernel)[0] if request.twice else None
+    return Counted(request, judged, again, counted_events)
+
+
+def report(console: Console, setup: GuestSetup, found: Counted, json_file: Path | None) -> int:
+    """Print what was counted, write it, and return the exit code."""
+    result = counted(found.judged)
+    name = f"{result.started[:19].replace(':', '')}-guest-{result.kernel.release}"
     directory = new_dir(setup.cache.runs, name)
-    bench_events.write_events(directory / "samples.jsonl", counted_events)
+    bench_events.write_events(directory / "samples.jsonl", found.events)
     for path in (directory / "bench.json", json_file):
         if path is not None:
             record.write(path, result)
     text.print_run(result, console.out)
     console.say(f"samples.jsonl and bench.json are in {directory}")
-    found = [*absent(result, request.count), *too_many(result, request)]
-    if request.twice:
-        again, _ = _count(console, setup, request, kernel)
-        found += unlike(result, again)
-        console.result(f"two boots: counts at most {100 * _distance(result, again):.4f} % apart")
-    for sentence in found:
+    wrong = [*absent(result, found.request.count), *too_many(result, found.request)]
+    if found.again is not None:
+        wrong += unlike(result, found.again)
+        apart = 100 * _distance(result, found.again)
+        console.result(f"two boots: counts at most {apart:.4f} % apart")
+    for sentence in wrong:
         console.result(f"FAILED {sentence}")
-    return ExitCode.FAILED if found else results.exit_code(judged)
+    return ExitCode.FAILED if wrong else results.exit_code(found.judged)
 
 
 def _count(

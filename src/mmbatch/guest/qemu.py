@@ -25,6 +25,9 @@ from mmbatch.guest.build import GuestKernel
 from mmbatch.guest.faults import FaultCounter
 
 PROBE_LIMIT_S = 20
+AT_ONCE = 2
+"""How many guests may run beside each other. One can take 4 GiB of memory and more."""
+
 _LAST_LINES = 12
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?=]*[A-Za-z]|c)")  # the firmware clears the screen
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")

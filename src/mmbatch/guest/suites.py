@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,7 +17,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError, message, suggestion
 from mmbatch.core.outcomes import CaseOutcome
-from mmbatch.core.process import cpus
+from mmbatch.core.process import cpus, side_by_side
 from mmbatch.debian import packages
 from mmbatch.guest import boots, counts, qemu
 from mmbatch.guest.boots import GuestSetup
@@ -169,9 +171,11 @@ def run_all(console: Console, cache: Cache, *, install: bool, log: matrix.Log | 
     manifests = boots.choose_speedups(source)
     setup = GuestSetup(cache, source, manifests, (), cpus(), console.say)
     ended = run_stages(console, setup, stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS), log)
-    for plan in load_plans().values():
-        for request in gates(plan):
-            ended = counts.run(console, setup, request, None) or ended
+    requests = [request for plan in load_plans().values() for request in gates(plan)]
+    jobs = [functools.partial(counts.count, console, setup, request) for request in requests]
+    with contextlib.closing(side_by_side(jobs, min(cpus(), qemu.AT_ONCE))) as every:
+        for counted in every:
+            ended = counts.report(console, setup, counted, None) or ended
     return ended
 
 

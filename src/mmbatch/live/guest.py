@@ -33,7 +33,6 @@ All machines test the same kernel, whichever newer ones their own release has.
 
 _CONTROL = 0.01  # the share by which counts before loading and after unload may differ
 
-_AT_ONCE = 2  # of one thread each, and with 4 GiB of memory and more
 _PLANNED = 0.2  # the share by which `live plan` and the counts may differ
 _ALL = "all"  # devices together
 
@@ -153,7 +152,7 @@ def run_all(console: Console, cache: Cache, release: str, plan: guests.Plan) -> 
         for wanted in test.boots:
             purposes.append(f"for {test.speedup}'s {wanted.name}")
             jobs.append(functools.partial(guests.extra, cache, stock, load, test.speedup, wanted))
-    most = min(cpus(), _AT_ONCE)
+    most = min(cpus(), qemu.AT_ONCE)
     console.say(f"booting Debian's {release} {len(jobs)} times, {most} at a time")
     good, passed = True, 0
     with contextlib.closing(side_by_side(jobs, most)) as ended:
