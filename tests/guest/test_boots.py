@@ -4,7 +4,9 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -12,6 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from mmbatch.bench import machine
 from mmbatch.cli import guest as verb
 from mmbatch.core import paths
 from mmbatch.core.cache import Cache
@@ -225,7 +228,12 @@ def test_whatever_is_asked_of_counts_is_counted(
 ) -> None:
     requests: list[counts.Request] = []
 
-    def count(_: object, __: object, request: counts.Request) -> counts.Request:
+    def kernel(_: object, arch: str) -> str:
+        assert threading.current_thread() is threading.main_thread()  # it takes locks
+        return f"kernel of {arch}"
+
+    def count(_: object, __: object, request: counts.Request, kernel: str) -> counts.Request:
+        assert kernel == f"kernel of {request.arch}"
         requests.append(request)
         return request
 
@@ -236,6 +244,7 @@ def test_whatever_is_asked_of_counts_is_counted(
     monkeypatch.setattr(sources, "resolve", lambda *_, **__: None)
     monkeypatch.setattr(boots, "choose_speedups", lambda _: [])
     monkeypatch.setattr(suites, "run_stages", lambda *_: 0)
+    monkeypatch.setattr(boots.GuestSetup, "kernel", kernel)
     monkeypatch.setattr(counts, "count", count)
     monkeypatch.setattr(counts, "report", report)
     assert suites.run_all(Console(-1), cache, install=False) == 4
@@ -432,3 +441,16 @@ def test_a_boot_of_a_speedup_that_this_kernel_lacks_is_skipped(
     assert suites.run_stages(Console(), FakeSetup(cache), [stage]) == 0  # type: ignore[arg-type]
 
     assert "0 passed, 0 failed, 1 skipped" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("available", "cpus", "guests"),
+    [(64 << 30, 2, 2), (64 << 30, 8, 2), (64 << 30, 1, 1), (8 << 30, 8, 1), (None, 8, 1)],
+)
+def test_guests_beside_each_other_have_memory(
+    monkeypatch: pytest.MonkeyPatch, available: int | None, cpus: int, guests: int
+) -> None:
+    here = replace(machine.describe(), available_bytes=available)
+    monkeypatch.setattr(machine, "describe", lambda: here)
+    monkeypatch.setattr(qemu, "cpus", lambda: cpus)
+    assert qemu.at_once() == guests

@@ -204,6 +204,26 @@ def test_a_task_that_does_not_get_there_leaves_nothing(
     assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
 
 
+def test_loading_that_is_interrupted_leaves_nothing(
+    kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patched_by(kernel, "mmbatch_it", transition="1")
+    programs(tmp_path, monkeypatch, insmod="true", rmmod=f"echo $1 >{tmp_path}/removed")
+
+    def interrupted(_: float) -> None:
+        if (kernel.patch("mmbatch_it") / "enabled").read_text().strip() == "0":
+            shutil.rmtree(kernel.patch("mmbatch_it"))
+        else:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("mmbatch.live.load.time.sleep", interrupted)
+
+    with pytest.raises(KeyboardInterrupt):
+        load.load(live(), module, [], kernel, 10)
+
+    assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
+
+
 def test_what_the_kernel_says_when_it_refuses(
     kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +276,11 @@ def built(path: Path, build_id: bytes) -> Path:
     source = f'.section {elf.BUILD_ID}, "a", @note\n.byte {text}\n'
     subprocess.run(["as", "-o", path, "-"], input=source, text=True, check=True)
     return path
+
+
+def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["live", "load", "vmap", "--module", "absent.ko"]) == 2
+    assert "'absent.ko' does not exist" in capsys.readouterr().err
 
 
 def test_another_build_of_what_is_loaded(kernel: Kernel, tmp_path: Path) -> None:
@@ -391,6 +416,21 @@ def test_a_module_that_stays_in_use(
 
 def test_unload_of_what_is_not_there(kernel: Kernel) -> None:
     assert not load.unload("mmbatch_it", kernel, 1)
+
+
+def test_unload_during_another_transition(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    patched_by(kernel, "mmbatch_it")
+
+    def busy(*_: object) -> None:
+        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
+
+    monkeypatch.setattr(Path, "write_text", busy)
+
+    with pytest.raises(MmbatchError) as caught:
+        load.unload("mmbatch_it", kernel, 0.05)
+
+    assert "does not disable its livepatch now (device or resource busy)" in caught.value.problem
+    assert "another livepatch may be in transition" in caught.value.hint
 
 
 def test_unload_that_does_not_end(kernel: Kernel) -> None:

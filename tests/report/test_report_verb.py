@@ -39,6 +39,16 @@ def test_raw_samples_are_compared(two_runs: list[Path]) -> None:
     assert [run.raw for run in store.load(two_runs)] == [Raw.ABSENT, Raw.DIFFERS]
 
 
+def test_a_comparison_says_why_it_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pair = [
+        save_run(tmp_path / f"{day}", mixed(), f"2026-01-0{day}T03:04:05+00:00") for day in (1, 2)
+    ]
+    with (pair[1] / "samples.jsonl").open("a") as samples:
+        samples.write("\n")
+    assert cli.main(["report", "--compare", *map(str, pair)]) == 1
+    assert f"{pair[1]}/bench.json: its record {Raw.DIFFERS}" in capsys.readouterr().err
+
+
 def test_one_run_twice_is_refused(two_runs: list[Path]) -> None:
     with pytest.raises(MmbatchError, match="same run"):
         store.load([two_runs[0], two_runs[0] / "bench.json"])

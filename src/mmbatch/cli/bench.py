@@ -68,7 +68,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
     help="Measure a posted series even if it produces other memory than base",
 )
 @click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only")
-@click.option("--all", "extra", is_flag=True, help="Run the cases too that run only on request")
+@click.option("--all", "extra", is_flag=True, help="Run also the cases that run only on request")
 @click.option("--list", "list_only", is_flag=True, help="List the cases and end")
 @click.option("--quick", is_flag=True, help="Measure a quarter of the size with half the pairs")
 @click.option(
@@ -81,7 +81,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
     "--size",
     callback=options.read_size,
     metavar="SIZE",
-    help="Set it in bytes of device memory instead, such as 10T",
+    help="Set the size of the large cases in bytes of device memory, such as 10T",
 )
 @click.option(
     "--repeats",

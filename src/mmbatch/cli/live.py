@@ -104,7 +104,7 @@ def run_build(
 @click.option(
     "--module",
     "file",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
     help="Load this file, such as one that you have signed, instead of building one",
 )
 @options.until(ALL)

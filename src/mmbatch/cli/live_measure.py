@@ -61,7 +61,7 @@ class _Wanted:
     show_default=True,
     metavar="SIZE",
     callback=options.read_size,
-    help="Bind so much test memory, which takes no memory itself, but a memmap",
+    help="Bind this much test memory; only its memmap takes RAM, 1/64 of it",
 )
 @click.option(
     "--method", "methods", multiple=True, metavar="METHOD", help="Measure only this method"

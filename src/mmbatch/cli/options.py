@@ -125,7 +125,7 @@ def require_one(last: str, names: Sequence[str]) -> None:
 kernel = click.option(
     "--kernel",
     metavar="SERIES",
-    help=f"Use this kernel: a series ({_ALL_SERIES}) or the release that it has here",
+    help=f"Use this kernel: a series ({_ALL_SERIES}) or its exact release, as cached",
     shell_complete=_series,
 )
 
@@ -165,7 +165,7 @@ config = click.option(
     multiple=True,
     metavar="CONFIG_X=y",
     callback=_read_settings,
-    help="Set this in its configuration",
+    help="Set this option in the kernel's configuration",
 )
 
 jobs = click.option(
@@ -206,7 +206,7 @@ limit = click.option(
     metavar="SECONDS",
     default=60,
     show_default=True,
-    help="Wait no longer than this for tasks to switch",
+    help="Wait no longer than this for all tasks to switch",
 )
 
 sysfs = click.option(
@@ -344,7 +344,7 @@ def require_new(directory: Path) -> None:
     """Raise MmbatchError unless a directory that -o names is missing or empty."""
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
         raise MmbatchError(
-            f"write the series into {directory}",
+            f"write into {directory}",
             "it is there and not empty" if directory.is_dir() else "it is not a directory",
             "name another directory with -o DIR",
             ExitCode.USAGE,

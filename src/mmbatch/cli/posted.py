@@ -54,7 +54,7 @@ _OPTIONS = (
     click.option(
         "--each",
         is_flag=True,
-        help="Use the code after every patch or commit; without others', after every step of ours",
+        help="Use the code after every patch or commit; without a posted series, after every step",
     ),
     click.option(
         "--entry",

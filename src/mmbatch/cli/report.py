@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 import click
 
 from mmbatch.bench import store
+from mmbatch.bench.store import Stored
 from mmbatch.cli import options
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
@@ -89,10 +91,15 @@ def command(
         _write(console, markdown_file, content, "file with the tables")
     if output is not None or not (files or text_only or cover):
         _write(console, output or _default(), html.render(chosen, paths.SPEEDUPS), "page")
-    wrong = [run for run in chosen if run.raw.wrong]
+    return ExitCode.FAILED if _any_wrong(console, chosen) else ExitCode.GOOD
+
+
+def _any_wrong(console: Console, runs: Sequence[Stored]) -> bool:
+    """Name the runs whose record is not of their samples, and return whether there are any."""
+    wrong = [run for run in runs if run.raw.wrong]
     for run in wrong:
         console.say(f"{run.path}: its record {run.raw}")
-    return ExitCode.FAILED if wrong else ExitCode.GOOD
+    return bool(wrong)
 
 
 def _compare(console: Console, runs: tuple[Path, ...], fail_on: str | None) -> int:
@@ -103,7 +110,8 @@ def _compare(console: Console, runs: tuple[Path, ...], fail_on: str | None) -> i
     bad = fail_on is not None and any(
         change_found.verdict in (fail_on, change.GONE) for change_found in found
     )
-    return ExitCode.FAILED if bad or old.raw.wrong or new.raw.wrong else ExitCode.GOOD
+    wrong = _any_wrong(console, (old, new))
+    return ExitCode.FAILED if bad or wrong else ExitCode.GOOD
 
 
 def _write(console: Console, path: Path, content: str, kind: str) -> None:

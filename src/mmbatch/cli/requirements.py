@@ -283,7 +283,7 @@ def _cache_notes() -> Iterator[Check]:
         "kernels",
         State.OK if releases else State.NOTE,
         ", ".join(releases) if releases else "none cached yet",
-        "" if releases else "bench fetches one (160 MB)",
+        "" if releases else "bench fetches one (170 MB)",
     )
 
 

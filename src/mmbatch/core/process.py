@@ -32,6 +32,7 @@ _TERM_GRACE_S = 3.0
 _ORPHAN_GRACE_S = 0.3  # for its children, once the program itself has ended
 _KEPT_BYTES = 64 * 1024
 _STOP_PERIOD_S = 0.1
+_NOT_OURS = (ProcessLookupError, PermissionError)  # gone, or root's by sudo
 _running: set[subprocess.Popen[bytes]] = set()
 R = TypeVar("R")
 PROGRAM_PACKAGES: Mapping[str, str] = {
@@ -63,8 +64,6 @@ PROGRAM_PACKAGES: Mapping[str, str] = {
     "perl": "perl",
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-x86_64": "qemu-system-x86",
-    "readelf": "binutils",
-    "rsync": "rsync",
     "spatch": "coccinelle",
     "sudo": "sudo",
     "tar": "tar",
@@ -377,7 +376,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, finish: boo
 def _stop_group(process: subprocess.Popen[bytes]) -> None:
     """End a process and all of its group: TERM first, KILL for who is still there."""
     try:
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(*_NOT_OURS):
             os.killpg(process.pid, signal.SIGTERM)
             deadline = time.monotonic() + _TERM_GRACE_S
             ended = False
@@ -388,7 +387,7 @@ def _stop_group(process: subprocess.Popen[bytes]) -> None:
                 os.killpg(process.pid, 0)
                 time.sleep(0.02)
     finally:
-        with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(*_NOT_OURS):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
 
@@ -459,18 +458,25 @@ def side_by_side(jobs: Sequence[Callable[[], R]], most: int) -> Generator[R, Non
     for jobs which spend minutes in a program each, as guests do.
     """
     with futures.ThreadPoolExecutor(most) as pool:
-        started = [pool.submit(job) for job in jobs]
+        started: list[futures.Future[R]] = []
         try:
+            started += (pool.submit(job) for job in jobs)
             for future in started:
                 yield future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             while not all(future.done() for future in started):
-                for process in tuple(_running):
-                    with contextlib.suppress(ProcessLookupError):
-                        os.killpg(process.pid, signal.SIGKILL)
-                time.sleep(_STOP_PERIOD_S)
+                with contextlib.suppress(KeyboardInterrupt):  # another one: this is the way out
+                    _kill_running()
+                    time.sleep(_STOP_PERIOD_S)
             raise
+
+
+def _kill_running() -> None:
+    """End all programs that any thread of ours runs."""
+    for process in tuple(_running):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
 
 
 def cpus() -> int:

@@ -261,7 +261,7 @@ def count_by_script(
     settings = {"METHODS": " ".join((BASE, CONTROL, *fixed, AUTO)), "ROUNDS": str(rounds)}
     files = speedup_files(setup.cache, plan, settings)
     boot = Boot(
-        "bench",
+        f"bench-{count.speedup}-{kernel.arch.name}",
         kernel,
         filesystem(setup.cache, kernel, [f"{plan.speedup}/{count.script}"], {}, files),
         limit_s=240 + 2 * rounds * len(values) * (1 + size_gib),

@@ -74,16 +74,16 @@ def run(console: Console, setup: GuestSetup, request: Request, json_file: Path |
     Raises:
         MmbatchError: the guest did not finish, or counted nothing.
     """
-    return report(console, setup, count(console, setup, request), json_file)
+    found = count(console, setup, request, setup.kernel(request.arch))
+    return report(console, setup, found, json_file)
 
 
-def count(console: Console, setup: GuestSetup, request: Request) -> Counted:
-    """Build, boot once or twice, and count.
+def count(console: Console, setup: GuestSetup, request: Request, kernel: GuestKernel) -> Counted:
+    """Boot once or twice, and count. Several requests may be counted at a time.
 
     Raises:
         MmbatchError: the guest did not finish, or counted nothing.
     """
-    kernel = setup.kernel(request.arch)
     judged, counted_events = _count(console, setup, request, kernel)
     again = _count(console, setup, request, kernel)[0] if request.twice else None
     return Counted(request, judged, again, counted_events)

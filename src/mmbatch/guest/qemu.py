@@ -16,18 +16,18 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from mmbatch.bench import machine
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import from_json
-from mmbatch.core.process import stream
+from mmbatch.core.process import cpus, stream
 from mmbatch.guest.build import GuestKernel
 from mmbatch.guest.faults import FaultCounter
 
 PROBE_LIMIT_S = 20
-AT_ONCE = 2
-"""How many guests may run beside each other. One can take 4 GiB of memory and more."""
-
+_MOST_AT_ONCE = 2
+_EACH_BYTES = 6 << 30  # what one guest may take, with 4 GiB of memory and an NVDIMM
 _LAST_LINES = 12
 _ESCAPES = re.compile(r"\x1b(?:\[[0-9;?=]*[A-Za-z]|c)")  # the firmware clears the screen
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
@@ -241,6 +241,12 @@ def run(cache: Cache, boot: Boot) -> Booted:
     if boot.initramfs is not None and not outcome.finished and not trouble:
         trouble = "the guest ended without a result"
     return Booted(boot, outcome, lines, wall_s, trouble)
+
+
+def at_once() -> int:
+    """Return how many guests of one thread may run beside each other here."""
+    available = machine.describe().available_bytes or 0
+    return max(1, min(_MOST_AT_ONCE, cpus(), available // _EACH_BYTES))
 
 
 def last_lines(booted: Booted) -> str:

@@ -8,7 +8,6 @@ import functools
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import click
@@ -172,8 +171,12 @@ def run_all(console: Console, cache: Cache, *, install: bool, log: matrix.Log | 
     setup = GuestSetup(cache, source, manifests, (), cpus(), console.say)
     ended = run_stages(console, setup, stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS), log)
     requests = [request for plan in load_plans().values() for request in gates(plan)]
-    jobs = [functools.partial(counts.count, console, setup, request) for request in requests]
-    with contextlib.closing(side_by_side(jobs, min(cpus(), qemu.AT_ONCE))) as every:
+    jobs = [
+        # The kernel is made here, because a lock of the cache is for one thread of ours.
+        functools.partial(counts.count, console, setup, request, setup.kernel(request.arch))
+        for request in requests
+    ]
+    with contextlib.closing(side_by_side(jobs, qemu.at_once())) as every:
         for counted in every:
             ended = counts.report(console, setup, counted, None) or ended
     return ended
@@ -199,30 +202,35 @@ def run_stages(
     """
     totals = [0, 0, 0]
     log = matrix.Log() if log is None else log
-    with ThreadPoolExecutor(1) as builder:
-        building = [(stage, builder.submit(_build, setup, stage)) for stage in chosen]
-        try:
-            for stage, kernel in building:
-                try:
-                    ended = _run_stage(console, setup, stage, kernel, log)
-                except MmbatchError as error:
-                    console.result(f"FAILED {stage.name}:\n{message(error)}")
-                    ended = (0, 1, 0)
-                    log.outcomes.append(CaseOutcome(stage.name, "boot", problem=str(error)))
-                totals = [total + number for total, number in zip(totals, ended, strict=True)]
-        except BaseException:
-            builder.shutdown(cancel_futures=True)
-            raise
+    chosen = list(chosen)
+    jobs = [functools.partial(_build, setup, stage) for stage in chosen]
+    with contextlib.closing(side_by_side(jobs, 1)) as kernels:
+        for stage, kernel in zip(chosen, kernels, strict=True):
+            try:
+                if isinstance(kernel, MmbatchError):
+                    raise kernel
+                ended = _run_stage(console, setup, stage, kernel, log)
+            except MmbatchError as error:
+                console.result(f"FAILED {stage.name}:\n{message(error)}")
+                ended = (0, 1, 0)
+                log.outcomes.append(CaseOutcome(stage.name, "boot", problem=str(error)))
+            totals = [total + number for total, number in zip(totals, ended, strict=True)]
     console.result("{} passed, {} failed, {} skipped".format(*totals))
     return ExitCode.FAILED if totals[1] else ExitCode.GOOD
 
 
-def _build(setup: GuestSetup, stage: Stage) -> tuple[GuestKernel, float] | None:
-    """Return a guest's kernel and the seconds it took, or None if it lacks the speed-up."""
+def _build(setup: GuestSetup, stage: Stage) -> tuple[GuestKernel, float] | MmbatchError | None:
+    """Return a guest's kernel and the seconds it took, or None if it lacks the speed-up.
+
+    What went wrong is returned, too, so that the other kernels are built nevertheless.
+    """
     if stage.speedup and stage.speedup not in [plan.speedup for plan in setup.plans]:
         return None
     start = time.monotonic()
-    kernel = setup.kernel(stage.arch, stage.kind)
+    try:
+        kernel = setup.kernel(stage.arch, stage.kind)
+    except MmbatchError as error:
+        return error
     return kernel, time.monotonic() - start
 
 
@@ -230,11 +238,10 @@ def _run_stage(
     console: Console,
     setup: GuestSetup,
     stage: Stage,
-    building: Future[tuple[GuestKernel, float] | None],
+    built: tuple[GuestKernel, float] | None,
     log: matrix.Log,
 ) -> tuple[int, int, int]:
     """Boot a guest, print its results, and return (passed, failed, skipped)."""
-    built = building.result()
     if built is None:
         lacking = f"not booted, this kernel has no {stage.speedup}"
         console.result(f"{stage.name}: {lacking}")

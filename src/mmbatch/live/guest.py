@@ -14,7 +14,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import SERIES
-from mmbatch.core.process import cpus, side_by_side
+from mmbatch.core.process import side_by_side
 from mmbatch.debian import foreign
 from mmbatch.guest import qemu
 from mmbatch.guest.qemu import Booted, Outcome
@@ -152,7 +152,7 @@ def run_all(console: Console, cache: Cache, release: str, plan: guests.Plan) -> 
         for wanted in test.boots:
             purposes.append(f"for {test.speedup}'s {wanted.name}")
             jobs.append(functools.partial(guests.extra, cache, stock, load, test.speedup, wanted))
-    most = min(cpus(), qemu.AT_ONCE)
+    most = qemu.at_once()
     console.say(f"booting Debian's {release} {len(jobs)} times, {most} at a time")
     good, passed = True, 0
     with contextlib.closing(side_by_side(jobs, most)) as ended:

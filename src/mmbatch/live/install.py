@@ -290,7 +290,9 @@ def remains(system: System) -> list[str]:
 
 def _require_root(action: str) -> None:
     if os.geteuid() != 0:
-        raise MmbatchError(action, "only root can install packages", "run it as root")
+        raise MmbatchError(
+            action, "only root can install packages", "run it as root", ExitCode.USAGE
+        )
 
 
 def _require_built(system: System, found: Sequence[Fit], log: Path) -> None:

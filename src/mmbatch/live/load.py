@@ -208,23 +208,33 @@ def load(
     done = run(["insmod", module, *parameters], action=action, check=False, finish=True)
     if done.rc:
         raise MmbatchError(action, _refusal(live.module, before, done), "see dmesg")
-    if not _finishes_transition(live.module, kernel, limit_s):
+    try:
+        switched = _finishes_transition(live.module, kernel, limit_s)
+    except KeyboardInterrupt:
+        _take_back(live, kernel, action, "it was interrupted")
+        raise
+    if not switched:
         tasks = kernel.waiting_tasks("1")
         shown = ", ".join(tasks[:_SHOWN_TASKS]) or "some task"
         problem = f"after {limit_s:.0f} s {shown} was still in the old function"
-        try:
-            unload(live.module, kernel, _REVERT_S)
-        except MmbatchError as error:
-            raise MmbatchError(
-                action,
-                f"{problem}, and taking it back has not ended: {error.problem}",
-                f"end it later: mmbatch live unload {live.speedup}",
-            ) from error
+        _take_back(live, kernel, action, problem)
         raise MmbatchError(
             action,
             f"{problem}, so it was taken back",
             "try again, or allow more time with --limit",
         )
+
+
+def _take_back(live: LiveManifest, kernel: Kernel, action: str, problem: str) -> None:
+    """Unload a module that did not come into use; raise MmbatchError if it can't be."""
+    try:
+        unload(live.module, kernel, _REVERT_S)
+    except MmbatchError as error:
+        raise MmbatchError(
+            action,
+            f"{problem}, and taking it back has not ended: {error.problem}",
+            f"end it later: mmbatch live unload {live.speedup}",
+        ) from error
 
 
 def require_same(live: LiveManifest, module: Path, kernel: Kernel) -> None:
@@ -257,7 +267,15 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
     require_root(action)
     directory = kernel.patch(name)
     if directory.exists() and read_line(directory / "enabled") == "1":
-        (directory / "enabled").write_text("0")
+        try:
+            (directory / "enabled").write_text("0")
+        except OSError as error:
+            why = error.strerror.lower() if error.strerror else str(error)
+            raise MmbatchError(
+                action,
+                f"the kernel does not disable its livepatch now ({why})",
+                "another livepatch may be in transition: unload it again later",
+            ) from error
     deadline = time.monotonic() + limit_s
     while directory.exists():
         if time.monotonic() > deadline:
