@@ -17,5 +17,6 @@ unsigned long __must_check copy_mc_pages_streaming(void *to, const void *from,
 	if (copy_mc_fragile_enabled)
 		return copy_mc_to_kernel(to, from, npages << PAGE_SHIFT);
 
+	instrument_memcpy_before(to, from, npages << PAGE_SHIFT);
 	return __copy_mc_pages_streaming(to, from, npages << PAGE_SHIFT);
 }

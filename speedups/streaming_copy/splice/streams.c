@@ -6,11 +6,12 @@
  * unaligned transfer through the cache and writes these lines back, which only
  * persistent memory needs.
  *
- * Sanitizers do not see stores by inline assembly, so nothing is streamed for them.
+ * Sanitizers do not see stores by inline assembly, so nothing is streamed for them. UML
+ * has a plain memcpy_flushcache().
  */
 static __always_inline bool memcpy_streams(const void *dst, size_t n)
 {
-	if (IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN))
+	if (IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN) || IS_ENABLED(CONFIG_UML))
 		return false;
 
 	if (__builtin_constant_p(n) && (n == 4 || n == 8 || n == 16))

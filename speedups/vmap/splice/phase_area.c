@@ -18,11 +18,11 @@ static struct vm_struct *vmap_area_at_offset(unsigned long size, unsigned long a
 		return NULL;
 
 	start = vmap_find_address(size + PAGE_SIZE, unit, align - unit);
-	/* The area and its guard page fill the range. */
+	/* The area and its guard page fill the range. If it was taken meanwhile, do not wait. */
 	if (start)
 		area = __get_vm_area_node(size, PAGE_SIZE, PAGE_SHIFT, flags, start,
 					  start + size + PAGE_SIZE, NUMA_NO_NODE,
-					  GFP_NOWAIT, caller);
+					  GFP_ATOMIC | __GFP_NOWARN, caller);
 	clear_bit_unlock(0, &busy);
 
 	return area;

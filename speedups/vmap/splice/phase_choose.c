@@ -5,4 +5,4 @@
 		else
 			area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
 						  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
-						  GFP_NOWAIT, caller);
+						  GFP_KERNEL | __GFP_NOWARN, caller);

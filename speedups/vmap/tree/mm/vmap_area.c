@@ -55,7 +55,7 @@ static noinline unsigned long vmap_best_align(struct page **pages, unsigned long
  * @caller: who asked for the mapping
  *
  * - Without an aligned address, any address is used.
- * - Memory is not reclaimed for the sake of an alignment.
+ * - If no address is aligned, lazily freed areas are purged before any address is used.
  * - The search skips free ranges that are larger than the area by less than the
  *   alignment, although some of them would fit. This matters only when vmalloc space
  *   is nearly exhausted.
@@ -76,7 +76,7 @@ struct vm_struct *vmap_aligned_area(unsigned long size, unsigned long align,
 	if (align) {
 		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
-					  GFP_NOWAIT, caller);
+					  GFP_KERNEL | __GFP_NOWARN, caller);
 		if (area)
 			return area;
 	}

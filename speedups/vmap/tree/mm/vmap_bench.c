@@ -425,11 +425,15 @@ static int vmap_bench_all_each(const struct vmap_bench *bench)
 	if (bench->nr_blocks * BLOCK_PAGES < HUGE_PAGES)
 		return -EINVAL;
 	err = register_trace_contention_begin(vmap_bench_wait, &small);
-	err = err ?: vmap_bench_case_each(&small);
-	unregister_trace_contention_begin(vmap_bench_wait, &small);
+	if (!err) {
+		err = vmap_bench_case_each(&small);
+		unregister_trace_contention_begin(vmap_bench_wait, &small);
+	}
 	err = err ?: register_trace_csd_queue_cpu(vmap_bench_call, &huge);
-	err = err ?: vmap_bench_case_each(&huge);
-	unregister_trace_csd_queue_cpu(vmap_bench_call, &huge);
+	if (!err) {
+		err = vmap_bench_case_each(&huge);
+		unregister_trace_csd_queue_cpu(vmap_bench_call, &huge);
+	}
 	tracepoint_synchronize_unregister();
 
 	return err;

@@ -91,10 +91,8 @@ static inline bool vmap_is_whole(unsigned long pfn)
 	struct mem_section_usage *usage;
 	bool whole;
 
-	if (!valid_section(section))
-		return false;
 	rcu_read_lock_sched();
-	usage = READ_ONCE(section->usage);
+	usage = valid_section(section) ? READ_ONCE(section->usage) : NULL;
 	whole = usage && bitmap_full(usage->subsection_map, SUBSECTIONS_PER_SECTION);
 	rcu_read_unlock_sched();
 

@@ -116,7 +116,7 @@ void vmap_kunit_vmalloc(struct kunit *test)
 	}
 }
 
-/* A BPF arena unmaps some of its pages, and their neighbours must stay mapped. */
+/* Some pages of a sparse area are unmapped, and their neighbours must stay mapped. */
 void vmap_kunit_sparse(struct kunit *test)
 {
 	struct vmap_memory *memory = test->priv;

@@ -41,7 +41,7 @@ static __always_inline bool vmap_clear4(pte_t *pte, unsigned long addr)
  * - The TLB is not flushed.
  *
  * An architecture that sets ARCH_VMAP_BATCHES must allow a plain write to a PTE that
- * CPUs may be using.
+ * CPUs may be using. Nothing else may change PTEs of the range meanwhile.
  *
  * Context: any.
  * Return: true if all PTEs are cleared.
