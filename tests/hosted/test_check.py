@@ -326,7 +326,7 @@ def test_the_tally_ends_the_report(
     assert ("toys on 7.3.4: byte 3 of toy 7 at shift 9" in lines) == (not good)
 
 
-def test_a_kernel_between_others_is_checked_in_part(
+def test_a_kernel_between_others_and_more_configurations_are_checked_in_part(
     toys: Toys, cache_directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stand_in = SimpleNamespace(speedup="toys", directory=toys.directory, hosted=None)
@@ -337,11 +337,13 @@ def test_a_kernel_between_others_is_checked_in_part(
     )
     monkeypatch.setattr(manifest, "known", lambda speedups: ["toys"])
     monkeypatch.setattr(manifest, "load_with_needs", lambda speedups, name: [stand_in])
+    toys.extras = Extras((Config("old", ("CONFIG_OLD=y",), Interval(high=(7, 0))),), ())
     toys.write()
     series = ("7.3", "7.2", "6.12")
-    verb.run_all(Console(-1), Cache(cache_directory), series=series, jobs=1, stride_between=3)
+    verb.run_all(Console(-1), Cache(cache_directory), series=series, jobs=1, stride_others=3)
     strides = sorted(asked.removeprefix("--check=") for asked in toys.asked)
-    assert strides == ["1", "1", "3", "7", "7", "7"]  # the last three are those of sanitizers
+    # Those of 7.2 and of the configuration, and the last three are of sanitizers.
+    assert strides == ["1", "1", "3", "3", "7", "7", "7"]
 
 
 @pytest.fixture

@@ -302,7 +302,7 @@ def run_all(
     series: tuple[str, ...] = sources.SERIES,
     *,
     with_mutants: bool = True,
-    stride_between: int = 1,
+    stride_others: int = 1,
     jobs: int | None = None,
     log: matrix.Log | None = None,
     json_file: Path | None = None,
@@ -316,8 +316,8 @@ def run_all(
         speedups: their names; none means all.
         series: of the kernels; each mutant is tried on the first or on the last.
         with_mutants: try mutants, too.
-        stride_between: on kernels between the first and the last, check every combination (1),
-            every second one (2), and so on.
+        stride_others: on kernels between the first and the last, and in all configurations but
+            the first, check every combination (1), every second one (2), and so on.
         jobs: how many compilers at a time; None for one per CPU.
         log: told how each speed-up fared on each kernel.
         json_file: where the tally goes as JSON.
@@ -333,8 +333,8 @@ def run_all(
             manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
             part = check.Tally()
             bench = check.Bench(cache, source, manifests, jobs or cpus())
-            stride = 1 if kernel in (series[0], series[-1]) else stride_between
-            check.run(bench, console.say, part, stride=stride)
+            stride = 1 if kernel in (series[0], series[-1]) else stride_others
+            check.run(bench, console.say, part, stride=stride, stride_others=stride_others)
             mutants.run(bench, console.say, part, among=among)
             if fuzz.by_default(bench.manifest):
                 length = fuzz.Length(_FUZZ_S)

@@ -35,8 +35,9 @@ _FOR_TESTS = (
     ("cpio", "fish", "gnupg", "sparse", "zsh"),
 )
 """Debian packages that only tests need, in groups that are installed or missed together."""
-_STRIDE_BETWEEN = 3
-"""A third of the combinations is checked on 7.2, whose code is that of 7.3 or of 6.12 mostly."""
+_STRIDE_OTHERS = 3
+"""A third of the combinations is checked on 7.2, whose code is that of 7.3 or of 6.12 mostly, and
+in further configurations."""
 _LINTERS = (
     ("ruff", "check", "--no-cache", ".", "mmbatch"),
     ("ruff", "format", "--check", "--no-cache", ".", "mmbatch"),
@@ -64,9 +65,9 @@ def command(
     """Run the tests of this project; what follows is given to pytest.
 
     Stages: style and types; the tool's tests, those on real kernels among them; then what
-    `mmbatch check` does: equality on three kernels (on 7.2 a third of it), sanitizers,
-    mutants; then what `mmbatch guest test` and `guest bench` do: kernels that boot; then what
-    `mmbatch live test` does, with less of each.
+    `mmbatch check` does: equality on three kernels (a third of it on 7.2 and in further
+    configurations), sanitizers, mutants; then what `mmbatch guest test` and `guest bench` do:
+    kernels that boot; then what `mmbatch live test` does, with less of each.
     """
     if json_file is not None:
         _check_place(json_file, partial=lint or tool or bool(pytest_args))
@@ -182,7 +183,7 @@ def _fetch(cache: Cache, console: Console) -> int:
 
 
 def _check(console: Console, cache: Cache, log: matrix.Log) -> int:
-    return check_verb.run_all(console, cache, stride_between=_STRIDE_BETWEEN, log=log)
+    return check_verb.run_all(console, cache, stride_others=_STRIDE_OTHERS, log=log)
 
 
 def _live(cache: Cache, console: Console, log: matrix.Log) -> int:

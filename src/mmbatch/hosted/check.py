@@ -240,7 +240,14 @@ def _silent(text: str) -> None:
     """Print no phase: a check is one line once it has ended."""
 
 
-def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, stride: int = 1) -> None:
+def run(
+    bench: Bench,
+    say: Callable[[str], None],
+    tally: Tally,
+    *,
+    stride: int = 1,
+    stride_others: int = 1,
+) -> None:
     """Check a speed-up on one kernel, without mutants.
 
     Args:
@@ -248,6 +255,7 @@ def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, stride: int =
         say: called with a line for each stage that ends.
         tally: counts the stages.
         stride: check every combination (1), every second one (2), and so on.
+        stride_others: the same for configurations other than the engine's own.
     """
     name = f"{bench.manifest.speedup} on {bench.source.release}"
     building = threading.Lock()  # a build has compilers enough of its own
@@ -256,7 +264,7 @@ def run(bench: Bench, say: Callable[[str], None], tally: Tally, *, stride: int =
         with stage(name, config, say, tally) as result:
             with building:
                 program = bench.program(options)
-            event = check_program(program, stride)
+            event = check_program(program, stride_others if config else stride)
             result.judge(event)
             with building:
                 tally.combinations += event.combinations
