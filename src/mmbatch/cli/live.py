@@ -104,7 +104,7 @@ def run_build(
 @click.option(
     "--module",
     "file",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     help="Load this file, such as one that you have signed, instead of building one",
 )
 @options.until(ALL)
@@ -126,6 +126,8 @@ def run_load(
         raise usage.Misuse("--module is the module of one speed-up", "name the speed-up")
     if file is not None and until != ALL:
         raise usage.Misuse("--module and --until exclude each other", "leave out one of them")
+    if file is not None and not file.exists():
+        raise usage.Misuse(f"there is no {file}", "give --module a file that is there")
     options.require_one(until, speedups)
     options.require_writable(("--json", json_file))
     lives = manifest.load_all(speedups, "load", until)
