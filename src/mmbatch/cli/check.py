@@ -316,8 +316,9 @@ def run_all(
         speedups: their names; none means all.
         series: of the kernels; each mutant is tried on the first or on the last.
         with_mutants: try mutants, too.
-        stride_others: on kernels between the first and the last, and in all configurations but
-            the first, check every combination (1), every second one (2), and so on.
+        stride_others: in all configurations but the first, check every combination (1), every
+            second one (2), and so on. If it is not 1, kernels between the first and the last are
+            checked like this in the first configuration only, and nothing is fuzzed there.
         jobs: how many compilers at a time; None for one per CPU.
         log: told how each speed-up fared on each kernel.
         json_file: where the tally goes as JSON.
@@ -333,10 +334,17 @@ def run_all(
             manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
             part = check.Tally()
             bench = check.Bench(cache, source, manifests, jobs or cpus())
-            stride = 1 if kernel in (series[0], series[-1]) else stride_others
-            check.run(bench, console.say, part, stride=stride, stride_others=stride_others)
+            brief = stride_others > 1 and kernel not in (series[0], series[-1])
+            check.run(
+                bench,
+                console.say,
+                part,
+                stride=stride_others if brief else 1,
+                stride_others=stride_others,
+                only_first=brief,
+            )
             mutants.run(bench, console.say, part, among=among)
-            if fuzz.by_default(bench.manifest):
+            if fuzz.by_default(bench.manifest) and not brief:
                 length = fuzz.Length(_FUZZ_S)
                 fuzz.run(bench, console.say, part, length, mutants_among=among)
             tally.add(part)

@@ -36,8 +36,8 @@ _FOR_TESTS = (
 )
 """Debian packages that only tests need, in groups that are installed or missed together."""
 _STRIDE_OTHERS = 3
-"""A third of the combinations is checked on 7.2, whose code is that of 7.3 or of 6.12 mostly, and
-in further configurations."""
+"""A third of the combinations is checked in further configurations, and on 7.2, whose code is that
+of 7.3 or of 6.12 mostly."""
 _LINTERS = (
     ("ruff", "check", "--no-cache", ".", "mmbatch"),
     ("ruff", "format", "--check", "--no-cache", ".", "mmbatch"),

@@ -247,6 +247,7 @@ def run(
     *,
     stride: int = 1,
     stride_others: int = 1,
+    only_first: bool = False,
 ) -> None:
     """Check a speed-up on one kernel, without mutants.
 
@@ -256,6 +257,7 @@ def run(
         tally: counts the stages.
         stride: check every combination (1), every second one (2), and so on.
         stride_others: the same for configurations other than the engine's own.
+        only_first: leave out those, and the check with sanitizers.
     """
     name = f"{bench.manifest.speedup} on {bench.source.release}"
     building = threading.Lock()  # a build has compilers enough of its own
@@ -275,6 +277,9 @@ def run(
                 program = bench.program(sanitize=True)
             result.judge(check_program(program, _SANITIZED_STRIDE, sanitized=True))
 
+    if only_first:
+        full("", ())
+        return
     at_once(
         min(bench.jobs, _MOST_AT_ONCE),
         [
