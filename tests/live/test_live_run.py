@@ -278,8 +278,12 @@ def built(path: Path, build_id: bytes) -> Path:
     return path
 
 
-def test_a_file_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["live", "load", "vmap", "--module", "absent.ko"]) == 2
+def test_a_file_that_is_not_there(
+    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    patched_by(kernel, f"mmbatch_{LIVES[0]}")
+    monkeypatch.setattr("mmbatch.cli.live.Kernel", lambda _: kernel)
+    assert cli.main(["live", "load", LIVES[0], "--module", "absent.ko"]) == 2
     assert "there is no absent.ko" in capsys.readouterr().err
 
 
