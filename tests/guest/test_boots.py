@@ -198,6 +198,15 @@ def test_a_kernel_with_kcsan_must_be_named() -> None:
     assert only.kind == "kcsan"
 
 
+def test_make_test_boots_kasan_instead_of_debug() -> None:
+    fragments = (paths.ROOT / "guest",)
+    debug, kasan = (Wanted(ARCHES["x86_64"], kind, (), fragments) for kind in ("debug", "kasan"))
+    assert set(debug.needed()) < set(kasan.needed())
+    kinds = {stage.kind for stage in suites.usual_stages()}
+    assert kinds == {"", "kasan"}
+    assert kinds | {"debug"} == {stage.kind for stage in suites.stages(("x86_64",), (), 100, 30)}
+
+
 def test_a_long_boot_must_be_named() -> None:
     plans = load_plans().values()
     long = [

@@ -37,6 +37,7 @@ _USUAL_REBINDS = 30
 _USUAL_ROUNDS = 6
 _DEBUG_REBINDS = 5
 _MOST_GIB = {"debug": 6, "kasan": 4, "kcsan": 4}
+_IN_KASAN = "debug"  # the kind whose options the kernel with KASAN has, too
 
 
 def size_gib(text: str) -> int:
@@ -132,6 +133,15 @@ def stages(
     return [stage for stage in known if not stage.by_name and stage.kind not in unasked]
 
 
+def usual_stages() -> list[Stage]:
+    """Return the boots of `make test`.
+
+    The kernel with debugging options is left out, because that with KASAN has them, too.
+    """
+    every = stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS)
+    return [stage for stage in every if stage.kind != _IN_KASAN]
+
+
 def suite_stages(arches: Iterable[Arch], names: Sequence[str]) -> list[Stage]:
     """Return boots that run one KUnit suite each and nothing else.
 
@@ -169,7 +179,7 @@ def run_all(console: Console, cache: Cache, *, install: bool, log: matrix.Log | 
     source = sources.resolve(cache, None, None, console.say, console.progress, every_file=True)
     manifests = boots.choose_speedups(source)
     setup = GuestSetup(cache, source, manifests, (), cpus(), console.say)
-    ended = run_stages(console, setup, stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS), log)
+    ended = run_stages(console, setup, usual_stages(), log)
     requests = [request for plan in load_plans().values() for request in gates(plan)]
     jobs = [
         # The kernel is made here, because a lock of the cache is for one thread of ours.
