@@ -136,7 +136,8 @@ def stages(
 def usual_stages() -> list[Stage]:
     """Return the boots of `make test`.
 
-    The kernel with debugging options is left out, because that with KASAN has them, too.
+    The kernel with debugging options is left out, because that with KASAN has them, too. Moves
+    of folios under these options are left to `guest test`, for time.
     """
     every = stages(ARCHES, (), _USUAL_GIB, _USUAL_REBINDS)
     return [stage for stage in every if stage.kind != _IN_KASAN]
