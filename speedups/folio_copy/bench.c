@@ -35,14 +35,15 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, FRAGILE };
  * The states in which migration finds folios: neither folio is in the cache (cold);
  * the destination was just freed and zeroed (warm); or both are in the cache. The last
  * case also reads the copy after a cold copy. Of smaller folios, so many are copied
- * that they make up 2 MiB. Cases on other CPUs than the real one are extra, and so are
- * those of 1 GiB with folio_copy(), which nobody calls for such a folio.
+ * that they make up 2 MiB. Cases on other CPUs than the real one are extra. Those of
+ * 1 GiB take long, so they are extra too, except the migration whose copy is read.
  */
-#define IS_EXTRA(order, mc, cpu)	((cpu) || ((order) == ORDER_1G && !(mc)))
+#define IS_EXTRA(order, cpu, reads)	((cpu) || ((order) == ORDER_1G && !(reads)))
 #define CASE(_name, _regime, _pages, _flags, _order, _warm, _mc, _cpu)	\
 	{ _name, _regime, _pages, 0,					\
 	  HOSTED_FIXED | (_flags) |					\
-		(IS_EXTRA(_order, _mc, _cpu) ? HOSTED_EXTRA_CASE : 0),	\
+		(IS_EXTRA(_order, _cpu, (_mc) && (_flags) & HOSTED_READBACK) ?	\
+		 HOSTED_EXTRA_CASE : 0),				\
 	  &(const struct folio_copy_case){				\
 		.order = _order, .mc = _mc, .warm = _warm,		\
 		.huge = _order == ORDER_1G, .cpu = _cpu } }
@@ -85,7 +86,8 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, FRAGILE };
  */
 #define ON_WRITE(_name, _regime, _pages, _flags, _order, _warm, _page, _reads, _cpu) \
 	{ "cow-" _name, "on write, " _regime, _pages, 0,		\
-	  HOSTED_FIXED | (_flags) | ((_cpu) ? HOSTED_EXTRA_CASE : 0),	\
+	  HOSTED_FIXED | (_flags) |					\
+		(IS_EXTRA(_order, _cpu, false) ? HOSTED_EXTRA_CASE : 0),	\
 	  &(const struct folio_copy_case){				\
 		.order = _order, .mc = true, .user = true,		\
 		.written = _page, .reads = _reads, .warm = _warm,	\

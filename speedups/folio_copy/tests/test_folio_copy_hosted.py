@@ -34,3 +34,10 @@ def test_cases_on_simulated_cpus_run_only_on_request(program: Path) -> None:
     assert {case.rpartition("-")[2] for case in every} > set(CPUS)
     assert set(usual) < set(every)
     assert cases(program, "--case", "2M-warm-warm-rep_good") == ["2M-warm-warm-rep_good"]
+
+
+def test_of_folios_of_1g_one_case_runs_without_request(program: Path) -> None:
+    usual = [case for case in cases(program) if "1G" in case]
+
+    assert usual == ["mc-1G-cold-cold-read"]
+    assert cases(program, "--case", "cow-1G-cold-cold") == ["cow-1G-cold-cold"]
