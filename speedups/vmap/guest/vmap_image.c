@@ -13,6 +13,9 @@
  *
  * Write "PFN COUNT" to the parameter "io": addresses without memory are mapped by
  * ioremap(), looked up in the page table, never used, and unmapped.
+ *
+ * Write anything to the parameter "purge": addresses that were unmapped may be mapped
+ * again.
  */
 
 #include <linux/gfp.h>
@@ -315,6 +318,17 @@ static const struct kernel_param_ops vmap_image_io_ops = {
 	.set = vmap_image_io,
 };
 
+static int vmap_image_purge(const char *val, const struct kernel_param *kp)
+{
+	vm_unmap_aliases();
+
+	return 0;
+}
+
+static const struct kernel_param_ops vmap_image_purge_ops = {
+	.set = vmap_image_purge,
+};
+
 static void __exit vmap_image_exit(void)
 {
 	vmap_image_unmap();
@@ -331,5 +345,7 @@ module_param_cb(huge, &vmap_image_vmalloc_ops, &vmap_image_huge, 0600);
 MODULE_PARM_DESC(huge, "number of pages that vmalloc_huge() allocates");
 module_param_cb(io, &vmap_image_io_ops, NULL, 0200);
 MODULE_PARM_DESC(io, "first PFN and count, mapped by ioremap()");
+module_param_cb(purge, &vmap_image_purge_ops, NULL, 0200);
+MODULE_PARM_DESC(purge, "let unmapped addresses be mapped again");
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("mmbatch: user of vmap(), for tests in guests");

@@ -6,6 +6,7 @@ MAP=/sys/module/vmap_image/parameters/map
 ORDINARY=/sys/module/vmap_image/parameters/ordinary
 HUGE=/sys/module/vmap_image/parameters/huge
 IO=/sys/module/vmap_image/parameters/io
+PURGE=/sys/module/vmap_image/parameters/purge
 NO_MEMORY=265290240 # 0xfd00200, a PFN in a part of the address space that has no memory
 NR=2048
 
@@ -25,6 +26,9 @@ vmalloc_once() { echo "$1" >$ORDINARY && echo 0 >$ORDINARY; }
 ioremap_once() { echo "$((NO_MEMORY + 3)) $1" >$IO; }
 vmap_once() { echo "$1 $COUNTED_PAGES" >$MAP && echo 0 0 >$MAP; }
 
+# Map pages, and then blocks at the same addresses, where the tables of the pages are left.
+alternate_once() { vmap_once 0 && echo 1 >$PURGE && vmap_once 9 && echo 1 >$PURGE; }
+
 vmap_count() {
 	COUNTED_PAGES=25600 # 100 MB
 	probe_pair vmap vmap
@@ -33,17 +37,22 @@ vmap_count() {
 		vmap_once $order
 		in_turn vmap "vmap-order$order" vmap vmap_once $order
 	done
+	value "vmap-alternate items" $COUNTED_PAGES
+	alternate_once
+	in_turn vmap vmap-alternate vmap alternate_once
 	# The mapping of few pages is too short to be probed by itself.
 	probe_pair vmalloc vmalloc_noprof
 	value "vmalloc-4-pages-whole items" 4
 	in_turn vmap vmalloc-4-pages-whole vmalloc vmalloc_once 4
 	# Debian's kernels clear pages when they allocate them, so only the mapping is counted.
 	probe_pair mapping __vmap_pages_range_noflush
-	for pages in 256 2048; do
+	for pages in 16 256 2048; do
 		value "vmalloc-$pages-pages items" $pages
 		in_turn vmap "vmalloc-$pages-pages" mapping vmalloc_once $pages
 	done
 	probe_pair ioremap ioremap
+	value "ioremap-1-page items" 1
+	in_turn vmap ioremap-1-page ioremap ioremap_once 1
 	value "ioremap-1024-pages items" 1024
 	in_turn vmap ioremap-1024-pages ioremap ioremap_once 1024
 }
