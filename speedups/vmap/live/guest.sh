@@ -26,8 +26,8 @@ vmalloc_once() { echo "$1" >$ORDINARY && echo 0 >$ORDINARY; }
 ioremap_once() { echo "$((NO_MEMORY + 3)) $1" >$IO; }
 vmap_once() { echo "$1 $COUNTED_PAGES" >$MAP && echo 0 0 >$MAP; }
 
-# Map pages, and then blocks at the same addresses, where the tables of the pages are left.
-alternate_once() { vmap_once 0 && echo 1 >$PURGE && vmap_once 9 && echo 1 >$PURGE; }
+# Map blocks, and then pages at the same addresses, where tables of pages are left.
+alternate_once() { vmap_once 9 && echo 1 >$PURGE && vmap_once 0 && echo 1 >$PURGE; }
 
 vmap_count() {
 	COUNTED_PAGES=25600 # 100 MB
