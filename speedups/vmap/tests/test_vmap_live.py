@@ -41,7 +41,7 @@ def test_least_gains_that_a_guest_must_count() -> None:
         "vmap-order9": 5.0,
         "vmap-alternate": 2.0,
         "vmalloc-4-pages-whole": 0.98,
-        "vmalloc-16-pages": 1.0,
+        "vmalloc-16-pages": 0.95,
         "vmalloc-256-pages": 1.3,
         "vmalloc-2048-pages": 1.3,
         "ioremap-1-page": 0.95,
