@@ -1,17 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import contextlib
 import functools
+import itertools
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import mmbatch
+from fake_limit import reach_limits_with
+from mmbatch.core import process
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import cache_variable
 from mmbatch.core.process import pipeline, run, side_by_side, stream, toolchain
@@ -19,7 +23,7 @@ from mmbatch.core.process import pipeline, run, side_by_side, stream, toolchain
 SOURCES = str(Path(mmbatch.__file__).parents[1])
 
 
-def gone(pid: int, within_s: float = 60.0) -> bool:
+def gone(pid: int, within_s: float = 300.0) -> bool:
     """Tell whether a process ends (or is only a zombie that nobody reaps) in time."""
     deadline = time.monotonic() + within_s
     while time.monotonic() < deadline:
@@ -34,12 +38,24 @@ def gone(pid: int, within_s: float = 60.0) -> bool:
 
 
 def written_pid(path: Path) -> int:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         if path.exists() and path.read_text().strip():
             return int(path.read_text())
         time.sleep(0.01)
     raise AssertionError("the child did not start")
+
+
+def interrupt_after(started: Path, sent: Path | None = None) -> None:
+    """Interrupt us as soon as a child has written a file; then write another one."""
+
+    def interrupt() -> None:
+        written_pid(started)
+        os.kill(os.getpid(), signal.SIGINT)
+        if sent is not None:
+            sent.touch()
+
+    threading.Thread(target=interrupt, daemon=True).start()
 
 
 def test_output_and_exit_status() -> None:
@@ -101,8 +117,54 @@ def test_missing_program(monkeypatch: pytest.MonkeyPatch, program: str, hint: st
     assert hint in caught.value.hint
 
 
-def test_timeout_ends_grandchildren_that_ignore_term(tmp_path: Path) -> None:
+def test_a_program_that_takes_too_long_is_an_error() -> None:
+    with pytest.raises(MmbatchError, match=r"sleep did not finish within \d+\.\d s") as caught:
+        run(["sleep", "600"], action="x", timeout_s=0.4)
+    assert "less other load" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("loads", "longer"),
+    [((0.1, 0.2), 1.0), ((6.0, 3.0), 3.0), ((2.0, 8.0), 4.0), ((900.0, 900.0), 10.0)],
+)
+def test_patience_is_the_load_by_the_cpus(
+    monkeypatch: pytest.MonkeyPatch, loads: tuple[float, float], longer: float
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (*loads, 0.0))
+    monkeypatch.setattr("mmbatch.core.process.cpus", lambda: 2)
+    assert process.patience() == longer
+
+
+def test_patience_where_nobody_knows_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    def unknown() -> tuple[float, float, float]:
+        raise OSError
+
+    monkeypatch.setattr("os.getloadavg", unknown)
+    assert process.patience() == 1.0
+
+
+def run_to_end(script: str, timeout_s: float) -> list[str]:
+    return run(["sh", "-c", script], action="x", timeout_s=timeout_s).stdout.splitlines()
+
+
+def stream_to_end(script: str, timeout_s: float) -> list[str]:
+    return list(stream(["sh", "-c", script], action="x", timeout_s=timeout_s))
+
+
+@pytest.mark.parametrize("to_end", [run_to_end, stream_to_end])
+def test_a_limit_grows_with_a_load_that_comes_later(
+    monkeypatch: pytest.MonkeyPatch, to_end: Callable[[str, float], list[str]]
+) -> None:
+    seen = itertools.chain([1.0], itertools.repeat(1000.0))
+    monkeypatch.setattr("mmbatch.core.process.patience", lambda: next(seen))
+    assert to_end("sleep 3; echo done", 2.0) == ["done"]
+
+
+def test_timeout_ends_grandchildren_that_ignore_term(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     pid = tmp_path / "pid"
+    reach_limits_with(monkeypatch, pid)
     script = f"trap '' TERM; (trap '' TERM; sleep 600) & echo $! > '{pid}'; sleep 600"
     started = time.monotonic()
     with pytest.raises(MmbatchError, match="did not finish within"):
@@ -113,8 +175,7 @@ def test_timeout_ends_grandchildren_that_ignore_term(tmp_path: Path) -> None:
 
 def test_interrupt_ends_the_whole_group(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    interrupt_after(pid)
     with pytest.raises(KeyboardInterrupt):
         run(["sh", "-c", f"sleep 600 & echo $! > '{pid}'; wait"], action="x")
     assert gone(written_pid(pid))
@@ -136,11 +197,13 @@ def test_kill_minus_9_of_ours_ends_the_child(tmp_path: Path) -> None:
 
 
 def test_finish_lets_the_child_end_before_the_interrupt_counts(tmp_path: Path) -> None:
-    done = tmp_path / "done"
-    timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
-    timer.start()
+    pid, sent, done = tmp_path / "pid", tmp_path / "sent", tmp_path / "done"
+    interrupt_after(pid, sent)
+    script = (
+        f"echo $$ > '{pid}'; until [ -e '{sent}' ]; do sleep 0.05; done; sleep 1; touch '{done}'"
+    )
     with pytest.raises(KeyboardInterrupt):
-        run(["sh", "-c", f"sleep 0.8; touch '{done}'"], action="x", finish=True)
+        run(["sh", "-c", script], action="x", finish=True)
     assert done.exists()
 
 

@@ -14,6 +14,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from fake_limit import reach_limits_with
 from mmbatch.bench import machine
 from mmbatch.cli import guest as verb
 from mmbatch.core import paths
@@ -39,7 +40,7 @@ def boot(name: str = "guest", **changes: object) -> qemu.Boot:
     kernel = GuestKernel(
         "7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), (), "0" * 64, "gcc 1.2"
     )
-    fields: dict[str, object] = {"initramfs": b"", "limit_s": 20.0, **changes}
+    fields: dict[str, object] = {"initramfs": b"", "limit_s": 300.0, **changes}
     return qemu.Boot(name, kernel, **fields)  # type: ignore[arg-type]
 
 
@@ -69,9 +70,10 @@ def test_a_guest_that_hangs_is_ended_with_all_that_it_started(
 ) -> None:
     pid = tmp_path / "pid"
     play(tmp_path, monkeypatch, f"echo last words\nsleep 600 &\necho $! > {pid}\nwait")
+    reach_limits_with(monkeypatch, pid)
     start = time.monotonic()
 
-    booted = qemu.run(cache, boot(limit_s=1.0))
+    booted = qemu.run(cache, boot())
 
     assert time.monotonic() - start < 300
     assert booted.trouble
@@ -384,13 +386,13 @@ def test_a_guest_that_hangs_fails_with_its_last_lines(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    play(tmp_path, monkeypatch, "echo last words; sleep 100")
+    said = tmp_path / "said"
+    play(tmp_path, monkeypatch, f"echo last words; echo x > {said}; sleep 600")
+    reach_limits_with(monkeypatch, said)
     monkeypatch.setattr(
         boots,
         "suites",
-        lambda setup, kernel, name, cmdline: qemu.run(
-            cache, boot(name, initramfs=None, limit_s=1.0)
-        ),
+        lambda setup, kernel, name, cmdline: qemu.run(cache, boot(name, initramfs=None)),
     )
     stage = suites.Stage("arm64", "x86_64", "", 0, 0)
 

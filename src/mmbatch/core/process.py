@@ -30,6 +30,7 @@ from mmbatch.core.paths import cache_variable
 _TELLING = re.compile(r"\b(?:error|fatal): |undefined reference", re.IGNORECASE)
 _TERM_GRACE_S = 3.0
 _ORPHAN_GRACE_S = 0.3  # for its children, once the program itself has ended
+_MOST_PATIENCE = 10.0
 _KEPT_BYTES = 64 * 1024
 _STOP_PERIOD_S = 0.1
 _NOT_OURS = (ProcessLookupError, PermissionError)  # gone, or root's by sudo
@@ -144,7 +145,7 @@ def run(
         cwd: its working directory.
         env: variables to add to its environment.
         log: file to append both of its streams to, with the command line before them.
-        timeout_s: seconds after which it is stopped.
+        timeout_s: seconds after which it is stopped on an idle machine; see `patience`.
         check: raise when it ends with anything but 0.
         stdin: text for its standard input; none means an empty one.
         errors: how to decode output that is not UTF-8, as `bytes.decode` takes it.
@@ -174,10 +175,11 @@ def run(
         fds = () if keep is None else (keep,)
         guard = not finish
         with _started(argv, action, cwd=cwd, env=env, **pipes, guard=guard, fds=fds) as process:
+            limit = _Limit(timeout_s)
             try:
-                _wait(process, timeout_s, finish)
-            except subprocess.TimeoutExpired:
-                raise _too_slow(argv, action, timeout_s) from None
+                _wait(process, limit, finish)
+            except TimeoutError:
+                raise _too_slow(argv, action, limit) from None
         if log is None:
             result = Result(process.returncode, _read(out, 0, errors), _read(err, 0))
         else:
@@ -254,16 +256,15 @@ def stream(
             stdout=subprocess.PIPE,
             stderr=err,
         ) as process:
-            deadline = None if timeout_s is None else time.monotonic() + timeout_s
+            limit = _Limit(timeout_s)
             if started is not None:
                 started(process.pid)
             try:
                 assert process.stdout is not None
-                yield from _lines(process.stdout, deadline)
-                left = None if deadline is None else max(0.0, deadline - time.monotonic())
-                process.wait(timeout=left)
-            except (TimeoutError, subprocess.TimeoutExpired):
-                raise _too_slow(argv, action, timeout_s) from None
+                yield from _lines(process.stdout, limit)
+                _wait(process, limit)
+            except TimeoutError:
+                raise _too_slow(argv, action, limit) from None
         result = Result(process.returncode, "", _read(err, start))
     if check:
         raise_unless_good(result, argv, action, log)
@@ -290,11 +291,11 @@ def pipeline(
     )
 
 
-def _too_slow(argv: Sequence[str | Path], action: str, timeout_s: float | None) -> MmbatchError:
-    """Return the error for a program that ran past its time limit, in seconds."""
+def _too_slow(argv: Sequence[str | Path], action: str, limit: _Limit) -> MmbatchError:
+    """Return the error for a program that ran past its time limit."""
     return MmbatchError(
         action,
-        f"{Path(argv[0]).name} did not finish within {timeout_s:g} s",
+        f"{Path(argv[0]).name} did not finish within {limit.spent():.1f} s",
         "try again, on a machine with less other load",
     )
 
@@ -364,13 +365,60 @@ def _started(
             process.stdout.close()
 
 
-def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, finish: bool) -> None:
+def patience() -> float:
+    """Return how many times longer things may take here than on an idle machine, from 1 to 10.
+
+    That is the load average by the CPUs that we may run on. Where both say little, as in a
+    container with a quota, it is 1.
+    """
     try:
-        process.wait(timeout=timeout_s)
-    except KeyboardInterrupt:
-        if finish:  # a second Ctrl-C stops it all the same
-            process.wait(timeout=timeout_s)
-        raise
+        load = max(os.getloadavg()[:2])
+    except OSError:
+        return 1.0
+    return min(max(load / cpus(), 1.0), _MOST_PATIENCE)
+
+
+class _Limit:
+    """A time limit from now on, which grows with the load of this machine, also later.
+
+    Attributes:
+        seconds: after which it is reached on an idle machine; None means never.
+    """
+
+    def __init__(self, seconds: float | None) -> None:
+        self.seconds = seconds
+        self._start = time.monotonic()
+
+    def spent(self) -> float:
+        """Return how many seconds ago it began."""
+        return time.monotonic() - self._start
+
+    def left(self) -> float | None:
+        """Return how many seconds to wait before this is asked again; None means for ever.
+
+        Raises:
+            TimeoutError: it is reached.
+        """
+        if self.seconds is None:
+            return None
+        left = self.seconds * patience() - self.spent()
+        if left <= 0:
+            raise TimeoutError
+        return left
+
+
+def _wait(process: subprocess.Popen[bytes], limit: _Limit, finish: bool = False) -> None:
+    """Wait for a process to end; TimeoutError when the limit is reached first."""
+    while True:
+        try:
+            process.wait(timeout=limit.left())
+        except subprocess.TimeoutExpired:
+            continue
+        except KeyboardInterrupt:
+            if finish:  # a second Ctrl-C stops it all the same
+                _wait(process, _Limit(limit.seconds))
+            raise
+        return
 
 
 def _stop_group(process: subprocess.Popen[bytes]) -> None:
@@ -392,15 +440,14 @@ def _stop_group(process: subprocess.Popen[bytes]) -> None:
         process.wait()
 
 
-def _lines(pipe: IO[bytes], deadline: float | None) -> Generator[str, None, None]:
-    """Yield decoded lines from a pipe; TimeoutError when the deadline passes first."""
+def _lines(pipe: IO[bytes], limit: _Limit) -> Generator[str, None, None]:
+    """Yield decoded lines from a pipe; TimeoutError when the limit is reached first."""
     partial = b""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
-            left = None if deadline is None else deadline - time.monotonic()
-            if (left is not None and left <= 0) or not selector.select(left):
-                raise TimeoutError
+            if not selector.select(limit.left()):
+                continue
             chunk = os.read(pipe.fileno(), 1 << 16)
             *whole, partial = (partial + chunk).split(b"\n")
             for line in whole:
@@ -425,7 +472,7 @@ def _run_in_foreground(
         guarded(argv, action, die_with_us=not finish), cwd=cwd, env=child_env(env)
     )
     try:
-        _wait(process, None, finish)
+        _wait(process, _Limit(None), finish)
     except BaseException:
         process.terminate()
         process.wait()

@@ -153,7 +153,7 @@ class ExtraBoot:
         suites: the KUnit suites that must run; the kernel runs none if empty.
         kernel_test: whether the kernel test that is built into the kernel runs.
         cmdline: added to the kernel's command line.
-        limit_s: seconds after which the boot is stopped, on a plain kernel.
+        limit_s: seconds after which the boot is stopped, on a plain kernel and an idle machine.
         memory_gib: memory in GiB.
         pmem_gib: size of its NVDIMM in GiB; none if 0.
         cpus: number of CPUs.

@@ -64,7 +64,7 @@ class Boot:
         name: name of its files in the cache.
         kernel: the kernel.
         initramfs: its filesystem; None for a kernel that only runs its KUnit suites.
-        limit_s: seconds after which it is stopped.
+        limit_s: seconds after which it is stopped on an idle machine; see `process.patience`.
         cmdline: added to the kernel's command line.
         memory_gib: its memory in GiB.
         pmem_gib: size of its NVDIMM in GiB; none if 0.
