@@ -244,6 +244,11 @@ def test_interrupt(verb: Verb, capsys: pytest.CaptureFixture[str], error: BaseEx
         (errno.EROFS, "read-only"),
         (errno.EACCES, "cannot access a file: /some/file: permission is denied"),
         (errno.ELOOP, "links form a loop"),
+        (errno.EIO, "hint: see with dmesg"),
+        (errno.ENOENT, "hint: choose a place that is there"),
+        (errno.EFBIG, "ulimit -f"),
+        (errno.EMFILE, "ulimit -n"),
+        (errno.ENAMETOOLONG, "the name is too long\nhint: choose a shorter name"),
     ],
 )
 def test_disk_errors_are_told(
@@ -254,6 +259,16 @@ def test_disk_errors_are_told(
     assert words in output
     assert "/some/file" in output
     assert "XDG_CACHE_HOME" not in output
+    assert output.count("\n") == 2
+
+
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EMFILE])
+def test_what_fails_without_a_name_is_told(
+    verb: Verb, capsys: pytest.CaptureFixture[str], code: int
+) -> None:
+    assert verb(raising(OSError(code, os.strerror(code)))) == 1
+    output = capsys.readouterr().err
+    assert output.startswith("error: cannot write the output: ")
     assert output.count("\n") == 2
 
 

@@ -137,6 +137,23 @@ def test_whatever_is_truncated_is_replaced_and_named(everything: Everything) -> 
         assert everything.run() == []
 
 
+@pytest.mark.parametrize(
+    ("options", "objects"), [(("CONFIG_B=y",), ["mm/toy.o"]), ((), ["mm/toy.o", "mm/other.o"])]
+)
+def test_a_damaged_file_that_only_makefiles_read_is_named_before_a_build(
+    everything: Everything, options: tuple[str, ...], objects: list[str]
+) -> None:
+    everything.run()
+    path = everything.root / TREE / "linux" / DRIVER
+    os.truncate(path, 1)
+    cache, lines = Cache(everything.root), list[str]()
+    source = resolve(cache, "7.3", None, lines.append)
+    with pytest.raises(MmbatchError) as caught:
+        kbuild.configure(cache, source, everything.fragment, options, objects, 1, lines.append)
+    assert caught.value.problem == f"{path} is missing or damaged"
+    assert f"remove {everything.root / TREE}" in caught.value.hint
+
+
 def test_a_guests_copy_of_a_damaged_kernel_is_replaced(everything: Everything) -> None:
     """It has links to the same files. A build begins with a check of it."""
     everything.run()

@@ -311,6 +311,13 @@ def test_who_only_wants_to_fuzz_is_told_that_it_can_not_be(monkeypatch: pytest.M
     assert result.exception.problem == "we are not root"
 
 
+def test_an_input_that_could_never_end_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    result = CliRunner().invoke(verb.command, ["vmap", "--fuzz-input", str(tmp_path / "pipe")])
+    assert result.exit_code == ExitCode.USAGE
+    assert "is not a regular file" in result.output
+
+
 @pytest.mark.parametrize("wrong", ["0", "10", "x", "5d", "-1s", ""])
 def test_a_duration_has_to_be_one(wrong: str) -> None:
     result = CliRunner().invoke(verb.command, ["--fuzz", wrong, "--fuzz-input", "/nowhere"])

@@ -298,17 +298,21 @@ def test_locks_keep_two_cpus_apart(toys: Path) -> None:
 
 def test_a_case_that_is_not_what_its_regime_says_is_noted(toys: Path) -> None:
     words = [word for name in ("there", "hot", "flushed", "lost") for word in ("--case", name)]
-    for _ in range(10):  # other programs may make one of two pairs slow
+    right, wrong = {"hot-4096", "flushed-4096"}, {"there-4096", "lost-4096"}
+    noted: dict[str, str] = {}
+    for _ in range(30):  # other programs can make any of them slow, though not every time
         engine, *events = run_program(toys, *words, "--pairs", "2")
         assert isinstance(engine, Engine)
-        notes = {event.case: event.text for event in events if isinstance(event, Note)}
-        if not engine.cached_bytes:  # memory is as fast as the cache here
+        if not engine.cached_bytes:
             pytest.skip("memory is as fast as the cache here")
-        if list(notes) == ["there-4096", "lost-4096"]:
+        notes = {event.case: event.text for event in events if isinstance(event, Note)}
+        noted |= {case: text for case, text in notes.items() if case in wrong}
+        right -= right - notes.keys()
+        if not right and noted.keys() == wrong:
             break
-    assert list(notes) == ["there-4096", "lost-4096"]
-    assert notes["there-4096"].startswith("not cold here")
-    assert notes["lost-4096"].startswith("not hot here")
+    assert right == set(), "always noted"
+    assert noted["there-4096"].startswith("not cold here")
+    assert noted["lost-4096"].startswith("not hot here")
 
 
 @pytest.mark.parametrize(

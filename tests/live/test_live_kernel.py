@@ -94,6 +94,8 @@ def test_a_kernel_is_named_one_way(tmp_path: Path) -> None:
 
     assert caught.value.code == 2
     assert kernel.choose(cache, RELEASE, None, print) == RELEASE
+    with pytest.raises(MmbatchError, match="its release is empty"):
+        kernel.choose(cache, "", None, print)
     assert kernel.choose(cache, None, None, print) == kernel.running()
     for name in ("7.3-amd64", "linux-image-7.3-amd64", "linux-headers-7.3-amd64"):
         assert kernel.choose(cache, name, None, print) == "7.3-amd64"

@@ -5,6 +5,8 @@ import base64
 import contextlib
 import gzip
 import hashlib
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -168,6 +170,15 @@ def test_a_damaged_archive_is_refused(cache: Cache, source: Source, tmp_path: Pa
         place.write_bytes(content)
         with contextlib.suppress(MmbatchError):  # some bits don't matter
             mails.read(place, tmp_path)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, lambda path: path.symlink_to("/dev/zero")])
+def test_what_could_never_end_is_not_read(make: Callable[[Path], None], tmp_path: Path) -> None:
+    place = tmp_path / "series"
+    make(place)
+    with pytest.raises(MmbatchError, match="it is not a regular file") as caught:
+        mails.read(place, tmp_path)
+    assert caught.value.code == ExitCode.USAGE
 
 
 def test_each_patch_of_a_series(cache: Cache, source: Source, tmp_path: Path) -> None:

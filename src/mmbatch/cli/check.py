@@ -129,6 +129,8 @@ def command(
         tally = check.Tally()
         _run_litmus(console, speedups, litmus_s, tally)
         return _end(console, tally, json_file, write_outcomes)
+    if fuzz_input and not fuzz_input.is_file():  # a pipe, which could keep us waiting
+        raise Misuse(f"{fuzz_input} is not a regular file", "give one that the fuzzer kept")
     length = None
     if fuzz_s or fuzz_runs:
         length = fuzz.Length(fuzz_s or 0, fuzz_runs or 0)

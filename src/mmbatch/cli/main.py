@@ -37,10 +37,11 @@ VERBS = {
 
 _INTERRUPTED = 130
 _BROKEN_PIPE = 141
-_FILE_ERRORS = (
+_WRITE_ERRORS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
-    *(errno.ELOOP, errno.ENAMETOOLONG),
+    *(errno.EFBIG, errno.EIO, errno.EMFILE),
 )
+"""What can fail without the name of a file, and is no mistake of ours."""
 
 
 class _NobodyReadsError(Exception):
@@ -169,7 +170,7 @@ def _run(argv: Sequence[str] | None) -> int:
 def _failed_os(error: OSError) -> int:
     if error.errno == errno.EPIPE:
         return _BROKEN_PIPE
-    if error.errno not in _FILE_ERRORS:
+    if error.filename is None and error.errno not in _WRITE_ERRORS:
         raise error
     action = "write the output" if error.filename is None else "access a file"
     return _failed(error_from_os(error, action))

@@ -40,8 +40,23 @@ _REASONS = {
     errno.EPERM: "permission is denied",
     errno.ELOOP: "its symbolic links form a loop",
     errno.ENOTDIR: "a part of the path is not a directory",
+    errno.EEXIST: "something else is in its place",
     errno.ENAMETOOLONG: "the name is too long",
+    errno.EFBIG: "the file would be larger than the limit on files",
+    errno.EMFILE: "we have too many files open",
 }
+_ELSEWHERE = "choose another place"
+_REMEDIES = {
+    errno.ENOENT: "choose a place that is there",
+    errno.EEXIST: _ELSEWHERE,
+    errno.ELOOP: _ELSEWHERE,
+    errno.ENOTDIR: _ELSEWHERE,
+    errno.ENAMETOOLONG: "choose a shorter name",
+    errno.EFBIG: "raise that limit (ulimit -f)",
+    errno.EMFILE: "raise the limit on open files (ulimit -n)",
+    errno.EIO: "see with dmesg what is wrong with its disk",
+}
+"""What to do about a path that is not in our cache; the reasons are above."""
 
 
 def error_from_os(error: OSError, action: str) -> MmbatchError:
@@ -58,11 +73,13 @@ def error_from_os(error: OSError, action: str) -> MmbatchError:
         if full and not _is_device(place):
             with contextlib.suppress(OSError):
                 problem += f", {free_bytes(place) / 1e6:.0f} MB are free"
-    return MmbatchError(action, problem, _remedy(place, full))
+    return MmbatchError(action, problem, _remedy(place, error.errno or 0, full=full))
 
 
-def _remedy(place: Path | None, full: bool) -> str:
+def _remedy(place: Path | None, number: int, *, full: bool) -> str:
     """Return what to do about a path that the system refuses; only the cache can be moved."""
+    if number in (errno.EFBIG, errno.EMFILE):
+        return _REMEDIES[number]
     if place is None:
         return "free some space" if full else "run it with -v to see what it does then"
     if _is_in_cache(place):
@@ -71,7 +88,9 @@ def _remedy(place: Path | None, full: bool) -> str:
         return "choose another place, which is not a part of the system"
     if full:
         return "free some space, or choose a place on another disk"
-    return "see its owner and permissions with ls -ld, or choose another place"
+    return _REMEDIES.get(
+        number, "see its owner and permissions with ls -ld, or choose another place"
+    )
 
 
 def cache_remedy(*, full: bool) -> str:
@@ -308,19 +327,23 @@ def is_whole(
     A file counts as whole if its size is what it was. Its content is not read. `say` is called
     with a line if the directory is there and not whole, since it is rebuilt then.
     """
+    name = damaged(directory, mark_name)
+    if name is not None and say is not None and directory.exists():
+        say(f"{directory} is incomplete, since {name} is missing or damaged: replacing it")
+    return name is None
+
+
+def damaged(directory: Path, mark_name: str = MARK) -> str | None:
+    """Return a file that is not as `write_mark` found it, or the mark itself; None without any."""
     name = mark_name
     try:
         mark = from_json(_Mark, (directory / name).read_text(encoding="utf-8"))
         for name, size in mark.sizes.items():
             if os.lstat(f"{directory}/{name}").st_size != size:
-                break
-        else:
-            return True
+                return name
     except (OSError, ValueError):
-        pass
-    if say is not None and directory.exists():
-        say(f"{directory} is incomplete, since {name} is missing or damaged: replacing it")
-    return False
+        return name
+    return None
 
 
 def marked(directory: Path) -> set[str]:

@@ -25,7 +25,7 @@ from mmbatch.core.disk import (
     write_mark,
 )
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel.sources import Source
+from mmbatch.kernel.sources import Source, require_every_file
 
 TOOLS = ("gcc", "as", "ld")
 """The programs by which a kernel's makefiles make its objects; all but the first are binutils."""
@@ -102,6 +102,7 @@ def configure(
             forget_oldest(siblings(path))
             say(f"building the objects of Linux {source.release} that matter")
             require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
+            require_every_file(source)
             with _half_built(path):
                 _configure(source, path, text, options, jobs, log, held, requires)
                 _make(source, path, ["prepare"], jobs, log, held)
@@ -114,6 +115,7 @@ def configure(
             if missing:
                 say(f"building more objects of Linux {source.release}")
                 require_space(path, _ROOM_BYTES, f"build Linux {source.release}")
+                require_every_file(source)
                 with _clear_errors(path):
                     for name in missing:  # make would take what was cut off for finished
                         (path / name).unlink(missing_ok=True)

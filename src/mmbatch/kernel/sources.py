@@ -16,6 +16,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Progressing, growth, spoken
 from mmbatch.core.disk import (
     atomic_dir,
+    damaged,
     error_from_os,
     is_whole,
     real_path,
@@ -158,11 +159,11 @@ def find_cached(
     """
     package = f"linux-source-{series}"
     found: list[tuple[list[tuple[int, str]], Source]] = []
-    damaged: list[Path] = []
+    broken: list[Path] = []
     for place in cache.trees.glob(f"{package}_*"):
         path = place / "linux"
         if not _is_good(place, None, every_file=every_file):
-            damaged.append(place)
+            broken.append(place)
             continue
         version = (place / "version").read_text().strip()
         source = Source(
@@ -175,7 +176,7 @@ def find_cached(
         )
         found.append((_version_key(version), source))
     if say is not None:
-        for place in damaged:
+        for place in broken:
             if not found:
                 _is_good(place, say, every_file=every_file)
             elif remove_unused(place):
@@ -209,6 +210,24 @@ def name_unchecked(error: MmbatchError, source: Source) -> MmbatchError:
         f"{error.hint}; if it names a damaged kernel file, remove {place}, which is fetched again"
     )
     return MmbatchError(error.action, error.problem, hint, error.code)
+
+
+def require_every_file(source: Source) -> None:
+    """Check all files of a tree, since its makefiles read more than every command checks.
+
+    A damaged Kconfig file could give another configuration, and no error.
+
+    Raises:
+        MmbatchError: one is missing or damaged.
+    """
+    place = source.path.parent
+    name = damaged(place, _EVERY_FILE) if _is_listed(place) else None
+    if name is not None:
+        raise MmbatchError(
+            f"build Linux {source.release}",
+            f"{place / name} is missing or damaged",
+            f"remove {place}, which is made again",
+        )
 
 
 def read_release(tree: Path) -> str:

@@ -76,7 +76,8 @@ def choose(cache: Cache, release: str | None, series: str | None, say: Say) -> s
         say: called with a line for each phase.
 
     Raises:
-        MmbatchError: both are given, the series is not supported, or no such kernel is packaged.
+        MmbatchError: both are given, the release is empty, the series is not supported, or no
+            such kernel is packaged.
     """
     if release is not None and series is not None:
         raise MmbatchError(
@@ -88,9 +89,14 @@ def choose(cache: Cache, release: str | None, series: str | None, say: Say) -> s
     if series is not None:
         _require_supported(series)
         return newest(cache, series, say)
-    meta = _META.fullmatch(release or "")
+    if release is None:
+        return running()
+    if not release:
+        hint = "give one as printed by uname -r, or leave the option out for the running kernel"
+        raise MmbatchError("choose a kernel", "its release is empty", hint, ExitCode.USAGE)
+    meta = _META.fullmatch(release)
     if meta is None:
-        return release or running()
+        return release
     return meta[1] if _RELEASE.fullmatch(meta[1]) else _newest_of(cache, meta[1], say)
 
 

@@ -66,6 +66,9 @@ def read(path: Path, work: Path) -> Series:
     action = f"read the patches in {path}"
     total = hashlib.sha256()
     found: list[Patch] = []
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        # A pipe could keep us waiting, and a device may never end.
+        raise MmbatchError(action, "it is not a regular file", _HINT, ExitCode.USAGE)
     try:
         for file in _files(path):
             content = file.read_bytes()
