@@ -21,7 +21,7 @@ def test_growth_is_followed_in_megabytes_and_then_no_more(tmp_path: Path) -> Non
     with growth(tmp_path, seen):
         (tmp_path / "partial").mkdir()
         (tmp_path / "partial" / "file").write_bytes(bytes(2_000_000))
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while 2.0 not in [round(value, 2) for value in seen.values]:
             assert time.monotonic() < deadline
             time.sleep(0.01)

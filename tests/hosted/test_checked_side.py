@@ -67,6 +67,6 @@ def test_posted_code_is_asked_for(tmp_path: Path, ask: str, side: str, printed: 
         action="compile a check",
     )
     done = subprocess.run(
-        [tmp_path / "toys", side], capture_output=True, text=True, check=False, timeout=60
+        [tmp_path / "toys", side], capture_output=True, text=True, check=False, timeout=600
     )
     assert done.stdout.strip() == printed

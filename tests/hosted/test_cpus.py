@@ -42,7 +42,7 @@ pytestmark = [
 def run(program: Path) -> subprocess.CompletedProcess[str]:
     """Run it without random addresses, which ThreadSanitizer of older gccs can't have."""
     words = ["setarch", "-R", str(program)]
-    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
 
 
 @pytest.fixture(scope="module")

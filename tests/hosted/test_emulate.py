@@ -29,7 +29,7 @@ def run(directory: Path, name: str = "", old: str = "", new: str = "") -> str:
     words = ["gcc", "-O1", "-g", "-std=gnu11", f"-I{HOSTED}/include", f"-I{HOSTED}/host"]
     words += ["-o", str(program), *map(str, sources), str(HERE / "emulate.c")]
     subprocess.run(words, check=True)
-    done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([program], capture_output=True, text=True, check=False, timeout=600)
     assert done.stderr == ""
     if done.returncode < 0:
         return f"signal {-done.returncode}"

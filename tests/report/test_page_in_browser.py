@@ -94,7 +94,7 @@ def _look(tmp_path: Path, content: str, width: int = PHONE, *, dark: bool = Fals
     words += [f"--blink-settings=preferredColorScheme={0 if dark else 1}"]
     words += ["--window-size=1400,1000", (tmp_path / "probe.html").as_uri()]
     env = dict(os.environ, HOME=str(tmp_path))
-    done = subprocess.run(words, capture_output=True, text=True, timeout=120, check=False, env=env)
+    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=False, env=env)
     assert done.returncode == 0, done.stderr[-2000:]
     found = re.search(r'<pre id="out">(.*?)</pre>', done.stdout, re.S)
     assert found, done.stderr[-2000:]

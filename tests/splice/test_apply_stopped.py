@@ -40,7 +40,7 @@ def test_an_interrupt_before_the_branch_leaves_nothing(
 
 
 def wait_for(path: Path) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not path.exists():
         assert time.monotonic() < deadline
         time.sleep(0.02)
