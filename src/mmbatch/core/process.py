@@ -368,8 +368,8 @@ def _started(
 def patience() -> float:
     """Return how many times longer things may take here than on an idle machine, from 1 to 10.
 
-    That is the load average by the CPUs that we may run on. Where both say little, as in a
-    container with a quota, it is 1.
+    That is the load average by the CPUs that we may run on. A quota of CPU time, as containers
+    may have, does not count.
     """
     try:
         load = max(os.getloadavg()[:2])
