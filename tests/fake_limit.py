@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 _ASKED_EVERY_S = 0.05
-_READS = 2  # once more may have to be read what was written before the event
+_READS = 2  # what was written before the event may need one more read
 
 
 class LimitOfFile:

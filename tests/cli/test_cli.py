@@ -244,8 +244,11 @@ def test_interrupt(verb: Verb, capsys: pytest.CaptureFixture[str], error: BaseEx
         (errno.EROFS, "read-only"),
         (errno.EACCES, "cannot access a file: /some/file: permission is denied"),
         (errno.ELOOP, "links form a loop"),
-        (errno.EIO, "hint: see with dmesg"),
-        (errno.ENOENT, "hint: choose a place that is there"),
+        (errno.EIO, "reading or writing failed\nhint: see the kernel's messages"),
+        (errno.ESTALE, "hint: run it again"),
+        (errno.ENOENT, "No such file or directory\nhint: choose another place"),
+        (errno.EEXIST, "something else is in its place\nhint: choose another place"),
+        (errno.ENOTDIR, "not a directory\nhint: choose another place"),
         (errno.EFBIG, "ulimit -f"),
         (errno.EMFILE, "ulimit -n"),
         (errno.ENAMETOOLONG, "the name is too long\nhint: choose a shorter name"),
@@ -262,13 +265,22 @@ def test_disk_errors_are_told(
     assert output.count("\n") == 2
 
 
-@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EFBIG, errno.EIO, errno.EMFILE])
+@pytest.mark.parametrize(
+    ("code", "action", "hint"),
+    [
+        (errno.ENOSPC, "write the output", "free some space"),
+        (errno.EFBIG, "write the output", "ulimit -f"),
+        (errno.EIO, "write the output", "dmesg"),
+        (errno.EMFILE, "access a file", "ulimit -n"),
+    ],
+)
 def test_what_fails_without_a_name_is_told(
-    verb: Verb, capsys: pytest.CaptureFixture[str], code: int
+    verb: Verb, capsys: pytest.CaptureFixture[str], code: int, action: str, hint: str
 ) -> None:
     assert verb(raising(OSError(code, os.strerror(code)))) == 1
     output = capsys.readouterr().err
-    assert output.startswith("error: cannot write the output: ")
+    assert output.startswith(f"error: cannot {action}: ")
+    assert hint in output
     assert output.count("\n") == 2
 
 

@@ -146,12 +146,14 @@ def test_a_damaged_file_that_only_makefiles_read_is_named_before_a_build(
     everything.run()
     path = everything.root / TREE / "linux" / DRIVER
     os.truncate(path, 1)
+    before = everything.contents()
     cache, lines = Cache(everything.root), list[str]()
     source = resolve(cache, "7.3", None, lines.append)
     with pytest.raises(MmbatchError) as caught:
         kbuild.configure(cache, source, everything.fragment, options, objects, 1, lines.append)
     assert caught.value.problem == f"{path} is missing or damaged"
     assert f"remove {everything.root / TREE}" in caught.value.hint
+    assert everything.contents() == before
 
 
 def test_a_guests_copy_of_a_damaged_kernel_is_replaced(everything: Everything) -> None:

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -117,10 +118,34 @@ def test_missing_program(monkeypatch: pytest.MonkeyPatch, program: str, hint: st
     assert hint in caught.value.hint
 
 
-def test_a_program_that_takes_too_long_is_an_error() -> None:
-    with pytest.raises(MmbatchError, match=r"sleep did not finish within \d+\.\d s") as caught:
-        run(["sleep", "600"], action="x", timeout_s=0.4)
-    assert "less other load" in caught.value.hint
+@pytest.mark.parametrize("slower", [1.0, 3.0])
+def test_a_program_that_takes_too_long_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, slower: float
+) -> None:
+    monkeypatch.setattr("mmbatch.core.process.patience", lambda: slower)
+    with pytest.raises(MmbatchError, match="sleep did not finish within ") as caught:
+        run(["sleep", "600"], action="x", timeout_s=0.5)
+    assert float(caught.value.problem.split()[-2]) >= 0.5 * slower
+    assert ("less other load" in caught.value.hint) == (slower > 1)
+
+
+def test_time_counts_less_only_while_there_is_a_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    now, slower = 0.0, 10.0
+    monkeypatch.setattr("mmbatch.core.process.time", SimpleNamespace(monotonic=lambda: now))
+    monkeypatch.setattr("mmbatch.core.process.patience", lambda: slower)
+    limit = process._Limit(20.0)
+    assert limit.left() == 10.0  # when the load is looked at again
+    now = 100.0
+    assert limit.left() == 10.0
+    slower = 1.0
+    now = 105.0
+    assert limit.left() == 5.0
+    now = 109.5
+    assert limit.left() == 0.5
+    now = 110.0
+    with pytest.raises(TimeoutError):
+        limit.left()
+    assert limit.spent() == 110.0
 
 
 @pytest.mark.parametrize(
@@ -305,6 +330,11 @@ def test_stream_times_out_even_if_the_program_keeps_talking() -> None:
     with pytest.raises(MmbatchError, match="did not finish"):
         for _ in stream(["sh", "-c", "while :; do echo x; done"], action="x", timeout_s=0.4):
             pass
+
+
+def test_stream_times_out_after_the_output_has_ended() -> None:
+    with pytest.raises(MmbatchError, match="did not finish"):
+        list(stream(["sh", "-c", "exec >&-; sleep 600"], action="x", timeout_s=0.4))
 
 
 def test_pipeline_joins_and_fails_as_a_whole(tmp_path: Path) -> None:

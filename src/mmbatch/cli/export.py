@@ -101,7 +101,7 @@ def command(
     if check:
         requirements.ensure(console.say, install=install)
         requirements.ensure_sparse(console.say, install=install)
-    source = sources.resolve(cache, kernel, tree, console.say)
+    source = sources.resolve(cache, kernel, tree, console.say, every_file=check)
     chosen = plan.choose(paths.SPEEDUPS, speedups, source.series, source.release)
     wanted = speedups or tuple(manifest.speedup for manifest in chosen)
     measured = _measured(cache, source, runs)

@@ -41,7 +41,7 @@ _WRITE_ERRORS = (
     *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM),
     *(errno.EFBIG, errno.EIO, errno.EMFILE),
 )
-"""What can fail without the name of a file, and is no mistake of ours."""
+"""What can fail without the name of a file and is not a bug in mmbatch."""
 
 
 class _NobodyReadsError(Exception):
@@ -172,7 +172,8 @@ def _failed_os(error: OSError) -> int:
         return _BROKEN_PIPE
     if error.filename is None and error.errno not in _WRITE_ERRORS:
         raise error
-    action = "write the output" if error.filename is None else "access a file"
+    is_output = error.filename is None and error.errno != errno.EMFILE
+    action = "write the output" if is_output else "access a file"
     return _failed(error_from_os(error, action))
 
 

@@ -42,21 +42,20 @@ _REASONS = {
     errno.ENOTDIR: "a part of the path is not a directory",
     errno.EEXIST: "something else is in its place",
     errno.ENAMETOOLONG: "the name is too long",
-    errno.EFBIG: "the file would be larger than the limit on files",
-    errno.EMFILE: "we have too many files open",
+    errno.EFBIG: "the file would exceed the limit on the size of files",
+    errno.EMFILE: "too many files are open",
+    errno.EIO: "reading or writing failed",
+    errno.ESTALE: "its server no longer has it",
 }
-_ELSEWHERE = "choose another place"
-_REMEDIES = {
-    errno.ENOENT: "choose a place that is there",
-    errno.EEXIST: _ELSEWHERE,
-    errno.ELOOP: _ELSEWHERE,
-    errno.ENOTDIR: _ELSEWHERE,
+_ANYWHERE = {
     errno.ENAMETOOLONG: "choose a shorter name",
     errno.EFBIG: "raise that limit (ulimit -f)",
     errno.EMFILE: "raise the limit on open files (ulimit -n)",
-    errno.EIO: "see with dmesg what is wrong with its disk",
+    errno.EIO: "see the kernel's messages (dmesg) for what failed",
+    errno.ESTALE: "run it again",
 }
-"""What to do about a path that is not in our cache; the reasons are above."""
+"""What to do about an error, wherever the file is."""
+_REFUSED = (errno.EACCES, errno.EPERM, errno.EROFS)
 
 
 def error_from_os(error: OSError, action: str) -> MmbatchError:
@@ -78,19 +77,19 @@ def error_from_os(error: OSError, action: str) -> MmbatchError:
 
 def _remedy(place: Path | None, number: int, *, full: bool) -> str:
     """Return what to do about a path that the system refuses; only the cache can be moved."""
-    if number in (errno.EFBIG, errno.EMFILE):
-        return _REMEDIES[number]
+    if number in _ANYWHERE:
+        return _ANYWHERE[number]
     if place is None:
         return "free some space" if full else "run it with -v to see what it does then"
     if _is_in_cache(place):
-        return cache_remedy(full=full)
+        gone = "something removed it meanwhile: run it again"
+        return gone if number == errno.ENOENT else cache_remedy(full=full)
     if _is_device(place) or place.is_relative_to("/proc") or place.is_relative_to("/sys"):
         return "choose another place, which is not a part of the system"
     if full:
         return "free some space, or choose a place on another disk"
-    return _REMEDIES.get(
-        number, "see its owner and permissions with ls -ld, or choose another place"
-    )
+    look = "see its owner and permissions with ls -ld, or " if number in _REFUSED else ""
+    return f"{look}choose another place"
 
 
 def cache_remedy(*, full: bool) -> str:

@@ -31,6 +31,7 @@ _TELLING = re.compile(r"\b(?:error|fatal): |undefined reference", re.IGNORECASE)
 _TERM_GRACE_S = 3.0
 _ORPHAN_GRACE_S = 0.3  # for its children, once the program itself has ended
 _MOST_PATIENCE = 10.0
+_LOAD_PERIOD_S = 10.0
 _KEPT_BYTES = 64 * 1024
 _STOP_PERIOD_S = 0.1
 _NOT_OURS = (ProcessLookupError, PermissionError)  # gone, or root's by sudo
@@ -296,7 +297,7 @@ def _too_slow(argv: Sequence[str | Path], action: str, limit: _Limit) -> Mmbatch
     return MmbatchError(
         action,
         f"{Path(argv[0]).name} did not finish within {limit.spent():.1f} s",
-        "try again, on a machine with less other load",
+        "try again, on a machine with less other load" if patience() > 1 else "try again",
     )
 
 
@@ -368,8 +369,8 @@ def _started(
 def patience() -> float:
     """Return how many times longer things may take here than on an idle machine, from 1 to 10.
 
-    That is the load average by the CPUs that we may run on. A quota of CPU time, as containers
-    may have, does not count.
+    That is the load average of the whole machine, divided by the number of CPUs that we may run
+    on. A quota of CPU time, as containers may have, does not count.
     """
     try:
         load = max(os.getloadavg()[:2])
@@ -379,7 +380,7 @@ def patience() -> float:
 
 
 class _Limit:
-    """A time limit from now on, which grows with the load of this machine, also later.
+    """A time limit from now on, for which time counts less while this machine has a load.
 
     Attributes:
         seconds: after which it is reached on an idle machine; None means never.
@@ -387,7 +388,8 @@ class _Limit:
 
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
-        self._start = time.monotonic()
+        self._start = self._asked = time.monotonic()
+        self._counted_s = 0.0
 
     def spent(self) -> float:
         """Return how many seconds ago it began."""
@@ -401,10 +403,12 @@ class _Limit:
         """
         if self.seconds is None:
             return None
-        left = self.seconds * patience() - self.spent()
-        if left <= 0:
+        now, slower = time.monotonic(), patience()
+        self._counted_s += (now - self._asked) / slower
+        self._asked = now
+        if self._counted_s >= self.seconds:
             raise TimeoutError
-        return left
+        return min((self.seconds - self._counted_s) * slower, _LOAD_PERIOD_S)
 
 
 def _wait(process: subprocess.Popen[bytes], limit: _Limit, finish: bool = False) -> None:

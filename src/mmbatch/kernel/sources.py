@@ -226,7 +226,7 @@ def require_every_file(source: Source) -> None:
         raise MmbatchError(
             f"build Linux {source.release}",
             f"{place / name} is missing or damaged",
-            f"remove {place}, which is made again",
+            f"remove {place}; the next command makes it again",
         )
 
 

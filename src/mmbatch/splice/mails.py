@@ -68,7 +68,8 @@ def read(path: Path, work: Path) -> Series:
     found: list[Patch] = []
     if path.exists() and not (path.is_file() or path.is_dir()):
         # A pipe could keep us waiting, and a device may never end.
-        raise MmbatchError(action, "it is not a regular file", _HINT, ExitCode.USAGE)
+        hint = "save the patches to a file, and give that"
+        raise MmbatchError(action, "it is not a regular file", hint, ExitCode.USAGE)
     try:
         for file in _files(path):
             content = file.read_bytes()
