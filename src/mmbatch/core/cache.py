@@ -6,12 +6,14 @@ from __future__ import annotations
 import contextlib
 import errno
 import fcntl
+import functools
 import os
 import re
 import weakref
 from collections.abc import Callable, Generator, Mapping, Sequence
 from pathlib import Path
 
+from mmbatch.core import log
 from mmbatch.core.disk import (
     atomic_dir,
     cache_remedy,
@@ -194,3 +196,84 @@ def _without_locks(path: Path, error: OSError) -> MmbatchError:
         f"the file system of {path.parent} can't lock files ({error.strerror})",
         f"set {cache_variable(os.environ)} to a directory on a local disk",
     )
+
+
+@functools.lru_cache(maxsize=8)
+def _at(place: Path) -> Cache:
+    return Cache(place)
+
+
+def opened() -> Cache:
+    """Return the user's cache, opened once in a process."""
+    return _at(default_root(os.environ))
+
+
+def root() -> Path:
+    """Return the cache directory."""
+    return opened().root
+
+
+def trees() -> Path:
+    """Return the directory of kernel sources."""
+    return opened().trees
+
+
+def builds() -> Path:
+    """Return the directory of built objects, programs and kernels."""
+    return opened().builds
+
+
+def splices() -> Path:
+    """Return the directory of kernels with speed-ups in them."""
+    return opened().splices
+
+
+def apt() -> Path:
+    """Return the directory of apt's lists and state."""
+    return opened().apt
+
+
+def downloads() -> Path:
+    """Return the directory of fetched packages."""
+    return opened().downloads
+
+
+def logs() -> Path:
+    """Return the directory of what programs printed."""
+    return opened().logs
+
+
+def runs() -> Path:
+    """Return the directory of measured runs."""
+    return opened().runs
+
+
+def live() -> Path:
+    """Return the directory of livepatches."""
+    return opened().live
+
+
+def lock(name: str, doing: str = "") -> contextlib.AbstractContextManager[int]:
+    """See `Cache.lock`."""
+    return opened().lock(name, doing, log.say)
+
+
+def provide(  # see `Cache.provide`
+    final: Path,
+    fill: Callable[[Path], None],
+    doing: str,
+    *,
+    lock: str = "",
+    keep_few: bool = False,
+    parts: Sequence[str] = (".",),
+    check: Callable[[Path, Callable[[str], None]], bool] | None = None,
+) -> Path:
+    """Return a finished directory of the cache, made by `fill` if it is not there."""
+    return opened().provide(
+        final, fill, doing, log.say, lock=lock, keep_few=keep_few, parts=parts, check=check
+    )
+
+
+def keep(directory: Path) -> None:
+    """See `Cache.keep`."""
+    opened().keep(directory)

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The tool stays small: lines by package, modules in all (see CONTRIBUTING.md)."""
+
+from mmbatch.core.paths import ROOT
+
+CEILINGS = {
+    "bench": 2_135,
+    "cli": 5_150,
+    "core": 2_900,
+    "guest": 2_310,
+    "hosted": 3_030,
+    "kernel": 2_330,
+    "live": 5_040,
+    "report": 2_300,
+    "series": 890,
+    "splice": 2_010,
+}
+MODULES = 121
+TESTS = 23_700
+
+
+def _lines(paths: list[str]) -> int:
+    return sum(len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def _python(directory: str) -> list[str]:
+    return [str(path.relative_to(ROOT)) for path in (ROOT / directory).rglob("*.py")]
+
+
+def test_each_package_stays_below_its_ceiling() -> None:
+    found = {name: _lines(_python(f"src/mmbatch/{name}")) for name in CEILINGS}
+    found["kernel"] += _lines(_python("src/mmbatch/debian"))
+    above = {name: lines for name, lines in found.items() if lines > CEILINGS[name]}
+    assert above == {}
+
+
+def test_there_are_few_modules() -> None:
+    assert sum(not path.endswith("__init__.py") for path in _python("src")) <= MODULES
+
+
+def test_the_tests_stay_smaller_than_the_tool() -> None:
+    own = [path for path in _python("speedups") if "/tests/" in path]
+    assert _lines(_python("tests") + own) <= TESTS
