@@ -107,8 +107,6 @@ def test_live_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = matrix.Live("7.3.4-amd64", (SPEEDUP,), True, 5, 0)
     monkeypatch.setattr(guest, "run_once", lambda *_: one)
     assert answer("live test --kernel 7.3 --once", tmp_path)["passed"] == 5
-    monkeypatch.setattr(guest, "run_measure", lambda *_: one)
-    assert answer("live test --kernel 7.3 --measure", tmp_path)["passed"] == 5
     monkeypatch.setattr(guest, "run_planned", lambda *_: one)
     assert answer("live test --kernel 7.3 --plan", tmp_path)["passed"] == 5
 

@@ -14,7 +14,7 @@ from mmbatch.core.console import Console
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import qemu
 from mmbatch.guest.qemu import Outcome
-from mmbatch.live import build, guest, guests, kernel, manifest, measure, payload
+from mmbatch.live import build, guest, guests, kernel, manifest, payload
 from mmbatch.live.guests import QUICK
 from mmbatch.live.stock import Stock
 from mmbatch.report import matrix
@@ -331,46 +331,6 @@ def test_the_scripts_of_all_are_in_the_guest(tmp_path: Path) -> None:
     assert load.tool_settings()["TOOL_REFUSED"] == "toy_size"
     assert load.tool_settings()["RIVAL"] == "rival"
     assert (load.drivers, load.least) == (["nd_toy"], {"row": 2.5})
-
-
-@pytest.mark.parametrize("good", [True, False])
-def test_live_measure_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, good: bool) -> None:
-    given: list[payload.Measured] = []
-
-    def measured(_cache: object, _stock: object, load: payload.Measured) -> object:
-        given.append(load)
-        outcome = Outcome(passed=["it"], failed=[] if good else ["not it"])
-        return SimpleNamespace(outcome=outcome, trouble="", wall_s=1.0)
-
-    path = tmp_path / "it.ko"
-    path.write_bytes(b"patch")
-    monkeypatch.setattr(guests, "measured", measured)
-    monkeypatch.setattr(measure, "build_module", lambda *_: b"binder")
-    monkeypatch.setattr(
-        build,
-        "build_all",
-        lambda _, lives, *__: [
-            build.Module(each.speedup, each.module, path, "7.3", True) for each in lives
-        ],
-    )
-    for name in ("fetch_image", "find"):
-        monkeypatch.setattr(kernel, name, lambda *_: None)
-
-    names = tuple(measure.known(paths.SPEEDUPS))
-    found = guest.run_measure(Console(-1), Cache(tmp_path / "cache"), "7.3-amd64")
-
-    assert found == matrix.Live("7.3-amd64", names, good, 1, 0)
-    (load,) = given
-    files = load.files()
-    assert load.settings() == {"SPEEDUPS": "", "OBSERVERS": "", "MEASURED": " ".join(names)}
-    assert {"live.sh", "start.sh", "measure.sh"} <= set(files)
-    for name in names:
-        each = measure.read(paths.SPEEDUPS, name)
-        assert files[f"modules/mmbatch_{name}.ko"] == b"patch"
-        assert files[f"modules/{each.module}.ko"] == b"binder"
-        settings = files[f"measured/{name}"].decode()
-        assert f"BINDER={each.module}\n" in settings
-        assert f"METHODS='{' '.join(each.methods)}'\n" in settings
 
 
 def test_a_kernel_that_lacks_drivers(tmp_path: Path) -> None:

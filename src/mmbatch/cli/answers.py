@@ -286,74 +286,6 @@ class LiveTest:
 
 
 @dataclass(frozen=True)
-class MeasuredMethod:
-    """One way in which the kernel did what was measured.
-
-    Attributes:
-        method: its name; "unpatched" is the kernel before and after the livepatch, "base" its own
-            function with the livepatch loaded, and "control" base once more.
-        ns: median of the nanoseconds that a call took.
-        ns_per_page: the same for each page.
-        ratio: median of base's time divided by its time, or null if it was not compared.
-        ci95: the interval of that, or null.
-        verdict: what it shows.
-    """
-
-    method: str
-    ns: float
-    ns_per_page: float
-    ratio: float | None
-    ci95: tuple[float, float] | None
-    verdict: str
-
-
-@dataclass(frozen=True)
-class MeasuredCase:
-    """One function of the kernel, called with all methods in one boot.
-
-    Attributes:
-        speedup: the speed-up.
-        case: its name.
-        function: the kernel's function.
-        words: what it got.
-        bytes: how much of that.
-        pages: how many pages these are.
-        digest: of the memory that the kernel's own function and each method wrote alike.
-        blocks: how many times base, method, method, base were run for each method.
-        methods: one for each way.
-    """
-
-    speedup: str
-    case: str
-    function: str
-    words: str
-    bytes: int
-    pages: int
-    digest: str
-    blocks: int
-    methods: list[MeasuredMethod]
-
-
-@dataclass(frozen=True)
-class LiveMeasure:
-    """Written by `live measure`.
-
-    Attributes:
-        release: of the running kernel.
-        machine: of this machine, in words.
-        emulated: whether an emulator runs this, so that times say nothing.
-        cases: what was measured.
-        modules: the files that `--output` wrote, where nothing is measured.
-    """
-
-    release: str
-    machine: str
-    emulated: bool
-    cases: list[MeasuredCase]
-    modules: list[str] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
 class Left:
     """Calls that a speed-up left to the kernel's own function.
 
@@ -501,7 +433,7 @@ class LivePlan:
 ALL = (
     *(Apply, Step, BenchList, Case, Check, Doctor, Export, Series, GuestBuild),
     *(LiveBuild, LiveModule, LivePackages, LiveInstall, LiveFit, LiveUninstall),
-    *(LivePlan, PlannedDevice, LiveMeasure, MeasuredCase, MeasuredMethod),
+    *(LivePlan, PlannedDevice),
     *(LiveStatus, Function, Left, LiveSpeedup, LiveTest),
 )
 """In the order of docs/reference.md."""

@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from mmbatch.cli import answers, live_install, live_measure, live_plan, live_state, options, usage
+from mmbatch.cli import answers, live_install, live_plan, live_state, options, usage
 from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
@@ -178,7 +178,6 @@ def run_status(
 
 
 command.add_command(live_plan.run_plan)
-command.add_command(live_measure.run_measure)
 command.add_command(live_install.run_install)
 command.add_command(live_install.run_uninstall)
 
@@ -220,9 +219,6 @@ def run_unload(
 @options.number("--samples", 5, "Count each side N times")
 @click.option("--once", is_flag=True, help="Boot once only: load, use and unload each speed-up")
 @click.option(
-    "--measure", is_flag=True, help="Boot once only: run `live measure`, by default on 7.3"
-)
-@click.option(
     "--plan",
     "planned",
     is_flag=True,
@@ -241,7 +237,6 @@ def run_test(
     rounds: int,
     samples: int,
     once: bool,
-    measure: bool,
     planned: bool,
     install: bool,
     json_file: Path | None,
@@ -257,13 +252,11 @@ def run_test(
         ("x86_64",), console.say, may_install=install, log=cache.logs / "apt-install.log"
     )
     if release is None and series is None:
-        default = guest.newest_release if measure or planned else guest.default_release
+        default = guest.newest_release if planned else guest.default_release
         release = default(cache, console.say)
     chosen = kernel.choose(cache, release, series, console.say)
     plan = guests.Plan(suites.size_gib(size), rounds, samples)
-    if measure:
-        found = guest.run_measure(console, cache, chosen)
-    elif planned:
+    if planned:
         found = guest.run_planned(console, cache, chosen)
     elif once:
         found = guest.run_once(console, cache, chosen)

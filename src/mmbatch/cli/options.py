@@ -22,7 +22,6 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.live import manifest as live_manifest
-from mmbatch.live import measure as live_measure
 from mmbatch.live import plan as live_plan
 from mmbatch.splice import manifest
 from mmbatch.splice.apply import Credit
@@ -102,7 +101,6 @@ speedups = _speedups(manifest.known)
 measured = _speedups(manifest.measured)
 live_speedups = _speedups(live_manifest.known)
 planned_speedups = _speedups(live_plan.known)
-timed_speedups = _speedups(live_measure.known)
 
 
 def until(default: str) -> Decorator:

@@ -18,10 +18,10 @@ from mmbatch.core.process import side_by_side
 from mmbatch.debian import foreign
 from mmbatch.guest import qemu
 from mmbatch.guest.qemu import Booted, Outcome
-from mmbatch.live import build, guests, kernel, manifest, measure, payload, refused
+from mmbatch.live import build, guests, kernel, manifest, payload, refused
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
-from mmbatch.live.payload import Measured, Payload, Planned
+from mmbatch.live.payload import Payload, Planned
 from mmbatch.live.stock import Stock
 from mmbatch.report import matrix
 
@@ -43,10 +43,9 @@ def default_release(cache: Cache, say: Callable[[str], None]) -> str:
 
 
 def newest_release(cache: Cache, say: Callable[[str], None]) -> str:
-    """Return the release of the kernel in which `live measure` and `live plan` are tested.
+    """Return the release of the kernel in which `live plan` is tested.
 
-    That of `default_release` has no device-private memory, and nobody has counted the
-    instructions of its series.
+    Nobody has counted the instructions of that of `default_release`.
     """
     return kernel.newest(cache, SERIES[0], say)
 
@@ -198,30 +197,6 @@ def run_once(console: Console, cache: Cache, release: str) -> matrix.Live:
     good = report(booted, console.result)
     passed = len(booted.outcome.verdicts(())[0])
     return matrix.Live(release, tuple(load.modules), good, passed, 0)
-
-
-def run_measure(console: Console, cache: Cache, release: str) -> matrix.Live:
-    """Boot a distribution's kernel, and run `live measure` there.
-
-    Raises:
-        MmbatchError: the kernel has not what the measured functions need.
-    """
-    names = measure.known(paths.SPEEDUPS)
-    measures = {name: measure.read(paths.SPEEDUPS, name) for name in names}
-    lives = [manifest.load(paths.SPEEDUPS, name) for name in names]
-    headers = kernel.find(cache, release, console.say)
-    binders = {
-        each.module: measure.build_module(cache, paths.SPEEDUPS, live, each, headers)
-        for live, each in zip(lives, measures.values(), strict=True)
-    }
-    modules = build.build_all(cache, lives, release, console.say)
-    stock = Stock(release, kernel.fetch_image(cache, release, console.say))
-    load = Measured({module.speedup: module for module in modules}, measures, binders)
-    console.say(f"booting Debian's {release}, to run live measure")
-    booted = guests.measured(cache, stock, load)
-    good = report(booted, console.result)
-    passed = len(booted.outcome.verdicts(())[0])
-    return matrix.Live(release, tuple(names), good, passed, 0)
 
 
 def run_planned(console: Console, cache: Cache, release: str) -> matrix.Live:

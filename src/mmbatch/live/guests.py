@@ -11,7 +11,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.guest import boots, qemu
 from mmbatch.guest.qemu import Boot, Booted
 from mmbatch.live import payload
-from mmbatch.live.payload import Measured, Payload, Planned
+from mmbatch.live.payload import Payload, Planned
 from mmbatch.live.stock import Stock
 
 PLUGS = {"dimm": "dimm_gib", "virtio-mem": "virtio_mem_gib", "dax": "pmem_gib"}
@@ -191,25 +191,6 @@ def plugged(cache: Cache, stock: Stock, load: Payload, kind: str, gib: int) -> B
     return qemu.run(cache, boot)
 
 
-def measured(cache: Cache, stock: Stock, load: Measured) -> Booted:
-    """Boot; run `live measure`, whose times mean nothing on an emulated CPU.
-
-    See `functional` for why one thread emulates all CPUs.
-    """
-    boot = _boot(
-        cache,
-        "live-measure",
-        stock,
-        load,
-        ["start", "measure"],
-        {},
-        payload.tool_files(),
-        limit_s=_LIMIT_S,
-        one_thread=True,
-    )
-    return qemu.run(cache, boot)
-
-
 def planned(cache: Cache, stock: Stock, load: Planned) -> Booted:
     """Boot; ask `live plan` about devices, and count the instructions of binding them."""
     boot = _boot(
@@ -232,7 +213,7 @@ def _boot(
     cache: Cache,
     name: str,
     stock: Stock,
-    load: Payload | Planned | Measured,
+    load: Payload | Planned,
     scripts: Sequence[str],
     settings: Mapping[str, str],
     files: Mapping[str, bytes],

@@ -6,7 +6,6 @@ A speed-up's guest.toml lists what is its own.
 
 from __future__ import annotations
 
-import shlex
 import sys
 import sysconfig
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +23,6 @@ from mmbatch.guest import initramfs
 from mmbatch.live import refused
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
-from mmbatch.live.measure import Measure
 
 SUBJECT = "/CN=mmbatch, a key for one test"
 """Of the certificate, by which tools say who signed."""
@@ -266,43 +264,6 @@ class Planned:
     def optional(self) -> list[str]:
         """More of them, without which the kernel can still use the speed-ups."""
         return _optional(self.tests)
-
-
-@dataclass(frozen=True)
-class Measured:
-    """What a guest is given to run `live measure`, in the place of a `Payload`.
-
-    Attributes:
-        modules: the livepatches, by speed-up.
-        measures: what their measure.toml say, by speed-up.
-        binders: the modules that are measured, by name.
-    """
-
-    modules: Mapping[str, Module]
-    measures: Mapping[str, Measure]
-    binders: Mapping[str, bytes]
-    drivers: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
-
-    def files(self) -> dict[str, bytes]:
-        """Return the files that the guest has, by name."""
-        files = _modules(self.modules.values())
-        files |= {f"modules/{name}.ko": content for name, content in self.binders.items()}
-        for name, measure in self.measures.items():
-            settings = {
-                "BINDER": measure.module,
-                "CASE": measure.cases[0].name,
-                "PARAMETER": measure.parameter,
-                "BASE": measure.base,
-                "METHODS": " ".join(measure.methods),
-            }
-            lines = (f"{key}={shlex.quote(value)}\n" for key, value in settings.items())
-            files[f"measured/{name}"] = "".join(lines).encode()
-        return files | _scripts()
-
-    def settings(self) -> dict[str, str]:
-        """Return the shell variables that the guest has."""
-        return {"SPEEDUPS": "", "OBSERVERS": "", "MEASURED": " ".join(self.measures)}
 
 
 def load(speedups: Path, speedup: str) -> GuestTest:
