@@ -6,7 +6,6 @@ from __future__ import annotations
 from pathlib import Path
 
 GOOD = """
-speedup = "toy"
 title = "toys in rows"
 kernels = ">=6.12,<7.4"
 needs = ["shelf"]
@@ -47,5 +46,5 @@ def make_speedup(speedups: Path, text: str = GOOD, name: str = "toy") -> Path:
     for file in ("tree/mm/rows.c", "compat/rows.h", "splice/rows.cocci"):
         (directory / file).parent.mkdir(parents=True, exist_ok=True)
         (directory / file).touch()
-    (directory / "splice" / "splice.toml").write_text(text)
+    (directory / "speedup.toml").write_text(text)
     return directory

@@ -275,7 +275,7 @@ struct hosted_bench {
 
 extern const struct hosted_bench hosted_bench;
 
-/* The sides of a function or variable that splice.toml names in "entries". */
+/* The sides of a function or variable that speedup.toml names in "entries". */
 #define __HOSTED_SIDES(fn, layout)					\
 	{								\
 		[HOSTED_BASE]	 = &fn##__base##layout,			\
@@ -295,7 +295,7 @@ extern const struct hosted_bench hosted_bench;
 		__HOSTED_SIDES(fn, 2), __HOSTED_SIDES(fn, 3),		\
 	}
 
-/* A function that only the patched side has, "extras" in splice.toml. */
+/* A function that only the patched side has, "extras" in speedup.toml. */
 #define HOSTED_EXTRA(type, fn, ...)					\
 	typedef type fn##_type(__VA_ARGS__);				\
 	extern fn##_type fn##__patched0, fn##__patched1,		\

@@ -199,5 +199,5 @@ def test_a_toml_file_is_named(tmp_path: Path) -> None:
 
 
 def test_a_file_of_this_checkout_is_named_from_its_top() -> None:
-    with pytest.raises(MmbatchError, match=r"^cannot read speedups/[^/]*/splice/splice.toml: "):
-        from_toml(Wheel, next(SPEEDUPS.glob("*/splice/splice.toml")))
+    with pytest.raises(MmbatchError, match=r"^cannot read speedups/[^/]*/speedup.toml: "):
+        from_toml(Wheel, next(SPEEDUPS.glob("*/speedup.toml")))

@@ -18,9 +18,9 @@ def lines_with(names: list[str], text: str) -> list[str]:
 
 def test_the_tool_names_no_speedup() -> None:
     names = sorted(
-        path.parent.parent.name
-        for path in SPEEDUPS.glob("*/splice/splice.toml")
-        if not path.parent.parent.name.startswith("_")
+        path.parent.name
+        for path in SPEEDUPS.glob("*/speedup.toml")
+        if not path.parent.name.startswith("_")
     )
     assert len(names) >= 4
     found = {

@@ -61,7 +61,7 @@ def make_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
     required = "".join(f"{option}\n" for option in build.REQUIRES if option.endswith("=y"))
     (engine / "kernel.config").write_text(required)
     source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
-    manifest = Manifest("toy", "toys", hosted=Hosted(objects=("mm/toys.o",)), directory=tmp_path)
+    manifest = Manifest("toys", hosted=Hosted(objects=("mm/toys.o",)), directory=tmp_path)
 
     def link(work: Path, tree: kbuild.ObjectTree, *_: object, **__: object) -> None:
         patched = process.run(["gcc", "--version"], action="compile").stdout

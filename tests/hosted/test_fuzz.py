@@ -32,7 +32,6 @@ from mmbatch.splice import trees
 from mmbatch.splice.manifest import Hosted, load
 
 SPLICE = """
-speedup = "toys"
 title = "Toys"
 [hosted]
 own = ["toys.c"]
@@ -353,7 +352,7 @@ def lock(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         pytest.skip(f"lacks {', '.join(lacks) or 'a kernel in the cache'}")
     speedup_dir = tmp_path_factory.mktemp("speedups") / "toys"
     (speedup_dir / "splice").mkdir(parents=True)
-    (speedup_dir / "splice" / "splice.toml").write_text(SPLICE)
+    (speedup_dir / "speedup.toml").write_text(SPLICE)
     (speedup_dir / "bench.c").write_text(BENCH)
     (speedup_dir / "toys.c").write_text(PATCHED)
     manifest, jobs = load(speedup_dir), cpus()

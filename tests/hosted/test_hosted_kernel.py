@@ -45,7 +45,6 @@ pytestmark = [
 ]
 
 SPLICE = """
-speedup = "toys"
 title = "Toys"
 [hosted]
 own = ["toys.c"]
@@ -177,7 +176,7 @@ def toys(kernel: tuple[Cache, Source], tmp_path_factory: pytest.TempPathFactory)
     cache, source = kernel
     speedup_dir = tmp_path_factory.mktemp("speedups with spaces") / "toys"
     (speedup_dir / "splice").mkdir(parents=True)
-    (speedup_dir / "splice" / "splice.toml").write_text(SPLICE)
+    (speedup_dir / "speedup.toml").write_text(SPLICE)
     (speedup_dir / "bench.c").write_text(BENCH)
     (speedup_dir / "toys.c").write_text(PATCHED)
     manifest, jobs = load(speedup_dir), cpus()

@@ -316,7 +316,7 @@ def test_excerpts_are_printed_for_the_record(page: str) -> None:
 
 
 def test_every_speedup_has_a_row_and_the_page_is_short() -> None:
-    for manifest in checkout.SPEEDUPS.glob("[!_]*/splice/splice.toml"):
+    for manifest in checkout.SPEEDUPS.glob("[!_]*/speedup.toml"):
         assert _cell(Path(manifest).parents[1].name, GAIN).strip()
     assert len(README.splitlines()) <= 120
 
@@ -328,7 +328,7 @@ def _name(page: Path) -> str:
 def _subjects(*speedups: str) -> list[str]:
     found = []
     for speedup in speedups:
-        text = (checkout.SPEEDUPS / speedup / "splice/splice.toml").read_text(encoding="utf-8")
+        text = (checkout.SPEEDUPS / speedup / "speedup.toml").read_text(encoding="utf-8")
         found += [step["subject"] for step in tomllib.loads(text)["step"]]
     return found
 

@@ -166,7 +166,7 @@ def test_a_speedup_for_other_kernels_is_exit_code_77(
 ) -> None:
     speedups = tmp_path / "speedups"
     shutil.copytree(checkout.SPEEDUPS / "streaming_copy", speedups / "streaming_copy")
-    path = speedups / "streaming_copy" / "splice" / "splice.toml"
+    path = speedups / "streaming_copy" / "speedup.toml"
     path.write_text(path.read_text().replace('kernels = ">=6.12,<7.4"', 'kernels = "<7.0"', 1))
     monkeypatch.setattr(checkout, "SPEEDUPS", speedups)
     code, _, err = call(tree, "streaming_copy")

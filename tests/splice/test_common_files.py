@@ -11,7 +11,6 @@ from mmbatch.splice.presence import is_applied
 from mmbatch.splice.steps import Applied, apply_steps
 
 STEP = """
-speedup = "{0}"
 title = "toys"
 [[step]]
 name = "{0}"
@@ -37,7 +36,7 @@ def speedups(tmp_path: Path) -> Path:
     (speedups / "common" / "mm" / "shared.h").write_text("/* shared */\n")
     for name in ("dolls", "trains"):
         (speedups / name / "splice").mkdir(parents=True)
-        (speedups / name / "splice" / "splice.toml").write_text(STEP.format(name))
+        (speedups / name / "speedup.toml").write_text(STEP.format(name))
     return speedups
 
 
@@ -86,15 +85,15 @@ def test_a_shared_file_has_to_be_there(speedups: Path) -> None:
 def test_the_text_of_an_edit_may_be_a_file(
     speedups: Path, tree: Path, op: str, line: str, lines: list[str]
 ) -> None:
-    manifest = speedups / "dolls" / "splice" / "splice.toml"
+    manifest = speedups / "dolls" / "speedup.toml"
     manifest.write_text(manifest.read_text() + EDIT.format(op, line))
-    manifest.with_name("more.c").write_text(MORE)
+    (manifest.parent / "splice" / "more.c").write_text(MORE)
     take(tree, speedups, "dolls")
     assert (tree / "mm" / "toys.c").read_text().splitlines() == lines
 
 
 def test_the_file_of_an_edit_has_to_be_there(speedups: Path) -> None:
-    manifest = speedups / "dolls" / "splice" / "splice.toml"
+    manifest = speedups / "dolls" / "speedup.toml"
     manifest.write_text(manifest.read_text() + EDIT.format("after", "^int toys"))
     with pytest.raises(MmbatchError, match=r"names splice/more\.c, which is not there"):
         load(speedups / "dolls")

@@ -68,10 +68,6 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
         ('"after"', '"replace"', "step 1: edit 1: op 'replace' has no 'line'"),
         ('  line = "toys"', '  first = "toys"', "step 1: edit 1: 'line' is missing"),
         ("matches = 1", 'last = "x"\n  matches = 1', "edit 1: op 'after' has no 'last'"),
-        ('speedup = "toy"', 'speedup = "boat"', "speedup: is 'boat' in the directory 'toy'"),
-        ('speedup = "toy"', "speedup", "at line 2"),
-        ('speedup = "toy"', 'speedup = "t\\u0000y"', "speedup: has a character that can't be used"),
-        ('speedup = "toy"', f"speedup = {'[' * 9999}", "is nested too deeply"),
         ("matches = 1", f"matches = 0x{'f' * 9999}", "matches: is a number out of range"),
         ("matches = 1", f"matches = {'1' * 9999}", "Exceeds the limit"),
         ("matches = 1", "matches = 1e999", "matches: must be a whole number, not inf"),
@@ -84,21 +80,29 @@ def test_a_wrong_manifest_says_where(tmp_path: Path, old: str, new: str, found: 
     with pytest.raises(MmbatchError) as caught:
         manifest.load(speedup_dir)
     assert caught.value.code == ExitCode.USAGE
-    assert caught.value.action == f"read {speedup_dir}/splice/splice.toml"
+    assert caught.value.action == f"read {speedup_dir}/speedup.toml"
     assert found in caught.value.problem
 
 
 def test_a_manifest_of_other_bytes_is_wrong_too(tmp_path: Path) -> None:
     speedup_dir = make_speedup(tmp_path)
-    (speedup_dir / "splice" / "splice.toml").write_bytes(b'speedup = "\xff"\n')
+    (speedup_dir / "speedup.toml").write_bytes(b'title = "\xff"\n')
     with pytest.raises(MmbatchError) as caught:
         manifest.load(speedup_dir)
     assert caught.value.code == ExitCode.USAGE
 
 
+STEP = """
+[[step]]
+name = "a"
+subject = ""
+body = ""
+"""
+
+
 def needing(speedups: Path, name: str, *needs: str) -> None:
     listed = ", ".join(f'"{need}"' for need in needs)
-    make_speedup(speedups, f'speedup = "{name}"\ntitle = ""\nneeds = [{listed}]\n', name)
+    make_speedup(speedups, f'title = ""\nneeds = [{listed}]\n{STEP}', name)
 
 
 def test_what_is_needed_comes_first_and_once(tmp_path: Path) -> None:
@@ -177,7 +181,7 @@ HARNESS = (
 def test_a_harness_is_measured_but_not_applied(tmp_path: Path) -> None:
     make_speedup(tmp_path)
     (tmp_path / "boxes").mkdir()
-    file = tmp_path / "boxes/harness.toml"
+    file = tmp_path / "boxes/speedup.toml"
     file.write_text(HARNESS)
     loaded = manifest.load(tmp_path / "boxes")
     assert (loaded.speedup, loaded.title, loaded.is_harness) == ("boxes", "toys", True)
@@ -191,14 +195,11 @@ def test_a_harness_is_measured_but_not_applied(tmp_path: Path) -> None:
     assert "it is a harness" in caught.value.problem
     assert "mmbatch bench boxes" in caught.value.hint
     assert caught.value.code == ExitCode.USAGE
-    file.write_text(HARNESS.replace("title", "needs = []\ntitle"))
-    with pytest.raises(MmbatchError, match="unknown key 'needs'"):
-        manifest.load(tmp_path / "boxes")
 
 
 def test_the_tree_of_a_harness_is_the_kernel(tmp_path: Path) -> None:
     (tmp_path / "boxes").mkdir()
-    (tmp_path / "boxes/harness.toml").write_text(HARNESS)
+    (tmp_path / "boxes/speedup.toml").write_text(HARNESS)
     (tmp_path / "macros.h").write_text("")
     source = Source("7.3", "7.3.4", tmp_path / "linux", "toys", "toys", "1")
 
@@ -208,5 +209,5 @@ def test_the_tree_of_a_harness_is_the_kernel(tmp_path: Path) -> None:
 
     before = splice()
     assert (before.path, before.steps) == (source.path, ())
-    (tmp_path / "boxes/harness.toml").write_text(HARNESS.replace('"toy"', '"box"'))
+    (tmp_path / "boxes/speedup.toml").write_text(HARNESS.replace('"toy"', '"box"'))
     assert splice().ident != before.ident

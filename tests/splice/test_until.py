@@ -30,7 +30,7 @@ STEPS = load(checkout.SPEEDUPS / "folio_copy").step_names
 
 def _manifest(name: str, core: str = "") -> Manifest:
     steps = tuple(Step(step, f"mm: {step}", "") for step in ("one", "two", "three"))
-    return Manifest(name, "a title", steps=steps, core=core)
+    return Manifest("a title", steps=steps, core=core, directory=Path(name))
 
 
 def _names(manifests: list[Manifest]) -> list[list[str]]:
@@ -55,10 +55,10 @@ def test_an_unknown_step_is_refused_with_those_that_there_are() -> None:
 
 
 def test_a_core_that_is_no_step_is_refused(tmp_path: Path) -> None:
-    text = (checkout.SPEEDUPS / "_template/splice/splice.toml").read_text(encoding="utf-8")
+    text = (checkout.SPEEDUPS / "_template/speedup.toml").read_text(encoding="utf-8")
     place = tmp_path / "template"
     (place / "splice").mkdir(parents=True)
-    (place / "splice/splice.toml").write_text('core = "gone"\n' + text, encoding="utf-8")
+    (place / "speedup.toml").write_text('core = "gone"\n' + text, encoding="utf-8")
     with pytest.raises(MmbatchError, match="there is no step 'gone'"):
         load(place)
 

@@ -281,7 +281,7 @@ class Linker:
             raise MmbatchError(
                 f"link the {side} side of the hosted program",
                 f"its objects do not define {', '.join(sorted(missing))}",
-                "correct [hosted] in splice.toml",
+                "correct [hosted] in speedup.toml",
             )
         aligned = (f"--set-section-alignment={section}=4096" for section in _CODE_SECTIONS)
         keep = (f"--keep-global-symbol={name}" for name in entries)

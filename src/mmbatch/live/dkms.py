@@ -21,7 +21,7 @@ from mmbatch.splice import manifest as splice_manifest
 _MAKE = "mmbatch.live.build"
 """The Python module that DKMS runs."""
 
-_PARTS = ("compat", "live", "splice", "tree")
+_PARTS = ("compat", "live", "speedup.toml", "splice", "tree")
 """The directories of a speed-up that it reads."""
 
 _TESTS = ("guest", "guest.toml", "refused.toml", "*.sh")

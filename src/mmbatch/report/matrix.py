@@ -23,7 +23,7 @@ from mmbatch.splice.manifest import Manifest, Step, known, load_with_needs, suit
 
 _HEAD = """\
 <!-- SPDX-License-Identifier: GPL-2.0-only -->
-<!-- Made from speedups/*/splice/splice.toml and docs/support-matrix.json:
+<!-- Made from speedups/*/speedup.toml and docs/support-matrix.json:
      ./mmbatch apply --matrix > docs/support-matrix.md -->
 # Support matrix
 

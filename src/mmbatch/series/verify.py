@@ -19,7 +19,6 @@ from mmbatch.core import paths, process
 from mmbatch.core.cache import Cache
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.load import from_toml
 from mmbatch.hosted import check
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
@@ -248,33 +247,10 @@ class Objection:
     words: str
 
 
-@dataclass(frozen=True)
-class _Explanation:
-    type: str
-    why: str
-
-
-@dataclass(frozen=True)
-class _Explanations:
-    """What a checkpatch.toml holds."""
-
-    explained: tuple[_Explanation, ...] = ()
-
-
 def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
-    """Return type of complaint to why it stays, of all series and of some speed-ups.
-
-    A speed-up's `checkpatch.toml` has a table `[[explained]]` with `type` and `why` for each.
-
-    Raises:
-        MmbatchError: such a file is wrong.
-    """
-    found = dict(_ANY_SERIES)
-    for manifest in manifests:
-        path = manifest.directory / "checkpatch.toml"
-        if path.exists():
-            found |= {entry.type: entry.why for entry in from_toml(_Explanations, path).explained}
-    return found
+    """Return type of complaint to why it stays, of all series and of some speed-ups."""
+    own = {each.type: each.why for manifest in manifests for each in manifest.checkpatch}
+    return _ANY_SERIES | own
 
 
 def checkpatch(tree: Path, patches: Sequence[Path], *, signed_off: bool) -> list[list[Objection]]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""splice.toml: which files, rules and edits make a speed-up part of a kernel tree."""
+"""speedup.toml: which files, rules and edits make a speed-up part of a kernel tree."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.interval import EVERY, Interval
 from mmbatch.core.load import NOT_IN_FILE, Count, Pattern, from_toml, key, wrong
 
-_NAME = "splice/splice.toml"
-_HARNESS = "harness.toml"
+_NAME = "speedup.toml"
 ALL, CORE = "all", "core"
 """What `cut` takes in place of the name of a step."""
 
@@ -203,12 +202,11 @@ class Hosted:
 
 
 @dataclass(frozen=True)
-class _Harness:
-    """The harness.toml of a directory that only measures; see `Manifest`."""
+class Explained:
+    """A type of complaint of checkpatch.pl, and why the code stays as it is."""
 
-    title: str
-    hosted: Hosted
-    kernels: Interval = EVERY
+    type: str
+    why: str
 
 
 @dataclass(frozen=True)
@@ -216,7 +214,6 @@ class Manifest:
     """A speed-up, or a harness: what measures a function that no speed-up changes.
 
     Attributes:
-        speedup: its name, which is that of its directory.
         title: what it does, in a few words.
         kernels: where it works.
         needs: the speed-ups that must be applied first.
@@ -224,17 +221,23 @@ class Manifest:
         core: the last step of what maintainers are asked to merge first; the steps after it are
             optional. Empty if none is.
         hosted: what the hosted engine builds for it.
+        checkpatch: what checkpatch.pl reports about its patches, and why that stays.
         directory: its directory, known once it is loaded.
     """
 
-    speedup: str
     title: str
     kernels: Interval = EVERY
     needs: tuple[str, ...] = ()
     steps: tuple[Step, ...] = field(default=(), metadata=key("step"))
     core: str = ""
     hosted: Hosted | None = None
+    checkpatch: tuple[Explained, ...] = ()
     directory: Path = field(default=Path(), metadata=NOT_IN_FILE)
+
+    @property
+    def speedup(self) -> str:
+        """Its name, which is that of its directory."""
+        return self.directory.name
 
     @property
     def is_harness(self) -> bool:
@@ -260,7 +263,7 @@ class Manifest:
     @property
     def file(self) -> Path:
         """The file that it was read from."""
-        return self.directory / (_HARNESS if self.is_harness else _NAME)
+        return self.directory / _NAME
 
 
 def load(directory: Path) -> Manifest:
@@ -270,10 +273,6 @@ def load(directory: Path) -> Manifest:
         MmbatchError: there is none, or it is wrong; with the key that is.
     """
     path = directory / _NAME
-    if not path.exists() and (directory / _HARNESS).exists():
-        harness = from_toml(_Harness, directory / _HARNESS)
-        kernels, hosted = harness.kernels, harness.hosted
-        return Manifest(directory.name, harness.title, kernels, hosted=hosted, directory=directory)
     try:
         manifest = from_toml(Manifest, path)
     except (FileNotFoundError, NotADirectoryError):
@@ -283,8 +282,6 @@ def load(directory: Path) -> Manifest:
             suggestion(directory.name, measured(directory.parent), "speed-ups"),
             ExitCode.USAGE,
         ) from None
-    if manifest.speedup != directory.name:
-        raise wrong(path, f"speedup: is '{manifest.speedup}' in the directory '{directory.name}'")
     if manifest.core and manifest.core not in manifest.step_names:
         raise wrong(path, f"core: there is no step '{manifest.core}'")
     steps = tuple(_resolved(step, directory) for step in manifest.steps)
@@ -326,15 +323,17 @@ def _text(edit: Edit, directory: Path) -> str:
 
 
 def known(directory: Path) -> list[str]:
-    """Return the names of the speed-ups that have a manifest; `_template` is none of them."""
-    return sorted(path.parent.parent.name for path in directory.glob(f"[!_]*/{_NAME}"))
+    """Return the names of the speed-ups; `_template` and harnesses are none of them."""
+    return [name for name in measured(directory) if _has_steps(directory / name / _NAME)]
+
+
+def _has_steps(path: Path) -> bool:
+    return "\n[[step]]\n" in path.read_text(encoding="utf-8")
 
 
 def measured(directory: Path) -> list[str]:
     """Return the names of all that can be measured: of speed-ups and of harnesses."""
-    return sorted(
-        [*known(directory), *(path.parent.name for path in directory.glob(f"[!_]*/{_HARNESS}"))]
-    )
+    return sorted(path.parent.name for path in directory.glob(f"[!_]*/{_NAME}"))
 
 
 def suites_of(manifest: Manifest) -> list[str]:
