@@ -6,7 +6,7 @@ KERNEL ?= 7.3
 SPEEDUPS ?= $(patsubst speedups/%/tree,%,$(wildcard speedups/[!_]*/tree))
 
 .DEFAULT_GOAL := help
-.PHONY: help bench report results check test lint
+.PHONY: help bench report results check test test-all lint
 
 help:
 	@echo 'make bench   measure one speed-up (zone_device) on this machine'
@@ -17,7 +17,11 @@ help:
 	@echo '             results/; KERNEL=6.12 and SPEEDUPS=zone_device change what,'
 	@echo '             UNTIL=core adds rows for the core, EACH=1 for each step'
 	@echo 'make check   compare patched kernel code with the original, on all kernels'
-	@echo 'make test    run all tests, which include make lint and make check'
+	@echo 'make test    run what must pass before a commit: 25 minutes on two cores;'
+	@echo '             SPEEDUP=vmap runs what a change of it can break, PART=units one stage'
+	@echo 'make test-all'
+	@echo '             run what must pass before a release: hours, in parts that are kept for'
+	@echo '             the commit, so that it goes on where it ended; PART=mutants runs one'
 	@echo 'make lint    check style and types'
 	@echo ''
 	@echo 'Variables:'
@@ -55,7 +59,10 @@ check:
 	@./mmbatch check --install $(ARGS)
 
 test:
-	@MMBATCH_DEV=1 ./mmbatch test --install $(ARGS)
+	@tests/run.py $(if $(SPEEDUP),--speedup $(SPEEDUP)) $(PART)
+
+test-all:
+	@tests/run.py --all $(PART)
 
 lint:
-	@MMBATCH_DEV=1 ./mmbatch test --lint --install $(ARGS)
+	@tests/run.py style

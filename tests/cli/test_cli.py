@@ -54,7 +54,7 @@ def test_help_lists_every_verb_and_imports_none() -> None:
         assert text in done.stdout
 
 
-@pytest.mark.parametrize("verb", ["doctor", "test"])
+@pytest.mark.parametrize("verb", ["doctor", "check"])
 def test_every_verb_has_quiet_and_verbose(verb: str) -> None:
     done = call(verb, "--help")
     assert done.returncode == 0
@@ -79,7 +79,6 @@ def test_version() -> None:
         ("apply . --undo -n", "leave out one of them"),
         ("bench zone_devic", "did you mean 'zone_device'?"),
         ("report -o x --text", "leave out the file"),
-        ("test --lint --json x", "leave out --json"),
         ("live load --set x", "write it as SPEEDUP.PARAMETER=VALUE"),
         ("live load --module x", "name the speed-up"),
         ("live status vmapp", "did you mean 'vmap'?"),

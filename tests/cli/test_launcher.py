@@ -227,7 +227,6 @@ def test_questions_need_no_cache(checkout: Path, cache: Cache, packages: str) ->
                 assert done.stdout == "mmbatch, version 0.1.0\n"
             elif packages == "none":
                 assert done.stdout.startswith("Usage: mmbatch COMMAND")
-                assert "docs/reference.md" in done.stdout
             else:
                 python = next(cache.root.glob("venv-*"), sys.prefix)
                 assert done.stdout == f"{python} {words}\n"
@@ -253,8 +252,8 @@ def test_a_deleted_working_directory(checkout: Path, cache: Cache) -> None:
 
 
 def test_arguments_of_another_program_are_no_question(checkout: Path, cache: Cache) -> None:
-    done = start(checkout, cache, "test", "--", "--help", MMBATCH_NO_VENV="1")
-    assert done.stdout.endswith("['test', '--', '--help']\n")
+    done = start(checkout, cache, "check", "--", "--help", MMBATCH_NO_VENV="1")
+    assert done.stdout.endswith("['check', '--', '--help']\n")
     assert list(cache.root.iterdir())
 
 

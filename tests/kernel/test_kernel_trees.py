@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The hooks in real kernels, where the cache has them."""
+"""The hooks in real kernels, which are fetched where the cache lacks them."""
 
+import functools
 import os
 import shutil
 from collections.abc import Callable
@@ -11,9 +12,8 @@ import pytest
 from fake_tree import branches, commit, git, lacks_for_apply
 from mmbatch.core import paths as checkout
 from mmbatch.core.cache import Cache
-from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import default_root
-from mmbatch.kernel.sources import SERIES, find_cached, read_release
+from mmbatch.kernel.sources import SERIES, read_release, resolve
 from mmbatch.splice.manifest import known, load, load_with_needs
 from mmbatch.splice.steps import apply_steps, named_files
 
@@ -29,30 +29,23 @@ pytestmark = [
 ]
 
 
-def find_tree(series: str) -> Path | None:
-    try:
-        root = default_root(os.environ)
-    except MmbatchError:
-        return None
-    source = find_cached(Cache(root), series) if root.is_dir() else None
-    return source.path if source is not None else None
+CACHE = default_root(os.environ)  # the user's; a fixture moves that of the tests
 
 
-TREES = {series: find_tree(series) for series in SERIES}
+@functools.cache
+def tree_of(series: str) -> Path:
+    return resolve(Cache(CACHE), series, None, print).path
 
 
 @pytest.fixture(params=SERIES)
 def series(request: pytest.FixtureRequest) -> str:
-    if TREES[request.param] is None:
-        pytest.skip(f"no linux {request.param} in the cache")
     return str(request.param)
 
 
 @pytest.fixture
 def some_of_it(series: str, tmp_path: Path) -> Path:
     """A copy of those files of a real kernel that the speed-ups are about."""
-    tree = TREES[series]
-    assert tree is not None
+    tree = tree_of(series)
     manifests = load_with_needs(checkout.SPEEDUPS, *suiting(series))
     copy = tmp_path / "linux"
     for name in (*named_files(series, manifests), *SIGNS):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What verbs write with --json; docs/reference.md lists it, made from these docstrings."""
+"""What verbs write with --json."""
 
 from __future__ import annotations
 

@@ -52,7 +52,7 @@ Usage: mmbatch COMMAND [ARGS]...
 
 mmbatch needs Python packages that this Python lacks. The first command sets up an environment
 with them in the cache directory, which takes a minute and needs the network. After that,
---help lists all commands. docs/reference.md lists them too.
+--help lists all commands.
 """
 _START = time.monotonic()
 

@@ -31,7 +31,6 @@ VERBS = {
     "guest": "Boot real kernels with the speed-ups under QEMU",
     "live": "Put speed-ups into the running kernel of a distribution",
     "report": "Show runs side by side, as text and as an HTML page",
-    "test": "Run the tests of this project",
 }
 """Every verb and its line of help; each lives in mmbatch.cli.<verb> as `command`."""
 

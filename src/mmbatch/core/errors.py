@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every verb; docs/reference.md explains them."""
+    """Exit codes of every verb; docs/troubleshooting.md explains them."""
 
     GOOD = 0
     FAILED = 1
