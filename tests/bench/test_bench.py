@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from fake_run import broken, case_events, noisy, run_events
-from mmbatch.bench import record
 from mmbatch.bench import store as stored
 from mmbatch.bench.store import Raw
 from mmbatch.cli import main as cli
@@ -89,82 +88,12 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
     return Asked(monkeypatch, tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "found"),
-    [
-        (["-K", "TOYS=y"], "-K TOYS=y"),
-        (["-K", "CONFIG_TOYS"], "-K CONFIG_TOYS"),
-        (["-K", "CONFIG_TOYS=y\nCONFIG_MORE=y"], "CONFIG_NAME=value"),
-        (["-K", "config_toys=y"], "-K config_toys=y"),
-        (["--cpu", "fsrm"], "--cpu fsrm"),
-        (["--cpu", "fsrm=2"], "--cpu fsrm=2"),
-        (["--cpu", "fsrm=0=1"], "--cpu fsrm=0=1"),
-        (["--pfns", "0"], "--pfns"),
-        (["--pfns", str((1 << 40) + 1)], "--pfns"),
-        (["--pfns", "many"], "--pfns"),
-        (["--repeats", "0"], "--repeats"),
-        (["--repeats", "100001"], "--repeats"),
-        (["--seed", "-1"], "--seed"),
-        (["--seed", str(1 << 64)], "--seed"),
-        (["--jobs", "0"], "--jobs"),
-        (["toys", "more", "--json", "x"], "--json holds the result of one speed-up"),
-        (["--json", "x"], "--json holds the result of one speed-up"),
-        (["toys", "--json", "-", "--html", "-"], "can't both be standard output"),
-        (["toys", "--ktap", "-", "--junit", "-"], "can't both be standard output"),
-        (["toys", "--size", "10X"], "'10X' is not a size such as"),
-        (["toys", "--size", "4097"], "is not made of pages of 4096 bytes"),
-        (["toys", "--size", "0"], "is not made of pages of 4096 bytes"),
-        (["toys", "--size", "4097T"], "is not made of pages of 4096 bytes"),
-        (["toys", "--size", "1G", "--pfns", "3"], "--size and --pfns exclude each other"),
-        (["toys", "--patch", "no such.patch"], "there is no no such.patch"),
-        (["toys", "--patch", "base=/"], "'base' can't be the label of --patch"),
-        (["toys", "--patch", "a b=/"], "'a b' can't be the label of --patch"),
-        (["--each"], "--each alone is for the steps of one speed-up"),
-        (["--until", "core"], "--until is for the steps of one speed-up"),
-        (["vmap", "--until", "core", "--patch", "a=/"], "--until is for our own steps"),
-        (["toys", "--only-posted"], "--only-posted is for somebody else's code"),
-        (["toys", "--range", "A..B"], "--range A..B can't be read"),
-        (["toys", "--tree", "/", "--range", "A"], "--range A can't be read"),
-        (["toys", "--against", "a=/", "--against", "a=/"], "two variants have the label 'a'"),
-        (["toys", "--entry", "toys_run"], "--entry toys_run is not OLD=NEW"),
-        (["--baseline", "no such/old.json"], "they are of another run"),
-    ],
-)
-def test_usage_errors_come_before_any_work(
-    asked: Asked, capsys: pytest.CaptureFixture[str], arguments: list[str], found: str
-) -> None:
-    assert cli.main(["bench", *arguments]) == ExitCode.USAGE
-    output = capsys.readouterr().err
-    assert found in output
-    assert output.count("\n") == 2
-    assert asked.kernel is None
-
-
-def test_an_unknown_speedup(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
-    assert cli.main(["bench", "no-such"]) == ExitCode.USAGE
-    output = capsys.readouterr().err
-    assert "hint: known speed-ups: " in output
-    assert "zone_device" in output
-    assert output.count("\n") == 2
-
-
 def test_a_tree_that_no_record_can_name(capsys: pytest.CaptureFixture[str]) -> None:
     tree = os.fsdecode(b"tree-\xff")
     assert cli.main(["bench", "zone_device", "--tree", tree]) == ExitCode.USAGE
     assert "its path is not UTF-8, so no record can hold it\nhint: rename it\n" in (
         capsys.readouterr().err
     )
-
-
-def test_the_list_runs_nothing(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "zone_device", "-q", "--list"]) == ExitCode.GOOD
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in lines] == ["toys-100G", "toys-hot"]
-    assert "8000 toys" in lines[0]
-    assert asked.ran == []
 
 
 @pytest.mark.parametrize(
@@ -235,22 +164,6 @@ def test_the_reproducer_asks_for_the_same(
         assert ("--kernel" in arguments) != tree
 
 
-def test_the_table_for_a_cover_letter(
-    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "my.json"
-    assert cli.main(["bench", "zone_device", "-q", "--cover", "--json", str(file)]) == ExitCode.GOOD
-    output = capsys.readouterr().out
-    assert output == text.run(record.read(file))
-    assert record.read(file).machine.compiler == "gcc (Toys) 1.2.3"  # not that of this machine
-    assert record.read(file).machine.binutils == "as (Toys) 2.3"
-    ended = [f"--ktap={tmp_path / 'ktap'}", f"--junit={tmp_path / 'junit'}"]
-    assert cli.main(["bench", "zone_device", "-q", "--json", str(file), *ended]) == ExitCode.GOOD
-    assert capsys.readouterr().out == text.run(record.read(file))
-    assert "    # Subtest: zone_device on 7.3.4" in (tmp_path / "ktap").read_text()
-    assert 'name="fsdax-100G: auto"' in (tmp_path / "junit").read_text()
-
-
 def test_speedups_take_turns(
     asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -308,22 +221,6 @@ def test_runs_of_one_second_do_not_share_a_directory(asked: Asked, tmp_path: Pat
     assert all((run / "samples.jsonl").is_file() for run in runs)
 
 
-@pytest.mark.parametrize("option", ["-o", "--json"])
-def test_a_place_that_can_not_be_written_is_said_before_measuring(
-    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
-    (tmp_path / "file").touch()
-    assert (
-        cli.main(["bench", "zone_device", "-q", option, str(tmp_path / "file" / "x")])
-        == ExitCode.FAILED
-    )
-    output = capsys.readouterr()
-    assert output.out == ""
-    assert str(tmp_path / "file") in output.err
-    assert output.err.count("\n") == 2
-    assert asked.ran == []
-
-
 @pytest.mark.parametrize("option", ["-o", "--json", "--html"])
 def test_a_loop_of_links_is_said_before_measuring(
     asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
@@ -376,11 +273,6 @@ def test_who_chose_the_pairs_is_not_given_more(asked: Asked) -> None:
     asked.events = noisy()
     assert cli.main(["bench", "zone_device", "-q", "--repeats", "8"]) == ExitCode.INCONCLUSIVE
     assert sum(request.pairs for request in asked.ran) == 8
-
-
-def test_the_time_is_said_before(asked: Asked, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["bench", "zone_device", "--case", "toys-hot"]) == ExitCode.GOOD
-    assert "measuring takes at most about 1 min" in capsys.readouterr().err
 
 
 def test_images_that_differ_are_started_once(asked: Asked) -> None:

@@ -66,39 +66,6 @@ def test_version() -> None:
     assert call("--version").stdout == "mmbatch, version 0.1.0\n"
 
 
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        ("benhc", "did you mean 'bench'?"),
-        ("no-such-verb", f"known verbs: {', '.join(sorted(cli.VERBS))}"),
-        ("live statsu", "did you mean 'status'?"),
-        ("guest tets", "did you mean 'test'?"),
-        ("doctor --quite", "did you mean '--quiet'?"),
-        ("doctor -q -v", "run 'mmbatch doctor --help' to see how it is called"),
-        ("apply", "run 'mmbatch apply --help' to see how it is called"),
-        ("apply . --undo -n", "leave out one of them"),
-        ("bench zone_devic", "did you mean 'zone_device'?"),
-        ("report -o x --text", "leave out the file"),
-        ("live load --set x", "write it as SPEEDUP.PARAMETER=VALUE"),
-        ("live load --module x", "name the speed-up"),
-        ("live status vmapp", "did you mean 'vmap'?"),
-        ("live unload vmapp", "did you mean 'vmap'?"),
-        ("guest test --only x86_64-debug-mves", "did you mean 'x86_64-debug-moves'?"),
-        ("guest test --suite vmapp", "did you mean 'vmap'?"),
-        ("guest build -K TOYS=y", "write it as in -K CONFIG_KASAN=y"),
-        ("report --svg", "run 'mmbatch report --help' to see how it is called"),
-        ("live load --limit", "run 'mmbatch live load --help' to see how it is called"),
-        ("completion tcsh", "run 'mmbatch completion --help' to see how it is called"),
-    ],
-)
-def test_usage_errors(capsys: pytest.CaptureFixture[str], arguments: str, hint: str) -> None:
-    assert cli.main(arguments.split()) == 2
-    error, second, *more = capsys.readouterr().err.splitlines()
-    assert error.startswith("error: ")
-    assert not error.endswith(".")
-    assert (second, more) == (f"hint: {hint}", [])
-
-
 def test_without_a_verb_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main([]) in (0, 2)  # as the version of click has it
     output = "".join(capsys.readouterr())

@@ -3,14 +3,11 @@
 
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from fake_run import FSDAX, case_events, few, record_of, run_events
-from mmbatch.bench import record
 from mmbatch.bench.record import Record, RowRatio
-from mmbatch.cli import main as cli
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import change
 
@@ -65,20 +62,3 @@ def test_runs_that_can_not_be_compared() -> None:
         with pytest.raises(MmbatchError) as caught:
             change.changes(run_of(), new)
         assert caught.value.code == ExitCode.USAGE
-
-
-def test_the_verb(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    old, new = tmp_path / "old.json", tmp_path / "new.json"
-    record.write(old, run_of())
-    record.write(new, replace(run_of(auto=110e6), started="2026-02-02T03:04:05+00:00"))
-    words = ["report", "-q", "--compare", str(old), str(new)]
-    assert cli.main(words) == ExitCode.GOOD
-    output = capsys.readouterr().out
-    assert max(map(len, output.splitlines())) <= 72
-    (line,) = (line for line in output.splitlines() if line.startswith("fsdax-100G auto"))
-    assert line.split()[-4:] == ["2.500", "2.000", "0.800", "slower"]
-    assert cli.main([*words, "--fail-on", "slower"]) == ExitCode.FAILED
-    back = ["report", "-q", "--compare", str(new), str(old), "--fail-on", "slower"]
-    assert cli.main(back) == ExitCode.GOOD
-    for wrong in (words[:-1], [*words, "--text"], ["report", "--fail-on", "slower"]):
-        assert cli.main(wrong) == ExitCode.USAGE

@@ -17,7 +17,6 @@ from mmbatch.bench.record import Record
 from mmbatch.bench.statistics import Verdict
 from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
-from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import compare, html, markdown
 
 PAGES = sorted(
@@ -64,20 +63,6 @@ def test_this_checkout_shows_its_results() -> None:
     assert markdown.into(page, runs) == page.read_text(encoding="utf-8"), f"stale: {REMAKE}"
     overview = (RESULTS / "overview.svg").read_text(encoding="utf-8")
     assert html.svg(runs) == overview, f"stale: {REMAKE}"
-
-
-def test_the_tables_go_to_standard_output(
-    root: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(root / "results")
-    assert cli.main(["report", "zone_device.json", "--markdown", "-"]) == 0
-    printed = capfd.readouterr().out
-    assert printed.startswith("**zone_device")
-    assert f"{markdown.BEGIN}\n\n{printed}{markdown.END}" in _made(root)
-
-
-def test_the_documented_command_makes_them() -> None:
-    assert REMAKE in " ".join((RESULTS / "README.md").read_text().replace("\\\n", " ").split())
 
 
 def test_the_overview_shows_every_case_and_every_regression_of_the_newest_kernels() -> None:
@@ -134,34 +119,6 @@ def test_every_record_is_compact() -> None:
         assert record.compact(json.loads(text)) == text, path.name
 
 
-def test_table_takes_the_place_of_what_was_there(root: Path) -> None:
-    page = root / "results/README.md"
-    words = ["report", str(root / "results/zone_device.json"), "--markdown", str(page)]
-    assert cli.main(words) == 0
-    text = page.read_text()
-    assert text.startswith("# mmbatch\n") and text.endswith(f"{markdown.END}\n\nThe rest.\n")
-    assert "\nold\n" not in text
-    assert "| fsdax-100G (cold, altmap) | 8.39 ns |" in text
-    assert "[record](zone_device.json)" in text
-    assert cli.main(words) == 0
-    assert page.read_text() == text
-
-
-def test_the_overview_is_a_file(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    svg = root / "overview.svg"
-    assert cli.main(["report", str(root / "results/zone_device.json"), "--svg", str(svg)]) == 0
-    assert capsys.readouterr().out == ""
-    assert svg.read_text() == html.svg(_runs(root))
-    tree = ElementTree.parse(svg)
-    assert tree.getroot().tag == "{http://www.w3.org/2000/svg}svg"
-
-
-def test_regressions_are_named(root: Path) -> None:
-    text = _made(root)
-    assert "**0.91 slower**" in text
-    assert "Slower than `copy`, by the medians: wide in small-hot (1.10 times its time)." in text
-
-
 def test_notes_are_shown_once_for_all_cases_of_which_they_are_true(root: Path) -> None:
     noted = dataclasses.replace(
         _record({**SMALL, "auto": 700e3}),
@@ -192,11 +149,6 @@ def test_cpus_of_one_name_get_a_table_each(root: Path) -> None:
     text = _made(root)
     assert "The same on other kernels" not in text
     assert text.count("\n**zone_device, Linux 7.3.1: Example CPU 9000 (family ") == 2
-
-
-def test_a_slower_auto_is_marked(root: Path) -> None:
-    record.write(root / "results/zone_device.json", _record({**SMALL, "auto": 480e3}))
-    assert "**auto** in small-hot (1.20 times its time)" in _made(root)
 
 
 def test_counts_are_not_shown_as_time_on_a_machine(root: Path) -> None:
@@ -282,13 +234,6 @@ def test_counts_of_two_architectures_are_two_tables(root: Path) -> None:
     assert "The same on other kernels" not in text
     assert "**0.83 more instructions**" in text
     assert text.count("x limit |") == 1  # of the one that was timed
-
-
-def test_readme_without_a_place_for_results(root: Path) -> None:
-    (root / "results/README.md").write_text("# mmbatch\n")
-    with pytest.raises(MmbatchError, match="no <!-- results -->") as caught:
-        _made(root)
-    assert caught.value.code == ExitCode.USAGE
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(checkout.ROOT)))

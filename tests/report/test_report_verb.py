@@ -10,23 +10,18 @@ from pathlib import Path
 import pytest
 
 from fake_run import (
-    broken,
     case_events,
-    few,
     mixed,
-    noisy,
     record_of,
     run_events,
     save_run,
 )
 from mmbatch.bench import store
-from mmbatch.bench.statistics import Verdict
-from mmbatch.bench.store import Raw, Stored
+from mmbatch.bench.store import Raw
 from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
-from mmbatch.hosted.events import Event, digest
-from mmbatch.report import html as page
+from mmbatch.hosted.events import digest
 from mmbatch.report import text
 from mmbatch.report.words import who_benefits
 
@@ -77,47 +72,6 @@ def test_a_truncated_run_is_named(tmp_path: Path, length: int) -> None:
     assert line.startswith(f"left out {torn}/bench.json: it is not JSON")
 
 
-def test_text_is_narrow_ascii_with_every_fact(runs: list[Stored]) -> None:
-    printed = text.report(runs, checkout.SPEEDUPS)
-    assert printed.isascii()
-    assert max(map(len, printed.splitlines())) <= text.WIDTH
-    flat = " ".join(printed.split())
-    for run in runs:
-        assert run.record.samples_sha256 in printed
-        assert run.record.kernel.config_sha256 in printed
-        assert run.record.command in flat
-        assert run.raw in flat
-    assert "Other <b>CPU</b> & Co" in flat
-    assert "- zone_device small-hot: auto takes 1.25 times as long as base" in flat
-    row = r"^auto +500\.0 us +3\.81 0\.8\d\d 0\.\d{3}\.\.0\.\d{3} .* slower$"
-    assert re.search(row, printed, re.M)
-
-
-@pytest.mark.parametrize("events", [mixed(), broken(), noisy(), few()], ids=str)
-def test_cover_is_narrow_ascii_with_every_row(events: list[Event]) -> None:
-    measured = record_of(events)
-    printed = text.run(measured)
-    assert printed.isascii()
-    assert max(map(len, printed.splitlines())) <= 72
-    assert printed.startswith(f"$ {measured.command}\n")
-    for row in measured.rows:
-        short = {
-            Verdict.NOT_EQUAL: "NOT EQUAL",
-            Verdict.NOT_CHECKED: "NOT CHECKED",
-            Verdict.TOO_NOISY: "TOO NOISY",
-            Verdict.NO_DIFFERENCE: "no difference",
-        }.get(row.verdict, row.verdict)
-        assert re.search(rf"^{row.variant} .* {short}$", printed, re.M), row.variant
-        if row.ratio:
-            assert f" {row.ratio.median:.3f} " in printed
-    assert printed.count("\nlimit: rep stosq ") == len(measured.limits)
-
-
-def test_cover_says_too_few() -> None:
-    rows = [line for line in text.run(record_of(few())).splitlines() if line[:1] != " "]
-    assert sum(line.endswith(" too few pairs") for line in rows) == 4  # three and the control
-
-
 def test_numbers_never_outgrow_their_column() -> None:
     times = {"base": 2.2e12, "control": 2.2e12, "auto": 1.1e9, "limit:rep stosq": 1e9}
     printed = text.run(record_of(run_events(list(case_events("x", times)))))
@@ -141,39 +95,6 @@ def test_who_benefits(tmp_path: Path) -> None:
 )
 def test_every_speedup_says_who_benefits(speedup: str) -> None:
     assert who_benefits(checkout.SPEEDUPS / speedup)
-
-
-def test_verb(two_runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    out = tmp_path / "a directory/report.html"
-    out.parent.mkdir()
-    assert cli.main(["report", *map(str, two_runs), "-o", str(out)]) == 0
-    output = capsys.readouterr()
-    assert output.out == text.report(store.load(two_runs), checkout.SPEEDUPS)
-    assert out.read_text() == page.render(store.load(two_runs), checkout.SPEEDUPS)
-    assert str(out) in output.err
-    assert cli.main(["report", str(two_runs[0]), "--cover"]) == 0
-    assert capsys.readouterr().out == text.run(store.load(two_runs)[0].record)
-    (two_runs[0] / "samples.jsonl").write_text("")
-    assert cli.main(["report", str(two_runs[0]), "--text"]) == 1
-    assert "DOES NOT MATCH" in capsys.readouterr().err
-
-
-def test_verb_without_runs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
-    assert cli.main(["report", "--text"]) == 2
-    assert "measure first" in capsys.readouterr().err.lower()
-    save_run(tmp_path / "cache/runs/1", mixed(), "2026-01-02T03:04:05+00:00")
-    assert cli.main(["report"]) == 0
-    assert len(list((tmp_path / "cache/runs").glob("report-*.html"))) == 1
-    assert "zone_device: Example CPU 9000, Linux 7.3.1" in capsys.readouterr().out
-
-
-def test_usage(two_runs: list[Path], capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["report", str(two_runs[0]), "--text", "-o", "x"]) == 2
-    assert cli.main(["report", "there-is-none"]) == 1
-    assert "error: cannot read" in capsys.readouterr().err
 
 
 def test_digest_is_that_of_the_file(two_runs: list[Path]) -> None:

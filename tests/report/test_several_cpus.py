@@ -78,9 +78,3 @@ def test_what_users_get_stays_the_last_column(record: Record) -> None:
 def test_record_can_be_read_back(record: Record, tmp_path: Path) -> None:
     write(tmp_path / "record.json", record)
     assert read(tmp_path / "record.json") == record
-
-
-def test_case_of_one_cpu_says_nothing_of_others(tmp_path: Path) -> None:
-    alone = record_of(run_events(list(case_events())))
-    assert "1 CPU" not in text.run(alone)
-    assert not any(row.of_one_cpu for row in alone.rows)

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Golden texts: MMBATCH_GOLDEN=1 in the environment writes them anew; read the diff."""
+"""What a report says of hostile names, of rows without proof and of noise."""
 
 from __future__ import annotations
 
 import dataclasses
 import io
-import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,7 +13,6 @@ import pytest
 from rich.console import Console
 
 from fake_run import (
-    COMMAND,
     FSDAX,
     SMALL,
     broken,
@@ -27,26 +25,17 @@ from fake_run import (
 )
 from mmbatch.bench import results
 from mmbatch.bench.record import Record
-from mmbatch.bench.statistics import Verdict
 from mmbatch.bench.store import Raw, Stored
 from mmbatch.core.errors import ExitCode
 from mmbatch.hosted.events import Equal, Event
 from mmbatch.report import compare, html, markdown, text, words
 
-GOLDEN = Path(__file__).parents[1] / "data/report"
 RUNS: dict[str, Callable[[], list[Event]]] = {
     "mixed": mixed,
     "broken": broken,
     "noisy": noisy,
     "few": few,
 }
-
-
-def _same(name: str, printed: str) -> None:
-    path = GOLDEN / name
-    if os.environ.get("MMBATCH_GOLDEN"):
-        path.write_text(printed)
-    assert printed == path.read_text()
 
 
 def _markdown(record: Record) -> str:
@@ -67,38 +56,12 @@ def _rich(record: Record, *, width: int = 120, colour: bool = False) -> str:
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_plain_text(name: str) -> None:
-    _same(f"{name}.txt", text.run(record_of(RUNS[name]())))
-
-
-@pytest.mark.parametrize("name", ["mixed", "broken"])
-def test_markdown(name: str) -> None:
-    _same(f"{name}.md", _markdown(record_of(RUNS[name]())))
-
-
-@pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("width", [72, 90, 400])
 def test_a_terminal_gets_the_same_text(name: str, width: int) -> None:
     record = record_of(RUNS[name]())
     assert _rich(record, width=width) == text.run(record)
     coloured = _rich(record, width=width, colour=True)
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == text.run(record)
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_every_sentence_is_printed(name: str) -> None:
-    record = record_of(RUNS[name]())
-    flat = " ".join(text.run(record).split())
-    for sentence in [*words.head(record), *words.closing(record)]:
-        assert sentence in flat
-
-
-@pytest.mark.parametrize("name", RUNS)
-def test_plain_is_narrow_ascii_and_starts_with_the_command(name: str) -> None:
-    printed = text.run(record_of(RUNS[name]()))
-    assert printed.isascii()
-    assert max(map(len, printed.splitlines())) <= 72
-    assert printed.splitlines()[0] == f"$ {COMMAND}"
 
 
 def test_hostile_words_stay_in_their_cells() -> None:
@@ -169,78 +132,10 @@ def _renderings(record: Record) -> Iterator[str]:
     yield _rich(record)
 
 
-def test_slower_rows_are_shown_in_every_rendering() -> None:
-    for printed in _renderings(record_of(mixed())):
-        assert re.search(r"0\.909|\b0\.91 slower", printed)
-    printed = text.run(record_of(mixed()))
-    assert "Slower than base: wide in small-hot (0.909)." in printed
-    assert "0.909" in printed.split("Slower than base")[0]
-
-
-def test_small_differences_below_one_are_named_too() -> None:
-    printed = " ".join(text.run(record_of(mixed())).split())
-    assert "code layout explains: auto in small-hot (0.990)" in printed
-
-
-def test_no_regression_is_only_said_when_every_row_could_be_judged() -> None:
-    won = text.run(record_of(run_events(list(case_events()))))
-    assert "No row is slower than base." in won
-    assert "No row is slower than base." not in text.run(record_of(few()))
-    printed = " ".join(text.run(record_of(few())).split())
-    assert "but not every row could be judged: auto in fsdax-100G (2.500)." in printed
-
-
-@pytest.mark.parametrize(
-    ("variant", "said", "code"),
-    [
-        ("wide", ". Users get none of those not judged: wide in fsdax-100G (", ExitCode.GOOD),
-        (
-            "auto",
-            ", but not every row could be judged: auto in fsdax-100G (",
-            ExitCode.INCONCLUSIVE,
-        ),
-    ],
-)
-def test_noise_in_a_row_that_users_do_not_get_is_said_as_such(
-    variant: str, said: str, code: ExitCode
-) -> None:
-    record = record_of(run_events(list(case_events())))
-    rows = [
-        dataclasses.replace(row, verdict=Verdict.TOO_NOISY) if row.variant == variant else row
-        for row in record.rows
-    ]
-    record = dataclasses.replace(record, rows=tuple(rows))
-    printed = " ".join(text.run(record).split())
-    assert f"No row is shown to be slower than base{said}" in printed
-    assert results.exit_code(record) is code
-    assert re.search(rf"{variant} .* TOO NOISY", text.run(record))
-
-
-def test_last_sentences_are_the_verdicts_on_auto() -> None:
-    last = list(words.closing(record_of(mixed())))[-2:]
-    assert last[0].startswith("fsdax-100G: auto is 2.50 times as fast as base (ratio 2.5")
-    assert last[0].endswith("; 1.07 x the limit).")
-    assert last[1].startswith("small-hot: auto against base: no difference shown (ratio 0.99")
-
-
-def test_slower_auto_is_said_as_such() -> None:
-    events = run_events(list(case_events("small-hot", {**SMALL, "auto": 500e3})))
-    assert "small-hot: auto is SLOWER: it takes 1.25 times as long as base" in text.run(
-        record_of(events)
-    )
-
-
 def test_colours_mark_wins_and_losses() -> None:
     printed = _rich(record_of(mixed()), colour=True)
     assert "\x1b[32m" in printed
     assert "\x1b[1;31m" in printed
-
-
-def test_pipes_get_plain_text() -> None:
-    record = record_of(mixed())
-    stream = io.StringIO()
-    text.print_run(record, Console(file=stream, width=200))
-    assert stream.getvalue() == text.run(record)
 
 
 @pytest.mark.parametrize(
