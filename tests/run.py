@@ -74,7 +74,7 @@ def environment() -> Path:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needs = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     pins = ROOT / "constraints.txt"
-    state = repr((sys.version, sys.prefix, needs, pins.read_text()))
+    state = repr((os.path.realpath("/usr/bin/python3"), needs, pins.read_text()))
     place = CACHE / f"tests-{hashlib.sha256(state.encode()).hexdigest()[:12]}"
     place.mkdir(parents=True, exist_ok=True)
     with (place / "lock").open("w") as lock:
@@ -82,7 +82,7 @@ def environment() -> Path:
         if not (place / ".done").exists():
             print("== Python environment for the tests", flush=True)
             make = ["-m", "venv", "--clear", "--system-site-packages", f"{place}/venv"]
-            subprocess.run([sys.executable, *make], check=True)
+            subprocess.run(["/usr/bin/python3", *make], check=True)
             pip = ["-m", "pip", "install", "-q", "-c", f"{pins}", *needs]
             subprocess.run([f"{place}/venv/bin/python", *pip], check=True)
             (place / ".done").touch()

@@ -16,15 +16,8 @@ from mmbatch.core.console import Console, output_options
 from mmbatch.core.disk import real_path
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import check_tree
-from mmbatch.report import matrix as support
 from mmbatch.splice import apply, plan
 from mmbatch.splice.manifest import ALL, cut
-
-
-def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted:
-        click.echo(support.page(paths.SPEEDUPS), nl=False)
-        context.exit()
 
 
 @click.command("apply")
@@ -45,9 +38,6 @@ def _print_matrix(context: click.Context, _: click.Parameter, wanted: bool) -> N
     help="Write a copy to DIR, for a tree without git",
 )
 @options.json_file
-@click.option(
-    "--matrix", is_flag=True, is_eager=True, expose_value=False, hidden=True, callback=_print_matrix
-)
 @output_options
 def command(
     console: Console,
