@@ -13,11 +13,9 @@ from mmbatch.core import paths, process
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import default_root
-from mmbatch.core.process import cpus
-from mmbatch.hosted import build
 from mmbatch.hosted.events import Event, parse
+from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import SERIES, Source, find_cached
-from mmbatch.splice import trees
 from mmbatch.splice.manifest import load_with_needs
 
 
@@ -41,11 +39,8 @@ def newest(env: Mapping[str, str] | None = None) -> tuple[Cache, Source]:
 
 def hosted_program(speedup: str) -> Path:
     """Return the hosted program of a speed-up on the newest kernel."""
-    cache, source = newest()
-    manifests = load_with_needs(paths.SPEEDUPS, speedup)
-    spliced = trees.splice(cache, source, manifests, paths.MACROS, print)
-    jobs = cpus()
-    return build.build(cache, source, spliced, manifests[-1], paths.HOSTED, (), jobs, print).path
+    _, source = newest()
+    return Program(source, load_with_needs(paths.SPEEDUPS, speedup)).path
 
 
 def hosted_events(program: Path, *arguments: str) -> list[Event]:

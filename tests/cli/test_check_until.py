@@ -15,7 +15,8 @@ from mmbatch.core import paths
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode
 from mmbatch.hosted import check
-from mmbatch.hosted.check import Bench, Tally
+from mmbatch.hosted.check import Tally
+from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import posted
 from mmbatch.splice.manifest import CORE, load_with_needs
@@ -24,16 +25,16 @@ pytestmark = NEEDS_APPLY
 
 
 @pytest.fixture
-def checked(monkeypatch: pytest.MonkeyPatch) -> list[Bench]:
+def checked(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
     """Return what is given to the check, which compiles nothing here."""
-    benches: list[Bench] = []
+    benches: list[Program] = []
 
-    def run_posted(bench: Bench, say: object, tally: Tally) -> None:
-        benches.append(bench)
-        with check.stage(bench.manifest.speedup, "", lambda text: None, tally):
+    def run(program: Program, tally: Tally, parts: object) -> None:
+        benches.append(program)
+        with check.stage(program.manifest.speedup, "", tally):
             pass
 
-    monkeypatch.setattr(check, "run_posted", run_posted)
+    monkeypatch.setattr(check, "run", run)
     monkeypatch.setattr(requirements, "ensure", lambda *_, **__: None)
     return benches
 
@@ -54,7 +55,7 @@ def tree(tmp_path: Path, git_user: Path) -> Path:
 )
 def test_the_code_after_a_step_is_checked(
     tree: Path,
-    checked: list[Bench],
+    checked: list[Program],
     capsys: pytest.CaptureFixture[str],
     last: str,
     label: str,
@@ -78,15 +79,13 @@ def test_the_code_after_a_step_is_checked(
     [
         (["--until", CORE], "--until is for the steps of one speed-up"),
         (["vmap", "folio_copy", "--until", CORE], "--until is for the steps of one speed-up"),
-        (["vmap", "--until", CORE, "--patch", "a=/"], "--until is for a check of our own steps"),
-        (["vmap", "--until", CORE, "--prove"], "--until is for a check of our own steps"),
-        (["vmap", "--until", CORE, "--fuzz", "9s"], "--until is for a check of our own steps"),
-        (["vmap", "--until", CORE, "--litmus", "9s"], "--until is for a check of our own steps"),
+        (["vmap", "--until", CORE, "--patch", "a=/"], "--until is for the steps of one speed-up"),
+        (["vmap", "--until", CORE, "--fuzz", "9s"], "posted code can't be fuzzed"),
         (["vmap", "--tree", "/"], "--tree is for posted code"),
     ],
 )
 def test_what_is_refused(
-    checked: list[Bench], capsys: pytest.CaptureFixture[str], words: list[str], problem: str
+    checked: list[Program], capsys: pytest.CaptureFixture[str], words: list[str], problem: str
 ) -> None:
     assert cli.main(["check", *words]) == ExitCode.USAGE
     assert problem in capsys.readouterr().err
@@ -94,7 +93,7 @@ def test_what_is_refused(
 
 
 def test_a_step_that_is_not_there(
-    tree: Path, checked: list[Bench], capsys: pytest.CaptureFixture[str]
+    tree: Path, checked: list[Program], capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = ["check", "zone_device", "--until", "cor", "--tree", str(tree)]
     assert cli.main(words) == ExitCode.USAGE

@@ -3,19 +3,18 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from mmbatch.core import paths, process
-from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.hosted import build
-from mmbatch.hosted.build import Program
-from mmbatch.hosted.link import PROGRAM
+from mmbatch.hosted import program as hosted
+from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
-from mmbatch.splice.manifest import Hosted, Manifest, known, load
+from mmbatch.splice.manifest import Hosted, Manifest, load
 from mmbatch.splice.trees import Spliced
 
 # Copies the configuration that it is given, and makes an object of each name, which says which
@@ -27,19 +26,11 @@ allnoconfig) cp "$KCONFIG_ALLCONFIG" .config;;
 *.o) mkdir -p "${word%/*}"; gcc --version > "$word";;
 esac; done
 """
-Build = Callable[..., Program]
-
-MANIFESTS = [load(paths.SPEEDUPS / name) for name in known(paths.SPEEDUPS)]
-REQUIRED = [
-    (manifest, text)
-    for manifest in MANIFESTS
-    if manifest.hosted
-    for text in (*build.REQUIRES, *manifest.hosted.requires)
-]
+Install = Callable[[str, str], None]
 
 
 @pytest.fixture
-def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], None]:
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Put a program in front of all others; its `--version` prints a text."""
     place = tmp_path / "bin"
     place.mkdir()
@@ -53,75 +44,59 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, s
 
 
 @pytest.fixture
-def make_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Build:
-    """Build a made-up speed-up, whose program says which compiler made base and patched."""
+def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
+    """A made-up speed-up, whose program says which compiler made base and patched."""
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(kbuild, "_OBJECT_BYTES", 1)
-    engine = tmp_path / "hosted"
-    engine.mkdir()
-    required = "".join(f"{option}\n" for option in build.REQUIRES if option.endswith("=y"))
-    (engine / "kernel.config").write_text(required)
     source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
     manifest = Manifest("toys", hosted=Hosted(objects=("mm/toys.o",)), directory=tmp_path)
 
-    def link(work: Path, tree: kbuild.ObjectTree, *_: object, **__: object) -> None:
+    def run(link: hosted._Link) -> None:
         patched = process.run(["gcc", "--version"], action="compile").stdout
-        (work / PROGRAM).write_text((tree.path / "mm/toys.o").read_text() + patched)
+        base = (link.program.objects.path / "mm/toys.o").read_text()
+        (link.work / "hosted").write_text(base + patched)
 
-    monkeypatch.setattr(build, "link", link)
-
-    def make(*, fuzz: bool = False) -> Program:
-        cache, spliced = Cache(tmp_path / "cache"), Spliced(tmp_path, "spliced", ())
-        return build.build(
-            *(cache, source, spliced, manifest, engine, (), 2, lambda text: None), fuzz=fuzz
-        )
-
-    return make
+    monkeypatch.setattr(hosted._Link, "run", run)
+    return Program(source, [manifest], jobs=2, tree=Spliced(tmp_path, "spliced", ()))
 
 
-def test_base_and_patched_are_of_one_compiler(
-    install: Callable[[str, str], None], make_program: Build
-) -> None:
+def test_base_and_patched_are_of_one_compiler(install: Install, program: Program) -> None:
     install("make", MAKE)
     versions = {}
     for version in ("toy gcc 1", "toy gcc 2", "toy gcc 1"):
         install("gcc", version)
-        program = make_program()
-        assert program.compiler == version
-        assert program.path.read_text() == f"{version}\n{version}\n"
-        assert make_program() == program
-        versions[program.path] = version
+        built = replace(program)
+        assert built.path.read_text() == f"{version}\n{version}\n"
+        assert built.objects.compiler == version
+        assert replace(program).path == built.path
+        versions[built.path] = version
     assert sorted(versions.values()) == ["toy gcc 1", "toy gcc 1", "toy gcc 2"]
 
 
-def test_a_fuzzer_is_of_one_clang(install: Callable[[str, str], None], make_program: Build) -> None:
+def test_a_fuzzer_is_of_one_clang(install: Install, program: Program) -> None:
     install("make", MAKE)
     pairs = []
     for version in ("toy clang 1", "toy clang 2"):
         install("clang", version)
-        pairs.append((make_program(fuzz=True).path, make_program().path))
+        pairs.append((replace(program, fuzz=True).path, replace(program).path))
     assert pairs[0][0] != pairs[1][0]
     assert pairs[0][1] == pairs[1][1]
 
 
 @pytest.mark.parametrize(
-    ("speedup", "text"), REQUIRED, ids=[f"{manifest.speedup}-{text}" for manifest, text in REQUIRED]
+    ("text", "given"),
+    [
+        *(("CONFIG_SMP=y", "CONFIG_SMP=n"), ("CONFIG_NUMA=y", "CONFIG_NUMA=n")),
+        *(("CONFIG_KASAN=n", "CONFIG_KASAN=y"), ("CONFIG_KCSAN=n", "CONFIG_KCSAN=y")),
+        ("CONFIG_ZONE_DEVICE=y", "CONFIG_ZONE_DEVICE=n"),
+    ],
 )
 def test_a_configuration_that_cannot_work_is_refused_at_once(
-    tmp_path: Path, speedup: Manifest, text: str
+    program: Program, text: str, given: str
 ) -> None:
-    name, _, value = text.partition("=")
-    given = f"{name}={'n' if value == 'y' else 'y'}"
-    source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
-    arguments = (Cache(tmp_path / "cache"), source, speedup, paths.HOSTED)
+    manifest = load(paths.SPEEDUPS / "zone_device")
     with pytest.raises(MmbatchError) as caught:
-        build.objects(*arguments, ("CONFIG_PRINTK=y", given), 2, pytest.fail)
+        _ = replace(program, manifests=[manifest], options=("CONFIG_PRINTK=y", given)).objects
     assert caught.value.problem.startswith(f"{text} is needed, because ")
-    assert caught.value.action.endswith(f"with -K {given}")
     assert caught.value.hint == f"leave out -K {given}"
     assert caught.value.code == ExitCode.USAGE
-
-
-def test_configurations_that_ended_badly_are_among_the_refused() -> None:
-    texts = {text for _, text in REQUIRED}
-    bad = {"SMP=y", "NUMA=y", "KASAN=n", "KCSAN=n", "ZONE_DEVICE=y"}
-    assert {f"CONFIG_{text}" for text in bad} <= texts

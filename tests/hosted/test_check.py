@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
+"""Stages of `mmbatch check`: scripts stand for hosted programs, and end as they are told."""
+
 import json
-import stat
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -9,258 +10,178 @@ from typing import Any
 import pytest
 
 from mmbatch.cli import check as verb
-from mmbatch.core.cache import Cache
-from mmbatch.core.console import Console
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import Interval
-from mmbatch.core.outcomes import CaseOutcome
-from mmbatch.hosted import build, check, mutants
-from mmbatch.hosted.check import Bench, Config, Extras, Mutant, Tally
+from mmbatch.hosted import check, mutants
+from mmbatch.hosted.check import Config, Extras, Mutant, Tally
 from mmbatch.hosted.posted import NoEffectError
-from mmbatch.kernel import sources as kernels
+from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import manifest, trees
 
 EVENT = {"event": "check", "combinations": 70, "runs": 280, "bytes": 3_000_000_000, "stepped": 0}
 GOOD = json.dumps({**EVENT, "good": True, "streamed": 0, "text": ""})
 BAD = json.dumps({**EVENT, "good": False, "streamed": 0, "text": "byte 3 of toy 7 at shift 9"})
 STEPPED = json.dumps({**EVENT, "good": True, "stepped": 5, "streamed": 12, "text": ""})
-MUTANT = Mutant("one too far", "a toy more", "mm/toys.c", "<", "<=", Interval(), (), False)
-NO_EXTRAS = Extras((), ())
+MUTANT = Mutant("one too far", "a toy more", "mm/toys.c", "<", "<=")
+OTHER, OLD = ("CONFIG_TOYS=n",), ("CONFIG_OLD=y",)
 
 
 class Toys:
-    """What the stages build instead of hosted programs: scripts that end as they are told."""
+    """What is built in the place of programs."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.directory = directory
-        self.plain = f"echo '{GOOD}'"
-        self.sanitized = f"echo '{GOOD}'"
-        self.mutant = f"echo '{BAD}'; exit 1"
-        self.extras = NO_EXTRAS
-        self.built: list[tuple[str, ...]] = []
+        self.ends = {"plain": f"echo '{GOOD}'", "san": f"echo '{GOOD}'", "fuzzed": "exit 9"}
+        self.ends["mutant"] = f"echo '{BAD}'; exit 1"
+        self.extras = Extras()
         self.no_effect: tuple[tuple[str, ...], ...] = ()
-        self.spliced = 0
+        spliced = directory / "spliced"
+        for name in ("include", "arch/x86", "mm", "lib"):
+            (spliced / name).mkdir(parents=True)
+        (spliced / "mm" / "toys.c").write_text("toy < nr\n")
+        monkeypatch.setenv("MMBATCH_CACHE", str(directory / "cache"))
+        monkeypatch.setattr(Program, "path", property(self._path))
+        monkeypatch.setattr(Program, "sides", property(self._sides))
+        monkeypatch.setattr(Program, "spliced", SimpleNamespace(path=spliced))
+        monkeypatch.setattr(Program, "mutant", self._mutant)
+        for module in (check, mutants):
+            monkeypatch.setattr(module, "extras_of", lambda manifest: self.extras)
 
-    def write(self) -> None:
-        """Write the scripts, before any thread starts one.
+    def _path(self, program: Program) -> Path:
+        if "fail" in self.ends:
+            raise MmbatchError("compile toys.c", "gcc ended with 1", "look at the log")
+        return self.directory / ("san" if program.sanitize else "plain")
 
-        A script that another thread has open for writing, or whose descriptor a child has just
-        inherited, can't be executed ("Text file busy").
-        """
-        for name, text in (
-            ("plain", self.plain),
-            ("san", self.sanitized),
-            ("mutant", self.mutant),
-        ):
-            path = self.directory / name
-            path.write_text(f"#!/bin/sh\necho \"$*\" >> '{self.directory}/asked'\n{text}\n")
-            path.chmod(path.stat().st_mode | stat.S_IXUSR)
-
-    def build(
-        self,
-        *arguments: Any,
-        sanitize: bool = False,
-        fuzz: bool = False,
-        posted: Sequence[str] = (),
-        **_: Any,
-    ) -> SimpleNamespace:
-        options = arguments[5]
-        self.built.append(options)
-        if options in self.no_effect:
+    def _sides(self, program: Program) -> Any:
+        if program.posted and program.options in self.no_effect:
             raise NoEffectError("measure 'v2'", "it changes nothing", "choose another")
-        sides = [SimpleNamespace(label=label) for label in posted]
-        return SimpleNamespace(path=self.directory / ("san" if sanitize else "plain"), posted=sides)
+        return [SimpleNamespace(label=label) for label in program.posted]
 
-    def compile_posted(self, *arguments: Any, **_: Any) -> None:
-        if arguments[4] in self.no_effect:
-            raise NoEffectError("measure 'v2'", "it changes nothing", "choose another")
-
-    def splice(self, *_: object) -> SimpleNamespace:
-        self.spliced += 1
-        return SimpleNamespace(path=self.directory / "spliced", ident="toys-1")
-
-    def link(self, work: Path, *_: object, **__: object) -> Path:
-        assert "<=" in (work / "tree" / "mm" / "toys.c").read_text()
+    def _mutant(self, work: Path, patched: Path, changed: str) -> Path:
+        assert "<=" in (patched / changed).read_text()
         return self.directory / "mutant"
 
-    @property
-    def asked(self) -> list[str]:
-        return (self.directory / "asked").read_text().splitlines()
-
-
-Run = Callable[..., tuple[Tally, list[str]]]
+    def run(
+        self, parts: tuple[str, ...] = verb.PARTS, posted: tuple[str, ...] = ()
+    ) -> tuple[Tally, list[str]]:
+        """Check, and return the tally and what programs were asked for."""
+        for name, text in self.ends.items():  # before any thread starts one
+            path = self.directory / name
+            path.write_text(f"#!/bin/sh\necho \"$*\" >> '{self.directory}/asked'\n{text}\n")
+            path.chmod(0o755)
+        source = Source("7.3", "7.3.4", self.directory, "toys", "toys", "1")
+        manifest: Any = SimpleNamespace(speedup="toys", directory=self.directory, hosted=None)
+        labels: Any = posted
+        tally = Tally()
+        program = Program(source, [manifest], jobs=2, posted=labels)
+        if posted:
+            check.run(program, tally, parts)
+        else:
+            verb.run_parts(program, tally, parts, ("7.3",))
+        asked = self.directory / "asked"
+        return tally, asked.read_text().splitlines() if asked.exists() else []
 
 
 @pytest.fixture
 def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
-    toys = Toys(tmp_path)
-    spliced = tmp_path / "spliced"
-    for name in ("include", "arch/x86", "mm", "lib"):
-        (spliced / name).mkdir(parents=True)
-    (spliced / "mm" / "toys.c").write_text("toy < nr\n")
-    monkeypatch.setattr(trees, "splice", toys.splice)
-    monkeypatch.setattr(build, "build", toys.build)
-    monkeypatch.setattr(build, "compile_posted", toys.compile_posted)
-    monkeypatch.setattr(build, "objects", lambda *_: None)
-    monkeypatch.setattr(build, "link", toys.link)
-    monkeypatch.setattr(check, "load_extras", lambda path: toys.extras)
-    return toys
+    return Toys(tmp_path, monkeypatch)
 
 
-@pytest.fixture
-def run(toys: Toys, tmp_path: Path) -> Run:
-    def once(*, with_mutants: bool = True, posted: Sequence[str] = ()) -> tuple[Tally, list[str]]:
-        tally, lines = Tally(), list[str]()
-        source = Source("7.3", "7.3.4", toys.directory, "toys", "toys", "1")
-        stand_in: Any = SimpleNamespace(speedup="toys", directory=tmp_path, hosted=None)
-        labels: Any = posted
-        bench = Bench(Cache(tmp_path / "cache"), source, [stand_in], 2, posted=labels)
-        toys.write()
-        if posted:
-            check.run_posted(bench, lines.append, tally)
-        else:
-            check.run(bench, lines.append, tally)
-            if with_mutants:
-                mutants.run(bench, lines.append, tally, among=["7.3"])
-        assert not list((tmp_path / "cache" / "builds").iterdir())
-        return tally, lines
-
-    return once
-
-
-def test_stages_are_counted_and_told(toys: Toys, run: Run) -> None:
-    toys.extras = Extras(
-        (
-            Config("other toys", ("CONFIG_TOYS=n",), Interval()),
-            Config("old toys", ("CONFIG_OLD=y",), Interval.parse("<7.0")),
-        ),
-        (MUTANT,),
-    )
-    tally, lines = run()
-    assert (tally.passed, tally.failed, tally.skipped) == (4, [], [])
+def test_every_part_is_a_stage(toys: Toys) -> None:
+    old = Config("old toys", OLD, Interval.parse("<7.0"))
+    toys.extras = Extras((Config("other toys", OTHER), old), (MUTANT,))
+    tally, asked = toys.run()
+    assert (tally.passed, tally.failed, tally.skipped, tally.killed) == (4, [], [], 1)
     assert tally.combinations == 140  # of full runs: not of the sanitizers', nor of the mutant's
-    titles = [line.partition(":")[0] for line in lines]
-    assert sorted(titles[:3]) == [  # in the order in which they ended
-        "ok    toys on 7.3.4",
-        "ok    toys on 7.3.4, ASan and UBSan",
-        "ok    toys on 7.3.4, other toys",
-    ]
-    assert titles[3:] == ["ok    toys on 7.3.4, mutant 'one too far'"]
-    assert "70 combinations, 280 runs, 3.0 GB compared (" in lines[0]
-    # Without options: the plain one, the sanitized one, and what mutants share.
-    assert sorted(toys.built) == [(), (), (), ("CONFIG_TOYS=n",)]
-    assert [word.startswith("--check=") for word in toys.asked] == [True] * 4
-    assert sorted(toys.asked[:3])[:2] == ["--check=1", "--check=1"]
-
-
-def test_posted_code_is_checked_in_all_stages_but_mutants(toys: Toys, run: Run) -> None:
-    other = ("CONFIG_TOYS=n",)
-    configs = (Config("other toys", other, Interval()), Config("old", ("CONFIG_OLD=y",)))
-    toys.extras = Extras(configs, (MUTANT,))
-    toys.no_effect = (("CONFIG_OLD=y",),)
-    toys.sanitized = f"echo '{BAD}'; exit 1"
-    tally, lines = run(posted=["v2 1/2", "v2 2/2"])
+    titles = {outcome.title: outcome.detail for outcome in tally.outcomes}
     name = "toys on 7.3.4"
-    assert [line.partition(":")[0] for line in lines] == [
-        *(f"ok    {name}, v2 {number}/2" for number in (1, 2)),
-        *(f"ok    {name}, v2 {number}/2, other toys" for number in (1, 2)),
-        *(f"FAIL  {name}, v2 {number}/2, ASan and UBSan" for number in (1, 2)),
-    ]
-    assert (tally.passed, len(tally.failed), len(tally.skipped)) == (4, 2, 1)
-    assert tally.combinations == 280
-    assert toys.asked == [
-        *("--check=1 --posted=0", "--check=1 --posted=1") * 2,
-        *("--check=7 --posted=0", "--check=7 --posted=1"),
+    assert set(titles) == {
+        *(name, f"{name}, other toys", f"{name}, ASan and UBSan"),
+        f"{name}, mutant 'one too far'",
+    }
+    assert titles[name] == "70 combinations, 280 runs, 3.0 GB compared"
+    assert titles[f"{name}, mutant 'one too far'"] == "killed by byte 3 of toy 7 at shift 9"
+    assert sorted(asked) == ["--check=1", "--check=1", "--check=11", "--check=7"]
+
+
+def test_parts_are_run_alone(toys: Toys) -> None:
+    toys.extras = Extras((Config("other toys", OTHER),), (MUTANT,))
+    assert [outcome.case for outcome in toys.run(("equality",))[0].outcomes] == [""]
+    assert [outcome.case for outcome in toys.run(("configurations",))[0].outcomes] == ["other toys"]
+    assert toys.run(("mutants",))[0].killed == 1
+
+
+def test_posted_code_is_checked_in_all_stages_but_mutants(toys: Toys) -> None:
+    toys.extras = Extras((Config("other toys", OTHER), Config("old", OLD)), (MUTANT,))
+    toys.no_effect = (OLD,)
+    toys.ends["san"] = f"echo '{BAD}'; exit 1"
+    tally, asked = toys.run(posted=("v2 1/2", "v2 2/2"))
+    assert {(end.case, end.passed) for end in tally.outcomes if not end.skipped} == {
+        *((f"v2 {number}/2", True) for number in (1, 2)),
+        *((f"v2 {number}/2, other toys", True) for number in (1, 2)),
+        *((f"v2 {number}/2, ASan and UBSan", False) for number in (1, 2)),
+    }
+    assert (len(tally.skipped), tally.combinations) == (1, 280)
+    assert sorted(asked) == [
+        *("--check=1 --posted=0", "--check=1 --posted=0", "--check=1 --posted=1"),
+        *("--check=1 --posted=1", "--check=7 --posted=0", "--check=7 --posted=1"),
     ]
 
 
-def test_posted_code_that_changes_nothing_is_no_stage(toys: Toys, run: Run) -> None:
+def test_posted_code_that_changes_nothing_is_refused(
+    toys: Toys, monkeypatch: pytest.MonkeyPatch
+) -> None:
     toys.no_effect = ((),)
+    monkeypatch.setattr(Program, "path", property(lambda program: program.sides))
     with pytest.raises(NoEffectError):
-        run(posted=["v2"])
-    assert not toys.spliced
+        toys.run(posted=("v2",))
 
 
-def test_what_was_followed_is_told_where_it_was(toys: Toys, run: Run) -> None:
-    toys.plain = f"echo '{STEPPED}'"
-    _, lines = run()
-    (followed,) = [line for line in lines if line.startswith("ok    toys on 7.3.4: ")]
-    assert "12 streaming stores followed to their drain" in followed
-    assert sum("followed" in line for line in lines) == 1
-
-
-def test_a_difference_fails_its_stage_only(toys: Toys, run: Run) -> None:
-    toys.plain = f"echo '{BAD}'; exit 1"
-    tally, lines = run()
-    assert tally.failed == ["toys on 7.3.4: byte 3 of toy 7 at shift 9"]
-    assert "FAIL  toys on 7.3.4: byte 3 of toy 7 at shift 9" in lines
-    assert tally.passed == 1
+def test_what_was_followed_is_told_where_it_was(toys: Toys) -> None:
+    toys.ends["plain"] = f"echo '{STEPPED}'"
+    (outcome,) = toys.run(("equality",))[0].outcomes
+    assert outcome.detail.endswith(", 12 streaming stores followed to their drain")
 
 
 @pytest.mark.parametrize(
-    ("words", "found"),
+    ("end", "found"),
     [
-        ("==1==ERROR: AddressSanitizer: heap-buffer-overflow", "AddressSanitizer"),
-        ("hosted: kernel code at 0x1 touched 'toy', which is not defined", "touched 'toy'"),
-        ("something else", "ended with 70"),
+        (f"echo '{BAD}'; exit 1", "byte 3 of toy 7 at shift 9"),
+        ("echo 1 >&2; echo '==1==ERROR: AddressSanitizer: x' >&2; exit 1", "AddressSanitizer: x"),
+        ("echo \"hosted: kernel code touched 'toy'\" >&2; exit 70", "touched 'toy'"),
+        ("echo 'something else' >&2; exit 70", "ended with 70"),
+        (f"printf '%s' '{GOOD[:40]}'", "cannot read event 1"),
+        # A program may find a leak or crash after its last word.
+        (f"echo '{GOOD}'; echo '==1==ERROR: LeakToys: 3' >&2; exit 1", "LeakToys"),
     ],
 )
-def test_words_of_a_sanitizer_or_a_fault_are_the_failure(
-    toys: Toys, run: Run, words: str, found: str
-) -> None:
-    toys.sanitized = f'echo first >&2; echo "{words}" >&2; echo last >&2; exit 70'
-    tally, _ = run()
+def test_what_was_wrong_is_told_and_fails_its_stage_only(toys: Toys, end: str, found: str) -> None:
+    toys.ends["san"] = end
+    tally, _ = toys.run()
     (line,) = tally.failed
     assert line.startswith("toys on 7.3.4, ASan and UBSan: ")
     assert found in line
-    assert "last" not in line
+    assert tally.passed == 1
 
 
-def test_a_line_cut_short_fails_its_stage(toys: Toys, run: Run) -> None:
-    toys.plain = f"printf '%s' '{GOOD[:40]}'"
-    tally, _ = run()
-    (line,) = tally.failed
-    assert line.startswith("toys on 7.3.4: ")
-
-
-def test_a_check_that_only_prints_well_has_failed(toys: Toys, run: Run) -> None:
-    """A program may find a leak or crash after its last word."""
-    toys.sanitized = f"echo '{GOOD}'; echo '==1==ERROR: LeakToys: 3' >&2; exit 1"
-    tally, _ = run()
-    (line,) = tally.failed
-    assert "LeakToys" in line
-
-
-def test_what_can_not_be_built_fails_its_stage(
-    toys: Toys, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(*_: object, **__: object) -> None:
-        raise MmbatchError("compile toys.c", "gcc ended with 1", "look at the log")
-
-    monkeypatch.setattr(build, "build", fail)
-    tally, _ = run()
+def test_what_can_not_be_built_fails_its_stage(toys: Toys) -> None:
+    toys.ends["fail"] = ""
+    tally, asked = toys.run(("equality", "sanitizers"))
     assert len(tally.failed) == 2
     assert all("gcc ended with 1" in line for line in tally.failed)
-    assert not (toys.directory / "asked").exists()
+    assert not asked
 
 
-def test_a_mutant_that_survives_is_a_failure(toys: Toys, run: Run) -> None:
+def test_a_mutant_that_survives_is_a_failure(
+    toys: Toys, capsys: pytest.CaptureFixture[str]
+) -> None:
     toys.extras = Extras((), (MUTANT,))
-    toys.mutant = f"echo '{GOOD}'"
-    tally, _ = run()
-    assert tally.failed == [
-        "toys on 7.3.4, mutant 'one too far': it survived; a toy more",
-    ]
-    assert tally.killed == {}
-
-
-def test_a_mutant_that_is_killed_says_by_what(toys: Toys, run: Run) -> None:
-    toys.extras = Extras((), (MUTANT,))
-    tally, lines = run()
-    killer = "byte 3 of toy 7 at shift 9"
-    assert tally.killed == {"toys on 7.3.4, mutant 'one too far'": killer}
-    assert f"killed by {killer}" in lines[-1]
+    toys.ends["mutant"] = f"echo '{GOOD}'"
+    tally, _ = toys.run()
+    line = "toys on 7.3.4, mutant 'one too far': it survived; a toy more"
+    assert (tally.failed, tally.killed) == ([line], 0)
+    assert verb.report(tally) == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "2 passed, 1 failed, 0 skipped"
 
 
 @pytest.mark.parametrize(
@@ -268,84 +189,13 @@ def test_a_mutant_that_is_killed_says_by_what(toys: Toys, run: Run) -> None:
     [
         ({"kernels": Interval.parse("<7.0")}, 0, 0),
         ({"old": "toy > nr", "optional": True}, 1, 0),
+        ({"old": "toy > nr"}, 0, 1),
     ],
 )
 def test_a_mutant_that_can_not_be_made_here(
-    toys: Toys, run: Run, change: dict[str, Any], skipped: int, failed: int
+    toys: Toys, change: dict[str, Any], skipped: int, failed: int
 ) -> None:
-    toys.extras = Extras((), (Mutant(**{**MUTANT.__dict__, **change}),))
-    tally, _ = run()
+    toys.extras = Extras((), (replace(MUTANT, **change),))
+    tally, _ = toys.run()
     assert (tally.passed, len(tally.skipped), len(tally.failed)) == (2, skipped, failed)
-
-
-def test_a_mutant_that_is_out_of_date_is_a_failure(toys: Toys, run: Run) -> None:
-    toys.extras = Extras((), (Mutant(**{**MUTANT.__dict__, "old": "toy > nr"}),))
-    tally, _ = run()
-    (line,) = tally.failed
-    assert "occurs 0 times in mm/toys.c" in line
-
-
-def test_without_mutants_no_mutant_is_built(toys: Toys, run: Run) -> None:
-    toys.extras = Extras((), (MUTANT,))
-    tally, _ = run(with_mutants=False)
-    assert (tally.passed, tally.killed) == (2, {})
-
-
-@pytest.mark.parametrize(
-    ("good", "code", "last"),
-    [(True, ExitCode.GOOD, "2 passed, 0 failed, 0 skipped"), (False, 1, "1 passed, 1 failed")],
-)
-def test_the_tally_ends_the_report(
-    toys: Toys,
-    cache_directory: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    good: bool,
-    code: int,
-    last: str,
-) -> None:
-    source = Source("7.3", "7.3.4", toys.directory, "toys", "toys", "1")
-    stand_in = SimpleNamespace(speedup="toys", directory=toys.directory, hosted=None)
-    monkeypatch.setattr(kernels, "resolve", lambda *_: source)
-    monkeypatch.setattr(manifest, "known", lambda speedups: ["toys"])
-    monkeypatch.setattr(manifest, "load_with_needs", lambda speedups, name: [stand_in])
-    if not good:
-        toys.plain = f"echo '{BAD}'; exit 1"
-    toys.write()
-    ended: list[CaseOutcome] = []
-    code_found = verb.run_all(
-        Console(-1), Cache(cache_directory), series=("7.3",), jobs=1, write_outcomes=ended.extend
-    )
-    assert code_found == code
-    assert [(outcome.suite, outcome.case, outcome.passed) for outcome in ended] == [
-        ("toys on 7.3.4", "", good),
-        ("toys on 7.3.4", "ASan and UBSan", True),
-    ]
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-1].startswith(last)
-    assert ("toys on 7.3.4: byte 3 of toy 7 at shift 9" in lines) == (not good)
-
-
-def test_a_kernel_between_others_and_more_configurations_are_checked_in_part(
-    toys: Toys, cache_directory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    stand_in = SimpleNamespace(speedup="toys", directory=toys.directory, hosted=None)
-    monkeypatch.setattr(
-        kernels,
-        "resolve",
-        lambda cache, name, *_: Source(name, f"{name}.4", toys.directory, "toys", "toys", "1"),
-    )
-    monkeypatch.setattr(manifest, "known", lambda speedups: ["toys"])
-    monkeypatch.setattr(manifest, "load_with_needs", lambda speedups, name: [stand_in])
-    toys.extras = Extras((Config("old", ("CONFIG_OLD=y",), Interval(high=(7, 0))),), ())
-    toys.write()
-    series = ("7.3", "7.2", "6.12")
-    verb.run_all(Console(-1), Cache(cache_directory), series=series, jobs=1, stride_others=3)
-    strides = sorted(asked.removeprefix("--check=") for asked in toys.asked)
-    # Of 7.3 and 6.12, of 7.2 and the other configuration of 6.12, and of sanitizers.
-    assert strides == ["1", "1", "3", "3", "7", "7"]
-
-
-@pytest.fixture
-def cache_directory(tmp_path: Path) -> Path:
-    return tmp_path / "cache"
+    assert all("occurs 0 times in mm/toys.c" in line for line in tally.failed)

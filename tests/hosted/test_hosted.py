@@ -9,13 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch.core.console import Console
-from mmbatch.core.disk import write_mark
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.hosted import build
 from mmbatch.hosted import run as hosted
 from mmbatch.hosted.events import Case, Done, Engine, Equal, Event, Sample, dump
-from mmbatch.hosted.link import PROGRAM
 from mmbatch.hosted.run import Request
 
 GIB = 1 << 30
@@ -40,7 +36,7 @@ def program(directory: Path, *events: Event, then: str = "") -> Path:
 
 def run(directory: Path, *events: Event, then: str = "") -> list[Event]:
     hosted_program = program(directory, *events, then=then)
-    return hosted.run(hosted_program, ALL, [CASE], Console(-1), directory / "hosted.log")
+    return hosted.run(hosted_program, ALL, [CASE], directory / "hosted.log")
 
 
 def test_only_what_was_asked_for_becomes_arguments() -> None:
@@ -131,24 +127,34 @@ def test_no_room_at_all_names_no_size_that_is_none() -> None:
 
 
 @pytest.mark.parametrize(
-    ("limit", "used", "machine", "expected"),
+    ("limit", "parent", "machine", "expected"),
     [
-        ("1000", "400", 5000, 600),
-        ("9000", "400", 5000, 5000),
-        ("1000", "1400", 5000, 0),
-        ("1000", "400", None, 600),
-        ("max", "400", 5000, 5000),
+        ("1000", "max", 5000, 600),
+        ("9000", "max", 5000, 5000),
+        ("300", "max", 5000, 0),
+        ("1000", "900", None, 500),
+        ("max", "1000", 5000, 600),
         (None, None, 5000, 5000),
         (None, None, None, None),
     ],
 )
-def test_available_memory(
-    tmp_path: Path, limit: str | None, used: str | None, machine: int | None, expected: int | None
+def test_a_memory_limit_of_a_control_group_or_its_parent_counts(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    limit: str | None,
+    parent: str | None,
+    machine: int | None,
+    expected: int | None,
 ) -> None:
-    for name, text in (("memory.max", limit), ("memory.current", used)):
+    (tmp_path / "cgroup").write_text("0::/slice/toys\n")
+    monkeypatch.setattr(hosted, "_OWN_CGROUP", tmp_path / "cgroup")
+    monkeypatch.setattr(hosted, "_CGROUPS", tmp_path)
+    (tmp_path / "slice" / "toys").mkdir(parents=True)
+    for name, text in (("slice/toys", limit), ("slice", parent)):
         if text is not None:
-            (tmp_path / name).write_text(f"{text}\n")
-    assert hosted.available_memory(machine, tmp_path) == expected
+            (tmp_path / name / "memory.max").write_text(f"{text}\n")
+            (tmp_path / name / "memory.current").write_text("400\n")
+    assert hosted.available_memory(machine) == expected
 
 
 def test_a_whole_run_gives_back_its_events(tmp_path: Path) -> None:
@@ -201,13 +207,6 @@ def test_words_of_an_earlier_run_are_not_blamed(tmp_path: Path) -> None:
     assert "old complaint" not in caught.value.problem
 
 
-def test_a_line_cut_short_is_told_as_such(tmp_path: Path) -> None:
-    with pytest.raises(MmbatchError) as caught:
-        run(tmp_path, *WHOLE[:2], then='printf \'{"event":"sam\'')
-    assert "Traceback" not in str(caught.value)
-    assert "ended before its last line" in caught.value.problem
-
-
 def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
     """The fault that no test may have: a program that measures on, unseen."""
     pid = tmp_path / "pid"
@@ -251,13 +250,3 @@ def test_cache_that_could_not_be_measured_is_not_measured_again(tmp_path: Path) 
         tmp_path, Engine("toys", ("base", "patched"), 64, {}, 260 << 20, 0), CASE
     )
     assert "--cached 0" in " ".join(hosted.with_cache(hosted_program, ALL).arguments())
-
-
-def test_a_program_of_zeroes_is_built_again(tmp_path: Path) -> None:
-    file, said = tmp_path / PROGRAM, list[str]()
-    file.write_bytes(b"\x7fELF" + bytes(96))
-    write_mark(tmp_path)
-    assert build._is_good(tmp_path, said.append)
-    file.write_bytes(bytes(100))
-    assert not build._is_good(tmp_path, said.append)
-    assert said == [f"{tmp_path} has a damaged {PROGRAM}: replacing it"]

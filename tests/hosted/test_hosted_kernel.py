@@ -3,20 +3,14 @@
 
 import resource
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import real_kernel
-from mmbatch.core import paths as checkout
 from mmbatch.core import process
 from mmbatch.core.cache import Cache
-from mmbatch.core.console import Console
-from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.process import cpus
-from mmbatch.hosted import build as hostedbuild
 from mmbatch.hosted import run as hosted
 from mmbatch.hosted.events import (
     ONE_CPU,
@@ -30,6 +24,7 @@ from mmbatch.hosted.events import (
     is_limit,
     parse,
 )
+from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import load
 
@@ -171,19 +166,14 @@ def kernel() -> tuple[Cache, Source]:
 
 
 @pytest.fixture(scope="module")
-def toys(kernel: tuple[Cache, Source], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def toys(kernel: tuple[Cache, Source], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program of a made-up speed-up, with a call of what no object here defines."""
-    cache, source = kernel
     speedup_dir = tmp_path_factory.mktemp("speedups with spaces") / "toys"
     (speedup_dir / "splice").mkdir(parents=True)
     (speedup_dir / "speedup.toml").write_text(SPLICE)
     (speedup_dir / "bench.c").write_text(BENCH)
     (speedup_dir / "toys.c").write_text(PATCHED)
-    manifest, jobs = load(speedup_dir), cpus()
-    objects = hostedbuild.objects(cache, source, manifest, checkout.HOSTED, (), jobs, print)
-    with temporary_dir(cache.builds, "toys") as work:
-        log = speedup_dir / "log"
-        yield hostedbuild.link(work, objects, source.path, manifest, checkout.HOSTED, jobs, log)
+    return Program(kernel[1], [load(speedup_dir)]).path
 
 
 def run_program(program: Path, *arguments: str) -> list[Event]:
@@ -203,7 +193,7 @@ def test_a_symbol_that_nothing_defines_is_named(toys: Path, tmp_path: Path) -> N
     asked = hosted.Request(("absent",), SIZE, 1, 1, None, ())
     cases = hosted.plan(toys, asked)
     with pytest.raises(MmbatchError) as caught:
-        hosted.run(toys, asked, cases, Console(-1), tmp_path / "hosted.log")
+        hosted.run(toys, asked, cases, tmp_path / "hosted.log")
     assert "touched 'schedule', which is not defined" in caught.value.problem
     assert "definition of schedule" in caught.value.hint
 

@@ -13,13 +13,11 @@ from mmbatch.cli import main as cli
 from mmbatch.core import paths, process
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.process import cpus
-from mmbatch.hosted import build
-from mmbatch.hosted.build import Program
 from mmbatch.hosted.events import Case, Check, Equal, Event, Sample, parse
 from mmbatch.hosted.posted import NoEffectError, sources_of
+from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import Source, find_cached
-from mmbatch.splice import manifest, posted, trees
+from mmbatch.splice import manifest, posted
 from posted_series import at_the_end_of, at_the_start_of, diff, mail, mbox
 
 FILE = "mm/mm_init.c"
@@ -69,18 +67,10 @@ class Measured:
     def build(self, found: Sequence[posted.Posted], renamed: Mapping[str, str]) -> Program:
         """Build the program with posted code."""
         manifests = manifest.load_with_needs(paths.SPEEDUPS, self.speedup)
-        return build.build(
-            self.cache,
-            self.source,
-            trees.splice(self.cache, self.source, manifests, paths.MACROS, print),
-            manifests[-1],
-            paths.HOSTED,
-            (),
-            cpus(),
-            print,
-            posted=[posted.make_tree(self.cache, self.source, file, print) for file in found],
-            renamed=renamed,
-        )
+        trees = [posted.make_tree(self.cache, self.source, file, print) for file in found]
+        program = Program(self.source, manifests, posted=trees, renamed=renamed)
+        assert program.path.exists()
+        return program
 
     def patched(self, **contents: Mapping[str, str]) -> Program:
         """Build the program with the code that some files get, by its label."""
@@ -114,7 +104,7 @@ def test_rows_beside_ours_and_wrong_bytes_refused(newest: Measured, code: str) -
         good={FILE: at_the_end_of(code, FUNCTION, NOP)},
         wrong={FILE: at_the_end_of(code, FUNCTION, wrong)},
     )
-    assert [list(side.compiled) for side in program.posted] == [["mm/mm_init.o"]] * 2
+    assert [list(side.compiled) for side in program.sides] == [["mm/mm_init.o"]] * 2
     found = newest.events(program)
     (case,) = (event for event in found if isinstance(event, Case))
     assert case.posted == ("good", "wrong")
@@ -183,7 +173,7 @@ def test_other_files_of_older_kernels(
         good={file: insert(code, function, NOP)},
         wrong={file: insert(code, function, wrong)},
     )
-    assert [list(side.compiled) for side in program.posted] == [[file.replace(".c", ".o")]] * 2
+    assert [list(side.compiled) for side in program.sides] == [[file.replace(".c", ".o")]] * 2
     found = mine.events(program)
     differ = {event.variant for event in found if isinstance(event, Equal) and not event.equal}
     assert differ == {"wrong"}
@@ -208,7 +198,7 @@ def test_a_series_of_three_that_adds_an_object(newest: Measured, code: str) -> N
     series = [diff(top, first), diff(top, comment, first), diff(top, calling | added, comment)]
     mails = [mail(f"[PATCH {n}/3] toys: more", text) for n, text in enumerate(series, 1)]
     program = newest.program({"v2": mbox(mails)}, each=True)
-    assert [(side.label, sorted(side.compiled)) for side in program.posted] == [
+    assert [(side.label, sorted(side.compiled)) for side in program.sides] == [
         ("v2 1/3", ["mm/mm_init.o"]),
         ("v2 3/3", ["mm/mm_init.o", "mm/toys.o"]),
     ]
@@ -221,7 +211,7 @@ def test_our_exported_series_is_our_code(newest: Measured, git_name: None) -> No
     assert cli.main(["export", "zone_device", *options]) == 0
     found = posted.from_files(newest.cache, newest.source, "ours", [out / "zone_device"])
     program = newest.build(found, {})
-    (side,) = program.posted
+    (side,) = program.sides
     assert sorted(side.compiled) == [
         *("mm/mm_init.o", "mm/zone_device.o", "mm/zone_device_method.o"),
         "mm/zone_device_wide.o",
@@ -264,7 +254,7 @@ def test_an_object_that_nothing_calls_has_no_effect(newest: Measured) -> None:
     with pytest.raises(NoEffectError, match="none of the code"):
         newest.patched(mine={"mm/toys.c": "int toys_unused;\n", **makefile})
     weak = "void mem_init(void);\nvoid mem_init(void)\n{\n}\n"  # that of mm_init.c is weak
-    (side,) = newest.patched(mine={"mm/toys.c": weak, **makefile}).posted
+    (side,) = newest.patched(mine={"mm/toys.c": weak, **makefile}).sides
     assert sorted(side.compiled) == ["mm/toys.o"]
 
 
@@ -279,11 +269,10 @@ def test_a_series_none_of_whose_steps_changes_anything(newest: Measured, code: s
 @pytest.mark.parametrize("name", manifest.measured(paths.SPEEDUPS))
 def test_no_source_that_is_linked_includes_another(newest: Measured, name: str) -> None:
     """Otherwise a changed file could change an object that it is not named like."""
-    speedup = manifest.load_with_needs(paths.SPEEDUPS, name)[-1]
-    tree = build.objects(newest.cache, newest.source, speedup, paths.HOSTED, (), cpus(), print)
-    assert speedup.hosted is not None
-    for linked in build.linked_objects(speedup.hosted):
-        sources = [file for file in sources_of(tree, linked) if file.endswith((".c", ".S"))]
+    program = Program(newest.source, manifest.load_with_needs(paths.SPEEDUPS, name))
+    for linked in program.linked:
+        files = sources_of(program.objects, linked)
+        sources = [file for file in files if file.endswith((".c", ".S"))]
         assert all(Path(file).with_suffix(".o") == Path(linked) for file in sources)
 
 

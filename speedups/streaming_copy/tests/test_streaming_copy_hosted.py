@@ -14,10 +14,8 @@ from mmbatch.core import process
 from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.paths import default_root
-from mmbatch.core.process import cpus
-from mmbatch.hosted import build as hostedbuild
+from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import SERIES, Source, find_cached
-from mmbatch.splice import trees as splice
 from mmbatch.splice.manifest import load_with_needs
 
 PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objdump", "nm")
@@ -122,12 +120,7 @@ def kernel(request: pytest.FixtureRequest) -> tuple[Cache, Source]:
 
 def build(kernel: tuple[Cache, Source], speedup: str) -> dict[str, Code]:
     """Build a hosted program and return the code of each object that it was made of."""
-    cache, source = kernel
-    manifests = load_with_needs(checkout.SPEEDUPS, speedup)
-    spliced = splice.splice(cache, source, manifests, checkout.MACROS, print)
-    program = hostedbuild.build(
-        cache, source, spliced, manifests[-1], checkout.HOSTED, (), cpus(), print
-    )
+    program = Program(kernel[1], load_with_needs(checkout.SPEEDUPS, speedup))
     return {
         path.stem: disassemble(path)
         for side in ("base", "patched")

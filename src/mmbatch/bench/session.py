@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import shlex
 from collections.abc import Mapping, Sequence
@@ -18,12 +17,12 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.console import Console
 from mmbatch.core.disk import new_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.hosted import build, run
-from mmbatch.hosted.build import Program
+from mmbatch.hosted import run
 from mmbatch.hosted.events import Case, Check, Equal, Event, Note, write_events
+from mmbatch.hosted.program import Program
 from mmbatch.hosted.run import Request
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import manifest, trees
+from mmbatch.splice import manifest
 from mmbatch.splice.posted import PostedTree
 
 AGAIN_S = 60
@@ -51,7 +50,7 @@ class Prepared:
     @property
     def posted(self) -> tuple[str, ...]:
         """The labels of posted code."""
-        return tuple(side.label for side in self.program.posted)
+        return tuple(side.label for side in self.program.sides)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,13 +113,8 @@ class Session:
             posted: somebody else's code, to be measured beside ours.
         """
         manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
-        say = functools.cache(self.console.say)  # posted code is looked at twice
-        settings = (manifests[-1], paths.HOSTED, self.options, self.jobs, say)
-        if posted:  # what changes nothing is refused before a tree is made
-            build.compile_posted(self.cache, source, *settings, posted=posted, renamed=self.renamed)
-        spliced = trees.splice(self.cache, source, manifests, paths.MACROS, say)
-        program = build.build(
-            self.cache, source, spliced, *settings, posted=posted, renamed=self.renamed
+        program = Program(
+            source, manifests, self.options, self.jobs, posted=posted, renamed=self.renamed
         )
         request = run.with_cache(program.path, request)
         cases = run.plan(program.path, request)
@@ -168,13 +162,13 @@ class Session:
                 runs.collect(runs.join(measurement.parts)),
                 replace(
                     here,
-                    compiler=measurement.work.program.compiler,
-                    binutils=measurement.work.program.binutils,
+                    compiler=measurement.work.program.objects.compiler,
+                    binutils=measurement.work.program.objects.binutils,
                 ),
                 record.KernelInfo(
                     measurement.work.source.release,
                     measurement.work.source.origin,
-                    measurement.work.program.config_sha256,
+                    measurement.work.program.objects.config_sha256,
                 ),
                 self._reproducer(prepared),
                 started,
@@ -186,7 +180,7 @@ class Session:
                         side.posted.patches,
                         tuple(side.compiled),
                     )
-                    for side in measurement.work.program.posted
+                    for side in measurement.work.program.sides
                 ],
             )
 
@@ -222,7 +216,7 @@ class Session:
                     request, pairs=pairs, seed=seed, budget_s=budget_s, compared=compared
                 )
                 log = measurement.directory / f"hosted-{first + number + 1}.log"
-                events = run.run(measurement.work.program.path, request, cases, self.console, log)
+                events = run.run(measurement.work.program.path, request, cases, log)
                 measurement.parts.append(events)
 
     def _measure_again(

@@ -6,21 +6,21 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
+from typing import TYPE_CHECKING
 
-from mmbatch.core import process
-from mmbatch.core.cache import Cache
+from mmbatch.core import cache, log, process
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.kbuild import ObjectTree
-from mmbatch.splice.manifest import Hosted
 from mmbatch.splice.posted import READ_PARTS, Posted, PostedTree
 
-_MAKEFILES = ("Makefile", "Kbuild")
+if TYPE_CHECKING:
+    from mmbatch.hosted.program import Program
+
 _PROTOTYPE = re.compile(
     r"^/\* .+:\d+:[NO]F \*/ (?:extern |static )?"  # a definition, not a declaration
     r"(?P<result>.*?)(?P<name>\w+) \((?P<parameters>.*)\); /\* \((?P<names>.*?)\)",
@@ -39,18 +39,14 @@ class PostedSide:
 
     Attributes:
         posted: the code.
-        tree: the kernel tree that has it.
         compiled: object, as a path in the kernel, to the file that was compiled. They are those
             whose machine code or data differ from base's, and those that the kernel lacks.
         ident: digest of their contents.
-        renamed: function of the harness to its new name, where it has one.
     """
 
     posted: Posted
-    tree: Path
     compiled: Mapping[str, Path]
     ident: str
-    renamed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def label(self) -> str:
@@ -60,48 +56,22 @@ class PostedSide:
 
 @dataclass(frozen=True)
 class _Unit:
-    """An object to compile.
+    """An object to compile: its path in the kernel, and its sources with and without the patch.
 
-    Attributes:
-        name: as a path in the kernel.
-        like: the object whose compiler command is used.
-        file: its source in the patched tree.
-        base: its source in the kernel as it is; None if that has none.
+    `base` is None if the kernel as it is has no such source.
     """
 
     name: str
-    like: str
     file: Path
     base: Path | None
 
+    def output(self, kind: str) -> str:
+        """Return the name of the compiled file, of kind "base" or "posted"."""
+        return f"{kind}-{Path(self.name).with_suffix('.o').as_posix().replace('/', '_')}"
 
-def compile_sides(
-    cache: Cache,
-    tree: ObjectTree,
-    hosted: Hosted,
-    linked: Sequence[str],
-    assembled: str,
-    own: Sequence[Path],
-    trees: Sequence[PostedTree],
-    jobs: int,
-    say: Callable[[str], None],
-    options: tuple[str, ...] = (),
-    renamed: Mapping[str, str] = MappingProxyType({}),
-) -> list[PostedSide]:
-    """Compile the objects of a hosted program that posted code changes.
 
-    Args:
-        cache: where they are kept.
-        tree: the kernel's own objects.
-        hosted: the program.
-        linked: all objects of the kernel that it links.
-        assembled: one of these that is made from an assembly file.
-        own: C files of the harness that are compiled once for each side.
-        trees: the kernel with each posted code in it.
-        jobs: how many compilers at a time.
-        say: told of it.
-        options: more options of the compiler.
-        renamed: function of the harness to the name that it has in some of the trees.
+def compile_sides(program: Program, options: tuple[str, ...]) -> list[PostedSide]:
+    """Compile the objects of a hosted program that posted code changes, with more options.
 
     Returns:
         A side for each tree. Patches of a series that change nothing are left out.
@@ -111,38 +81,24 @@ def compile_sides(
             parameters of a function that the harness calls.
     """
     sides: list[PostedSide] = []
-    names: set[str] = set()
-    entries = {name: renamed.get(name, name) for name in hosted.entries}
-    for posted_tree in trees:
-        units = [_Unit(path.name, hosted.like, path, path) for path in own]
-        units += _units(tree, hosted, linked, assembled, posted_tree, say)
-        side = None
-        if units:
-            side = _compile(cache, tree, posted_tree, units, entries, jobs, say, options)
-            names = names or _global_names(tree.path / name for name in linked)
-            if not _is_reached(side, units, names):
-                side = replace(side, compiled={})
-            side = replace(side, renamed=renamed)
-        before = {other.ident for other in sides} if posted_tree.posted.step else set()
-        if side is not None and side.compiled and side.ident not in before:
+    for tree in program.posted:
+        units = [_Unit(path.name, path, path) for path in program.own]
+        units += _units(program, tree)
+        side = _compile(program, tree, units, options) if units else None
+        known = {other.ident for other in sides} if tree.posted.step else set()
+        if side and side.ident not in known and _is_reached(program, side, units):
             sides.append(side)
-        elif posted_tree.posted.step:
-            label = posted_tree.posted.label
-            say(f"{label} changes no object that is measured here, so it has no row")
+        elif tree.posted.step:
+            log.say(f"{tree.posted.label} changes no object that is measured here: it has no row")
         else:
-            raise _no_effect(posted_tree.posted, linked)
-    if trees and not sides:
-        raise _no_effect(trees[-1].posted, linked)
+            raise _no_effect(tree.posted, program.linked)
+    if not sides:
+        raise _no_effect(program.posted[-1].posted, program.linked)
     return sides
 
 
 def require_touched(linked: Sequence[str], trees: Sequence[PostedTree]) -> None:
-    """Raise NoEffectError if the names of the changed files show that nothing linked changes.
-
-    Args:
-        linked: all objects of the kernel that a hosted program links.
-        trees: the kernel with each posted code in it.
-    """
+    """Raise NoEffectError if the names of the changed files show that nothing linked changes."""
     sources = {name.removesuffix(".o") for name in linked}
 
     def may_change(name: str) -> bool:
@@ -154,65 +110,42 @@ def require_touched(linked: Sequence[str], trees: Sequence[PostedTree]) -> None:
         raise _no_effect(trees[-1].posted, linked)
 
 
-def _is_reached(side: PostedSide, units: Sequence[_Unit], names: set[str]) -> bool:
+def _is_reached(program: Program, side: PostedSide, units: Sequence[_Unit]) -> bool:
     """Whether a compiled side differs from base in what a hosted program runs.
 
     An object that is only added is reached if it defines a function that the program has or
     calls, as one that replaces a weak function does.
-
-    Args:
-        side: what was compiled.
-        units: what it was compiled from.
-        names: global symbols of all objects that the program links.
     """
     if any(unit.base is not None and unit.name in side.compiled for unit in units):
         return True
-    return not names.isdisjoint(_global_names(side.compiled.values(), "--defined-only"))
+    base = [program.objects.path / name for name in program.linked]
+    added = symbols(*side.compiled.values(), "--defined-only") if side.compiled else set()
+    return not added.isdisjoint(symbols(*(path for path in base if path.exists())))
 
 
-def _global_names(objects: Iterable[Path], *options: str) -> set[str]:
-    """Return the global symbols of objects; not every kernel has every one of these."""
-    files = [path for path in objects if path.exists()]
-    if not files:
-        return set()
-    return set(
-        process.run(["nm", "-g", "-j", *options, *files], action="read objects").stdout.split()
-    )
-
-
-def _units(
-    tree: ObjectTree,
-    hosted: Hosted,
-    linked: Sequence[str],
-    assembled: str,
-    posted_tree: PostedTree,
-    say: Callable[[str], None],
-) -> Iterator[_Unit]:
+def _units(program: Program, tree: PostedTree) -> Iterator[_Unit]:
     """Yield the objects whose sources or headers a patch changes, and those that it adds."""
-    changed = set(posted_tree.posted.contents)
-    for name in linked:
-        read = sources_of(tree, name)
-        if read & changed:
-            source = next(iter(_source(posted_tree.path, name)), None)
-            if source is None:
+    changed, base = set(tree.posted.contents), program.source.path
+    for name in program.linked:
+        if sources_of(program.objects, name) & changed:
+            file = _source(tree.path, name)
+            if file is None:
                 raise MmbatchError(
-                    f"build '{posted_tree.posted.label}'",
+                    f"build '{tree.posted.label}'",
                     f"it removes the source of {name}, which the harness calls",
                     "measure a tree in which the function is still there",
                     ExitCode.NOT_APPLICABLE,
                 )
-            base = next(iter(_source(tree.source.path, name)), None)
-            yield _Unit(name, name, source, base)
-    config = _configuration(tree)
-    for name, condition in _added(tree.source.path, posted_tree):
-        source = next(iter(_source(posted_tree.path, name)), None)
-        if source is None or name in linked:
+            yield _Unit(name, file, _source(base, name))
+    config = (program.objects.path / ".config").read_text(encoding="utf-8").splitlines()
+    for name, condition in _added(base, tree):
+        file = _source(tree.path, name)
+        if file is None or name in program.linked:
             continue
-        if condition and condition not in config:
-            say(f"{posted_tree.posted.label}: {name} is left out, because {condition} is not set")
+        if condition and f"{condition}=y" not in config:
+            log.say(f"{tree.posted.label}: {name} is left out, because {condition} is not set")
             continue
-        like = assembled if source.suffix == ".S" else hosted.like
-        yield _Unit(name, like, source, None)
+        yield _Unit(name, file, None)
 
 
 def sources_of(tree: ObjectTree, name: str) -> set[str]:
@@ -225,23 +158,18 @@ def sources_of(tree: ObjectTree, name: str) -> set[str]:
     return {word.removeprefix(top) for word in words if word.startswith(top)}
 
 
-def _source(top: Path, name: str) -> list[Path]:
+def _source(top: Path, name: str) -> Path | None:
     stem = top / name.removesuffix(".o")
-    return [path for path in map(stem.with_suffix, (".S", ".c")) if path.exists()]
+    return next((path for path in map(stem.with_suffix, (".S", ".c")) if path.exists()), None)
 
 
-def _configuration(tree: ObjectTree) -> set[str]:
-    lines = (tree.path / ".config").read_text(encoding="utf-8").splitlines()
-    return {line.removesuffix("=y") for line in lines if line.endswith("=y")}
-
-
-def _added(base: Path, posted_tree: PostedTree) -> Iterator[tuple[str, str]]:
+def _added(base: Path, tree: PostedTree) -> Iterator[tuple[str, str]]:
     """Yield the objects that a patch adds to makefiles, each with its condition or ""."""
-    for name in posted_tree.posted.contents:
+    for name in tree.posted.contents:
         directory, _, file = name.rpartition("/")
-        if file in _MAKEFILES:
+        if file in ("Makefile", "Kbuild"):
             before = set(_goals(base / name))
-            for goal, condition in _goals(posted_tree.path / name):
+            for goal, condition in _goals(tree.path / name):
                 if (goal, condition) not in before:
                     yield f"{directory}/{goal}", condition
 
@@ -256,89 +184,73 @@ def _goals(makefile: Path) -> Iterator[tuple[str, str]]:
 
 
 def _compile(
-    cache: Cache,
-    tree: ObjectTree,
-    posted_tree: PostedTree,
-    units: Sequence[_Unit],
-    entries: Mapping[str, str],
-    jobs: int,
-    say: Callable[[str], None],
-    options: tuple[str, ...],
+    program: Program, tree: PostedTree, units: Sequence[_Unit], options: tuple[str, ...]
 ) -> PostedSide:
     """Compile objects with and without a patch, and keep those that differ."""
-    names = [f"{unit.name} {unit.like}" for unit in units]
+    names = [f"{unit.name} {program.like(unit.file)}" for unit in units]
     code = [Path(path).read_text("utf-8") for path in (__file__, kbuild.__file__)]
-    key = "\n".join((tree.path.name, posted_tree.ident, *names, *options, *code))
+    key = "\n".join((program.objects.path.name, tree.ident, *names, *options, *code))
     digest = hashlib.sha256(key.encode())
-    for harness in sorted({unit.file.parent for unit in units if unit.file == unit.base}):
-        for path in sorted(harness.glob("*.[ch]")):
-            digest.update(f"{path}".encode() + path.read_bytes())
-    ident = digest.hexdigest()[:12]
-    final = cache.builds / f"objects-{tree.source.ident}-{ident}"
-    log = cache.logs / f"{final.name}.log"
+    for path in sorted(program.manifest.directory.glob("*.[ch]") if program.own else ()):
+        digest.update(path.read_bytes())
+    final = cache.builds() / f"objects-{program.source.ident}-{digest.hexdigest()[:12]}"
+    file = cache.logs() / f"{final.name}.log"
 
     def fill(work: Path) -> None:
-        names_of_units = ", ".join(unit.name for unit in units)
-        say(f"compiling what {posted_tree.posted.label} changes: {names_of_units}")
+        named = ", ".join(unit.name for unit in units)
+        log.say(f"compiling what {tree.posted.label} changes: {named}")
 
         def compile_unit(job: tuple[_Unit, Path | None]) -> None:
             unit, base = job
-            output = work / _file_name(unit.name, "base" if base else "posted")
+            output = work / unit.output("base" if base else "posted")
             types = output.with_suffix(".types")
             more = () if unit.file.suffix == ".S" else ("-aux-info", os.fspath(types))
             try:
                 kbuild.compile_like(
-                    tree,
-                    unit.like,
-                    base or unit.file,
-                    output,
-                    other_source=None if base else posted_tree.path,
+                    *(program.objects, program.like(unit.file), base or unit.file, output),
+                    other_source=None if base else tree.path,
                     options=(*options, *more),
-                    log=log,
+                    log=file,
                 )
             except MmbatchError as error:
-                action = f"compile {unit.name} with {posted_tree.posted.label}"
+                action = f"compile {unit.name} with {tree.posted.label}"
                 raise MmbatchError(action, error.problem, error.hint) from error
             _write_contents(output)
             if more:
                 keep_prototypes(types)
 
-        jobs_of = [(unit, base) for unit in units for base in {None, unit.base}]
-        with ThreadPoolExecutor(jobs) as pool:
-            list(pool.map(compile_unit, jobs_of))
+        jobs = [(unit, base) for unit in units for base in {None, unit.base}]
+        with ThreadPoolExecutor(program.jobs) as pool:
+            list(pool.map(compile_unit, jobs))
 
-    cache.provide(final, fill, "compiles posted code", say, keep_few=True)
-    for unit in units:
-        if unit.base is not None and unit.file.suffix != ".S":
-            _compare_prototypes(posted_tree.posted, final, unit.name, entries)
+    cache.provide(final, fill, "compiles posted code", keep_few=True)
     compiled = {}
     contents = hashlib.sha256()
     for unit in units:
-        path = final / _file_name(unit.name, "posted")
-        content = _contents(path).read_bytes()
-        base = final / _file_name(unit.name, "base")
-        if unit.base is None or content != _contents(base).read_bytes():
+        path = final / unit.output("posted")
+        content = path.with_suffix(".contents").read_bytes()
+        base = final / unit.output("base")
+        if unit.base is None or content != base.with_suffix(".contents").read_bytes():
             compiled[unit.name] = path
             contents.update(unit.name.encode() + hashlib.sha256(content).digest())
-    return PostedSide(posted_tree.posted, posted_tree.path, compiled, contents.hexdigest())
-
-
-def _file_name(name: str, kind: str) -> str:
-    return f"{kind}-{Path(name).with_suffix('.o').as_posix().replace('/', '_')}"
-
-
-def _contents(path: Path) -> Path:
-    return path.with_suffix(".contents")
+        if unit.base is not None and unit.file.suffix != ".S":
+            _compare_prototypes(program, tree.posted, base, path)
+    return PostedSide(tree.posted, compiled, contents.hexdigest())
 
 
 def _write_contents(path: Path) -> None:
     """Write what is in an object, but for the lines of its source that WARN() names."""
-    action = f"read {path.name}"
-    names = process.run(["nm", "-g", "-j", "--defined-only", path], action=action).stdout
-    printed = process.run(["objdump", "-s", "-r", path], action=action).stdout
+    printed = process.run(["objdump", "-s", "-r", path], action=f"read {path.name}").stdout
     sections = re.split(r"\n(?=Contents of section |RELOCATION RECORDS FOR )", printed)[1:]
-    shown = [section for section in sections if "__bug_table" not in section.partition("\n")[0]]
-    _contents(path).write_text("\n".join([names, *(section.strip() for section in shown)]), "utf-8")
+    shown = [part.strip() for part in sections if "__bug_table" not in part.partition("\n")[0]]
+    names = sorted(symbols(path, "--defined-only"))
+    path.with_suffix(".contents").write_text("\n".join([*names, *shown]), "utf-8")
+
+
+def symbols(*words: Path | str) -> set[str]:
+    """Return global symbols of objects, given these and, for some, nm's option."""
+    printed = process.run(["nm", "-g", "-j", *words], action="read the symbols of objects").stdout
+    return set(printed.split())
 
 
 def keep_prototypes(types: Path) -> None:
@@ -361,18 +273,16 @@ def _without(parameter: str, name: str) -> str:
     return " ".join(re.sub(rf"\b{name}\b(?!.*\b{name}\b)", "", parameter).split())
 
 
-def _compare_prototypes(
-    posted: Posted, compiled: Path, name: str, entries: Mapping[str, str]
-) -> None:
+def _compare_prototypes(program: Program, posted: Posted, base: Path, patched: Path) -> None:
     """Raise MmbatchError if a function that the harness calls has other parameters."""
 
-    def read(kind: str) -> dict[str, str]:
-        path = (compiled / _file_name(name, kind)).with_suffix(".types")
-        lines = path.read_text(encoding="utf-8").splitlines()
+    def read(path: Path) -> dict[str, str]:
+        lines = path.with_suffix(".types").read_text(encoding="utf-8").splitlines()
         return {line.partition(" (")[0].rpartition(" ")[2].lstrip("*"): line for line in lines}
 
-    before, after = read("base"), read("posted")
-    for old, new in entries.items():
+    before, after = read(base), read(patched)
+    for old in program.hosted.entries:
+        new = program.renamed.get(old, old)
         now = new if new in after else old
         if old not in before or now not in after:
             continue

@@ -3,20 +3,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mmbatch.core import process
-from mmbatch.core.console import Console
+from mmbatch.core import log, process
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.hosted.events import AUTO, Case, Done, Engine, Equal, Event, Sample, parse
 
 _ASKING = "ask the hosted program for its cases"
 _SLACK_BYTES = 96 << 20
 _HUGE = 2 << 20
+_CGROUPS = Path("/sys/fs/cgroup")
+_OWN_CGROUP = Path("/proc/self/cgroup")
 
 
 @dataclass(frozen=True)
@@ -70,9 +71,7 @@ class Request:
 
 def with_cache(program: Path, request: Request) -> Request:
     """Let a program measure the cache, so that every later one has cases of the same size."""
-    listed = _listed(program, [])
-    process.raise_unless_good(listed, [program], _ASKING, None)
-    sizes = [event.cached_bytes for event in _parsed(listed.stdout) if isinstance(event, Engine)]
+    sizes = [event.cached_bytes for event in _listed(program, []) if isinstance(event, Engine)]
     return replace(request, cached_bytes=sizes[0] if sizes else 0)
 
 
@@ -82,11 +81,12 @@ def plan(program: Path, request: Request) -> list[Case]:
     Raises:
         MmbatchError: it names a case or a CPU feature that there is none of.
     """
-    listed = _listed(program, request.arguments())
-    if listed.rc == ExitCode.USAGE:
+    try:
+        events = _listed(program, request.arguments())
+    except MmbatchError:
         _refuse_unknown(program, request)
-    process.raise_unless_good(listed, [program], _ASKING, None)
-    return [event for event in _parsed(listed.stdout) if isinstance(event, Case)]
+        raise
+    return [event for event in events if isinstance(event, Case)]
 
 
 def resized(program: Path, request: Request, items: int) -> Request:
@@ -102,34 +102,24 @@ def resized(program: Path, request: Request, items: int) -> Request:
 
 def _refuse_unknown(program: Path, request: Request) -> None:
     """Raise MmbatchError for the first case or CPU feature that the program does not know."""
-    every = _parsed(_listed(program, ["--all"]).stdout)
-    for case in request.cases:
-        if _listed(program, ["--case", case]).rc:
-            known = [event.case for event in every if isinstance(event, Case)]
-            raise _unknown("case", case, known)
-    for setting in request.features:
-        if _listed(program, ["--cpu", setting]).rc:
-            flags = [
-                flag for event in every if isinstance(event, Engine) for flag in event.cpu_flags
-            ]
-            raise _unknown("CPU feature", setting.partition("=")[0], flags)
+    every = _listed(program, replace(request, cases=(), features=(), extra=True).arguments())
+    known = [event.case for event in every if isinstance(event, Case)]
+    flags = [flag for event in every if isinstance(event, Engine) for flag in event.cpu_flags]
+    names = [("case", name, known) for name in request.cases]
+    names += [("CPU feature", name.partition("=")[0], flags) for name in request.features]
+    for kind, name, all_names in names:
+        if name not in all_names:
+            raise MmbatchError(
+                f"find the {kind} '{name}'",
+                "there is none of this name",
+                suggestion(name, all_names, f"{kind}s"),
+                ExitCode.USAGE,
+            )
 
 
-def _unknown(kind: str, name: str, known: Sequence[str]) -> MmbatchError:
-    return MmbatchError(
-        f"find the {kind} '{name}'",
-        "there is none of this name",
-        suggestion(name, known, f"{kind}s"),
-        ExitCode.USAGE,
-    )
-
-
-def _listed(program: Path, arguments: Sequence[str]) -> process.Result:
-    return process.run([program, *arguments, "--list"], action=_ASKING, check=False)
-
-
-def _parsed(text: str) -> list[Event]:
-    return [parse(line, number) for number, line in enumerate(text.splitlines(), 1)]
+def _listed(program: Path, arguments: Sequence[str]) -> list[Event]:
+    listed = process.run([program, *arguments, "--list"], action=_ASKING)
+    return [parse(line, number) for number, line in enumerate(listed.stdout.splitlines(), 1)]
 
 
 def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
@@ -161,99 +151,74 @@ def _memory(case: Case) -> int:
     return max(case.memory, case.bytes)
 
 
-def available_memory(
-    machine_bytes: int | None, cgroup: Path = Path("/sys/fs/cgroup")
-) -> int | None:
-    """Return the bytes that we may use: the machine's, or less where a cgroup limits them.
+def available_memory(machine_bytes: int | None) -> int | None:
+    """Return the bytes that we may use: the machine's, or less where a control group limits them.
 
     Args:
-        machine_bytes: what the machine has available.
-        cgroup: the directory of our own control group.
+        machine_bytes: what the machine has available; None when nobody knows.
     """
-    try:
-        limit = int((cgroup / "memory.max").read_text())
-        used = int((cgroup / "memory.current").read_text())
-    except (OSError, ValueError):
-        return machine_bytes
-    free = max(0, limit - used)
-    return free if machine_bytes is None else min(free, machine_bytes)
+    ours = _OWN_CGROUP.read_text(encoding="utf-8") if _OWN_CGROUP.exists() else ""
+    group = _CGROUPS / ours.partition("0::/")[2].strip()
+    free = [] if machine_bytes is None else [machine_bytes]
+    for directory in (group, *group.parents):  # a limit of any parent counts
+        with contextlib.suppress(OSError, ValueError):
+            limit = int((directory / "memory.max").read_text())
+            free.append(max(0, limit - int((directory / "memory.current").read_text())))
+    return min(free, default=None)
 
 
-def run(
-    program: Path, request: Request, cases: Sequence[Case], console: Console, log: Path
-) -> list[Event]:
+def run(program: Path, request: Request, cases: Sequence[Case], file: Path) -> list[Event]:
     """Run the program to its end and return its events.
 
     Args:
         program: the hosted program.
         request: what to run.
         cases: what `plan` said of it, for the progress.
-        console: where progress is shown.
-        log: where its complaints go.
+        file: where its complaints go.
 
     Raises:
         MmbatchError: it ended early; with the kernel symbol that it touched, where that is why.
     """
     events: list[Event] = []
-    total = sum(case.pairs * len(case.variants) for case in cases)
     sizes = {case.case: case.pairs * len(case.variants) for case in cases}
-    begun: list[str] = []
-    log.unlink(missing_ok=True)
+    done = 0
+    wrong: MmbatchError | None = None
+    ended = "it ended before its last line"
+    file.unlink(missing_ok=True)
     lines = process.stream(
-        [program, *request.arguments()], action="run the hosted program", log=log
+        [program, *request.arguments()], action="run the hosted program", log=file
     )
     try:
-        with closing(lines), console.progress("measuring", total, "runs") as progress:
-            for event in _events(lines):
+        with (
+            contextlib.closing(lines),
+            log.progress("measuring", sum(sizes.values()), "runs") as progress,
+        ):
+            for number, line in enumerate(lines, 1):
+                try:
+                    event = parse(line, number)
+                except MmbatchError as error:
+                    wrong = wrong or error
+                    continue
                 events.append(event)
                 if isinstance(event, Case):
-                    done = sum(sizes.get(name, 0) for name in begun)
                     progress.update(done, f"{event.case}: equal?")
-                    begun.append(event.case)
+                    done += sizes.get(event.case, 0)
                 elif isinstance(event, Sample):
                     progress.advance()
                 elif isinstance(event, Equal) and event.variant == AUTO:
-                    progress.update(sum(sizes.get(name, 0) for name in begun[:-1]), event.case)
-    except _EndedError as error:  # an unequal image is for the report to tell
-        if not events or not isinstance(events[-1], Done):
-            raise _ended_early(log, error.problem) from error
+                    progress.update(done - sizes.get(event.case, 0), event.case)
+    except MmbatchError as error:  # an unequal image is for the report to tell
+        ended, wrong = error.problem.partition(":")[0], None
+    if wrong is not None:
+        raise wrong
     if not events or not isinstance(events[-1], Done):
-        raise _ended_early(log, "it ended before its last line")
+        raise _ended_early(file, ended)
     return events
 
 
-class _EndedError(MmbatchError):
-    """The program ended badly, as the system reports it."""
-
-
-def _events(lines: Iterator[str]) -> Iterator[Event]:
-    """Read events; a last line that was cut short is none."""
-
-    def following() -> str | None:
-        try:
-            return next(lines, None)
-        except MmbatchError as error:
-            problem = error.problem.partition(":")[0]
-            raise _EndedError(error.action, problem, error.hint) from error
-
-    line, number = following(), 1
-    while line is not None:
-        try:
-            event = parse(line, number)
-        except MmbatchError:
-            if following() is None:
-                return
-            raise
-        yield event
-        line, number = following(), number + 1
-
-
-def _ended_early(log: Path, ended: str) -> MmbatchError:
+def _ended_early(file: Path, ended: str) -> MmbatchError:
     """Return why the program ended early, from its last message or from how it ended."""
-    try:
-        words = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        words = []
+    words = file.read_text(encoding="utf-8", errors="replace").splitlines()
     last = next((line for line in reversed(words) if line.startswith("hosted: ")), None)
     problem = last.removeprefix("hosted: ") if last else ended
     symbol = re.search(r"touched '(\w+)'", problem)
@@ -262,5 +227,5 @@ def _ended_early(log: Path, ended: str) -> MmbatchError:
     elif "SIGKILL" in problem:
         hint = "the system ends what takes too much memory: give a smaller --pfns"
     else:
-        hint = f"its output is in {log}"
+        hint = f"its output is in {file}"
     return MmbatchError("run the hosted program", problem, hint)

@@ -154,7 +154,7 @@ class Log:
     def checked(self, speedup: str, release: str, tally: Tally) -> None:
         """Keep how the checks of a speed-up on a kernel ended."""
         counts = (tally.passed, len(tally.failed), len(tally.skipped))
-        more = (tally.combinations, len(tally.killed))
+        more = (tally.combinations, tally.killed)
         self.checks.append(Checked(speedup, release, platform.machine(), *counts, *more))
 
     def booted(

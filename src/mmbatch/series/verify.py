@@ -20,6 +20,7 @@ from mmbatch.core.cache import Cache
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import check
+from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
 from mmbatch.series import export
@@ -159,7 +160,10 @@ class Bisection:
             return None
         digest = hashlib.sha256("".join(diffs).encode(errors="surrogateescape")).hexdigest()[:12]
         spliced = Spliced(tree, f"{self._source.ident}-{digest}", ())
-        return check.plain(self._cache, self._source, spliced, own[0], self._jobs)
+        tally = check.Tally()
+        program = Program(self._source, own, jobs=self._jobs, tree=spliced)
+        check.run(program, tally, ["equality"])
+        return tally.failed
 
 
 def is_checkable(tree: Path, manifest: Manifest, series: str) -> bool:

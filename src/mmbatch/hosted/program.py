@@ -1,0 +1,463 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Build a speed-up's hosted program: kernel objects, base and patched, in one process.
+
+The objects of each side are joined, keep only the functions that the bench calls, and get
+names of their own ("FUNCTION__patched0"), so that all sides live side by side.
+Where a loop lies within a cache line of code can change its speed by more than a patch does,
+and in a real kernel it is chance; so each side is there once for each place that the kernel's
+16-byte alignment of functions allows, and the engine goes from one to the next.
+Every kernel symbol that is left undefined gets a page that must not be touched.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from mmbatch.core import cache, log, paths, process
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.hosted import posted as hosted_posted
+from mmbatch.hosted.posted import PostedSide, symbols
+from mmbatch.kernel import kbuild
+from mmbatch.kernel.sources import Source
+from mmbatch.splice import trees
+from mmbatch.splice.manifest import Hosted, Manifest
+from mmbatch.splice.posted import PostedTree
+from mmbatch.splice.trees import Spliced
+
+COPIES = (
+    "arch/x86/lib/memcpy_64.o",
+    "arch/x86/lib/memmove_64.o",
+    "arch/x86/lib/memset_64.o",
+)
+ENGINE_OBJECTS = (
+    "arch/x86/kernel/fpu/core.o",
+    "kernel/softirq.o",
+    *COPIES,
+    "arch/x86/lib/usercopy_64.o",
+    "lib/string.o",
+    "lib/string_helpers.o",
+)
+"""What every hosted program links: copies, and what kernel_fpu_begin() and _end() cost."""
+
+_INSTRUMENTED = "instrumented code calls a runtime that only a booted kernel has"
+_REQUIRES = {
+    "CONFIG_64BIT=y": "the engine is for x86-64 only",
+    "CONFIG_SMP=y": "the engine reaches per-CPU variables as an SMP kernel does",
+    "CONFIG_NUMA=y": "the simulated machine has two nodes",
+    "CONFIG_SPARSEMEM_VMEMMAP=y": "the memmap is one array in the process",
+    "CONFIG_KASAN=n": _INSTRUMENTED,
+    "CONFIG_KCSAN=n": _INSTRUMENTED,
+    "CONFIG_KMSAN=n": _INSTRUMENTED,
+}
+_SIDES = ("base", "control", "patched")
+_LAYOUTS = 4
+_LAYOUT_STEP = 16
+_CODE_SECTIONS = (".text", ".ref.text")
+_OURS = re.compile(r"^(hosted_|__asan_|__ubsan_|__sanitizer_cov_)")
+_LIBASAN = re.compile(r"^mem(cpy|set|move)$")
+_QUIET = ("-Wno-missing-prototypes", "-Wno-missing-declarations", "-Wno-unused-function")
+_SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
+# The kernel allows unaligned words on x86, and has no UBSAN_ALIGNMENT there.
+_SANITIZE_KERNEL = (
+    *(*_SANITIZE, "-fno-sanitize=alignment"),
+    *("--param", "asan-globals=0", "-mpreferred-stack-boundary=4"),
+)
+_COVER_KERNEL = ("-fsanitize-coverage=trace-pc",)  # as for KCOV
+_LD = ("ld", "-r", "-z", "noexecstack")
+
+
+@dataclass(frozen=True)
+class Program:
+    """The hosted program of a speed-up on one kernel, in one of the ways to build it.
+
+    Attributes:
+        source: the kernel as it is.
+        manifests: the speed-up, after those that it needs.
+        options: configuration, "CONFIG_X=y" each, over that of the engine.
+        jobs: how many compilers at a time.
+        sanitize: with ASan and UBSan in our code, in the patched side and in posted ones.
+        fuzz: with libFuzzer, instead of the engine's own main().
+        posted: trees of somebody else's patches, each of which becomes a side of its own.
+        renamed: function of the harness to the name that it has in some of these.
+        tree: the kernel with the speed-up in it, where that exists already.
+    """
+
+    source: Source
+    manifests: Sequence[Manifest]
+    options: tuple[str, ...] = ()
+    jobs: int = field(default_factory=process.cpus)
+    sanitize: bool = False
+    fuzz: bool = False
+    posted: Sequence[PostedTree] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    tree: Spliced | None = None
+
+    @property
+    def manifest(self) -> Manifest:
+        """The speed-up."""
+        return self.manifests[-1]
+
+    @property
+    def name(self) -> str:
+        """The speed-up and the kernel, for people."""
+        return f"{self.manifest.speedup} on {self.source.release}"
+
+    @property
+    def hosted(self) -> Hosted:
+        """What is linked."""
+        if self.manifest.hosted is None:
+            raise MmbatchError(
+                f"build a hosted program for {self.manifest.speedup}",
+                "its manifest has no [hosted] table",
+                "choose another speed-up",
+                ExitCode.NOT_APPLICABLE,
+            )
+        return self.manifest.hosted
+
+    @property
+    def linked(self) -> tuple[str, ...]:
+        """All objects of the kernel that it links."""
+        return (*self.hosted.objects, *self.hosted.shared, *ENGINE_OBJECTS)
+
+    def like(self, file: Path) -> str:
+        """Return the object whose compiler command a file is compiled with."""
+        return COPIES[0] if file.suffix == ".S" else self.hosted.like
+
+    @property
+    def own(self) -> list[Path]:
+        """C files of the harness that are compiled once for each side."""
+        return [self.manifest.directory / name for name in self.hosted.own]
+
+    @cached_property
+    def spliced(self) -> Spliced:
+        """The kernel with the speed-ups in it."""
+        return self.tree or trees.splice(
+            cache.opened(), self.source, list(self.manifests), paths.MACROS, log.say
+        )
+
+    @cached_property
+    def objects(self) -> kbuild.ObjectTree:
+        """The kernel's own objects."""
+        fragment, requires = paths.HOSTED / "kernel.config", {**_REQUIRES, **self.hosted.requires}
+        return kbuild.configure(
+            *(cache.opened(), self.source, fragment, self.options, self.linked, self.jobs),
+            log.say,
+            requires,
+        )
+
+    @cached_property
+    def sides(self) -> list[PostedSide]:
+        """What posted code changes.
+
+        Raises:
+            NoEffectError: it changes nothing. No tree with the speed-up in it is made before.
+        """
+        for name in self.renamed:
+            if name not in self.hosted.entries:
+                raise MmbatchError(
+                    f"call another function for {name}()",
+                    "the harness does not call it",
+                    suggestion(name, self.hosted.entries, "functions"),
+                    ExitCode.USAGE,
+                )
+        if not self.posted:
+            return []
+        hosted_posted.require_touched(self.linked, self.posted)
+        return hosted_posted.compile_sides(self, _SANITIZE_KERNEL if self.sanitize else ())
+
+    @cached_property
+    def path(self) -> Path:
+        """The program, from the cache or built now.
+
+        Raises:
+            MmbatchError: something could not be built; the log is named.
+        """
+        kind = "sanitized" if self.sanitize else "fuzzed" if self.fuzz else "hosted"
+        kind = f"posted-{kind}" if self.sides else kind
+        prefix = f"{kind}-{self.manifest.speedup}-{self.source.ident}"
+        # The objects' name depends on the compiler that made base; patched is made by the same.
+        digest = hashlib.sha256(
+            f"{self.objects.path.name} {self.spliced.ident} {self.linked}".encode()
+        )
+        if self.fuzz:
+            digest.update(process.toolchain("clang").identity.encode())
+        for path in (
+            *sorted(p for p in paths.HOSTED.rglob("*") if p.suffix in (".c", ".h", ".lds")),
+            *sorted(self.manifest.directory.glob("*.[ch]")),
+            *map(Path, (__file__, kbuild.__file__)),
+        ):
+            digest.update(path.read_bytes())
+        for side in self.sides:
+            digest.update(f" {side.label} {side.ident} {dict(self.renamed)}".encode())
+        final = cache.builds() / f"{prefix}-{digest.hexdigest()[:12]}"
+
+        def fill(work: Path) -> None:
+            log.say(f"linking base and patched {self.manifest.speedup} into one process")
+            file = cache.logs() / f"{final.name}.log"
+            _Link(self, work, file, self.spliced.path, self.jobs).run()
+
+        doing = f"builds the hosted program of {self.manifest.speedup}"
+        cache.provide(final, fill, doing, lock=prefix, keep_few=True)
+        return final / "hosted"
+
+    def mutant(self, work: Path, patched: Path, changed: str) -> Path:
+        """Link it in a directory once more, with one file of the patched side changed.
+
+        Args:
+            work: the directory.
+            patched: the tree with the change.
+            changed: the file, as a path in that tree.
+        """
+        jobs = self.jobs if self.fuzz else 1  # several mutants are linked at a time
+        return _Link(
+            self, work, work / "mutant.log", patched, jobs, self.path.parent, changed
+        ).run()
+
+
+@dataclass(frozen=True)
+class _Link:
+    """The steps from objects to a program, in a directory of their own.
+
+    Attributes:
+        program: what is linked.
+        work: the directory; must exist.
+        log: where the tools' words go.
+        patched: the source tree with the speed-up in it.
+        jobs: how many compilers at a time.
+        sibling: where the same program was built for another patched tree; what does not
+            depend on that tree is taken from there.
+        changed: the only file in which `patched` differs from the sibling's tree.
+    """
+
+    program: Program
+    work: Path
+    log: Path
+    patched: Path
+    jobs: int
+    sibling: Path | None = None
+    changed: str = ""
+
+    def run(self) -> Path:
+        """Make the program and return its path."""
+        program, hosted = self.program, self.program.hosted
+        kernel_options = _SANITIZE_KERNEL if program.sanitize else ()
+        base = [program.objects.path / name for name in hosted.objects]
+        if not self.sibling:
+            base += self._compile("base", program.own)
+        patched = self._patched((*kernel_options, *(_COVER_KERNEL if program.fuzz else ())))
+        sides = [
+            self._side(side, layout, patched if side == "patched" else base)
+            for layout in range(_LAYOUTS)
+            for side in _SIDES
+        ]
+        for number, posted in enumerate(program.sides):
+            named = zip([*hosted.objects, *hosted.own], base, strict=True)
+            unchanged = [path for name, path in named if name not in posted.compiled]
+            sides += [
+                self._side(
+                    f"posted{number}_", layout, [*unchanged, *posted.compiled.values()], posted
+                )
+                for layout in range(_LAYOUTS)
+            ]
+        self._write_posted()
+        shared = [
+            program.objects.path / name
+            for name in (*hosted.shared, *ENGINE_OBJECTS)
+            if not (program.sanitize and name in COPIES)
+        ]
+        self._write_wanted([*sides, *shared])
+        shim = self._shim(
+            (*kernel_options, *_QUIET, f"-I{paths.HOSTED / 'include'}", f"-I{self.work}")
+        )
+        self._run([*_LD, "-o", "all.o", *shim, *sides, *shared])
+        self._write_stubs(self.work / "all.o")
+        self._run(["as", "-o", "stubs.o", "stubs.S"])
+        script = paths.HOSTED / "hosted.lds"
+        self._run([*_LD, "-T", script, "-o", "kernel.o", "all.o", "stubs.o"])
+        # libFuzzer has a function of this name, which does nothing.
+        reached = "--redefine-sym=__sanitizer_cov_trace_pc=hosted_reached"
+        self._run(["objcopy", reached, "kernel.o"])
+        self._run(["objcopy", "--wildcard", "--keep-global-symbol=hosted_*", "kernel.o"])
+        self._link_host()
+        return self.work / "hosted"
+
+    def _patched(self, options: tuple[str, ...]) -> list[Path]:
+        """Compile the patched side. A sibling has what a changed source file leaves as it is."""
+        hosted = self.program.hosted
+        files = [self._source(name) for name in (*hosted.objects, *hosted.added)]
+        files += self.program.own
+        changed = self.patched / self.changed
+        if self.sibling is None or changed not in files:
+            return self._compile("patched", files, other_source=self.patched, options=options)
+        (mutated,) = self._compile("patched", [changed], other_source=self.patched, options=options)
+        return [
+            mutated if file == changed else self.sibling / f"patched-{file.stem}.o"
+            for file in files
+        ]
+
+    def _link_host(self) -> None:
+        """Compile the host half and link both, by clang if libFuzzer is to have main()."""
+        host = paths.HOSTED / "host"
+        options = (
+            *("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"),
+            *("-no-pie", f"-I{paths.HOSTED / 'include'}", f"-I{host}", f"-I{self.work}"),
+        )
+        linking = ("-Wl,-z,noexecstack", "-Wl,--no-warn-rwx-segments", "-o", "hosted")
+        files = sorted(host.glob("*.c"))
+        if self.program.fuzz:
+            files = [path for path in files if path.name != "main.c"]
+            files += sorted((paths.HOSTED / "fuzz").glob("*.c"))
+        instrument = _SANITIZE if self.program.sanitize else ()
+
+        def compile_file(path: Path) -> Path:
+            output = Path(f"host-{path.stem}.o")
+            if self.sibling:
+                return self.sibling / output
+            self._run(["gcc", *options, *instrument, "-c", path, "-o", output])
+            return output
+
+        objects = [*self._at_once(compile_file, files), Path("kernel.o")]
+        if self.program.fuzz:
+            self._run(["clang", "-fsanitize=fuzzer", "-no-pie", *linking, *objects])
+        else:
+            static = () if self.program.sanitize else ("-static",)
+            self._run(["gcc", "-no-pie", *instrument, *static, *linking, *objects])
+
+    def _shim(self, options: tuple[str, ...]) -> list[Path]:
+        """Compile our kernel half, unless a sibling that misses the same symbols has it."""
+        files = sorted((paths.HOSTED / "kernel").glob("*.c"))
+        harness = sorted(self.program.manifest.directory.glob("*.c"))
+        files += [path for path in harness if path not in self.program.own]
+        wanted = (self.work / "wanted.h").read_bytes()
+        if self.sibling and (self.sibling / "wanted.h").read_bytes() == wanted:
+            return [self.sibling / f"shim-{path.stem}.o" for path in files]
+        return self._compile("shim", files, options=options)
+
+    def _source(self, name: str) -> Path:
+        """Return the file in the spliced tree that an object is made from."""
+        assembly = (self.patched / name).with_suffix(".S")
+        return assembly if assembly.exists() else assembly.with_suffix(".c")
+
+    def _run(self, argv: list[str | Path]) -> None:
+        process.run(argv, action="link the hosted program", cwd=self.work, log=self.log)
+
+    def _at_once(self, work: Callable[[Path], Path], files: Iterable[Path]) -> list[Path]:
+        with ThreadPoolExecutor(self.jobs) as pool:
+            return list(pool.map(work, files))
+
+    def _compile(
+        self,
+        side: str,
+        files: Iterable[Path],
+        *,
+        other_source: Path | None = None,
+        options: tuple[str, ...] = (),
+    ) -> list[Path]:
+        """Compile files like an object of the tree, or with the headers of a copy of it."""
+
+        def compile_file(file: Path) -> Path:
+            output = self.work / f"{side}-{file.stem}.o"
+            kbuild.compile_like(
+                self.program.objects,
+                self.program.like(file),
+                file,
+                output,
+                other_source=other_source,
+                options=options,
+                log=self.log,
+            )
+            return output
+
+        return self._at_once(compile_file, files)
+
+    def _write_posted(self) -> None:
+        """Write the header that tells both halves of the engine which posted sides there are."""
+        sides = range(len(self.program.sides))
+        names = [f"fn##__posted{side}_{layout}" for side in sides for layout in range(_LAYOUTS)]
+        declared = f"extern typeof(fn) {', '.join(names)};" if names else ""
+        entries = "".join(f" [HOSTED_POSTED + {i}] = &fn##__posted{i}_##layout," for i in sides)
+        labels = ", ".join(f'"{side.label}"' for side in self.program.sides)
+        lines = [
+            f"#define HOSTED_NR_POSTED {len(self.program.sides)}",
+            f"#define HOSTED_POSTED_LABELS {labels}",
+            f"#define HOSTED_DECLARE_POSTED(fn) {declared}",
+            f"#define HOSTED_POSTED_SIDES(fn, layout){entries}",
+        ]
+        (self.work / "posted.h").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def _side(
+        self, side: str, layout: int, objects: list[Path], posted: PostedSide | None = None
+    ) -> Path:
+        """Join a side's objects, shift their code, and give its entries names of their own."""
+        output = self.work / f"side-{side}{layout}.o"
+        if self.sibling and side != "patched":
+            return self.sibling / output.name
+        pad = self.work / f"pad{layout}.o"
+        if not pad.exists():
+            lines = (
+                f'.section {section},"ax"\n.balign 64\n.fill {layout * _LAYOUT_STEP}, 1, 0x90\n'
+                for section in _CODE_SECTIONS
+            )
+            pad.with_suffix(".S").write_text("".join(lines), encoding="utf-8")
+            self._run(["as", "-o", pad, pad.with_suffix(".S")])
+        self._run([*_LD, "-o", output, pad, *objects])
+        if posted is not None and self.program.renamed:
+            names = symbols(output, "--defined-only")
+            new = [(old, new) for old, new in self.program.renamed.items() if new in names]
+            renamed = [f"--redefine-sym={new}={old}" for old, new in new if old not in names]
+            self._run(["objcopy", *renamed, output])
+        entries = list(self.program.hosted.entries)
+        if side == "patched":
+            entries += self.program.hosted.extras
+        missing = sorted(set(entries) - symbols(output, "--defined-only"))
+        if missing and posted is not None:
+            raise hosted_posted.entry_missing(posted, missing)
+        if missing:
+            raise MmbatchError(
+                f"link the {side} side of the hosted program",
+                f"its objects do not define {', '.join(missing)}",
+                f"correct [hosted] in {self.program.manifest.file}",
+            )
+        aligned = (f"--set-section-alignment={section}=4096" for section in _CODE_SECTIONS)
+        keep = (f"--keep-global-symbol={name}" for name in entries)
+        self._run(["objcopy", *aligned, *keep, output])
+        renames = (f"--redefine-sym={name}={name}__{side}{layout}" for name in entries)
+        self._run(["objcopy", *renames, output])
+        return output
+
+    def _write_wanted(self, objects: list[Path]) -> None:
+        """Write for the shim which symbols the objects need and which they have."""
+        defined = symbols(*objects, "--defined-only")
+        wanted = symbols(*objects, "--undefined-only") - defined
+        lines = [f"#define WANTED_{name} 1\n" for name in sorted(wanted) if name.isidentifier()]
+        lines += [f"#define DEFINED_{name} 1\n" for name in sorted(defined) if name.isidentifier()]
+        (self.work / "wanted.h").write_text("".join(lines), encoding="utf-8")
+
+    def _write_stubs(self, joined: Path) -> None:
+        """Give each undefined kernel symbol a page of its own, and a list of their names."""
+        names = sorted(
+            name
+            for name in symbols(joined, "--undefined-only")
+            if not _OURS.match(name) and not (self.program.sanitize and _LIBASAN.match(name))
+        )
+        lines = [
+            '.section .hosted_stubs,"aw",@nobits',
+            ".balign 4096",
+            ".globl hosted_stub_start, hosted_stub_end, hosted_stub_names",
+            "hosted_stub_start:",
+            *(f".globl {name}\n{name}: .skip 4096" for name in names),
+            "hosted_stub_end: .skip 4096",
+            ".section .rodata",
+            ".balign 8",
+            "hosted_stub_names:",
+            *(f".quad .Lname{i}" for i in range(len(names))),
+            *(f'.Lname{i}: .asciz "{name}"' for i, name in enumerate(names)),
+            '.section .note.GNU-stack,"",@progbits',
+        ]
+        (self.work / "stubs.S").write_text("\n".join(lines) + "\n", encoding="utf-8")
