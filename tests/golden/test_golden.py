@@ -16,7 +16,6 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
@@ -25,10 +24,9 @@ from mmbatch.bench import machine
 from mmbatch.cli import main as cli
 from mmbatch.cli import posted, requirements
 from mmbatch.core import paths
-from mmbatch.hosted import build
 from mmbatch.hosted import run as hosted
-from mmbatch.kernel import sources
-from mmbatch.splice import trees
+from mmbatch.hosted.program import Program
+from mmbatch.kernel import kbuild, sources
 
 HERE = Path(__file__).parent
 UPDATE = "MMBATCH_UPDATE_GOLDEN" in os.environ
@@ -47,27 +45,23 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     v2 = SimpleNamespace(source="v2.mbox", sha256="cd" * 32, patches=("toys: faster", "toys: more"))
     side = SimpleNamespace(label="v2", posted=v2, compiled=("mm/toys.o",))
 
-    def program(*arguments: Any, posted: Any = (), **_: Any) -> Any:
-        (speedup,) = (each.speedup for each in arguments if hasattr(each, "speedup"))
-        path = tmp_path / "built" / speedup / ("engine-posted" if posted else "engine")
+    def path(program: Program) -> Path:
+        name = "engine-posted" if program.posted else "engine"
+        path = tmp_path / "built" / program.manifest.speedup / name
         path.parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(HERE / "engine.py", path)
-        return SimpleNamespace(
-            path=path,
-            config_sha256="ab" * 32,
-            compiler="gcc (Debian) 12.2.0",
-            binutils="ld (Debian) 2.40",
-            posted=(side,) if posted else (),
-        )
+        return path
 
+    tools = ("ab" * 32, "gcc (Debian) 12.2.0", "ld (Debian) 2.40")
+    objects = kbuild.ObjectTree(source, tmp_path, *tools)
+    monkeypatch.setattr(Program, "path", property(path))
+    monkeypatch.setattr(Program, "objects", objects)
+    monkeypatch.setattr(Program, "sides", property(lambda one: (side,) if one.posted else ()))
     monkeypatch.setattr(requirements, "ensure", lambda *_, **__: None)
     monkeypatch.setattr(machine, "describe", lambda: replace(example_machine(), load=0.25))
     monkeypatch.setattr(hosted, "available_memory", lambda _: 1 << 40)
     monkeypatch.setattr(sources, "resolve", lambda *_: source)
-    monkeypatch.setattr(trees, "splice", lambda *_: None)
     monkeypatch.setattr(posted, "make_trees", lambda _, __, asked, *___: [v2] if asked else [])
-    monkeypatch.setattr(build, "compile_posted", lambda *_, **__: None)
-    monkeypatch.setattr(build, "build", program)
     return tmp_path
 
 
