@@ -13,12 +13,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.shell_completion import CompletionItem
 
 from mmbatch.cli.usage import Misuse
-from mmbatch.core import disk, outcomes, paths
+from mmbatch.core import disk, log, outcomes, paths
 from mmbatch.core.console import RESULTS_TO_STDERR
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.live import manifest as live_manifest
@@ -33,67 +32,104 @@ if TYPE_CHECKING:
 PFN_BYTES = 4096
 """Of device memory, for each page frame number: what a PFN is on the kernels measured here."""
 
-_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
-_ALL_SERIES = ", ".join(sources.SERIES)
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 WriteOutcomes = Callable[[Sequence[outcomes.CaseOutcome]], None]
 """Writes how tests ended into the files that --ktap and --junit name."""
 
-_Completer = Callable[[click.Context, click.Parameter, str], list[CompletionItem]]
+
+def output(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a verb -q and -v, by which its log begins."""
+
+    @click.option("-q", "--quiet", is_flag=True, help="Print results only")
+    @click.option("-v", "--verbose", is_flag=True, help="Print details too")
+    @functools.wraps(function)
+    def verb(*args: Any, quiet: bool, verbose: bool, **kwargs: Any) -> Any:
+        to_stderr = click.get_current_context().meta.get(RESULTS_TO_STDERR, False)
+        log.start(verbose - quiet, results_to_stderr=to_stderr)
+        return function(*args, **kwargs)
+
+    return verb
 
 
-def _completer(names: Callable[[], Iterable[str]]) -> _Completer:
-    """Return what completes a name.
-
-    Args:
-        names: returns all of them; called only when somebody completes one.
-    """
-
-    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[CompletionItem]:
-        return [CompletionItem(name) for name in names() if name.startswith(incomplete)]
-
-    return complete
-
-
-_series = _completer(lambda: sources.SERIES)
-
-
-class OutputFile(click.Path):
+class _File(click.Path):
     """A file to write; "-" is standard output, and the results go to standard error then."""
 
     def __init__(self) -> None:
         super().__init__(dir_okay=False, path_type=Path)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Return the file's path, which for "-" is that of standard output."""
-        if value != "-":
-            return super().convert(value, param, ctx)
-        if ctx is not None:
+        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        if value == "-" and ctx is not None:
             if ctx.meta.get(RESULTS_TO_STDERR):
                 raise Misuse("two files can't both be standard output", "give '-' only once")
             ctx.meta[RESULTS_TO_STDERR] = True
-        return disk.STDOUT
+            return disk.STDOUT
+        if not path.absolute().parent.is_dir():  # now, not after an hour of work
+            raise Misuse(f"there is no directory {path.absolute().parent}", "name another place")
+        return path
 
 
-def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
-    """Return the bytes of a size with one of the binary units K, M, G and T, such as 10T."""
-    if value is None:
-        return None
-    match = re.fullmatch(r"(\d+)([KMGT]?)(?:i?B)?", value, re.ASCII | re.IGNORECASE)
-    if match is None:
-        raise click.BadParameter(f"{value!r} is not a size such as 512M, 100G or 10T", ctx, param)
-    return int(match[1]) << _UNITS[match[2].upper()]
+def output_file(*names: str, help_text: str) -> Decorator:
+    """Declare an option that names a file to write, - for standard output."""
+    return click.option(*names, type=_File(), metavar="FILE", help=help_text)
+
+
+json_file = output_file(
+    "--json", "json_file", help_text="Write the result as JSON to FILE, - for standard output"
+)
+seen_file = json_file
+
+
+def write_answer(file: Path | None, verb: str, answer: DataclassInstance) -> None:
+    """Write the answer of a verb as JSON, if that was asked for."""
+    if file is not None:
+        content = {"schema": 1, "command": verb, **asdict(answer)}
+        disk.atomic_write(file, json.dumps(content, indent=1) + "\n")
+
+
+def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command --ktap and --junit; it gets what they name as `write_outcomes`."""
+
+    @functools.wraps(command)
+    def with_files(*args: Any, ktap: Path | None, junit: Path | None, **words: Any) -> Any:
+        def write_outcomes(found: Sequence[outcomes.CaseOutcome]) -> None:
+            for file, text in ((ktap, outcomes.ktap), (junit, outcomes.junit)):
+                if file is not None:
+                    disk.atomic_write(file, text(found))
+
+        return command(*args, write_outcomes=write_outcomes, **words)
+
+    decorated: Callable[..., Any] = with_files
+    for name, reader in (("junit", "JUnit XML"), ("ktap", "KTAP")):
+        help_text = f"Write how each test ended as {reader} to FILE, - for standard output"
+        decorated = output_file(f"--{name}", help_text=help_text)(decorated)
+    return decorated
 
 
 def _speedups(known: Callable[[Path], Iterable[str]]) -> Decorator:
-    """Declare an argument of any number of speed-ups, completed by what is known."""
+    """Declare an argument of any number of speed-ups, by their names or directories.
+
+    Args:
+        known: returns all names.
+    """
+
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+        return [name for name in known(paths.SPEEDUPS) if name.startswith(incomplete)]
+
+    def check(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+        names = list(known(paths.SPEEDUPS)) if values else []
+        chosen = tuple(Path(value).name if Path(value).is_dir() else value for value in values)
+        for value in chosen:
+            if Path(value).is_file():
+                raise Misuse(f"{value} is a file and no speed-up", f"use it as --patch {value}")
+            if value not in names:
+                hint = suggestion(value, names, "speed-ups")
+                raise Misuse(f"there is no speed-up '{value}' here", hint)
+        return chosen
+
     return click.argument(
-        "speedups",
-        nargs=-1,
-        metavar="[SPEEDUP]...",
-        shell_complete=_completer(lambda: known(paths.SPEEDUPS)),
+        "speedups", nargs=-1, metavar="[SPEEDUP]...", callback=check, shell_complete=complete
     )
 
 
@@ -120,22 +156,34 @@ def require_one(last: str, names: Sequence[str]) -> None:
         raise Misuse(f"--until {last} names a step of one speed-up", "name that speed-up as well")
 
 
-kernel = click.option(
-    "--kernel",
-    metavar="SERIES",
-    help=f"Use this kernel: a series ({_ALL_SERIES}) or its exact release, as cached",
-    shell_complete=_series,
-)
+def _series(context: click.Context, option: click.Parameter, incomplete: str) -> list[str]:
+    return [series for series in sources.SERIES if series.startswith(incomplete)]
 
-several_kernels = click.option(
-    "--kernel",
-    "series",
-    multiple=True,
-    metavar="SERIES",
-    help=f"Use this kernel only, by default all: {_ALL_SERIES}",
-    shell_complete=_series,
-)
 
+def _kernel(*names: str, help_text: str, several: bool = False) -> Decorator:
+    def check(_: click.Context, __: click.Parameter, value: Any) -> Any:
+        for name in value if several else [value] * bool(value):
+            if ".".join(name.split(".")[:2]) not in sources.SERIES:
+                hint = f"the series are {', '.join(sources.SERIES)}"
+                raise Misuse(f"--kernel {name} is of no series that is supported", hint)
+        return value
+
+    return click.option(
+        "--kernel",
+        *names,
+        multiple=several,
+        metavar="SERIES",
+        callback=check,
+        shell_complete=_series,
+        help=help_text,
+    )
+
+
+_ALL_SERIES = ", ".join(sources.SERIES)
+kernel = _kernel(help_text=f"Use this kernel: a series ({_ALL_SERIES}), or a release in the cache")
+several_kernels = _kernel(
+    "series", several=True, help_text=f"Use this kernel only, by default all: {_ALL_SERIES}"
+)
 tree = click.option(
     "--tree",
     type=click.Path(file_okay=False, path_type=Path),
@@ -148,12 +196,8 @@ def _read_settings(
 ) -> tuple[str, ...]:
     for value in values:
         if not re.fullmatch(r"CONFIG_[A-Z0-9_]+=\S+", value):
-            raise MmbatchError(
-                f"read -K {value}",
-                "it is not CONFIG_NAME=value",
-                "write it as in -K CONFIG_KASAN=y",
-                ExitCode.USAGE,
-            )
+            hint = "write it as in -K CONFIG_KASAN=y"
+            raise Misuse(f"-K {value} is not CONFIG_NAME=value", hint)
     return values
 
 
@@ -165,7 +209,6 @@ config = click.option(
     callback=_read_settings,
     help="Set this option in the kernel's configuration",
 )
-
 jobs = click.option(
     "-j",
     "--jobs",
@@ -174,19 +217,11 @@ jobs = click.option(
     default=cpus,
     help="Run N compilers at a time",
 )
-
 install = click.option("--install", is_flag=True, help="Install what is missing, with apt")
 
 
 def number(name: str, default: int, help_text: str, at_least: int = 1) -> Decorator:
-    """Return an option that takes a whole number.
-
-    Args:
-        name: the option, such as "--rounds".
-        default: its value if it is not given.
-        help_text: its line of help, which gets the default.
-        at_least: the smallest value that is taken.
-    """
+    """Declare an option that takes a whole number."""
     return click.option(
         name,
         type=click.IntRange(min=at_least),
@@ -195,6 +230,16 @@ def number(name: str, default: int, help_text: str, at_least: int = 1) -> Decora
         show_default=True,
         help=help_text,
     )
+
+
+def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Return the bytes of a size with one of the binary units K, M, G and T, such as 10T."""
+    if value is None:
+        return None
+    match = re.fullmatch(r"(\d+)([KMGT]?)(?:i?B)?", value, re.ASCII | re.IGNORECASE)
+    if match is None:
+        raise click.BadParameter(f"{value!r} is not a size such as 512M, 100G or 10T", ctx, param)
+    return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 
 limit = click.option(
@@ -265,53 +310,6 @@ def credit(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in reversed(_CREDIT):
         decorated = option(decorated)
     return decorated
-
-
-def output_file(*names: str, help_text: str) -> Decorator:
-    """Declare an option that names a file to write, - for standard output."""
-    return click.option(*names, type=OutputFile(), metavar="FILE", help=help_text)
-
-
-json_file = output_file(
-    "--json", "json_file", help_text="Write the result as JSON to FILE, - for standard output"
-)
-seen_file = output_file(
-    "--json", "json_file", help_text="Write what each speed-up did to FILE, for the support matrix"
-)
-
-
-def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --ktap and --junit; it gets what they name as `write_outcomes`."""
-
-    @functools.wraps(command)
-    def with_files(*args: Any, ktap: Path | None, junit: Path | None, **words: Any) -> Any:
-        require_writable(("--ktap", ktap), ("--junit", junit))
-
-        def write_outcomes(found: Sequence[outcomes.CaseOutcome]) -> None:
-            for file, text in ((ktap, outcomes.ktap), (junit, outcomes.junit)):
-                if file is not None:
-                    disk.atomic_write(file, text(found))
-
-        return command(*args, write_outcomes=write_outcomes, **words)
-
-    decorated: Callable[..., Any] = with_files
-    for name, reader in (("junit", "JUnit XML"), ("ktap", "KTAP")):
-        help_text = f"Write how each test ended as {reader} to FILE, - for standard output"
-        decorated = output_file(f"--{name}", help_text=help_text)(decorated)
-    return decorated
-
-
-def write_answer(file: Path | None, verb: str, answer: DataclassInstance) -> None:
-    """Write the answer of a verb as JSON, if that was asked for.
-
-    Args:
-        file: where to; None to write nothing.
-        verb: whose answer it is, as typed ("live status").
-        answer: a dataclass of `mmbatch.cli.answers`.
-    """
-    if file is not None:
-        content = {"schema": 1, "command": verb, **asdict(answer)}
-        disk.atomic_write(file, json.dumps(content, indent=1) + "\n")
 
 
 def require_writable(*files: tuple[str, Path | None]) -> None:
