@@ -7,9 +7,6 @@
  * One memory block is also added to an empty zone (memmap) and given to the page
  * allocator (free), alone and one after the other (online).
  *
- * The flag alone is looked after (scans), while the zone grows over descriptors that are
- * in it already.
- *
  * The memmap of a device is mapped (vmemmap), when it lies in memory and shares pages.
  * Its page tables, and the pages that they map, are the image.
  */
@@ -25,7 +22,7 @@
 
 #define PFNS(bytes)	((bytes) / PAGE_SIZE)
 
-enum plug { PLUG, UNPLUG, HOLE, TWO_ZONES, MEMMAP, FREE, ONLINE, VMEMMAP, SCANS };
+enum plug { PLUG, UNPLUG, HOLE, TWO_ZONES, MEMMAP, FREE, ONLINE, VMEMMAP };
 
 struct plug_case {
 	enum plug what;
@@ -39,7 +36,6 @@ static const struct plug_case plug_2g = { PLUG, PFNS(SZ_2G) };
 static const struct plug_case unplug_128m = { UNPLUG, PFNS(SZ_128M) };
 static const struct plug_case hole_128m = { HOLE, PFNS(SZ_128M) };
 static const struct plug_case zones_128m = { TWO_ZONES, PFNS(SZ_128M) };
-static const struct plug_case scans_128m = { SCANS, PFNS(SZ_128M) };
 static const struct plug_case memmap = { MEMMAP };
 static const struct plug_case free = { FREE };
 static const struct plug_case online = { ONLINE };
@@ -63,7 +59,6 @@ static const struct hosted_case memory_hotplug_cases[] = {
 	{ "two-zones-@-block128M", "in turns", PFNS(SZ_64G), 0, 0, &zones_128m },
 	{ "vmemmap-@-compound2M", "devdax, tables only", PFNS(SZ_64G), 0, 0, &compound_2m },
 	{ "vmemmap-@-compound1G", "devdax, tables only", PFNS(SZ_64G), 0, 0, &compound_1g },
-	{ "scans-@-block128M", "one zone, flag only", PFNS(SZ_64G), 0, 0, &scans_128m },
 	{ "single-2G", "an empty zone", PFNS(SZ_2G), 0, HOSTED_FIXED, &plug_2g },
 	ONE_BLOCK(memmap, 128M),
 	ONE_BLOCK(memmap, 2G),
@@ -77,8 +72,6 @@ static const struct hosted_case memory_hotplug_cases[] = {
 	  HOSTED_FIXED | HOSTED_EXTRA_CASE, &plug_128m },
 	{ "unplug-256G-block128M", "from the end", PFNS(4 * SZ_64G), 0,
 	  HOSTED_FIXED | HOSTED_EXTRA_CASE, &unplug_128m },
-	{ "scans-512G-block128M", "one zone, flag only", PFNS(8 * SZ_64G), 0,
-	  HOSTED_FIXED | HOSTED_EXTRA_CASE, &scans_128m },
 	{ "plug-512G-block2G", "one zone", PFNS(8 * SZ_64G), 0,
 	  HOSTED_FIXED | HOSTED_EXTRA_CASE, &plug_2g },
 };
@@ -86,7 +79,7 @@ static const struct hosted_case memory_hotplug_cases[] = {
 static const struct hosted_variant memory_hotplug_variants[] = {
 	{ "base",	HOSTED_BASE },
 	{ "control",	HOSTED_CONTROL },
-	{ "remembered",	HOSTED_PATCHED },
+	{ "unscanned",	HOSTED_PATCHED },
 };
 
 static u8 flags[8192];
@@ -157,11 +150,8 @@ static void memory_hotplug_prepare(const struct hosted_case *c, enum hosted_side
 		return;
 	}
 	sections_empty();
-	sections_forget(side);
 	for (at = 0; at < items; at += PAGES_PER_SECTION)
 		section_present(FIRST_PFN + at, false);
-	if (p->what == SCANS)
-		sections_link(sections_zone(0, ZONE_MOVABLE), FIRST_PFN, items);
 	if (p->what == UNPLUG)
 		plug_all(p, side, items);
 	if (p->what == FREE)
@@ -173,7 +163,6 @@ static void memory_hotplug_run(const struct hosted_case *c, enum hosted_side sid
 			       unsigned long items)
 {
 	const struct plug_case *p = c->data;
-	struct zone *zone = sections_zone(0, ZONE_MOVABLE);
 	unsigned long at, nr;
 
 	switch (p->what) {
@@ -192,14 +181,6 @@ static void memory_hotplug_run(const struct hosted_case *c, enum hosted_side sid
 		break;
 	case TWO_ZONES:
 		plug_two(p, side, items);
-		break;
-	case SCANS:
-		for (at = 0; at < items; at += nr) {
-			nr = min(p->block, items - at);
-			sections_check_flag(side, zone, FIRST_PFN + at, nr);
-			keep_flag(zone);
-			sections_online(FIRST_PFN + at, nr, true);
-		}
 		break;
 	case VMEMMAP:
 		for (at = 0; at < items; at += PAGES_PER_SECTION)

@@ -315,7 +315,6 @@ static void start(struct sequence *s, struct hosted_check *check)
 	memset(s, 0, sizeof(*s));
 	s->check = check;
 	sections_empty();
-	sections_forget(hosted_checked(s->check));
 }
 
 int memory_hotplug_fuzz(const unsigned char *data, unsigned long size,
@@ -336,32 +335,32 @@ int memory_hotplug_fuzz(const unsigned char *data, unsigned long size,
 	return 0;
 }
 
-/*
- * Let so many zones get memory that what was remembered for the first one gives way.
- * The first zone has a hole, and the others have memory after it.
- */
-static int many_zones(struct sequence *s)
+/* Let a whole zone go: from both ends, and from a hole in the middle outwards. */
+static int all_of_zone(struct sequence *s)
 {
+	static const u8 orders[][6] = { { 5, 4, 0, 3, 1, 2 }, { 2, 3, 1, 5, 0, 4 }, { 0, 1, 2, 3, 4, 5 } };
 	struct zone *zone = sections_zone(0, ZONE_MOVABLE);
-	unsigned int i;
+	unsigned int i, o, set;
 
-	sections_empty();
-	sections_forget(hosted_checked(s->check));
-	for (i = 0; i < SECTIONS; i++)
-		section_present(pfn_of(i), false);
-	for (i = 0; i < 4; i++) {
-		if (i == 1)
-			continue;
-		if (change(s, zone, pfn_of(i), PAGES_PER_SECTION, true))
-			return -1;
-		sections_online(pfn_of(i), PAGES_PER_SECTION, true);
+	for (o = 0; o < ARRAY_SIZE(orders); o++) {
+		for (set = 0; set < 2; set++) {
+			sections_empty();
+			for (i = 0; i < 6; i++) {
+				section_present(pfn_of(i), false);
+				if (change(s, zone, pfn_of(i), PAGES_PER_SECTION, true))
+					return -1;
+				sections_online(pfn_of(i), PAGES_PER_SECTION, true);
+			}
+			/* The flag may be set, as after boot, or not, as after an addition. */
+			zone->contiguous = set;
+			for (i = 0; i < 6; i++) {
+				sections_online(pfn_of(orders[o][i]), PAGES_PER_SECTION, false);
+				if (change(s, zone, pfn_of(orders[o][i]), PAGES_PER_SECTION, false))
+					return -1;
+			}
+		}
 	}
-	for (i = 1; i < SECTIONS_NODES; i++) {
-		if (change(s, sections_zone(i, ZONE_MOVABLE), pfn_of(3 + i), PAGES_PER_SECTION, true))
-			return -1;
-	}
-	sections_online(pfn_of(3), PAGES_PER_SECTION, false);
-	return change(s, zone, pfn_of(3), PAGES_PER_SECTION, false);
+	return 0;
 }
 
 /* Let a zone grow that ended within a pageblock, whose last page is in another zone. */
@@ -372,7 +371,6 @@ static int ragged(struct sequence *s)
 	unsigned int i;
 
 	sections_empty();
-	sections_forget(hosted_checked(s->check));
 	boot(s, head);
 	section_present(pfn_of(EARLY), false);
 	for (i = 0; i < 2; i++) {
@@ -408,7 +406,7 @@ int memory_hotplug_check(struct hosted_check *check)
 	if (!hosted_is_posted(hosted_checked(check)) && costs_check(check))
 		return -1;
 	start(&s, check);
-	if (many_zones(&s) || ragged(&s) || memmap_check(check) ||
+	if (all_of_zone(&s) || ragged(&s) || memmap_check(check) ||
 	    vmemmap_check(check))
 		return -1;
 	for (n = 0; n < SEQUENCES; n++) {

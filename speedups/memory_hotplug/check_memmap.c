@@ -99,7 +99,6 @@ static void begin(struct comparison *c, enum hosted_side side)
 
 	memset(c->memmap, 0x5a, sizeof(c->base->memmap));
 	sections_empty();
-	sections_forget(side);
 	for (i = 0; i < WINDOW; i++)
 		section_present(FIRST_PFN + i * PAGES_PER_SECTION, false);
 	sections_zero_counts();

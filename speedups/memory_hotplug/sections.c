@@ -28,8 +28,6 @@ HOSTED_ENTRY(check_pages_enabled);
 HOSTED_ENTRY(move_pfn_range_to_zone);
 HOSTED_ENTRY(remove_pfn_range_from_zone);
 HOSTED_ENTRY(set_zone_contiguous);
-HOSTED_EXTRA(void, update_zone_contiguous, struct zone *zone, unsigned long start_pfn,
-	     unsigned long nr_pages);
 
 /* Kernels before 7.0 take no last argument, and never see it in its register. */
 typedef void sections_move(struct zone *zone, unsigned long pfn, unsigned long nr_pages,
@@ -172,18 +170,6 @@ void sections_empty(void)
 			sections_nodes[nid].node_zones[z].zone_pgdat = &sections_nodes[nid];
 			sections_nodes[nid].node_zones[z].node = nid;
 		}
-	}
-}
-
-/* After sections_empty(): let kernel code know that no zone has any memory. */
-void sections_forget(enum hosted_side side)
-{
-	unsigned int nid, z;
-
-	for (nid = 0; nid < SECTIONS_NODES; nid++) {
-		for (z = 0; z < ZONE_DEVICE; z++)
-			sections_remove(side, sections_zone(nid, z), FIRST_PFN,
-					sections_nr * PAGES_PER_SECTION);
 	}
 }
 
@@ -335,33 +321,6 @@ void sections_remove(enum hosted_side side, struct zone *zone, unsigned long pfn
 		     unsigned long nr_pages)
 {
 	HOSTED_CALL(remove_pfn_range_from_zone, side, zone, pfn, nr_pages);
-}
-
-/* Let a zone end after a range whose descriptors are in it, and only look after its flag. */
-void sections_check_flag(enum hosted_side side, struct zone *zone, unsigned long pfn,
-			 unsigned long nr_pages)
-{
-	if (!zone->spanned_pages)
-		zone->zone_start_pfn = pfn;
-	zone->spanned_pages = pfn + nr_pages - zone->zone_start_pfn;
-	zone->contiguous = false;
-	if (side == HOSTED_PATCHED)
-		HOSTED_CALL_EXTRA(update_zone_contiguous, zone, pfn, nr_pages);
-	else
-		HOSTED_CALL(set_zone_contiguous, side, zone);
-}
-
-/* Put the first and the last page of each pageblock into a zone. */
-void sections_link(struct zone *zone, unsigned long pfn, unsigned long nr_pages)
-{
-	const unsigned long end = pfn + nr_pages;
-
-	for (; pfn < end; pfn += pageblock_nr_pages) {
-		const unsigned long last = pfn + pageblock_nr_pages - 1;
-
-		set_page_links(pfn_to_page(pfn), zone_idx(zone), zone_to_nid(zone), pfn);
-		set_page_links(pfn_to_page(last), zone_idx(zone), zone_to_nid(zone), last);
-	}
 }
 
 /* What the kernel's own scan of the whole zone says. The zone's flag keeps its value. */

@@ -13,7 +13,6 @@
 
 #include "hosted.h"
 
-/* More than mm/zone_contiguous.c remembers. */
 #define SECTIONS_NODES	20
 
 /* Enough for the bitmap of a section, whose pageblocks are of 2 MiB and have up to 8 bits. */
@@ -27,7 +26,6 @@
 
 void sections_init(void *memmap, unsigned long nr);
 void sections_empty(void);
-void sections_forget(enum hosted_side side);
 void section_present(unsigned long pfn, bool early);
 void section_absent(unsigned long pfn);
 void section_taint(unsigned long pfn);
@@ -58,9 +56,6 @@ void sections_free_order(enum hosted_side side, unsigned long pfn, unsigned int 
 void sections_free(enum hosted_side side, unsigned long pfn, unsigned long nr_pages);
 void sections_remove(enum hosted_side side, struct zone *zone, unsigned long pfn,
 		     unsigned long nr_pages);
-void sections_check_flag(enum hosted_side side, struct zone *zone, unsigned long pfn,
-			 unsigned long nr_pages);
-void sections_link(struct zone *zone, unsigned long pfn, unsigned long nr_pages);
 bool sections_scan(struct zone *zone);
 
 #endif /* SECTIONS_H */

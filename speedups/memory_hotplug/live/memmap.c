@@ -15,7 +15,7 @@
 #include <linux/string.h>
 
 #include "live.h"
-#include "zone_contiguous_live.h"
+#include "hotplug_live.h"
 
 #ifdef LIVE_STEP_MEMMAP
 #include "memmap_hotplug.h"

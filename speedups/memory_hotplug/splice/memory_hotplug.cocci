@@ -1,31 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Memory is added to a zone in one function and removed from it in another. Both
-// clear zone->contiguous first and set it last. set_zone_contiguous() itself does
-// not change: it scans all zones at boot, and it is the oracle of the tests.
-
-@include@
-@@
- #include "internal.h"
-+#include "zone_contiguous.h"
+// Memory is added to a zone in one function and removed from it in another. Both clear
+// zone->contiguous first and scan the zone last. After an addition the scan always fails.
+// After a removal it is needed only if the zone was not contiguous before: an edit of that
+// call follows these rules.
 
 @add@
-identifier zone, start_pfn, nr_pages;
+identifier zone;
 @@
- move_pfn_range_to_zone(struct zone *zone, unsigned long start_pfn, unsigned long nr_pages, ...)
+ move_pfn_range_to_zone(struct zone *zone, ...)
  {
- 	<+...
+ 	...
+ 	memmap_init_range(...);
 -	set_zone_contiguous(zone);
-+	update_zone_contiguous(zone, start_pfn, nr_pages);
- 	...+>
  }
 
 @remove@
-identifier zone, start_pfn, nr_pages;
+identifier zone, start_pfn, nr_pages, end_pfn;
+expression e;
 @@
  remove_pfn_range_from_zone(struct zone *zone, unsigned long start_pfn, unsigned long nr_pages)
  {
- 	<+...
--	set_zone_contiguous(zone);
-+	update_zone_contiguous(zone, start_pfn, nr_pages);
- 	...+>
+ 	const unsigned long end_pfn = e;
++	const bool was_contiguous = zone->contiguous;
+ 	...
+ 	set_zone_contiguous(zone);
  }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Compare the flag that update_zone_contiguous() sets with that of a scan of the
- * whole zone, which set_zone_contiguous() makes. Compare descriptors that are written
- * in batches with those that the kernel writes one by one.
+ * Compare zone->contiguous with a scan of the whole zone by set_zone_contiguous(),
+ * whenever memory came or went. Compare descriptors that are written in batches with
+ * those that the kernel writes one by one.
  *
  * Some sections of unused physical addresses become device memory, whose memmap
  * nothing else uses. The tests let these sections come and go in a zone that has no
@@ -19,8 +19,7 @@
 #include <linux/slab.h>
 
 #include "memmap_hotplug.h"
-#include "zone_contiguous.h"
-#include "zone_contiguous_compat.h"
+#include "memory_hotplug_kunit_compat.h"
 
 #define SECTIONS	6
 #define STEPS		1000
@@ -36,49 +35,22 @@ static unsigned long hotplug_pfn(unsigned int section)
 	return hotplug_base_pfn + section * PAGES_PER_SECTION;
 }
 
-static void hotplug_set_zone(enum zone_type type)
+static void hotplug_check(struct kunit *test)
 {
-	unsigned long pfn;
+	const bool contiguous = hotplug_zone->contiguous;
 
-	for (pfn = hotplug_pfn(0); pfn < hotplug_pfn(SECTIONS); pfn++)
-		set_page_zone(pfn_to_page(pfn), type);
-}
-
-static void hotplug_resize(void)
-{
-	unsigned long start_pfn = 0, end_pfn = 0;
-	unsigned int i;
-
-	for (i = 0; i < SECTIONS; i++) {
-		if (!hotplug_in_zone[i])
-			continue;
-		start_pfn = start_pfn ?: hotplug_pfn(i);
-		end_pfn = hotplug_pfn(i + 1);
-	}
-	hotplug_zone->zone_start_pfn = start_pfn;
-	hotplug_zone->spanned_pages = end_pfn - start_pfn;
-}
-
-static void hotplug_update(struct kunit *test, struct zone *zone,
-			   unsigned long start_pfn, unsigned long nr_pages)
-{
-	bool contiguous;
-
-	clear_zone_contiguous(zone);
-	update_zone_contiguous(zone, start_pfn, nr_pages);
-	contiguous = zone->contiguous;
-
-	clear_zone_contiguous(zone);
-	set_zone_contiguous(zone);
-	KUNIT_EXPECT_EQ_MSG(test, contiguous, zone->contiguous, "%s from %#lx to %#lx",
-			    zone->name, zone->zone_start_pfn, zone_end_pfn(zone));
+	clear_zone_contiguous(hotplug_zone);
+	set_zone_contiguous(hotplug_zone);
+	KUNIT_EXPECT_EQ_MSG(test, contiguous, hotplug_zone->contiguous, "from %#lx to %#lx",
+			    hotplug_zone->zone_start_pfn, zone_end_pfn(hotplug_zone));
+	hotplug_zone->contiguous = contiguous;
 }
 
 static void hotplug_add(struct kunit *test, unsigned int section)
 {
 	hotplug_in_zone[section] = true;
-	hotplug_resize();
-	hotplug_update(test, hotplug_zone, hotplug_pfn(section), PAGES_PER_SECTION);
+	hotplug_move(hotplug_zone, hotplug_pfn(section), PAGES_PER_SECTION);
+	hotplug_check(test);
 	online_mem_sections(hotplug_pfn(section), hotplug_pfn(section + 1));
 }
 
@@ -86,8 +58,8 @@ static void hotplug_remove(struct kunit *test, unsigned int section)
 {
 	offline_mem_sections(hotplug_pfn(section), hotplug_pfn(section + 1));
 	hotplug_in_zone[section] = false;
-	hotplug_resize();
-	hotplug_update(test, hotplug_zone, hotplug_pfn(section), PAGES_PER_SECTION);
+	remove_pfn_range_from_zone(hotplug_zone, hotplug_pfn(section), PAGES_PER_SECTION);
+	hotplug_check(test);
 }
 
 static void hotplug_empty(struct kunit *test)
@@ -134,17 +106,29 @@ static void memory_hotplug_random(struct kunit *test)
 	mem_hotplug_done();
 }
 
-/* The zones of this machine: once they are scanned, and once that is remembered. */
-static void memory_hotplug_zones(struct kunit *test)
+/* A part of a section leaves first, as with the memmap of a memory block in the block. */
+static void memory_hotplug_parts(struct kunit *test)
 {
-	struct zone *zone;
-	int i;
+	const unsigned long pfn = hotplug_pfn(1), part = pageblock_nr_pages;
 
 	mem_hotplug_begin();
-	for_each_populated_zone(zone) {
-		for (i = 0; i < 2; i++)
-			hotplug_update(test, zone, zone_end_pfn(zone), 0);
-	}
+	hotplug_add(test, 0);
+	hotplug_move(hotplug_zone, pfn, part);
+	hotplug_check(test);
+	hotplug_move(hotplug_zone, pfn + part, PAGES_PER_SECTION - part);
+	hotplug_check(test);
+	online_mem_sections(pfn, pfn + PAGES_PER_SECTION);
+	set_zone_contiguous(hotplug_zone);
+	KUNIT_EXPECT_TRUE(test, hotplug_zone->contiguous);
+
+	offline_mem_sections(pfn, pfn + PAGES_PER_SECTION);
+	remove_pfn_range_from_zone(hotplug_zone, pfn + part, PAGES_PER_SECTION - part);
+	KUNIT_EXPECT_FALSE(test, hotplug_zone->contiguous);
+	hotplug_check(test);
+	remove_pfn_range_from_zone(hotplug_zone, pfn, part);
+	KUNIT_EXPECT_TRUE(test, hotplug_zone->contiguous);
+	hotplug_check(test);
+	hotplug_empty(test);
 	mem_hotplug_done();
 }
 
@@ -355,17 +339,19 @@ static int memory_hotplug_suite_init(struct kunit_suite *suite)
 
 	hotplug_base_pfn = PHYS_PFN(hotplug_resource->start);
 	hotplug_zone = &page_pgdat(pfn_to_page(hotplug_base_pfn))->node_zones[ZONE_MOVABLE];
-	hotplug_set_zone(ZONE_MOVABLE);
 
 	return 0;
 }
 
 static void memory_hotplug_suite_exit(struct kunit_suite *suite)
 {
+	unsigned long pfn;
+
 	if (!hotplug_zone)
 		return;
 
-	hotplug_set_zone(ZONE_DEVICE);
+	for (pfn = hotplug_pfn(0); pfn < hotplug_pfn(SECTIONS); pfn++)
+		__init_single_page(pfn_to_page(pfn), pfn, ZONE_DEVICE, zone_to_nid(hotplug_zone));
 	memunmap_pages(&hotplug_pgmap);
 	release_mem_region(hotplug_resource->start, resource_size(hotplug_resource));
 	hotplug_zone = NULL;
@@ -382,7 +368,7 @@ static int memory_hotplug_init(struct kunit *test)
 static struct kunit_case memory_hotplug_cases[] = {
 	KUNIT_CASE(memory_hotplug_ends),
 	KUNIT_CASE(memory_hotplug_random),
-	KUNIT_CASE(memory_hotplug_zones),
+	KUNIT_CASE(memory_hotplug_parts),
 	KUNIT_CASE(memory_hotplug_fill),
 	KUNIT_CASE(memory_hotplug_online),
 	KUNIT_CASE(memory_hotplug_shared),

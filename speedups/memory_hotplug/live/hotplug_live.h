@@ -1,21 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef _ZONE_CONTIGUOUS_LIVE_H
-#define _ZONE_CONTIGUOUS_LIVE_H
+#ifndef _HOTPLUG_LIVE_H
+#define _HOTPLUG_LIVE_H
 
-/*
- * Declarations in mm/ that a build against kernel headers lacks. The build uses this
- * file as mm/zone_contiguous_compat.h and as zone_contiguous_live.h.
- */
+/* Declarations in mm/ that a build against kernel headers lacks. */
 
 #include <linux/memory_hotplug.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 
-#include "zone_contiguous_live_compat.h"
+#include "hotplug_live_compat.h"
 
 void set_zone_contiguous(struct zone *zone);
-struct page *__pageblock_pfn_to_page(unsigned long start_pfn,
-				     unsigned long end_pfn, struct zone *zone);
 
 /* The kernel's own functions, whether they are replaced or not, and their replacements. */
 extern typeof(move_pfn_range_to_zone) live_original_move_pfn_range_to_zone;
@@ -37,10 +32,10 @@ enum live_hotplug_counts {
 	LIVE_HOTPLUG_MOVED,
 	LIVE_HOTPLUG_REMOVED,
 	LIVE_HOTPLUG_DONE,
-	LIVE_HOTPLUG_LEFT_CHANGING,
+	LIVE_HOTPLUG_LEFT_SCAN,
 	LIVE_MEMMAP_DONE,
 	LIVE_MEMMAP_LEFT_SHAPE,
 	LIVE_MEMMAP_LEFT_DIFFERS,
 };
 
-#endif /* _ZONE_CONTIGUOUS_LIVE_H */
+#endif /* _HOTPLUG_LIVE_H */

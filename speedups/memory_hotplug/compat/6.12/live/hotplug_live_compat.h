@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-#ifndef _ZONE_CONTIGUOUS_LIVE_COMPAT_H
-#define _ZONE_CONTIGUOUS_LIVE_COMPAT_H
+#ifndef _HOTPLUG_LIVE_COMPAT_H
+#define _HOTPLUG_LIVE_COMPAT_H
 
 /* What the replacement of move_pfn_range_to_zone() passes on. */
 #define LIVE_MOVE_PARAMS	struct vmem_altmap *altmap, int migratetype
 #define LIVE_MOVE_ARGS		altmap, migratetype
 
-#endif /* _ZONE_CONTIGUOUS_LIVE_COMPAT_H */
+#endif /* _HOTPLUG_LIVE_COMPAT_H */

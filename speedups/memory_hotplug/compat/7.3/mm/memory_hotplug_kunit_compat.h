@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _MM_MEMORY_HOTPLUG_KUNIT_COMPAT_H
+#define _MM_MEMORY_HOTPLUG_KUNIT_COMPAT_H
+
+/* Where set_zone_contiguous() is declared. */
+#include "mm_init.h"
+#include "page_alloc.h"
+
+#define hotplug_move(zone, start_pfn, nr_pages)				\
+	move_pfn_range_to_zone(zone, start_pfn, nr_pages, NULL,		\
+			       MIGRATE_MOVABLE, false)
+
+#endif /* _MM_MEMORY_HOTPLUG_KUNIT_COMPAT_H */
