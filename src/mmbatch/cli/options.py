@@ -23,7 +23,7 @@ from mmbatch.kernel import sources
 from mmbatch.live import manifest as live_manifest
 from mmbatch.live import plan as live_plan
 from mmbatch.splice import manifest
-from mmbatch.splice.apply import Credit
+from mmbatch.splice.branch import Credit
 from mmbatch.splice.manifest import ALL, CORE
 
 if TYPE_CHECKING:

@@ -1,243 +1,262 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Put speed-ups into a kernel tree: as a branch of its git, or into a copy of it."""
+"""Apply the steps of speed-ups to a directory that has a kernel's files, each match counted."""
 
 from __future__ import annotations
 
-import contextlib
-import hashlib
-import os
-import shlex
-import textwrap
-from collections.abc import Generator, Sequence
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core import process
-from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_dir, error_from_os, real_path, sweep, temporary_dir
+from mmbatch.core import cache, log
+from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel.git import Change, GitTree
-from mmbatch.splice.manifest import Manifest
-from mmbatch.splice.plan import Planned, Result, Say, Target, plan
-from mmbatch.splice.steps import named_files
-
-PREFIX = "mmbatch/"
-_BODY_WIDTH = 75
-_REASON = "mmbatch: apply"
-
-
-def branch_name(manifests: Sequence[Manifest]) -> str:
-    """Return the name of the branch for some speed-ups: those that no other of them needs."""
-    needed = {need for manifest in manifests for need in manifest.needs}
-    return PREFIX + "+".join(m.speedup for m in manifests if m.speedup not in needed)
+from mmbatch.splice import edits, spatch
+from mmbatch.splice.manifest import Edit, Manifest, NewFile, Step, known, load, load_with_needs
 
 
 @dataclass(frozen=True)
-class Credit:
-    """Whose the commits are.
+class Applied:
+    """What one step did to the tree.
 
-    Attributes:
-        author: "Name <mail>"; empty for the user, whom git knows.
-        trailers: lines at the end of each message, such as "Co-developed-by: Name <mail>".
-        sign_off: add the user's Signed-off-by after them.
+    `diff` is unified, with paths as git has them; `changed` counts its lines in files that the
+    tree had before; `contents` has each file that the step wrote.
     """
 
-    author: str = ""
-    trailers: tuple[str, ...] = ()
-    sign_off: bool = False
+    speedup: str
+    name: str
+    subject: str
+    body: str
+    diff: str
+    changed: int
+    contents: Mapping[str, bytes]
 
-    def text(self, user: str) -> str:
-        """Return what ends each message: nothing, or a blank line and the trailers."""
-        lines = [*self.trailers, *([f"Signed-off-by: {user}"] if self.sign_off else [])]
-        return "\n\n" + "\n".join(lines) if lines else ""
 
-
-def to_branch(
-    cache: Cache, target: Target, branch: str, say: Say, credit: Credit, *, dry_run: bool
-) -> Result:
-    """Make a branch of the user's git tree with a commit for each step, on top of HEAD.
-
-    Neither the working tree nor the index is touched, and the branch comes last.
+def choose(directory: Path, names: Sequence[str], series: str, release: str) -> list[Manifest]:
+    """Return the manifests of the named speed-ups and of all that they need, in order.
 
     Args:
-        cache: for temporary files.
-        target: the tree and the speed-ups.
-        branch: the branch to make.
-        say: told of each phase.
-        credit: whose the commits are.
-        dry_run: only return what would be done.
-
-    Raises:
-        MmbatchError: exit code 3 where a hook does not match exactly; 2 where the tree is
-            dirty or the branch is there and holds something else.
+        directory: where the speed-ups are.
+        names: which; none for all that are made for the kernel.
+        series: the kernel's.
+        release: the kernel's, for error messages.
     """
-    git = GitTree(target.tree)
-    git.check_branch_name(branch)
-    head = git.head()
-    _require_clean(git)
-    signer = "" if dry_run else git.identity()
-    with _locked(cache, target, say):
-        names = named_files(target.series, target.manifests)
-        steps = plan(cache, target, git.read(head, names), say)
-        base = git.describe(head)
-        if dry_run or not steps:
-            return Result(steps, base, already=None if steps else "HEAD")
-        author = credit.author or signer
-        changes = [change(step, credit.text(signer)) for step in steps]
-        tip = git.tip(branch)
-        if tip is not None:
-            if git.holds(head, tip, changes):
-                return Result((), base, already=f"branch {branch}")
+    fitting = [name for name in known(directory) if series in load(directory / name).kernels]
+    manifests = load_with_needs(directory, *(names or fitting or known(directory)))
+    for manifest in manifests:
+        if manifest.is_harness:
             raise MmbatchError(
-                f"make the branch {branch}",
-                f"there is one already, and it is not these {len(steps)} steps on {base}",
-                "take it back with --undo, or choose another name with --branch",
+                f"put {manifest.speedup} into Linux {release}",
+                "it is a harness, which measures a function that no speed-up changes",
+                f"measure it with `mmbatch bench {manifest.speedup}`",
                 ExitCode.USAGE,
             )
-        with temporary_dir(cache.splices, "apply") as work:
-            git.create_branch(branch, git.write(head, changes, work, author), _REASON)
-    return Result(steps, base, author=author)
+    require_series(manifests, series, release)
+    return manifests
 
 
-def take_back(tree: Path, branch: str) -> str:
-    """Delete a branch that `to_branch` made, if it still is as it was made.
-
-    Returns:
-        The commit that it ended at.
-
-    Raises:
-        MmbatchError: there is none, it is checked out, or someone else made or changed it.
-    """
-    git = GitTree(tree)
-    git.check_branch_name(branch)
-    action = f"take back the branch {branch}"
-    tip = git.tip(branch)
-    if tip is None:
-        raise MmbatchError(
-            action, "there is no such branch", "name another with --branch", ExitCode.USAGE
-        )
-    place = git.checked_out_at(branch)
-    if place is not None:
-        raise MmbatchError(
-            action, f"it is checked out in {place}", "switch to another branch", ExitCode.USAGE
-        )
-    if _REASON not in git.made_as(branch, tip):
-        raise MmbatchError(
-            action,
-            "its log does not show that mmbatch made it as it is now",
-            f"see what is in it, and delete it yourself: git branch -D {shlex.quote(branch)}",
-            ExitCode.USAGE,
-        )
-    git.delete_branch(branch, tip)
-    return git.short(tip)
-
-
-def change(step: Planned, ending: str) -> Change:
-    """Return the commit of a step, its message wrapped and with an ending."""
-    return Change(step.applied.subject, wrap(step.applied.body) + ending, step.contents)
-
-
-def wrap(body: str) -> str:
-    """Return a commit's body with no line too long, indented paragraphs left as they are."""
-    paragraphs = []
-    for paragraph in body.split("\n\n"):
-        lines = paragraph.split("\n")
-        fits = all(len(line) <= _BODY_WIDTH for line in lines)
-        if fits or any(line.startswith((" ", "\t")) for line in lines):
-            paragraphs.append(paragraph)
-        else:
-            paragraphs.append(
-                textwrap.fill(
-                    " ".join(lines), _BODY_WIDTH, break_long_words=False, break_on_hyphens=False
-                )
+def require_series(manifests: Sequence[Manifest], series: str, release: str) -> None:
+    """Raise exit code 77 unless all of the speed-ups are made for a kernel."""
+    for manifest in manifests:
+        if series not in manifest.kernels:
+            raise MmbatchError(
+                f"splice {manifest.speedup} into Linux {release}",
+                f"it is made for kernels {manifest.kernels}",
+                "choose one of them",
+                ExitCode.NOT_APPLICABLE,
             )
-    return "\n\n".join(paragraphs)
 
 
-def _require_clean(git: GitTree) -> None:
-    dirty = git.dirty_files()
-    if dirty:
-        more = f" and {len(dirty) - 1} more" if len(dirty) > 1 else ""
-        raise MmbatchError(
-            f"make a branch in {git.path}",
-            f"{dirty[0]}{more} changed since the last commit",
-            "commit or stash it first",
-            ExitCode.USAGE,
-        )
+def named_files(series: str, manifests: Sequence[Manifest]) -> set[str]:
+    """Return the paths of all files that the steps for a kernel read or write."""
+    steps = [step for held in manifests for step in held.steps if series in step.kernels]
+    names = {file.place for step in steps for file in step.files if series in file.kernels}
+    names |= {rule.file for step in steps for rule in step.rules if series in rule.kernels}
+    names |= {edit.file for step in steps for edit in step.edits if series in edit.kernels}
+    return names | {edit.when.file for step in steps for edit in step.edits if edit.when}
 
 
-@contextlib.contextmanager
-def _locked(cache: Cache, target: Target, say: Say) -> Generator[None, None, None]:
-    digest = hashlib.sha256(os.fsencode(target.tree)).hexdigest()[:12]
-    with cache.lock(f"apply-{digest}", f"applies to {target.tree}", say):
-        yield
+def contents_in(tree: Path, names: Iterable[str]) -> dict[str, bytes]:
+    """Return path to content of those of some files that a tree has."""
+    paths = {name: tree / name for name in sorted(names)}
+    return {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
 
 
-def to_copy(
-    cache: Cache, target: Target, output: Path | None, say: Say, *, dry_run: bool
-) -> Result:
-    """Write a copy of a tree without git, with the speed-ups in it.
+def plan(
+    manifests: Sequence[Manifest], series: str, release: str, contents: Mapping[str, bytes]
+) -> list[Applied]:
+    """Take the steps that a tree lacks, in a directory with nothing but the files they name.
 
     Args:
-        cache: for temporary files.
-        target: the tree and the speed-ups.
-        output: where the copy goes; it appears when it is complete.
-        say: told of each phase.
-        dry_run: only return what would be done.
-
-    Raises:
-        MmbatchError: exit code 3 where a hook does not match exactly; 2 where there is no
-            place for the copy.
+        manifests: the speed-ups in order, each after what it needs.
+        series: of the kernel.
+        release: of the kernel, for people.
+        contents: path to content of those of the named files that the tree has.
     """
-    if not dry_run:
-        output = _checked_output(target.tree, output)
-    contents = {}
-    for name in named_files(target.series, target.manifests):
-        if (target.tree / name).is_file():
-            contents[name] = (target.tree / name).read_bytes()
-    steps = plan(cache, target, contents, say)
-    if output is None or dry_run or not steps:
-        return Result(steps, already=None if steps else str(target.tree))
-    say(f"copying linux {target.release} to {output}")
-    if output.parent.is_dir():
-        sweep(output.parent, output.name)
-    with atomic_dir(output) as work:
-        process.run(["cp", "-a", f"{target.tree}/.", work], action=f"copy {target.tree}")
-        for step in steps:
-            for name, content in step.contents.items():
-                replace(work / name, content)
-    return Result(steps)
+    with temporary_dir(cache.splices(), "apply") as work:
+        for name, content in contents.items():
+            write(work / name, content)
+        lacking = [held for held in manifests if not is_applied(work, series, held)]
+        if lacking:
+            spatch.program()
+            names = ", ".join(held.speedup for held in lacking)
+            log.say(f"splicing {names} into linux {release}")
+        return list(apply_steps(work, series, lacking))
 
 
-def _checked_output(tree: Path, output: Path | None) -> Path:
-    """Return where a copy goes, resolved."""
-    action = f"apply to {tree}"
-    if output is None:
-        raise MmbatchError(
-            action,
-            "it has no git to make a branch in",
-            "name a directory for a copy with -o DIR",
-            ExitCode.USAGE,
-        )
-    output = real_path(output, action)
-    if output.is_relative_to(tree):
-        problem = f"{output} lies in the tree itself"
-    elif output.is_dir() and any(output.iterdir()):
-        problem = f"{output} is not empty"
-    elif output.exists() and not output.is_dir():
-        problem = f"{output} is not a directory"
-    else:
-        return output
-    raise MmbatchError(action, problem, "name another directory with -o DIR", ExitCode.USAGE)
+def apply_steps(work: Path, series: str, manifests: Sequence[Manifest]) -> Iterator[Applied]:
+    """Apply one step after the other, when asked for the next.
+
+    Args:
+        work: a directory with at least the files that `named_files` names. They may be links to
+            another tree's: none is written in place.
+        series: of the kernel.
+        manifests: the speed-ups in order, each after what it needs.
+    """
+    for manifest in manifests:
+        for step in manifest.steps:
+            if series in step.kernels:
+                yield _Work(work, series).apply(manifest.speedup, step)
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Put a file into a copy of a tree, which may be a link to another tree's."""
+def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
+    """Tell whether all that a speed-up brings is in a directory with a kernel's files.
+
+    A new file only needs to be there: one that was changed since, or that another version of
+    the speed-up brought, is not a reason to bring it a second time. Hooks are known by the
+    marks that count them in a diff, seen on the file as if all of it were added. The text of
+    an edit need not be there if an edit of a later step changes it.
+    """
+    steps = [step for step in manifest.steps if series in step.kernels]
+    files = [file for step in steps for file in step.files if series in file.kernels]
+    return all((work / file.place).exists() for file in files) and all(
+        _has(work, series, step, steps[i + 1 :]) for i, step in enumerate(steps)
+    )
+
+
+def _has(work: Path, series: str, step: Step, later: list[Step]) -> bool:
+    def content(name: str) -> str:
+        return read_text(work / name) if (work / name).exists() else ""
+
+    def count(name: str, mark: str) -> int:
+        return sum(re.search(mark, f"+{line}") is not None for line in content(name).split("\n"))
+
+    return all(
+        count(rule.file, mark) >= rule.matches[hook]
+        for rule in step.rules
+        if series in rule.kernels
+        for hook, mark in rule.marks.items()
+    ) and all(
+        edit.text in content(edit.file)
+        for edit in _wanted_edits(work, step, series)
+        if not any(_changes(other, edit) for after in later for other in after.edits)
+    )
+
+
+def _changes(later: Edit, edit: Edit) -> bool:
+    """Tell whether an edit changes the text that another one inserts."""
+    lines = edit.text.splitlines() if later.file == edit.file else []
+    found = [i for i, line in enumerate(lines) if re.search(later.anchor, line)]
+    beside = {"before": 0, "after": len(lines) - 1}.get(later.op)
+    return any(at != beside for at in found)
+
+
+def read_text(path: Path) -> str:
+    """Return a file's content, whatever its bytes are."""
+    return path.read_bytes().decode(errors="surrogateescape")
+
+
+def write(path: Path, content: bytes) -> None:
+    """Put a file into a copy of a tree, where it may be a link to another tree's."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+    path.unlink(missing_ok=True)
+    path.write_bytes(content)
+    path.chmod(mode)
+
+
+def _wanted_edits(work: Path, step: Step, series: str) -> Iterator[Edit]:
+    """Yield the edits of a step that a kernel gets."""
+    for edit in step.edits:
+        if series in edit.kernels and _looks_so(work, edit):
+            yield edit
+
+
+def _looks_so(work: Path, edit: Edit) -> bool:
+    if edit.when is None:
+        return True
+    content = _read(work, edit.when.file)
+    extent = edits.require_function(content, edit.when.function, edit.when.file)
+    return any(re.search(edit.when.line, line) for line in content.split("\n")[slice(*extent)])
+
+
+def _read(work: Path, name: str) -> str:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        path.unlink(missing_ok=True)
-        path.write_bytes(content)
-        path.chmod(mode)
-    except OSError as error:
-        raise error_from_os(error, f"write {path.name}") from error
+        return read_text(work / name)
+    except FileNotFoundError:
+        raise edits.mismatch(name, "there is no such file") from None
+
+
+class _Work:
+    """One step in the directory, with what was there before it."""
+
+    def __init__(self, work: Path, series: str) -> None:
+        self._work = work
+        self._series = series
+        self._before: dict[str, str | None] = {}
+
+    def apply(self, speedup: str, step: Step) -> Applied:
+        for file in step.files:
+            if self._series in file.kernels:
+                self._add(file)
+        for rule in step.rules:
+            if self._series in rule.kernels:
+                path = self._work / rule.file
+                _read(self._work, rule.file)
+                spatch.check_parse(path, rule)
+                self._write(rule.file, spatch.apply_rule(path, rule))
+        for edit in _wanted_edits(self._work, step, self._series):
+            text = edits.apply_edit(_read(self._work, edit.file), edit)
+            self._write(edit.file, text.encode(errors="surrogateescape"))
+        diffs = {name: self._diff(name) for name in sorted(self._before)}
+        changed = [line for name in diffs if self._before[name] for line in diffs[name].split("\n")]
+        return Applied(
+            *(speedup, step.name, step.subject, step.body, "".join(diffs.values())),
+            sum(line[:1] in ("+", "-") and line[:4] not in ("+++ ", "--- ") for line in changed),
+            {name: (self._work / name).read_bytes() for name in diffs},
+        )
+
+    def _add(self, file: NewFile) -> None:
+        content = file.source.read_bytes()
+        path = self._work / file.target
+        if file.fold:
+            name = Path(file.target).name
+            text = edits.fold(_read(self._work, file.fold), content.decode(), name, file.fold)
+            self._write(file.fold, text.encode(errors="surrogateescape"))
+        elif not path.exists():
+            self._write(file.target, content)
+        elif not file.common or path.read_bytes() != content:
+            raise edits.mismatch(file.target, "the tree has a file of this name already")
+
+    def _write(self, name: str, content: bytes) -> None:
+        path = self._work / name
+        self._before.setdefault(name, read_text(path) if path.exists() else None)
+        write(path, content)
+
+    def _diff(self, name: str) -> str:
+        """Return the change of one file as a unified diff that git can apply."""
+        old, new = self._before[name], read_text(self._work / name)
+        head = f"diff --git a/{name} b/{name}\n"
+        head += "new file mode 100644\n" if old is None else ""
+        lines = difflib.unified_diff(
+            edits.split_lines(old or ""),
+            edits.split_lines(new),
+            "/dev/null" if old is None else f"a/{name}",
+            f"b/{name}",
+        )
+        ended = (
+            line if line[-1:] == "\n" else f"{line}\n\\ No newline at end of file\n"
+            for line in lines
+        )
+        return head + "".join(ended)

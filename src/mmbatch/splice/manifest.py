@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""speedup.toml: which files, rules and edits make a speed-up part of a kernel tree."""
+"""speedup.toml: what makes a speed-up part of a kernel tree; docs/splicing.md explains the keys."""
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -24,13 +23,7 @@ _ORDINARY = "kernel/softirq.o"
 
 @dataclass(frozen=True)
 class Look:
-    """What a function of the tree looks like, where releases of one series differ.
-
-    Attributes:
-        file: path in the tree.
-        function: whose definition is searched.
-        line: regular expression on one line of it.
-    """
+    """What a function of the tree looks like, where releases of one series differ."""
 
     file: str
     function: str
@@ -41,13 +34,9 @@ class Look:
 class NewFile:
     """A file of ours that goes into the tree.
 
-    Attributes:
-        source: where it lies here.
-        target: path in the tree.
-        kernels: where it applies.
-        fold: path in the tree of a new C file that gets its content in the place of the
-            #include, for a header that lets one source suit several kernels.
-        common: whether several speed-ups bring it, so that another may have done so before.
+    With `fold`, the path of a new C file in the tree, that file gets its content in the place of
+    the #include: for a header that lets one source suit several kernels. A `common` file is one
+    that several speed-ups bring, so that another may have done so before.
     """
 
     source: Path = field(metadata=key("from"))
@@ -66,14 +55,8 @@ class NewFile:
 class Rule:
     """A semantic patch on one file.
 
-    Attributes:
-        cocci: the patch.
-        file: path in the tree.
-        function: the function that it changes, which spatch must be able to parse.
-        matches: how often each hook must match: hook name to count.
-        marks: by which changed lines a match of each hook is counted: hook name to a regular
-            expression on the lines of the diff.
-        kernels: where it applies.
+    `matches` says how often each hook must match, and `marks` by which changed lines of the diff
+    its matches are counted.
     """
 
     cocci: Path
@@ -91,22 +74,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Edit:
-    """A change at an anchor, for what spatch can't edit: makefiles, comments, #ifdef.
-
-    Attributes:
-        file: path in the tree.
-        op: put `text` before or after the anchor's line, in the place of the lines from
-            `first` to `last`, or in the place of the comment that the anchor's line is in.
-        matches: how often the anchor must match.
-        text: what is put there.
-        text_file: a file beside the manifest that has the text.
-        line: regular expression on the anchor's line.
-        first: regular expression on the first line to replace (op "replace").
-        last: regular expression on the last line to replace (op "replace").
-        function: search in the body of this function only.
-        kernels: where it applies.
-        when: the tree must look like this besides.
-    """
+    """A change at an anchor, for what spatch can't edit: makefiles, comments, #ifdef."""
 
     file: str
     op: Literal["before", "after", "replace", "comment"]
@@ -125,12 +93,9 @@ class Edit:
         if not self.text and self.text_file is None:
             raise ValueError("'text' is missing")
         needed = {"first", "last"} if self.op == "replace" else {"line"}
-        for name in ("line", "first", "last"):
-            is_given = getattr(self, name) is not None
-            if is_given != (name in needed):
-                raise ValueError(
-                    f"op '{self.op}' has no '{name}'" if is_given else f"'{name}' is missing"
-                )
+        given = {name for name in ("line", "first", "last") if getattr(self, name) is not None}
+        if given != needed:
+            raise ValueError(f"op '{self.op}' needs {' and '.join(sorted(needed))}, and no other")
 
     @property
     def anchor(self) -> str:
@@ -140,19 +105,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class Step:
-    """One commit of the series.
-
-    Attributes:
-        name: of the step.
-        subject: of the commit.
-        body: of the commit's message.
-        kernels: where it applies.
-        plain: files of the speed-up's tree/, which keep their paths.
-        common: files of speedups/common, likewise, which several speed-ups bring.
-        files: all new files; those of `plain` and `common` too, once `load` has found them.
-        rules: semantic patches.
-        edits: changes at anchors.
-    """
+    """One commit; once it is loaded, `files` has those of `plain` and `common` too."""
 
     name: str
     subject: str
@@ -167,23 +120,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Hosted:
-    """What the hosted engine builds for a speed-up.
-
-    Attributes:
-        objects: the tree's objects that are linked twice, once as they are and once with the
-            speed-up in them.
-        added: objects that only the patched side has.
-        own: C files of the speed-up's directory that are compiled once for each side, against
-            the tree as it is and against the spliced one: callers of what is only in headers.
-        shared: the tree's objects that both sides use; a missing one is not an error, since not
-            all kernels have all of them.
-        entries: functions that the bench calls, and variables that it sets, on every side.
-        extras: functions that it calls on the patched side only.
-        requires: what the configuration must have, "CONFIG_X=y" or "CONFIG_X=n", with the
-            reason as a clause.
-        fuzz: the bench has a fuzz() for libFuzzer.
-        fuzz_by_default: its fuzzer also runs in a check that does not ask for it.
-    """
+    """What the hosted engine builds for a speed-up."""
 
     objects: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
@@ -211,18 +148,9 @@ class Explained:
 
 @dataclass(frozen=True)
 class Manifest:
-    """A speed-up, or a harness: what measures a function that no speed-up changes.
+    """A speed-up, or a harness, without steps: what measures a function that none changes.
 
-    Attributes:
-        title: what it does, in a few words.
-        kernels: where it works.
-        needs: the speed-ups that must be applied first.
-        steps: the commits, in order; a harness has none.
-        core: the last step of what maintainers are asked to merge first; the steps after it are
-            optional. Empty if none is.
-        hosted: what the hosted engine builds for it.
-        checkpatch: what checkpatch.pl reports about its patches, and why that stays.
-        directory: its directory, known once it is loaded.
+    The steps after `core` are optional. It is empty if all are the core.
     """
 
     title: str
@@ -240,6 +168,11 @@ class Manifest:
         return self.directory.name
 
     @property
+    def file(self) -> Path:
+        """The file that it was read from."""
+        return self.directory / _NAME
+
+    @property
     def is_harness(self) -> bool:
         """Whether it changes nothing in a kernel."""
         return not self.steps
@@ -250,28 +183,12 @@ class Manifest:
         return [step.name for step in self.steps]
 
     def until(self, last: str) -> Manifest:
-        """Return it with the steps up to one of them only.
-
-        Args:
-            last: the name of that step.
-
-        Raises:
-            ValueError: it has no such step.
-        """
+        """Return it with the steps up to one of them only; ValueError without such a step."""
         return replace(self, steps=self.steps[: self.step_names.index(last) + 1])
-
-    @property
-    def file(self) -> Path:
-        """The file that it was read from."""
-        return self.directory / _NAME
 
 
 def load(directory: Path) -> Manifest:
-    """Read the manifest of a speed-up or a harness, given its directory.
-
-    Raises:
-        MmbatchError: there is none, or it is wrong; with the key that is.
-    """
+    """Read the manifest of a speed-up or a harness, given its directory."""
     path = directory / _NAME
     try:
         manifest = from_toml(Manifest, path)
@@ -291,21 +208,19 @@ def load(directory: Path) -> Manifest:
 def _resolved(step: Step, directory: Path) -> Step:
     """Return a step with all of its new files, paths that can be opened, and texts to use."""
     tree, common = directory / "tree", directory.parent / "common"
-    own = (NewFile(tree / name, name, step.kernels) for name in step.plain)
-    shared = (NewFile(common / name, name, step.kernels, common=True) for name in step.common)
-    listed = (replace(file, source=directory / file.source) for file in step.files)
-    rules = (replace(rule, cocci=directory / "splice" / rule.cocci) for rule in step.rules)
-    resolved = replace(
-        step, body=step.body.strip(), files=(*own, *shared, *listed), rules=tuple(rules)
-    )
-    paths = [file.source for file in resolved.files] + [rule.cocci for rule in resolved.rules]
-    paths += [directory / "splice" / edit.text_file for edit in step.edits if edit.text_file]
-    for path in paths:
+    files = [NewFile(tree / name, name, step.kernels) for name in step.plain]
+    files += [NewFile(common / name, name, step.kernels, common=True) for name in step.common]
+    files += [replace(file, source=directory / file.source) for file in step.files]
+    rules = [replace(rule, cocci=directory / "splice" / rule.cocci) for rule in step.rules]
+    for path in [file.source for file in files] + [rule.cocci for rule in rules]:
         if not path.is_file():
-            lost = os.path.relpath(path, directory)
-            raise wrong(directory / _NAME, f"step '{step.name}' names {lost}, which is not there")
+            raise wrong(directory / _NAME, f"step '{step.name}' names {path}, which is not there")
     return replace(
-        resolved, edits=tuple(replace(edit, text=_text(edit, directory)) for edit in step.edits)
+        step,
+        body=step.body.strip(),
+        files=tuple(files),
+        rules=tuple(rules),
+        edits=tuple(replace(edit, text=_text(edit, directory)) for edit in step.edits),
     )
 
 
@@ -324,11 +239,11 @@ def _text(edit: Edit, directory: Path) -> str:
 
 def known(directory: Path) -> list[str]:
     """Return the names of the speed-ups; `_template` and harnesses are none of them."""
-    return [name for name in measured(directory) if _has_steps(directory / name / _NAME)]
-
-
-def _has_steps(path: Path) -> bool:
-    return "\n[[step]]\n" in path.read_text(encoding="utf-8")
+    return [
+        name
+        for name in measured(directory)
+        if "\n[[step]]\n" in (directory / name / _NAME).read_text(encoding="utf-8")
+    ]
 
 
 def measured(directory: Path) -> list[str]:
@@ -345,19 +260,11 @@ def suites_of(manifest: Manifest) -> list[str]:
 def load_with_needs(directory: Path, *speedups: str) -> list[Manifest]:
     """Return the manifests of speed-ups, each once and after those of all that it needs."""
     found: dict[str, Manifest] = {}
-
-    def visit(name: str, above: tuple[str, ...]) -> None:
-        if name in found:
-            return
-        manifest = load(directory / name)
-        if name in above:
-            raise wrong(directory / name / _NAME, f"'{name}' needs itself")
-        for need in manifest.needs:
-            visit(need, (*above, name))
-        found[name] = manifest
-
     for speedup in speedups:
-        visit(speedup, ())
+        manifest = load(directory / speedup)
+        for need in load_with_needs(directory, *manifest.needs):
+            found.setdefault(need.speedup, need)
+        found.setdefault(speedup, manifest)
     return list(found.values())
 
 
@@ -368,9 +275,6 @@ def cut(manifests: Sequence[Manifest], last: str) -> list[Manifest]:
         manifests: the speed-ups in order, each after what it needs.
         last: ALL; CORE for the core of each; or the name of a step of the last of them, of which
             the others are needed whole.
-
-    Raises:
-        MmbatchError: exit code 2; the last one has no such step.
     """
     if last == ALL:
         return list(manifests)

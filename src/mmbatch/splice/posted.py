@@ -12,31 +12,29 @@ import hashlib
 import os
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core import process
-from mmbatch.core.cache import Cache
-from mmbatch.core.disk import error_from_os, temporary_dir
+from mmbatch.core import cache, log, process
+from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import sources
 from mmbatch.kernel.git import GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import mails
-from mmbatch.splice.apply import replace as replace_file
+from mmbatch.splice.apply import contents_in, named_files, plan, write
 from mmbatch.splice.mails import Patch
 from mmbatch.splice.manifest import ALL, Manifest, cut
-from mmbatch.splice.plan import Say, Target, plan
-from mmbatch.splice.steps import named_files
 
 READ_PARTS = ("arch/x86/", "include/", "kernel/", "lib/", "mm/")
 """What is read of a tree when the objects of a hosted program are compiled."""
 
 _SOURCE = re.compile(r"(?!.*\.mod\.c).*\.[chS]|Makefile|Kbuild")
-_NAME = re.compile(rb"^(?:--- |\+\+\+ |rename from |rename to |copy from )([^\t\n\r]+)", re.M)
-_FAILED = re.compile(r"^error: patch failed: (.+):(\d+)$", re.MULTILINE)
-_HUNK = re.compile(r"^@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@.*$", re.MULTILINE)
+_NAME = re.compile(
+    rb"^(?:--- |\+\+\+ |rename from |rename to |copy from |diff --git \S+ )([^\t\n\r]+)", re.M
+)
 
 
 @dataclass(frozen=True)
@@ -76,76 +74,58 @@ class PostedTree:
 
 
 def from_files(
-    cache: Cache, source: Source, label: str, paths: Sequence[Path], *, each: bool = False
+    source: Source, label: str, paths: Sequence[Path], *, each: bool = False
 ) -> list[Posted]:
     """Apply a posted series to a kernel, in a directory with nothing but the files it names.
 
+    If only the first patches of a series are there, the label says so.
+
     Args:
-        cache: for that directory.
         source: the kernel.
         label: of the series.
         paths: its files or directories, in order.
         each: return the code after every patch, not only after the last.
-
-    Raises:
-        MmbatchError: exit code 3 where a hunk does not apply; 2 where no patch can be read.
     """
-    parts = [mails.read(path, cache.splices) for path in paths]
-    patches = [patch for part in parts for patch in part.patches]
-    sums = [part.sha256 for part in parts]
-    sha256 = sums[0] if len(sums) == 1 else hashlib.sha256("".join(sums).encode()).hexdigest()
-    places = ", ".join(map(os.fspath, paths))
-    subjects = tuple(patch.subject for patch in patches)
-    with temporary_dir(cache.splices, "posted") as work:
-        states = list(_states(work, source, label, patches))
-    whole = Posted(label, places, sha256, subjects, states[-1])
-    if not each or len(states) == 1:
-        return [whole]
+    with temporary_dir(cache.splices(), "mails") as work:
+        series = mails.read(paths, work)
+    notes: list[str] = []
+    with temporary_dir(cache.splices(), "posted") as work:
+        states = list(_states(work, source, label, series.patches, notes))
+    total = series.total or len(states)
+    origin = ", ".join(map(os.fspath, paths)) + "".join(f" ({note})" for note in notes)
+    subjects = tuple(patch.subject for patch in series.patches)
     return [
-        replace(
-            whole,
-            label=f"{label} {number}/{len(states)}",
-            patches=subjects[:number],
-            contents=contents,
-            step=True,
+        Posted(
+            f"{label} {number}/{total}" if total > 1 and (each or series.total) else label,
+            origin,
+            series.sha256,
+            subjects[:number],
+            contents,
+            step=each and total > 1,
         )
         for number, contents in enumerate(states, 1)
+        if each or number == len(states)
     ]
 
 
-def from_steps(
-    cache: Cache,
-    source: Source,
-    manifests: Sequence[Manifest],
-    macros: Path,
-    say: Say,
-    last: str = ALL,
-) -> list[Posted]:
+def from_steps(source: Source, manifests: Sequence[Manifest], last: str = ALL) -> list[Posted]:
     """Return the code after every step of a speed-up of ours.
 
     Args:
-        cache: for a directory with nothing but the files that the steps name.
         source: the kernel.
         manifests: the speed-up, after all that it needs.
-        macros: the macro file for spatch.
-        say: told of it.
         last: leave out the steps after this one, as in `mmbatch.splice.manifest.cut`.
-
-    Raises:
-        MmbatchError: exit code 3; a hook does not match exactly. 2; there is no such step.
     """
     manifests = cut(manifests, last)
-    target = Target(source.path, source.series, source.release, manifests, macros)
-    names = sorted(named_files(source.series, manifests))
-    base = {name: held for name in names if (held := _content(source.path / name)) is not None}
+    base = contents_in(source.path, named_files(source.series, manifests))
     contents: dict[str, bytes | None] = {}
     found: list[Posted] = []
-    for step in plan(cache, target, base, say):
+    for step in plan(manifests, source.series, source.release, base):
         contents |= step.contents
-        if step.applied.speedup == manifests[-1].speedup:
-            label = f"{len(found) + 1} {step.applied.name}"
-            subjects = (*(found[-1].patches if found else ()), step.applied.subject)
-            origin = f"step '{step.applied.name}' of {step.applied.speedup}"
+        if step.speedup == manifests[-1].speedup:
+            label = f"{len(found) + 1} {step.name}"
+            subjects = (*(found[-1].patches if found else ()), step.subject)
+            origin = f"step '{step.name}' of {step.speedup}"
             posted = Posted(label, origin, digest(contents), subjects, dict(contents), step=True)
             found.append(posted)
     return found
@@ -171,15 +151,11 @@ def from_tree(source: Source, label: str, tree: Path) -> Posted:
             ExitCode.USAGE,
         )
     contents: dict[str, bytes | None] = {}
-    try:
-        names = set(_sources_in(source.path)) | set(_sources_in(tree))
-        for name in sorted(names):
-            own_file, other = source.path / name, tree / name
-            in_both = own_file.is_file() and other.is_file()
-            if not in_both or not filecmp.cmp(own_file, other, shallow=False):
-                contents[name] = _content(other)
-    except OSError as error:
-        raise error_from_os(error, f"compare {tree} with {source.origin}") from error
+    for name in sorted({*_sources_in(source.path), *_sources_in(tree)}):
+        own_file, other = source.path / name, tree / name
+        in_both = own_file.is_file() and other.is_file()
+        if not in_both or not filecmp.cmp(own_file, other, shallow=False):
+            contents[name] = other.read_bytes() if other.is_file() else None
     return Posted(label, f"tree {tree}", digest(contents), (), contents)
 
 
@@ -192,10 +168,6 @@ def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool)
         tree: the git tree; only its commits are read.
         text: the range, "A..B".
         each: return the code after every commit, not only after the last.
-
-    Raises:
-        MmbatchError: exit code 2 where git knows no such commits; 3 where the kernel is not that
-            which the range starts from.
     """
     git = GitTree(tree)
     first, _, last = text.partition("..")
@@ -207,28 +179,21 @@ def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool)
             continue
         names = git.names_changed(base, commit)
         before, after = git.read(base, names), git.read(commit, names)
-        for name in names:
-            if _content(source.path / name) != before.get(name):
-                start = git.short(base)
-                where = shlex.quote(os.fspath(tree))
-                raise MmbatchError(
-                    f"measure {text}",
-                    f"{name} in {tree} is not that of {start}, from which the range starts",
-                    f"run git -C {where} worktree add --detach DIR {start}, then use --tree DIR",
-                    ExitCode.SPLICE,
-                )
+        here = contents_in(source.path, names)
+        if other := next((name for name in names if here.get(name) != before.get(name)), None):
+            start = git.short(base)
+            where = shlex.quote(os.fspath(tree))
+            raise MmbatchError(
+                f"measure {text}",
+                f"{other} in {tree} is not that of {start}, from which the range starts",
+                f"run git -C {where} worktree add --detach DIR {start}, then use --tree DIR",
+                ExitCode.SPLICE,
+            )
         contents = {name: after.get(name) for name in names}
         step = each and len(commits) > 1
-        found.append(
-            Posted(
-                f"{label} {number}/{len(commits)}" if step else label,
-                f"commits {text} of {tree}",
-                digest(contents),
-                subjects[:number],
-                contents,
-                step,
-            )
-        )
+        name = f"{label} {number}/{len(commits)}" if step else label
+        origin = f"commits {text} of {tree}"
+        found.append(Posted(name, origin, digest(contents), subjects[:number], contents, step))
     return found
 
 
@@ -255,129 +220,109 @@ def digest(contents: Mapping[str, bytes | None]) -> str:
 
 
 def _states(
-    work: Path, source: Source, label: str, patches: Sequence[Patch]
+    work: Path, source: Source, label: str, patches: Sequence[Patch], notes: list[str]
 ) -> Iterator[dict[str, bytes | None]]:
     """Yield the files that differ from the kernel's after each patch."""
-    names = sorted({name for patch in patches for name in _named(patch.text)})
-    _copy(source.path, work, names)
+    names = sorted({name for patch in patches for _, name in _named(patch.text)})
+    before = contents_in(source.path, names)
+    for name, content in before.items():
+        write(work / name, content)
     for number, patch in enumerate(patches, 1):
         name = f"'{patch.subject}'" if patch.subject else label
         if len(patches) > 1:
             name += f" (patch {number} of {len(patches)} of {label})"
-        _apply(work, source, patch, name)
-        yield {
-            name: after
-            for name in names
-            if (after := _content(work / name)) != _content(source.path / name)
-        }
+        note = _apply(work, source, patch, name)
+        if note:
+            log.say(f"{name}: {note}")
+            notes.append(f"patch {number}: {note}")
+        after = contents_in(work, names)
+        yield {name: after.get(name) for name in names if after.get(name) != before.get(name)}
 
 
-def _named(text: bytes) -> Iterator[str]:
-    """Yield the paths that a diff may name, and perhaps some that it does not."""
+def _named(text: bytes) -> Iterator[tuple[int, str]]:
+    """Yield the paths that a diff may name, without their first directories, and how many."""
     for match in _NAME.finditer(text):
         name = match[1].decode(errors="surrogateescape").strip().strip('"')
-        for path in (name, name.partition("/")[2]):
-            if path and not path.startswith("/") and ".." not in path.split("/"):
-                yield path
+        for strip in range(4):
+            if name and not name.startswith("/") and ".." not in name.split("/"):
+                yield strip, name
+            name = name.partition("/")[2]
 
 
-def _content(path: Path) -> bytes | None:
-    return path.read_bytes() if path.is_file() else None
-
-
-def _copy(tree: Path, work: Path, names: Iterable[str]) -> None:
-    try:
-        for name in names:
-            content = _content(tree / name)
-            if content is not None:
-                replace_file(work / name, content)
-    except OSError as error:
-        raise error_from_os(error, "copy the files that a patch names") from error
-
-
-def _apply(work: Path, source: Source, patch: Patch, name: str) -> None:
-    """Apply one patch in a directory; nothing is changed if a hunk of it fails."""
+def _apply(work: Path, source: Source, patch: Patch, name: str) -> str:
+    """Apply one patch in a directory; return how it was, if not exactly as git has it."""
     file = work / ".mmbatch.patch"
     file.write_bytes(patch.text)
+    there = Counter(strip for strip, path in _named(patch.text) if (work / path).is_file())
+    strip = patch.strip
+    if strip is None:
+        strip = max((1, 0, 2, 3), key=lambda level: there[level])
+
+    def run(*arguments: str | Path) -> process.Result:
+        # Without the ceiling, git leaves out what lies above the directory in a repository.
+        ceiling = {"GIT_CEILING_DIRECTORIES": os.fspath(work.parent.resolve())}
+        return process.run(arguments, action=f"apply {name}", cwd=work, env=ceiling, check=False)
 
     def git(*arguments: str) -> process.Result:
-        return process.run(
-            ["git", "-c", "core.autocrlf=false", "apply", *arguments, "--whitespace=nowarn", file],
-            action=f"apply {name}",
-            cwd=work,
-            env={"GIT_CEILING_DIRECTORIES": os.fspath(work.parent.resolve())},
-            check=False,
-        )
+        words = ("-c", "core.autocrlf=false", "apply", "--whitespace=nowarn", f"-p{strip}")
+        return run("git", *words, *arguments, file)
+
+    def fuzzily(*arguments: str) -> process.Result:
+        options = ("--batch", "--no-backup-if-mismatch", "--reject-file=-", f"-p{strip}")
+        return run("patch", *options, *arguments, "-i", file)
 
     done = git()
     if done.rc == 0:
-        return
+        return ""
+    hint = "give the kernel that it was made for with --tree or --kernel"
     broken = re.search(
         r"^error: (No valid patches in input|corrupt patch .*?)(?: \(|$)", done.stderr
     )
-    if broken:
-        problem, hint = broken[1], "save the whole mail, as it was sent"
-    elif git("--check", "--reverse").rc == 0:
+    spaces = "\u00a0".encode() in patch.text or git("--check", "--ignore-whitespace").rc == 0
+    if git("--check", "--reverse").rc == 0 or fuzzily("--dry-run", "--reverse").rc == 0:
         problem, hint = f"Linux {source.release} has it already", "leave it out"
+    elif broken or spaces:
+        what = "its tabs or spaces are others" if spaces else broken[1] if broken else ""
+        problem = f"the mail was damaged on its way: {what}"
+        hint = "get it as it was sent, for example from an archive of the list"
     else:
+        found = fuzzily("--forward")
+        fuzz = set(re.findall(r"with fuzz \d", found.stdout))
+        if found.rc == 0:
+            return f"applied by patch(1) only, {' and '.join(sorted(fuzz)) or 'with an offset'}"
         problem = _problem(patch, done.stderr, source)
-        hint = "give the kernel that it was made for with --tree or --kernel"
     raise MmbatchError(f"apply {name}", problem, hint, ExitCode.SPLICE)
 
 
 def _problem(patch: Patch, message: str, source: Source) -> str:
     """Return why git did not apply a patch, with the file and the hunk."""
-    failed = _FAILED.search(message)
+    failed = re.search(r"^error: patch failed: (.+):(\d+)$", message, re.MULTILINE)
     if failed is None:
         first = next((line for line in message.splitlines() if line.startswith("error: ")), message)
         return first.removeprefix("error: ").strip() or "git does not say why"
-    name, line = failed[1], int(failed[2])
-    text = patch.text.decode(errors="replace")
-    start = max(text.find(f"+++ b/{name}"), 0)
-    end = text.find("\ndiff --git ", start)
-    hunks = list(_HUNK.finditer(text[start : end if end > 0 else None]))
-    for number, hunk in enumerate(hunks, 1):
-        if int(hunk[1]) == line:
-            return (
-                f"hunk {number} of {len(hunks)} in {name} does not fit Linux {source.release}: "
-                f"{hunk[0]}"
-            )
-    return f"the hunk at line {line} of {name} does not fit Linux {source.release}"
+    name, line = failed[1], failed[2]
+    text = patch.text.decode(errors="replace").partition(f"/{name}\n@@ ")[2]
+    hunks = re.findall(r"^(?:@@ )?-(\d+)(?:,\d+)? \+", re.split(r"\n(?:diff|---) ", text)[0], re.M)
+    which = f"hunk {hunks.index(line) + 1} of {len(hunks)}" if line in hunks else "the hunk"
+    return f"{which} at line {line} of {name} does not fit Linux {source.release}"
 
 
-def make_tree(
-    cache: Cache, source: Source, posted: Posted, say: Callable[[str], None]
-) -> PostedTree:
-    """Return a copy of a tree with somebody else's code in it, from the cache if it is there.
-
-    Args:
-        cache: where the copy lives, beside the source's tree.
-        source: the kernel.
-        posted: the code.
-        say: told of it.
-    """
+def make_tree(source: Source, posted: Posted) -> PostedTree:
+    """Return a copy of a tree with somebody else's code in it, from the cache if it is there."""
     key = hashlib.sha256(f"{source.state} {digest(posted.contents)}".encode())
     ident = f"posted-{source.ident}-{key.hexdigest()[:12]}"
 
     def fill(work: Path) -> None:
+        copy = f"copy the tree of Linux {source.release}"
         for part in READ_PARTS:
             (work / part).parent.mkdir(parents=True, exist_ok=True)
-            process.run(
-                ["cp", "-al", source.path / part, work / part],
-                action=f"copy the tree of Linux {source.release}",
-            )
+            process.run(["cp", "-al", source.path / part, work / part], action=copy)
         for name, content in posted.contents.items():
             if content is None:
                 (work / name).unlink(missing_ok=True)
             else:
-                replace_file(work / name, content)
+                write(work / name, content)
 
-    final = cache.provide(
-        cache.splices / ident,
-        fill,
-        f"copies {source.release}",
-        say,
-        keep_few=True,
-        parts=[name for name, content in posted.contents.items() if content is not None],
-    )
+    place = cache.splices() / ident
+    final = cache.provide(place, fill, f"copies {source.release}", keep_few=True, parts=())
     return PostedTree(posted, final, ident)

@@ -13,9 +13,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from mmbatch.core import process
+from mmbatch.core import paths, process
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.splice.edits import function_extent, mismatch
+from mmbatch.splice.edits import mismatch, require_function
 from mmbatch.splice.manifest import Rule
 
 OLDEST = (1, 1, 1)
@@ -29,18 +29,9 @@ _TROUBLE = re.compile(
 
 @functools.cache
 def program() -> tuple[int, ...]:
-    """Return the version of the spatch on this machine.
-
-    Raises:
-        MmbatchError: there is none, or it is older than the oldest that our rules work with.
-    """
+    """Return the version of the spatch on this machine, which must be new enough."""
     with tempfile.TemporaryDirectory() as directory:
         text = _spatch(["--version"], Path(directory), action="look for spatch").stdout
-    return parse_version(text)
-
-
-def parse_version(text: str) -> tuple[int, ...]:
-    """Return the version in what `spatch --version` prints, as numbers."""
     match = re.search(r"spatch version (\d+(?:\.\d+)*)", text)
     numbers = tuple(int(part) for part in match[1].split(".")) if match else ()
     if numbers < OLDEST:
@@ -52,27 +43,18 @@ def parse_version(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def check_parse(path: Path, rule: Rule, macros: Path) -> None:
-    """Raise exit code 3 when spatch can't parse the function that a rule is about.
-
-    Args:
-        path: the file, in the tree to be spliced.
-        rule: names the function.
-        macros: our macro file, which tells spatch about the tree's macros.
-    """
+def check_parse(path: Path, rule: Rule) -> None:
+    """Raise exit code 3 when spatch can't parse the function that a rule is about."""
     content = path.read_bytes().decode(errors="replace")
-    extent = function_extent(content, rule.function)
-    if extent is None:
-        raise mismatch(rule.file, f"there is no function {rule.function}()")
+    first, _ = require_function(content, rule.function, rule.file)
     with tempfile.TemporaryDirectory() as directory:
         result = _spatch(
-            ["--no-includes", "--macro-file", macros, "--parse-c", path],
+            ["--no-includes", "--macro-file", paths.MACROS, "--parse-c", path],
             Path(directory),
             action=f"parse {rule.file} with spatch",
             check=False,
         )
-    opening = content.split("\n")[extent[0]]
-    source = trouble_at(result.stdout + result.stderr, opening)
+    source = trouble_at(result.stdout + result.stderr, content.split("\n")[first])
     if source is not None:
         raise MmbatchError(
             f"splice into {rule.file}",
@@ -97,22 +79,13 @@ def trouble_at(output: str, opening: str) -> str | None:
     return None
 
 
-def apply_rule(path: Path, rule: Rule, macros: Path) -> bytes:
-    """Return a file's content as a rule changes it, with its matches counted.
-
-    Args:
-        path: the file; only read.
-        rule: the semantic patch and how often each of its hooks must match.
-        macros: our macro file.
-
-    Raises:
-        MmbatchError: exit code 3; a hook matched more or less often than it should.
-    """
+def apply_rule(path: Path, rule: Rule) -> bytes:
+    """Return a file's content as a rule changes it, if each hook matches as often as it should."""
     with tempfile.TemporaryDirectory() as directory:  # -o gives its paths to a shell, unquoted
         shutil.copyfile(path, Path(directory) / f"input{path.suffix}")
         result = _spatch(
             [
-                *("--very-quiet", "--no-includes", "--macro-file", macros),
+                *("--very-quiet", "--no-includes", "--macro-file", paths.MACROS),
                 *("--sp-file", rule.cocci, "-o", "output", f"input{path.suffix}"),
             ],
             Path(directory),
@@ -120,13 +93,12 @@ def apply_rule(path: Path, rule: Rule, macros: Path) -> bytes:
         )
         output = Path(directory) / "output"
         content = output.read_bytes() if output.exists() else path.read_bytes()
-    counts = count_matches(result.stdout, rule)
-    for hook, expected in rule.matches.items():
-        if counts[hook] != expected:
+    for hook, count in count_matches(result.stdout, rule).items():
+        if count != rule.matches[hook]:
             raise mismatch(
                 rule.file,
-                f"the hook '{hook}' of {rule.cocci.name} matched {counts[hook]} times"
-                f" instead of {expected}",
+                f"the hook '{hook}' of {rule.cocci.name} matched {count} times"
+                f" instead of {rule.matches[hook]}",
             )
     return content
 
