@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,6 @@ from fake_tree import NEEDS_APPLY, commit, make_tree
 from mmbatch.cli import main as cli
 from mmbatch.cli import requirements
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode
 from mmbatch.hosted import check
 from mmbatch.hosted.check import Tally
@@ -65,8 +63,7 @@ def test_the_code_after_a_step_is_checked(
     (side,) = bench.posted
     source = Source("7.3", "7.3.4", tree, "here", "toys", "state")
     manifests = load_with_needs(paths.SPEEDUPS, "zone_device")
-    cache = Cache(Path(os.environ["MMBATCH_CACHE"]))
-    steps = posted.from_steps(cache, source, manifests, paths.MACROS, lambda text: None, last)
+    steps = posted.from_steps(source, manifests, last)
     assert (side.posted.label, side.posted.sha256) == (label, steps[-1].sha256)
     assert side.posted.contents == steps[-1].contents
     assert (side.path / "mm/zone_device.c").exists()

@@ -20,7 +20,6 @@ from mmbatch.guest import build
 from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
 from mmbatch.kernel import sources
 from mmbatch.splice import trees
-from mmbatch.splice.steps import Applied
 
 
 @pytest.fixture
@@ -239,9 +238,7 @@ def test_a_file_that_is_spliced_no_more_is_put_back(cache: Cache, tmp_path: Path
         (directory / "spliced.c").write_text(text)
     os.utime(tree / "spliced.c", (0, 0))
     source = sources.Source("7.3", "7.3.4", tree, "here", "one", "state 0")
-    with_it = trees.Spliced(
-        changed, "one", (Applied("toys", "core", "toys", "", ("spliced.c",), "", 1),)
-    )
+    with_it = trees.Spliced(changed, "one", ("spliced.c",))
     place, lines = cache.builds / "guest-one", list[str]()
     copy = build.prepare(place, source, with_it, lines.append)
     (copy / "stays").touch()

@@ -61,13 +61,13 @@ class Measured:
         for label, text in patches.items():
             path = self.folder / f"{label}.patch"
             path.write_text(text)
-            found += posted.from_files(self.cache, self.source, label, [path], each=each)
+            found += posted.from_files(self.source, label, [path], each=each)
         return self.build(found, renamed or {})
 
     def build(self, found: Sequence[posted.Posted], renamed: Mapping[str, str]) -> Program:
         """Build the program with posted code."""
         manifests = manifest.load_with_needs(paths.SPEEDUPS, self.speedup)
-        trees = [posted.make_tree(self.cache, self.source, file, print) for file in found]
+        trees = [posted.make_tree(self.source, file) for file in found]
         program = Program(self.source, manifests, posted=trees, renamed=renamed)
         assert program.path.exists()
         return program
@@ -209,7 +209,7 @@ def test_our_exported_series_is_our_code(newest: Measured, git_name: None) -> No
     out = newest.folder / "series"
     options = ["--until", "all", "--kernel", newest.source.series, "-o", str(out)]
     assert cli.main(["export", "zone_device", *options]) == 0
-    found = posted.from_files(newest.cache, newest.source, "ours", [out / "zone_device"])
+    found = posted.from_files(newest.source, "ours", [out / "zone_device"])
     program = newest.build(found, {})
     (side,) = program.sides
     assert sorted(side.compiled) == [

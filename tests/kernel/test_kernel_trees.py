@@ -14,8 +14,8 @@ from mmbatch.core import paths as checkout
 from mmbatch.core.cache import Cache
 from mmbatch.core.paths import default_root
 from mmbatch.kernel.sources import SERIES, read_release, resolve
+from mmbatch.splice.apply import apply_steps, named_files
 from mmbatch.splice.manifest import known, load, load_with_needs
-from mmbatch.splice.steps import apply_steps, named_files
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -75,22 +75,22 @@ def changed_lines(diff: str, made: set[str]) -> int:
 def test_every_hook_matches_and_changes_little(series: str, some_of_it: Path) -> None:
     manifests = load_with_needs(checkout.SPEEDUPS, *suiting(series))
     expected = [step.name for m in manifests for step in m.steps if series in step.kernels]
-    steps = list(apply_steps(some_of_it, series, manifests, checkout.MACROS))
+    steps = list(apply_steps(some_of_it, series, manifests))
     assert [step.name for step in steps] == expected
     made = {file.target for m in manifests for step in m.steps for file in step.files}
     changed = {step.name: changed_lines(step.diff, made) for step in steps}
     assert {name: n for name, n in changed.items() if n > MOST} == {}
-    assert {name for step in steps for name in step.files} >= OUR_FILES
+    assert {name for step in steps for name in step.contents} >= OUR_FILES
 
 
 def test_apply_makes_the_spliced_files(series: str, some_of_it: Path, call: Call) -> None:
     spliced = some_of_it.with_name("spliced")
     shutil.copytree(some_of_it, spliced)
     manifests = load_with_needs(checkout.SPEEDUPS, *suiting(series))
-    steps = list(apply_steps(spliced, series, manifests, checkout.MACROS))
+    steps = list(apply_steps(spliced, series, manifests))
     commit(some_of_it)
     assert read_release(some_of_it).startswith(series)
-    assert call(some_of_it)[0] == 0
+    assert call(some_of_it, "--until", "all")[0] == 0
     (branch,) = set(branches(some_of_it)) - {"main"}
     subjects = git(some_of_it, "log", "--reverse", "--format=%s", f"main..{branch}")
     assert subjects.splitlines() == [step.subject for step in steps]
@@ -99,6 +99,6 @@ def test_apply_makes_the_spliced_files(series: str, some_of_it: Path, call: Call
     for path in spliced.rglob("*"):
         if path.is_file():
             assert (some_of_it / path.relative_to(spliced)).read_bytes() == path.read_bytes()
-    code, out, _ = call(some_of_it)
+    code, out, _ = call(some_of_it, "--until", "all")
     assert (code, out.startswith("Already applied: HEAD has ")) == (0, True)
     assert git(some_of_it, "diff", "--check", "main", branch) == ""

@@ -19,7 +19,6 @@ from fake_tree import NEEDS_APPLY, STEPS, fingerprint, git, left_over
 from mmbatch.bench import record
 from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode
 from mmbatch.kernel import sources
 from mmbatch.report import text
@@ -235,8 +234,7 @@ def _each_run(tree: Path, *, large: float = 100e6) -> record.Record:
     """
     source = sources.Source("7.3", "7.3.4", tree, "here", "toys", "state")
     manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
-    cache = Cache(Path(os.environ["MMBATCH_CACHE"]))
-    found = posted.from_steps(cache, source, manifests, checkout.MACROS, lambda text: None)
+    found = posted.from_steps(source, manifests)
     shown = [code for code in found if code.label in ("3 zone_device", "4 stream")]
     times = {"base": 200e6, "control": 200e6, "3 zone_device": 150e6, "4 stream": large}
     small = {**times, "4 stream": 150e6}

@@ -20,9 +20,8 @@ from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.series import export, verify
 from mmbatch.series.export import Letter, Series
 from mmbatch.series.verify import Objection
+from mmbatch.splice.apply import Applied
 from mmbatch.splice.manifest import known, load, load_with_needs
-from mmbatch.splice.plan import Planned, Target
-from mmbatch.splice.steps import Applied
 
 needs_spatch = pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch")
 needs_builder = pytest.mark.skipif(
@@ -40,8 +39,8 @@ def cache(tmp_path: Path, git_user: Path) -> Cache:
 @pytest.fixture
 def mails(tmp_path: Path, cache: Cache) -> tuple[Series, list[Path]]:
     manifests = load_with_needs(checkout.SPEEDUPS, "streaming_copy")
-    target = Target(make_tree(tmp_path / "toys"), "7.3", "7.3.4", manifests, checkout.MACROS)
-    series = export.plan_series(cache, target, lambda text: None)
+    source = Source("7.3", "7.3.4", make_tree(tmp_path / "toys"), "toys", "toys", "1")
+    series = export.plan_series(source, manifests)
     (tmp_path / "mails").mkdir()
     return series, export.write(cache, series, Letter(), tmp_path / "mails")
 
@@ -131,9 +130,9 @@ def test_checkpatch_sees_what_is_wrong(
     }
 
 
-def _step(number: int, contents: dict[str, bytes]) -> Planned:
+def _step(number: int, contents: dict[str, bytes]) -> Applied:
     diff = f"diff {number}"
-    return Planned(Applied("toys", "toy", "toys", "", tuple(contents), diff, 0), contents)
+    return Applied("toys", "toy", "toys", "", diff, 0, contents)
 
 
 @pytest.mark.kernel

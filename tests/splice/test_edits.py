@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.splice.edits import apply_edit, function_extent, split_lines
+from mmbatch.splice.edits import apply_edit, fold, function_extent, split_lines
 from mmbatch.splice.manifest import Edit
 
 TOYS = (Path(__file__).parents[1] / "data" / "edits" / "toys.c").read_text()
@@ -86,3 +86,37 @@ def test_lines_end_at_newlines_only() -> None:
     edit = replace(PAINT, function=None, line="^c", text="f\n", op="before")
     assert apply_edit(text, edit) == "a\x0cb\r\nf\nc\x85d\u2028e"
     assert split_lines("") == []
+
+
+HEAD = "/* SPDX-License-Identifier: GPL-2.0-only */\n#ifndef _TOY_COMPAT_H\n#define _TOY_COMPAT_H\n"
+TAIL = "\n#endif /* _TOY_COMPAT_H */\n"
+C_FILE = """\
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/list.h>
+#include <linux/mm.h>
+
+#include "internal.h"
+#include "toy_compat.h"
+#include "toys.h"
+
+int toy;
+"""
+
+
+def folded(body: str, c_file: str = C_FILE) -> str:
+    return fold(c_file, HEAD + body + TAIL, "toy_compat.h", "mm/toys.c")
+
+
+def test_a_header_is_folded_into_the_file_that_includes_it() -> None:
+    assert folded("\n/* Of this kernel. */\n#define TOY 1\n") == C_FILE.replace(
+        '#include "toy_compat.h"\n#include "toys.h"\n',
+        '#include "toys.h"\n\n/* Of this kernel. */\n#define TOY 1\n',
+    )
+    body = '\n/* Where toys are declared. */\n#include <linux/align.h>\n#include "mm_init.h"\n'
+    assert folded(body) == C_FILE.replace(
+        "#include <linux/list.h>\n", "#include <linux/align.h>\n#include <linux/list.h>\n"
+    ).replace('#include "toy_compat.h"\n', '#include "mm_init.h"\n')
+    assert folded("\n#include <linux/mm.h>\n") == C_FILE.replace('#include "toy_compat.h"\n', "")
+    with pytest.raises(MmbatchError, match="does not include") as caught:
+        folded("#define TOY 1\n", C_FILE.replace("toy_compat.h", "other.h"))
+    assert caught.value.code == ExitCode.SPLICE

@@ -8,12 +8,11 @@ import pytest
 
 from fake_tree import STEPS, fingerprint, lacks_for_apply, make_tree
 from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import posted
+from mmbatch.splice.apply import apply_steps
 from mmbatch.splice.manifest import CORE, cut, load_with_needs
-from mmbatch.splice.steps import apply_steps
 
 pytestmark = pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch")
 
@@ -22,7 +21,8 @@ OWN = [step for step in MANIFESTS[-1].steps if "7.3" in step.kernels]
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Source:
+def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
     tree = make_tree(tmp_path / "my linux")
     return Source("7.3", "7.3.4", tree, "made up", "made up", "1")
 
@@ -34,7 +34,7 @@ def read(tree: Path, name: str) -> bytes | None:
 
 def test_each_has_what_apply_makes_up_to_there(tmp_path: Path, source: Source) -> None:
     before = fingerprint(source.path)
-    found = posted.from_steps(Cache(tmp_path / "cache"), source, MANIFESTS, checkout.MACROS, print)
+    found = posted.from_steps(source, MANIFESTS)
     assert fingerprint(source.path) == before
     assert [each.label for each in found] == [f"{n} {s.name}" for n, s in enumerate(OWN, 1)]
     assert [each.patches for each in found] == [
@@ -46,8 +46,8 @@ def test_each_has_what_apply_makes_up_to_there(tmp_path: Path, source: Source) -
     copy = tmp_path / "copy"
     shutil.copytree(source.path, copy)
     number, written = 0, set[str]()
-    for step in apply_steps(copy, "7.3", MANIFESTS, checkout.MACROS):
-        written |= set(step.files)
+    for step in apply_steps(copy, "7.3", MANIFESTS):
+        written |= set(step.contents)
         if step.speedup == "zone_device":
             contents = found[number].contents
             assert contents == {name: read(copy, name) for name in written}
@@ -55,20 +55,12 @@ def test_each_has_what_apply_makes_up_to_there(tmp_path: Path, source: Source) -
     assert number == len(OWN) < len(STEPS)  # those of streaming_copy are in the first row
 
 
-def test_until(tmp_path: Path, source: Source) -> None:
-    cache = Cache(tmp_path / "cache")
+def test_until(source: Source) -> None:
     core = [step.name for step in cut(MANIFESTS, CORE)[-1].steps if "7.3" in step.kernels]
     assert core == [step.name for step in OWN[: len(core)]]
     for last, names in ((CORE, core), (OWN[1].name, core[:2])):
-        found = posted.from_steps(cache, source, MANIFESTS, checkout.MACROS, print, last)
+        found = posted.from_steps(source, MANIFESTS, last)
         assert [each.label for each in found] == [f"{n} {s}" for n, s in enumerate(names, 1)]
     with pytest.raises(MmbatchError, match="no step of this name") as caught:
-        posted.from_steps(cache, source, MANIFESTS, checkout.MACROS, print, "cor")
+        posted.from_steps(source, MANIFESTS, "cor")
     assert caught.value.code == ExitCode.USAGE
-
-
-def test_a_hook_that_does_not_match(tmp_path: Path, source: Source) -> None:
-    (source.path / "mm" / "mm_init.c").write_text("int nothing;\n")
-    with pytest.raises(MmbatchError) as caught:
-        posted.from_steps(Cache(tmp_path / "cache"), source, MANIFESTS, checkout.MACROS, print)
-    assert caught.value.code == ExitCode.SPLICE

@@ -3,21 +3,18 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from fake_tree import fingerprint, make_tree
 from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source, read_release
-from mmbatch.splice import steps
+from mmbatch.splice import apply
+from mmbatch.splice.apply import apply_steps, is_applied, named_files
 from mmbatch.splice.manifest import Manifest, load, load_with_needs
-from mmbatch.splice.presence import is_applied
-from mmbatch.splice.steps import apply_steps, named_files
-from mmbatch.splice.trees import Spliced, splice
+from mmbatch.splice.tree import Spliced, splice
 
 pytestmark = pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch")
 
@@ -25,9 +22,11 @@ MM_INIT = "mm/mm_init.c"
 CALL = "\tpfn = zone_device_memmap_init(start_pfn, end_pfn, zone_idx, nid,"
 
 
-@pytest.fixture
-def cache(tmp_path: Path) -> Cache:
-    return Cache(tmp_path / "cache")
+@pytest.fixture(autouse=True)
+def splices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The directory of the cache that has the spliced trees."""
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "splices"
 
 
 @pytest.fixture
@@ -46,10 +45,8 @@ def source_of(tree: Path) -> Source:
     return Source(series, release, tree, "made up", ident="toys", state=state)
 
 
-def into_cache(
-    cache: Cache, tree: Path, say: Callable[[str], None] = print, macros: Path = checkout.MACROS
-) -> Spliced:
-    return splice(cache, source_of(tree), zone_device(), macros, say)
+def into_cache(tree: Path) -> Spliced:
+    return splice(source_of(tree), zone_device())
 
 
 def edit(tree: Path, name: str, old: str, new: str) -> None:
@@ -59,17 +56,17 @@ def edit(tree: Path, name: str, old: str, new: str) -> None:
     path.write_text(text.replace(old, new))
 
 
-def test_a_tree_that_has_it_already_is_no_base(cache: Cache, tree: Path) -> None:
-    again = into_cache(cache, tree).path
+def test_a_tree_that_has_it_already_is_no_base(tree: Path) -> None:
+    again = into_cache(tree).path
     (again / ".mmbatch-splice.json").unlink()
     with pytest.raises(MmbatchError, match="the tree has it already") as caught:
-        into_cache(cache, again)
+        into_cache(again)
     assert caught.value.code == ExitCode.USAGE
 
 
-def test_a_spliced_copy_has_it_all_and_the_source_nothing(cache: Cache, tree: Path) -> None:
+def test_a_spliced_copy_has_it_all_and_the_source_nothing(tree: Path) -> None:
     before = fingerprint(tree)
-    spliced = into_cache(cache, tree)
+    spliced = into_cache(tree)
     assert fingerprint(tree) == before
     for name in ("mm/zone_device.c", "include/linux/streaming_copy.h"):
         assert (spliced.path / name).read_bytes() != b""
@@ -81,67 +78,25 @@ def test_a_spliced_copy_has_it_all_and_the_source_nothing(cache: Cache, tree: Pa
     assert "driver page allocator" not in content
     assert (spliced.path / "lib/toys.c").samefile(tree / "lib/toys.c")
     assert os.access(spliced.path / "scripts/config", os.X_OK)
-    assert {step.speedup for step in spliced.steps} == {"streaming_copy", "zone_device"}
+    assert {MM_INIT, "mm/zone_device.c", "mm/Makefile"} <= set(spliced.files)
 
 
-def changes(diff: str) -> dict[str, int]:
-    """Return how many lines a diff changes in each file that was there before."""
-    return {
-        part.partition(" ")[0].removeprefix("a/"): sum(
-            line[:1] in ("+", "-") and line[:4] not in ("+++ ", "--- ") for line in part.split("\n")
-        )
-        for part in diff.split("diff --git ")[1:]
-        if "\nnew file mode " not in part
-    }
+def test_the_second_time_it_comes_from_the_cache(tree: Path) -> None:
+    first = into_cache(tree)
+    (first.path / "mine").touch()
+    assert into_cache(tree) == first
+    assert (first.path / "mine").exists()
 
 
-def test_changes_to_the_tree_s_own_files_stay_small(cache: Cache, tree: Path) -> None:
-    for step in into_cache(cache, tree).steps:
-        changed = changes(step.diff)
-        assert step.changed == sum(changed.values())
-        assert sum(n for name, n in changed.items() if (tree / name).exists()) <= 15, step.name
-
-
-def test_the_second_time_it_comes_from_the_cache(cache: Cache, tree: Path) -> None:
-    messages: list[str] = []
-    first = into_cache(cache, tree, messages.append)
-    assert len(messages) == 1
-    assert into_cache(cache, tree, messages.append) == first
-    assert len(messages) == 1
-
-
-def test_a_record_of_steps_that_is_damaged(cache: Cache, tree: Path) -> None:
-    record = into_cache(cache, tree).path / ".mmbatch-splice.json"
-    record.write_bytes(b"x" * record.stat().st_size)  # by its size alone it is whole
-    with pytest.raises(MmbatchError, match="it is not JSON") as caught:
-        into_cache(cache, tree)
-    assert caught.value.hint == f"remove the directory {record.parent}"
-
-
-def test_what_changed_is_spliced_anew(cache: Cache, tree: Path, tmp_path: Path) -> None:
-    first = into_cache(cache, tree)
-    macros = tmp_path / "macros.h"
-    macros.write_text(checkout.MACROS.read_text() + "\n")
-    second = into_cache(cache, tree, macros=macros)
-    assert second.ident != first.ident
+def test_what_changed_is_spliced_anew(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = into_cache(tree)
+    (tmp_path / "macros.h").write_text(checkout.MACROS.read_text() + "\n")
+    monkeypatch.setattr(checkout, "MACROS", tmp_path / "macros.h")
+    assert into_cache(tree).ident != first.ident
     edit(tree, MM_INIT, "depth + 1", "depth + 2")
-    assert "depth + 2" in (into_cache(cache, tree).path / MM_INIT).read_text()
-
-
-def test_another_process_keeps_what_it_uses(cache: Cache, tree: Path, tmp_path: Path) -> None:
-    used = into_cache(cache, tree)
-    macros = tmp_path / "macros.h"
-    places = set()
-    for count in range(5):
-        macros.write_text(checkout.MACROS.read_text() + count * "\n" + "\n")
-        other = Cache(cache.root)
-        places.add(into_cache(other, tree, macros=macros).ident)
-        del other
-        os.utime(used.path, (0, 0))
-    names = {place.name for place in cache.splices.iterdir()}
-    assert len(places) == 5
-    assert used.ident in names
-    assert len(names) == 5  # it, and the last four of the others
+    assert "depth + 2" in (into_cache(tree).path / MM_INIT).read_text()
 
 
 @pytest.mark.parametrize(
@@ -183,41 +138,31 @@ def test_another_process_keeps_what_it_uses(cache: Cache, tree: Path, tmp_path: 
     ],
 )
 def test_a_hook_that_does_not_fit_is_exit_code_3(
-    cache: Cache, tree: Path, name: str, old: str, new: str, found: str
+    splices: Path, tree: Path, name: str, old: str, new: str, found: str
 ) -> None:
     edit(tree, name, old, new)
     before = fingerprint(tree)
     with pytest.raises(MmbatchError) as caught:
-        into_cache(cache, tree)
+        into_cache(tree)
     assert caught.value.code == ExitCode.SPLICE
     assert found in caught.value.problem
     assert fingerprint(tree) == before
-    assert list(cache.splices.iterdir()) == []
+    assert list(splices.iterdir()) == []
 
 
-@pytest.mark.parametrize("name", ["mm/Makefile", MM_INIT, "mm/Kconfig"])
-def test_a_missing_file_is_exit_code_3(cache: Cache, tree: Path, name: str) -> None:
-    (tree / name).unlink()
-    with pytest.raises(MmbatchError) as caught:
-        into_cache(cache, tree)
-    assert caught.value.code == ExitCode.SPLICE
-    assert caught.value.problem == "there is no such file"
-    assert caught.value.action == f"splice into {name}"
-
-
-def test_a_file_of_the_same_name_is_exit_code_3(cache: Cache, tree: Path) -> None:
+def test_a_file_of_the_same_name_is_exit_code_3(tree: Path) -> None:
     (tree / "mm/zone_device.c").write_text("someone else's\n")
     with pytest.raises(MmbatchError) as caught:
-        into_cache(cache, tree)
+        into_cache(tree)
     assert caught.value.code == ExitCode.SPLICE
     assert caught.value.problem == "the tree has a file of this name already"
 
 
-def test_a_kernel_that_is_not_meant_is_exit_code_77(cache: Cache, tmp_path: Path) -> None:
+def test_a_kernel_that_is_not_meant_is_exit_code_77(splices: Path, tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
-        into_cache(cache, make_tree(tmp_path / "old", "6.11.2"))
+        into_cache(make_tree(tmp_path / "old", "6.11.2"))
     assert caught.value.code == ExitCode.NOT_APPLICABLE
-    assert list(cache.splices.iterdir()) == []
+    assert not splices.exists()
 
 
 def test_the_diffs_of_the_steps_make_the_spliced_tree(tmp_path: Path, tree: Path) -> None:
@@ -228,9 +173,9 @@ def test_the_diffs_of_the_steps_make_the_spliced_tree(tmp_path: Path, tree: Path
     diffs = []
     work = tmp_path / "work"
     shutil.copytree(tree, work)
-    for step in apply_steps(work, "7.3", zone_device(), checkout.MACROS):
+    for step in apply_steps(work, "7.3", zone_device()):
         diffs.append(step.diff)
-        assert set(step.files) <= edit_at
+        assert set(step.contents) <= edit_at
     subprocess.run(
         ["git", "apply", "--whitespace=nowarn", "-"],
         cwd=tree,
@@ -243,25 +188,18 @@ def test_the_diffs_of_the_steps_make_the_spliced_tree(tmp_path: Path, tree: Path
 
 def test_a_changed_file_keeps_its_mode(tree: Path) -> None:
     (tree / "mm/Makefile").chmod(0o755)
-    list(apply_steps(tree, "7.3", zone_device(), checkout.MACROS))
+    list(apply_steps(tree, "7.3", zone_device()))
     assert (tree / "mm/Makefile").stat().st_mode & 0o777 == 0o755
     assert (tree / "mm/zone_device.c").stat().st_mode & 0o777 == 0o644
-
-
-def test_steps_are_taken_one_at_a_time(tree: Path) -> None:
-    taken = apply_steps(tree, "7.3", zone_device(), checkout.MACROS)
-    assert next(taken).name == "movnti"
-    assert (tree / "arch/x86/include/asm/movnti.h").exists()
-    assert not (tree / "include/linux/streaming_copy.h").exists()
 
 
 def test_presence_is_seen_and_absence_too(tree: Path) -> None:
     streaming_copy, zone = zone_device()
     assert not is_applied(tree, "7.3", streaming_copy)
-    list(apply_steps(tree, "7.3", [streaming_copy], checkout.MACROS))
+    list(apply_steps(tree, "7.3", [streaming_copy]))
     assert is_applied(tree, "7.3", streaming_copy)
     assert not is_applied(tree, "7.3", zone)
-    list(apply_steps(tree, "7.3", [zone], checkout.MACROS))
+    list(apply_steps(tree, "7.3", [zone]))
     assert is_applied(tree, "7.3", zone)
 
 
@@ -275,13 +213,13 @@ def test_presence_is_seen_and_absence_too(tree: Path) -> None:
     ],
 )
 def test_presence_needs_every_hook(tree: Path, name: str, old: str) -> None:
-    list(apply_steps(tree, "7.3", zone_device(), checkout.MACROS))
+    list(apply_steps(tree, "7.3", zone_device()))
     edit(tree, name, old, "")
     assert not is_applied(tree, "7.3", load(checkout.SPEEDUPS / "zone_device"))
 
 
 def test_presence_needs_every_new_file(tree: Path) -> None:
-    list(apply_steps(tree, "7.3", zone_device(), checkout.MACROS))
+    list(apply_steps(tree, "7.3", zone_device()))
     (tree / "mm/zone_device.c").unlink()
     assert not is_applied(tree, "7.3", load(checkout.SPEEDUPS / "zone_device"))
 
@@ -292,7 +230,7 @@ def test_named_files_are_all_that_the_steps_touch(tmp_path: Path, tree: Path) ->
         if (tree / name).exists():
             (bare / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(tree / name, bare / name)
-    taken = list(apply_steps(bare, "7.3", zone_device(), checkout.MACROS))
-    written = {name for step in taken for name in step.files}
+    taken = list(apply_steps(bare, "7.3", zone_device()))
+    written = {name for step in taken for name in step.contents}
     assert written <= named_files("7.3", zone_device())
-    assert all(steps.read_text(bare / name) for name in written)
+    assert all(apply.read_text(bare / name) for name in written)

@@ -12,8 +12,8 @@ import pytest
 
 from fake_tree import make_tree
 from mmbatch.core import paths
+from mmbatch.splice.apply import Applied, apply_steps, read_text
 from mmbatch.splice.manifest import known, load_with_needs
-from mmbatch.splice.steps import Applied, apply_steps, read_text
 
 DOCUMENTATION = "Documentation/admin-guide/kernel-parameters.txt"
 
@@ -25,7 +25,7 @@ def steps(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Path
     """Each step of a speed-up and of what it needs, with the tree as the step left it."""
     tree = make_tree(tmp_path / "linux")
     manifests = load_with_needs(paths.SPEEDUPS, request.param)
-    return ((tree, step) for step in apply_steps(tree, "7.3", manifests, paths.MACROS))
+    return ((tree, step) for step in apply_steps(tree, "7.3", manifests))
 
 
 def parameters(path: Path) -> Iterator[str]:
@@ -41,7 +41,7 @@ def test_every_parameter_is_documented_by_the_step_that_adds_it(
     steps: Iterator[tuple[Path, Applied]],
 ) -> None:
     for tree, step in steps:
-        for name in (name for name in step.files if name.endswith(".c")):
+        for name in (name for name in step.contents if name.endswith(".c")):
             for parameter in parameters(tree / name):
                 assert f"\n\t{parameter}=" in read_text(tree / DOCUMENTATION), step.name
 
@@ -56,7 +56,7 @@ def test_every_method_is_documented_by_the_step_that_adds_it(
     steps: Iterator[tuple[Path, Applied]],
 ) -> None:
     for tree, step in steps:
-        for name in (name for name in step.files if name.endswith("_method.c")):
+        for name in (name for name in step.contents if name.endswith("_method.c")):
             speedup = Path(name).name.removesuffix("_method.c")
             entry = read_text(tree / DOCUMENTATION).partition(f"\t{speedup}.method=\n")[2]
             listed = re.findall(r"^\t\t\t(\w+)\t", entry.partition("\n\n")[0], re.MULTILINE)

@@ -54,15 +54,6 @@ def test_an_unknown_step_is_refused_with_those_that_there_are() -> None:
     assert "two" in caught.value.hint
 
 
-def test_a_core_that_is_no_step_is_refused(tmp_path: Path) -> None:
-    text = (checkout.SPEEDUPS / "_template/speedup.toml").read_text(encoding="utf-8")
-    place = tmp_path / "template"
-    (place / "splice").mkdir(parents=True)
-    (place / "speedup.toml").write_text('core = "gone"\n' + text, encoding="utf-8")
-    with pytest.raises(MmbatchError, match="there is no step 'gone'"):
-        load(place)
-
-
 @pytest.mark.parametrize("name", known(checkout.SPEEDUPS))
 def test_a_core_has_all_that_its_own_steps_edit(name: str) -> None:
     """A step of a core must not edit a file that an optional step of another speed-up adds."""
@@ -80,9 +71,3 @@ def test_a_branch_ends_at_the_step(call: Call, tree: Path) -> None:
     log = git(tree, "log", "--reverse", "--format=%s", "main..mmbatch/folio_copy").splitlines()
     assert len(log) == 2
     assert "folio_copy_user" not in git(tree, "show", "mmbatch/folio_copy:mm/folio_copy.h")
-
-
-def test_a_step_without_its_speedup_is_refused(call: Call, tree: Path) -> None:
-    code, _, err = call(tree, "--until", STEPS[1])
-    assert code == ExitCode.USAGE
-    assert "error: " in err and "name that speed-up as well" in err

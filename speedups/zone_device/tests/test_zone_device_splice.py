@@ -9,9 +9,8 @@ import pytest
 
 from fake_tree import make_tree
 from mmbatch.core import paths
+from mmbatch.splice.apply import apply_steps, is_applied
 from mmbatch.splice.manifest import load_with_needs
-from mmbatch.splice.presence import is_applied
-from mmbatch.splice.steps import apply_steps
 
 pytestmark = pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch")
 
@@ -20,7 +19,7 @@ def test_releases_of_one_series_get_the_code_that_suits(tmp_path: Path) -> None:
     manifests = load_with_needs(paths.SPEEDUPS, "zone_device")
     for by_page in (True, False):
         work = make_tree(tmp_path / f"{by_page}", by_page=by_page)
-        list(apply_steps(work, "7.3", manifests, paths.MACROS))
+        list(apply_steps(work, "7.3", manifests))
         code = (work / "mm/zone_device.c").read_text()
         assert code.count("zone_device_mark_pageblocks(") == (2 if by_page else 0)
         assert code.count("set_pageblock_migratetype(pfn_to_page(at)") == by_page
@@ -33,7 +32,7 @@ def test_a_release_whose_compounds_do_not_depend_on_the_pfn(tmp_path: Path) -> N
     path = work / "mm/mm_init.c"
     text = re.sub(r"(compound_nr_pages\()unsigned long pfn,\s+", r"\1", path.read_text())
     path.write_text(text.replace("compound_nr_pages(pfn, ", "compound_nr_pages("))
-    list(apply_steps(work, "7.3", manifests, paths.MACROS))
+    list(apply_steps(work, "7.3", manifests))
     assert "compound_nr_pages(struct vmem_altmap *altmap, " in (work / "mm/internal.h").read_text()
     assert "\n\n#define compound_nr_pages(pfn, " in (work / "mm/zone_device.c").read_text()
     assert all(is_applied(work, "7.3", manifest) for manifest in manifests)

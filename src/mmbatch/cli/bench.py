@@ -190,15 +190,14 @@ def command(
         show_unequal=show_unequal,
     )
     names = tuple(dict.fromkeys(speedups)) or session.all_of(source, harnesses=bool(asked))
-    trees = posted.make_trees(cache, source, asked, tree, console)
+    trees = posted.make_trees(source, asked, tree)
     if of_steps:
         last = until or manifest.ALL
-        trees = posted.make_steps(cache, source, names[0], console, last, each=asked.each)
+        trees = posted.make_steps(source, names[0], last, each=asked.each)
     part = QUICK_PART if quick and pfns is None else 1
     prepared = posted.for_each_harness(
         names,
         lambda name: session.prepare(source, name, request, part, trees),
-        console,
         named=bool(speedups),
     )
     if list_only:

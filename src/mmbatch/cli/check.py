@@ -113,16 +113,13 @@ def command(
         for kernel in series or (None,):
             source = sources.resolve(cache.opened(), kernel, tree, console.say)
             if until is None:
-                trees = posted.make_trees(cache.opened(), source, asked, tree, console)
+                trees = posted.make_trees(source, asked, tree)
             else:
-                trees = posted.make_steps(
-                    cache.opened(), source, speedups[0], console, until, each=False
-                )
+                trees = posted.make_steps(source, speedups[0], until, each=False)
             program = Program(source, (), jobs=jobs, posted=trees, renamed=asked.entries)
             posted.for_each_harness(
                 speedups or manifest.measured(paths.SPEEDUPS),
                 functools.partial(_check_posted, program, tally, parts or PARTS),
-                console,
                 named=bool(speedups),
             )
     else:

@@ -22,8 +22,8 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import sources
 from mmbatch.series import export, figures, verify
 from mmbatch.series.export import Letter
-from mmbatch.splice import apply, plan
-from mmbatch.splice.apply import Credit
+from mmbatch.splice import apply, branch
+from mmbatch.splice.branch import Credit
 from mmbatch.splice.manifest import CORE, Manifest, cut
 
 
@@ -102,7 +102,7 @@ def command(
         requirements.ensure(console.say, install=install)
         requirements.ensure_sparse(console.say, install=install)
     source = sources.resolve(cache, kernel, tree, console.say, every_file=check)
-    chosen = plan.choose(paths.SPEEDUPS, speedups, source.series, source.release)
+    chosen = apply.choose(paths.SPEEDUPS, speedups, source.series, source.release)
     wanted = speedups or tuple(manifest.speedup for manifest in chosen)
     measured = _measured(cache, source, runs)
     letter = Letter(prefix, reroll, credit)
@@ -114,9 +114,9 @@ def command(
     with atomic_dir(output.absolute()) as work:
         for name in wanted:
             manifests = cut(
-                plan.choose(paths.SPEEDUPS, [name], source.series, source.release), until
+                apply.choose(paths.SPEEDUPS, [name], source.series, source.release), until
             )
-            series = export.plan_series(cache, _target(source, manifests), console.say)
+            series = export.plan_series(source, manifests)
             (work / name).mkdir()
             gains = list(figures.of_steps(series.steps, measured))
             cover, *patches = export.write(cache, series, letter, work / name, gains)
@@ -162,7 +162,7 @@ def _check_builds(
     title: str, steps: Iterable[verify.Built], checks: verify.Report, console: Console
 ) -> None:
     for built in steps:
-        subject = built.step.applied.subject
+        subject = built.step.subject
         checks.judge(f"{title}: build and sparse, {subject}", built.complaints, console.say)
         if built.checks is not None:
             checks.judge(f"{title}: bytes, {subject}", built.checks, console.say)
@@ -190,12 +190,8 @@ def _print(console: Console, answer: answers.Export, *, is_named: bool) -> None:
         console.result(line)
 
 
-def _target(source: sources.Source, manifests: list[Manifest]) -> plan.Target:
-    return plan.Target(source.path, source.series, source.release, manifests, paths.MACROS)
-
-
 def _subject(manifests: list[Manifest]) -> str:
-    return f"{apply.branch_name(manifests).removeprefix(apply.PREFIX)}: {manifests[-1].title}"
+    return f"{branch.name_for(manifests).removeprefix(branch.PREFIX)}: {manifests[-1].title}"
 
 
 def _note_unmeasured(
@@ -206,11 +202,11 @@ def _note_unmeasured(
     A step before the last one that was measured changes nothing that is measured.
     """
     pairs = list(zip(series.steps, gains, strict=True))
-    last = {step.applied.speedup: number for number, (step, gain) in enumerate(pairs) if gain}
+    last = {step.speedup: number for number, (step, gain) in enumerate(pairs) if gain}
     for number, (step, patch) in enumerate(zip(series.steps, patches, strict=True)):
-        is_test = step.applied.name == "kunit"
-        if number > last.get(step.applied.speedup, -1) and not is_test:
-            command = f"./mmbatch bench {step.applied.speedup} --kernel {source.series} --each"
+        is_test = step.name == "kunit"
+        if number > last.get(step.speedup, -1) and not is_test:
+            command = f"./mmbatch bench {step.speedup} --kernel {source.series} --each"
             export.add_note(
                 patch,
                 "No figures for this patch by itself. This measures each patch that changes what "

@@ -6,7 +6,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,9 +14,7 @@ from typing import Any, TypeVar
 import click
 
 from mmbatch.cli.usage import Misuse
-from mmbatch.core import paths
-from mmbatch.core.cache import Cache
-from mmbatch.core.console import Console
+from mmbatch.core import log, paths
 from mmbatch.hosted.events import AUTO, BASE, CONTROL
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.kernel.sources import Source
@@ -27,8 +25,6 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,15}")
 _ENTRY = re.compile(r"[A-Za-z_]\w*=[A-Za-z_]\w*", re.ASCII)
 _MOST = 32
 _TAKEN = (BASE, CONTROL, AUTO)
-
-
 _OPTIONS = (
     click.option(
         "--patch",
@@ -69,14 +65,10 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Asked:
-    """Somebody else's code, as named on the command line.
+    """Somebody else's code by its label, as named on the command line.
 
-    Attributes:
-        patches: label to the files and directories of a series.
-        trees: label to a tree that has the code.
-        ranges: label to a range of commits, "A..B".
-        each: measure after every patch or commit; alone, after every step of a speed-up.
-        entries: function of the harness to the name that it has in this code.
+    With `each`, it is measured after every patch or commit, or without such code after every
+    step of a speed-up. `entries` maps a function of the harness to its name in this code.
     """
 
     patches: dict[str, list[Path]]
@@ -97,19 +89,13 @@ class Asked:
     @property
     def words(self) -> tuple[str, ...]:
         """The words that ask for it again."""
-        words = [
-            word
-            for label, paths in self.patches.items()
-            for path in paths
-            for word in ("--patch", f"{label}={os.fspath(path)}")
+        named = [
+            ("--patch", f"{k}={os.fspath(p)}") for k, held in self.patches.items() for p in held
         ]
-        for label, path in self.trees.items():
-            words += ["--against", f"{label}={os.fspath(path)}"]
-        for label, text in self.ranges.items():
-            words += ["--range", f"{label}={text}"]
-        words += ["--each"] if self.each else []
-        words += [word for pair in self.entries.items() for word in ("--entry", "=".join(pair))]
-        return tuple(words)
+        named += [("--against", f"{k}={os.fspath(path)}") for k, path in self.trees.items()]
+        named += [("--range", f"{k}={text}") for k, text in self.ranges.items()]
+        named += [("--entry", f"{k}={name}") for k, name in self.entries.items()]
+        return (*(word for pair in named for word in pair), *(["--each"] if self.each else []))
 
 
 def options(command: Callable[..., int]) -> Callable[..., int]:
@@ -126,7 +112,24 @@ def options(command: Callable[..., int]) -> Callable[..., int]:
         entries: Sequence[str],
         **words: Any,
     ) -> int:
-        asked = read_options(patches, trees, ranges, entries, tree, each=each)
+        asked = Asked({}, {}, {}, each, dict(map(_entry, entries)))
+        for text in patches:
+            label, path = _labelled(text, "--patch", asked.patches)
+            if not Path(path).exists():
+                raise Misuse(f"there is no {path}", "give a patch, an mbox or a directory of mails")
+            asked.patches.setdefault(label, []).append(Path(path))
+        for text in trees:
+            label, path = _new(text, "--against", {*asked.patches, *asked.trees})
+            asked.trees[label] = Path(path)
+        for text in ranges:
+            taken = {*asked.patches, *asked.trees, *asked.ranges}
+            label, commits = _new(text, "--range", taken)
+            if tree is None or not all(commits.partition("..")):
+                hint = "write it as in --tree GIT-TREE --range A..B"
+                raise Misuse(f"--range {text} can't be read", hint)
+            asked.ranges[label] = commits
+        if each and trees and not (patches or ranges):
+            raise Misuse("--each is for the patches of a series", "give the series with --patch")
         return command(*args, tree=tree, asked=asked, **words)
 
     for option in reversed(_OPTIONS):
@@ -134,80 +137,29 @@ def options(command: Callable[..., int]) -> Callable[..., int]:
     return with_asked
 
 
-def read_options(
-    patches: Sequence[str],
-    trees: Sequence[str],
-    ranges: Sequence[str],
-    entries: Sequence[str],
-    tree: Path | None,
-    *,
-    each: bool,
-) -> Asked:
-    """Read what was named on the command line.
-
-    Args:
-        patches: values of --patch.
-        trees: values of --against.
-        ranges: values of --range.
-        entries: values of --entry.
-        tree: value of --tree.
-        each: whether --each is given.
-
-    Raises:
-        MmbatchError: a label can't be one, or a file is not there.
-    """
-    series: dict[str, list[Path]] = {}
-    against: dict[str, Path] = {}
-    commits: dict[str, str] = {}
-    for text in patches:
-        label, path = _labelled(text, "--patch", series)
-        if not Path(path).exists():
-            raise Misuse(f"there is no {path}", "give a patch, an mbox or a directory of mails")
-        series.setdefault(label, []).append(Path(path))
-    for text in trees:
-        label, path = _labelled(text, "--against", series | against)
-        against[_new(label, series | against)] = Path(path)
-    for text in ranges:
-        label, words = _labelled(text, "--range", series | against | commits)
-        if tree is None or not all(words.partition("..")):
-            raise Misuse(
-                f"--range {text} can't be read",
-                "write it as in --tree GIT-TREE --range A..B",
-            )
-        commits[_new(label, series | against | commits)] = words
-    if each and against and not (series or commits):
-        raise Misuse("--each is for the patches of a series", "give the series with --patch")
-    return Asked(series, against, commits, each, _renamed(entries))
+def _entry(text: str) -> tuple[str, str]:
+    if not _ENTRY.fullmatch(text):
+        raise Misuse(f"--entry {text} is not OLD=NEW", "give the names of two functions")
+    old, _, new = text.partition("=")
+    return old, new
 
 
-def _renamed(entries: Sequence[str]) -> dict[str, str]:
-    renamed = {}
-    for text in entries:
-        if not _ENTRY.fullmatch(text):
-            raise Misuse(f"--entry {text} is not OLD=NEW", "give the names of two functions")
-        old, _, new = text.partition("=")
-        renamed[old] = new
-    return renamed
-
-
-def _new(label: str, labels: Container[str]) -> str:
+def _new(text: str, option: str, labels: Collection[str]) -> tuple[str, str]:
+    label, value = _labelled(text, option, labels)
     if label in labels:
         raise Misuse(f"two variants have the label '{label}'", "give each a label of its own")
-    return label
+    return label, value
 
 
-def _labelled(text: str, option: str, labels: Container[str]) -> tuple[str, str]:
+def _labelled(text: str, option: str, labels: Collection[str]) -> tuple[str, str]:
     """Return the label and the rest of a value; without a label, it gets one from its name."""
     label, equals, path = text.partition("=")
     if not equals or Path(text).exists():
         name = Path(text.rpartition("..")[2]).absolute().name
-        if option == "--patch":
-            name = name.partition(".")[0]
+        name = name.partition(".")[0] if option == "--patch" else name
         first = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-._+")[:12] or "posted"
         names = [first, *(f"{first[:9]}-{number}" for number in range(2, _MOST + 2))]
-        return next(
-            candidate for candidate in names if candidate not in labels and candidate not in _TAKEN
-        ), text
+        return next(name for name in names if name not in labels and name not in _TAKEN), text
     if not _LABEL.fullmatch(label) or label in _TAKEN:
         raise Misuse(
             f"'{label}' can't be the label of {option}",
@@ -217,19 +169,12 @@ def _labelled(text: str, option: str, labels: Container[str]) -> tuple[str, str]
 
 
 def for_each_harness(
-    names: Sequence[str], work: Callable[[str], _Result], console: Console, *, named: bool
+    names: Sequence[str], work: Callable[[str], _Result], *, named: bool
 ) -> list[_Result]:
     """Do something for each speed-up, and return what came of it.
 
-    Args:
-        names: the speed-ups.
-        work: what is done; called with a name.
-        console: where it is shown which are left out.
-        named: whether the user named them. If not, those of which the posted code changes
-            nothing are left out.
-
-    Raises:
-        NoEffectError: it changes nothing of any of them.
+    If the user did not name them, those are left out of which the posted code changes nothing,
+    unless it changes nothing of any of them.
     """
     results, refused = [], None
     for name in names:
@@ -239,62 +184,41 @@ def for_each_harness(
             if named:
                 raise
             refused = error
-            console.say(f"leaving out {name}, because the posted code changes nothing of it")
+            log.say(f"leaving out {name}, because the posted code changes nothing of it")
     if refused is not None and not results:
         raise refused
     return results
 
 
-def make_trees(
-    cache: Cache, source: Source, asked: Asked, tree: Path | None, console: Console
-) -> list[PostedTree]:
-    """Put the code into copies of a kernel.
-
-    Args:
-        cache: where the copies are kept.
-        source: the kernel.
-        asked: the code.
-        tree: the user's own tree, of which the kernel is a copy.
-        console: where progress is shown.
-
-    Raises:
-        MmbatchError: exit code 3 where it does not apply.
-    """
+def make_trees(source: Source, asked: Asked, tree: Path | None) -> list[PostedTree]:
+    """Put the code into copies of a kernel, which is itself a copy of the user's tree, if any."""
     found: list[Posted] = []
     for label, files in asked.patches.items():
-        found += posted.from_files(cache, source, label, files, each=asked.each)
-    for label, path in asked.trees.items():
-        found.append(posted.from_tree(source, label, path))
+        found += posted.from_files(source, label, files, each=asked.each)
+    found += [posted.from_tree(source, label, path) for label, path in asked.trees.items()]
     for label, text in asked.ranges.items():
         assert tree is not None
         found += posted.from_range(source, label, tree, text, each=asked.each)
-    return _make(cache, source, found, console)
+    return _make(source, found)
 
 
-def make_steps(
-    cache: Cache, source: Source, name: str, console: Console, last: str, *, each: bool
-) -> list[PostedTree]:
+def make_steps(source: Source, name: str, last: str, *, each: bool) -> list[PostedTree]:
     """Put the steps of a speed-up into copies of a kernel, each with all before it.
 
     Args:
-        cache: for the copies.
         source: the kernel.
         name: of the speed-up.
-        console: where progress is shown.
         last: leave out the steps after this one, as in `mmbatch.splice.manifest.cut`.
         each: make a copy for each step, and not only for the last, which is "core" then, if that
             was asked for.
     """
-    manifests = manifest.load_with_needs(paths.SPEEDUPS, name)
-    found = posted.from_steps(cache, source, manifests, paths.MACROS, console.say, last)
+    found = posted.from_steps(source, manifest.load_with_needs(paths.SPEEDUPS, name), last)
     if not each:
         found = [replace(found[-1], label=manifest.CORE) if last == manifest.CORE else found[-1]]
-    return _make(cache, source, found, console)
+    return _make(source, found)
 
 
-def _make(
-    cache: Cache, source: Source, found: Sequence[Posted], console: Console
-) -> list[PostedTree]:
+def _make(source: Source, found: Sequence[Posted]) -> list[PostedTree]:
     if len(found) > _MOST:
         raise Misuse(f"these are {len(found)} variants", f"give at most {_MOST} at a time")
-    return [posted.make_tree(cache, source, series, console.say) for series in found]
+    return [posted.make_tree(source, series) for series in found]

@@ -332,7 +332,7 @@ def prepare(place: Path, source: Source, spliced: Spliced, say: Callable[[str], 
         action = f"copy the tree of Linux {source.release}"
         process.run(["cp", "-al", f"{source.path}/.", tree], action=action)
         before = _Overlay(source.state, ())
-    names = sorted({name for step in spliced.steps for name in step.files})
+    names = sorted(spliced.files)
     every = sorted({*names, *before.files})
     atomic_write(record, json.dumps(asdict(_Overlay(source.state, tuple(every)))))
     for name in every:

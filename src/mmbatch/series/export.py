@@ -19,11 +19,10 @@ from mmbatch.kernel.sources import Source
 from mmbatch.report import text as mail
 from mmbatch.report.words import compared, who_benefits
 from mmbatch.series.figures import of_series
-from mmbatch.splice import apply
-from mmbatch.splice.apply import Credit
+from mmbatch.splice import branch
+from mmbatch.splice.apply import Applied, contents_in, named_files, plan
+from mmbatch.splice.branch import Credit
 from mmbatch.splice.manifest import Manifest, load
-from mmbatch.splice.plan import Planned, Say, Target, plan
-from mmbatch.splice.steps import named_files
 
 _OWN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _SUBJECT = "*** SUBJECT HERE ***"
@@ -65,22 +64,21 @@ class Series:
     """
 
     base: Mapping[str, bytes]
-    steps: Sequence[Planned]
+    steps: Sequence[Applied]
 
 
-def plan_series(cache: Cache, target: Target, say: Say) -> Series:
+def plan_series(source: Source, manifests: Sequence[Manifest]) -> Series:
     """Find out what the patches for a tree without the speed-ups are; it is only read.
 
     Raises:
         MmbatchError: exit code 3; a hook does not match exactly. 2; the tree has it already.
     """
-    names = sorted(named_files(target.series, target.manifests))
-    base = {n: (target.tree / n).read_bytes() for n in names if (target.tree / n).is_file()}
-    steps = plan(cache, target, base, say)
-    if sum(step.applied.speedup == target.manifests[-1].speedup for step in steps) == 0:
+    base = contents_in(source.path, named_files(source.series, manifests))
+    steps = plan(manifests, source.series, source.release, base)
+    if not any(step.speedup == manifests[-1].speedup for step in steps):
         raise MmbatchError(
-            f"make a series for {target.tree}",
-            f"it has {target.manifests[-1].speedup} in it already",
+            f"make a series for {source.origin}",
+            f"it has {manifests[-1].speedup} in it already",
             "give a tree without it",
             ExitCode.USAGE,
         )
@@ -113,7 +111,7 @@ def write(
     ending = letter.credit.text(user)
     texts = [f"\n\n{text}" if text else "" for text in figures] or [""] * len(series.steps)
     changes = [
-        apply.change(step, text + ending) for step, text in zip(series.steps, texts, strict=True)
+        branch.change(step, text + ending) for step, text in zip(series.steps, texts, strict=True)
     ]
     with temporary_dir(cache.splices, "export") as work:
         git, base = repository(work / "git", series.base, user)
@@ -193,7 +191,7 @@ def run_git(place: Path, *words: str) -> str:
 def cover_text(
     manifests: Sequence[Manifest],
     source: Source,
-    steps: Sequence[Planned],
+    steps: Sequence[Applied],
     measured: Record | None,
     explained: Sequence[str] = (),
 ) -> str:
@@ -215,7 +213,7 @@ def cover_text(
 def _cover_lines(
     manifests: Sequence[Manifest],
     source: Source,
-    steps: Sequence[Planned],
+    steps: Sequence[Applied],
     measured: Record | None,
     explained: Sequence[str],
 ) -> Iterator[str]:

@@ -13,14 +13,14 @@ from mmbatch.bench.statistics import MIN_PAIRS, Ratio, Verdict
 from mmbatch.hosted.events import BASE
 from mmbatch.report import text
 from mmbatch.report.words import duration
-from mmbatch.splice.plan import Planned
+from mmbatch.splice.apply import Applied
 from mmbatch.splice.posted import digest
 
 Runs = Mapping[str, Sequence[Record]]
 """Speed-up to the runs of it, newest last."""
 
 
-def of_steps(steps: Sequence[Planned], runs: Runs) -> Iterator[str]:
+def of_steps(steps: Sequence[Applied], runs: Runs) -> Iterator[str]:
     """Yield for each step what it gains, as text for its commit message.
 
     Only a run of the very code counts, which is known by the hash of all files that were written
@@ -31,14 +31,14 @@ def of_steps(steps: Sequence[Planned], runs: Runs) -> Iterator[str]:
     labels: dict[str, list[str]] = {}
     for step in steps:
         contents |= step.contents
-        speedup = step.applied.speedup
+        speedup = step.speedup
         own = labels.setdefault(speedup, [BASE])
-        own.append(f"{len(own)} {step.applied.name}")
+        own.append(f"{len(own)} {step.name}")
         found = [run for run in runs.get(speedup, ()) if _measured(run, own[-1], contents)]
         yield "\n".join(_lines(found[-1], own, "patch")) if found else ""
 
 
-def of_series(steps: Sequence[Planned], record: Record) -> str:
+def of_series(steps: Sequence[Applied], record: Record) -> str:
     """Return what a series gains, as text, from a run that measured its code.
 
     That is a row for the code after its last step. If the run has none, the last step that it
@@ -51,8 +51,8 @@ def of_series(steps: Sequence[Planned], record: Record) -> str:
     found = ""
     for step in steps:
         contents |= step.contents
-        name, speedup = step.applied.name, step.applied.speedup
-        if speedup != steps[-1].applied.speedup:
+        name, speedup = step.name, step.speedup
+        if speedup != steps[-1].speedup:
             continue
         label = rows.get(digest(contents))
         if label is not None:
@@ -63,14 +63,14 @@ def of_series(steps: Sequence[Planned], record: Record) -> str:
     return found
 
 
-def for_cover(steps: Sequence[Planned], runs: Sequence[Record]) -> Record | None:
+def for_cover(steps: Sequence[Applied], runs: Sequence[Record]) -> Record | None:
     """Return the run that the cover letter of a series shows.
 
     It is the last one that measured the code of the series, or else the last one that measured
     the speed-up as a whole. A run of steps whose code is other code is never shown.
     """
     of_code = [run for run in runs if of_series(steps, run)]
-    whole = [run for run in runs if not _is_of_steps(run, steps[-1].applied.speedup)]
+    whole = [run for run in runs if not _is_of_steps(run, steps[-1].speedup)]
     found = of_code or whole
     return found[-1] if found else None
 

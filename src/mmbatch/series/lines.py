@@ -17,9 +17,8 @@ from mmbatch.core.disk import atomic_write
 from mmbatch.core.interval import SERIES
 from mmbatch.kernel import sources
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import apply, plan
+from mmbatch.splice.apply import Applied, contents_in, named_files, plan
 from mmbatch.splice.manifest import CORE, Manifest, cut, known, load, load_with_needs
-from mmbatch.splice.steps import Applied
 
 PAGE = paths.ROOT / "docs/series.md"
 
@@ -96,9 +95,8 @@ def page(cache: Cache, source: Source) -> str:
 
 
 def _applied(cache: Cache, source: Source, every: Sequence[Manifest]) -> list[Applied]:
-    target = plan.Target(source.path, source.series, source.release, every, paths.MACROS)
-    found = apply.to_copy(cache, target, None, lambda _: None, dry_run=True)
-    return [step.applied for step in found.steps]
+    contents = contents_in(source.path, named_files(source.series, every))
+    return plan(every, source.series, source.release, contents)
 
 
 def _cells(lines: Lines) -> tuple[str, str, str]:

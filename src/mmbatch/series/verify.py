@@ -25,10 +25,9 @@ from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
 from mmbatch.series import export
 from mmbatch.series.export import Series
-from mmbatch.splice.apply import replace
+from mmbatch.splice.apply import Applied, write
 from mmbatch.splice.manifest import Manifest, load
-from mmbatch.splice.plan import Planned
-from mmbatch.splice.trees import Spliced
+from mmbatch.splice.tree import Spliced
 
 _TIMEOUT_S = 1800
 _NOBODY = "mmbatch <mmbatch@localhost>"
@@ -105,7 +104,7 @@ class Built:
             to run yet, since a later patch adds the objects.
     """
 
-    step: Planned
+    step: Applied
     complaints: list[str]
     checks: list[str] | None
 
@@ -125,7 +124,7 @@ class Bisection:
 
         Patches that begin another series, and were built for that, are not built again.
         """
-        diffs = tuple(step.applied.diff for step in series.steps)
+        diffs = tuple(step.diff for step in series.steps)
         if all(diffs[: n + 1] in self._known for n in range(len(diffs))):
             yield from (self._known[diffs[: n + 1]] for n in range(len(diffs)))
             return
@@ -137,7 +136,7 @@ class Bisection:
             seen = set(build.complaints(sorted(goals)))
             for number, step in enumerate(series.steps):
                 for name, content in step.contents.items():
-                    replace(tree / name, content)
+                    write(tree / name, content)
                     goals |= {_object(name)} if name.endswith(".c") else set()
                 at = diffs[: number + 1]
                 if at not in self._known:
@@ -152,10 +151,10 @@ class Bisection:
                 yield self._known[at]
 
     def _checks(
-        self, tree: Path, diffs: tuple[str, ...], step: Planned, manifests: Sequence[Manifest]
+        self, tree: Path, diffs: tuple[str, ...], step: Applied, manifests: Sequence[Manifest]
     ) -> list[str] | None:
         """Run the plain checks of a patch's speed-up in a tree, where there is what they need."""
-        own = [manifest for manifest in manifests if manifest.speedup == step.applied.speedup]
+        own = [manifest for manifest in manifests if manifest.speedup == step.speedup]
         if not own or not is_checkable(tree, own[0], self._source.series):
             return None
         digest = hashlib.sha256("".join(diffs).encode(errors="surrogateescape")).hexdigest()[:12]

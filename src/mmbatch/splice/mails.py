@@ -10,6 +10,7 @@ import hashlib
 import io
 import re
 import tarfile
+import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from email.message import Message
@@ -148,10 +149,11 @@ class _Reader:
             if DIFF.search(content):
                 yield Patch(content.replace(b"\r\n", b"\n"))
             return
-        (self._work / "mbox").write_bytes(content)
-        printed = _run(["git", "mailsplit", "-b", f"-o{self._work}", "mbox"], self._work)
-        for number in range(1, int(printed) + 1):
-            yield from self._mail((self._work / f"{number:04}").read_bytes())
+        place = Path(tempfile.mkdtemp(dir=self._work))
+        (place / "mbox").write_bytes(content)
+        _run(["git", "mailsplit", "-b", "-o.", "mbox"], place)
+        for file in sorted(place.glob("[0-9]*")):
+            yield from self._mail(file.read_bytes())
 
     def _mail(self, content: bytes) -> Iterator[Patch]:
         """Yield the patch of a mail, or those that are attached to it."""
@@ -172,7 +174,7 @@ class _Reader:
         if DIFF.search(text):
             own = re.search(r"^Subject: (.*)", info, re.MULTILINE)
             subject = own[1] if own and headed.is_reply else subject
-            yield replace(headed, text=text, subject=subject)
+            yield replace(headed, text=_utf8(text, mail), subject=subject)
 
 
 def _split(name: str) -> list[str]:
@@ -192,11 +194,14 @@ def _leaves(part: Message) -> Iterator[bytes]:
         for inner in part.get_payload():
             yield from _leaves(inner)  # type: ignore[arg-type]
     elif part.get_content_type() != "text/html":
-        payload: bytes = part.get_payload(decode=True)  # type: ignore[assignment]
-        # If not, it stays as it came, in which the diff itself is most likely plain ASCII.
-        with contextlib.suppress(LookupError, ValueError):
-            payload = payload.decode(str(part.get_content_charset() or "utf-8")).encode()
-        yield payload
+        yield _utf8(part.get_payload(decode=True), part)  # type: ignore[arg-type]
+
+
+def _utf8(text: bytes, part: Message) -> bytes:
+    """Return the text of a part in UTF-8, or as it came if nobody knows its charset."""
+    with contextlib.suppress(LookupError, ValueError):
+        return text.decode(str(part.get_content_charset() or "utf-8")).encode()
+    return text
 
 
 def _tagged(patch: Patch) -> Patch:
@@ -231,8 +236,8 @@ def _in_order(patches: list[Patch], action: str) -> tuple[list[Patch], int | Non
     if any(patch.version < newest for patch in found):
         found = [patch for patch in found if patch.version == newest]
         if not _is_whole(found):
-            numbers = ", ".join(f"{patch.number}/{patch.total}" for patch in found)
-            raise refuse(f"its mails are of {versions}, and v{newest} has {numbers} only", alone)
+            few = ", ".join(f"{patch.number}/{patch.total}" for patch in found)
+            raise refuse(f"its mails are of {versions}, and v{newest} has {few} only", alone)
         log.say(f"of {versions}, v{newest} is taken")
     if len(found) < len(patches):
         log.say(f"leaving out {len(patches) - len(found)} mails that are no patch of the series")

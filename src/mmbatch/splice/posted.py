@@ -268,7 +268,7 @@ def _apply(work: Path, source: Source, patch: Patch, name: str) -> str:
         return run("git", *words, *arguments, file)
 
     def fuzzily(*arguments: str) -> process.Result:
-        options = ("--batch", "--no-backup-if-mismatch", "--reject-file=-", f"-p{strip}")
+        options = ("--force", "--no-backup-if-mismatch", "--reject-file=-", f"-p{strip}")
         return run("patch", *options, *arguments, "-i", file)
 
     done = git()

@@ -78,7 +78,7 @@ def _digest(source: Source, manifests: Sequence[Manifest]) -> str:
     """Return a short hash of all that the spliced tree is made from."""
     total = hashlib.sha256(f"{source.state} {spatch.program()}".encode())
     steps = [step for manifest in manifests for step in manifest.steps]
-    inputs = [paths.MACROS, *(Path(module.__file__) for module in (apply, edits, spatch))]
+    inputs = [paths.MACROS, *(Path(str(module.__file__)) for module in (apply, edits, spatch))]
     inputs += [manifest.file for manifest in manifests]
     inputs += [file.source for step in steps for file in step.files]
     inputs += [rule.cocci for step in steps for rule in step.rules]
