@@ -23,7 +23,7 @@ CACHE = Path(
     os.environ.get("MMBATCH_CACHE")
     or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mmbatch"
 )
-PACKAGES = ["python3-venv", "clang", "cpio", "fish", "gnupg", "llvm", "sparse", "zsh"]
+PACKAGES = ["python3-venv", "clang", "cpio", "gnupg", "llvm", "sparse"]
 PACKAGES += ["chromium", "fonts-dejavu-core"]
 PYTEST = f"pytest -n auto --dist loadfile --no-loadscope-reorder -o cache_dir='{CACHE}/pytest'"
 
@@ -34,10 +34,11 @@ TEST = {
     "units": f"{PYTEST} -m 'not kernel and not slow' --durations 10 --durations-min 5 "
     "${SPEEDUPS:+speedups/$SPEEDUPS}",
     "hooks": "pytest -m kernel tests/kernel",
-    "equality": "./mmbatch check $SPEEDUPS --install --kernel 7.3 --only equality",
+    "equality": "./mmbatch check $SPEEDUPS --install --kernel 7.3 --only equality "
+    "${SPEEDUPS:+--only mutants}",
     "kasan": "./mmbatch guest test --install --only x86_64-kasan",
     "arm64": "./mmbatch guest test --install --only arm64",
-    "live": "test -n '$SPEEDUPS' -a ! -d speedups/$SPEEDUPS/live || "
+    "live": 'test -n "$SPEEDUPS" -a ! -d speedups/$SPEEDUPS/live || '
     "./mmbatch live test --install --once",
 }
 ALL = {
