@@ -17,7 +17,6 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from mmbatch.core import cache, log, paths  # noqa: E402
-from mmbatch.hosted.check import extras_of  # noqa: E402
 from mmbatch.hosted.program import Program  # noqa: E402
 from mmbatch.kernel import sources  # noqa: E402
 from mmbatch.splice.manifest import load_with_needs  # noqa: E402
@@ -41,7 +40,7 @@ def prove_all(speedup, *proofs):
     log.start()
     source = sources.resolve(cache.opened(), None, None, log.say)
     program = Program(source, load_with_needs(paths.SPEEDUPS, speedup))
-    known = {mutant.name: mutant for mutant in extras_of(program.manifest).mutants}
+    known = {mutant.name: mutant for mutant in program.manifest.mutants}
     good = True
     for proof in proofs:
         code = (program.spliced.path / proof["file"]).read_text()

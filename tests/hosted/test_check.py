@@ -12,11 +12,12 @@ import pytest
 from mmbatch.cli import check as verb
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import Interval
-from mmbatch.hosted import check, mutants
-from mmbatch.hosted.check import Config, Extras, Mutant, Tally
+from mmbatch.hosted import check
+from mmbatch.hosted.check import Tally
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import Source
+from mmbatch.splice.manifest import Configuration, Manifest, Mutant
 
 EVENT = {"event": "check", "combinations": 70, "runs": 280, "bytes": 3_000_000_000, "stepped": 0}
 GOOD = json.dumps({**EVENT, "good": True, "streamed": 0, "text": ""})
@@ -33,7 +34,7 @@ class Toys:
         self.directory = directory
         self.ends = {"plain": f"echo '{GOOD}'", "san": f"echo '{GOOD}'", "fuzzed": "exit 9"}
         self.ends["mutant"] = f"echo '{BAD}'; exit 1"
-        self.extras = Extras()
+        self.manifest = Manifest("toys", directory=directory / "toys")
         self.no_effect: tuple[tuple[str, ...], ...] = ()
         spliced = directory / "spliced"
         for name in ("include", "arch/x86", "mm", "lib"):
@@ -44,8 +45,12 @@ class Toys:
         monkeypatch.setattr(Program, "sides", property(self._sides))
         monkeypatch.setattr(Program, "spliced", SimpleNamespace(path=spliced))
         monkeypatch.setattr(Program, "mutant", self._mutant)
-        for module in (check, mutants):
-            monkeypatch.setattr(module, "extras_of", lambda manifest: self.extras)
+
+    def has(
+        self, configurations: tuple[Configuration, ...], mutants: tuple[Mutant, ...] = (MUTANT,)
+    ) -> None:
+        """Let the made-up speed-up ask for these."""
+        self.manifest = replace(self.manifest, configurations=configurations, mutants=mutants)
 
     def _path(self, program: Program) -> Path:
         if "fail" in self.ends:
@@ -70,10 +75,9 @@ class Toys:
             path.write_text(f"#!/bin/sh\necho \"$*\" >> '{self.directory}/asked'\n{text}\n")
             path.chmod(0o755)
         source = Source("7.3", "7.3.4", self.directory, "toys", "toys", "1")
-        manifest: Any = SimpleNamespace(speedup="toys", directory=self.directory, hosted=None)
         labels: Any = posted
         tally = Tally()
-        program = Program(source, [manifest], jobs=2, posted=labels)
+        program = Program(source, [self.manifest], jobs=2, posted=labels)
         if posted:
             check.run(program, tally, parts)
         else:
@@ -88,8 +92,8 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
 
 
 def test_every_part_is_a_stage(toys: Toys) -> None:
-    old = Config("old toys", OLD, Interval.parse("<7.0"))
-    toys.extras = Extras((Config("other toys", OTHER), old), (MUTANT,))
+    old = Configuration("old toys", OLD, Interval.parse("<7.0"))
+    toys.has((Configuration("other toys", OTHER), old))
     tally, asked = toys.run()
     assert (tally.passed, tally.failed, tally.skipped, tally.killed) == (4, [], [], 1)
     assert tally.combinations == 140  # of full runs: not of the sanitizers', nor of the mutant's
@@ -105,14 +109,14 @@ def test_every_part_is_a_stage(toys: Toys) -> None:
 
 
 def test_parts_are_run_alone(toys: Toys) -> None:
-    toys.extras = Extras((Config("other toys", OTHER),), (MUTANT,))
+    toys.has((Configuration("other toys", OTHER),))
     assert [outcome.case for outcome in toys.run(("equality",))[0].outcomes] == [""]
     assert [outcome.case for outcome in toys.run(("configurations",))[0].outcomes] == ["other toys"]
     assert toys.run(("mutants",))[0].killed == 1
 
 
 def test_posted_code_is_checked_in_all_stages_but_mutants(toys: Toys) -> None:
-    toys.extras = Extras((Config("other toys", OTHER), Config("old", OLD)), (MUTANT,))
+    toys.has((Configuration("other toys", OTHER), Configuration("old", OLD)))
     toys.no_effect = (OLD,)
     toys.ends["san"] = f"echo '{BAD}'; exit 1"
     tally, asked = toys.run(posted=("v2 1/2", "v2 2/2"))
@@ -175,7 +179,7 @@ def test_what_can_not_be_built_fails_its_stage(toys: Toys) -> None:
 def test_a_mutant_that_survives_is_a_failure(
     toys: Toys, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    toys.extras = Extras((), (MUTANT,))
+    toys.has(())
     toys.ends["mutant"] = f"echo '{GOOD}'"
     tally, _ = toys.run()
     line = "toys on 7.3.4, mutant 'one too far': it survived; a toy more"
@@ -195,7 +199,7 @@ def test_a_mutant_that_survives_is_a_failure(
 def test_a_mutant_that_can_not_be_made_here(
     toys: Toys, change: dict[str, Any], skipped: int, failed: int
 ) -> None:
-    toys.extras = Extras((), (replace(MUTANT, **change),))
+    toys.has((), (replace(MUTANT, **change),))
     tally, _ = toys.run()
     assert (tally.passed, len(tally.skipped), len(tally.failed)) == (2, skipped, failed)
     assert all("occurs 0 times in mm/toys.c" in line for line in tally.failed)

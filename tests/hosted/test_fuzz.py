@@ -4,7 +4,6 @@
 import shutil
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -14,12 +13,12 @@ from mmbatch.cli import check as verb
 from mmbatch.cli import requirements
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.debian import packages
-from mmbatch.hosted import fuzz, mutants
-from mmbatch.hosted.check import Extras, Mutant, Tally
+from mmbatch.hosted import fuzz
+from mmbatch.hosted.check import Tally
 from mmbatch.hosted.fuzz import Found
 from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import Source
-from mmbatch.splice.manifest import Hosted, load
+from mmbatch.splice.manifest import Hosted, Manifest, Mutant, load
 
 SPLICE = """
 speedup = "toys"
@@ -108,7 +107,6 @@ class Toys:
         (spliced / "mm" / "toys.c").write_text("toy < nr\n")
         monkeypatch.setenv("MMBATCH_CACHE", str(directory / "cache"))
         monkeypatch.setattr(fuzz, "available", lambda: True)
-        monkeypatch.setattr(mutants, "extras_of", lambda manifest: Extras((), (MUTANT,)))
         monkeypatch.setattr(Program, "spliced", SimpleNamespace(path=spliced))
         monkeypatch.setattr(
             Program, "path", property(lambda _: script(directory / "plain", self.plain))
@@ -118,9 +116,9 @@ class Toys:
     def run(self, hosted: Hosted | None = None) -> Tally:
         tally = Tally()
         source = Source("7.3", "7.3.4", self.directory, "toys", "toys", "1")
-        manifest: Any = SimpleNamespace(
-            speedup="toys", hosted=hosted or Hosted(fuzz=True), directory=self.directory
-        )
+        hosted = hosted or Hosted(fuzz=True)
+        directory = self.directory / "toys"
+        manifest = Manifest("toys", hosted=hosted, mutants=(MUTANT,), directory=directory)
         fuzz.run(Program(source, [manifest], jobs=1, fuzz=True), tally, 1, ["7.3"])
         return tally
 

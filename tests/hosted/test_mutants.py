@@ -10,11 +10,10 @@ from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import Interval
 from mmbatch.hosted import mutants, program
-from mmbatch.hosted.check import Extras, Mutant, extras_of
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
-from mmbatch.splice.manifest import Hosted, known, load
+from mmbatch.splice.manifest import Hosted, Manifest, Mutant, known, load
 
 CODE = "for (toy = 0; toy < nr; toy++)\n\tpaint(toy);\n"
 TOO_FAR = Mutant("one too far", "x", "mm/toys.c", "toy < nr", "toy <= nr")
@@ -32,20 +31,18 @@ def spliced(tmp_path: Path) -> Path:
     return tree
 
 
-def test_each_mutant_is_tried_on_the_first_kernel_that_it_fits(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_each_mutant_is_tried_on_the_first_kernel_that_it_fits() -> None:
     listed = (
         TOO_FAR,
         replace(TOO_FAR, name="old", kernels=Interval.parse("<7.0")),
         replace(TOO_FAR, name="odd", optional=True),
         replace(TOO_FAR, name="fuzzed", fuzz=True),
     )
-    monkeypatch.setattr(mutants, "extras_of", lambda manifest: Extras((), listed))
 
     def names(series: str, *kernels: str, fuzz: bool = False) -> list[str]:
-        where: Any = SimpleNamespace(manifest=None, source=SimpleNamespace(series=series))
-        return [mutant.name for mutant in mutants.chosen(where, kernels, fuzz=fuzz)]
+        source = Source(series, f"{series}.1", Path(), "", "", "")
+        program = Program(source, [Manifest("toys", mutants=listed)])
+        return [mutant.name for mutant in mutants.chosen(program, kernels, fuzz=fuzz)]
 
     assert names("7.3", "7.3", "6.12") == ["one too far", "odd"]
     assert names("6.12", "7.3", "6.12") == ["old", "odd"]
@@ -87,7 +84,7 @@ def test_a_mutant_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
 def test_every_mutant_of_this_checkout_is_in_our_code(speedup: str) -> None:
     manifest = load(checkout.SPEEDUPS / speedup)
     later = [edit.text for step in manifest.steps for edit in step.edits]
-    for mutant in extras_of(manifest).mutants:
+    for mutant in manifest.mutants:
         assert mutant.old != mutant.new
         ours = manifest.directory / "tree" / mutant.file
         if ours.exists() and not mutant.optional:

@@ -14,13 +14,10 @@ from pathlib import Path
 
 from mmbatch.core import log, process
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.interval import EVERY, Interval
-from mmbatch.core.load import from_toml, key
 from mmbatch.core.outcomes import CaseOutcome
 from mmbatch.hosted import events
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.hosted.program import Program
-from mmbatch.splice.manifest import Manifest
 
 SANITIZERS = "ASan and UBSan"
 _TIMEOUT_S = 3600
@@ -30,56 +27,6 @@ _SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigill=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
-
-
-@dataclass(frozen=True)
-class Mutant:
-    """One piece of the spliced code, changed on purpose.
-
-    Attributes:
-        name: in a few words.
-        why: what it would do.
-        file: path in the spliced tree.
-        old: text of ours that occurs there once.
-        new: what replaces it.
-        kernels: where it can be killed.
-        options: configuration that it needs for that, "CONFIG_X=y" each.
-        optional: not all releases of a series have the text.
-        fuzz: the fuzzer must kill it.
-    """
-
-    name: str
-    why: str
-    file: str
-    old: str
-    new: str
-    kernels: Interval = EVERY
-    options: tuple[str, ...] = ()
-    optional: bool = False
-    fuzz: bool = False
-
-
-@dataclass(frozen=True)
-class Config:
-    """A configuration to check besides the engine's own."""
-
-    name: str
-    options: tuple[str, ...] = ()
-    kernels: Interval = EVERY
-
-
-@dataclass(frozen=True)
-class Extras:
-    """What the check.toml of a speed-up asks for."""
-
-    configs: tuple[Config, ...] = field(default=(), metadata=key("config"))
-    mutants: tuple[Mutant, ...] = field(default=(), metadata=key("mutation"))
-
-
-def extras_of(manifest: Manifest) -> Extras:
-    """Read the check.toml of a speed-up; a missing one asks for nothing."""
-    path = manifest.directory / "check.toml"
-    return from_toml(Extras, path) if path.exists() else Extras()
 
 
 @dataclass
@@ -124,7 +71,7 @@ def run(program: Program, tally: Tally, parts: Sequence[str]) -> None:
     if "configurations" in parts:
         ways += [
             (config.name, replace(program, options=config.options), 1)
-            for config in extras_of(program.manifest).configs
+            for config in program.manifest.configurations
             if program.source.series in config.kernels
         ]
     if "sanitizers" in parts:

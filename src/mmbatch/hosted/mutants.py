@@ -11,8 +11,9 @@ from pathlib import Path
 from mmbatch.core import cache
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
-from mmbatch.hosted.check import Mutant, Tally, at_once, check_program, extras_of, stage
+from mmbatch.hosted.check import Tally, at_once, check_program, stage
 from mmbatch.hosted.program import Program
+from mmbatch.splice.manifest import Mutant
 
 _STRIDE = 11
 _REACHED = ("include", "arch/x86", "mm", "lib")
@@ -27,7 +28,7 @@ def chosen(program: Program, kernels: Sequence[str], *, fuzz: bool) -> list[Muta
     on all, because it may fit the code of one only.
     """
     found = []
-    for mutant in extras_of(program.manifest).mutants:
+    for mutant in program.manifest.mutants:
         fitting = [name for name in kernels if name in mutant.kernels]
         tried = fitting if mutant.optional else fitting[:1]
         if mutant.fuzz == fuzz and program.source.series in tried:
@@ -97,7 +98,7 @@ def fits(mutant: Mutant, spliced: Path) -> bool:
     raise MmbatchError(
         f"make the mutant '{mutant.name}'",
         f"the text to replace occurs {count} times in {mutant.file} instead of once",
-        "bring the speed-up's mutants up to date with the code",
+        "bring the mutant in speedup.toml up to date with the code",
     )
 
 

@@ -147,10 +147,48 @@ class Explained:
 
 
 @dataclass(frozen=True)
+class Mutant:
+    """One piece of the spliced code, changed on purpose.
+
+    Attributes:
+        name: in a few words.
+        why: what it would do.
+        file: path in the spliced tree.
+        old: text of ours that occurs there once.
+        new: what replaces it.
+        kernels: where it can be killed.
+        options: configuration that it needs for that, "CONFIG_X=y" each.
+        optional: not all releases of a series have the text.
+        fuzz: the fuzzer must kill it.
+    """
+
+    name: str
+    why: str
+    file: str
+    old: str
+    new: str
+    kernels: Interval = EVERY
+    options: tuple[str, ...] = ()
+    optional: bool = False
+    fuzz: bool = False
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """A configuration to check besides the engine's own."""
+
+    name: str
+    options: tuple[str, ...] = ()
+    kernels: Interval = EVERY
+
+
+@dataclass(frozen=True)
 class Manifest:
     """A speed-up, or a harness, without steps: what measures a function that none changes.
 
     The steps after `core` are optional. It is empty if all are the core.
+    `configurations` are those in which it is checked besides the engine's own, and its check must
+    detect all `mutants`, which are deliberate errors.
     """
 
     title: str
@@ -160,6 +198,8 @@ class Manifest:
     core: str = ""
     hosted: Hosted | None = None
     checkpatch: tuple[Explained, ...] = ()
+    configurations: tuple[Configuration, ...] = field(default=(), metadata=key("configuration"))
+    mutants: tuple[Mutant, ...] = field(default=(), metadata=key("mutant"))
     directory: Path = field(default=Path(), metadata=NOT_IN_FILE)
 
     @property
