@@ -49,7 +49,7 @@ ALL = {
     "configurations": "./mmbatch check --install --only configurations",
     "sanitizers": "./mmbatch check --install --only sanitizers",
     "mutants": "./mmbatch check --install --only mutants",
-    "fuzz": "./mmbatch check --install --only fuzz; ./mmbatch check --install --fuzz 10m",
+    "fuzz": "./mmbatch check --install --only fuzz; ./mmbatch check --install --fuzz 600",
     "plain": "./mmbatch guest test --install --only x86_64",
     "debug": "./mmbatch guest test --install --only x86_64-debug",
     "kcsan": "./mmbatch guest test --install --kind kcsan",

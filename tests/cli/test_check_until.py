@@ -77,7 +77,7 @@ def test_the_code_after_a_step_is_checked(
         (["--until", CORE], "--until is for the steps of one speed-up"),
         (["vmap", "folio_copy", "--until", CORE], "--until is for the steps of one speed-up"),
         (["vmap", "--until", CORE, "--patch", "a=/"], "--until is for the steps of one speed-up"),
-        (["vmap", "--until", CORE, "--fuzz", "9s"], "posted code can't be fuzzed"),
+        (["vmap", "--until", CORE, "--fuzz", "9"], "posted code can't be fuzzed"),
         (["vmap", "--tree", "/"], "--tree is for posted code"),
     ],
 )

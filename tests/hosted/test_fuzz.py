@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import real_kernel
 from mmbatch.cli import check as verb
 from mmbatch.cli import requirements
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import packages
 from mmbatch.hosted import fuzz
 from mmbatch.hosted.check import Tally
@@ -191,7 +191,7 @@ def test_without_clang_it_is_skipped_and_says_what_to_do(
     assert "apt-get install" in line
     assert "clang libclang-rt-dev" in line
     monkeypatch.setattr(requirements, "ensure", lambda *_, **__: None)
-    result = CliRunner().invoke(verb.command, ["vmap", "--fuzz", "1m"])
+    result = CliRunner().invoke(verb.command, ["vmap", "--fuzz", "60"])
     assert isinstance(result.exception, MmbatchError)
     assert "clang libclang-rt-dev" in result.exception.hint
 
@@ -206,13 +206,6 @@ def test_a_check_goes_on_without_what_it_could_not_install(
     verb.ensure_fuzzer(install=True, needed=False)
     with pytest.raises(MmbatchError, match="we are not root"):
         verb.ensure_fuzzer(install=True, needed=True)
-
-
-@pytest.mark.parametrize("wrong", ["0", "10", "x", "5d", "-1s", ""])
-def test_a_duration_has_to_be_one(wrong: str) -> None:
-    result = CliRunner().invoke(verb.command, ["--fuzz", wrong, "--fuzz-input", "/nowhere"])
-    assert result.exit_code == ExitCode.USAGE
-    assert ("is not a duration" in result.output) == (wrong != "10")
 
 
 @pytest.fixture(scope="module")

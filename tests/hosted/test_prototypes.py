@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core import process
-from mmbatch.hosted.posted import keep_prototypes
+from mmbatch.hosted import posted
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="lacks gcc")
 
@@ -30,8 +30,7 @@ def prototypes(directory: Path, code: str) -> list[str]:
     process.run(
         ["gcc", "-aux-info", types, "-fsyntax-only", directory / "toys.c"], action="compile toys"
     )
-    keep_prototypes(types)
-    return types.read_text().splitlines()
+    return list(posted.prototypes(types).values())
 
 
 def test_types_are_kept_and_names_are_not(tmp_path: Path) -> None:

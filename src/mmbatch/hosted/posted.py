@@ -196,55 +196,50 @@ def _compile(
     final = cache.builds() / f"objects-{program.source.ident}-{digest.hexdigest()[:12]}"
     file = cache.logs() / f"{final.name}.log"
 
+    def compile_unit(work: Path, unit: _Unit, kind: str) -> None:
+        output = work / unit.output(kind)
+        types = ("-aux-info", os.fspath(output.with_suffix(".types")))
+        try:
+            kbuild.compile_like(
+                *(program.objects, program.like(unit.file)),
+                unit.base if unit.base and kind == "base" else unit.file,
+                output,
+                other_source=None if kind == "base" else tree.path,
+                options=(*options, *(() if unit.file.suffix == ".S" else types)),
+                log=file,
+            )
+        except MmbatchError as error:
+            action = f"compile {unit.name} with {tree.posted.label}"
+            raise MmbatchError(action, error.problem, error.hint) from error
+
     def fill(work: Path) -> None:
         named = ", ".join(unit.name for unit in units)
         log.say(f"compiling what {tree.posted.label} changes: {named}")
-
-        def compile_unit(job: tuple[_Unit, Path | None]) -> None:
-            unit, base = job
-            output = work / unit.output("base" if base else "posted")
-            types = output.with_suffix(".types")
-            more = () if unit.file.suffix == ".S" else ("-aux-info", os.fspath(types))
-            try:
-                kbuild.compile_like(
-                    *(program.objects, program.like(unit.file), base or unit.file, output),
-                    other_source=None if base else tree.path,
-                    options=(*options, *more),
-                    log=file,
-                )
-            except MmbatchError as error:
-                action = f"compile {unit.name} with {tree.posted.label}"
-                raise MmbatchError(action, error.problem, error.hint) from error
-            _write_contents(output)
-            if more:
-                keep_prototypes(types)
-
-        jobs = [(unit, base) for unit in units for base in {None, unit.base}]
+        jobs = [(unit, "posted") for unit in units]
+        jobs += [(unit, "base") for unit in units if unit.base]
         with ThreadPoolExecutor(program.jobs) as pool:
-            list(pool.map(compile_unit, jobs))
+            list(pool.map(lambda job: compile_unit(work, *job), jobs))
 
     cache.provide(final, fill, "compiles posted code", keep_few=True)
     compiled = {}
-    contents = hashlib.sha256()
+    total = hashlib.sha256()
     for unit in units:
-        path = final / unit.output("posted")
-        content = path.with_suffix(".contents").read_bytes()
-        base = final / unit.output("base")
-        if unit.base is None or content != base.with_suffix(".contents").read_bytes():
+        path, base = final / unit.output("posted"), final / unit.output("base")
+        content = _contents(path)
+        if unit.base is None or content != _contents(base):
             compiled[unit.name] = path
-            contents.update(unit.name.encode() + hashlib.sha256(content).digest())
+            total.update(f"{unit.name} {content}".encode())
         if unit.base is not None and unit.file.suffix != ".S":
             _compare_prototypes(program, tree.posted, base, path)
-    return PostedSide(tree.posted, compiled, contents.hexdigest())
+    return PostedSide(tree.posted, compiled, total.hexdigest())
 
 
-def _write_contents(path: Path) -> None:
-    """Write what is in an object, but for the lines of its source that WARN() names."""
+def _contents(path: Path) -> str:
+    """Return what is in an object, but for the lines of its source that WARN() names."""
     printed = process.run(["objdump", "-s", "-r", path], action=f"read {path.name}").stdout
     sections = re.split(r"\n(?=Contents of section |RELOCATION RECORDS FOR )", printed)[1:]
     shown = [part.strip() for part in sections if "__bug_table" not in part.partition("\n")[0]]
-    names = sorted(symbols(path, "--defined-only"))
-    path.with_suffix(".contents").write_text("\n".join([*names, *shown]), "utf-8")
+    return "\n".join([*sorted(symbols(path, "--defined-only")), *shown])
 
 
 def symbols(*words: Path | str) -> set[str]:
@@ -253,19 +248,19 @@ def symbols(*words: Path | str) -> set[str]:
     return set(printed.split())
 
 
-def keep_prototypes(types: Path) -> None:
-    """Shorten what gcc's -aux-info wrote to the functions that are defined, without names.
+def prototypes(types: Path) -> dict[str, str]:
+    """Return the functions that a file defines, from what gcc's -aux-info wrote.
 
-    A line becomes "RESULT NAME (TYPE, TYPE)", so that a parameter may change its name.
+    Each is "RESULT NAME (TYPE, TYPE)", without names, so that a parameter may change its name.
     """
-    lines = []
+    found = {}
     for match in _PROTOTYPE.finditer(types.read_text(encoding="utf-8", errors="replace")):
         parameters = re.split(r", (?![^(]*\))", match["parameters"])
         names = match["names"].split(", ")
         if match["names"] and len(names) == len(parameters):
             parameters = list(map(_without, parameters, names))
-        lines.append(f"{match['result']}{match['name']} ({', '.join(parameters)})\n")
-    types.write_text("".join(lines), encoding="utf-8")
+        found[match["name"]] = f"{match['result']}{match['name']} ({', '.join(parameters)})"
+    return found
 
 
 def _without(parameter: str, name: str) -> str:
@@ -275,12 +270,7 @@ def _without(parameter: str, name: str) -> str:
 
 def _compare_prototypes(program: Program, posted: Posted, base: Path, patched: Path) -> None:
     """Raise MmbatchError if a function that the harness calls has other parameters."""
-
-    def read(path: Path) -> dict[str, str]:
-        lines = path.with_suffix(".types").read_text(encoding="utf-8").splitlines()
-        return {line.partition(" (")[0].rpartition(" ")[2].lstrip("*"): line for line in lines}
-
-    before, after = read(base), read(patched)
+    before, after = (prototypes(path.with_suffix(".types")) for path in (base, patched))
     for old in program.hosted.entries:
         new = program.renamed.get(old, old)
         now = new if new in after else old
