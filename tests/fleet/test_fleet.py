@@ -16,7 +16,8 @@ import pytest
 
 from fake_sysfs import make_sysfs
 from mmbatch.core import paths
-from mmbatch.core.outcomes import CaseOutcome, ktap
+from mmbatch.core.errors import CaseOutcome
+from mmbatch.report.ktap import ktap
 
 FLEET = paths.ROOT / "fleet"
 RECORD = paths.ROOT / "results/zone_device-7.3-zen5-2c.json"

@@ -10,7 +10,8 @@ from junitparser import Failure, JUnitXml, Skipped
 
 import real_kernel
 from mmbatch.core import process
-from mmbatch.core.outcomes import CaseOutcome, junit, ktap
+from mmbatch.core.errors import CaseOutcome
+from mmbatch.report.ktap import junit, ktap
 
 OUTCOMES = [
     CaseOutcome("toys on 7.3.4", detail="70 combinations", seconds=1.25),

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mmbatch.cli.usage import Misuse
-from mmbatch.core import disk, log, outcomes, paths
+from mmbatch.core import disk, log, paths
 from mmbatch.core.console import RESULTS_TO_STDERR
-from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.core.errors import CaseOutcome, ExitCode, MmbatchError, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.live import manifest as live_manifest
@@ -34,7 +34,7 @@ PFN_BYTES = 4096
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
-WriteOutcomes = Callable[[Sequence[outcomes.CaseOutcome]], None]
+WriteOutcomes = Callable[[Sequence[CaseOutcome]], None]
 """Writes how tests ended into the files that --ktap and --junit name."""
 
 
@@ -93,8 +93,10 @@ def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(command)
     def with_files(*args: Any, ktap: Path | None, junit: Path | None, **words: Any) -> Any:
-        def write_outcomes(found: Sequence[outcomes.CaseOutcome]) -> None:
-            for file, text in ((ktap, outcomes.ktap), (junit, outcomes.junit)):
+        def write_outcomes(found: Sequence[CaseOutcome]) -> None:
+            from mmbatch.report import ktap as writers
+
+            for file, text in ((ktap, writers.ktap), (junit, writers.junit)):
                 if file is not None:
                     disk.atomic_write(file, text(found))
 

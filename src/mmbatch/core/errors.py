@@ -6,6 +6,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -38,6 +39,42 @@ class MmbatchError(Exception):
         self.problem = problem
         self.hint = hint
         self.code = code
+
+
+@dataclass(frozen=True)
+class CaseOutcome:
+    """How one test ended.
+
+    Attributes:
+        suite: what was tested, such as a speed-up on a kernel.
+        case: which test it was; empty for the plain one of the suite.
+        problem: why it failed; None if it did not.
+        skipped: why it was not run; None if it was.
+        detail: more for people to read.
+        seconds: that it took; None if that is not known.
+    """
+
+    suite: str
+    case: str = ""
+    problem: str | None = None
+    skipped: str | None = None
+    detail: str = ""
+    seconds: float | None = None
+
+    @property
+    def title(self) -> str:
+        """The suite and the case."""
+        return f"{self.suite}, {self.case}" if self.case else self.suite
+
+    @property
+    def name(self) -> str:
+        """The case; KTAP needs a name that differs from that of the suite."""
+        return self.case or "plain"
+
+    @property
+    def passed(self) -> bool:
+        """Whether it was run and did not fail."""
+        return self.problem is None and self.skipped is None
 
 
 def message(error: MmbatchError) -> str:
