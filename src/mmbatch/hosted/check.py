@@ -13,8 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mmbatch.core import log, process
-from mmbatch.core.errors import MmbatchError
-from mmbatch.core.outcomes import CaseOutcome
+from mmbatch.core.errors import CaseOutcome, MmbatchError
 from mmbatch.hosted import events
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.hosted.program import Program
