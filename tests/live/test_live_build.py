@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The real module for a real kernel of Debian's, whose headers are fetched."""
+"""Modules that must be refused, and real ones for Debian's kernels, whose headers are fetched."""
 
 from __future__ import annotations
 
@@ -7,60 +7,120 @@ import dataclasses
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from fake_live import live
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import SERIES
-from mmbatch.debian import foreign
-from mmbatch.debian.foreign import Compiler
-from mmbatch.live import btf, build, kernel, manifest, payload, refused
+from mmbatch.live import btf, build, elf, kernel, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
-
-pytestmark = pytest.mark.kernel
+from mmbatch.live.manifest import Misfit
 
 FIRST = manifest.load_all(())[0]
-MOVED = next((struct, members[0]) for struct, members in FIRST.structs.items())
-"""A member whose offset its code assumes."""
+
+MODULE = """
+.section .rodata.str1.1, "aMS", @progbits, 1
+.string "struct page"
+.string "_refcount"
+.data
+.globl live_places
+live_places: .zero 48
+.section .modinfo, "a"
+.string "vermagic=6.12.1 SMP preempt mod_unload modversions "
+.section __versions, "a"
+.quad 7
+.string "module_layout"
+.zero 42
+.text
+.globl ".klp.sym.vmlinux.get_it,0"
+call ".klp.sym.vmlinux.get_it,0"
+"""
+CHANGED = {
+    "string": [".rodata.str1.1"],
+    "symbol": [],
+    "size": [".data"],
+    "offset": [".data"],
+    "magic": [".modinfo"],
+    "version": ["__versions"],
+}
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Path:
+    source, path = tmp_path / "it.s", tmp_path / "it.ko"
+    source.write_text(MODULE)
+    subprocess.run(["as", "--64", "-o", path, source], check=True)
+    return path
+
+
+def misfits(made: Path, kind: Any, old: str = "", new: str = "") -> dict[str, tuple[bytes, str]]:
+    return build.misfits(live(misfits=(Misfit("it", kind, "words", old, new),)), made)
+
+
+@pytest.mark.parametrize("kind", CHANGED)
+def test_each_kind_changes_one_thing(made: Path, kind: str) -> None:
+    names = {"string": ("_refcount", "_refcounX"), "symbol": ("get_it", "get_iX")}
+    content, words = misfits(made, kind, *names.get(kind, ()))["it"]
+
+    before, after = elf.parse(made.read_bytes()), elf.parse(content)
+    assert words == "words"
+    assert CHANGED[kind] == [
+        section.name
+        for section, other in zip(before.sections, after.sections, strict=True)
+        if section.content != other.content
+        and section.name not in (".strtab", ".shstrtab", ".symtab")
+    ]
+    if kind == "symbol":
+        renamed = {symbol.name for symbol in after.symbols}
+        assert ".klp.sym.vmlinux.get_iX,0" in renamed
+        assert ".klp.sym.vmlinux.get_it,0" not in renamed
+    else:
+        assert after.symbols == before.symbols
+
+
+@pytest.mark.parametrize("kind", ["string", "symbol"])
+def test_what_the_module_does_not_have(made: Path, kind: str) -> None:
+    with pytest.raises(MmbatchError, match="'it'"):
+        misfits(made, kind, "gone", "gonX")
+
+
+def test_a_kernel_without_versions_has_no_variant_of_them(made: Path) -> None:
+    made.write_bytes(made.read_bytes().replace(b"modversions", b"modversionX"))
+    assert misfits(made, "version") == {}
+
+
+def test_modules_of_another_kernel_and_of_another_build(made: Path) -> None:
+    assert build.older(made).count(b"vermagic=5.12.1 SMP") == 1
+    text = f'{MODULE}\n.section {elf.BUILD_ID}, "a", @note\n.byte 1, 2, 3\n'
+    subprocess.run(["as", "--64", "-o", made, "-"], input=text, text=True, check=True)
+    section = elf.parse(build.rebuilt(made)).find(elf.BUILD_ID)
+    assert section is not None
+    assert section.content == b"\1\2\2"
 
 
 @pytest.fixture(scope="module", params=SERIES)
 def headers(request: pytest.FixtureRequest) -> Headers:
-    cache = Cache.open()
-    release = kernel.choose(cache, None, request.param, lambda _: None)
-    return kernel.find(cache, release, lambda _: None)
-
-
-def compilers(chosen: Headers) -> Compiler:
-    return foreign.find_compiler(Cache.open(), chosen, lambda _: None)
+    return kernel.find(kernel.choose(None, request.param))
 
 
 @pytest.fixture(scope="module", params=manifest.known(paths.SPEEDUPS))
-def module(
-    request: pytest.FixtureRequest, headers: Headers, tmp_path_factory: pytest.TempPathFactory
-) -> Module:
-    return built(headers, tmp_path_factory.mktemp("live"), request.param)
+def module(request: pytest.FixtureRequest, headers: Headers) -> Module:
+    return build.build(manifest.load(paths.SPEEDUPS, request.param), headers)
 
 
-def built(headers: Headers, directory: Path, speedup: str) -> Module:
-    live = manifest.load(paths.SPEEDUPS, speedup)
-    return build.build(make_cache(directory), live, paths.LIVE, headers, compilers, lambda _: None)
-
-
-def make_cache(directory: Path) -> Cache:
-    return Cache.open({"XDG_CACHE_HOME": str(directory)})
-
-
-def test_the_module_says_what_it_is(module: Module) -> None:
+@pytest.mark.kernel
+def test_the_module_says_what_it_is(headers: Headers, module: Module) -> None:
     output = subprocess.run(
         ["readelf", "-W", "-S", "-s", module.path], check=True, capture_output=True, text=True
     ).stdout
+    live = manifest.load(paths.SPEEDUPS, module.speedup)
 
     assert ".klp.rela.vmlinux..text" in output
-    for function in manifest.load(paths.SPEEDUPS, module.speedup).replaces:
+    for function in live.replaced(headers.series):
         assert f".klp.sym.vmlinux.{function.name},0" in output
         assert f" UND {function.name}\n" not in output
     assert ".debug" not in output
@@ -68,96 +128,42 @@ def test_the_module_says_what_it_is(module: Module) -> None:
     content = module.path.read_bytes()
     assert b"\0livepatch=Y\0" in content
     assert f"vermagic={module.release} ".encode() in content
+    assert build.build(live, headers) == dataclasses.replace(module, built=False)
+    unfit = build.misfits(live, module.path)
+    assert set(unfit) >= {misfit.name for misfit in live.misfits if misfit.kind != "version"}
+    assert len({data for data, _ in unfit.values()} | {content}) == len(unfit) + 1
 
 
-def test_it_is_built_once(headers: Headers, module: Module) -> None:
-    again = built(headers, module.path.parents[3], module.speedup)
+@pytest.mark.kernel
+def test_headers_that_are_not_those_of_the_kernel(
+    headers: Headers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    symbols = FIRST.symbols(headers.series)
+    moved, (member, *_) = next(iter(symbols.structs.items()))
+    real = btf.Btf.place
 
-    assert module.built
-    assert not again.built
-    assert again.path == module.path
+    def place(self: btf.Btf, struct: str, name: str) -> btf.Place | None:
+        found = real(self, struct, name)
+        if (struct, name) == (moved, member) and found is not None:
+            return dataclasses.replace(found, offset=found.offset + 8)
+        return found
 
-
-def test_another_checkout_does_not_replace_it(headers: Headers, tmp_path: Path) -> None:
-    engine = tmp_path / "engine"
-    shutil.copytree(paths.LIVE, engine)
-    (engine / "live.h").write_text((engine / "live.h").read_text() + "/* of that checkout */\n")
-    own = built(headers, tmp_path, FIRST.speedup)
-    other = build.build(make_cache(tmp_path), FIRST, engine, headers, compilers, lambda _: None)
-
-    assert other.built
-    assert other.path != own.path
-    assert own.path.exists()
-    assert not built(headers, tmp_path, FIRST.speedup).built
-
-
-def test_each_unfit_module_differs_from_the_fit_one(module: Module) -> None:
-    misfits = refused.load_misfits(paths.SPEEDUPS, module.speedup)
-    unfit = refused.variants(misfits, module.path)
-
-    assert set(unfit) >= {misfit.name for misfit in misfits if misfit.kind != "version"}
-    assert len({content for content, _ in unfit.values()} | {module.path.read_bytes()}) == (
-        len(unfit) + 1
-    )
-
-
-class Elsewhere(Headers):
-    """Headers of a kernel whose BTF describes another layout than they do."""
-
-    def types(self) -> btf.Btf:
-        real = super().types()
-
-        class Moved(btf.Btf):
-            def __init__(self) -> None:
-                self.__dict__ = real.__dict__
-
-            def place(self, struct_name: str, member: str) -> btf.Place | None:
-                found = super().place(struct_name, member)
-                if (struct_name, member) == MOVED and found is not None:
-                    return dataclasses.replace(found, offset=found.offset + 8)
-                return found
-
-        return Moved()
-
-
-def test_headers_that_are_not_those_of_the_kernel(headers: Headers, tmp_path: Path) -> None:
-    other = Elsewhere(headers.release, headers.series, headers.path, headers.config)
-
-    with pytest.raises(MmbatchError) as caught:
-        built(other, tmp_path, FIRST.speedup)
-
+    monkeypatch.setattr(btf.Btf, "place", place)
+    with pytest.raises(MmbatchError, match=f"layout of struct {moved}: {member}") as caught:
+        build.build(FIRST, headers)
     assert caught.value.code == 77
-    assert f"layout of struct {MOVED[0]}: {MOVED[1]}" in caught.value.problem
 
 
+@pytest.mark.kernel
 @pytest.mark.parametrize("speedup", manifest.known(paths.SPEEDUPS))
 def test_a_replacement_that_would_be_missed_on_a_stack(
-    headers: Headers, tmp_path: Path, speedup: str
+    headers: Headers, tmp_path: Path, speedup: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = tmp_path / "engine"
     shutil.copytree(paths.LIVE, engine)
     header = (engine / "live.h").read_text()
     assert "live_stay()\tbarrier()" in header
-    (engine / "live.h").write_text(
-        header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)")
-    )
-    live = manifest.load(paths.SPEEDUPS, speedup)
-    cache = make_cache(tmp_path)
-
-    with pytest.raises(MmbatchError) as caught:
-        build.build(cache, live, engine, headers, compilers, lambda _: None)
-
-    assert "() leaves by a jump to " in caught.value.problem
-    assert not list(cache.live.iterdir())
-
-
-def test_a_signature_is_one_that_tools_see(
-    headers: Headers, module: Module, tmp_path: Path
-) -> None:
-    signed = tmp_path / module.path.name
-    signed.write_bytes(payload.sign(Cache(tmp_path / "cache"), headers, module.path))
-
-    assert signed.read_bytes().startswith(module.path.read_bytes())
-    assert signed.read_bytes().endswith(b"~Module signature appended~\n")
-    assert payload.SUBJECT.removeprefix("/CN=").encode() in signed.read_bytes()
-    assert not list((tmp_path / "cache/downloads").glob("*"))
+    changed = header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)")
+    (engine / "live.h").write_text(changed)
+    with pytest.raises(MmbatchError, match=r"\(\) leaves by a jump to "):
+        build.build(manifest.load(paths.SPEEDUPS, speedup), headers, engine)

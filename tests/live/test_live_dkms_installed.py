@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch.core.cache import Cache
+from mmbatch.core import cache, log
 from mmbatch.debian import foreign
-from mmbatch.live import dkms, kernel
+from mmbatch.live import install, kernel, manifest
 from mmbatch.live.kernel import Headers
 
 pytestmark = pytest.mark.kernel
@@ -57,7 +57,7 @@ for program in {programs}; do
 	[ ! -e /usr/bin/$program ] || mv /usr/bin/$program /aside
 done
 echo "@@ unfit"
-dpkg -i /packages/mmbatch-*.deb
+dpkg -i /packages/mmbatch-*-dkms_*.deb
 find /lib/modules -name 'mmbatch*'
 echo "@@"
 
@@ -94,7 +94,7 @@ def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     done = subprocess.run(argv, cwd=directory, capture_output=True, text=True, check=False)
     if done.returncode:
         pytest.skip(f"Debian's dkms can't be had: {done.stderr.strip()}")
-    dkms.package(Cache(directory.parent / "cache"), "zone_device", directory)
+    install.packages(manifest.load_all(["zone_device"]), directory)
     return directory
 
 
@@ -111,23 +111,23 @@ def mounted(script: str, **env: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def installed(cache: Cache, packages: Path, scratch: Path, **words: str) -> dict[str, str]:
+def installed(packages: Path, scratch: Path, **words: str) -> dict[str, str]:
     """Return what was said in the root, by the words that begin each part."""
     scratch.mkdir()
-    script = (_ROOT + _OUTSIDE).format(scratch=scratch, packages=packages, headers=cache.live)
+    script = (_ROOT + _OUTSIDE).format(scratch=scratch, packages=packages, headers=cache.live())
     done = mounted(script, INSIDE=_INSIDE.format_map(words))
     assert done.returncode == 0, done.stdout
     return dict(re.findall(r"^@@ (\w+)\n(.*?)^@@$", done.stdout, re.M | re.S))
 
 
-def appears(cache: Cache, headers: Headers) -> str:
+def appears(headers: Headers) -> str:
     """Return what makes the compiler of a kernel appear in the root."""
-    found = foreign.find_compiler(cache, headers, _quiet)
+    found = foreign.find_compiler(cache.opened(), headers, log.say)
     want = foreign.wanted_compiler(headers)
     assert want is not None
     if not found.arguments:
         return f"mv /aside/{want.program} /usr/bin"
-    program = Path(found.program).relative_to(cache.live)
+    program = Path(found.program).relative_to(cache.live())
     path = f"/usr/bin/{want.program}"
     return f"""echo '#!/bin/sh\nexec /headers/{program} "$@"' >{path}; chmod 755 {path}"""
 
@@ -135,16 +135,11 @@ def appears(cache: Cache, headers: Headers) -> str:
 def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
     packages: Path, tmp_path: Path
 ) -> None:
-    cache = Cache.open()
-    fit, newer = (
-        kernel.fetch(cache, kernel.newest(cache, series, _quiet), _quiet)
-        for series in ("6.12", "7.3")
-    )
+    fit, newer = (kernel.fetch(kernel.newest(series)) for series in ("6.12", "7.3"))
     wanted = [want for headers in (fit, newer) if (want := foreign.wanted_compiler(headers))]
     before = sources()
 
     output = installed(
-        cache,
         packages,
         tmp_path / "scratch",
         fit=fit.release,
@@ -153,7 +148,7 @@ def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
         programs=" ".join(
             sorted({name for want in wanted for name in (want.program, want.package)})
         ),
-        compilers="\n".join(sorted({appears(cache, headers) for headers in (fit, newer)})),
+        compilers="\n".join(sorted({appears(headers) for headers in (fit, newer)})),
     )
 
     assert (
@@ -173,7 +168,3 @@ def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
 def sources() -> list[Path]:
     """What DKMS of this machine itself could build."""
     return sorted(Path("/usr/src").glob("mmbatch-*"))
-
-
-def _quiet(_: str) -> None:
-    pass

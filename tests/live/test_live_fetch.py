@@ -10,7 +10,7 @@ import pytest
 
 from fake_archive import FakeArchive, lacks
 from foreign_programs import libraries, wanting
-from mmbatch.core.cache import Cache
+from mmbatch.core import cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import apt as apt_module
 from mmbatch.debian import foreign
@@ -57,45 +57,36 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     fake.add(SUITE, f"linux-image-{RELEASE}", VERSION, {}, "kmod | busybox", *parts)
     listed = tmp_path / "debian.sources"
     listed.write_text(fake.sources)
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
     return fake
 
 
-def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive, tmp_path: Path) -> None:
+def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive) -> None:
     assert archive.root.is_dir()
-    cache = Cache(tmp_path / "cache")
-    messages: list[str] = []
+    headers = kernel.fetch(RELEASE)
 
-    headers = kernel.fetch(cache, RELEASE, messages.append)
-
-    place = cache.live / f"headers-{RELEASE}"
+    place = cache.live() / f"headers-{RELEASE}"
     assert headers.path == (place / f"usr/src/linux-headers-{RELEASE}").resolve()
     assert "include $(dir " in (headers.path / "Makefile").read_text()
     assert (place / f"usr/lib/{KBUILD}/new").read_text().startswith("#!/bin/sh\n")
     assert (place / f"usr/lib/{KBUILD}/old").read_bytes()[:4] == b"\x7fELF"
     assert (place / f"usr/lib/{foreign.TUPLE}/libc.so.6").is_file()
-    assert f"fetching the libraries that programs of {KBUILD} need here" in messages
-    messages.clear()
-    assert kernel.fetch(cache, RELEASE, messages.append) == headers
-    assert messages == []
+    archive.root.rename(archive.root.with_name("gone"))
+    assert kernel.fetch(RELEASE) == headers
 
 
-def test_a_kernel_that_comes_in_parts(archive: FakeArchive, tmp_path: Path) -> None:
+def test_a_kernel_that_comes_in_parts(archive: FakeArchive) -> None:
     assert archive.root.is_dir()
-
-    directory = kernel.fetch_image(Cache(tmp_path / "cache"), RELEASE, lambda _: None)
-
-    found = {path.name for path in (directory / f"usr/lib/modules/{RELEASE}").iterdir()}
-    assert found == {"config", "vmlinuz", "modules.builtin"}
+    directory = kernel.fetch_image(RELEASE).directory / f"usr/lib/modules/{RELEASE}"
+    assert {path.name for path in directory.iterdir()} == {"config", "vmlinuz", "modules.builtin"}
 
 
-@pytest.mark.parametrize("fetch", [kernel.fetch, kernel.fetch_image])
-def test_a_kernel_that_nobody_has(archive: FakeArchive, tmp_path: Path, fetch: object) -> None:
+def test_a_kernel_that_nobody_has(archive: FakeArchive) -> None:
     assert archive.root.is_dir()
-    assert callable(fetch)
-
-    with pytest.raises(MmbatchError) as caught:
-        fetch(Cache(tmp_path / "cache"), "7.3.9-nobody", lambda _: None)
-
-    assert caught.value.code == 77
-    assert caught.value.problem == "no package on the Debian mirror has them"
+    for fetch in (kernel.fetch, kernel.fetch_image):
+        with pytest.raises(
+            MmbatchError, match="no package on the Debian mirror has them"
+        ) as caught:
+            fetch("7.3.9-nobody")
+        assert caught.value.code == 77

@@ -16,7 +16,7 @@ from mmbatch.guest import qemu
 from mmbatch.guest.qemu import Outcome
 from mmbatch.live import build, guest, guests, kernel, manifest, payload
 from mmbatch.live.guests import QUICK
-from mmbatch.live.stock import Stock
+from mmbatch.live.kernel import Stock
 from mmbatch.report import matrix
 
 BOOTS = {"count": 1, "functional": 20, "rounds": 300, "extra": 4000}
@@ -92,117 +92,6 @@ def test_one_boot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, good: bool) -
     found = guest.run_once(Console(-1), Cache(tmp_path / "cache"), "6.12-rt-amd64")
 
     assert found == matrix.Live("6.12-rt-amd64", ("toy",), good, 2, 0)
-
-
-def planned(**changes: float) -> tuple[bool, list[str]]:
-    """Return what is said of two devices, of which each took 40 and 10 instructions."""
-    values = {
-        "namespace0.0 base": 40.0,
-        "namespace0.0 planned-base": 42.0,
-        "namespace0.0 patched": 10.0,
-        "namespace0.0 planned-patched": 10.0,
-        "namespace0.1 base": 40.0,
-        "namespace0.1 planned-base": 40.0,
-        "namespace0.1 patched": 10.0,
-        "namespace0.1 planned-patched": 9.0,
-        "all planned-base": 82.0,
-        "all planned-patched": 19.0,
-    }
-    values |= {name.replace("_", " "): number for name, number in changes.items()}
-    found = [*values.items(), ("namespace0.0 base", 41.0)]  # an interrupt came
-    booted = SimpleNamespace(outcome=Outcome(passed=["it"], values=found), trouble="", wall_s=1.0)
-    told: list[str] = []
-    return guest.report_planned(booted, told.append), told  # type: ignore[arg-type]
-
-
-def test_what_the_plan_said() -> None:
-    assert planned() == (
-        True,
-        [
-            "1 passed, 0 failed (1 s)",
-            "namespace0.0, base: live plan says 42 instructions, and 40 were counted: +5.0%",
-            "namespace0.1, base: live plan says 40 instructions, and 40 were counted: +0.0%",
-            "all, base: live plan says 82 instructions, and 80 were counted: +2.5%",
-            "namespace0.0, patched: live plan says 10 instructions, and 10 were counted: +0.0%",
-            "namespace0.1, patched: live plan says 9 instructions, and 10 were counted: -10.0%",
-            "all, patched: live plan says 19 instructions, and 20 were counted: -5.0%",
-        ],
-    )
-
-
-@pytest.mark.parametrize(
-    ("key", "number", "device"),
-    [
-        ("namespace0.1 planned-patched", 7.9, "namespace0.1"),
-        ("namespace0.1 planned-patched", 12.1, "namespace0.1"),
-        ("namespace0.0 planned-base", 0, "namespace0.0"),
-        ("namespace0.0 patched", 0, "namespace0.0"),
-        ("all planned-base", 97.0, "all"),
-    ],
-)
-def test_a_plan_that_is_far_off(key: str, number: float, device: str) -> None:
-    good, told = planned(**{key: number})
-
-    assert not good
-    assert f"FAILED {device}: live plan is off by more than 20%" in told
-
-
-def test_no_device_was_planned() -> None:
-    booted = SimpleNamespace(outcome=Outcome(passed=["it"]), trouble="", wall_s=1.0)
-    told: list[str] = []
-
-    assert not guest.report_planned(booted, told.append)  # type: ignore[arg-type]
-    assert told[-1] == "FAILED no bind of a device was counted"
-
-
-@pytest.mark.parametrize("said", [80.0, 0.0])
-def test_the_plan_is_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: float) -> None:
-    given: list[payload.Planned] = []
-
-    def booted(_cache: object, _stock: object, load: payload.Planned) -> object:
-        given.append(load)
-        values = [("dax0.0 base", 80.0), ("dax0.0 patched", 80.0)]
-        values += [
-            (f"{name} planned-{variant}", said)
-            for name in ("dax0.0", "all")
-            for variant in ("base", "patched")
-        ]
-        outcome = Outcome(passed=["it"], values=values)
-        return SimpleNamespace(outcome=outcome, trouble="", wall_s=1.0)
-
-    path = tmp_path / "it.ko"
-    path.write_bytes(b"patch")
-    monkeypatch.setattr(guests, "planned", booted)
-    monkeypatch.setattr(
-        build,
-        "build_all",
-        lambda _, lives, *__: [
-            build.Module(each.speedup, each.module, path, "7.3", True) for each in lives
-        ],
-    )
-    monkeypatch.setattr(kernel, "fetch_image", lambda *_: None)
-
-    found = guest.run_planned(Console(-1), Cache(tmp_path / "cache"), "7.3.4-amd64")
-
-    names = tuple(payload.counted_records(LIVES, "7.3"))
-    assert found == matrix.Live("7.3.4-amd64", names, said == 80.0, 1, 0)
-    (load,) = given
-    files = load.files()
-    assert load.settings() == {"SPEEDUPS": " ".join(names), "OBSERVERS": ""}
-    assert {"live.sh", "start.sh", "plan.sh"} <= set(files)
-    for name in names:
-        assert {f"modules/mmbatch_{name}.ko", f"records/{name}.json", f"{name}/live.sh"} <= set(
-            files
-        )
-        functions = files[f"{name}/live.sh"].decode()
-        assert f"\n{name}_plan() {{" in functions
-    assert set(load.drivers) >= {"nfit", "nd_pmem"}
-    assert "dax_pmem" in load.optional
-
-
-def test_a_series_that_nobody_counted(tmp_path: Path) -> None:
-    with pytest.raises(MmbatchError, match=r"no record of instructions on Linux 6\.12"):
-        guest.run_planned(Console(-1), Cache(tmp_path / "cache"), "6.12.95-amd64")
 
 
 def write(speedups: Path, text: str = GOOD, name: str = "toy") -> Path:
@@ -357,9 +246,3 @@ def test_a_kernel_that_lacks_drivers(tmp_path: Path) -> None:
     assert list(found.modules) == ["toy"]
     assert (found.drivers, found.optional) == (["nd_toy"], ["nd_other"])
     assert [stock.has(name) for name in ("nd_toy", "nd_other", "dax_toy")] == [True, True, False]
-
-
-def test_records_of_instructions() -> None:
-    (name,) = payload.counted_records(LIVES, "7.3")
-    assert name in LIVES
-    assert payload.counted_records(LIVES, "6.6") == {}

@@ -1,27 +1,45 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`mmbatch live`: the speed-ups in a distribution's kernel, while it runs."""
+"""`mmbatch live`: the speed-ups in a distribution's kernel, while it runs and at each boot."""
 
 from __future__ import annotations
 
-import functools
+import os
 import re
-from collections.abc import Callable
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
 
-from mmbatch.cli import answers, live_install, live_plan, live_state, options, usage
-from mmbatch.core.cache import Cache
+from mmbatch.bench import record
+from mmbatch.cli import options, usage
+from mmbatch.cli.usage import Misuse
+from mmbatch.core import cache, log, paths
 from mmbatch.core.console import Console, output_options
+from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
-from mmbatch.debian import packages
-from mmbatch.guest import suites
-from mmbatch.live import build, dkms, guest, guests, kernel, load, manifest
-from mmbatch.live.build import Module
+from mmbatch.live import build, install, kernel, load, manifest, plan
+from mmbatch.live.install import Fit, System
 from mmbatch.live.load import Kernel
 from mmbatch.live.manifest import LiveManifest
+from mmbatch.live.plan import Device, Plan, Source
 from mmbatch.splice.manifest import ALL
+
+_PROOFS = {
+    "passed": "the proof before use passed",
+    "failed": "the proof before use FAILED for some memory, which is left to the kernel",
+    "none": "no proof yet, because nothing used it",
+}
+_GPUS = (
+    "GPUs: no gain is claimed. Their drivers gain only if they register device pages, which "
+    "`grep -A 9 'zone *Device' /proc/zoneinfo` shows: 'spanned' grows when the driver is loaded."
+)
+_UNCHANGED = (
+    "Unchanged: mapping the memory and its memmap, what the driver does besides, and all that "
+    "comes after the bind. The first bind in a virtual machine takes longer either way, because "
+    "its host provides the memory."
+)
 
 
 @click.group("live", cls=usage.Group)
@@ -29,47 +47,37 @@ def command() -> None:
     """Put the speed-ups into a distribution's kernel as livepatches, while it runs."""
 
 
-def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
-    @click.option(
-        "--kernel-release",
-        "release",
-        metavar="R",
-        help="Use the kernel with this release, as printed by uname -r, or cloud-amd64",
-    )
-    @click.option(
-        "--kernel", "series", metavar="SERIES", help="Use Debian's newest kernel of this series"
-    )
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> int:
-        return function(*args, **kwargs)
-
-    return wrapped
-
-
-def _build(
-    console: Console,
-    cache: Cache,
-    speedups: tuple[str, ...],
-    release: str | None,
-    series: str | None,
-    until: str,
-) -> list[Module]:
-    """Return the modules of some speed-ups, by default of all, for one kernel."""
-    lives = manifest.load_all(speedups, until=until)
-    chosen = kernel.choose(cache, release, series, console.say)
-    return build.build_all(cache, lives, chosen, console.say)
+_release = click.option(
+    "--kernel-release",
+    "release",
+    metavar="R",
+    help="Use the kernel with this release, as printed by uname -r, or cloud-amd64",
+)
+_series = click.option(
+    "--kernel", "series", metavar="SERIES", help="Use Debian's newest kernel of this series"
+)
+_root = click.option(
+    "--root",
+    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
+    default="/",
+    show_default=True,
+    metavar="DIR",
+    help="Change the system below this directory, such as an image that will be booted",
+)
+_dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would change")
 
 
 @command.command(
     "build", short_help="Build livepatch modules for the running kernel or another one"
 )
 @options.live_speedups
-@_kernel_options
+@_release
+@_series
 @options.until(ALL)
 @options.json_file
 @output_options
 def run_build(
-    console: Console,
+    _: Console,
     /,
     speedups: tuple[str, ...],
     release: str | None,
@@ -84,11 +92,12 @@ def run_build(
     """
     options.require_one(until, speedups)
     options.require_writable(("--json", json_file))
-    modules = _build(console, Cache.open(), speedups, release, series, until)
+    lives = manifest.load_all(speedups, until=until)
+    modules = build.build_all(lives, kernel.choose(release, series))
     for module in modules:
-        console.result(str(module.path))
-    built = [answers.LiveModule(m.speedup, m.name, str(m.path), m.release) for m in modules]
-    options.write_answer(json_file, "live build", answers.LiveBuild(built))
+        log.result(str(module.path))
+    rows = [{**asdict(module), "path": str(module.path)} for module in modules]
+    options.write_answer(json_file, "live build", {"modules": rows})
     return ExitCode.GOOD
 
 
@@ -112,7 +121,7 @@ def run_build(
 @options.json_file
 @output_options
 def run_load(
-    console: Console,
+    _: Console,
     /,
     speedups: tuple[str, ...],
     parameters: tuple[str, ...],
@@ -122,16 +131,17 @@ def run_load(
     json_file: Path | None,
 ) -> int:
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
+    _require_named(speedups, "load")
     if file is not None and len(speedups) != 1:
-        raise usage.Misuse("--module is the module of one speed-up", "name the speed-up")
+        raise Misuse("--module is the module of one speed-up", "name one speed-up")
     if file is not None and until != ALL:
-        raise usage.Misuse("--module and --until exclude each other", "leave out one of them")
+        raise Misuse("--module and --until exclude each other", "leave out one of them")
     if file is not None and not file.exists():
-        raise usage.Misuse(f"there is no {file}", "give --module a file that is there")
+        raise Misuse(f"there is no {file}", "give --module a file that is there")
     options.require_one(until, speedups)
     options.require_writable(("--json", json_file))
     lives = manifest.load_all(speedups, "load", until)
-    _require_taken(parameters, [live.speedup for live in lives])
+    _require_taken(parameters, speedups)
     running = Kernel(kernel.running())
     for live in lives:
         own = [setting for setting in parameters if setting.startswith(f"{live.speedup}.")]
@@ -141,16 +151,47 @@ def run_load(
                 load.require_same(live, file, running)
             load.set_parameters(live, own, running)
             change = f"; it has {' and '.join(own)} now" if own else ""
-            console.result(f"{live.module} is loaded already{change}")
+            log.result(f"{live.module} is loaded already{change}")
             continue
-        path = file or _build(console, Cache.open(), (live.speedup,), None, None, until)[0].path
-        load.require_loadable(live, path, load.release_of(path), running)
+        path = file or build.build_all([live], running.release)[0].path
+        load.require_loadable(live, path, running)
         load.require_parameters(path, own)
-        console.say(f"loading {live.module}")
+        for slower in live.slower:
+            if (os.cpu_count() or 1) >= slower.least_cpus:
+                log.result(f"{live.speedup}: slower: {slower.words}")
+        log.say(f"loading {live.module}")
         load.load(live, path, own, running, limit_s)
-        live_state.show_functions(console, live_state.functions([live], running))
-    live_state.write(json_file, "live load", lives, running)
+        _show_functions(load.functions(live, running))
+    _write_state(json_file, "live load", lives, running)
     return ExitCode.GOOD
+
+
+def _require_named(speedups: Sequence[str], verb: str) -> None:
+    if not speedups:
+        names = " ".join(manifest.known(paths.SPEEDUPS))
+        raise Misuse(f"no speed-up is named to {verb}", f"name those that you want of: {names}")
+
+
+def _require_all_steps(live: LiveManifest) -> None:
+    """Raise MmbatchError if the user named a step, and the speed-up is loaded already."""
+    if live.until != ALL:
+        raise MmbatchError(
+            f"load {live.module} until '{live.until}'",
+            "it is loaded already, and nothing tells with which steps",
+            f"unload it first: mmbatch live unload {live.speedup}",
+        )
+
+
+def _require_taken(parameters: Sequence[str], speedups: Sequence[str]) -> None:
+    """Raise Misuse if a parameter belongs to none of some speed-ups."""
+    for setting in parameters:
+        match = re.fullmatch(r"(\w+)\.\w+=.*", setting)
+        if match is None:
+            problem = f"--set {setting} has no speed-up or no value"
+            raise Misuse(problem, "write it as SPEEDUP.PARAMETER=VALUE")
+        if match[1] not in speedups:
+            problem = f"--set {setting}: '{match[1]}' is not among what is loaded"
+            raise Misuse(problem, suggestion(match[1], list(speedups), "speed-ups"))
 
 
 @command.command("status", short_help="Show what runs for each function that a speed-up replaces")
@@ -159,7 +200,7 @@ def run_load(
 @options.json_file
 @output_options
 def run_status(
-    console: Console, /, speedups: tuple[str, ...], sysfs: Path, json_file: Path | None
+    _: Console, /, speedups: tuple[str, ...], sysfs: Path, json_file: Path | None
 ) -> int:
     """Show what runs now for each function that a speed-up replaces.
 
@@ -169,17 +210,52 @@ def run_status(
     options.require_writable(("--json", json_file))
     running = Kernel(kernel.running(), sysfs)
     lives = manifest.load_all(speedups, "show the state of")
-    live_state.show_functions(console, live_state.functions(lives, running))
-    states = live_state.speedups(lives, running)
-    live_state.show_loaded(console, states)
-    live_state.show_support(console, running.release, states)
-    live_state.write(json_file, "live status", lives, running)
+    _show_functions([row for live in lives for row in load.functions(live, running)])
+    states = [load.state(live, running) for live in lives]
+    for state in states:
+        method = f"method {state.method}" if state.method else ""
+        text = ", ".join(word for word in (method, _PROOFS.get(state.proof or "", "")) if word)
+        if state.loaded and text:
+            log.result(f"{state.speedup}: {text}")
+    if not any(state.loaded for state in states):
+        log.result("nothing is loaded")
+    _show_support(running.release, states)
+    _write_state(json_file, "live status", lives, running)
     return ExitCode.GOOD
 
 
-command.add_command(live_plan.run_plan)
-command.add_command(live_install.run_install)
-command.add_command(live_install.run_uninstall)
+def _show_functions(rows: Sequence[load.Function]) -> None:
+    log.table([(f"{row.speedup}:", f"{row.function}():", row.runs, _counted(row)) for row in rows])
+
+
+def _counted(row: load.Function) -> str:
+    if row.calls is None:
+        return ""
+    left = "".join(f"; left {each.calls:,} to the kernel: {each.reason}" for each in row.left)
+    return f"{row.calls:,} calls, {row.pages:,} pages{left}"
+
+
+def _show_support(release: str, states: Sequence[load.Speedup]) -> None:
+    """Print which speed-ups the running kernel can take, and why not the others."""
+    refused: dict[tuple[str, str], list[str]] = {}
+    for state in states:
+        if not state.supported:
+            refused.setdefault((state.problem, state.remedy), []).append(state.speedup)
+    for (problem, remedy), names in refused.items():
+        log.result(f"Linux {release} can't take {', '.join(names)}: {problem}")
+        log.result(f"hint: {remedy}")
+    able = [state.speedup for state in states if state.supported and not state.loaded]
+    if able:
+        log.result(f"Linux {release} can take {', '.join(able)}: ./mmbatch live load NAME")
+
+
+def _write_state(
+    file: Path | None, verb: str, lives: Iterable[LiveManifest], running: Kernel
+) -> None:
+    rows = [asdict(row) for live in lives for row in load.functions(live, running)]
+    states = [asdict(load.state(live, running)) for live in lives]
+    answer = {"release": running.release, "functions": rows, "speedups": states}
+    options.write_answer(file, verb, answer)
 
 
 @command.command(
@@ -190,85 +266,120 @@ command.add_command(live_install.run_uninstall)
 @options.json_file
 @output_options
 def run_unload(
-    console: Console, /, speedups: tuple[str, ...], limit_s: int, json_file: Path | None
+    _: Console, /, speedups: tuple[str, ...], limit_s: int, json_file: Path | None
 ) -> int:
-    """Give the kernel its own functions back, and remove the modules."""
+    """Give the kernel its own functions back, and remove the modules, by default all."""
     options.require_writable(("--json", json_file))
     running = Kernel(kernel.running())
     lives = manifest.load_all(speedups, "unload")
     for live in lives:
-        if not load.unload(live.module, running, limit_s):
-            console.result(f"{live.module} is not loaded")
-            continue
-        live_state.show_functions(console, live_state.functions([live], running))
-    live_state.write(json_file, "live unload", lives, running)
+        if load.unload(live.module, running, limit_s):
+            _show_functions(load.functions(live, running))
+        else:
+            log.result(f"{live.module} is not loaded")
+    _write_state(json_file, "live unload", lives, running)
     return ExitCode.GOOD
 
 
-@command.command("test", short_help="Boot Debian's kernel under QEMU and patch it while it works")
-@_kernel_options
+@command.command("plan", short_help="Tell what the devices of this machine would gain")
+@options.live_speedups
 @click.option(
-    "--size", default="4G", show_default=True, metavar="SIZE", help="Give the NVDIMM this size"
+    "--record",
+    "files",
+    type=click.Path(dir_okay=False, path_type=Path),
+    multiple=True,
+    metavar="FILE",
+    help="Use the times of this record of bench, not those of the most similar CPU in results/",
 )
-@click.option(
-    "--plug",
-    metavar="SIZE",
-    help="Plug SIZE of memory instead, in three ways, and count instructions",
-)
-@options.number("--rounds", 20, "Load and unload N times")
-@options.number("--samples", 5, "Count each side N times")
-@click.option("--once", is_flag=True, help="Boot once only: load, use and unload each speed-up")
-@click.option(
-    "--plan",
-    "planned",
-    is_flag=True,
-    help="Boot once only: compare `live plan` with instructions counted, by default on 7.3",
-)
-@options.install
+@options.sysfs
 @options.json_file
 @output_options
-def run_test(
-    console: Console,
+def run_plan(
+    _: Console,
     /,
-    release: str | None,
-    series: str | None,
-    size: str,
-    plug: str | None,
-    rounds: int,
-    samples: int,
-    once: bool,
-    planned: bool,
-    install: bool,
+    speedups: tuple[str, ...],
+    files: tuple[Path, ...],
+    sysfs: Path,
     json_file: Path | None,
 ) -> int:
-    """Boot Debian's kernel as it is, under QEMU, and patch it there while it works.
+    """Tell what the devices of this machine would gain from SPEEDUPs, by default from all.
 
-    By default the newest 6.12 of Debian 12's backports. Nothing is loaded into the kernel that
-    runs here.
+    It reads which NVDIMM namespaces and DAX devices are bound, takes the times that a page takes
+    from a record, and says what binding each device takes in the kernel's own functions and with
+    the speed-ups. It needs neither root nor a compiler, and changes nothing.
     """
     options.require_writable(("--json", json_file))
-    cache = Cache.open()
-    packages.ensure_guests(
-        ("x86_64",), console.say, may_install=install, log=cache.logs / "apt-install.log"
-    )
-    if release is None and series is None:
-        default = guest.newest_release if planned else guest.default_release
-        release = default(cache, console.say)
-    chosen = kernel.choose(cache, release, series, console.say)
-    plan = guests.Plan(suites.size_gib(size), rounds, samples)
-    if planned:
-        found = guest.run_planned(console, cache, chosen)
-    elif once:
-        found = guest.run_once(console, cache, chosen)
-    elif plug is not None:
-        found = guest.run_plugs(console, cache, chosen, suites.size_gib(plug))
+    running = Kernel(kernel.running(), sysfs)
+    lives = [live for live in manifest.load_all(speedups, "plan with") if live.devices]
+    given = {
+        found.rows[0].speedup: (file, found) for file in files for found in [record.read(file)]
+    }
+    if strangers := sorted(given.keys() - {live.speedup for live in lives}):
+        raise Misuse(f"a --record is of '{strangers[0]}'", "name speed-ups that devices gain from")
+    found, sources, units = plan.devices(sysfs), {}, set()
+    for live in lives:
+        file, chosen, similar = (
+            (*given[live.speedup], "as given")
+            if live.speedup in given
+            else plan.most_similar(live.speedup, running.release)
+        )
+        rates = plan.rates(chosen)
+        gained = [plan.estimate(live, device, rates) for device in found]
+        if gained != found:
+            name = os.path.relpath(file, paths.ROOT) if file.is_relative_to(paths.ROOT) else file
+            cpu, release = chosen.machine.cpu, chosen.kernel.release
+            sources[live.speedup] = Source(str(name), cpu, release, similar)
+            units |= {rate.unit for rate in rates.values()}
+        found = gained
+    if len(units) > 1:
+        raise Misuse(
+            f"the records are in {' and '.join(sorted(units))}", "give those of one engine"
+        )
+    answer = plan.total(running.release, found, "".join(units) or "ns", sources)
+    _show_plan(answer)
+    _show_support(running.release, [load.state(live, running) for live in lives])
+    options.write_answer(json_file, "live plan", asdict(answer))
+    return ExitCode.GOOD
+
+
+def _show_plan(answer: Plan) -> None:
+    def amount(value: float | None) -> str:
+        if value is None:
+            return "-"
+        if answer.unit != "ns":
+            return f"{value:.3g} {answer.unit}"
+        return f"{value / 1e9:.3f} s" if value >= 1e7 else f"{value / 1e6:.2g} ms"
+
+    def row(device: Device) -> tuple[str, ...]:
+        less = None if device.now is None or device.then is None else device.now - device.then
+        reasons = "" if device.speedup else "no gain" if device.bound else "not bound, no claim"
+        words = "; ".join(word for word in (device.speedup, reasons, device.note) if word)
+        facts = (device.device, device.mode, plan.size_text(device.size) if device.size else "-")
+        node = "-" if device.node < 0 else str(device.node)
+        times = (amount(device.now), amount(device.then), amount(less))
+        return (*facts, device.memmap, node, *times, words)
+
+    if answer.sources:
+        low, high = (amount(end) for end in answer.less)
+        log.result(
+            f"To gain: {amount(answer.now - answer.then)} of {amount(answer.now)} each time all of "
+            f"these devices are bound (noise: {low} to {high})."
+        )
+    elif answer.devices:
+        log.result("Nothing to gain that is bound now.")
     else:
-        found = guest.run_all(console, cache, chosen, plan)
-    answer = answers.LiveTest(
-        found.kernel, list(found.speedups), found.good, found.passed, found.rounds
-    )
-    options.write_answer(json_file, "live test", answer)
-    return ExitCode.GOOD if found.good else ExitCode.FAILED
+        log.result("Nothing to gain: this machine has no NVDIMM namespace and no DAX device.")
+    if answer.devices:
+        head = ("device", "mode", "size", "memmap", "node", "now", "then", "less", "speed-up")
+        log.table([head, *map(row, answer.devices)])
+    for name, source in answer.sources.items():
+        log.result(
+            f"{name}: times of {source.file}, measured on {source.cpu} with Linux {source.kernel} "
+            f"({source.similar})"
+        )
+    if answer.sources:
+        log.result(_UNCHANGED)
+    log.result(_GPUS)
 
 
 @command.command("dkms", short_help="Make Debian packages that build the modules through DKMS")
@@ -282,40 +393,174 @@ def run_test(
 )
 @options.json_file
 @output_options
-def run_dkms(
-    console: Console, /, speedups: tuple[str, ...], output: Path, json_file: Path | None
-) -> int:
-    """Make Debian packages that build the modules for each kernel, through DKMS."""
+def run_dkms(_: Console, /, speedups: tuple[str, ...], output: Path, json_file: Path | None) -> int:
+    """Make Debian packages that build the modules for each kernel, and load them at boot."""
     options.require_writable(("--json", json_file))
-    packages_made: list[str] = []
-    for live in manifest.load_all(speedups, "package"):
-        packages_made.append(str(dkms.package(Cache.open(), live.speedup, output)))
-        console.result(packages_made[-1])
-    options.write_answer(json_file, "live dkms", answers.LivePackages(packages_made))
+    _require_named(speedups, "package")
+    made = [str(path) for path in install.packages(manifest.load_all(speedups, "package"), output)]
+    for path in made:
+        log.result(path)
+    options.write_answer(json_file, "live dkms", {"packages": made})
     return ExitCode.GOOD
 
 
-def _require_all_steps(live: LiveManifest) -> None:
-    """Raise MmbatchError if the user named a step, and the speed-up is loaded already."""
-    if live.until != ALL:
-        raise MmbatchError(
-            f"load {live.module} until '{live.until}'",
-            "it is loaded already, and nothing tells with which steps",
-            f"unload it first: mmbatch live unload {live.speedup}",
+@command.command("install", short_help="Load the speed-ups at each boot, before devices are bound")
+@options.live_speedups
+@_root
+@_dry_run
+@options.json_file
+@output_options
+def run_install(
+    _: Console,
+    /,
+    speedups: tuple[str, ...],
+    root: Path,
+    dry_run: bool,
+    json_file: Path | None,
+) -> int:
+    """Install SPEEDUPs, so that each boot loads them before devices are bound.
+
+    They are Debian packages: one for each speed-up, from which DKMS builds its module for every
+    kernel, and mmbatch-boot, which loads the modules. What is loaded now does not change.
+    """
+    options.require_writable(("--json", json_file))
+    _require_named(speedups, "install")
+    system = System(root)
+    chosen = {live.speedup: live for live in manifest.load_all(speedups, "install")}
+    lives = list({**{live.speedup: live for live in system.speedups()}, **chosen}.values())
+    lives.sort(key=lambda live: live.speedup)
+    found = install.fits(system, lives)
+    install.require_free(system, lives)
+    if dry_run:
+        with temporary_dir(cache.downloads(), "install") as place:
+            made = install.packages(lives, place)
+            changed, files = install.differing(system, made), install.files_of(made)
+    else:
+        changed = install.install(system, lives, found)
+        files = system.files(sorted(system.installed()))
+    would = "would be " if dry_run else ""
+    log.result(f"{would}installed: {', '.join(changed) or 'nothing, because all is there'}")
+    _show_kernels(found)
+    before = install.drivers(lives)
+    for names in dict.fromkeys(" and ".join(modules) for modules in before.values()):
+        own = [driver for driver, modules in before.items() if " and ".join(modules) == names]
+        log.result(f"{names} before {', '.join(own)}")
+    for file in files:
+        log.result(f"file: {file}")
+    if changed and not dry_run and system.own:
+        names = " ".join(chosen)
+        log.result(
+            f"They are loaded at the next boot. To load them now: ./mmbatch live load {names}"
         )
+    answer: dict[str, Any] = {"root": str(root), "dry_run": dry_run, "changed": changed}
+    answer |= {"speedups": [live.speedup for live in lives], "drivers": before, "files": files}
+    answer["kernels"] = [asdict(fit) for fit in found]
+    options.write_answer(json_file, "live install", answer)
+    return ExitCode.GOOD
 
 
-def _require_taken(parameters: tuple[str, ...], speedups: list[str]) -> None:
-    """Raise click.UsageError if a parameter belongs to none of some speed-ups."""
-    for setting in parameters:
-        match = re.fullmatch(r"(\w+)\.\w+=.*", setting)
-        if match is None:
-            raise usage.Misuse(
-                f"--set {setting} has no speed-up or no value",
-                "write it as SPEEDUP.PARAMETER=VALUE",
-            )
-        if match[1] not in speedups:
-            raise usage.Misuse(
-                f"--set {setting}: '{match[1]}' is not among what is loaded",
-                suggestion(match[1], speedups, "speed-ups"),
-            )
+def _show_kernels(found: Sequence[Fit]) -> None:
+    rows: dict[tuple[str, str], list[str]] = {}
+    for fit in found:
+        rows.setdefault((fit.release, fit.problem), []).append(fit.speedup)
+    for (release, problem), own in rows.items():
+        names = ", ".join(own)
+        log.result(f"Linux {release}: {f'not {names}, because {problem}' if problem else names}")
+
+
+@command.command("uninstall", short_help="Remove what `live install` installed")
+@options.live_speedups
+@_root
+@_dry_run
+@options.json_file
+@output_options
+def run_uninstall(
+    _: Console,
+    /,
+    speedups: tuple[str, ...],
+    root: Path,
+    dry_run: bool,
+    json_file: Path | None,
+) -> int:
+    """Remove SPEEDUPs, by default everything that `live install` installed.
+
+    Modules that are loaded stay until `live unload` or the next boot.
+    """
+    options.require_writable(("--json", json_file))
+    system = System(root)
+    lives = manifest.load_all(speedups, "uninstall") if speedups else []
+    if dry_run:
+        removed = install.removable(system, lives)
+        files = system.files(removed)
+    else:
+        removed, files = install.uninstall(system, lives), []
+    would = "would be " if dry_run else ""
+    log.result(f"{would}removed: {', '.join(removed) or 'nothing, because nothing is there'}")
+    for file in files:
+        log.result(f"file: {file}")
+    running = Kernel(kernel.running())
+    every = lives or manifest.load_all(())
+    loaded = " ".join(live.speedup for live in every if running.is_loaded(live.module))
+    if system.own and not dry_run and loaded:
+        log.result(f"Until the next boot, these stay loaded: {loaded}")
+        log.result(f"To unload them now: ./mmbatch live unload {loaded}")
+    answer = {"root": str(root), "dry_run": dry_run, "removed": removed}
+    options.write_answer(json_file, "live uninstall", answer)
+    return ExitCode.GOOD
+
+
+@command.command("test", short_help="Boot Debian's kernel under QEMU and patch it while it works")
+@_release
+@_series
+@click.option(
+    "--size", default="4G", show_default=True, metavar="SIZE", help="Give the NVDIMM this size"
+)
+@click.option(
+    "--plug",
+    metavar="SIZE",
+    help="Plug SIZE of memory instead, in three ways, and count instructions",
+)
+@options.number("--rounds", 20, "Load and unload N times")
+@options.number("--samples", 5, "Count each side N times")
+@click.option("--once", is_flag=True, help="Boot once only: load, use and unload each speed-up")
+@options.install
+@options.json_file
+@output_options
+def run_test(
+    console: Console,
+    /,
+    release: str | None,
+    series: str | None,
+    size: str,
+    plug: str | None,
+    rounds: int,
+    samples: int,
+    once: bool,
+    install: bool,
+    json_file: Path | None,
+) -> int:
+    """Boot Debian's kernel as it is, under QEMU, and patch it there while it works.
+
+    By default the newest 6.12 of Debian 12's backports. Nothing is loaded into the kernel that
+    runs here.
+    """
+    from mmbatch.debian import packages
+    from mmbatch.guest import suites
+    from mmbatch.live import guest, guests
+
+    options.require_writable(("--json", json_file))
+    packages.ensure_guests(
+        ("x86_64",), log.say, may_install=install, log=cache.logs() / "apt-install.log"
+    )
+    if release is None and series is None:
+        release = guest.default_release()
+    chosen = kernel.choose(release, series)
+    if once:
+        found = guest.run_once(console, cache.opened(), chosen)
+    elif plug is not None:
+        found = guest.run_plugs(console, cache.opened(), chosen, suites.size_gib(plug))
+    else:
+        wanted = guests.Plan(suites.size_gib(size), rounds, samples)
+        found = guest.run_all(console, cache.opened(), chosen, wanted)
+    options.write_answer(json_file, "live test", asdict(found))
+    return ExitCode.GOOD if found.good else ExitCode.FAILED

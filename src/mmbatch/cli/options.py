@@ -7,7 +7,7 @@ import functools
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +21,6 @@ from mmbatch.core.errors import CaseOutcome, ExitCode, MmbatchError, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.live import manifest as live_manifest
-from mmbatch.live import plan as live_plan
 from mmbatch.splice import manifest
 from mmbatch.splice.branch import Credit
 from mmbatch.splice.manifest import ALL, CORE
@@ -81,10 +80,13 @@ json_file = output_file(
 seen_file = json_file
 
 
-def write_answer(file: Path | None, verb: str, answer: DataclassInstance) -> None:
+def write_answer(
+    file: Path | None, verb: str, answer: DataclassInstance | Mapping[str, Any]
+) -> None:
     """Write the answer of a verb as JSON, if that was asked for."""
     if file is not None:
-        content = {"schema": 1, "command": verb, **asdict(answer)}
+        fields = answer if isinstance(answer, Mapping) else asdict(answer)
+        content = {"schema": 1, "command": verb, **fields}
         disk.atomic_write(file, json.dumps(content, indent=1) + "\n")
 
 
@@ -138,7 +140,6 @@ def _speedups(known: Callable[[Path], Iterable[str]]) -> Decorator:
 speedups = _speedups(manifest.known)
 measured = _speedups(manifest.measured)
 live_speedups = _speedups(live_manifest.known)
-planned_speedups = _speedups(live_plan.known)
 
 
 def until(default: str) -> Decorator:

@@ -237,7 +237,7 @@ def _live() -> Check:
     fit = [
         name
         for name in manifest.known(paths.SPEEDUPS)
-        if kernel.is_of(release, manifest.load(paths.SPEEDUPS, name).series)
+        if kernel.series_in(release) in manifest.load(paths.SPEEDUPS, name).series
     ]
     if not fit:
         found = f"no livepatch is made for {release}"

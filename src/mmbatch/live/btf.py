@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Read BTF, a kernel's own description of its types and functions."""
+"""Read BTF, a kernel's own description of its types and functions.
+
+DKMS packages have a copy, so this imports nothing of mmbatch but elf.py.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.live import elf
 
 _MAGIC = 0xEB9F
@@ -19,11 +21,8 @@ _PARAM = struct.Struct("<II")
 _ARRAY = struct.Struct("<III")
 
 _INT, _PTR, _ARRAY_KIND, _STRUCT, _UNION, _ENUM = 1, 2, 3, 4, 5, 6
-_TYPEDEF, _VOLATILE, _CONST, _RESTRICT = 8, 9, 10, 11
-_FUNC, _PROTO, _VAR, _DATASEC, _FLOAT, _DECL_TAG, _TYPE_TAG, _ENUM64 = (
-    *(12, 13, 14, 15, 16),
-    *(17, 18, 19),
-)
+_TYPEDEF, _VOLATILE, _CONST, _RESTRICT, _FUNC, _PROTO, _VAR = 8, 9, 10, 11, 12, 13, 14
+_DATASEC, _FLOAT, _DECL_TAG, _TYPE_TAG, _ENUM64 = 15, 16, 17, 18, 19
 _MODIFIERS = (_TYPEDEF, _VOLATILE, _CONST, _RESTRICT, _TYPE_TAG)
 _SIZED = (_INT, _STRUCT, _UNION, _ENUM, _ENUM64, _FLOAT)
 _POINTER_BYTES = 8
@@ -85,21 +84,14 @@ class Btf:
         found = self._structs.get(struct_name)
         return None if found is None else self._find(found, member)
 
-    def has_function(self, name: str) -> bool:
-        """Return whether the kernel has a function of this name that is not inlined away."""
-        return name in self._functions
-
-    def signature(self, name: str) -> tuple[str, ...] | None:
-        """Return the types of a function's result and parameters, as a manifest writes them.
-
-        None if the kernel does not have exactly one function of this name.
-        """
-        found = self._functions.get(name, [])
-        if len(found) != 1:
-            return None
-        proto = self._types[found[0].size]
-        params = _PARAM.iter_unpack(self._data[proto.more : proto.more + 8 * proto.count])
-        return (self._spelled(proto.size), *(self._spelled(kind) for _, kind in params))
+    def signatures(self, name: str) -> list[tuple[str, ...]]:
+        """Return the types of result and parameters of each function of this name."""
+        found = []
+        for function in self._functions.get(name, []):
+            proto = self._types[function.size]
+            params = _PARAM.iter_unpack(self._data[proto.more : proto.more + 8 * proto.count])
+            found.append((self._spelled(proto.size), *(self._spelled(kind) for _, kind in params)))
+        return found
 
     def _read(self, at: int, end: int) -> Iterator[_Type]:
         yield _Type("", 0, False, 0, 0, 0)
@@ -152,24 +144,18 @@ class Btf:
         return f"struct {target.name} *" if target.kind == _STRUCT else "8"
 
 
-def of_kernel(vmlinux: Path) -> Btf:
-    """Read the types of a kernel from the vmlinux in its header package.
+def read(path: Path) -> Btf:
+    """Return the types in the vmlinux of a kernel's headers, or in /sys/kernel/btf.
 
     Raises:
-        MmbatchError: it does not describe them.
+        ValueError: there are none; says why, as a clause.
     """
-    section = elf.read(vmlinux).find(".BTF") if vmlinux.exists() else None
-    problem = "its headers have no vmlinux"
-    if section is not None:
-        try:
-            return Btf(section.content)
-        except ValueError as error:
-            problem = str(error)
-    elif vmlinux.exists():
-        problem = "its vmlinux describes no types (CONFIG_DEBUG_INFO_BTF)"
-    raise MmbatchError(
-        "read how this kernel lays out its types",
-        problem,
-        "use a kernel that has BTF, such as Debian's",
-        ExitCode.NOT_APPLICABLE,
-    )
+    if not path.exists():
+        raise ValueError("its headers have no vmlinux")
+    data = path.read_bytes()
+    if data.startswith(b"\x7fELF"):
+        section = elf.parse(data).find(".BTF")
+        if section is None:
+            raise ValueError("its vmlinux describes no types (CONFIG_DEBUG_INFO_BTF)")
+        data = section.content
+    return Btf(data)

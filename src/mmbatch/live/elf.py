@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Read and rewrite relocatable ELF files of x86-64, as far as kernel modules need it."""
+"""Read and rewrite relocatable ELF files of x86-64, as far as kernel modules need it.
+
+DKMS packages have a copy, so this imports nothing else of mmbatch.
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
-
-from mmbatch.core.errors import MmbatchError
 
 BUILD_ID = ".note.gnu.build-id"
 """The section that tells builds apart. sysfs shows it for each loaded module."""
@@ -140,19 +140,12 @@ class Elf:
         self.sections[table.link].content = names
 
 
-def read(path: Path) -> Elf:
-    """Read a file.
-
-    Raises:
-        MmbatchError: it is not an ELF file of x86-64, or it is broken.
-    """
-    data = path.read_bytes()
+def parse(data: bytes) -> Elf:
+    """Return the file with this content; ValueError if it is none."""
     try:
         return _parse(data)
     except (struct.error, ValueError, IndexError) as error:
-        raise MmbatchError(
-            f"read {path.name}", f"it is not an ELF file of x86-64 ({error})", "rebuild it"
-        ) from error
+        raise ValueError(f"it is not an ELF file of x86-64 ({error})") from error
 
 
 def pack_relocations(relocations: list[Rela]) -> bytes:
@@ -177,19 +170,8 @@ def _parse(data: bytes) -> Elf:
     sections = []
     for row in raw:
         name, kind, flags, address, _, size, link, info, align, entry = row
-        section = Section(
-            _string(names, name),
-            kind,
-            flags,
-            address,
-            link,
-            info,
-            align,
-            entry,
-            content(row),
-            size,
-        )
-        sections.append(section)
+        where = (_string(names, name), kind, flags, address, link, info, align, entry)
+        sections.append(Section(*where, content(row), size))
     elf = Elf(head, sections)
     if any(section.kind == SHT_SYMTAB for section in sections):
         table = sections[elf.symbol_table]

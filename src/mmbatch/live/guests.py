@@ -4,15 +4,17 @@
 from __future__ import annotations
 
 import dataclasses
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from mmbatch.core.cache import Cache
 from mmbatch.guest import boots, qemu
+from mmbatch.guest.build import ARCHES, GuestKernel
 from mmbatch.guest.qemu import Boot, Booted
 from mmbatch.live import payload
-from mmbatch.live.payload import Payload, Planned
-from mmbatch.live.stock import Stock
+from mmbatch.live.kernel import Stock
+from mmbatch.live.payload import Payload
 
 PLUGS = {"dimm": "dimm_gib", "virtio-mem": "virtio_mem_gib", "dax": "pmem_gib"}
 """How memory can come to a guest, and what of `Boot` says how much."""
@@ -25,10 +27,6 @@ _ROUNDS_GIB = 1
 _MEMORY_GIB = 4
 _MEMMAP_SHARE = 64
 """The memmap of so many GiB takes one. That of the NVDIMM may be in the guest's memory."""
-
-_PLANNED_SAMPLES = 3
-_PLANNED_GIB = 13
-"""Of three namespaces, each of which is large enough for a memmap that is streamed."""
 
 # With this CPU feature, a stock kernel dies under QEMU 7.2 before any of our modules is
 # loaded: its flags are garbage after cmpxchg16b.
@@ -191,29 +189,11 @@ def plugged(cache: Cache, stock: Stock, load: Payload, kind: str, gib: int) -> B
     return qemu.run(cache, boot)
 
 
-def planned(cache: Cache, stock: Stock, load: Planned) -> Booted:
-    """Boot; ask `live plan` about devices, and count the instructions of binding them."""
-    boot = _boot(
-        cache,
-        "live-plan",
-        stock,
-        load,
-        ["start", "plan"],
-        {"ROUNDS": str(_PLANNED_SAMPLES)},
-        payload.tool_files(),
-        limit_s=_LIMIT_S,
-        counted=True,
-        cpus=1,
-        pmem_gib=_PLANNED_GIB,
-    )
-    return qemu.run(cache, boot)
-
-
 def _boot(
     cache: Cache,
     name: str,
     stock: Stock,
-    load: Payload | Planned,
+    load: Payload,
     scripts: Sequence[str],
     settings: Mapping[str, str],
     files: Mapping[str, bytes],
@@ -222,7 +202,9 @@ def _boot(
     drivers = stock.modules([*load.drivers, *(name for name in load.optional if stock.has(name))])
     spare = stock.modules([_SPARE])
     modules = {f"modules/{module}.ko": content for module, content in (drivers | spare).items()}
-    stock_kernel = stock.kernel()
+    digest = hashlib.sha256(stock.part("config").read_bytes()).hexdigest()
+    image, title = stock.part("vmlinuz"), f"Debian's {stock.release}"
+    stock_kernel = GuestKernel(stock.release, title, ARCHES["x86_64"], image, (), digest, "")
     filesystem = boots.filesystem(
         cache,
         stock_kernel,

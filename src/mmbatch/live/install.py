@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Install speed-ups so that each boot has them before devices are bound, and take them away.
+"""Debian packages of the speed-ups, and installing them so that each boot has them.
 
-All that is installed belongs to Debian packages, so dpkg lists it and removes it.
+A package for each speed-up lets DKMS build its module for every kernel: it has the C that was
+generated for each series, a Makefile, and copies of the Python modules that convert an object.
+mmbatch-boot loads the modules before the drivers that bind devices. All that is installed belongs
+to these packages, so dpkg lists it and removes it.
 """
 
 from __future__ import annotations
@@ -9,39 +12,287 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core.cache import Cache
+import mmbatch
+from mmbatch import VERSION
+from mmbatch.core import cache, log
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
 from mmbatch.debian import deb
-from mmbatch.live import boot, dkms, manifest
-from mmbatch.live import kernel as kernels
+from mmbatch.live import btf, build, convert, elf, kernel, manifest
 from mmbatch.live.manifest import LiveManifest
 
-OURS = "mmbatch-*"
-"""The names of all packages that this module installs."""
+BOOT = "mmbatch-boot"
+SOFTDEP = "usr/lib/modprobe.d/mmbatch.conf"
 
 _LIMIT_S = 3600
+_OURS = "mmbatch-*"
+_COPIED = (mmbatch, elf, btf, convert)
 _CONFIGURATION = ("etc", "run", "usr/local/lib", "usr/lib")
-_SOFTDEP = re.compile(r"^\s*softdep\s+(\S+)\s+(.*)$", re.M)
+_LINE = re.compile(r"^\s*softdep\s+(\S+)\s+(.*)$", re.M)
 _NO_MODULE = re.compile(r"no module for \S+: .*")
-
 _SHOWN = re.compile(r"/usr/src/mmbatch[^/]+|/(?!usr/src/).*/mmbatch[^/]*")
+_REMAINS = (
+    *("lib/modules/*/updates/dkms/mmbatch_*", "var/lib/dkms/mmbatch-*", "usr/src/mmbatch-*"),
+    *("usr/lib/mod*.d/mmbatch*", "usr/share/initramfs-tools/hooks/mmbatch*"),
+    "etc/kernel/*.d/mmbatch*",
+)
 
-Say = Callable[[str], None]
+_MAKEFILE = """\
+# SPDX-License-Identifier: GPL-2.0-only
+# DKMS runs this in a copy of the directory, with mmbatch_release and mmbatch_headers.
+of = $(if $(filter $(1).% $(1)-%,$(mmbatch_release)),$(1))
+series := $(strip $(foreach each,{series},$(call of,$(each))))
+config := $(mmbatch_headers)/.config
+wanted := $(shell sed -n 's/^CONFIG_CC_VERSION_TEXT="\\([^ "]*\\).*/\\1/p' $(config))
+compiler := $(foreach name,$(wanted) $(wanted:x86_64-linux-gnu-%=%),$(shell command -v $(name)))
+vmlinux := $(mmbatch_headers)/vmlinux
+running := $(if $(filter $(mmbatch_release),$(shell uname -r)),/sys/kernel/btf/vmlinux)
+types := $(firstword $(wildcard $(vmlinux)) $(running) $(vmlinux))
+convert := PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 python3 -S -m mmbatch.live.convert
+
+all:
+	rm -rf build
+	cp -r $(series) build
+	$(convert) tables build/symbols.json $(types) >build/live/live_tables.h
+	$(MAKE) -C $(mmbatch_headers) M=$(CURDIR)/build CC=$(firstword $(compiler) gcc) \\
+		CONFIG_DEBUG_INFO_BTF_MODULES= KBUILD_MODPOST_WARN=1 modules
+	$(convert) link build/symbols.json build/{module}.ko $(mmbatch_headers)/Module.symvers \\
+		>build/linked
+	mv build/linked {module}.ko
+"""
+_CONF = """\
+# SPDX-License-Identifier: GPL-2.0-only
+PACKAGE_NAME="{name}"
+PACKAGE_VERSION="{version}"
+AUTOINSTALL="yes"
+BUILT_MODULE_NAME[0]="{module}"
+BUILT_MODULE_LOCATION[0]="."
+DEST_MODULE_LOCATION[0]="/updates/dkms"
+# The kernel resolves symbols by names that a strip would remove.
+STRIP[0]="no"
+MAKE[0]="make mmbatch_release=$kernelver mmbatch_headers=$kernel_source_dir"
+CLEAN="rm -rf build {module}.ko"
+# DKMS skips all other kernels.
+BUILD_EXCLUSIVE_KERNEL="{kernels}"
+BUILD_EXCLUSIVE_ARCH="x86_64"
+BUILD_EXCLUSIVE_CONFIG="{options}"
+# It also skips a kernel whose compiler is not installed.
+config=$kernel_source_dir/.config
+compiler=$([[ ! -e $config ]] || sed -n 's/^CONFIG_CC_VERSION_TEXT="*//p' "$config")
+compiler=${{compiler%% *}}
+if [[ -n $compiler && $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]] &&
+	! command -v "$compiler" "${{compiler#x86_64-linux-gnu-}}" >/dev/null; then
+	echo "{name}: no module for $kernelver: it was built with $compiler, which is not installed" >&2
+	BUILD_EXCLUSIVE_KERNEL="^$"
+fi
+"""
+_CONTROL = """\
+Package: {package}
+Version: {version}
+Architecture: all
+Maintainer: mmbatch <mmbatch@localhost>
+Depends: {depends}
+Section: kernel
+Priority: optional
+Description: {description}
+"""
+_DKMS_DEPENDS = "dkms (>= 3), python3 (>= 3.11), make, binutils"
+_DKMS_DESCRIPTION = """\
+livepatch of the kernel's memory management (DKMS)
+ Builds {module}.ko for every installed kernel that it supports:
+ {title}.
+ The package does not load the module."""
+_BOOT_DESCRIPTION = """\
+livepatches of the kernel's memory management, loaded at boot
+ Loads {modules} at each boot,
+ before the drivers that bind devices."""
+_DKMS_SCRIPTS = {
+    "postinst": """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+set -e
+if [ "$1" = configure ]; then
+	dkms status -m {name} -v {version} | grep -q . || dkms add -m {name} -v {version}
+	for headers in /lib/modules/*/build; do
+		[ -e "$headers" ] || continue
+		release=$(basename "$(dirname "$headers")")
+		dkms autoinstall -k "$release" || echo "{name}: no module for $release"
+	done
+fi
+""",
+    "prerm": """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+set -e
+if [ "$1" = remove ] || [ "$1" = upgrade ] || [ "$1" = deconfigure ]; then
+	if dkms status -m {name} -v {version} | grep -q .; then
+		dkms remove -m {name} -v {version} --all
+	fi
+fi
+""",
+}
+_LOADED = "usr/lib/modules-load.d/mmbatch.conf"
+_HOOK = "etc/kernel/header_postinst.d/mmbatch"
+_BOOT_FILES = {
+    SOFTDEP: """\
+# SPDX-License-Identifier: GPL-2.0-only
+# Load livepatches before the drivers that bind devices. modprobe follows only the first
+# softdep of a driver, so each driver has one line.
+{softdeps}
+""",
+    _LOADED: """\
+# SPDX-License-Identifier: GPL-2.0-only
+# Load all of them at boot, whether a driver needs them or not.
+{lines}
+""",
+    "usr/share/initramfs-tools/hooks/mmbatch": """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Put the livepatches into an initramfs, because drivers may bind devices there. A kernel
+# for which there are none gets none.
+[ "$1" != prereqs ] || exit 0
+. /usr/share/initramfs-tools/hook-functions
+for module in {early}; do
+	if [ -n "$(find "/lib/modules/$version/updates" -name "$module.ko*" 2>/dev/null)" ]; then
+		manual_add_modules "$module"
+	fi
+done
+""",
+    _HOOK: """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The headers of kernel $1 were installed, and DKMS has just built modules for it. An
+# initramfs that was made before lacks them.
+set -e
+image=/boot/initrd.img-$1
+if [ -e "$image" ] && command -v update-initramfs >/dev/null &&
+	[ -n "$(find "/lib/modules/$1/updates" -name 'mmbatch_*.ko*' -newer "$image" 2>/dev/null)" ]
+then
+	update-initramfs -u -k "$1"
+fi
+""",
+}
+_UPDATE_INITRAMFS = """\
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+set -e
+if [ "$1" = {word} ]; then
+	command -v update-initramfs >/dev/null || exit 0
+	for directory in /lib/modules/*/updates; do
+		release=$(basename "$(dirname "$directory")")
+		[ -e "/boot/initrd.img-$release" ] || continue
+		[ -n "$(find "$directory" -name 'mmbatch_*.ko*')" ] || continue
+		update-initramfs -u -k "$release"
+	done
+fi
+"""
+
+
+def dkms_name(speedup: str) -> str:
+    """Return the name of a speed-up's package."""
+    return f"mmbatch-{speedup.replace('_', '-')}-dkms"
+
+
+def packages(lives: Sequence[LiveManifest], directory: Path) -> list[Path]:
+    """Write the packages of some speed-ups, and the one that loads them at boot."""
+    return [*(_dkms_package(live, directory) for live in lives), _boot_package(lives, directory)]
+
+
+def _dkms_package(live: LiveManifest, directory: Path) -> Path:
+    package = dkms_name(live.speedup)
+    words = {"name": package.removesuffix("-dkms"), "version": VERSION, "module": live.module}
+    words |= {"title": live.title, "package": package, "depends": _DKMS_DEPENDS}
+    words["description"] = _DKMS_DESCRIPTION.format_map(words)
+    prefix = f"usr/src/{words['name']}-{VERSION}"
+    files = {f"{prefix}/{name}": text for name, text in dkms_source(live, words).items()}
+    scripts = {name: text.format_map(words) for name, text in _DKMS_SCRIPTS.items()}
+    return _package(directory, package, files, _CONTROL.format_map(words), scripts)
+
+
+def dkms_source(live: LiveManifest, words: Mapping[str, str]) -> dict[str, bytes]:
+    """Return the files from which DKMS builds a speed-up's module, by path."""
+    series = "|".join(re.escape(each) for each in live.series)
+    options = [*live.needs, *(f"!{option}" for option in live.refuses)]
+    kernels = rf"^({series})(\.|-(.+-)?amd64$)"
+    conf = _CONF.format_map({**words, "options": " ".join(options), "kernels": kernels})
+    makefile = _MAKEFILE.format(series=" ".join(live.series), module=live.module)
+    files = {"dkms.conf": conf.encode(), "Makefile": makefile.encode()}
+    source = Path(mmbatch.__file__).parent
+    for module in _COPIED:
+        path = Path(str(module.__file__))
+        files[f"mmbatch/{path.relative_to(source)}"] = path.read_bytes()
+    for each in live.series:
+        symbols = live.symbols(each).json().encode()
+        content = {**build.generated(live, each), "symbols.json": symbols}
+        files |= {f"{each}/{name}": data for name, data in content.items()}
+    return files
+
+
+def _boot_package(lives: Sequence[LiveManifest], directory: Path) -> Path:
+    files = boot_files(lives)
+    scripts = {}
+    if _HOOK in files:
+        words = {"postinst": "configure", "postrm": "remove"}
+        scripts = {name: _UPDATE_INITRAMFS.format(word=word) for name, word in words.items()}
+        scripts["conffiles"] = f"/{_HOOK}\n"
+    modules = ", ".join(live.module for live in lives)
+    control = _CONTROL.format(
+        package=BOOT,
+        version=VERSION,
+        depends=", ".join(dkms_name(live.speedup) for live in lives),
+        description=_BOOT_DESCRIPTION.format(modules=modules),
+    )
+    return _package(directory, BOOT, files, control, scripts)
+
+
+def boot_files(lives: Sequence[LiveManifest]) -> dict[str, bytes]:
+    """Return the files of mmbatch-boot, by their paths below /."""
+    before = drivers(lives)
+    words = {
+        "softdeps": "\n".join(
+            f"softdep {driver} pre: {' '.join(modules)}" for driver, modules in before.items()
+        ),
+        "lines": "\n".join(live.module for live in lives),
+        "early": " ".join(live.module for live in lives if live.drivers),
+    }
+    # Without a driver that must find them, the initramfs needs nothing.
+    needed = _BOOT_FILES if before else [_LOADED]
+    return {name: _BOOT_FILES[name].format(**words).encode() for name in needed}
+
+
+def drivers(lives: Sequence[LiveManifest]) -> dict[str, list[str]]:
+    """Return the drivers that must find modules loaded, each with these modules."""
+    found: dict[str, list[str]] = {}
+    for live in lives:
+        for driver in live.drivers:
+            found.setdefault(driver, []).append(live.module)
+    return found
+
+
+def _package(
+    directory: Path,
+    name: str,
+    files: Mapping[str, bytes],
+    control: str,
+    scripts: Mapping[str, str],
+) -> Path:
+    with temporary_dir(cache.downloads(), name) as place:
+        for target, content in files.items():
+            path = place / "root" / target
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+            path.chmod(0o755 if content.startswith(b"#!") else 0o644)
+        return deb.build(place / "root", directory / f"{name}_{VERSION}_all.deb", control, scripts)
 
 
 @dataclass(frozen=True)
 class System:
-    """The system that is installed into: this one, or one below a directory.
-
-    Attributes:
-        root: its root directory.
-    """
+    """The system that is installed into: this one, or one below a directory."""
 
     root: Path = Path("/")
 
@@ -50,34 +301,38 @@ class System:
         """Whether it is the system that runs here."""
         return self.root == Path("/")
 
-    @property
-    def chroot(self) -> tuple[str, ...]:
-        """Words before a command that run it in that system."""
-        return () if self.own else ("chroot", str(self.root))
-
-    def releases(self) -> list[str]:
-        """Return the releases of the installed kernels."""
-        found = [path.parent.name for path in self.root.glob("lib/modules/*/kernel")]
-        return sorted(found)
-
     def installed(self) -> dict[str, str]:
         """Return which packages of ours it has, or has files of, each with its digest."""
-        return deb.installed(OURS, self.root)
+        return deb.installed(_OURS, self.root)
 
-    def files(self, packages: Sequence[str]) -> list[str]:
-        """Return the files of installed packages, without the sources of modules."""
-        return _shown(deb.installed_files(packages, self.root))
+    def speedups(self) -> list[LiveManifest]:
+        """Return the speed-ups that it has, or has files of."""
+        names = self.installed()
+        return [live for live in manifest.load_all(()) if dkms_name(live.speedup) in names]
+
+    def files(self, names: Sequence[str]) -> list[str]:
+        """Return the files of installed packages that matter to a boot."""
+        return _shown(deb.installed_files(names, self.root))
+
+    def run(self, argv: Sequence[str], action: str) -> None:
+        """Run a program in it, and append to the log what it prints."""
+        chroot = () if self.own else ("chroot", str(self.root))
+        run([*chroot, *argv], action=action, log=_log(), timeout_s=_LIMIT_S, finish=True)
+
+
+def _shown(names: Iterable[str]) -> list[str]:
+    """Return the files that matter to a boot, and the directories of sources."""
+    return sorted({name for name in names if _SHOWN.fullmatch(name)})
+
+
+def files_of(made: Iterable[Path]) -> list[str]:
+    """Return the files of packages that matter to a boot."""
+    return _shown(name for path in made for name in deb.files_of(path))
 
 
 @dataclass(frozen=True)
 class Fit:
-    """Whether DKMS will build a speed-up's module for an installed kernel.
-
-    Attributes:
-        release: of the kernel.
-        speedup: the speed-up.
-        problem: why not, as a clause; empty if it will.
-    """
+    """Why DKMS won't build a speed-up's module for an installed kernel; empty if it will."""
 
     release: str
     speedup: str
@@ -85,61 +340,58 @@ class Fit:
 
 
 def fits(system: System, lives: Sequence[LiveManifest]) -> list[Fit]:
-    """Return for each installed kernel and speed-up whether DKMS will build the module."""
-    return [
-        Fit(release, live.speedup, _problem(system, live, release))
-        for release in system.releases()
-        for live in lives
-    ]
+    """Return for each installed kernel and speed-up whether DKMS will build the module.
 
-
-def _problem(system: System, live: LiveManifest, release: str) -> str:
-    try:
-        chosen = manifest.of_series(live, kernels.series_of(release), release)
-    except MmbatchError as error:
-        return error.problem
-    # The link /lib/modules/RELEASE/build may be absolute, and lead out of another root.
-    headers = system.root / "usr/src" / f"linux-headers-{release}"
-    if not (headers / "Module.symvers").is_file():
-        return "its headers are not installed"
-    try:
-        manifest.require_config(chosen, kernels.at(headers, release).config, release)
-    except MmbatchError as error:
-        return error.problem
-    return ""
-
-
-def require_fit(system: System, found: Sequence[Fit]) -> None:
-    """Raise MmbatchError unless every speed-up fits at least one installed kernel."""
-    for speedup in dict.fromkeys(fit.speedup for fit in found):
-        own = [fit for fit in found if fit.speedup == speedup]
+    Raises:
+        MmbatchError: a speed-up fits no installed kernel.
+    """
+    releases = sorted(path.parent.name for path in system.root.glob("lib/modules/*/kernel"))
+    if not releases:
+        raise MmbatchError(
+            "install livepatches",
+            f"there is no kernel below {system.root / 'lib/modules'}",
+            "install one of Debian's, with its headers",
+        )
+    found = []
+    for live in lives:
+        own = [Fit(release, live.speedup, _problem(system, live, release)) for release in releases]
+        found += own
         if all(fit.problem for fit in own):
             lacking = [fit.release for fit in own if "headers" in fit.problem]
             problems = "; ".join(f"Linux {fit.release}: {fit.problem}" for fit in own)
             raise MmbatchError(
-                f"install '{speedup}'",
+                f"install '{live.speedup}'",
                 f"no installed kernel can have it: {problems}",
                 f"install the headers: apt-get install linux-headers-{lacking[-1]}"
                 if lacking
                 else "install a kernel that can, such as Debian's of a series that it supports",
                 ExitCode.FAILED if lacking else ExitCode.NOT_APPLICABLE,
             )
-    if not found:
-        raise MmbatchError(
-            "install livepatches",
-            f"there is no kernel below {system.root / 'lib/modules'}",
-            "install one of Debian's, with its headers",
-        )
+    return sorted(found, key=lambda fit: fit.release)
+
+
+def _problem(system: System, live: LiveManifest, release: str) -> str:
+    series = kernel.series_in(release)
+    if series not in live.series:
+        return manifest.problem(live, series, {})
+    # The link /lib/modules/RELEASE/build may be absolute, and lead out of another root.
+    headers = system.root / "usr/src" / f"linux-headers-{release}"
+    if not (headers / "Module.symvers").is_file():
+        return "its headers are not installed"
+    return manifest.problem(live, series, kernel.config_of(headers / ".config"))
 
 
 def require_free(system: System, lives: Sequence[LiveManifest]) -> None:
-    """Raise MmbatchError if somebody's own softdep for a driver would hide ours.
+    """Raise MmbatchError if the user's own softdep for a driver would hide ours.
 
     modprobe follows only the first softdep of each driver.
     """
-    wanted = boot.drivers(lives)
-    for path in _configurations(system):
-        for name, words in _SOFTDEP.findall(path.read_text(encoding="utf-8", errors="replace")):
+    wanted = drivers(lives)
+    places = [system.root / place / "modprobe.d" for place in _CONFIGURATION]
+    for path in (path for place in places for path in sorted(place.glob("*.conf"))):
+        if path == system.root / SOFTDEP:
+            continue
+        for name, words in _LINE.findall(path.read_text(encoding="utf-8", errors="replace")):
             driver = name.replace("-", "_")
             missing = [each for each in wanted.get(driver, ()) if each not in words.split()]
             if missing:
@@ -150,209 +402,123 @@ def require_free(system: System, lives: Sequence[LiveManifest]) -> None:
                 )
 
 
-def _configurations(system: System) -> Iterator[Path]:
-    for place in _CONFIGURATION:
-        for path in sorted((system.root / place / "modprobe.d").glob("*.conf")):
-            if path.is_file() and path != system.root / boot.SOFTDEP:
-                yield path
+def differing(system: System, files: Sequence[Path]) -> list[str]:
+    """Return the names of those packages that a system does not have as they are."""
+    there = system.installed()
+    return [_name(path) for path in files if there.get(_name(path)) != deb.digest_of(path)]
 
 
-def build(cache: Cache, lives: Sequence[LiveManifest], directory: Path) -> list[Path]:
-    """Write the packages of some speed-ups, and the one that loads them at boot."""
-    packages = [dkms.package(cache, live.speedup, directory) for live in lives]
-    return [*packages, boot.package(cache, lives, directory)]
+def install(system: System, lives: Sequence[LiveManifest], found: Sequence[Fit]) -> list[str]:
+    """Install speed-ups, which builds their modules, and return the packages that changed.
 
-
-def install(
-    cache: Cache, system: System, lives: Sequence[LiveManifest], found: Sequence[Fit], say: Say
-) -> list[str]:
-    """Install speed-ups, which builds their modules.
-
-    `require_fit` and `require_free` accepted them. If anything fails, those that were to change
-    are removed, and others that were installed stay.
+    If anything fails, those that were to change are removed, and others stay.
 
     Args:
-        cache: keeps the log.
         system: where to.
         lives: the speed-ups, with those that are installed and stay.
         found: what `fits` said of them.
-        say: called with a line for each phase.
-
-    Returns:
-        The packages that changed; none if all were there as they are now.
-
-    Raises:
-        MmbatchError: apt or dpkg failed, or a module was not built.
     """
-    _require_root("install the livepatches")
-    log = _new_log(cache)
+    _begin("install the livepatches")
     with temporary_dir(system.root / "var/tmp", "mmbatch") as place:
         place.chmod(0o755)  # apt reads it as another user
-        packages = build(cache, lives, place)
-        names = differing(system, packages)
-        changed = [path for path in packages if _name(path) in names]
+        made = packages(lives, place)
+        names = differing(system, made)
+        changed = [path for path in made if _name(path) in names]
         try:
             if changed:
-                say(f"installing {' '.join(names)}, which builds modules")
-                _apt(system, changed, log)
-            _require_built(system, found, log)
+                log.say(f"installing {' '.join(names)}, which builds modules")
+                argv = ["env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "--quiet", "--yes"]
+                argv += ["-o", "DPkg::Lock::Timeout=120", "install", "--no-install-recommends"]
+                argv += ["--reinstall", "--allow-downgrades"]
+                argv += [_inside(system, path) for path in changed]
+                system.run(argv, "install the packages")
+            _require_built(system, found)
         except BaseException:
-            going = [live for live in lives if dkms.package_name(live.speedup) in names]
+            going = [live for live in lives if dkms_name(live.speedup) in names]
             staying = [live for live in lives if live not in going]
-            say(f"that failed, so it is removed again: {' '.join(names)}")
+            log.say(f"that failed, so it is removed again: {' '.join(names)}")
             with contextlib.suppress(MmbatchError):
-                _remove(cache, system, going or lives, staying if going else (), log)
+                _remove(system, going or lives, staying if going else ())
             raise
     return names
-
-
-def differing(system: System, packages: Sequence[Path]) -> list[str]:
-    """Return the names of those packages that a system does not have as they are."""
-    there = system.installed()
-    return [_name(path) for path in packages if there.get(_name(path)) != deb.digest_of(path)]
-
-
-def files_of(packages: Sequence[Path]) -> list[str]:
-    """Return the files of packages, without the sources of modules."""
-    return _shown(name for path in packages for name in deb.files_of(path))
-
-
-def _shown(names: Iterable[str]) -> list[str]:
-    """Return the files that matter to a boot, and the directories of sources."""
-    return sorted({name for name in names if _SHOWN.fullmatch(name)})
 
 
 def removable(system: System, lives: Sequence[LiveManifest]) -> list[str]:
     """Return the packages that `uninstall` would remove."""
     names = system.installed()
-    staying = [live for live in installed(system) if live not in lives] if lives else []
-    if not staying:
+    if not _staying(system, lives):
         return sorted(names)
-    return sorted(names.keys() & {dkms.package_name(live.speedup) for live in lives})
+    return sorted(names.keys() & {dkms_name(live.speedup) for live in lives})
 
 
-def uninstall(cache: Cache, system: System, lives: Sequence[LiveManifest] = ()) -> list[str]:
-    """Remove speed-ups, by default everything of ours, with their part of each initramfs.
-
-    Returns:
-        The packages that were removed.
-
-    Raises:
-        MmbatchError: dpkg failed, or left something.
-    """
+def uninstall(system: System, lives: Sequence[LiveManifest] = ()) -> list[str]:
+    """Remove speed-ups, by default everything of ours, and return the packages that went."""
     action = "uninstall the livepatches"
-    _require_root(action)
-    before = system.installed()
-    staying = [live for live in installed(system) if live not in lives] if lives else []
-    _remove(cache, system, lives, staying, _new_log(cache))
+    _begin(action)
+    before, staying = system.installed(), _staying(system, lives)
+    _remove(system, lives, staying)
     if not staying and (left := remains(system)):
-        raise MmbatchError(
-            action, f"something is left: {', '.join(left)}", "remove it, and report this"
-        )
+        problem = f"something is left: {', '.join(left)}"
+        raise MmbatchError(action, problem, "remove it, and report this")
     return sorted(before.keys() - system.installed().keys())
 
 
-def installed(system: System) -> list[LiveManifest]:
-    """Return the speed-ups that a system has, or has files of."""
-    names = system.installed()
-    return [live for live in manifest.load_all(()) if dkms.package_name(live.speedup) in names]
+def _staying(system: System, going: Sequence[LiveManifest]) -> list[LiveManifest]:
+    return [live for live in system.speedups() if live not in going] if going else []
 
 
-def _remove(
-    cache: Cache,
-    system: System,
-    going: Sequence[LiveManifest],
-    staying: Sequence[LiveManifest],
-    log: Path,
-) -> None:
+def _remove(system: System, going: Sequence[LiveManifest], staying: Sequence[LiveManifest]) -> None:
     """Remove some speed-ups; if none stays, everything of ours."""
-    names = system.installed()
+    action, names = "remove the packages", set(system.installed())
     if staying:  # a package that loads these alone depends on no other
         with temporary_dir(system.root / "var/tmp", "mmbatch") as place:
-            file = _inside(system, boot.package(cache, staying, place))
-            _dpkg(system, ["--install", file], log)
-        wanted = {dkms.package_name(live.speedup) for live in going}
-        names = {name: digest for name, digest in names.items() if name in wanted}
+            file = _inside(system, _boot_package(staying, place))
+            system.run(["dpkg", "--install", file], action)
+        names &= {dkms_name(live.speedup) for live in going}
     if names:
-        _dpkg(system, ["--purge", *sorted(names, key=lambda name: name != boot.NAME)], log)
+        argv = ["dpkg", "--purge", *sorted(names, key=lambda name: (name != BOOT, name))]
+        system.run(argv, action)
 
 
 def remains(system: System) -> list[str]:
     """Return what is there of an installation besides packages."""
-    patterns = (
-        *("lib/modules/*/updates/dkms/mmbatch_*", "var/lib/dkms/mmbatch-*", "usr/src/mmbatch-*"),
-        *("usr/lib/mod*.d/mmbatch*", "usr/share/initramfs-tools/hooks/mmbatch*"),
-        "etc/kernel/*.d/mmbatch*",
-    )
-    found = {str(path) for pattern in patterns for path in system.root.glob(pattern)}
-    return sorted(found)
+    return sorted({str(path) for pattern in _REMAINS for path in system.root.glob(pattern)})
 
 
-def _require_root(action: str) -> None:
+def _begin(action: str) -> None:
     if os.geteuid() != 0:
-        raise MmbatchError(
-            action, "only root can install packages", "run it as root", ExitCode.USAGE
-        )
+        problem = "only root can install packages"
+        raise MmbatchError(action, problem, "run it as root", ExitCode.USAGE)
+    _log().unlink(missing_ok=True)
 
 
-def _require_built(system: System, found: Sequence[Fit], log: Path) -> None:
+def _require_built(system: System, found: Sequence[Fit]) -> None:
     for fit in found:
         directory = system.root / "lib/modules" / fit.release / "updates"
         if fit.problem or any(directory.rglob(f"mmbatch_{fit.speedup}.ko*")):
             continue
-        text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-        _keep_make_logs(system, fit.speedup, log)
+        text = _log().read_text(encoding="utf-8", errors="replace") if _log().exists() else ""
         reasons = _NO_MODULE.findall(text)
+        # What DKMS logged of its builds goes when the package is removed.
+        name = dkms_name(fit.speedup).removesuffix("-dkms")
+        with _log().open("a", encoding="utf-8") as out:
+            for path in sorted((system.root / "var/lib/dkms" / name).rglob("make.log")):
+                out.write(f"\n{path}:\n{path.read_text(encoding='utf-8', errors='replace')}\n")
         raise MmbatchError(
             f"build the module of '{fit.speedup}' for Linux {fit.release}",
             reasons[-1] if reasons else "DKMS did not build it",
-            f"see {log}",
+            f"see {_log()}",
         )
-
-
-def _keep_make_logs(system: System, speedup: str, log: Path) -> None:
-    """Append what DKMS logged of its builds, which goes when the package is removed."""
-    name = dkms.package_name(speedup).removesuffix("-dkms")
-    with log.open("a", encoding="utf-8") as out:
-        for path in sorted((system.root / "var/lib/dkms" / name).rglob("make.log")):
-            text = path.read_text(encoding="utf-8", errors="replace")
-            out.write(f"\n{path}:\n{text}\n")
 
 
 def _name(package: Path) -> str:
     return package.name.partition("_")[0]
 
 
-def _new_log(cache: Cache) -> Path:
-    log = cache.logs / "live-install.log"
-    log.unlink(missing_ok=True)
-    return log
+def _log() -> Path:
+    return cache.logs() / "live-install.log"
 
 
 def _inside(system: System, file: Path) -> str:
     """Return the path of a file as programs in the system see it."""
     return f"/{file.relative_to(system.root)}"
-
-
-def _apt(system: System, packages: Sequence[Path], log: Path) -> None:
-    environment = ("env", "DEBIAN_FRONTEND=noninteractive")
-    apt = ("apt-get", "--quiet", "--yes", "-o", "DPkg::Lock::Timeout=120")
-    options = ("--no-install-recommends", "--reinstall", "--allow-downgrades")
-    files = [_inside(system, package) for package in packages]
-    run(
-        [*system.chroot, *environment, *apt, "install", *options, *files],
-        action="install the packages",
-        log=log,
-        timeout_s=_LIMIT_S,
-        finish=True,
-    )
-
-
-def _dpkg(system: System, arguments: Sequence[str], log: Path) -> None:
-    run(
-        [*system.chroot, "dpkg", *arguments],
-        action="remove the packages",
-        log=log,
-        timeout_s=_LIMIT_S,
-        finish=True,
-    )

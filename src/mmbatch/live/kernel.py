@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A distribution's kernels and their headers, installed or fetched into the cache."""
+"""A distribution's kernels, their modules and headers, installed or fetched into the cache."""
 
 from __future__ import annotations
 
+import lzma
 import platform
 import re
-from collections.abc import Callable, Collection, Mapping
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core.cache import Cache
+from mmbatch.core import cache, log
 from mmbatch.core.disk import atomic_write, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.interval import SERIES, release_numbers
 from mmbatch.debian import foreign
 from mmbatch.debian.apt import Apt
-from mmbatch.live import btf
-from mmbatch.live.btf import Btf
 
 FLAVOUR = "cloud-amd64"
 """Which of Debian's kernels is used if a series is named and no release."""
@@ -26,8 +26,6 @@ _PACKAGE_BYTES = 200_000_000
 _RELEASE = re.compile(r"(\d+\.\d+)(?:\.\d+[^\s/]*|-(?:[^\s/]+-)?amd64)")
 _META = re.compile(r"(?:linux-(?:image|headers)-)?([^\s/]*amd64)")
 _RUNNING_TYPES = Path("/sys/kernel/btf/vmlinux")
-
-Say = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -51,12 +49,12 @@ class Headers:
         """Content of its Module.symvers."""
         return (self.path / "Module.symvers").read_text(encoding="utf-8")
 
-    def types(self) -> Btf:
-        """Return the kernel's types. The running kernel describes its own."""
+    @property
+    def types(self) -> Path:
+        """The file that describes the kernel's types. The running kernel describes its own."""
         vmlinux = self.path / "vmlinux"
-        if not vmlinux.exists() and self.release == running() and _RUNNING_TYPES.exists():
-            return Btf(_RUNNING_TYPES.read_bytes())
-        return btf.of_kernel(vmlinux)
+        own = self.release == running() and _RUNNING_TYPES.exists()
+        return _RUNNING_TYPES if own and not vmlinux.exists() else vmlinux
 
 
 def running() -> str:
@@ -64,20 +62,14 @@ def running() -> str:
     return platform.release()
 
 
-def choose(cache: Cache, release: str | None, series: str | None, say: Say) -> str:
+def choose(release: str | None, series: str | None) -> str:
     """Return the release that the user asked for.
 
     Args:
-        cache: where package lists are kept.
         release: of the kernel, or one of Debian's packages that depend on the newest kernel
             ("cloud-amd64"). If None, the newest packaged kernel of the series is chosen;
             without a series, the running kernel.
         series: "6.12", or None.
-        say: called with a line for each phase.
-
-    Raises:
-        MmbatchError: both are given, the release is empty, the series is not supported, or no
-            such kernel is packaged.
     """
     if release is not None and series is not None:
         raise MmbatchError(
@@ -87,37 +79,23 @@ def choose(cache: Cache, release: str | None, series: str | None, say: Say) -> s
             ExitCode.USAGE,
         )
     if series is not None:
-        _require_supported(series)
-        return newest(cache, series, say)
+        if series not in SERIES:  # the mirror need not be asked
+            raise MmbatchError(
+                f"choose kernel {series}",
+                "it is not a supported series",
+                suggestion(series, SERIES, "series"),
+                ExitCode.NOT_APPLICABLE,
+            )
+        return newest(series)
     if release is None:
         return running()
-    if not release:
-        hint = "give one as printed by uname -r, or leave the option out for the running kernel"
-        raise MmbatchError("choose a kernel", "its release is empty", hint, ExitCode.USAGE)
     meta = _META.fullmatch(release)
-    if meta is None:
-        return release
-    return meta[1] if _RELEASE.fullmatch(meta[1]) else _newest_of(cache, meta[1], say)
-
-
-def _require_supported(series: str) -> None:
-    if series not in SERIES:  # the mirror need not be asked
-        raise MmbatchError(
-            f"choose kernel {series}",
-            "it is not a supported series",
-            suggestion(series, SERIES, "series"),
-            ExitCode.NOT_APPLICABLE,
-        )
-
-
-def _newest_of(cache: Cache, meta: str, say: Say) -> str:
-    """Return the release that one of Debian's packages of the newest kernel depends on."""
-    apt = Apt(cache, say)
-    package = f"linux-headers-{meta}"
-    for version, _ in apt.madison(package):
-        if found := _needed(apt, package, version):
-            return found
-    raise _no_release(meta)
+    if meta is None or _RELEASE.fullmatch(meta[1]):
+        return release if meta is None else meta[1]
+    apt = Apt(cache.opened(), log.say)
+    package = f"linux-headers-{meta[1]}"
+    found = (_needed(apt, package, version) for version, _ in apt.madison(package))
+    return next(filter(None, found), None) or series_of(meta[1])
 
 
 def _needed(apt: Apt, package: str, version: str) -> str | None:
@@ -127,39 +105,31 @@ def _needed(apt: Apt, package: str, version: str) -> str | None:
 
 
 def series_of(release: str) -> str:
-    """Return the series of a release.
-
-    Raises:
-        MmbatchError: it is not a release.
-    """
+    """Return the series of a release; MmbatchError if it is none."""
     match = _RELEASE.fullmatch(release)
     if match is None:
-        raise _no_release(release)
+        raise MmbatchError(
+            f"choose kernel {release}",
+            "it is not a release",
+            "give one as printed by `uname -r`",
+            ExitCode.USAGE,
+        )
     return match[1]
 
 
-def _no_release(name: str) -> MmbatchError:
-    return MmbatchError(
-        f"choose kernel {name}",
-        "it is not a release",
-        "give one as printed by `uname -r`",
-        ExitCode.USAGE,
-    )
+def series_in(release: str) -> str:
+    """Return the series of what may be a release, or nothing."""
+    match = re.match(r"\d+\.\d+", release)
+    return match[0] if match else ""
 
 
-def is_of(release: str, series: Collection[str]) -> bool:
-    """Return whether a text is a release of one of some series."""
-    match = _RELEASE.fullmatch(release)
-    return match is not None and match[1] in series
-
-
-def find(cache: Cache, release: str, say: Say) -> Headers:
+def find(release: str) -> Headers:
     """Return the headers of a kernel. Fetch the distribution's packages if they are not installed.
 
     Raises:
         MmbatchError: they are not installed and can't be fetched.
     """
-    return find_installed(release) or fetch(cache, release, say)
+    return find_installed(release) or fetch(release)
 
 
 def find_installed(release: str, root: Path = Path("/")) -> Headers | None:
@@ -172,11 +142,7 @@ def find_installed(release: str, root: Path = Path("/")) -> Headers | None:
 
 
 def at(path: Path, release: str) -> Headers:
-    """Return the headers in a directory.
-
-    Raises:
-        MmbatchError: the directory has none.
-    """
+    """Return the headers in a directory."""
     lacking = [name for name in (".config", "Module.symvers") if not (path / name).is_file()]
     if lacking:
         raise MmbatchError(
@@ -184,20 +150,20 @@ def at(path: Path, release: str) -> Headers:
             f"{path} has no {' and no '.join(lacking)}",
             f"install them: apt-get install linux-headers-{release}",
         )
-    text = (path / ".config").read_text(encoding="utf-8")
-    config = dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.M))
-    return Headers(release, series_of(release), path.resolve(), config)
+    return Headers(release, series_of(release), path.resolve(), config_of(path / ".config"))
 
 
-def newest(cache: Cache, series: str, say: Say, suite: str = "") -> str:
+def config_of(path: Path) -> dict[str, str]:
+    """Return the options that a kernel's configuration sets, with their values."""
+    return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", path.read_text(encoding="utf-8"), re.M))
+
+
+def newest(series: str, suite: str = "") -> str:
     """Return the release of the newest cloud kernel of a series that Debian has.
 
     That of the suite ("bookworm-backports") is preferred.
-
-    Raises:
-        MmbatchError: it has none.
     """
-    apt = Apt(cache, say)
+    apt = Apt(cache.opened(), log.say)
     package = f"linux-headers-{FLAVOUR}"
     versions = [pair for pair in apt.madison(package) if pair[0].startswith(f"{series}.")]
     for version, _ in sorted(versions, key=lambda pair: pair[1] != suite):
@@ -219,61 +185,47 @@ def newest(cache: Cache, series: str, say: Say, suite: str = "") -> str:
     )
 
 
-def fetch(cache: Cache, release: str, say: Say) -> Headers:
-    """Return the headers of one of Debian's kernels, unpacked into the cache.
-
-    Raises:
-        MmbatchError: the mirror lacks them.
-    """
+def fetch(release: str) -> Headers:
+    """Return the headers of one of Debian's kernels, unpacked into the cache."""
     contents = f"the headers of Linux {release}"
-    place = cache.live / f"headers-{release}"
+
+    def belongs(package: str) -> bool:
+        return re.match(r"linux-(headers|kbuild)-\d", package) is not None
 
     def fill(unpacked: Path) -> None:
-        _unpack(cache, f"linux-headers-{release}", unpacked, _is_headers, contents, say)
+        _unpack(f"linux-headers-{release}", unpacked, belongs, contents)
         _join_makefiles(unpacked / "usr/src")
-        _make_runnable(cache, release, unpacked, say)
+        _make_runnable(release, unpacked)
 
-    cache.provide(place, fill, f"fetches {contents}", say)
+    place = cache.provide(cache.live() / f"headers-{release}", fill, f"fetches {contents}")
     return at(place / "usr/src" / f"linux-headers-{release}", release)
 
 
-def fetch_image(cache: Cache, release: str, say: Say) -> Path:
-    """Return the directory in which one of Debian's kernels, with its modules, is unpacked.
+def fetch_image(release: str) -> Stock:
+    """Return one of Debian's kernels, with its modules, unpacked into the cache."""
 
-    Raises:
-        MmbatchError: the mirror lacks it.
-    """
-    place = cache.live / f"image-{release}"
+    def belongs(package: str) -> bool:  # newer kernels come in parts
+        return package.endswith(f"-{release}")
 
     def fill(unpacked: Path) -> None:
-        # Newer kernels come in parts: the kernel, its modules, its configuration.
-        def is_part(package: str) -> bool:
-            return package.endswith(f"-{release}")
+        _unpack(f"linux-image-{release}", unpacked, belongs, f"Linux {release}")
 
-        _unpack(cache, f"linux-image-{release}", unpacked, is_part, f"Linux {release}", say)
-
-    cache.provide(place, fill, f"fetches Linux {release}", say)
-    return place
+    place = cache.provide(cache.live() / f"image-{release}", fill, f"fetches Linux {release}")
+    return Stock(release, place)
 
 
-def _unpack(
-    cache: Cache, package: str, place: Path, belongs: Callable[[str], bool], contents: str, say: Say
-) -> None:
+def _unpack(package: str, place: Path, belongs: Callable[[str], bool], contents: str) -> None:
     """Fetch a package, and those of its dependencies that belong to it, into a directory."""
-    apt = Apt(cache, say)
+    apt = Apt(cache.opened(), log.say)
     found = apt.madison(package)
     if not found:
         raise _not_packaged(contents)
     version = found[0][0]
-    require_space(cache.live, _PACKAGE_BYTES, f"unpack {contents}")
+    require_space(cache.live(), _PACKAGE_BYTES, f"unpack {contents}")
     names = [package, *filter(belongs, apt.depends(package, version))]
-    say(f"fetching {package} {version} and its dependencies")
+    log.say(f"fetching {package} {version} and its dependencies")
     for name in names:
-        foreign.unpack(cache, apt, name, version, place)
-
-
-def _is_headers(package: str) -> bool:
-    return re.match(r"linux-(headers|kbuild)-\d", package) is not None
+        foreign.unpack(cache.opened(), apt, name, version, place)
 
 
 def _join_makefiles(sources: Path) -> None:
@@ -288,21 +240,21 @@ def _join_makefiles(sources: Path) -> None:
             atomic_write(makefile, found)
 
 
-def _make_runnable(cache: Cache, release: str, place: Path, say: Say) -> None:
+def _make_runnable(release: str, place: Path) -> None:
     """Let programs among the headers run here that were built for a newer Debian release."""
     directories = list(place.glob("usr/lib/linux-kbuild-*"))
     programs = foreign.unrunnable(directories[0]) if directories else []
     if not programs:
         return
-    apt = Apt(cache, say)
+    apt = Apt(cache.opened(), log.say)
     package = directories[0].name
     found = apt.madison(package)
     if not found:
         raise _not_packaged(f"the headers of Linux {release}")
-    say(f"fetching the libraries that programs of {package} need here")
+    log.say(f"fetching the libraries that programs of {package} need here")
     for name, version in foreign.closure(apt, package, *found[0]).items():
         if name != package:
-            foreign.unpack(cache, apt, name, version, place)
+            foreign.unpack(cache.opened(), apt, name, version, place)
     foreign.wrap_in_place(place, programs)
 
 
@@ -314,3 +266,77 @@ def _not_packaged(contents: str) -> MmbatchError:
         "with --kernel-release, or a series with --kernel",
         ExitCode.NOT_APPLICABLE,
     )
+
+
+def module_content(path: Path) -> bytes:
+    """Return a kernel module, which may be compressed as distributions have them."""
+    content = path.read_bytes()
+    if path.suffix == ".xz":
+        return lzma.decompress(content)
+    if path.suffix == ".zst":
+        return subprocess.run(["zstd", "-dcq"], input=content, stdout=-1, check=True).stdout
+    return content
+
+
+@dataclass(frozen=True)
+class Stock:
+    """A distribution's kernel as it is, unpacked: its image, and the modules of its package.
+
+    Attributes:
+        release: as printed by `uname -r`.
+        directory: where its package is unpacked.
+    """
+
+    release: str
+    directory: Path
+
+    def modules(self, names: Sequence[str]) -> dict[str, bytes]:
+        """Return modules and their dependencies, in an order in which they can be loaded.
+
+        Modules that are built into the kernel are left out.
+        """
+        found: dict[str, bytes] = {}
+
+        def visit(name: str) -> None:
+            if name in found or name in self._built_in():
+                return
+            path = self._find(name)
+            if path is None:
+                raise MmbatchError(
+                    f"take the module {name} from Linux {self.release}",
+                    "its package does not have it",
+                    "use another of the distribution's kernels",
+                )
+            content = module_content(path)
+            depends = re.search(rb"(?:^|\0)depends=([^\0]*)", content)
+            for needed in depends[1].decode().replace("-", "_").split(",") if depends else []:
+                if needed:
+                    visit(needed)
+            found[name] = content
+
+        for name in names:
+            visit(name)
+        return found
+
+    def has(self, name: str) -> bool:
+        """Return whether the kernel has a module, or has it built in."""
+        return name in self._built_in() or self._find(name) is not None
+
+    def part(self, name: str) -> Path:
+        """Return a file that is in boot/, or beside the modules in newer packages."""
+        in_boot = self.directory / f"boot/{name}-{self.release}"
+        return in_boot if in_boot.exists() else self._library / name
+
+    def _built_in(self) -> set[str]:
+        text = (self._library / "modules.builtin").read_text(encoding="utf-8")
+        return {Path(line).stem.replace("-", "_") for line in text.splitlines()}
+
+    def _find(self, name: str) -> Path | None:
+        pattern = re.compile(name.replace("_", "[-_]") + r"\.ko(\.xz|\.zst)?")
+        found = (path for path in self._library.rglob("*.ko*") if pattern.fullmatch(path.name))
+        return next(found, None)
+
+    @property
+    def _library(self) -> Path:
+        merged = self.directory / "usr/lib/modules" / self.release
+        return merged if merged.exists() else self.directory / "lib/modules" / self.release

@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Load a livepatch module into the running kernel, watch its transition, and unload it."""
+"""Load a livepatch module into the running kernel, watch it, say what runs, and unload it."""
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import signal
 import time
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import Result, run
-from mmbatch.live import elf
-from mmbatch.live.btf import Btf
-from mmbatch.live.kernel import series_of
-from mmbatch.live.manifest import LiveManifest, of_series, require_types
+from mmbatch.live import elf, kernel, manifest
+from mmbatch.live.manifest import LiveManifest
 
 _SIGNED = b"~Module signature appended~\n"
 _PAUSE_S = 0.2
@@ -26,21 +24,17 @@ _REVERT_S = 180.0
 _SHOWN_TASKS = 5
 _PROGRESS = re.compile(r"livepatch: (enabling patch|'\w+': )|taints? |tainting")
 _COUNT = re.compile(r"(\w+) (done|left|passed|failed) (\d+) (\d+) ?(.*)")
+_README = "see the README of the speed-up for its parameters"
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """The running kernel, as sysfs and procfs show it.
-
-    Attributes:
-        release: as printed by `uname -r`.
-        sys: where sysfs is mounted.
-        proc: where procfs is mounted.
-    """
+    """The running kernel, as sysfs and procfs show it."""
 
     release: str
     sys: Path = Path("/sys")
     proc: Path = Path("/proc")
+    boot: Path = Path("/boot")
 
     @property
     def patches(self) -> Path:
@@ -51,199 +45,139 @@ class Kernel:
         """The directory of a livepatch, which exists while it is loaded and not yet reverted."""
         return self.patches / name
 
+    def is_loaded(self, name: str) -> bool:
+        """Return whether a module is loaded."""
+        return (self.sys / "module" / name).exists()
+
     def in_transition(self, name: str) -> bool:
         """Return whether some tasks still must switch to or from a livepatch."""
         return read_line(self.patch(name) / "transition") == "1"
 
     def patchers(self, function: str) -> list[str]:
-        """Return the livepatches that replace a function."""
-        found = self.patches.glob(f"*/vmlinux/{function},*")
-        return sorted(path.parent.parent.name for path in found)
+        """Return the livepatches that replace a function; the last one of them runs."""
+        names = {path.parent.parent.name for path in self.patches.glob(f"*/vmlinux/{function},*")}
+        newest_first = [line.split()[0] for line in read_line(self.proc / "modules").splitlines()]
 
-    def types(self) -> Btf:
-        """Return the kernel's types.
+        def order(name: str) -> tuple[int, int, str]:
+            number = read_line(self.patch(name) / "stack_order")  # since Linux 6.14
+            place = newest_first.index(name) if name in newest_first else 0
+            return (int(number) if number.isdecimal() else 0, -place, name)
 
-        Raises:
-            ValueError: the kernel does not describe them.
-        """
-        try:
-            return Btf((self.sys / "kernel/btf/vmlinux").read_bytes())
-        except OSError as error:
-            raise ValueError("it does not describe its types (CONFIG_DEBUG_INFO_BTF)") from error
+        return sorted(names, key=order)
 
-    def waiting_tasks(self, wanted: str) -> list[str]:
-        """Return the names of tasks that have not reached the wanted state of a transition."""
-        names = []
-        for path in self.proc.glob("[0-9]*/patch_state"):
-            if read_line(path) not in ("-1", wanted, ""):
-                names.append(f"{read_line(path.with_name('comm'))} ({path.parent.name})")
-        return names
+    def waiting_tasks(self, wanted: str) -> str:
+        """Name tasks that have not reached the wanted state of a transition."""
+        names = [
+            f"{read_line(path.with_name('comm'))} ({path.parent.name})"
+            for path in self.proc.glob("[0-9]*/task/[0-9]*/patch_state")
+            if read_line(path) not in ("-1", wanted, "")
+        ]
+        return ", ".join(names[:_SHOWN_TASKS]) or "some task"
+
+    def config(self) -> dict[str, str] | None:
+        """Return the options of the kernel that are set; None if nothing tells them."""
+        installed, own = self.boot / f"config-{self.release}", self.proc / "config.gz"
+        if installed.exists():
+            return kernel.config_of(installed)
+        if own.exists():
+            text = gzip.decompress(own.read_bytes()).decode()
+            return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.M))
+        return None
 
 
 def release_of(module: Path) -> str:
-    """Return the release of the kernel that a module was built for.
-
-    Raises:
-        MmbatchError: it is not a module.
-    """
-    match = re.search(rb"\0vermagic=(\S+) ", module.read_bytes() if module.is_file() else b"")
+    """Return the release of the kernel that a module was built for."""
+    match = re.search(rb"\bvermagic=(\S+) ", kernel.module_content(module))
     if match is None:
-        raise MmbatchError(
-            f"load {module.name}",
-            "it is not a kernel module" if module.is_file() else f"there is no {module}",
-            "give a file that `mmbatch live build` wrote",
-            ExitCode.USAGE,
-        )
+        hint = "give a file that `mmbatch live build` wrote"
+        action, problem = f"load {module.name}", "it is not a kernel module"
+        raise MmbatchError(action, problem, hint, ExitCode.USAGE)
     return match[1].decode()
 
 
-def require_loadable(live: LiveManifest, module: Path, release: str, kernel: Kernel) -> None:
-    """Raise MmbatchError unless the running kernel will accept a module; change nothing.
+def require_loadable(live: LiveManifest, module: Path, running: Kernel) -> None:
+    """Raise MmbatchError unless the running kernel may accept a module; change nothing.
 
-    The release is that of the kernel for which the module was built.
+    The module itself compares types and functions when it loads.
     """
-    action = f"load {live.module}"
-    require_root(action)
-    if release != kernel.release:
+    action, release = f"load {live.module}", release_of(module)
+    _require_root(action)
+    if release != running.release:
         raise MmbatchError(
             action,
-            f"it was built for Linux {release}, and Linux {kernel.release} is running",
+            f"it was built for Linux {release}, and Linux {running.release} is running",
             "rebuild it: mmbatch live build",
         )
-    if not kernel.patches.is_dir():
+    if not running.patches.is_dir():
         raise MmbatchError(
             action,
             "the running kernel does not support livepatches (CONFIG_LIVEPATCH)",
             "boot a kernel that does, such as Debian's",
             ExitCode.NOT_APPLICABLE,
         )
-    require_trust(action, module, kernel)
-    live = of_series(live, series_of(release), release)
+    _require_trust(action, module, running)
     for function in live.replaces:
-        others = [name for name in kernel.patchers(function.name) if name != live.module]
+        others = [name for name in running.patchers(function.name) if name != live.module]
         if others:
             raise MmbatchError(
                 action,
                 f"{function.name}() is replaced already, by the livepatch {', '.join(others)}",
                 "unload that one first, or do without this one",
             )
-    for path in kernel.patches.glob("*/transition"):
+    for path in running.patches.glob("*/transition"):
         if read_line(path) == "1":
             raise MmbatchError(
                 action,
                 f"the livepatch {path.parent.name} is still in transition",
                 "try again when the transition has ended",
             )
-    _require_symbols(action, live.symbols, kernel)
-    try:
-        types = kernel.types()
-    except ValueError as error:
-        raise MmbatchError(action, str(error), "use one that does, such as Debian's") from error
-    require_types(live, types, kernel.release)
+
+
+def _require_trust(action: str, module: Path, running: Kernel) -> None:
+    """Raise MmbatchError if the kernel takes only signed modules and this one is not signed."""
+    if kernel.module_content(module).endswith(_SIGNED):
+        return  # the kernel itself says whether it knows the key
+    lockdown = re.search(r"\[(\w+)\]", read_line(running.sys / "kernel/security/lockdown"))
+    if lockdown is not None and lockdown[1] != "none":
+        problem = f"the kernel is locked down ({lockdown[1]}) and takes only signed modules"
+    elif read_line(running.sys / "module/module/parameters/sig_enforce") == "Y":
+        problem = "the kernel takes only signed modules (module.sig_enforce)"
+    else:
+        return
+    raise MmbatchError(action, problem, "sign it, as docs/live.md says")
 
 
 def require_parameters(module: Path, parameters: Iterable[str]) -> None:
-    """Raise MmbatchError if a module lacks a parameter: the kernel would only log that.
-
-    Each parameter is "NAME=VALUE".
-    """
-    content = module.read_bytes()
+    """Raise MmbatchError if a module lacks a "NAME=VALUE": the kernel would only log it."""
+    content = kernel.module_content(module)
     for parameter in parameters:
         name = parameter.partition("=")[0]
         if f"{name}\0".encode() not in content:
-            raise MmbatchError(
-                f"load {module.name}",
-                f"it has no parameter {name}",
-                "see the README of the speed-up for its parameters",
-                ExitCode.USAGE,
-            )
+            action, problem = f"load {module.name}", f"it has no parameter {name}"
+            raise MmbatchError(action, problem, _README, ExitCode.USAGE)
 
 
-def set_parameters(live: LiveManifest, parameters: Sequence[str], kernel: Kernel) -> None:
-    """Set parameters ("NAME=VALUE" each) of a module that is loaded.
-
-    Raises:
-        MmbatchError: the module has no such parameter, or does not take the value.
-    """
-    directory = kernel.sys / "module" / live.module / "parameters"
-    pairs = [(parameter.partition("=")[0], parameter.partition("=")[2]) for parameter in parameters]
-    for name, _ in pairs:
-        if not (directory / name).exists():
-            raise MmbatchError(
-                f"set {name} of {live.module}",
-                "the module that is loaded has no such parameter",
-                "see the README of the speed-up for its parameters",
-                ExitCode.USAGE,
-            )
-    for name, value in pairs:
+def set_parameters(live: LiveManifest, parameters: Sequence[str], running: Kernel) -> None:
+    """Set parameters ("NAME=VALUE" each) of a module that is loaded."""
+    directory = running.sys / "module" / live.module / "parameters"
+    for parameter in parameters:
+        name, _, value = parameter.partition("=")
         action = f"set {name} of {live.module}"
-        require_root(action)
+        if not (directory / name).exists():
+            problem = "the module that is loaded has no such parameter"
+            raise MmbatchError(action, problem, _README, ExitCode.USAGE)
+        _require_root(action)
         try:
             (directory / name).write_text(value)
         except OSError as error:
-            raise MmbatchError(
-                action,
-                f"it does not take '{value}': {error.strerror}",
-                "see the README of the speed-up for what it takes",
-                ExitCode.USAGE,
-            ) from error
+            problem = f"it does not take '{value}': {error.strerror}"
+            raise MmbatchError(action, problem, _README, ExitCode.USAGE) from error
 
 
-def load(
-    live: LiveManifest, module: Path, parameters: Sequence[str], kernel: Kernel, limit_s: float
-) -> None:
-    """Load a module and wait until it is in use everywhere.
-
-    `require_loadable` accepted it, and its livepatch is not enabled. After `limit_s` seconds it is
-    taken back.
-
-    Raises:
-        MmbatchError: the kernel refused the module, or a task did not switch in time.
-    """
-    action = f"load {live.module}"
-    if (kernel.sys / "module" / live.module).exists() and not kernel.patch(live.module).exists():
-        # It was taken back earlier, and nothing uses it any more.
-        remove(live.module, action)
-    before = _log()
-    done = run(["insmod", module, *parameters], action=action, check=False, finish=True)
-    if done.rc:
-        raise MmbatchError(action, _refusal(live.module, before, done), "see dmesg")
-    try:
-        switched = _finishes_transition(live.module, kernel, limit_s)
-    except KeyboardInterrupt:
-        _take_back(live, kernel, action, "it was interrupted")
-        raise
-    if not switched:
-        tasks = kernel.waiting_tasks("1")
-        shown = ", ".join(tasks[:_SHOWN_TASKS]) or "some task"
-        problem = f"after {limit_s:.0f} s {shown} was still in the old function"
-        _take_back(live, kernel, action, problem)
-        raise MmbatchError(
-            action,
-            f"{problem}, so it was taken back",
-            "try again, or allow more time with --limit",
-        )
-
-
-def _take_back(live: LiveManifest, kernel: Kernel, action: str, problem: str) -> None:
-    """Unload a module that did not come into use; raise MmbatchError if it can't be."""
-    try:
-        unload(live.module, kernel, _REVERT_S)
-    except MmbatchError as error:
-        raise MmbatchError(
-            action,
-            f"{problem}, and taking it back has not ended: {error.problem}",
-            f"end it later: mmbatch live unload {live.speedup}",
-        ) from error
-
-
-def require_same(live: LiveManifest, module: Path, kernel: Kernel) -> None:
-    """Raise MmbatchError if a speed-up's module that is loaded is from another build than a file.
-
-    Without build IDs nothing can be said, and it returns.
-    """
-    loaded = kernel.sys / "module" / live.module / "notes" / elf.BUILD_ID
-    section = elf.read(module).find(elf.BUILD_ID)
+def require_same(live: LiveManifest, module: Path, running: Kernel) -> None:
+    """Raise MmbatchError if the module that is loaded is from another build than a file."""
+    loaded = running.sys / "module" / live.module / "notes" / elf.BUILD_ID
+    section = elf.parse(kernel.module_content(module)).find(elf.BUILD_ID)
     if section and loaded.exists() and loaded.read_bytes() != section.content:
         raise MmbatchError(
             f"load {module.name}",
@@ -252,25 +186,65 @@ def require_same(live: LiveManifest, module: Path, kernel: Kernel) -> None:
         )
 
 
-def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
-    """Revert a livepatch and remove its module, within so many seconds.
+def load(
+    live: LiveManifest, module: Path, parameters: Sequence[str], running: Kernel, limit_s: float
+) -> None:
+    """Load a module and wait until it is in use everywhere; take it back after `limit_s` seconds.
 
-    Returns:
-        Whether it was loaded.
+    Raises:
+        MmbatchError: the kernel refused the module, or a task did not switch in time.
+    """
+    action = f"load {live.module}"
+    if running.is_loaded(live.module) and not running.patch(live.module).exists():
+        # Its livepatch is off, so nothing uses it any more.
+        remove(live.module, action)
+    before = _log()
+    done = run(["insmod", module, *parameters], action=action, check=False, finish=True)
+    if done.rc:
+        raise MmbatchError(action, _refusal(live.module, before, done), "see dmesg")
+    try:
+        deadline = time.monotonic() + limit_s
+        while running.in_transition(live.module) and time.monotonic() < deadline:
+            time.sleep(_PAUSE_S)
+    except KeyboardInterrupt:
+        _take_back(live, running, action, "it was interrupted")
+        raise
+    if running.in_transition(live.module):
+        tasks = running.waiting_tasks("1")
+        problem = f"after {limit_s:.0f} s {tasks} was still in the old function"
+        _take_back(live, running, action, problem)
+        hint = "try again, or allow more time with --limit"
+        raise MmbatchError(action, f"{problem}, so it was taken back", hint)
+
+
+def _take_back(live: LiveManifest, running: Kernel, action: str, problem: str) -> None:
+    """Unload a module that did not come into use; raise MmbatchError if it can't be."""
+    try:
+        unload(live.module, running, _REVERT_S)
+    except MmbatchError as error:
+        raise MmbatchError(
+            action,
+            f"{problem}, and taking it back has not ended: {error.problem}",
+            f"end it later: mmbatch live unload {live.speedup}",
+        ) from error
+
+
+def unload(name: str, running: Kernel, limit_s: float) -> bool:
+    """Revert a livepatch and remove its module; return whether it was loaded.
 
     Raises:
         MmbatchError: a task did not leave it in time, or the module is in use.
     """
     action = f"unload {name}"
-    if not (kernel.sys / "module" / name).exists():
+    if not running.is_loaded(name):
         return False
-    require_root(action)
-    directory = kernel.patch(name)
-    if directory.exists() and read_line(directory / "enabled") == "1":
+    _require_root(action)
+    directory = running.patch(name)
+    if read_line(directory / "enabled") == "1":
         try:
             (directory / "enabled").write_text("0")
         except OSError as error:
-            why = error.strerror.lower() if error.strerror else str(error)
+            why = (error.strerror or str(error)).lower()
             raise MmbatchError(
                 action,
                 f"the kernel does not disable its livepatch now ({why})",
@@ -279,10 +253,8 @@ def unload(name: str, kernel: Kernel, limit_s: float) -> bool:
     deadline = time.monotonic() + limit_s
     while directory.exists():
         if time.monotonic() > deadline:
-            shown = ", ".join(kernel.waiting_tasks("0")[:_SHOWN_TASKS]) or "some task"
-            raise MmbatchError(
-                action, f"after {limit_s:.0f} s {shown} still used it", "unload it again later"
-            )
+            problem = f"after {limit_s:.0f} s {running.waiting_tasks('0')} still used it"
+            raise MmbatchError(action, problem, "unload it again later")
         time.sleep(_PAUSE_S)
     remove(name, action)
     return True
@@ -298,119 +270,138 @@ def remove(name: str, action: str) -> None:
     run(["rmmod", name], action=action, finish=True)
 
 
-def status(live: LiveManifest, kernel: Kernel) -> dict[str, str]:
-    """Return, for each function that a speed-up replaces, what runs in its place now."""
-    found = {}
-    for function in live.replaces:
-        names = kernel.patchers(function.name)
-        if not names:
-            found[function.name] = "the kernel's own"
-            continue
-        moving = [name for name in names if kernel.in_transition(name)]
-        state = "some tasks have not switched yet" if moving else "in use everywhere"
-        found[function.name] = f"{' over '.join(reversed(names))}, {state}"
-    return found
+@dataclass(frozen=True)
+class Left:
+    """Calls that a speed-up left to the kernel's own function."""
+
+    reason: str
+    calls: int
+    pages: int
 
 
 @dataclass(frozen=True)
-class Count:
-    """Calls of a function that a loaded module replaces.
+class Function:
+    """What runs for a function that a speed-up replaces.
 
     Attributes:
-        function: its name.
-        outcome: "done" by the speed-up, "left" to the kernel, or, of proofs before use, "passed"
-            and "failed".
-        calls: how many.
+        speedup: its name.
+        function: of the kernel.
+        runs: what runs, in words.
+        active: whether all tasks run the speed-up's.
+        calls: how many the speed-up handled; None if it is not loaded.
         pages: how many pages these were for.
-        reason: why they were left to the kernel.
+        left: what it left to the kernel.
     """
 
+    speedup: str
     function: str
-    outcome: str
-    calls: int
-    pages: int
-    reason: str
+    runs: str
+    active: bool
+    calls: int | None = None
+    pages: int | None = None
+    left: list[Left] = field(default_factory=list)
 
 
-def counts(live: LiveManifest, kernel: Kernel) -> list[Count] | None:
-    """Return what a loaded module has counted, None if it is not loaded or counts nothing."""
-    text = read_line(kernel.sys / "module" / live.module / "parameters/counts")
+@dataclass(frozen=True)
+class Speedup:
+    """The state of a speed-up in the running kernel.
+
+    Attributes:
+        speedup: its name.
+        loaded: whether its module is.
+        method: that it uses; None if it is not loaded or has only one.
+        proof: how its proofs before use ended: passed, failed, or none yet; None if it has none.
+        supported: whether the kernel can take it, as far as can be told without building it.
+        problem: why not, as a clause.
+        remedy: what would make it so, as an imperative.
+    """
+
+    speedup: str
+    loaded: bool
+    method: str | None
+    proof: str | None
+    supported: bool
+    problem: str = ""
+    remedy: str = ""
+
+
+def functions(live: LiveManifest, running: Kernel) -> list[Function]:
+    """Return what runs for each function of a speed-up, and what was counted."""
+    counted = _counts(live, running)
+    found = []
+    for function in live.replaces:
+        name = function.name
+        runs, active = _runs(live, name, running)
+        if counted is None:
+            found.append(Function(live.speedup, name, runs, active))
+            continue
+        own = [row for row in counted if row[0] == name]
+        done = [row for row in own if row[1] == "done"]
+        left = [Left(row[4], row[2], row[3]) for row in own if row[1] == "left" and row[2]]
+        calls, pages = sum(row[2] for row in done), sum(row[3] for row in done)
+        found.append(Function(live.speedup, name, runs, active, calls, pages, left))
+    # A function that only other series have is the kernel's own, if at all.
+    return list({row.function: row for row in found}.values())
+
+
+def _runs(live: LiveManifest, function: str, running: Kernel) -> tuple[str, bool]:
+    """Return what runs for a function, and whether all tasks run the speed-up's."""
+    names = running.patchers(function)
+    ours = live.module
+    off = ""
+    if running.is_loaded(ours) and not running.patch(ours).exists():
+        others = sorted(path.name for path in running.patches.glob("*") if path.name != ours)
+        why = f"replaced by the livepatch {', '.join(others)}" if others else "disabled"
+        off = f"; {ours} is loaded, but {why}"
+    if not names:
+        return f"the kernel's own{off}", False
+    shown = " over ".join(reversed(names))
+    moving = [name for name in names if running.in_transition(name)]
+    if moving:
+        wanted = read_line(running.patch(moving[-1]) / "enabled")
+        tasks = running.waiting_tasks(wanted)
+        return f"{shown}, some tasks have not switched yet: {tasks}{off}", False
+    return f"{shown}, in use everywhere{off}", names[-1] == ours
+
+
+def _counts(live: LiveManifest, running: Kernel) -> list[tuple[str, str, int, int, str]] | None:
+    """Return function, outcome, calls, pages and reason as a loaded module has counted them."""
+    text = read_line(running.sys / "module" / live.module / "parameters/counts")
     found = [_COUNT.fullmatch(line.strip()) for line in text.splitlines()]
-    rows = [
-        Count(match[1], match[2], int(match[3]), int(match[4]), match[5])
-        for match in found
-        if match is not None
-    ]
-    return rows or None
+    return [
+        (each[1], each[2], int(each[3]), int(each[4]), each[5]) for each in found if each
+    ] or None
 
 
-def method(live: LiveManifest, kernel: Kernel) -> str | None:
-    """Return the method that a loaded module uses, None if it is not loaded or has only one."""
-    parameters = kernel.sys / "module" / live.module / "parameters"
-    return read_line(parameters / f"{live.speedup}.method") or None
+def state(live: LiveManifest, running: Kernel) -> Speedup:
+    """Return the state of a speed-up, and whether the running kernel can take it."""
+    method = running.sys / "module" / live.module / "parameters" / f"{live.speedup}.method"
+    proofs = [row for row in _counts(live, running) or () if row[1] in ("passed", "failed")]
+    ended = [row[1] for row in proofs if row[2]]
+    proof = ("failed" if "failed" in ended else "passed" if ended else "none") if proofs else None
+    loaded = running.is_loaded(live.module)
+    problem, remedy = ("", "") if loaded else _unsupported(live, running)
+    return Speedup(
+        live.speedup, loaded, read_line(method) or None, proof, not problem, problem, remedy
+    )
 
 
-def parameter(live: LiveManifest, name: str, kernel: Kernel) -> str | None:
-    """Return the value of a parameter of a loaded module, None if there is none of this name."""
-    return read_line(kernel.sys / "module" / live.module / "parameters" / name) or None
+def _unsupported(live: LiveManifest, running: Kernel) -> tuple[str, str]:
+    """Return why the running kernel can't take a speed-up and what would help, or nothing."""
+    config = running.config()
+    series = kernel.series_in(running.release)
+    why = manifest.problem(live, series, live.needs if config is None else config)
+    why = why.replace(f"'{live.speedup}' supports", "it supports")  # alike for several
+    if not why and not running.patches.is_dir():
+        why = "the kernel does not support livepatches (CONFIG_LIVEPATCH)"
+    remedy = "boot another kernel, such as Debian's, or one with the speed-up in it (mmbatch apply)"
+    return (why, remedy) if why else ("", "")
 
 
-def active(live: LiveManifest, function: str, kernel: Kernel) -> bool:
-    """Return whether a speed-up's module is the one that all tasks run for a function."""
-    names = kernel.patchers(function)
-    enabled = read_line(kernel.patch(live.module) / "enabled") == "1"
-    return live.module in names and enabled and not kernel.in_transition(live.module)
-
-
-def require_root(action: str) -> None:
-    """Raise MmbatchError unless the running kernel may be changed."""
+def _require_root(action: str) -> None:
     if os.geteuid() != 0:
-        raise MmbatchError(
-            action, "only root can change the running kernel", "run it as root", ExitCode.USAGE
-        )
-
-
-def require_trust(action: str, module: Path, kernel: Kernel) -> None:
-    """Raise MmbatchError if the kernel takes only signed modules and this one is not signed."""
-    if module.read_bytes().endswith(_SIGNED):
-        return  # the kernel itself says whether it knows the key
-    enforced = read_line(kernel.sys / "module/module/parameters/sig_enforce") == "Y"
-    lockdown = re.search(r"\[(\w+)\]", read_line(kernel.sys / "kernel/security/lockdown"))
-    if lockdown is not None and lockdown[1] != "none":
-        problem = f"the kernel is locked down ({lockdown[1]}) and takes only signed modules"
-    elif enforced:
-        problem = "the kernel takes only signed modules (module.sig_enforce)"
-    else:
-        return
-    raise MmbatchError(action, problem, "sign it, as docs/live.md says")
-
-
-def _require_symbols(action: str, names: Iterable[str], kernel: Kernel) -> None:
-    wanted = set(names)
-    found: Counter[str] = Counter()
-    with (kernel.proc / "kallsyms").open(encoding="utf-8") as lines:
-        for line in lines:
-            words = line.split()
-            if len(words) == 3 and words[2] in wanted:  # a module's symbol has a fourth
-                found[words[2]] += 1
-    for name in sorted(wanted):
-        if found[name] != 1:
-            count = f"{found[name]} symbols" if found[name] else "no symbol"
-            raise MmbatchError(
-                action,
-                f"the running kernel has {count} {name}",
-                "use another kernel",
-                ExitCode.NOT_APPLICABLE,
-            )
-
-
-def _finishes_transition(name: str, kernel: Kernel, limit_s: float) -> bool:
-    deadline = time.monotonic() + limit_s
-    while kernel.in_transition(name):
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(_PAUSE_S)
-    return True
+        problem = "only root can change the running kernel"
+        raise MmbatchError(action, problem, "run it as root", ExitCode.USAGE)
 
 
 def _log() -> list[str]:

@@ -20,7 +20,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import NOT_IN_FILE, Count, from_toml, key, wrong
 from mmbatch.core.process import run
 from mmbatch.guest import initramfs
-from mmbatch.live import refused
+from mmbatch.live import build
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
 
@@ -197,8 +197,8 @@ class Payload:
         good = self.modules[self.subject]
         return {
             **{f"faults/{name}.ko": content for name, content in self.faults.items()},
-            "faults/older.ko": refused.older(good.path),
-            "faults/rebuilt.ko": refused.rebuilt(good.path),
+            "faults/older.ko": build.older(good.path),
+            "faults/rebuilt.ko": build.rebuilt(good.path),
         }
 
     def tool_settings(self) -> dict[str, str]:
@@ -230,40 +230,6 @@ class Payload:
     def least(self) -> dict[str, float]:
         """How many times fewer instructions each case must take, of all speed-ups."""
         return {case: least for test in self.tests for case, least in test.least.items()}
-
-
-@dataclass(frozen=True)
-class Planned:
-    """What a guest is given to run `live plan`, in the place of a `Payload`.
-
-    Attributes:
-        modules: the livepatches, by speed-up.
-        tests: what their guest.toml say.
-        records: of the instructions that their cases took, by speed-up.
-    """
-
-    modules: Mapping[str, Module]
-    tests: tuple[GuestTest, ...]
-    records: Mapping[str, bytes]
-
-    def files(self) -> dict[str, bytes]:
-        """Return the files that the guest has, by name."""
-        records = {f"records/{name}.json": content for name, content in self.records.items()}
-        return _modules(self.modules.values()) | _scripts() | _functions(self.tests) | records
-
-    def settings(self) -> dict[str, str]:
-        """Return the shell variables that the guest has."""
-        return {"SPEEDUPS": " ".join(self.modules), "OBSERVERS": ""}
-
-    @property
-    def drivers(self) -> list[str]:
-        """The stock kernel's modules that are loaded first, each once."""
-        return _drivers(self.tests)
-
-    @property
-    def optional(self) -> list[str]:
-        """More of them, without which the kernel can still use the speed-ups."""
-        return _optional(self.tests)
 
 
 def load(speedups: Path, speedup: str) -> GuestTest:
@@ -343,16 +309,6 @@ def sign(cache: Cache, headers: Headers, module: Path) -> bytes:
         run([*argv, "-keyout", key, "-out", certificate], action=action)
         run([program, "sha256", key, certificate, module, signed], action=action)
         return signed.read_bytes()
-
-
-def counted_records(speedups: Iterable[str], series: str) -> dict[str, bytes]:
-    """Return the records of instructions on a series that results/ has, by speed-up."""
-    found = {}
-    for name in speedups:
-        record = paths.ROOT / f"results/{name}-{series}-icount.json"
-        if record.exists():
-            found[name] = record.read_bytes()
-    return found
 
 
 def tool_files() -> dict[str, bytes]:

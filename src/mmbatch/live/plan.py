@@ -1,251 +1,310 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the devices of a machine gain from speed-ups: rates of a benchmark times their pages.
+"""What the devices of a machine gain: the times of a record multiplied by their pages.
 
-live/plan.toml of a speed-up says which devices its function is called for, and which case of its
-bench.c is like each of them.
+Devices are those that sysfs shows. A gain is claimed only for what is bound now, and by a driver
+that calls the function that a speed-up replaces. [[device]] in live.toml says which case of
+bench.c is like which device.
 """
 
 from __future__ import annotations
 
-import ctypes
-import mmap
 import re
-import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
 
+from mmbatch.bench import record as records
 from mmbatch.bench.record import Record
-from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.load import Count, Natural, from_toml, key
+from mmbatch.core import paths
+from mmbatch.core.interval import release_numbers
 from mmbatch.hosted.events import AUTO, BASE, CONTROL
-from mmbatch.live.devices import PAGE_BYTES, Device
+from mmbatch.live.manifest import LiveManifest, Match
 
-_NAME = "live/plan.toml"
-_SIZE = r"\d+[KMGT]?"
-_FRESH_BYTES = 128 << 20
+PAGE = 4096
+_PAGE_STRUCT = 64
+_INFO = 8192  # what a namespace keeps for itself before the memmap
+_ALIGN = 2 << 20
+_CPUINFO = Path("/proc/cpuinfo")
+_MODES = {"memory": "fsdax", "dax": "devdax", "safe": "sector", "raw": "raw"}
+_DAX_DRIVERS = {"kmem": "system-ram", "device_dax": "devdax", "fsdev_dax": "fsdax"}
 
 
 @dataclass(frozen=True)
-class Match:
-    """Devices that gain, and the case of the benchmark that is like them.
+class Device:
+    """Memory that a driver binds, or that may come.
 
     Attributes:
-        mode: of the device.
-        case: its name in bench.c. It measures an item for each page of the device.
-        memmap: where the memmap must be, "any" for everywhere.
-        least_align: bytes that a compound page must have at least.
-        least_size: bytes that it must have at least.
-        most_size: bytes that it must have at most; 0 for any.
-        most_items: items that are written at most for each compound page; 0 for all of its pages.
-        block: bytes of a memory block in the case, if what is saved grows with the number of
-            pages times the number of blocks; 0 if it grows with the pages.
+        device: its name in sysfs.
+        mode: fsdax, devdax, system-ram, sector, raw, cxl, virtio-mem or acpi.
+        size: bytes for which the kernel writes a memmap; 0 if sysfs does not say.
+        memmap: where that is: device, ram or none.
+        align: bytes of a compound page; a page where there are none.
+        node: NUMA node, -1 if there is none.
+        bound: whether a driver is bound to it now.
+        block: bytes of the memory blocks in which system RAM is added.
+        note: what a reader should know, as a clause.
+        speedup: what makes binding it faster; empty if nothing does.
+        now: nanoseconds in the function that is replaced; None without a speed-up.
+        then: the same with the speed-up.
+        less: the 95 % interval of what is saved.
     """
 
+    device: str
     mode: str
-    case: str
-    memmap: Literal["device", "ram", "any"] = "any"
-    least_align: Natural = 0
-    least_size: Natural = 0
-    most_size: Natural = 0
-    most_items: Natural = 0
-    block: Natural = 0
+    size: int
+    memmap: str = "none"
+    align: int = PAGE
+    node: int = -1
+    bound: bool = True
+    block: int = 0
+    note: str = ""
+    speedup: str = ""
+    now: float | None = None
+    then: float | None = None
+    less: tuple[float, float] | None = None
 
-    def fits(self, device: Device) -> bool:
-        """Return whether a device is of this kind."""
-        return (
-            device.mode == self.mode
-            and self.memmap in ("any", device.memmap)
-            and device.align >= self.least_align
-            and device.size >= self.least_size
-            and (not self.most_size or device.size <= self.most_size)
-        )
 
-    def items(self, device: Device) -> int:
-        """Return how many items the case would have with this device."""
-        pages = device.align // PAGE_BYTES
-        if not self.most_items or self.most_items >= pages:
-            return device.pages
-        return device.pages // pages * self.most_items
+@dataclass(frozen=True)
+class Source:
+    """The record that times are from, and how similar its CPU is to this one."""
 
-    def times(self, device: Device, rate: Rate) -> tuple[float, float]:
-        """Return what a device takes now, and with the speed-up."""
-        items = self.items(device)
-        then = items * rate.patched
-        saved = items * (rate.base - rate.patched)
-        if self.block:
-            saved *= items / rate.items * self.block / (device.block or self.block)
-        return then + saved, then
-
-    def is_case(self, name: str) -> bool:
-        """Return whether a row of a record is of this case, whose name there has a size."""
-        before, at, after = self.case.partition("@")
-        size = _SIZE if at else f"(-{_SIZE})?"
-        pattern = re.escape(before) + size + re.escape(after)
-        return re.fullmatch(pattern, name, re.IGNORECASE) is not None
+    file: str
+    cpu: str
+    kernel: str
+    similar: str
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A speed-up's plan.toml.
+    """What devices gain each time all of them are bound, in nanoseconds or in `unit`."""
 
-    Attributes:
-        function: the function of the kernel that the cases measure.
-        item_bytes: bytes that an item writes.
-        unchanged: what binding takes beside, a clause each.
-        matches: devices that gain; the first that fits, and whose case was measured, counts.
-    """
+    release: str
+    devices: list[Device]
+    unit: str = "ns"
+    now: float = 0.0
+    then: float = 0.0
+    less: tuple[float, float] = (0.0, 0.0)
+    sources: dict[str, Source] = field(default_factory=dict)
 
-    function: str
-    item_bytes: Count
-    unchanged: tuple[str, ...] = ()
-    matches: tuple[Match, ...] = field(default=(), metadata=key("device"))
 
-    def match(self, device: Device) -> Match | None:
-        """Return which case is measured for a device, or None."""
-        return next((match for match in self.matches if match.fits(device)), None)
+def devices(sys: Path) -> list[Device]:
+    """Return the memory of devices that a sysfs shows."""
+    found = [*_namespaces(sys), *_dax_devices(sys)]
+    used = [path.resolve() for path in (sys / "bus/dax/devices").glob("dax*")]
+    for path in _sorted(sys / "bus/cxl/devices", "region*"):
+        size = _number(path / "size")
+        pmem = _text(path / "mode") == "pmem"  # which has namespaces
+        if size and not pmem and not any(each.is_relative_to(path.resolve()) for each in used):
+            note = "no DAX device uses this CXL region"
+            found.append(Device(path.name, "cxl", size, bound=False, note=note))
+    block = _number(sys / "devices/system/memory/block_size_bytes", base=16)
+    coming = (
+        f"its memory comes and goes in blocks of {size_text(block)}; sysfs does not say how much"
+    )
+    for path in _sorted(sys / "bus/virtio/drivers/virtio_mem", "virtio*"):
+        found.append(Device(path.name, "virtio-mem", 0, "ram", block=block, note=coming))
+    for path in _sorted(sys / "bus/acpi/devices", "PNP0C80:*"):
+        found.append(Device(path.name, "acpi", 0, "ram", block=block, note=coming))
+    return found
+
+
+def _namespaces(sys: Path) -> Iterator[Device]:
+    """Yield the namespaces of NVDIMMs, those without memory left out."""
+    bus = sys / "bus/nd/devices"
+    for path in _sorted(bus, "namespace*"):
+        size, node = _number(path / "size"), _number(path / "numa_node", -1)
+        mode, holder = (
+            _MODES.get(_text(path / "mode"), "raw"),
+            bus / (_text(path / "holder") or "."),
+        )
+        held = holder != bus
+        bound = ((holder if held else path) / "driver").exists()
+        if not size:  # a namespace that nobody has made yet
+            continue
+        if mode not in ("fsdax", "devdax"):
+            yield Device(path.name, mode, size, node=node, bound=bound)
+            continue
+        memmap = "device" if held and _text(holder / "mode") == "pmem" else "ram"
+        align = (_number(holder / "align") if held else 0) or _ALIGN
+        if memmap == "device":  # the memmap describes what is left beside it
+            reserved = _INFO + size // PAGE * _PAGE_STRUCT
+            size = _number(holder / "size") or size - -(-reserved // align) * align
+        if mode == "devdax" and held:
+            drivers = [_driver(child) for child in holder.glob("dax*") if (child / "size").exists()]
+            mode = next((_DAX_DRIVERS[name] for name in drivers if name in _DAX_DRIVERS), mode)
+        yield _compound(Device(path.name, mode, size, memmap, align, node, bound), sys)
+
+
+def _dax_devices(sys: Path) -> Iterator[Device]:
+    """Yield DAX devices, those of namespaces left out."""
+    for path in _sorted(sys / "bus/dax/devices", "dax*"):
+        size, driver = _number(path / "size"), _driver(path)
+        if not size or (path.resolve().parent / "namespace").exists():
+            continue
+        mode = _DAX_DRIVERS.get(driver, "devdax")
+        own = mode == "system-ram" and _number(path / "memmap_on_memory") == 1
+        node = _number(path / "target_node", _number(path / "numa_node", -1))
+        align = _number(path / "align") or _ALIGN
+        memmap = "device" if own else "ram"
+        found = Device(path.name, mode, size, memmap, align, node, bool(driver))
+        yield _compound(found, sys, _number(path / "resource", -1))
+
+
+def _compound(device: Device, sys: Path, start: int = -1) -> Device:
+    """Return a device with the bytes of its compound pages, and what of system RAM is online."""
+    if device.mode != "system-ram":
+        return device if device.mode == "devdax" else replace(device, align=PAGE)
+    memory = sys / "devices/system/memory"
+    block = _number(memory / "block_size_bytes", base=16)
+    device = replace(device, align=PAGE, block=block)
+    if start < 0 or not block:
+        return device
+    # Only whole blocks are added.
+    blocks = range(-(-start // block), (start + device.size) // block)
+    states = [_text(memory / f"memory{number}/state") for number in blocks]
+    online = states.count("online")
+    note = "" if online == len(states) else f"{online} of {len(states)} memory blocks are online"
+    return replace(device, size=online * block, note=note)
 
 
 @dataclass(frozen=True)
 class Rate:
-    """What an item takes, as measured.
-
-    Attributes:
-        base: with the kernel's own function.
-        patched: with the speed-up.
-        unit: of both.
-        items: how many the case had.
-        interval: the 95 % interval of `patched`, by that of the ratio; None where there is none.
-    """
+    """What an item of a case takes, and the 95 % interval of the second."""
 
     base: float
     patched: float
-    unit: str
     items: int
-    interval: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Estimate:
-    """What binding a device takes in one function.
-
-    Attributes:
-        device: the device.
-        speedup: what changes the function.
-        function: its name.
-        now: with the kernel's own function.
-        then: with the speed-up.
-        memmap_bytes: what the function writes.
-        unit: of `now` and `then`.
-        less: the 95 % interval of what is saved; None where there is none.
-    """
-
-    device: Device
-    speedup: str
-    function: str
-    now: float
-    then: float
-    memmap_bytes: int
     unit: str
-    less: tuple[float, float] | None = None
+    interval: tuple[float, float] | None
 
 
-def known(speedups: Path) -> list[str]:
-    """Return the names of the speed-ups that devices gain from."""
-    return sorted(path.parent.parent.name for path in speedups.glob(f"*/{_NAME}"))
-
-
-def load(speedups: Path, speedup: str) -> Plan:
-    """Read a speed-up's plan.toml.
-
-    Raises:
-        MmbatchError: it is missing or wrong.
-    """
-    try:
-        return from_toml(Plan, speedups / speedup / _NAME)
-    except FileNotFoundError:
-        raise MmbatchError(
-            f"plan with '{speedup}'",
-            "no device is bound faster with it",
-            f"choose one of these: {', '.join(known(speedups)) or 'there is none'}",
-            ExitCode.USAGE,
-        ) from None
-
-
-def cases(plan: Plan, devices: Iterable[Device]) -> tuple[str, ...]:
-    """Return the cases that devices need, each once."""
-    found = (plan.match(device) for device in devices)
-    return tuple(dict.fromkeys(match.case for match in found if match is not None))
-
-
-def rate(record: Record, match: Match) -> Rate | None:
-    """Return what a record says about a case, None if it says nothing."""
-    rows = [row for row in record.rows if match.is_case(row.case)]
-    base = next((row for row in rows if row.variant == BASE), None)
-    ours = [row for row in rows if row.variant not in (BASE, CONTROL) and row.ratio is not None]
-    if base is None or base.per_item is None or not ours:
-        return None
-    best = next((row for row in ours if row.variant == AUTO), ours[-1])
-    assert best.ratio is not None
-    each, ratio = base.per_item, best.ratio
-    interval = None if ratio.ci95 is None else (each / ratio.ci95[1], each / ratio.ci95[0])
-    return Rate(each, each / ratio.median, base.unit, base.items, interval)
-
-
-def estimate(speedup: str, plan: Plan, record: Record, devices: Sequence[Device]) -> list[Estimate]:
-    """Return what each device gains, by the rates of a record.
-
-    Raises:
-        MmbatchError: the record lacks all cases that are like a device.
-    """
-    found = []
-    for device in devices:
-        fitting = [match for match in plan.matches if match.fits(device)]
-        rates = [(match, rate(record, match)) for match in fitting]
-        chosen = next(((match, each) for match, each in rates if each is not None), None)
-        if chosen is not None:
-            found.append(_of(speedup, plan, device, *chosen))
-        elif fitting:
-            raise MmbatchError(
-                f"tell what {device.name} gains from '{speedup}'",
-                f"the record has no measured case {fitting[0].case}",
-                f"give one of `mmbatch bench {speedup} --case {fitting[0].case} --json FILE`, or "
-                "leave --record out",
-                ExitCode.USAGE,
-            )
+def rates(record: Record) -> dict[str, Rate]:
+    """Return what each case of a record says."""
+    found = {}
+    for case in dict.fromkeys(row.case for row in record.rows):
+        rows = [row for row in record.rows if row.case == case]
+        base = next((row for row in rows if row.variant == BASE), None)
+        ours = [row for row in rows if row.variant not in (BASE, CONTROL) and row.ratio]
+        if base is None or base.per_item is None or not ours:
+            continue
+        ratio = next((row for row in ours if row.variant == AUTO), ours[-1]).ratio
+        assert ratio is not None
+        each, ends = base.per_item, ratio.ci95
+        interval = None if ends is None else (each / ends[1], each / ends[0])
+        found[case] = Rate(each, each / ratio.median, base.items, base.unit, interval)
     return found
 
 
-def _of(speedup: str, plan: Plan, device: Device, match: Match, measured: Rate) -> Estimate:
-    now, then = match.times(device, measured)
-    written = match.items(device) * plan.item_bytes
-    less = _saved(match, device, measured)
-    return Estimate(device, speedup, plan.function, now, then, written, measured.unit, less)
+def most_similar(speedup: str, release: str) -> tuple[Path, Record, str]:
+    """Return the record of the most similar CPU and kernel in results/, and how similar it is."""
+    cpu = _CPUINFO.read_text(encoding="utf-8")
+    fields = dict(re.findall(r"^(vendor_id|cpu family|model)\s*: (.*)$", cpu, re.M))
+    vendor = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}.get(fields.get("vendor_id", ""), "-")
+    family, model = int(fields.get("cpu family", 0)), int(fields.get("model", 0))
+    series = release_numbers(release)[:2]
+
+    def rank(found: tuple[Path, Record]) -> tuple[bool, ...]:
+        machine = found[1].machine
+        is_vendor = machine.cpu.startswith(vendor)
+        is_family = is_vendor and machine.family == family
+        is_model = is_family and machine.model == model
+        is_series = release_numbers(found[1].kernel.release)[:2] == series
+        return is_model, is_family, is_vendor, is_series
+
+    # Of equal ones the first: a later kernel.
+    paths_of = sorted((paths.ROOT / "results").glob(f"{speedup}-*-*.json"), reverse=True)
+    found = [(path, records.read(path)) for path in paths_of if "icount" not in path.name]
+    best = max(found, key=rank)
+    words = ("the same model", "the same family", "the same vendor", "another vendor")
+    how = words[[*rank(best)[:3], True].index(True)]
+    kernel = "the same" if rank(best)[3] else "another"
+    return (*best, f"{how} of CPU, {kernel} kernel series")
 
 
-def _saved(match: Match, device: Device, rate: Rate) -> tuple[float, float] | None:
-    """Return the interval of what a device saves."""
-    if rate.interval is None:
-        return None
-    low, high = rate.interval
-    ends = [match.times(device, replace(rate, patched=patched)) for patched in (high, low)]
-    return ends[0][0] - ends[0][1], ends[1][0] - ends[1][1]
+def estimate(live: LiveManifest, device: Device, known: dict[str, Rate]) -> Device:
+    """Return a device with what it gains from a speed-up; unchanged if it gains nothing."""
+    fitting = [match for match in live.devices if _fits(match, device)]
+    for match in fitting:
+        rate = next((rate for case, rate in known.items() if _is_case(match, case)), None)
+        if rate is None:
+            continue
+        now, then = _times(match, device, rate)
+        less = None
+        if rate.interval is not None:
+            ends = [_times(match, device, replace(rate, patched=end)) for end in rate.interval]
+            less = (ends[1][0] - ends[1][1], ends[0][0] - ends[0][1])
+        return replace(device, speedup=live.speedup, now=now, then=then, less=less)
+    note = f"the record has no case {fitting[0].case}" if fitting else device.note
+    return replace(device, note=note)
 
 
-def fresh_ns_per_byte(size: int = _FRESH_BYTES) -> float:
-    """Return how much longer a byte takes to be written for the first time than once more.
+def _fits(match: Match, device: Device) -> bool:
+    return (
+        device.bound
+        and match.mode == device.mode
+        and match.memmap in ("any", device.memmap)
+        and device.align >= match.least_align
+        and match.least_size <= device.size <= (match.most_size or device.size)
+    )
 
-    This is what page faults cost, those of this kernel and, in a virtual machine, those of its
-    host. Huge pages are asked for, as the kernel maps a memmap with them.
-    """
-    with mmap.mmap(-1, size) as memory:
-        memory.madvise(mmap.MADV_HUGEPAGE)
-        view = (ctypes.c_char * size).from_buffer(memory)
-        times = []
-        for _ in range(2):
-            start = time.monotonic_ns()
-            ctypes.memset(view, 1, size)
-            times.append(time.monotonic_ns() - start)
-        del view
-    return max(0, times[0] - times[1]) / size
+
+def _is_case(match: Match, case: str) -> bool:
+    """Return whether a case of a record, whose name has a size, is the one that is meant."""
+    before, at, after = match.case.partition("@")
+    size = r"\d+[KMGT]?" if at else r"(-\d+[KMGT]?)?"
+    return re.fullmatch(re.escape(before) + size + re.escape(after), case) is not None
+
+
+def _times(match: Match, device: Device, rate: Rate) -> tuple[float, float]:
+    """Return what a device takes now, and with the speed-up."""
+    items, pages = device.size // PAGE, device.align // PAGE
+    if 0 < match.most_items < pages:
+        items = items // pages * match.most_items
+    then, saved = items * rate.patched, items * (rate.base - rate.patched)
+    if match.block:  # each block is a scan of those before
+        saved *= items / rate.items * match.block / (device.block or match.block)
+    return then + saved, then
+
+
+def size_text(count: int) -> str:
+    """Return a number of bytes for people: "98.44 GiB"."""
+    unit, shift = next((row for row in (("TiB", 40), ("GiB", 30)) if count >> row[1]), ("MiB", 20))
+    return f"{count / (1 << shift):.4g} {unit}"
+
+
+def total(release: str, found: Sequence[Device], unit: str, sources: dict[str, Source]) -> Plan:
+    """Return the sums over all devices that gain."""
+    gained = [device for device in found if device.now is not None and device.then is not None]
+    ends = [device.less or (0.0, 0.0) for device in gained]
+    return Plan(
+        release,
+        list(found),
+        unit,
+        sum(device.now or 0 for device in gained),
+        sum(device.then or 0 for device in gained),
+        (sum(low for low, _ in ends), sum(high for _, high in ends)),
+        sources,
+    )
+
+
+def _driver(path: Path) -> str:
+    return (path / "driver").resolve().name if (path / "driver").exists() else ""
+
+
+def _sorted(directory: Path, pattern: str) -> list[Path]:
+    """Return paths by the numbers in their names: namespace9.0 before namespace10.0."""
+    return sorted(directory.glob(pattern), key=lambda path: release_numbers(path.name))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):  # a size of what is not bound, for instance
+        return ""
+
+
+def _number(path: Path, default: int = 0, base: int = 0) -> int:
+    try:
+        return int(_text(path), base)
+    except ValueError:
+        return default

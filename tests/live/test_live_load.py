@@ -1,24 +1,33 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Loading and unloading, on a made-up sysfs: nothing is ever loaded here."""
+"""Loading, unloading and what is said of it, on a made-up sysfs: nothing is loaded here."""
 
 from __future__ import annotations
 
 import errno
+import gzip
+import json
+import lzma
 import os
 import shutil
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
-from test_live_fit import LIVES, live
 
-from fake_btf import kernel as fake_types
+from fake_live import live
 from mmbatch.cli import main as cli
+from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
-from mmbatch.live import elf, load
-from mmbatch.live.load import Count, Kernel
+from mmbatch.live import elf, load, manifest
+from mmbatch.live import kernel as kernels
+from mmbatch.live.load import Kernel, Left
 
 RELEASE = "6.12.1-test"
+MAGIC = b"\0vermagic=6.12.1-test SMP preempt \0"
+LIVES = manifest.known(paths.SPEEDUPS)
+PROVES = "zone_device"
+FUNCTION = manifest.load(paths.SPEEDUPS, PROVES).replaces[0].name
 
 
 @pytest.fixture
@@ -27,18 +36,15 @@ def kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Kernel:
     monkeypatch.setattr("mmbatch.live.load._PAUSE_S", 0.01)
     sys, proc = tmp_path / "sys", tmp_path / "proc"
     (sys / "kernel/livepatch").mkdir(parents=True)
-    (sys / "kernel/btf").mkdir()
-    (sys / "kernel/btf/vmlinux").write_bytes(fake_types())
     put(sys / "kernel/security/lockdown", "[none] integrity confidentiality")
     put(sys / "module/module/parameters/sig_enforce", "N")
-    put(proc / "kallsyms", "0 T set_it\n0 t get_it\n0 t other\n0 t get_it\t[some_module]\n")
-    return Kernel(RELEASE, sys, proc)
+    return Kernel(RELEASE, sys, proc, tmp_path)
 
 
 @pytest.fixture
 def module(tmp_path: Path) -> Path:
     path = tmp_path / "mmbatch_it.ko"
-    path.write_bytes(b"a module")
+    path.write_bytes(MAGIC)
     return path
 
 
@@ -54,15 +60,21 @@ def patched_by(kernel: Kernel, name: str, *, transition: str = "0") -> None:
     (kernel.sys / "module" / name).mkdir(parents=True, exist_ok=True)
 
 
-def refused(kernel: Kernel, module: Path, release: str = RELEASE) -> str:
+def refused(kernel: Kernel, module: Path) -> str:
     with pytest.raises(MmbatchError) as caught:
-        load.require_loadable(live(), module, release, kernel)
+        load.require_loadable(live(), module, kernel)
     assert caught.value.hint
     return caught.value.problem
 
 
 def test_a_kernel_that_takes_it(kernel: Kernel, module: Path) -> None:
-    load.require_loadable(live(), module, RELEASE, kernel)
+    load.require_loadable(live(), module, kernel)
+    packed = module.with_suffix(".ko.xz")
+    packed.write_bytes(lzma.compress(MAGIC))
+    load.require_loadable(live(), packed, kernel)
+    if shutil.which("zstd"):
+        subprocess.run(["zstd", "-q", module, "-o", module.with_suffix(".ko.zst")], check=True)
+        load.require_loadable(live(), module.with_suffix(".ko.zst"), kernel)
 
 
 def test_only_root(kernel: Kernel, module: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -71,7 +83,8 @@ def test_only_root(kernel: Kernel, module: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_kernel_update(kernel: Kernel, module: Path) -> None:
-    assert "built for Linux 6.12.0" in refused(kernel, module, "6.12.0")
+    module.write_bytes(MAGIC.replace(b"6.12.1", b"6.12.0"))
+    assert "built for Linux 6.12.0" in refused(kernel, module)
 
 
 def test_no_livepatching(kernel: Kernel, module: Path) -> None:
@@ -87,8 +100,8 @@ def test_lockdown(kernel: Kernel, module: Path) -> None:
 def test_enforced_signatures(kernel: Kernel, module: Path) -> None:
     put(kernel.sys / "module/module/parameters/sig_enforce", "Y")
     assert "module.sig_enforce" in refused(kernel, module)
-    module.write_bytes(b"a module" + b"~Module signature appended~\n")
-    load.require_loadable(live(), module, RELEASE, kernel)
+    module.write_bytes(MAGIC + b"~Module signature appended~\n")
+    load.require_loadable(live(), module, kernel)
 
 
 def test_another_livepatch_on_the_function(kernel: Kernel, module: Path) -> None:
@@ -101,27 +114,9 @@ def test_a_transition_under_way(kernel: Kernel, module: Path) -> None:
     assert "elsewhere is still in transition" in refused(kernel, module)
 
 
-@pytest.mark.parametrize(
-    ("symbols", "words"),
-    [
-        ("0 T set_it\n", "no symbol get_it"),
-        ("0 T set_it\n0 t get_it\n0 t get_it\n", "2 symbols get_it"),
-        ("0 T set_it.constprop.0\n0 t get_it\n", "no symbol set_it"),
-    ],
-)
-def test_symbols(kernel: Kernel, module: Path, symbols: str, words: str) -> None:
-    put(kernel.proc / "kallsyms", symbols)
-    assert words in refused(kernel, module)
-
-
-def test_types_that_differ(kernel: Kernel, module: Path) -> None:
-    (kernel.sys / "kernel/btf/vmlinux").write_bytes(fake_types(member="_count"))
-    assert "no member _refcount" in refused(kernel, module)
-
-
-def test_no_types(kernel: Kernel, module: Path) -> None:
-    (kernel.sys / "kernel/btf/vmlinux").unlink()
-    assert "CONFIG_DEBUG_INFO_BTF" in refused(kernel, module)
+def runs(kernel: Kernel) -> tuple[str, bool]:
+    (row,) = load.functions(live(), kernel)
+    return row.runs, row.active
 
 
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **scripts: str) -> None:
@@ -144,7 +139,7 @@ def test_load_waits_for_the_transition(
     load.load(live(), module, ["it.method=copy"], kernel, 10)
 
     assert (tmp_path / "given").read_text() == f"{module} it.method=copy\n"
-    assert load.status(live(), kernel) == {"set_it": "mmbatch_it, in use everywhere"}
+    assert runs(kernel) == ("mmbatch_it, in use everywhere", True)
 
 
 def test_a_module_that_was_left_is_removed_first(
@@ -163,10 +158,10 @@ def test_a_task_that_does_not_get_there(
     kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patched_by(kernel, "mmbatch_it", transition="1")
-    put(kernel.proc / "77/patch_state", "0")
-    put(kernel.proc / "77/comm", "stuck")
-    put(kernel.proc / "78/patch_state", "1")
-    put(kernel.proc / "78/comm", "there")
+    put(kernel.proc / "70/task/77/patch_state", "0")
+    put(kernel.proc / "70/task/77/comm", "stuck")
+    put(kernel.proc / "78/task/78/patch_state", "1")
+    put(kernel.proc / "78/task/78/comm", "there")
     programs(tmp_path, monkeypatch, insmod="true")
 
     monkeypatch.setattr("mmbatch.live.load._REVERT_S", 0.1)
@@ -185,8 +180,8 @@ def test_a_task_that_does_not_get_there_leaves_nothing(
     kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     patched_by(kernel, "mmbatch_it", transition="1")
-    put(kernel.proc / "77/patch_state", "0")
-    put(kernel.proc / "77/comm", "stuck")
+    put(kernel.proc / "70/task/77/patch_state", "0")
+    put(kernel.proc / "70/task/77/comm", "stuck")
     programs(tmp_path, monkeypatch, insmod="true", rmmod=f"echo $1 >{tmp_path}/removed")
 
     def revert(_: float) -> None:
@@ -278,13 +273,22 @@ def built(path: Path, build_id: bytes) -> Path:
     return path
 
 
-def test_a_file_that_is_not_there(
-    kernel: Kernel, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    patched_by(kernel, f"mmbatch_{LIVES[0]}")
-    monkeypatch.setattr("mmbatch.cli.live.Kernel", lambda _: kernel)
-    assert cli.main(["live", "load", LIVES[0], "--module", "absent.ko"]) == 2
-    assert "there is no absent.ko" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--module", "absent.ko", LIVES[0]], "there is no absent.ko"),
+        (["--module", "x.ko", "--until", "core", LIVES[0]], "exclude each other"),
+        (["--module", "x.ko", *LIVES[:2]], "--module is the module of one speed-up"),
+        ([], "no speed-up is named to load\nhint: name those that you want of: folio_copy"),
+        (["--set", "method=copy", LIVES[0]], "write it as SPEEDUP.PARAMETER=VALUE"),
+        (["--set", f"{LIVES[0]}.method", LIVES[0]], "write it as SPEEDUP.PARAMETER=VALUE"),
+        (["--set", f"{LIVES[1]}.method=copy", LIVES[0]], f"'{LIVES[1]}' is not among what"),
+        (["--limit", "nan", LIVES[0]], "invalid value for '--limit'"),
+    ],
+)
+def test_wrong_usage(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["live", "load", *words]) == 2
+    assert problem in capsys.readouterr().err
 
 
 def test_another_build_of_what_is_loaded(kernel: Kernel, tmp_path: Path) -> None:
@@ -302,17 +306,11 @@ def test_another_build_of_what_is_loaded(kernel: Kernel, tmp_path: Path) -> None
     assert caught.value.hint == "unload that one first: mmbatch live unload it"
 
 
-def test_the_release_is_read_from_the_module(module: Path) -> None:
-    module.write_bytes(b"\0license=GPL\0vermagic=6.12.1-test SMP preempt \0")
-    assert load.release_of(module) == RELEASE
-
-
-def test_what_is_no_module(module: Path, tmp_path: Path) -> None:
-    for path, words in ((module, "not a kernel module"), (tmp_path / "gone.ko", "there is no")):
-        with pytest.raises(MmbatchError) as caught:
-            load.release_of(path)
-        assert caught.value.code == 2
-        assert words in caught.value.problem
+def test_what_is_no_module(module: Path) -> None:
+    module.write_bytes(b"a module")
+    with pytest.raises(MmbatchError, match="not a kernel module") as caught:
+        load.release_of(module)
+    assert caught.value.code == 2
 
 
 def test_a_parameter_that_the_module_lacks(module: Path) -> None:
@@ -343,37 +341,10 @@ def test_a_parameter_of_what_is_loaded(kernel: Kernel, monkeypatch: pytest.Monke
         load.set_parameters(live(), ["it.method=cpoy"], kernel)
 
 
-@pytest.mark.parametrize(
-    ("speedups", "parameter", "words"),
-    [
-        (
-            LIVES[:1],
-            f"{LIVES[1]}.method=copy",
-            f"'{LIVES[1]}' is not among what is loaded\nhint: known speed-ups: {LIVES[0]}\n",
-        ),
-        ([], "nothing.method=copy", "'nothing' is not among what is loaded\nhint: known"),
-        ([], "method=copy", "write it as SPEEDUP.PARAMETER=VALUE"),
-        ([], f"{LIVES[0]}.method", "write it as SPEEDUP.PARAMETER=VALUE"),
-    ],
-)
-def test_a_parameter_that_nothing_takes(
-    capsys: pytest.CaptureFixture[str], speedups: list[str], parameter: str, words: str
-) -> None:
-    assert cli.main(["live", "load", *speedups, "--set", parameter]) == 2
-    assert words in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("limit", ["nan", "inf", "0", "1e3"])
-def test_a_limit_that_is_no_number_of_seconds(
-    limit: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["live", "load", "--limit", limit]) == 2
-    assert "invalid value for '--limit'" in capsys.readouterr().err
-
-
 def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     patched_by(kernel, "mmbatch_it")
-    programs(tmp_path, monkeypatch, rmmod=f"echo $1 >{tmp_path}/removed")
+    rmmod = f"echo $1 >{tmp_path}/removed; rmdir {kernel.sys}/module/$1"
+    programs(tmp_path, monkeypatch, rmmod=rmmod)
     pauses = []
 
     def transition(seconds: float) -> None:
@@ -386,7 +357,7 @@ def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 
     assert pauses
     assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
-    assert load.status(live(), kernel) == {"set_it": "the kernel's own"}
+    assert runs(kernel) == ("the kernel's own", False)
 
 
 def in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel, times: int) -> Path:
@@ -447,37 +418,137 @@ def test_unload_that_does_not_end(kernel: Kernel) -> None:
 
 
 def test_what_a_module_counts(kernel: Kernel) -> None:
-    assert load.counts(live(), kernel) is None
     put(
         kernel.sys / "module/mmbatch_it/parameters/counts",
         "set_it done 12 3072 \nset_it left 1 5 one page\nset_it passed 2 64 \nnonsense",
     )
-    assert load.counts(live(), kernel) == [
-        Count("set_it", "done", 12, 3072, ""),
-        Count("set_it", "left", 1, 5, "one page"),
-        Count("set_it", "passed", 2, 64, ""),
-    ]
+    (row,) = load.functions(live(), kernel)
+    assert (row.calls, row.pages, row.left) == (12, 3072, [Left("one page", 1, 5)])
 
 
-def test_the_method_of_a_module(kernel: Kernel) -> None:
-    assert load.method(live(), kernel) is None
-    put(kernel.sys / "module/mmbatch_it/parameters/it.method", "copy")
-    assert load.method(live(), kernel) == "copy"
-
-
-def test_whether_all_tasks_run_a_speedup(kernel: Kernel) -> None:
-    assert not load.active(live(), "set_it", kernel)
-    patched_by(kernel, "mmbatch_it", transition="1")
-    assert not load.active(live(), "set_it", kernel)
-    patched_by(kernel, "mmbatch_it")
-    assert load.active(live(), "set_it", kernel)
-    assert not load.active(live(), "get_it", kernel)
-
-
-def test_status_of_a_transition_and_of_two(kernel: Kernel) -> None:
+def test_transitions_and_livepatches_of_others(kernel: Kernel) -> None:
     patched_by(kernel, "a_fix")
+    assert runs(kernel) == ("a_fix, in use everywhere", False)
     patched_by(kernel, "mmbatch_it", transition="1")
+    put(kernel.proc / "modules", "mmbatch_it 1 0 - Live 0x0\na_fix 1 0 - Live 0x0")
+    put(kernel.proc / "70/task/77/patch_state", "0")
+    put(kernel.proc / "70/task/77/comm", "stuck")
+    text = "mmbatch_it over a_fix, some tasks have not switched yet: stuck (77)"
+    assert runs(kernel) == (text, False)
+    patched_by(kernel, "mmbatch_it")
+    assert runs(kernel) == ("mmbatch_it over a_fix, in use everywhere", True)
+    put(kernel.patch("a_fix") / "stack_order", "2")
+    put(kernel.patch("mmbatch_it") / "stack_order", "1")
+    assert runs(kernel) == ("a_fix over mmbatch_it, in use everywhere", False)
 
-    assert load.status(live(), kernel) == {
-        "set_it": "mmbatch_it over a_fix, some tasks have not switched yet"
-    }
+
+def test_a_livepatch_that_another_replaced(kernel: Kernel) -> None:
+    """`replace` of another livepatch takes ours away, and its module stays."""
+    (kernel.sys / "module/mmbatch_it").mkdir(parents=True)
+    assert runs(kernel) == ("the kernel's own; mmbatch_it is loaded, but disabled", False)
+    put(kernel.patch("vendor_fix") / "enabled", "1")
+    words = "mmbatch_it is loaded, but replaced by the livepatch vendor_fix"
+    assert runs(kernel) == (f"the kernel's own; {words}", False)
+    patched_by(kernel, "vendor_fix")
+    assert runs(kernel) == (f"vendor_fix, in use everywhere; {words}", False)
+
+
+def supported(kernel: Kernel) -> str:
+    return load.state(live(), kernel).problem
+
+
+def test_whether_the_kernel_can_take_it(kernel: Kernel, tmp_path: Path) -> None:
+    assert supported(kernel) == ""
+    (kernel.proc).mkdir(exist_ok=True)
+    (kernel.proc / "config.gz").write_bytes(gzip.compress(b"CONFIG_A=y\nCONFIG_B=m\n"))
+    assert supported(kernel) == "it has CONFIG_B: too much B"
+    put(tmp_path / f"config-{RELEASE}", "CONFIG_C=y\n# CONFIG_A is not set")
+    assert supported(kernel) == "it lacks CONFIG_A: no A"
+    put(tmp_path / f"config-{RELEASE}", "CONFIG_A=y")
+    assert supported(kernel) == ""
+    kernel.patches.rmdir()
+    assert "CONFIG_LIVEPATCH" in supported(kernel)
+    for release in ("6.13.1-test", "6.18.44-fc-v669", "next-20261123"):
+        other = Kernel(release, kernel.sys, kernel.proc, tmp_path)
+        assert supported(other) == "it supports only Linux 6.12"
+
+
+@pytest.fixture
+def sysfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(kernels, "running", lambda: "7.3.4-amd64")
+    (tmp_path / "sys/kernel/livepatch").mkdir(parents=True)
+    return tmp_path / "sys"
+
+
+def status(
+    counts: str, sysfs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> tuple[str, Any]:
+    module = f"mmbatch_{PROVES}"
+    put(sysfs / "kernel/livepatch" / module / "enabled", "1")
+    put(sysfs / "kernel/livepatch" / module / "transition", "0")
+    (sysfs / "kernel/livepatch" / module / f"vmlinux/{FUNCTION},1").mkdir(parents=True)
+    put(sysfs / "module" / module / "parameters/counts", counts)
+    put(sysfs / "module" / module / f"parameters/{PROVES}.method", "auto")
+    file = tmp_path / "status.json"
+    assert cli.main(["live", "status", "--sysfs", str(sysfs), "--json", str(file)]) == 0
+    return capsys.readouterr().out, json.loads(file.read_text())
+
+
+def test_status_of_a_loaded_speedup(
+    sysfs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    counts = (
+        f"{FUNCTION} done 12 31457280 \n{FUNCTION} left 3 16 a small range\n"
+        f"{FUNCTION} left 0 0 method=base\n{FUNCTION} passed 2 1056 \n{FUNCTION} failed 0 0 "
+    )
+    printed, written = status(counts, sysfs, tmp_path, capsys)
+
+    line = next(line for line in printed.splitlines() if f"{FUNCTION}():" in line)
+    assert "in use everywhere  12 calls, 31,457,280 pages; left 3 to the kernel: a small" in line
+    assert "method=base" not in printed
+    assert f"{PROVES}: method auto, the proof before use passed\n" in printed
+    assert written["release"] == "7.3.4-amd64"
+    row = next(row for row in written["functions"] if row["function"] == FUNCTION)
+    assert (row["active"], row["calls"], row["pages"]) == (True, 12, 31457280)
+    assert row["left"] == [{"reason": "a small range", "calls": 3, "pages": 16}]
+    state = next(row for row in written["speedups"] if row["speedup"] == PROVES)
+    assert (state["loaded"], state["method"], state["proof"]) == (True, "auto", "passed")
+    assert state["supported"]
+
+
+@pytest.mark.parametrize(
+    ("passed", "failed", "words"), [(1, 1, "FAILED for some memory"), (0, 0, "no proof yet")]
+)
+def test_proofs(
+    sysfs: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    passed: int,
+    failed: int,
+    words: str,
+) -> None:
+    counts = f"{FUNCTION} passed {passed} 32 \n{FUNCTION} failed {failed} 32 "
+    assert words in status(counts, sysfs, tmp_path, capsys)[0]
+
+
+def test_status_of_another_kernel(
+    sysfs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernels, "running", lambda: "6.18.44-fc-v669")
+    assert cli.main(["live", "status", "--sysfs", str(sysfs)]) == 0
+    printed = capsys.readouterr().out
+    assert "\nnothing is loaded\n" in printed
+    able = f"Linux 6.18.44-fc-v669 can't take {', '.join(LIVES)}: it supports only Linux 6.12, "
+    assert able in printed
+    assert "\nhint: boot another kernel" in printed
+
+
+def test_what_is_known_to_be_slower(
+    sysfs: Path, module: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(load, "require_loadable", lambda *_: None)
+    monkeypatch.setattr(load, "load", lambda *_: None)
+    monkeypatch.setattr("mmbatch.cli.live.Kernel", lambda _: Kernel("7.3.4-amd64", sysfs))
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    assert cli.main(["live", "load", "vmap", "--module", str(module)]) == 0
+    assert "vmap: slower: vmap() of 2 MiB blocks" in capsys.readouterr().out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`live install` and `live uninstall` on made-up systems. tests/fresh/boot.sh boots real ones."""
+"""The packages, and `live install` on made-up systems. tests/fresh/boot.sh boots real ones."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 
 import pytest
 
+from mmbatch import VERSION
 from mmbatch.cli import main as cli
-from mmbatch.core import paths
-from mmbatch.core.cache import Cache
+from mmbatch.core import cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.debian import deb
-from mmbatch.live import boot, dkms, install, manifest
-from mmbatch.live.install import System
+from mmbatch.live import install, manifest
+from mmbatch.live.install import BOOT, SOFTDEP, System, dkms_name
 
 FITS, BARE, OLD = "6.12.107+deb13-amd64", "7.3.4+deb13-amd64", "6.1.0-44-amd64"
 ALL = manifest.load_all(())
@@ -27,9 +27,8 @@ WITHOUT = next(live for live in ALL if not live.drivers)
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cache:
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
-    return Cache(tmp_path / "cache")
 
 
 @pytest.fixture
@@ -71,14 +70,14 @@ def test_a_dry_run(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
     live = WITH[0]
     found = answer(f"install -n {live.speedup}", root, tmp_path)
 
-    assert found["changed"] == [dkms.package_name(live.speedup), boot.NAME]
+    assert found["changed"] == [dkms_name(live.speedup), BOOT]
     assert {fit["release"]: fit["problem"] for fit in found["kernels"]} == {
         FITS: "",
         BARE: "its headers are not installed",
         OLD: f"'{live.speedup}' supports only Linux {', '.join(live.series)}",
     }
     assert found["drivers"] == {driver: [live.module] for driver in live.drivers}
-    assert f"/{boot.SOFTDEP}" in found["files"]
+    assert f"/{SOFTDEP}" in found["files"]
     assert any(name.startswith("/usr/src/mmbatch-") for name in found["files"])
     printed = capsys.readouterr().out
     assert f"Linux {FITS}: {live.speedup}\n" in printed
@@ -90,16 +89,16 @@ def test_a_dry_run(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_what_was_installed_before_stays(root: Path, tmp_path: Path) -> None:
-    has(root, dkms.package_name(WITHOUT.speedup))
+    has(root, dkms_name(WITHOUT.speedup))
     found = answer(f"install -n {WITH[0].speedup}", root, tmp_path)
     assert found["speedups"] == sorted([WITH[0].speedup, WITHOUT.speedup])
 
 
 def test_a_dry_run_of_the_removal(root: Path, tmp_path: Path) -> None:
-    one, other = (dkms.package_name(live.speedup) for live in ALL[:2])
-    has(root, one, other, boot.NAME)
+    one, other = (dkms_name(live.speedup) for live in ALL[:2])
+    has(root, one, other, BOOT)
     has(root, "mmbatch-gone-dkms", state="ok config-files")
-    every = [one, other, boot.NAME, "mmbatch-gone-dkms"]
+    every = [one, other, BOOT, "mmbatch-gone-dkms"]
     assert answer("uninstall -n", root, tmp_path)["removed"] == sorted(every)
     assert answer(f"uninstall -n {ALL[0].speedup}", root, tmp_path)["removed"] == [one]
 
@@ -127,7 +126,7 @@ def test_no_kernel_can_have_it(
     for release in releases:
         (tmp_path / "bare/lib/modules" / release / "kernel").mkdir(parents=True)
     (tmp_path / "bare").mkdir(exist_ok=True)
-    assert cli.main(["live", "install", "--root", str(tmp_path / "bare")]) == code
+    assert cli.main(["live", "install", "vmap", "--root", str(tmp_path / "bare")]) == code
     assert words in capsys.readouterr().err
 
 
@@ -149,7 +148,7 @@ def test_a_softdep_of_the_user(root: Path, capsys: pytest.CaptureFixture[str]) -
 
 def test_each_driver_has_one_softdep() -> None:
     """Because modprobe follows only the first."""
-    lines = boot.contents(WITH)[boot.SOFTDEP].splitlines()
+    lines = install.boot_files(WITH)[SOFTDEP].decode().splitlines()
     found = [match for line in lines if (match := re.fullmatch(r"softdep (\S+) pre: (.+)", line))]
     assert max(Counter(match[1] for match in found).values()) == 1
     before = {match[1]: match[2].split() for match in found}
@@ -158,23 +157,90 @@ def test_each_driver_has_one_softdep() -> None:
 
 
 def test_without_drivers_nothing_is_in_the_initramfs() -> None:
-    found = boot.contents([WITHOUT])
+    found = install.boot_files([WITHOUT])
     assert list(found) == ["usr/lib/modules-load.d/mmbatch.conf"]
-    assert found.popitem()[1].splitlines()[-1] == WITHOUT.module
+    assert found.popitem()[1].decode().splitlines()[-1] == WITHOUT.module
 
 
-def test_its_scripts_are_scripts(cache: Cache, tmp_path: Path) -> None:
-    package = boot.package(cache, WITH, tmp_path)
-    subprocess.run(["dpkg-deb", "--raw-extract", package, tmp_path / "it"], check=True)
-    scripts = [path for path in (tmp_path / "it").rglob("*") if path.is_file()]
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The packages of the speed-ups with drivers, unpacked, each into its directory."""
+    directory = tmp_path_factory.mktemp("packages")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MMBATCH_CACHE", str(directory / "cache"))
+        for package in install.packages(WITH, directory):
+            target = directory / package.name.partition("_")[0]
+            subprocess.run(["dpkg-deb", "--raw-extract", package, target], check=True)
+    return directory
+
+
+def test_scripts_are_scripts(made: Path) -> None:
+    scripts = [path for path in made.rglob("*") if path.is_file()]
     scripts = [path for path in scripts if path.read_bytes().startswith(b"#!")]
-    assert {"postinst", "postrm", "mmbatch"} == {path.name for path in scripts}
+    assert {"postinst", "prerm", "postrm", "mmbatch"} == {path.name for path in scripts}
     for script in scripts:
         assert script.stat().st_mode & 0o111
         subprocess.run(["sh", "-n", script], check=True)
-    control = (tmp_path / "it/DEBIAN/control").read_text()
+    control = (made / BOOT / "DEBIAN/control").read_text()
     for live in WITH:
-        assert re.search(rf"^Depends:.*\b{dkms.package_name(live.speedup)}\b", control, re.M)
+        assert re.search(rf"^Depends:.*\b{dkms_name(live.speedup)}\b", control, re.M)
+
+
+@pytest.fixture
+def source(made: Path) -> Path:
+    return made / "mmbatch-zone-device-dkms" / f"usr/src/mmbatch-zone-device-{VERSION}"
+
+
+def test_what_dkms_is_told(source: Path) -> None:
+    shown = 'printf "%s\\n" "$PACKAGE_NAME" "$BUILD_EXCLUSIVE_KERNEL" "$BUILD_EXCLUSIVE_CONFIG"'
+    argv = ["bash", "-c", f". {source}/dkms.conf; {shown}"]
+    output = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.splitlines()
+
+    assert output[0] == "mmbatch-zone-device"
+    for release in ("6.12.95+deb12-cloud-amd64", "7.2.12+deb13-amd64", "7.3-amd64"):
+        assert re.search(output[1], release)
+    for release in ("6.1.0-37-amd64", "6.18.3-amd64", "7.20.1-amd64"):
+        assert not re.search(output[1], release)
+    assert {"CONFIG_LIVEPATCH", "!CONFIG_KASAN"} <= set(output[2].split())
+
+
+@pytest.mark.parametrize(
+    ("release", "compiler", "words"),
+    [
+        ("7.3.4-amd64", "x86_64-linux-gnu-gcc-99", "no module for 7.3.4-amd64: it was built with"),
+        ("7.3.4-amd64", "x86_64-linux-gnu-sh", ""),
+        ("7.3.4-amd64", "", ""),
+        ("6.18.1-amd64", "x86_64-linux-gnu-gcc-99", ""),
+    ],
+)
+def test_a_kernel_whose_compiler_is_not_here(
+    source: Path, tmp_path: Path, release: str, compiler: str, words: str
+) -> None:
+    if compiler:
+        text = f'CONFIG_A=y\nCONFIG_CC_VERSION_TEXT="{compiler} (Debian 1-1) 1.2.0"\n'
+        (tmp_path / ".config").write_text(text)
+    argv = ["bash", "-e", "-c", f'. {source}/dkms.conf; echo "$BUILD_EXCLUSIVE_KERNEL"']
+    env = {"PATH": "/usr/bin:/bin", "kernelver": release, "kernel_source_dir": str(tmp_path)}
+    output = subprocess.run(argv, env=env, check=True, capture_output=True, text=True)
+
+    assert words in output.stderr
+    assert bool(output.stderr) is bool(words)
+    fits = bool(re.search(output.stdout.strip(), release))
+    assert fits is (release.startswith("7.3") and not words)
+
+
+def test_a_package_needs_python_alone(source: Path, tmp_path: Path) -> None:
+    """Its Python is what `live build` uses, and says what is wrong in one line."""
+    argv = ["make", "-s", "-C", str(source), "mmbatch_release=7.3.4-amd64"]
+    env = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}
+    argv += [f"mmbatch_headers={tmp_path}"]
+    (tmp_path / ".config").touch()
+    done = subprocess.run(argv, env=env, capture_output=True, text=True, check=False)
+    assert done.returncode
+    assert "error: no livepatch for this kernel: its headers have no vmlinux\n" in done.stderr
+    assert "Traceback" not in done.stderr
+    copied = sorted(path.name for path in source.glob("mmbatch/**/*.py"))
+    assert copied == ["__init__.py", "btf.py", "convert.py", "elf.py"]
 
 
 def packed(place: Path, text: str, mode: int = 0o644, script: str = "#!/bin/sh\n") -> str:
@@ -203,64 +269,62 @@ def test_what_tells_two_packages_of_a_version_apart(tmp_path: Path) -> None:
 def done(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What was asked of apt and dpkg, which do nothing."""
     asked: list[str] = []
-    monkeypatch.setattr(install, "_require_root", lambda _: None)
-    monkeypatch.setattr(
-        install, "_apt", lambda _, files, log: asked.append(f"install {len(files)}")
-    )
-    monkeypatch.setattr(install, "_dpkg", lambda _, words, log: asked.append(" ".join(words)))
+
+    def run(_: System, argv: list[str], action: str) -> None:
+        asked.append(" ".join(argv[argv.index("dpkg") + 1 :] if "dpkg" in argv else argv))
+
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(System, "run", run)
     return asked
 
 
 def test_a_module_that_was_not_built(
-    cache: Cache, root: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
+    root: Path, done: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What was there before stays, and what was to come goes."""
-    present = dkms.package_name(WITHOUT.speedup)
-    has(root, present, boot.NAME)
+    present = dkms_name(WITHOUT.speedup)
+    has(root, present, BOOT)
     system, lives = System(root), [WITH[0], WITHOUT]
-    real, log = install.differing, cache.logs / "live-install.log"
+    real, log = install.differing, cache.logs() / "live-install.log"
     monkeypatch.setattr(
         install,
         "differing",
         lambda *words: [each for each in real(*words) if each != present],
     )
 
-    def fail(_: System, files: list[Path], log: Path) -> None:
-        has(root, dkms.package_name(WITH[0].speedup))
+    def fail(_: System, argv: list[str], action: str) -> None:
+        if "dpkg" in argv:
+            done.append(" ".join(argv[1:]))
+            return
+        has(root, dkms_name(WITH[0].speedup))
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text(f"x: no module for {FITS}: it was built with gcc-99\n")
         built = root / "var/lib/dkms" / f"mmbatch-{WITH[0].speedup.replace('_', '-')}/0.1.0/build"
         built.mkdir(parents=True)
         (built / "make.log").write_text("what the compiler said\n")
 
-    monkeypatch.setattr(install, "_apt", fail)
+    monkeypatch.setattr(System, "run", fail)
     with pytest.raises(MmbatchError) as caught:
-        install.install(cache, system, lives, install.fits(system, [WITH[0]]), lambda _: None)
+        install.install(system, lives, install.fits(system, [WITH[0]]))
 
     assert caught.value.problem == f"no module for {FITS}: it was built with gcc-99"
     assert str(log) in caught.value.hint
     assert "what the compiler said" in log.read_text()
     assert [words.split()[0] for words in done] == ["--install", "--purge"]
-    assert done[-1] == f"--purge {dkms.package_name(WITH[0].speedup)}"
+    assert done[-1] == f"--purge {dkms_name(WITH[0].speedup)}"
 
 
-def test_what_dpkg_leaves_is_told(cache: Cache, root: Path, done: list[str]) -> None:
-    has(root, dkms.package_name(WITH[0].speedup), boot.NAME)
+def test_what_dpkg_leaves_is_told(root: Path, done: list[str]) -> None:
+    has(root, dkms_name(WITH[0].speedup), BOOT)
     left = root / "lib/modules" / FITS / "updates/dkms" / f"{WITH[0].module}.ko.xz"
     left.parent.mkdir(parents=True)
     left.touch()
     with pytest.raises(MmbatchError, match=re.escape(str(left))):
-        install.uninstall(cache, System(root))
-    assert done == [f"--purge {boot.NAME} {dkms.package_name(WITH[0].speedup)}"]
+        install.uninstall(System(root))
+    assert done == [f"--purge {BOOT} {dkms_name(WITH[0].speedup)}"]
 
 
-def test_only_root_installs(root: Path, cache: Cache, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_root_installs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(MmbatchError, match="only root"):
-        install.uninstall(cache, System(root))
-
-
-def test_the_speedups_here_know_their_drivers() -> None:
-    assert {live.speedup for live in WITH} >= {
-        path.parent.parent.name for path in paths.SPEEDUPS.glob("*/live/plan.toml")
-    }
+        install.uninstall(System(root))

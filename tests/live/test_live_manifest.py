@@ -1,0 +1,289 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""live.toml: what a module needs of its kernel, and livepatches that end at a step."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_btf import kernel as fake_types
+from fake_live import GET, SET, live
+from fake_speedup import make_speedup
+from mmbatch.cli import main as cli
+from mmbatch.cli.live import _require_all_steps
+from mmbatch.core import paths
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.interval import SERIES, Interval
+from mmbatch.live import build, convert, kernel, manifest
+from mmbatch.live.btf import Btf
+from mmbatch.live.manifest import Function, Layout
+from mmbatch.splice.manifest import ALL, CORE
+from mmbatch.splice.manifest import load as load_splice
+
+LIVES = manifest.known(paths.SPEEDUPS)
+
+
+def refused(config: dict[str, str], series: str = "6.12", **changes: Any) -> str:
+    return manifest.problem(live(**changes), series, config)
+
+
+def test_a_kernel_that_fits() -> None:
+    assert refused({"CONFIG_A": "y"}) == ""
+
+
+def test_kernels_that_do_not_fit() -> None:
+    assert refused({}) == "it lacks CONFIG_A: no A"
+    assert refused({"CONFIG_A": "y", "CONFIG_B": "y"}) == "it has CONFIG_B: too much B"
+    every = Interval.parse(">=6.11,<7.4")
+    for series in ("6.11", "6.13", "7.1", "7.4"):
+        problem = refused({"CONFIG_A": "y"}, series, kernels=every)
+        assert problem == "'it' supports only Linux 6.12, 7.2, 7.3"
+
+
+def test_what_is_another_in_each_series() -> None:
+    old, new = Interval.parse("<7.0"), Interval.parse(">=7.0")
+    put = dataclasses.replace(SET, name="put_it", kernels=old)
+    have = dataclasses.replace(GET, name="have_it", kernels=new)
+    both = live(
+        calls=(GET, have),
+        replaces=(SET, put),
+        variables=("a_variable",),
+        layouts=(
+            Layout(Interval(), {"page": ("flags",)}),
+            Layout(old, {"page": ("pgmap",), "zone": ("node",)}),
+            Layout(new, {"folio": ("pgmap",)}),
+        ),
+    )
+
+    then, now = both.symbols("6.12"), both.symbols("7.3")
+
+    assert then.names == ["set_it", "put_it", "get_it", "a_variable"]
+    assert now.names == ["set_it", "get_it", "have_it", "a_variable"]
+    assert then.structs == {"page": ("flags", "pgmap"), "zone": ("node",)}
+    assert now.structs == {"page": ("flags",), "folio": ("pgmap",)}
+
+
+@pytest.mark.parametrize("speedup", LIVES)
+def test_options_that_a_real_module_needs_and_refuses(speedup: str) -> None:
+    real = manifest.load(paths.SPEEDUPS, speedup)
+    assert {"CONFIG_LIVEPATCH", "CONFIG_DEBUG_INFO_BTF", "CONFIG_MODULES"} < set(real.needs)
+    assert {"CONFIG_CFI", "CONFIG_CFI_CLANG", "CONFIG_KASAN", "CONFIG_KMSAN"} <= set(real.refuses)
+    config = dict.fromkeys(real.needs, "y")
+    assert manifest.problem(real, "6.12", config) == ""
+    for option in real.needs:
+        less = {name: value for name, value in config.items() if name != option}
+        assert f"lacks {option}" in manifest.problem(real, "6.12", less)
+    for option in real.refuses:
+        assert f"has {option}" in manifest.problem(real, "6.12", {**config, option: "y"})
+
+
+@pytest.mark.parametrize(
+    ("types", "changes", "words"),
+    [
+        ({}, {"replaces": (Function("gone", ("void",), "x"),)}, "no gone(), or inlines it"),
+        ({"twice": True}, {}, "get_it() more than once"),
+        ({"params": 1}, {}, "set_it() is void(struct page *) there, not void(struct page *, 8)"),
+        ({"member": "_count"}, {}, "struct page has no member _refcount"),
+        ({}, {"layouts": (Layout(Interval(), {"folio": ("flags",)}),)}, "no struct folio"),
+    ],
+)
+def test_other_types(types: dict[str, Any], changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(convert.UnfitError, match=re.escape(words)):
+        convert.tables(live(**changes).symbols("6.12"), Btf(fake_types(**types)))
+
+
+def test_the_module_is_told_what_the_kernel_says() -> None:
+    text = convert.tables(live().symbols("6.12"), Btf(fake_types(page_bytes=80)))
+
+    assert 'static_assert(sizeof(struct page) == 80, "layout of struct page");' in text
+    assert "offsetof(struct page, _refcount) == 52" in text
+    assert '{ "set_it", "void", { "struct page *", "8" } },' in text
+    assert '{ .old_name = "set_it", .new_func = live_set_it },' in text
+    assert '{ "set_it", set_it, LIVE_ENTRY_BYTES },' in text
+    local = live(replaces=(dataclasses.replace(SET, local=True),))
+    assert '{ "set_it", set_it, 0 },' in convert.tables(local.symbols("6.12"), Btf(fake_types()))
+
+
+@pytest.mark.parametrize("series", SERIES)
+@pytest.mark.parametrize("speedup", LIVES)
+def test_all_sources_of_a_real_module_are_there(speedup: str, series: str) -> None:
+    real = manifest.load(paths.SPEEDUPS, speedup)
+    found = manifest.contents(real, series)
+
+    assert series in real.series
+    for name in real.objects:
+        assert {name.removesuffix("o") + "c", name.removesuffix("o") + "S"} & set(found)
+
+
+@pytest.mark.parametrize("speedup", LIVES)
+def test_what_live_toml_lists_of_modules_and_devices(speedup: str) -> None:
+    """Each misfit is one that can be made, and each case is in bench.c, by its name there."""
+    real = manifest.load(paths.SPEEDUPS, speedup)
+    assert len({misfit.name for misfit in real.misfits}) == len(real.misfits) >= 3
+    for misfit in real.misfits:
+        assert misfit.words
+        assert bool(misfit.old) == bool(misfit.new) == (misfit.kind in ("string", "symbol"))
+        assert misfit.kind != "string" or len(misfit.old) == len(misfit.new)
+    bench = (paths.SPEEDUPS / speedup / "bench.c").read_text(encoding="utf-8")
+    assert all(f'"{match.case}"' in bench for match in real.devices)
+    assert not real.devices or real.drivers
+
+
+def test_a_speedup_without_a_livepatch(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError, match="find the speed-up 'nothing'") as caught:
+        manifest.load(paths.SPEEDUPS, "nothing")
+    assert ", ".join(LIVES) in caught.value.hint
+    make_speedup(tmp_path)
+    with pytest.raises(MmbatchError, match="cannot unload 'toy': it has no livepatch") as caught:
+        manifest.load(tmp_path, "toy", "unload")
+    assert caught.value.code == 2
+
+
+def _ends(speedup: str) -> list[str]:
+    """Return the steps that a livepatch of a speed-up may end at."""
+    names = load_splice(paths.SPEEDUPS / speedup).step_names
+    live = manifest.load(paths.SPEEDUPS, speedup)
+    names = names[names.index(live.first) if live.first else 0 :]
+    return [name for name in names if name not in live.without]
+
+
+ENDS = [(speedup, step) for speedup in LIVES for step in _ends(speedup)]
+
+
+@pytest.mark.parametrize("speedup", LIVES)
+def test_without_a_step_it_has_all(speedup: str) -> None:
+    live = manifest.load(paths.SPEEDUPS, speedup)
+    assert live.until == ALL
+    names = load_splice(paths.SPEEDUPS / speedup).step_names
+    assert live.steps == tuple(name for name in names if name not in live.without)
+
+
+@pytest.mark.parametrize(("speedup", "step"), ENDS)
+def test_it_ends_at_the_step(speedup: str, step: str) -> None:
+    whole = manifest.load(paths.SPEEDUPS, speedup)
+    live = manifest.load(paths.SPEEDUPS, speedup, until=step)
+    names = list(whole.steps)
+
+    assert list(live.steps) == names[: names.index(step) + 1]
+    assert set(live.objects) <= set(whole.objects)
+    left_out = {each for each in whole.replaces if each.step and each.step not in live.steps}
+    assert set(live.replaces) == set(whole.replaces) - left_out
+    assert live.replaces
+    for series in live.series:
+        found = set(manifest.contents(live, series))
+        for name in live.objects:
+            assert {name.removesuffix("o") + "c", name.removesuffix("o") + "S"} & found
+        assert found <= set(manifest.contents(whole, series))
+    kbuild = build.generated(live, SERIES[0])["Kbuild"].decode()
+    assert kbuild.count(" -DLIVE_STEP_") == len(live.steps)
+    assert f" -DLIVE_STEP_{step.upper()}" in kbuild
+
+
+def test_edits_of_steps_that_are_left_out_are_not_made() -> None:
+    """Of some speed-up, a file differs at its first step from what later steps make of it."""
+    changed = []
+    for speedup in LIVES:
+        whole = manifest.contents(manifest.load(paths.SPEEDUPS, speedup), SERIES[0])
+        early = manifest.load(paths.SPEEDUPS, speedup, until=_ends(speedup)[0])
+        contents = manifest.contents(early, SERIES[0])
+        changed += [name for name, text in contents.items() if text != whole[name]]
+    assert changed
+
+
+def test_the_core_is_that_of_the_speedup() -> None:
+    for speedup in LIVES:
+        core = load_splice(paths.SPEEDUPS / speedup).core
+        live = manifest.load(paths.SPEEDUPS, speedup, until=CORE)
+        assert live.steps[-1] == (core or manifest.load(paths.SPEEDUPS, speedup).steps[-1])
+
+
+def _late(speedup: str) -> list[str]:
+    names = load_splice(paths.SPEEDUPS / speedup).step_names
+    return names[: names.index(_ends(speedup)[0])]
+
+
+@pytest.mark.parametrize("speedup", [name for name in LIVES if _late(name)])
+def test_steps_before_any_code_are_refused(speedup: str) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        manifest.load(paths.SPEEDUPS, speedup, until=_late(speedup)[-1])
+    assert caught.value.code == ExitCode.USAGE
+    assert f"name '{_ends(speedup)[0]}' or a later step" in caught.value.hint
+
+
+WITHOUT = [
+    (speedup, step) for speedup in LIVES for step in manifest.load(paths.SPEEDUPS, speedup).without
+]
+
+
+@pytest.mark.parametrize(("speedup", "step"), WITHOUT)
+def test_a_step_that_a_livepatch_leaves_out(speedup: str, step: str) -> None:
+    """Nothing of it is in the module, and the module can't end there."""
+    with pytest.raises(MmbatchError, match="has nothing of this step") as caught:
+        manifest.load(paths.SPEEDUPS, speedup, until=step)
+    assert caught.value.code == ExitCode.USAGE
+    live = manifest.load(paths.SPEEDUPS, speedup)
+    named = {each.name: each for each in load_splice(paths.SPEEDUPS / speedup).steps}
+    assert not {file.target for file in named[step].files} & set(
+        manifest.contents(live, live.series[0])
+    )
+    assert not set(named[step].edits) & set(live.edits)
+
+
+def test_an_unknown_step_is_refused_with_those_that_there_are() -> None:
+    with pytest.raises(MmbatchError, match="it has no step of this name") as caught:
+        manifest.load(paths.SPEEDUPS, LIVES[0], until="nothing")
+    assert caught.value.code == ExitCode.USAGE
+    assert ENDS[0][1] in caught.value.hint
+
+
+@pytest.mark.parametrize("verb", ["build", "load"])
+def test_a_step_without_its_speedup_is_refused(
+    verb: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["live", verb, *LIVES[:2], "--until", ENDS[0][1]]) == ExitCode.USAGE
+    assert "name that speed-up as well" in capsys.readouterr().err
+
+
+def test_a_module_of_yours_has_the_steps_that_it_has(capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["live", "load", LIVES[0], "--module", "x.ko", "--until", CORE]
+    assert cli.main(argv) == ExitCode.USAGE
+    assert "--module and --until exclude each other" in capsys.readouterr().err
+
+
+def test_what_is_loaded_already_may_have_other_steps() -> None:
+    _require_all_steps(manifest.load(paths.SPEEDUPS, LIVES[0]))
+    with pytest.raises(MmbatchError, match="it is loaded already") as caught:
+        _require_all_steps(manifest.load(paths.SPEEDUPS, LIVES[0], until=CORE))
+    assert f"live unload {LIVES[0]}" in caught.value.hint
+
+
+def _builds() -> list[tuple[str, str, str]]:
+    """Return the core and all steps on each kernel, the other steps on one of them in turn."""
+    builds = []
+    for turn, (speedup, step) in enumerate(ENDS):
+        splice = load_splice(paths.SPEEDUPS / speedup)
+        usual = step in (splice.core, splice.step_names[-1])
+        chosen = SERIES if usual else SERIES[turn % len(SERIES) :][:1]
+        builds += [(speedup, step, series) for series in chosen]
+    return builds
+
+
+@pytest.mark.kernel
+@pytest.mark.parametrize(("speedup", "step", "series"), _builds())
+def test_it_builds_and_replaces_what_its_steps_replace(
+    speedup: str, step: str, series: str
+) -> None:
+    live = manifest.load(paths.SPEEDUPS, speedup, until=step)
+    made = build.build_all([live], kernel.choose(None, series))[0]
+    output = subprocess.run(
+        ["readelf", "-W", "-r", made.path], check=True, capture_output=True, text=True
+    ).stdout
+    tables = output[output.index("'.rela.data'") :].split("Relocation section")[0]
+    for function in manifest.load(paths.SPEEDUPS, speedup).replaced(series):
+        replaced = not function.step or function.step in live.steps
+        assert (f" {function.by} + 0" in tables) == replaced

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`live plan`: which devices a sysfs shows, and what they gain by a record."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fake_live import live
+from fake_sysfs import make_sysfs
+from mmbatch.bench import record
+from mmbatch.cli import main as cli
+from mmbatch.core import paths
+from mmbatch.live import kernel, plan
+from mmbatch.live.manifest import Match
+from mmbatch.live.plan import PAGE, Device, Rate
+
+GIB, MIB = 1 << 30, 1 << 20
+RESULTS = paths.ROOT / "results"
+
+
+def found(name: str, tmp_path: Path) -> list[Device]:
+    return plan.devices(make_sysfs(name, tmp_path / name))
+
+
+def test_three_namespaces(tmp_path: Path) -> None:
+    assert found("three", tmp_path) == [
+        Device("namespace0.0", "fsdax", 100 * GIB - 1602 * MIB, "device", PAGE, 0),
+        Device("namespace0.1", "devdax", 200 * GIB - 3202 * MIB, "device", 2 * MIB, 0),
+        Device("namespace1.0", "devdax", 50 * GIB, "ram", 2 * MIB, 1),
+    ]
+
+
+def test_a_namespace_that_became_system_ram(tmp_path: Path) -> None:
+    root = make_sysfs("three", tmp_path / "sys")
+    driver = root / "bus/nd/devices/dax1.1/dax1.0/driver"
+    driver.unlink()
+    driver.symlink_to(root / "bus/dax/drivers/kmem")
+    assert plan.devices(root)[2].mode == "system-ram"
+
+
+def test_cxl_and_soft_reserved_memory(tmp_path: Path) -> None:
+    ram, devdax, free, region = found("cxl", tmp_path)
+    assert ram == Device("dax0.0", "system-ram", 512 * GIB, "device", PAGE, 2, block=2 * GIB)
+    assert devdax == Device("dax3.0", "devdax", 16 * GIB, "ram", 2 * MIB, 1)
+    assert (free.device, free.bound) == ("dax12.0", False)
+    assert (region.device, region.mode, region.bound) == ("region1", "cxl", False)
+
+
+def test_other_namespaces(tmp_path: Path) -> None:
+    devices = found("others", tmp_path)
+    assert [(device.device, device.mode, device.bound) for device in devices] == [
+        ("namespace0.0", "raw", False),
+        ("namespace0.1", "sector", True),
+        ("namespace0.2", "fsdax", True),
+        ("namespace0.9", "devdax", False),
+        ("namespace0.10", "fsdax", False),
+    ]
+    memmap = 64 * GIB // 64 + 8192
+    assert devices[3].size == 64 * GIB - memmap
+    assert devices[4].size == 64 * GIB - -(-memmap // (2 * MIB)) * 2 * MIB
+
+
+def test_system_ram_that_is_half_online(tmp_path: Path) -> None:
+    """What is offline has a memmap that nobody wrote."""
+    root = make_sysfs("cxl", tmp_path / "sys")
+    memory = root / "devices/system/memory"
+    (root / "bus/dax/devices/dax0.0/resource").write_text(f"{hex(4 * GIB)}\n")
+    for number in range(2, 258):
+        (memory / f"memory{number}").mkdir()
+        (memory / f"memory{number}/state").write_text("online\n" if number < 66 else "offline\n")
+    half = plan.devices(root)[0]
+    assert half.size == 64 * 2 * GIB
+    assert half.note == "64 of 256 memory blocks are online"
+
+
+def test_memory_that_comes_to_a_virtual_machine(tmp_path: Path) -> None:
+    root = make_sysfs("nothing", tmp_path / "sys")
+    block = root / "devices/system/memory/block_size_bytes"
+    block.parent.mkdir(parents=True)
+    block.write_text("8000000\n")
+    (root / "bus/virtio/drivers/virtio_mem/virtio3").mkdir(parents=True)
+    (root / "bus/acpi/devices/PNP0C80:00").mkdir(parents=True)
+    virtio, acpi = plan.devices(root)
+    assert (virtio.device, virtio.mode, virtio.size) == ("virtio3", "virtio-mem", 0)
+    assert (acpi.device, acpi.mode) == ("PNP0C80:00", "acpi")
+    assert "in blocks of 128 MiB; sysfs does not say how much" in virtio.note
+
+
+def test_no_devices(tmp_path: Path) -> None:
+    assert found("nothing", tmp_path) == plan.devices(tmp_path / "missing") == []
+    assert found("gpu", tmp_path) == []
+    root = make_sysfs("three", tmp_path / "sys")
+    for path in root.glob("devices/*/*/*/*/*/namespace*/size"):
+        path.write_bytes(b"\xff\n")
+    assert plan.devices(root) == []
+
+
+def device(mode: str = "fsdax", size: int = 100 * GIB, **changes: Any) -> Device:
+    return Device("it", mode, size, **{"memmap": "device", **changes})
+
+
+def times(known: Device, *matches: Match, **rates: Rate) -> tuple[float | None, float | None]:
+    rates = {name.replace("_", "-"): rate for name, rate in rates.items()}
+    gained = plan.estimate(live(devices=matches), known, rates)
+    return gained.now, gained.then
+
+
+ONE = Rate(4, 2, 1000, "ns", (1, 4))
+
+
+def test_what_is_claimed() -> None:
+    pages = 100 * GIB // PAGE
+    assert times(device(), Match("fsdax", "one"), one_25G=ONE) == (4 * pages, 2 * pages)
+    nothing = (None, None)
+    assert times(device(bound=False), Match("fsdax", "one"), one_25G=ONE) == nothing
+    assert times(device("raw"), Match("fsdax", "one"), one_25G=ONE) == nothing
+    assert times(device(), Match("fsdax", "one", memmap="ram"), one_25G=ONE) == nothing
+    assert times(device(size=GIB), Match("fsdax", "one", least_size=GIB + 1), one=ONE) == nothing
+    lacking = plan.estimate(live(devices=[Match("fsdax", "one")]), device(), {"two": ONE})
+    assert lacking.note == "the record has no case one"
+    less = plan.estimate(live(devices=[Match("fsdax", "one")]), device(size=PAGE), {"one": ONE})
+    assert less.less == (0, 3)
+
+
+def test_the_first_that_fits_and_was_measured() -> None:
+    small = Match("fsdax", "small", most_size=GIB)
+    assert times(device(size=GIB), small, Match("fsdax", "one"), one=ONE)[0] == 4 * GIB // PAGE
+    large = Rate(40, 2, 1000, "ns", None)
+    found = times(device(size=GIB), small, Match("fsdax", "one"), small=large, one=ONE)
+    assert found[0] == 40 * GIB // PAGE
+
+
+def test_compounds_that_share_their_tails() -> None:
+    match = Match("devdax", "one", most_items=128)
+    compound = device("devdax", align=2 * MIB)
+    assert times(compound, match, one=ONE)[1] == 2 * 100 * 512 * 128
+    assert times(dataclasses.replace(compound, align=GIB), match, one=ONE)[1] == 2 * 100 * 128
+
+
+def test_memory_blocks() -> None:
+    """Twice the memory in blocks half as large is scanned eight times as long."""
+    match = Match("system-ram", "plug-@-block128M", block=128 * MIB)
+    rate = {"plug_64G_block128M": Rate(3, 1, 1000, "ns", None)}
+    known = device("system-ram", 1000 * PAGE, block=128 * MIB)
+    assert times(known, match, **rate) == (3000, 1000)
+    larger = device("system-ram", 2000 * PAGE, block=64 * MIB)
+    assert times(larger, match, **rate) == (2000 + 8 * 2000, 2000)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "release", "file", "words"),
+    [
+        (
+            ("AuthenticAMD", 26, 2),
+            "6.12.107+deb13-amd64",
+            "6.12-zen5",
+            "the same model of CPU, the",
+        ),
+        (("AuthenticAMD", 25, 99), "7.3.4-amd64", "7.3-zen4", "the same family of CPU, the same"),
+        (("GenuineIntel", 6, 207), "6.18.1", "7.3-xeon300", "the same model of CPU, another"),
+        (("CentaurHauls", 7, 1), "7.3.4-amd64", "7.3-", "another vendor of CPU, the same kernel"),
+    ],
+)
+def test_the_record_of_the_most_similar_cpu(
+    cpu: tuple[str, int, int],
+    release: str,
+    file: str,
+    words: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cpuinfo = tmp_path / "cpuinfo"
+    vendor, family, model = cpu
+    text = f"vendor_id\t: {vendor}\ncpu family\t: {family}\nmodel\t\t: {model}\nmodel name\t: x\n"
+    cpuinfo.write_text(f"processor\t: 0\n{text}\n")
+    monkeypatch.setattr(plan, "_CPUINFO", cpuinfo)
+    path, read, similar = plan.most_similar("zone_device", release)
+    assert path.name.startswith(f"zone_device-{file}")
+    assert similar.startswith(words)
+    assert {"fsdax-100G", "devdax-2M-100G"} <= plan.rates(read).keys()
+
+
+def planned(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], *words: str
+) -> tuple[str, dict[str, Any]]:
+    sysfs, file = make_sysfs(name, tmp_path / "sys"), tmp_path / "plan.json"
+    assert cli.main(["live", "plan", *words, "--sysfs", str(sysfs), "--json", str(file)]) == 0
+    written: dict[str, Any] = json.loads(file.read_text())
+    return capsys.readouterr().out, written
+
+
+def test_what_is_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel, "running", lambda: "6.18.44-fc-v669")
+    given = RESULTS / "zone_device-7.3-zen5-2c.json"
+    printed, written = planned("three", tmp_path, capsys, "--record", str(given))
+
+    rate = plan.rates(record.read(given))["fsdax-100G"]
+    fsdax = written["devices"][0]
+    assert fsdax["now"] == pytest.approx(fsdax["size"] / PAGE * rate.base)
+    assert fsdax["then"] == pytest.approx(fsdax["size"] / PAGE * rate.patched)
+    assert written["now"] == pytest.approx(sum(row["now"] for row in written["devices"]))
+    less = written["now"] - written["then"]
+    assert written["less"][0] < less < written["less"][1]
+    now = written["now"] / 1e9
+    assert printed.startswith(f"To gain: {less / 1e9:.3f} s of {now:.3f} s each time all of these")
+    assert f"zone_device: times of {given.relative_to(paths.ROOT)}, measured on AMD" in printed
+    assert "Linux 7.3.4 (as given)\n" in printed
+    assert "GPUs: no gain is claimed." in printed
+    assert "Linux 6.18.44-fc-v669 can't take memory_hotplug, zone_device: it supports" in printed
+
+
+def test_a_record_of_instructions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    given = RESULTS / "zone_device-7.3-icount.json"
+    printed, written = planned("three", tmp_path, capsys, "--record", str(given))
+    assert written["unit"] == "instructions"
+    assert "instructions" in printed.splitlines()[0]
+
+
+def test_nothing_that_is_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    printed, written = planned("gpu", tmp_path, capsys)
+    assert printed.startswith("Nothing to gain: this machine has no NVDIMM namespace")
+    assert written["devices"] == []
+    assert written["sources"] == {}
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["--record", str(RESULTS / "vmap-7.3-zen5-2c.json")], "a --record is of 'vmap'"),
+        (["zone_devise"], "did you mean 'zone_device'?"),
+        (["--record", "/nonexistent"], "cannot read /nonexistent"),
+    ],
+)
+def test_wrong_usage(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["live", "plan", *words]) in (1, 2)
+    assert problem in capsys.readouterr().err
