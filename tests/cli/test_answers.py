@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 
 from mmbatch.cli import guest as guest_verb
-from mmbatch.cli import live as live_verb
 from mmbatch.cli import main as cli
 from mmbatch.core import paths
 from mmbatch.core.console import Console
 from mmbatch.debian import packages
-from mmbatch.live import build, guest, guests, kernel, load, manifest
+from mmbatch.live import guest, guests, kernel, manifest
 from mmbatch.report import matrix
 
 SPEEDUP = manifest.known(paths.SPEEDUPS)[0]
@@ -35,58 +34,6 @@ def answer(arguments: str, tmp_path: Path) -> dict[str, Any]:
     return content
 
 
-def test_live_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    built = build.Module(SPEEDUP, f"mmbatch_{SPEEDUP}", tmp_path / "it.ko", "7.3.4-amd64", True)
-    monkeypatch.setattr(kernel, "choose", lambda *_: "7.3.4-amd64")
-    monkeypatch.setattr(build, "build_all", lambda *_: [built])
-    assert answer(f"live build {SPEEDUP}", tmp_path) == {
-        "modules": [
-            {
-                "speedup": SPEEDUP,
-                "name": f"mmbatch_{SPEEDUP}",
-                "file": str(tmp_path / "it.ko"),
-                "release": "7.3.4-amd64",
-            }
-        ]
-    }
-
-
-@pytest.mark.parametrize("verb", ["load", "status", "unload"])
-def test_what_runs_for_each_function(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
-) -> None:
-    live = manifest.load_all((SPEEDUP,))[0]
-    (tmp_path / f"sys/kernel/livepatch/{live.module}").mkdir(parents=True)
-    running = load.Kernel("7.3.4-amd64", tmp_path / "sys", tmp_path / "proc")
-    monkeypatch.setattr(live_verb, "Kernel", lambda *_: running)
-    monkeypatch.setattr(kernel, "running", lambda: running.release)
-    monkeypatch.setattr(load, "unload", lambda *_: True)
-    monkeypatch.setattr(load, "status", lambda *_: {"do_it": "the kernel's own"})
-    found = answer(f"live {verb} {SPEEDUP}", tmp_path)
-    assert found["release"] == "7.3.4-amd64"
-    assert found["functions"] == [
-        {
-            "speedup": SPEEDUP,
-            "function": "do_it",
-            "runs": "the kernel's own",
-            "active": False,
-            "calls": None,
-            "pages": None,
-            "left": [],
-        }
-    ]
-    (state,) = found["speedups"]
-    assert (state["speedup"], state["loaded"], state["method"]) == (SPEEDUP, False, None)
-    assert (state["supported"], state["proof"]) == (False, None)
-    assert "CONFIG_DEBUG_INFO_BTF" in state["problem"] and state["remedy"]
-
-
-def test_live_dkms(tmp_path: Path) -> None:
-    found = answer(f"live dkms {SPEEDUP} -o {tmp_path}", tmp_path)
-    (package,) = found["packages"]
-    assert list(tmp_path.glob("*.deb")) == [Path(package)]
-
-
 def test_live_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "ensure_guests", lambda *_, **__: None)
     monkeypatch.setattr(kernel, "choose", lambda *_: "7.3.4-amd64")
@@ -97,7 +44,7 @@ def test_live_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(guest, "run_all", run_all)
     assert answer("live test --kernel 7.3 --rounds 4", tmp_path) == {
-        "release": "7.3.4-amd64",
+        "kernel": "7.3.4-amd64",
         "speedups": [SPEEDUP],
         "good": True,
         "passed": 12,
@@ -107,8 +54,6 @@ def test_live_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one = matrix.Live("7.3.4-amd64", (SPEEDUP,), True, 5, 0)
     monkeypatch.setattr(guest, "run_once", lambda *_: one)
     assert answer("live test --kernel 7.3 --once", tmp_path)["passed"] == 5
-    monkeypatch.setattr(guest, "run_planned", lambda *_: one)
-    assert answer("live test --kernel 7.3 --plan", tmp_path)["passed"] == 5
 
 
 def test_guest_build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
