@@ -119,8 +119,8 @@ def series_of(release: str) -> str:
 
 def series_in(release: str) -> str:
     """Return the series of what may be a release, or nothing."""
-    match = re.match(r"\d+\.\d+", release)
-    return match[0] if match else ""
+    match = _RELEASE.fullmatch(release)
+    return match[1] if match else ""
 
 
 def find(release: str) -> Headers:
