@@ -19,12 +19,6 @@ pass() { tell pass "$*"; }
 fail() { tell fail "$*"; }
 skip() { tell skip "$*"; }
 value() { tell value "$*"; }
-# faults NAME: ask the reader to count the page faults that QEMU takes for each CPU, from
-# the first call with a name to the second.
-faults() {
-	echo "@@ faults $*"
-	sleep 1
-}
 end() { echo "@@ end $(uptime) $results"; }
 
 # check NAME COMMAND...: passes if the command succeeds.

@@ -23,7 +23,7 @@ CACHE = Path(
     os.environ.get("MMBATCH_CACHE")
     or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mmbatch"
 )
-PACKAGES = ["python3-venv", "clang", "cpio", "gnupg", "llvm", "sparse"]
+PACKAGES = ["python3-venv", "clang", "cpio", "fish", "gnupg", "llvm", "sparse", "zsh"]
 PACKAGES += ["chromium", "fonts-dejavu-core"]
 PYTEST = f"pytest -n auto --dist loadfile --no-loadscope-reorder -o cache_dir='{CACHE}/pytest'"
 
@@ -34,11 +34,10 @@ TEST = {
     "units": f"{PYTEST} -m 'not kernel and not slow' --durations 10 --durations-min 5 "
     "${SPEEDUPS:+speedups/$SPEEDUPS}",
     "hooks": "pytest -m kernel tests/kernel",
-    "equality": "./mmbatch check $SPEEDUPS --install --kernel 7.3 --only equality "
-    "${SPEEDUPS:+--only mutants}",
+    "equality": "./mmbatch check $SPEEDUPS --install --kernel 7.3 --only equality",
     "kasan": "./mmbatch guest test --install --only x86_64-kasan",
     "arm64": "./mmbatch guest test --install --only arm64",
-    "live": 'test -n "$SPEEDUPS" -a ! -d speedups/$SPEEDUPS/live || '
+    "live": "test -n '$SPEEDUPS' -a ! -d speedups/$SPEEDUPS/live || "
     "./mmbatch live test --install --once",
 }
 ALL = {
@@ -52,19 +51,19 @@ ALL = {
     "fuzz": "./mmbatch check --install --only fuzz; ./mmbatch check --install --fuzz 600",
     "plain": "./mmbatch guest test --install --only x86_64",
     "debug": "./mmbatch guest test --install --only x86_64-debug",
-    "kcsan": "./mmbatch guest test --install --kind kcsan",
+    "kcsan": "./mmbatch guest test --install --only 'x86_64-kcsan*'",
     "moves": "./mmbatch guest test --install --only x86_64-moves --only x86_64-debug-moves",
     "cpus": "./mmbatch guest test --install --only x86_64-cpus",
     "arm64-more": "./mmbatch guest test --install --only arm64-base --only arm64-each",
-    "counts": "for toml in $(grep -l '^\\[count\\]' speedups/*/guest/guest.toml); do "
-    'name=${toml#speedups/}; ./mmbatch guest bench "${name%%/*}" --install --twice; done',
+    "counts": "./mmbatch guest bench zone_device --install --twice; "
+    "./mmbatch guest bench vmap --install --twice --arch arm64",
     "proofs": 'for proof in speedups/*/proofs/run.sh; do "$proof" || test $? = 77; done',
     "stress": "MMBATCH_STRESS_S=300 MMBATCH_STRESS_KERNEL=1 pytest tests/core/test_stress.py",
     "live-6.12": "./mmbatch live test --install",
     "live-debian-13": "./mmbatch live test --install --kernel 6.12",
     "live-7.2": "./mmbatch live test --install --kernel 7.2",
     "live-7.3": "./mmbatch live test --install --kernel 7.3",
-    "live-plug": "./mmbatch live test --install --plug 4G",
+    "live-plug": "./mmbatch live test --install --only 'live-plug-*'",
     "boot": "tests/fresh/boot.sh --base /var/tmp/mmbatch-root",
     "secure": "tests/fresh/secure.sh --base /var/tmp/mmbatch-root",
     "debian-12": "tests/fresh/run.sh --suite bookworm",

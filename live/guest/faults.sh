@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What goes wrong while a livepatch is loaded: each time there must be one clear line,
 # and the kernel must be as it was. Sourced after tool.sh. Settings: TOOL_SPEEDUP;
-# TOOL_SLOW: functions that TOOL_FUNCTION calls often. /faults/older.ko is a module for
-# another kernel, and /faults/rebuilt.ko is another build of the speed-up's.
+# TOOL_SLOW: functions that TOOL_FUNCTION calls often. /modules/older.ko is a module for
+# another kernel, and /modules/rebuilt.ko is another build of the speed-up's.
 
 SLOW=/sys/module/slow/parameters
 STARVE=/sys/module/starve/parameters
@@ -12,7 +12,7 @@ unharmed() { unpatched && [ ! -e "/sys/module/$module" ]; }
 
 # A task stays in the kernel's function while it is replaced.
 optional "${TOOL_SPEEDUP}_prepare" faults
-check "faults: slow" insmod /faults/slow.ko functions="$TOOL_SLOW" delay_ms=100
+check "faults: slow" insmod /modules/slow.ko functions="$TOOL_SLOW" delay_ms=100
 rm -f /tmp/stop
 "${TOOL_SPEEDUP}_load" &
 until [ "$(value_of $SLOW/calls)" -gt 0 ]; do sleep 0.1; done
@@ -43,13 +43,13 @@ optional "${TOOL_SPEEDUP}_finish" faults
 
 # The module is that of the kernel before an update.
 check "faults: a module of another kernel" denied "and Linux $(uname -r) is running" \
-	load "$TOOL_SPEEDUP" --module /faults/older.ko
+	load "$TOOL_SPEEDUP" --module /modules/older.ko
 check "faults: the kernel is as it was" unharmed
 
 # Two versions at once.
 check "faults: load" says "in use everywhere" load "$TOOL_SPEEDUP" --module "$file"
 check "faults: a second build" denied "another build of it is loaded" \
-	load "$TOOL_SPEEDUP" --module /faults/rebuilt.ko
+	load "$TOOL_SPEEDUP" --module /modules/rebuilt.ko
 check "faults: the first stays" says "in use everywhere" status "$TOOL_SPEEDUP"
 check "faults: unload" says "the kernel's own" unload "$TOOL_SPEEDUP"
 check "faults: the kernel is as it was" unharmed
@@ -59,7 +59,7 @@ check "faults: the kernel is as it was" unharmed
 starve() {
 	starve_name=$1
 	shift
-	check "faults: starve $starve_name" insmod /faults/starve.ko "$@" || return
+	check "faults: starve $starve_name" insmod /modules/starve.ko "$@" || return
 	starve_number=0 starve_refused=0
 	while :; do
 		starve_number=$((starve_number + 1))

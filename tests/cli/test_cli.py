@@ -82,7 +82,7 @@ def test_help_is_one_line() -> None:
     ("words", "expected"),
     [
         ("be", ["bench"]),
-        ("guest bu", ["build"]),
+        ("guest be", ["bench"]),
         ("bench --qui", ["--quick", "--quiet"]),
         ("apply tree ", known(checkout.SPEEDUPS)),
         ("live status zone", ["zone_device"]),

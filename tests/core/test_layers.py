@@ -16,8 +16,8 @@ ORDER = (
     "bench",
     "report",
     "series",
-    "guest",
     "live",
+    "guest",
     "cli",
 )
 """From the bottom up; a package imports itself and those before it."""

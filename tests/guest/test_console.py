@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from mmbatch.guest import qemu
+from mmbatch.guest import console
 
 STORY = """\
 SeaBIOS (version 1.16.2)
@@ -46,10 +46,9 @@ Booting from ROM..\x1bc@@ start 1.71
 
 
 def test_the_marks_of_the_scripts_are_found_behind_what_the_firmware_left() -> None:
-    outcome = qemu.read_console(STORY)
+    outcome = console.read(STORY)
 
     assert outcome.finished
-    assert outcome.stages == [("drivers", 1.80), ("log", 33.03)]
     assert outcome.passed == ["fsdax: 30 rebinds, auto"]
     assert outcome.values == [("fsdax base", 59004609.0)]
     assert outcome.failed == [
@@ -60,20 +59,20 @@ def test_the_marks_of_the_scripts_are_found_behind_what_the_firmware_left() -> N
 
 @pytest.mark.parametrize("number", ["nan", "-nan", "inf", "1e", "1e999", "", "1 "])
 def test_what_is_no_number_is_no_value(number: str) -> None:
-    outcome = qemu.read_console([f"@@ value fsdax base {number}"])
+    outcome = console.read([f"@@ value fsdax base {number}"])
 
     assert bool(outcome.values) is (number == "1 ")
     assert bool(outcome.failed) is not bool(outcome.values)
 
 
 def test_numbers_may_be_negative_and_have_fractions() -> None:
-    outcome = qemu.read_console(["@@ value lost -12", "@@ value wall 0.25", "@@ value ms 1.5e+06"])
+    outcome = console.read(["@@ value lost -12", "@@ value wall 0.25", "@@ value ms 1.5e+06"])
 
     assert outcome.values == [("lost", -12.0), ("wall", 0.25), ("ms", 1.5e6)]
 
 
 def test_parameters_of_a_kunit_case_stand_for_it() -> None:
-    outcome = qemu.read_console(STORY)
+    outcome = console.read(STORY)
 
     assert [(case.name, case.state) for case in outcome.cases] == [
         ("zone_device.zone_device_names", "ok"),
@@ -90,7 +89,7 @@ def test_parameters_of_a_kunit_case_stand_for_it() -> None:
 
 
 def test_a_suite_that_did_not_run_has_failed() -> None:
-    _, failed, skipped = qemu.read_console(STORY).verdicts(["zone_device", "streaming_copy"])
+    _, failed, skipped = console.read(STORY).verdicts(["zone_device", "streaming_copy"])
 
     assert "streaming_copy: the KUnit suite did not run to its end" in failed
     assert len([name for name in failed if name.startswith("zone_device")]) == 1
@@ -98,7 +97,7 @@ def test_a_suite_that_did_not_run_has_failed() -> None:
 
 
 def test_a_suite_that_failed_without_a_case_has_failed() -> None:
-    outcome = qemu.read_console(["[    1.000000] not ok 1 zone_device"])
+    outcome = console.read(["[    1.000000] not ok 1 zone_device"])
 
     assert outcome.verdicts(["zone_device"])[1] == ["zone_device: the KUnit suite failed"]
 
@@ -106,7 +105,7 @@ def test_a_suite_that_failed_without_a_case_has_failed() -> None:
 def test_a_console_without_a_filesystem_is_read_as_the_log() -> None:
     lines = [line for line in STORY if line.startswith("[")]
 
-    assert qemu.read_console(lines).suites == {"zone_device": False}
+    assert console.read(lines).suites == {"zone_device": False}
 
 
 def test_the_kernels_complaints_are_failures() -> None:
@@ -136,8 +135,8 @@ def test_the_kernels_complaints_are_failures() -> None:
         "[    1.0] rcu: Hierarchical RCU implementation.",
     ]
 
-    assert len(qemu.read_console(complaints).complaints) == len(complaints)
-    assert qemu.read_console(innocent).complaints == []
+    assert len(console.read(complaints).complaints) == len(complaints)
+    assert console.read(innocent).complaints == []
 
 
 def test_a_suite_in_which_nothing_ran_has_failed() -> None:
@@ -147,12 +146,12 @@ def test_a_suite_in_which_nothing_ran_has_failed() -> None:
     ]
 
     for lines in (skipped, skipped[1:]):
-        _, failed, _ = qemu.read_console(lines).verdicts(["zone_device"])
+        _, failed, _ = console.read(lines).verdicts(["zone_device"])
         assert failed == ["zone_device: nothing in the KUnit suite ran"]
 
 
 def test_a_failure_that_speaks_of_skipping_is_one() -> None:
-    outcome = qemu.read_console(["[    1.0]     not ok 1 f # can't skip", "[    1.0] not ok 1 s"])
+    outcome = console.read(["[    1.0]     not ok 1 f # can't skip", "[    1.0] not ok 1 s"])
 
     assert [case.state for case in outcome.cases] == ["not ok"]
 
@@ -160,24 +159,24 @@ def test_a_failure_that_speaks_of_skipping_is_one() -> None:
 def test_results_that_the_kernel_tore_apart_are_missed() -> None:
     lines = ["@@ pass a", "@@ fa[   12.3] nd_pmem: bad", "il b", "@@ end 3.00 2"]
 
-    assert qemu.read_console(lines).failed == ["1 of 2 results arrived whole"]
+    assert console.read(lines).failed == ["1 of 2 results arrived whole"]
 
 
 def test_what_this_machine_lacks_is_counted_as_skipped() -> None:
-    outcome = qemu.read_console(["@@ skip movdir64b: not on this CPU", "@@ end 3.00 1"])
+    outcome = console.read(["@@ skip movdir64b: not on this CPU", "@@ end 3.00 1"])
 
     assert outcome.verdicts([]) == ([], [], ["movdir64b: not on this CPU"])
 
 
 def test_silence_is_no_pass() -> None:
-    outcome = qemu.read_console([])
+    outcome = console.read([])
 
     assert not outcome.finished
     assert outcome.verdicts(["zone_device"])[1]
 
 
 def test_what_the_kernel_measured_and_its_own_tests_are_read() -> None:
-    outcome = qemu.read_console(
+    outcome = console.read(
         [
             "[    1.000000] vmap_bench: case=vmap-1-page method=auto ns=1234 items=64",
             "[    2.000000] Summary: vm_map_ram_test passed: 1 failed: 0 xfailed: 0 repeat: 1",

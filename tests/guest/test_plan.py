@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""guest.toml is read strictly."""
+"""The table of boots: rows of one name add up, and a wrong row is refused."""
 
 from __future__ import annotations
 
@@ -9,63 +9,84 @@ import pytest
 
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import plan
-from mmbatch.guest.plan import KindSettings
 
 GOOD = """
 programs = ["spin"]
-scripts = ["play"]
 
-[method]
-parameter = "toy.method"
-values = ["base", "fast"]
-kinds = { kasan = ["base"] }
+[[boot]]
+kernels = ["plain", "kasan"]
+scripts = ["play"]
+settings = { MIB = "3", SIZE = "1" }
 
 [[boot]]
 name = "far"
+kernels = ["plain", "debug"]
 arch = "arm64"
 suites = ["toy"]
 cmdline = ["quiet"]
-by_name = ["kasan"]
-kinds.debug = { without = ["erms"], settings = { MIB = "3" } }
+memory_gib = 4
+
+[[boot]]
+name = "far"
+kernels = ["debug"]
+arch = "arm64"
+cmdline = ["slow"]
+without = ["erms"]
+settings = { SIZE = "2" }
+by_name = true
 
 [count]
-arches = ["arm64"]
+boot = "far"
 item_bytes = 64
 proof = "toy.toy_same."
 cases = { row = "a row of toys" }
-least.arm64 = { row = 1.5 }
 """
 
 
-def make(directory: Path, text: str = GOOD) -> Path:
-    (directory / "toy/guest").mkdir(parents=True)
-    (directory / "toy/guest/guest.toml").write_text(text)
-    for name in ("play.sh", "spin.c"):
-        (directory / "toy/guest" / name).touch()
+def make(directory: Path, text: str = GOOD, name: str = "toy") -> Path:
+    guest = directory / name / "guest"
+    guest.mkdir(parents=True)
+    (guest / "guest.toml").write_text(text)
+    for file in ("play.sh", "spin.c"):
+        (guest / file).touch()
     return directory
 
 
-def test_a_good_plan(tmp_path: Path) -> None:
-    (toy,) = plan.load_plans(make(tmp_path)).values()
-
-    assert toy.speedup == "toy"
-    assert toy.scripts == ("play",)
-    assert toy.methods is not None
-    assert toy.methods.of("kasan") == ("base",)
-    assert toy.methods.of("debug") == ("base", "fast")
-    (boot,) = toy.boots
-    assert (boot.limit_s, boot.memory_gib, boot.nodes, boot.slow_mib) == (600, 2, 1, 0)
-    assert boot.kinds == {"debug": KindSettings({"MIB": "3"}, ("erms",))}
-    assert toy.count is not None
-    assert toy.count.least == {"arm64": {"row": 1.5}}
-    assert not toy.count.twice
-
-
-def test_a_template_is_no_speedup(tmp_path: Path) -> None:
+def test_rows_of_one_name_add_up(tmp_path: Path) -> None:
     make(tmp_path)
-    (tmp_path / "toy").rename(tmp_path / "_toy")
+    make(tmp_path, "[[boot]]\nkernels = ['odd']", "_template")  # is not read
+    boots = {boot.title: boot for boot in plan.boots(tmp_path)}
 
-    assert plan.load_plans(tmp_path) == {}
+    far, debug = boots["arm64-far"], boots["arm64-debug-far"]
+    assert (far.cmdline, far.without, far.memory_gib, far.by_name) == (("quiet",), (), 4, False)
+    assert (debug.cmdline, debug.without) == (("quiet", "slow"), ("erms",))
+    assert (debug.memory_gib, debug.settings, debug.by_name) == (4, {"SIZE": "2"}, True)
+    plain = boots["x86_64"]  # what all speed-ups share, and what this one adds
+    assert plain.scripts == ("toy/play",)
+    assert plain.suites == ("*",)
+    assert plain.settings["MIB"] == "3"
+    assert plain.pmem_gib > 0
+
+
+def test_some_boots_must_be_named(tmp_path: Path) -> None:
+    every = plan.boots(make(tmp_path))
+
+    assert "arm64-debug-far" not in [boot.title for boot in plan.choose(every, ())]
+    assert [boot.title for boot in plan.choose(every, ("arm64-debug-far",))] == ["arm64-debug-far"]
+    titles = [boot.title for boot in plan.choose(every, ("arm64*far",))]
+    assert titles == ["arm64-far", "arm64-debug-far"]
+    with pytest.raises(MmbatchError, match="no boot of this name") as caught:
+        plan.choose(every, ("arm64", "arm64-fer"))
+    assert "arm64-far" in caught.value.hint
+
+
+def test_a_size_is_for_what_has_one(tmp_path: Path) -> None:
+    sizes = [
+        (boot.pmem_gib, boot.dimm_gib, boot.virtio_mem_gib, boot.added_gib)
+        for boot in (boot.with_size(100) for boot in plan.boots(make(tmp_path)))
+        if boot.title in ("x86_64", "arm64", "live-plug-dimm")
+    ]
+    assert sizes == [(100, 0, 0, 100), (0, 0, 0, 0), (0, 100, 0, 100)]
 
 
 @pytest.mark.parametrize(
@@ -73,18 +94,30 @@ def test_a_template_is_no_speedup(tmp_path: Path) -> None:
     [
         ('["play"]', '["work"]', "there is no work.sh"),
         ('["spin"]', '["roll"]', "there is no roll.c"),
-        ("row = 1.5", 'row = "1"', "least: arm64: row: must be a number"),
-        ("row = 1.5", "line = 1.5", "'least' has the unknown line"),
-        ('suites = ["toy"]', "", "either 'scripts' or 'suites'"),
-        ('arch = "arm64"', 'arch = "vax"', "boot 1: arch: must be one of x86_64, arm64, not 'vax'"),
-        ("kasan =", "asan =", "unknown kind 'asan'"),
-        ("kinds.debug", "kinds.odd", "unknown kind 'odd'"),
-        ('by_name = ["kasan"]', 'by_name = ["slow"]', "unknown kind 'slow'"),
+        ('arch = "arm64"', 'arch = "vax"', "boot 2: arch: must be one of x86_64, arm64, not 'vax'"),
+        ('"kasan"', '"asan"', "boot 1: kernels 2: must be one of plain"),
         ("item_bytes = 64", "", "'item_bytes' is missing"),
+        ("memory_gib = 4", "memory_gib = 0", "memory_gib: must be at least 1"),
         ("[count]", "[counts]", "unknown key 'counts'"),
     ],
 )
-def test_a_wrong_plan_is_refused(tmp_path: Path, old: str, new: str, problem: str) -> None:
-    make(tmp_path, GOOD.replace(old, new))
+def test_a_wrong_table_is_refused(tmp_path: Path, old: str, new: str, problem: str) -> None:
+    make(tmp_path, GOOD.replace(old, new, 1))
     with pytest.raises(MmbatchError, match=problem):
-        plan.load_plans(tmp_path)
+        plan.boots(tmp_path)
+
+
+def test_every_count_has_its_boots() -> None:
+    titles = {boot.title for boot in plan.boots()}
+    for each in plan.plans().values():
+        if each.count is not None:
+            assert f"x86_64-{each.count.boot}" in titles
+
+
+def test_every_livepatch_has_functions_that_use_it() -> None:
+    for name, each in plan.plans().items():
+        if (each.directory / "live/live.toml").exists():
+            functions = each.find("guest.sh").read_text(encoding="utf-8")
+            for hook in ("count", "works", "load"):
+                assert f"\n{name}_{hook}() {{" in functions
+            each.find("compare.sh")

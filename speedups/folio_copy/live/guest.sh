@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Functions for guests with a stock kernel: copies of folios, each verified by the
-# module folio_image. Sourced by live/guest/lib.sh.
+# module folio_image. Sourced by live/guest/live.sh.
 
 COPY=/sys/module/folio_image/parameters/copy
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Functions for guests with a stock kernel: memory blocks that come and go, and the
-# flag of their zone. Sourced by live/guest/lib.sh.
+# flag of their zone. Sourced by live/guest/live.sh.
 
 . /memory_hotplug/lib.sh
 BLOCK_PAGES=32768

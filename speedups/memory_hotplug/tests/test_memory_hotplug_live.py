@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from mmbatch.core.paths import SPEEDUPS
-from mmbatch.live import manifest, payload
+from mmbatch.live import manifest
 
 LIVE = manifest.load(SPEEDUPS, "memory_hotplug")
 
@@ -28,7 +28,3 @@ def test_every_caller_of_a_replaced_function_is_replaced(series: str) -> None:
         "remove_pfn_range_from_zone",
         "set_zone_contiguous",
     }
-
-
-def test_least_gains_that_a_guest_must_count() -> None:
-    assert payload.load(SPEEDUPS, "memory_hotplug").least == {"plug": 2.5}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Functions for guests with a stock kernel: mappings of pages, each verified by the
-# module vmap_image. Sourced by live/guest/lib.sh.
+# module vmap_image. Sourced by live/guest/live.sh.
 
 MAP=/sys/module/vmap_image/parameters/map
 ORDINARY=/sys/module/vmap_image/parameters/ordinary

@@ -10,7 +10,7 @@ import pytest
 
 from mmbatch.core.interval import SERIES
 from mmbatch.core.paths import SPEEDUPS
-from mmbatch.live import build, kernel, manifest, payload
+from mmbatch.live import build, kernel, manifest
 
 LIVE = manifest.load(SPEEDUPS, "vmap")
 
@@ -24,22 +24,6 @@ def test_options() -> None:
     assert "CONFIG_KMSAN" in LIVE.refuses
     # It counts the mappings of processes only.
     assert "CONFIG_PAGE_TABLE_CHECK" not in LIVE.refuses
-
-
-def test_least_gains_that_a_guest_must_count() -> None:
-    assert payload.load(SPEEDUPS, "vmap").least == {
-        "vmap-order-1": 0.95,
-        "vmap-order4": 2.5,
-        "vmap-order8": 2.5,
-        "vmap-order9": 5.0,
-        "vmap-alternate": 2.0,
-        "vmalloc-4-pages-whole": 0.98,
-        "vmalloc-16-pages": 0.95,
-        "vmalloc-256-pages": 1.3,
-        "vmalloc-2048-pages": 1.3,
-        "ioremap-1-page": 0.95,
-        "ioremap-1024-pages": 1.1,
-    }
 
 
 @pytest.mark.kernel

@@ -43,10 +43,7 @@ listed() { daxctl list | grep -q '"chardev"'; }
 how_often() { [ "$1" = auto ] && echo "$REBINDS" || echo "$OTHER_REBINDS"; }
 
 fsdax() {
-	# The memory is new, so the host takes page faults for each CPU that writes it.
-	faults "first bind"
 	check "fsdax: namespace" namespace -m fsdax -M dev || return
-	faults "first bind"
 	device=$(bound nd_pmem)
 	for method in $METHODS; do
 		choose "$method" || continue

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Functions for guests with a stock kernel: how drivers use device memory, and what
-# their memmap holds. Sourced by live/guest/lib.sh.
+# their memmap holds. Sourced by live/guest/live.sh.
 
 . /zone_device/lib.sh
 METHOD=/sys/module/mmbatch_zone_device/parameters/zone_device.method
@@ -44,34 +44,6 @@ zone_device_count() {
 		zone_device_measure devdax-2m dax_pmem
 	check "count: devdax namespace, memmap in RAM" namespace -m devdax -a 2M -M mem &&
 		zone_device_measure devdax-2m-ram dax_pmem
-}
-
-# three_namespaces: make three on the NVDIMM, each of a third of it. It needs labels for that.
-three_namespaces() {
-	ndctl disable-region all && ndctl init-labels -f all && ndctl enable-region all || return 1
-	third=$(($(cat /sys/bus/nd/devices/region0/size) / 3 >> 24 << 24))
-	for mode in "fsdax -M dev" "devdax -a 2M -M dev" "fsdax -M mem"; do
-		ndctl create-namespace -r region0 -s $third -m $mode || return 1
-	done
-}
-
-# count_binds VARIANT: count the instructions of binding each namespace.
-count_binds() {
-	for place in /sys/bus/nd/devices/namespace*; do
-		holder=$(value_of "$place/holder")
-		[ -n "$holder" ] || continue # the next one, which nobody has made
-		driver=$(basename "$(readlink "/sys/bus/nd/devices/$holder/driver")")
-		counts "${place##*/}" "$1" "$INIT" again "$driver" "$holder"
-	done
-}
-
-zone_device_plan() {
-	probe_pair "$INIT" "$INIT"
-	check "plan: three namespaces" three_namespaces && planned zone_device || return
-	count_binds base
-	check "plan: load" patch_in zone_device || return
-	count_binds patched
-	check "plan: unload" patch_out zone_device
 }
 
 # zone_device_prepare STAGE: make a namespace, and keep the digest of its memmap.

@@ -157,22 +157,5 @@ class Export:
     failed: list[str]
 
 
-@dataclass(frozen=True)
-class GuestBuild:
-    """Written by `guest build`.
-
-    Attributes:
-        release: of the kernel.
-        arch: the architecture that it was built for.
-        kind: plain, debug, kasan or kcsan.
-        image: its file.
-    """
-
-    release: str
-    arch: str
-    kind: str
-    image: str
-
-
-ALL = (Apply, Step, BenchList, Case, Check, Doctor, Export, Series, GuestBuild)
+ALL = (Apply, Step, BenchList, Case, Check, Doctor, Export, Series)
 """In the order of docs/reference.md."""

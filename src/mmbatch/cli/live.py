@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from mmbatch.bench import record
-from mmbatch.cli import options, usage
+from mmbatch.cli import guest, options, usage
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
 from mmbatch.core.console import Console, output_options
@@ -47,15 +47,6 @@ def command() -> None:
     """Put the speed-ups into a distribution's kernel as livepatches, while it runs."""
 
 
-_release = click.option(
-    "--kernel-release",
-    "release",
-    metavar="R",
-    help="Use the kernel with this release, as printed by uname -r, or cloud-amd64",
-)
-_series = click.option(
-    "--kernel", "series", metavar="SERIES", help="Use Debian's newest kernel of this series"
-)
 _root = click.option(
     "--root",
     type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
@@ -71,8 +62,7 @@ _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would c
     "build", short_help="Build livepatch modules for the running kernel or another one"
 )
 @options.live_speedups
-@_release
-@_series
+@options.stock_kernel
 @options.until(ALL)
 @options.json_file
 @output_options
@@ -509,58 +499,4 @@ def run_uninstall(
     return ExitCode.GOOD
 
 
-@command.command("test", short_help="Boot Debian's kernel under QEMU and patch it while it works")
-@_release
-@_series
-@click.option(
-    "--size", default="4G", show_default=True, metavar="SIZE", help="Give the NVDIMM this size"
-)
-@click.option(
-    "--plug",
-    metavar="SIZE",
-    help="Plug SIZE of memory instead, in three ways, and count instructions",
-)
-@options.number("--rounds", 20, "Load and unload N times")
-@options.number("--samples", 5, "Count each side N times")
-@click.option("--once", is_flag=True, help="Boot once only: load, use and unload each speed-up")
-@options.install
-@options.json_file
-@output_options
-def run_test(
-    console: Console,
-    /,
-    release: str | None,
-    series: str | None,
-    size: str,
-    plug: str | None,
-    rounds: int,
-    samples: int,
-    once: bool,
-    install: bool,
-    json_file: Path | None,
-) -> int:
-    """Boot Debian's kernel as it is, under QEMU, and patch it there while it works.
-
-    By default the newest 6.12 of Debian 12's backports. Nothing is loaded into the kernel that
-    runs here.
-    """
-    from mmbatch.debian import packages
-    from mmbatch.guest import suites
-    from mmbatch.live import guest, guests
-
-    options.require_writable(("--json", json_file))
-    packages.ensure_guests(
-        ("x86_64",), log.say, may_install=install, log=cache.logs() / "apt-install.log"
-    )
-    if release is None and series is None:
-        release = guest.default_release()
-    chosen = kernel.choose(release, series)
-    if once:
-        found = guest.run_once(console, cache.opened(), chosen)
-    elif plug is not None:
-        found = guest.run_plugs(console, cache.opened(), chosen, suites.size_gib(plug))
-    else:
-        wanted = guests.Plan(suites.size_gib(size), rounds, samples)
-        found = guest.run_all(console, cache.opened(), chosen, wanted)
-    options.write_answer(json_file, "live test", asdict(found))
-    return ExitCode.GOOD if found.good else ExitCode.FAILED
+command.add_command(guest.live_test)

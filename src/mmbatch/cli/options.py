@@ -194,6 +194,20 @@ tree = click.option(
 )
 
 
+def stock_kernel(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that name a distribution's kernel."""
+    release = click.option(
+        "--kernel-release",
+        "release",
+        metavar="R",
+        help="Use the kernel with this release, as printed by uname -r, or cloud-amd64",
+    )
+    series = click.option(
+        "--kernel", "series", metavar="SERIES", help="Use Debian's newest kernel of this series"
+    )
+    return release(series(command))
+
+
 def _read_settings(
     _: click.Context, __: click.Parameter, values: tuple[str, ...]
 ) -> tuple[str, ...]:

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Boot whole kernels under QEMU and read what they print.
 
-`suites` runs all stages, `boots` one of them, `build` makes the kernels, and `counts` counts
-instructions.
+`plan` is the table of boots, and `boots` boots them. `kernel` builds kernels, `stock` takes a
+distribution's and what is loaded into it, and `counts` counts instructions.
 """

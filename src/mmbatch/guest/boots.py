@@ -1,294 +1,253 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boot kernels: with KUnit suites, scripts and programs, or to count instructions."""
+"""Boot what the table says, one row after the other, and report how each ended."""
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
+from typing import Protocol
 
-from mmbatch.core import paths
-from mmbatch.core.cache import Cache
+from mmbatch.core import cache, log, paths
 from mmbatch.core.disk import temporary_dir
-from mmbatch.core.errors import MmbatchError
-from mmbatch.core.process import run
-from mmbatch.debian import packages
-from mmbatch.guest import build, initramfs, qemu
-from mmbatch.guest.build import ARCHES, GuestKernel, Wanted
-from mmbatch.guest.plan import PLAIN, Count, ExtraBoot, KindSettings, Plan, plans_of
-from mmbatch.guest.qemu import Boot, Booted
+from mmbatch.core.errors import MmbatchError, message
+from mmbatch.core.outcomes import CaseOutcome
+from mmbatch.core.process import cpus, run, side_by_side
+from mmbatch.guest import initramfs, plan, qemu
+from mmbatch.guest.console import Outcome
+from mmbatch.guest.kernel import ARCHES, GuestKernel, Wanted, build
+from mmbatch.guest.plan import ALL, STOCK, Boot, Plan
+from mmbatch.guest.qemu import Booted, Guest
 from mmbatch.hosted.events import AUTO
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import trees
+from mmbatch.splice import tree
 from mmbatch.splice.manifest import Manifest, known, load_with_needs, suites_of
 
 BASE = "base"
 CONTROL = "control"
 """Base, measured a second time."""
 
-SUITES_ON = ("kunit.enable=1", "kunit.autorun=1")
-_SLOWER = {PLAIN: 1.0, "debug": 4.0, "kasan": 6.0, "kcsan": 6.0}
-"""How many times slower than a plain kernel each kind may be."""
+PATCHED = "patched"
+_APART = 0.01  # the share by which counts before loading and after unloading may differ
+_SUITES_ON = ("kunit.enable=1", "kunit.autorun=1")
+_CHECKS: dict[str, tuple[str, ...]] = {
+    "debug": ("page_poison=1",),
+    # identify_cpu() forgets for a moment that there are five levels of page tables. KASAN
+    # then takes every address that an interrupt uses for a wild one.
+    "kasan": ("page_poison=1", "no5lvl"),
+}
 
-_PROGRAMS = ("ndctl", "daxctl", "mke2fs")
-FILES = paths.ROOT / "guest"
-"""What every guest is made from."""
+
+class Setup(Protocol):
+    """What guests are made from: a kernel with speed-ups, or one that they are loaded into."""
+
+    @property
+    def plans(self) -> Sequence[Plan]:
+        """What the guests run of each speed-up."""
+
+    def suites(self, boot: Boot) -> list[str]:
+        """Return the names of the KUnit suites that must pass."""
+
+    def prepare(self, boot: Boot) -> Guest:
+        """Return a guest that can be booted."""
 
 
 @dataclass(frozen=True)
-class GuestSetup:
-    """Everything that guests are made from.
+class Spliced:
+    """Guests whose kernels are built with the speed-ups.
 
     Attributes:
-        cache: the cache that keeps kernels and logs.
-        source: the kernel's source.
         manifests: the speed-ups that are spliced into it.
         options: options added to its configuration, CONFIG_X=y each.
         jobs: how many compilers run at a time.
-        say: called with a line for each phase.
     """
 
-    cache: Cache
     source: Source
-    manifests: list[Manifest]
-    options: tuple[str, ...]
-    jobs: int
-    say: Callable[[str], None]
+    manifests: Sequence[Manifest]
+    options: tuple[str, ...] = ()
+    jobs: int = cpus()
 
-    def kernel(self, arch: str, kind: str = "") -> GuestKernel:
-        """Return a kernel with the speed-ups, built unless the cache has it."""
-        spliced = trees.splice(self.cache, self.source, self.manifests, paths.MACROS, self.say)
-        fragments = (
-            FILES,
-            *(paths.SPEEDUPS / manifest.speedup / "guest" for manifest in self.manifests),
-        )
-        wanted = Wanted(ARCHES[arch], kind, self.options, fragments)
-        return build.build(self.cache, self.source, spliced, wanted, self.jobs, self.say)
+    @classmethod
+    def of(cls, source: Source, options: tuple[str, ...], jobs: int) -> Spliced:
+        """Return guests with every speed-up that is made for a kernel."""
+        every = load_with_needs(paths.SPEEDUPS, *known(paths.SPEEDUPS))
+        fitting = [manifest for manifest in every if source.series in manifest.kernels]
+        return cls(source, fitting, options, jobs)
 
     @property
     def plans(self) -> list[Plan]:
-        """What the guests run and count of each speed-up."""
-        return plans_of(manifest.speedup for manifest in self.manifests)
+        """What the guests run of each speed-up."""
+        every = plan.plans()
+        names = [manifest.speedup for manifest in self.manifests]
+        return [every[name] for name in names if name in every]
 
-    @property
-    def suites(self) -> list[str]:
-        """Names of the KUnit suites that the speed-ups add."""
+    def kernel(self, arch: str, kind: str) -> GuestKernel:
+        """Return a kernel with the speed-ups, built unless the cache has it."""
+        spliced = tree.splice(self.source, self.manifests)
+        speedups = (paths.SPEEDUPS / manifest.speedup for manifest in self.manifests)
+        fragments = (plan.COMMON, *(speedup / "guest" for speedup in speedups))
+        wanted = Wanted(ARCHES[arch], kind, self.options, fragments)
+        return build(self.source, spliced, wanted, self.jobs)
+
+    def prepare(self, boot: Boot) -> Guest:
+        """Return a guest that can be booted."""
+        kernel = self.kernel(boot.arch, boot.kernel)
+        settings = {"KIND": boot.kernel, "NVDIMM_GIB": str(boot.pmem_gib), **boot.settings}
+        filesystem = None
+        if boot.scripts:
+            files = {f"modules/{path.name}": path.read_bytes() for path in kernel.modules}
+            files |= files_of(self.plans, boot.scripts, settings)
+            filesystem = initramfs.make(files)
+        emulated = boot.counted or boot.one_thread or boot.without
+        words = [*(_SUITES_ON if boot.suites else ()), *_CHECKS.get(boot.kernel, ())]
+        kvm = not emulated and qemu.kvm_works(kernel)
+        return Guest(boot, kernel, filesystem, tuple(words), kvm=kvm)
+
+    def suites(self, boot: Boot) -> list[str]:
+        """Return the names of the KUnit suites that must pass."""
+        if boot.suites != (ALL,):
+            return list(boot.suites)
         return [name for manifest in self.manifests for name in suites_of(manifest)]
 
 
-def known_suites() -> list[str]:
-    """Return the names of all KUnit suites that speed-ups add."""
-    every = load_with_needs(paths.SPEEDUPS, *known(paths.SPEEDUPS))
-    return [name for manifest in every for name in suites_of(manifest)]
-
-
-def choose_speedups(source: Source) -> list[Manifest]:
-    """Return every speed-up that is made for a kernel and that changes kernels."""
-    every = load_with_needs(paths.SPEEDUPS, *known(paths.SPEEDUPS))
-    return [manifest for manifest in every if source.series in manifest.kernels]
-
-
-def filesystem(
-    cache: Cache,
-    kernel: GuestKernel,
-    scripts: Sequence[str],
-    settings: Mapping[str, str],
-    others: Mapping[str, bytes] = MappingProxyType({}),
-) -> bytes:
-    """Return a guest's filesystem.
-
-    Args:
-        cache: keeps what is compiled on the way.
-        kernel: its modules go into the filesystem.
-        scripts: names of scripts, which run in this order; each is NAME.sh in `others`.
-        settings: shell variables for them.
-        others: more files, name to content.
-    """
-    found = [(name, packages.find_program(name)) for name in (*_PROGRAMS, "busybox")]
-    absent = [name for name, path in found if path is None]
-    if absent:
-        raise MmbatchError(
-            "make the guest's filesystem", f"no {' and no '.join(absent)}", "give --install"
-        )
-    *programs, busybox = [path for _, path in found if path is not None]
-    files = {
-        "init": (FILES / "init").read_bytes(),
-        "lib.sh": (FILES / "lib.sh").read_bytes(),
-        "scripts": " ".join(scripts).encode(),
-        "settings": _settings(settings),
-        **others,
-    }
-    for module in kernel.modules:
-        files[f"modules/{module.name}"] = module.read_bytes()
-    return initramfs.make(programs, files, busybox)
-
-
-def speedup_files(cache: Cache, plan: Plan, settings: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the files of a speed-up in a guest: its scripts and settings, and its programs.
-
-    The settings are shell variables, which init reads before each of its scripts.
-    """
-    files = {
-        f"{plan.speedup}/{path.name}": path.read_bytes() for path in plan.directory.glob("*.sh")
-    }
-    files[f"{plan.speedup}/settings"] = _settings(settings)
-    for name in plan.programs:
-        files[f"bin/{name}"] = compiled(cache, plan.directory / f"{name}.c")
+def files_of(
+    plans: Sequence[Plan], scripts: Iterable[str], settings: Mapping[str, str]
+) -> dict[str, bytes]:
+    """Return the files that every guest has, by name: all scripts and programs, and what runs."""
+    files = {"scripts": " ".join(scripts).encode()}
+    files["settings"] = "".join(f"{k}={shlex.quote(v)}\n" for k, v in settings.items()).encode()
+    files["init"] = (plan.COMMON / "init").read_bytes()
+    for each in (plan.common(), *plans):
+        for folder in each.folders:
+            for path in folder.glob("*.sh"):
+                files[f"{each.speedup}/{path.name}".lstrip("/")] = path.read_bytes()
+        for name in each.programs:
+            files[f"bin/{name}"] = compiled(each.find(f"{name}.c"))
     return files
 
 
-def programs(
-    setup: GuestSetup, kernel: GuestKernel, name: str, kind: str, size_gib: int, rebinds: int
-) -> Booted:
-    """Boot with the KUnit suites, then run the scripts of all speed-ups on an NVDIMM.
-
-    Args:
-        setup: what the guest is made from.
-        kernel: the kernel.
-        name: name of the guest.
-        kind: kind of the kernel, see `plan.KINDS`.
-        size_gib: size of the NVDIMM in GiB.
-        rebinds: how often a driver is bound again with method "auto"; at most 3 times with others.
-    """
-    others = min(rebinds, 3)
-    common = {
-        "KIND": kind,
-        "NVDIMM_GIB": str(size_gib),
-        "REBINDS": str(rebinds),
-        "OTHER_REBINDS": str(others),
-    }
-    plans = [plan for plan in setup.plans if plan.scripts]
-    files: dict[str, bytes] = {}
-    words = [*SUITES_ON, *cmdline_of(kind)]
-    tried = 0
-    for plan in plans:
-        settings = dict(common)
-        if plan.methods is not None:
-            methods = plan.methods.of(kind)
-            tried += len(methods)
-            settings |= {"METHODS": " ".join(methods), "BOOT_METHOD": methods[-1]}
-            words.append(f"{plan.methods.parameter}={methods[-1]}")
-        if plan.kernel_test is not None:
-            settings |= plan.kernel_test.settings(setup.source.path, kind)
-        files |= speedup_files(setup.cache, plan, settings)
-    scripts = [f"{plan.speedup}/{script}" for plan in plans for script in plan.scripts]
-    boot = Boot(
-        name,
-        kernel,
-        filesystem(setup.cache, kernel, scripts, {}, files),
-        limit_s=_SLOWER[kind] * (300 + 2 * (rebinds + others * tried) * (0.5 + size_gib * 0.15)),
-        cmdline=tuple(words),
-        memory_gib=_memory_gib(size_gib),
-        pmem_gib=size_gib,
-    )
-    probe = Boot("kvm-probe", kernel, filesystem(setup.cache, kernel, [], {}), 0.0)
-    if qemu.kvm_works(setup.cache, probe, setup.say):
-        boot = replace(boot, kvm=True)
-    return qemu.run(setup.cache, boot)
-
-
-def cmdline_of(kind: str) -> tuple[str, ...]:
-    """Return what the command line of a kind of kernel has for its checks of memory."""
-    words = ("page_poison=1",) if kind in ("debug", "kasan") else ()
-    # identify_cpu() forgets for a moment that there are five levels of page tables. KASAN
-    # then takes every address that an interrupt uses for a wild one.
-    return (*words, "no5lvl") if kind == "kasan" else words
-
-
-def suites(
-    setup: GuestSetup, kernel: GuestKernel, name: str, cmdline: Sequence[str] = ()
-) -> Booted:
-    """Boot a kernel only to run its KUnit suites, with no filesystem."""
-    boot = Boot(name, kernel, None, limit_s=600, cmdline=(*SUITES_ON, *cmdline))
-    return qemu.run(setup.cache, boot)
-
-
-def extra(
-    setup: GuestSetup, kernel: GuestKernel, name: str, kind: str, plan: Plan, wanted: ExtraBoot
-) -> Booted:
-    """Boot what one speed-up asks for in its plan besides the boots that run everything."""
-    words = [*(SUITES_ON if wanted.suites else ()), *wanted.cmdline, *cmdline_of(kind)]
-    if wanted.kernel_test and plan.kernel_test is not None:
-        words += plan.kernel_test.cmdline
-    special = wanted.kinds.get(kind, KindSettings())
-    first = None
-    if wanted.scripts:
-        settings = {**wanted.settings, **special.settings}
-        files = speedup_files(setup.cache, plan, settings)
-        scripts = [f"{plan.speedup}/{script}" for script in wanted.scripts]
-        first = filesystem(setup.cache, kernel, scripts, {}, files)
-    boot = Boot(
-        name,
-        kernel,
-        first,
-        limit_s=_SLOWER[kind] * wanted.limit_s,
-        cmdline=tuple(words),
-        memory_gib=wanted.memory_gib,
-        pmem_gib=wanted.pmem_gib,
-        cpus=wanted.cpus,
-        one_thread=wanted.one_thread and not special.threads,
-        nodes=wanted.nodes,
-        slow_mib=wanted.slow_mib,
-        without=special.without,
-        counted=wanted.counted,
-    )
-    return qemu.run(setup.cache, boot)
-
-
-def count_at_boot(setup: GuestSetup, kernel: GuestKernel, count: Count, rounds: int) -> Booted:
-    """Count instructions with what the kernel itself runs at boot, where it has no programs."""
-    boot = Boot(
-        f"bench-{count.speedup}-{kernel.arch.name}",
-        kernel,
-        None,
-        limit_s=300 + 60 * rounds,
-        cmdline=(*SUITES_ON, *(word.replace("{rounds}", str(rounds)) for word in count.cmdline)),
-        cpus=1,
-        counted=True,
-    )
-    return qemu.run(setup.cache, boot)
-
-
-def count_by_script(
-    setup: GuestSetup, kernel: GuestKernel, count: Count, size_gib: int, rounds: int
-) -> Booted:
-    """Count instructions of each method, base among them, with a script on an NVDIMM."""
-    (plan,) = plans_of([count.speedup])
-    values = plan.methods.values if plan.methods is not None else (BASE, AUTO)
-    fixed = [name for name in values if name not in (BASE, AUTO)]
-    settings = {"METHODS": " ".join((BASE, CONTROL, *fixed, AUTO)), "ROUNDS": str(rounds)}
-    files = speedup_files(setup.cache, plan, settings)
-    boot = Boot(
-        f"bench-{count.speedup}-{kernel.arch.name}",
-        kernel,
-        filesystem(setup.cache, kernel, [f"{plan.speedup}/{count.script}"], {}, files),
-        limit_s=240 + 2 * rounds * len(values) * (1 + size_gib),
-        cmdline=(*SUITES_ON, *count.cmdline),
-        memory_gib=_memory_gib(size_gib),
-        pmem_gib=size_gib,
-        cpus=1,
-        counted=True,
-    )
-    return qemu.run(setup.cache, boot)
-
-
-def _memory_gib(size_gib: int) -> int:
-    """Return the memory in GiB of a guest that has the memmap of an NVDIMM in it."""
-    return 4 if size_gib > 8 else 2
-
-
-def _settings(settings: Mapping[str, str]) -> bytes:
-    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in settings.items()).encode()
-
-
-def compiled(cache: Cache, source: Path) -> bytes:
+@functools.cache
+def compiled(source: Path) -> bytes:
     """Return a program for guests, made from one C file."""
-    with temporary_dir(cache.downloads, source.stem) as directory:
+    with temporary_dir(cache.downloads(), source.stem) as directory:
         program = directory / source.stem
-        run(
-            ["gcc", "-static", "-O2", "-Wall", "-o", program, source],
-            action=f"compile {source.name} for the guest",
-        )
+        argv = ["gcc", "-static", "-O2", "-Wall", "-o", f"{program}", f"{source}"]
+        run(argv, action=f"compile {source.name} for the guest")
         return program.read_bytes()
+
+
+def run_all(setup: Setup, boots: Sequence[Boot]) -> list[CaseOutcome]:
+    """Boot guests, as many at a time as this machine can, and report them in their order.
+
+    While one runs, the kernel of the next is built.
+    """
+    one = threading.Lock()  # a lock of the cache is for one thread of a process
+
+    def job(boot: Boot) -> Booted | MmbatchError:
+        try:
+            with one:
+                guest = setup.prepare(boot)
+            log.say(f"booting {boot.title} (Linux {guest.kernel.release})")
+            return qemu.run(guest)
+        except MmbatchError as error:  # the others are booted nevertheless
+            return error
+
+    outcomes: list[CaseOutcome] = []
+    jobs = [functools.partial(job, boot) for boot in boots]
+    with contextlib.closing(side_by_side(jobs, qemu.at_once())) as every:
+        for boot, ended in zip(boots, every, strict=True):
+            if isinstance(ended, MmbatchError):
+                log.result(f"FAILED {boot.title}:\n{message(ended)}")
+                outcomes.append(CaseOutcome(boot.title, "boot", problem=str(ended)))
+            else:
+                outcomes += report(setup, ended)
+    failed = sum(outcome.problem is not None for outcome in outcomes)
+    skipped = sum(outcome.skipped is not None for outcome in outcomes)
+    passed = len(outcomes) - failed - skipped
+    log.result(f"{passed} passed, {failed} failed, {skipped} skipped")
+    return outcomes
+
+
+def report(setup: Setup, booted: Booted) -> list[CaseOutcome]:
+    """Print how a boot ended, and return how each of its tests did."""
+    boot, outcome = booted.guest.boot, booted.outcome
+    passed, failed, skipped = outcome.verdicts(setup.suites(boot))
+    for option, names in boot.passes.items():
+        if booted.guest.kernel.has(option, "ym" if boot.scripts else "y"):
+            failed += [f"{name} did not pass" for name in names if name not in passed]
+        else:
+            skipped.append(f"{option}: this kernel can't have it built in")
+    failed += [*absent(outcome, boot), *too_many(outcome, boot)]
+    if booted.trouble:
+        failed.append(f"{booted.trouble}; the last lines of its console:\n{booted.last_lines}")
+    for name in failed:
+        log.result(f"FAILED {boot.title}: {name}")
+    for name in passed:
+        log.detail(f"passed {boot.title}: {name}")
+    for row in rows(outcome):
+        log.result(f"{boot.title}: {row}")
+    log.result(
+        f"{boot.title}: {len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped "
+        f"({booted.wall_s:.0f} s, console in {booted.guest.console_file})"
+    )
+    title = boot.title
+    return [
+        *(CaseOutcome(title, name.partition(": ")[0]) for name in passed),
+        *(CaseOutcome(title, name.partition(": ")[0], problem=name) for name in failed),
+        *(CaseOutcome(title, name.partition(": ")[0], skipped=name) for name in skipped),
+    ]
+
+
+def rows(outcome: Outcome) -> Iterator[str]:
+    """Yield what was measured, a line for each row.
+
+    Scripts print "ROW: COLUMN NUMBER". What is counted is named "ROW COLUMN", and interrupts
+    only add to it, so the fewest of several samples is shown.
+    """
+    found: dict[str, dict[str, float]] = {}
+    for key, number in outcome.values:
+        name, colon, column = key.partition(": ")
+        if not colon:
+            name, _, column = key.rpartition(" ")
+        columns = found.setdefault(name, {})
+        columns[column] = min(number, columns.get(column, number))
+    for name, columns in found.items():
+        cells = [f"{number:g} {column}" for column, number in columns.items()]
+        ours = columns.get(PATCHED) or columns.get(AUTO)
+        if ours and BASE in columns:
+            cells.append(f"{columns[BASE] / ours:.2f} times fewer")
+        yield f"{name}: {', '.join(cells)}"
+
+
+def absent(outcome: Outcome, boot: Boot) -> Iterator[str]:
+    """Yield a sentence for each number that a boot should have measured and did not."""
+    measured = {key for key, _ in outcome.values}
+    for row in boot.rows:
+        for column in boot.columns:
+            if not measured & {f"{row}: {column}", f"{row} {column}"}:
+                yield f"{row}: no number of {column}"
+
+
+def too_many(outcome: Outcome, boot: Boot) -> Iterator[str]:
+    """Yield a sentence for each row in which the patched code saves less than it must.
+
+    A livepatch is counted before it is loaded, while it is, and after it is unloaded, when the
+    count must be as before.
+    """
+    patched = PATCHED if boot.kernel == STOCK else AUTO
+    counted = {key.removesuffix(f" {patched}") for key, _ in outcome.values if patched in key}
+    for row in boot.least.keys() | (counted if boot.kernel == STOCK else set()):
+        least = boot.least.get(row)
+        base, ours, control = (
+            min(outcome.numbers(f"{row} {name}"), default=0) for name in (BASE, patched, CONTROL)
+        )
+        if least is None:
+            yield f"{row}: no guest.toml says how many times fewer it must take"
+        elif min(base, ours) <= 0 or base / ours < least:
+            yield f"{row}: {ours:g} {patched}, {base:g} base; it must take {least:g} times fewer"
+        elif boot.kernel == STOCK and abs(control / base - 1) > _APART:
+            yield f"{row}: after unload it takes {control:g}, and {base:g} before"

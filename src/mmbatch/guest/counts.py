@@ -7,22 +7,23 @@ Counted, not timed: caches, bandwidth and streaming stores do not show in it, an
 
 from __future__ import annotations
 
+import hashlib
 import shlex
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
 from mmbatch.bench import machine, record, results, runs
 from mmbatch.bench.statistics import Verdict
-from mmbatch.core.console import Console
+from mmbatch.core import cache, log
 from mmbatch.core.disk import new_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.guest import boots, qemu
-from mmbatch.guest.boots import BASE, CONTROL, GuestSetup
-from mmbatch.guest.build import GuestKernel
-from mmbatch.guest.plan import Count
-from mmbatch.guest.qemu import Booted, Outcome
+from mmbatch.guest import plan, qemu
+from mmbatch.guest.boots import BASE, CONTROL, Spliced
+from mmbatch.guest.console import Outcome
+from mmbatch.guest.plan import Boot, Count
+from mmbatch.guest.qemu import Booted
 from mmbatch.hosted import events as bench_events
 from mmbatch.report import text
 
@@ -30,113 +31,68 @@ UNIT = "instructions"
 _ALIKE = 0.001  # how far the medians of two boots may be apart
 
 
-@dataclass(frozen=True)
-class Request:
-    """What to count.
-
-    Attributes:
-        count: the cases of a speed-up.
-        arch: architecture of the guest.
-        size_gib: size of the NVDIMM in GiB, where a script counts.
-        rounds: how often each method is counted.
-        tree: the kernel tree as given by the user, if any.
-        twice: whether to boot twice and compare.
-    """
-
-    count: Count
-    arch: str
-    size_gib: int
-    rounds: int
-    tree: Path | None
-    twice: bool = False
-
-
-@dataclass(frozen=True)
-class Counted:
-    """What was counted for a request.
-
-    Attributes:
-        request: the request.
-        judged: the record, with verdicts as if it were about time.
-        again: the record of a second boot, if one was asked for.
-        events: what `judged` is made from.
-    """
-
-    request: Request
-    judged: record.Record
-    again: record.Record | None
-    events: Sequence[bench_events.Event]
-
-
-def run(console: Console, setup: GuestSetup, request: Request, json_file: Path | None) -> int:
-    """Build, boot, count, print, and write the result.
+def run(
+    setup: Spliced, speedup: str, boot: Boot, json_file: Path | None, *, twice: bool
+) -> ExitCode:
+    """Boot once or twice, count, print, and write the result.
 
     Raises:
         MmbatchError: the guest did not finish, or counted nothing.
     """
-    found = count(console, setup, request, setup.kernel(request.arch))
-    return report(console, setup, found, json_file)
-
-
-def count(console: Console, setup: GuestSetup, request: Request, kernel: GuestKernel) -> Counted:
-    """Boot once or twice, and count. Several requests may be counted at a time.
-
-    Raises:
-        MmbatchError: the guest did not finish, or counted nothing.
-    """
-    judged, counted_events = _count(console, setup, request, kernel)
-    again = _count(console, setup, request, kernel)[0] if request.twice else None
-    return Counted(request, judged, again, counted_events)
-
-
-def report(console: Console, setup: GuestSetup, found: Counted, json_file: Path | None) -> int:
-    """Print what was counted, write it, and return the exit code."""
-    result = counted(found.judged)
-    name = f"{result.started[:19].replace(':', '')}-guest-{result.kernel.release}"
-    directory = new_dir(setup.cache.runs, name)
-    bench_events.write_events(directory / "samples.jsonl", found.events)
+    count = plan.plans()[speedup].count
+    assert count is not None
+    found, counted_events = _count(setup, speedup, count, boot)
+    name = f"{found.started[:19].replace(':', '')}-guest-{found.kernel.release}"
+    directory = new_dir(cache.runs(), name)
+    bench_events.write_events(directory / "samples.jsonl", counted_events)
+    shown = counted(found)
     for path in (directory / "bench.json", json_file):
         if path is not None:
-            record.write(path, result)
-    text.print_run(result, console.out)
-    console.say(f"samples.jsonl and bench.json are in {directory}")
-    wrong = [*absent(result, found.request.count), *too_many(result, found.request)]
-    if found.again is not None:
-        wrong += unlike(result, found.again)
-        apart = 100 * _distance(result, found.again)
-        console.result(f"two boots: counts at most {apart:.4f} % apart")
+            record.write(path, shown)
+    text.print_run(shown, log.out())
+    log.say(f"samples.jsonl and bench.json are in {directory}")
+    wrong = [*absent(found, count), *too_many(found, boot)]
+    if twice:
+        again, _ = _count(setup, speedup, count, boot)
+        wrong += unlike(found, again)
     for sentence in wrong:
-        console.result(f"FAILED {sentence}")
-    return ExitCode.FAILED if wrong else results.exit_code(found.judged)
+        log.result(f"FAILED {sentence}")
+    return ExitCode.FAILED if wrong else results.exit_code(found)
 
 
 def _count(
-    console: Console, setup: GuestSetup, request: Request, kernel: GuestKernel
+    setup: Spliced, speedup: str, count: Count, boot: Boot
 ) -> tuple[record.Record, list[bench_events.Event]]:
     """Boot once; return the record, and the events that it is made from."""
     started = datetime.now().astimezone().isoformat(timespec="seconds")
-    console.say(f"booting Linux {kernel.release} to count instructions of {request.count.speedup}")
-    count = request.count
-    if count.script:
-        booted = boots.count_by_script(setup, kernel, count, request.size_gib, request.rounds)
-    else:
-        booted = boots.count_at_boot(setup, kernel, count, request.rounds)
-    _require_result(setup, booted, count.suites or setup.suites, count)
-    counted_events = list(events(booted.outcome, count))
-    judged = results.build_record(
+    guest = setup.prepare(boot)
+    kernel = guest.kernel
+    log.say(f"booting Linux {kernel.release} to count instructions of {speedup}")
+    booted = qemu.run(guest)
+    _require_result(booted, setup.suites(boot), count)
+    counted_events = list(events(booted.outcome, speedup, count))
+    found = results.build_record(
         runs.collect(counted_events),
         replace(machine.describe(), compiler=kernel.compiler, binutils=kernel.binutils),
-        record.KernelInfo(kernel.release, kernel.origin, kernel.config_sha256),
-        _reproducer(setup, request),
+        record.KernelInfo(
+            kernel.release, kernel.origin, hashlib.sha256(kernel.config.read_bytes()).hexdigest()
+        ),
+        _reproducer(setup, speedup, boot),
         started,
         engine="guest-icount",
     )
-    return judged, counted_events
+    return found, counted_events
 
 
-def events(outcome: Outcome, count: Count) -> Iterator[bench_events.Event]:
+def _reproducer(setup: Spliced, speedup: str, boot: Boot) -> str:
+    words = ["./mmbatch", "guest", "bench", speedup, "--arch", boot.arch]
+    words += ["--kernel", setup.source.series, "--rounds", boot.settings["ROUNDS"]]
+    return shlex.join([*words, *(word for option in setup.options for word in ("-K", option))])
+
+
+def events(outcome: Outcome, speedup: str, count: Count) -> Iterator[bench_events.Event]:
     """Yield the counts of a guest as the events of a bench program."""
-    yield bench_events.Engine(count.speedup, (BASE, CONTROL, "patched"), count.item_bytes, {})
+    yield bench_events.Engine(speedup, (BASE, CONTROL, "patched"), count.item_bytes, {})
     proofs = {
         case.name.removeprefix(count.proof): case
         for case in outcome.cases
@@ -144,28 +100,23 @@ def events(outcome: Outcome, count: Count) -> Iterator[bench_events.Event]:
     }
     for name, regime in count.cases.items():
         numbers: dict[str, list[int]] = {}
-        items = 0
         for key, number in outcome.values:
             case, _, variant = key.partition(" ")
-            if case == name and variant == "items":
-                items = int(number)
-            elif case == name:
+            if case == name:
                 numbers.setdefault(variant, []).append(int(number))
+        items = numbers.pop("items", [0])[0]
         if not items or not numbers:
             continue
+        nbytes = items * count.item_bytes
         rounds = min(map(len, numbers.values()))
-        yield bench_events.Case(
-            name, regime, UNIT, "page", items, items * count.item_bytes, tuple(numbers), rounds
-        )
+        yield bench_events.Case(name, regime, UNIT, "page", items, nbytes, tuple(numbers), rounds)
         for variant in numbers:
             proof = proofs.get(BASE if variant == CONTROL else variant)
             if proof is not None:
                 equal = proof.state == "ok"
-                yield bench_events.Equal(
-                    name, variant, equal, items * count.item_bytes, proof.detail
-                )
-        for position, (variant, counted_numbers) in enumerate(numbers.items()):
-            for block, number in enumerate(counted_numbers):
+                yield bench_events.Equal(name, variant, equal, nbytes, proof.detail)
+        for position, (variant, counts) in enumerate(numbers.items()):
+            for block, number in enumerate(counts):
                 yield bench_events.Sample(name, variant, block, 0, position, number)
     yield bench_events.Done()
 
@@ -177,7 +128,7 @@ def counted(result: record.Record) -> record.Record:
     return replace(result, rows=tuple(rows))
 
 
-def _require_result(setup: GuestSetup, booted: Booted, suites: Sequence[str], count: Count) -> None:
+def _require_result(booted: Booted, suites: list[str], count: Count) -> None:
     _, failed, _ = booted.outcome.verdicts(suites)
     # A method whose proof fails has a row without numbers, and does not stop the others.
     found = booted.trouble or "; ".join(
@@ -186,69 +137,40 @@ def _require_result(setup: GuestSetup, booted: Booted, suites: Sequence[str], co
     if found or not booted.outcome.values:
         raise MmbatchError(
             "count instructions in a guest",
-            (found or "it counted nothing") + "; the last lines of its console:\n"
-            f"{qemu.last_lines(booted)}\n",
-            f"see {setup.cache.logs / 'guest-bench*.console'}",
+            f"{found or 'it counted nothing'}; the last lines of its console:\n"
+            f"{booted.last_lines}\n",
+            f"see {booted.guest.console_file}",
         )
-
-
-def _reproducer(setup: GuestSetup, request: Request) -> str:
-    words: list[str] = ["./mmbatch", "guest", "bench"]
-    words.append(request.count.speedup)
-    if len(request.count.arches) > 1:
-        words += ["--arch", request.arch]
-    if request.tree is None:
-        words += ["--kernel", setup.source.series]
-    else:
-        words += ["--tree", str(request.tree)]
-    words += [word for option in setup.options for word in ("-K", option)]
-    if request.count.script:
-        words += ["--size", f"{request.size_gib}G"]
-    words += ["--rounds", str(request.rounds)]
-    return shlex.join(words)
 
 
 def absent(result: record.Record, count: Count) -> Iterator[str]:
     """Yield a sentence for each case that lacks base, its control or `auto`."""
-    counted_rows = {(row.case, row.variant) for row in result.rows if row.per_item is not None}
-    counted_rows |= {
+    found = {(row.case, row.variant) for row in result.rows if row.per_item is not None}
+    found |= {
         (control.case, CONTROL) for control in result.controls if control.per_item is not None
     }
     for case in count.cases:
-        lacking = [
-            name for name in (BASE, CONTROL, bench_events.AUTO) if (case, name) not in counted_rows
-        ]
+        lacking = [name for name in (BASE, CONTROL, bench_events.AUTO) if (case, name) not in found]
         if lacking:
             yield f"{case}: no count of {' and '.join(lacking)}"
 
 
-def too_many(result: record.Record, request: Request) -> Iterator[str]:
+def too_many(result: record.Record, boot: Boot) -> Iterator[str]:
     """Yield a sentence for each case in which `auto` saves less than it must."""
-    every = request.count.least.get(request.arch, {})
     for row in result.rows:
-        least = every.get(row.case)
-        if row.variant != bench_events.AUTO or least is None or row.ratio is None:
-            continue
-        if row.ratio.median < least:
-            shown = f"{row.ratio.median:.2f} times fewer"
-            yield f"{row.case}: auto takes {shown}, but must take {least:g} times fewer"
+        least = boot.least.get(row.case)
+        ratio = None if row.ratio is None or row.variant != bench_events.AUTO else row.ratio.median
+        if least is not None and ratio is not None and ratio < least:
+            yield f"{row.case}: auto takes {ratio:.2f} times fewer, but must take {least:g}"
 
 
 def unlike(result: record.Record, again: record.Record) -> Iterator[str]:
     """Yield a sentence for each row whose count differs between two boots."""
-    for name, first, second in _pairs(result, again):
-        if abs(second / first - 1) > _ALIKE:
-            yield f"{name}: {first:.0f} instructions, and {second:.0f} in another boot"
-
-
-def _distance(result: record.Record, again: record.Record) -> float:
-    """Return the largest difference of two boots in any row, as a fraction of its count."""
-    return max(abs(second / first - 1) for _, first, second in _pairs(result, again))
-
-
-def _pairs(result: record.Record, again: record.Record) -> Iterator[tuple[str, float, float]]:
     medians = {(row.case, row.variant): row.median for row in again.rows}
     for row in result.rows:
-        median = medians.get((row.case, row.variant))
-        if row.median is not None and median is not None:
-            yield f"{row.case}, {row.variant}", row.median, median
+        other = medians.get((row.case, row.variant))
+        if row.median is not None and other is not None and abs(other / row.median - 1) > _ALIKE:
+            yield (
+                f"{row.case}, {row.variant}: {row.median:.0f} instructions, and {other:.0f} in "
+                "another boot"
+            )

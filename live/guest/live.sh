@@ -2,7 +2,6 @@
 # Functions for scripts that run in a stock kernel. Sourced after /lib.sh, by
 # start.sh. It sources live/guest.sh of each speed-up.
 
-. /settings
 PATCHES=/sys/kernel/livepatch
 CONTROL=/sys/kernel/debug/dynamic_debug/control
 
@@ -69,7 +68,7 @@ counts() {
 # unpatched: succeeds if no livepatch is loaded.
 unpatched() { [ -z "$(ls $PATCHES)" ]; }
 
-# tool ARGUMENTS...: run `mmbatch live` with the Python of `payload.tool_files`.
+# tool ARGUMENTS...: run `mmbatch live` with the Python of `mmbatch.guest.stock`.
 export HOME=/tmp PYTHONHOME=/usr PYTHONPATH=/mmbatch/src:/mmbatch/site
 tool() { python3 -m mmbatch live "$@" 2>&1; }
 
@@ -93,5 +92,5 @@ denied() {
 rm -f /bin/setpriv # the tool takes busybox's for the real one
 
 for name in $SPEEDUPS; do
-	. "/$name/live.sh"
+	. "/$name/guest.sh"
 done

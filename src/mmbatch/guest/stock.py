@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Guests with a distribution's kernel, and all that is loaded into it: livepatches first of all."""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from mmbatch.core import cache, log, paths
+from mmbatch.core.disk import temporary_dir
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.process import run
+from mmbatch.debian import foreign
+from mmbatch.guest import boots, initramfs, plan
+from mmbatch.guest.kernel import ARCHES, GuestKernel
+from mmbatch.guest.plan import Boot, Plan, Tool
+from mmbatch.guest.qemu import Guest
+from mmbatch.live import build, kernel, manifest
+from mmbatch.live.kernel import Headers, Stock
+
+_SERIES, _SUITE = "6.12", "bookworm-backports"
+"""Where the kernel is from that is tested unless another one is named.
+
+All machines test the same kernel, whichever newer ones their own release has.
+"""
+
+_SUBJECT = "/CN=mmbatch, a key for one test"
+_RIVAL = "rival"  # a second livepatch that replaces a function of the one that the tool loads
+_SPARE = "dummy"  # a module of the stock kernel that nobody needs
+_PACKAGES = ("click", "rich")
+_DIRECTORIES = ("live", "speedups", "src")
+_LEFT_OUT = {"__pycache__", "ensurepip", "idlelib", "lib2to3", "site-packages", "test", "tkinter"}
+
+_BROKEN = ("cx16",)
+"""With this CPU feature, a stock kernel dies under QEMU 7.2 before any of our modules is loaded:
+its flags are garbage after cmpxchg16b."""
+
+
+def default_release() -> str:
+    """Return the release of the kernel that is tested unless another one is named."""
+    return kernel.newest(_SERIES, _SUITE)
+
+
+@dataclass(frozen=True)
+class Livepatched:
+    """Guests whose kernel is a distribution's.
+
+    Attributes:
+        plans: of the speed-ups that this kernel has the drivers to use.
+        files: all that they can load, by name.
+        settings: shell variables that say what it is.
+    """
+
+    stock: Stock
+    plans: Sequence[Plan]
+    files: Mapping[str, bytes]
+    settings: Mapping[str, str]
+
+    @classmethod
+    def of(cls, release: str) -> Livepatched:
+        """Return guests that load every livepatch, built for one kernel.
+
+        Speed-ups whose drivers the kernel lacks are left out, and named.
+
+        Raises:
+            MmbatchError: a module can't be built for this kernel.
+        """
+        stock = kernel.fetch_image(release)
+        every = plan.plans()
+        usable = []
+        for name in manifest.known(paths.SPEEDUPS):
+            lacking = [driver for driver in every[name].drivers if not stock.has(driver)]
+            if lacking:
+                log.result(f"not {name}: Linux {release} has no {' and no '.join(lacking)}")
+            else:
+                usable.append(every[name])
+        files, settings = _payload(stock, kernel.find(release), usable)
+        return cls(stock, usable, files, settings)
+
+    def suites(self, _: Boot) -> list[str]:
+        """Return no KUnit suites: a distribution's kernel has none of ours."""
+        return []
+
+    def prepare(self, boot: Boot) -> Guest:
+        """Return a guest that can be booted."""
+        scripts = ["start"]
+        for script in boot.scripts:
+            folder, _, name = script.rpartition("/")
+            speedups = [each.speedup for each in self.plans] if folder == plan.ALL else [folder]
+            scripts += [f"{speedup}/{name}".lstrip("/") for speedup in speedups]
+        files = boots.files_of(self.plans, scripts, {**self.settings, **boot.settings})
+        if "tool" in scripts:
+            files |= _tool_files()
+        config, image = self.stock.part("config"), self.stock.part("vmlinuz")
+        origin = f"Debian's {self.stock.release}"
+        found = GuestKernel(self.stock.release, origin, ARCHES["x86_64"], image, config, ())
+        boot = replace(boot, without=(*boot.without, *_BROKEN))
+        return Guest(boot, found, initramfs.make({**files, **self.files}))
+
+
+def _payload(
+    stock: Stock, headers: Headers, plans: Sequence[Plan]
+) -> tuple[dict[str, bytes], dict[str, str]]:
+    """Return the files that guests can load, and the shell variables that name them."""
+    lives = manifest.load_all(tuple(each.speedup for each in plans))
+    tested, tool = _subject(plans)
+    subject = next(live for live in lives if live.speedup == tested)
+    rival = replace(subject, speedup=_RIVAL)
+    built = build.build_all([*lives, rival], headers.release)
+    paths_of = {module.speedup: module.path for module in built}
+    optional = [name for each in plans for name in each.optional if stock.has(name)]
+    drivers = stock.modules([*(name for each in plans for name in each.drivers), *optional])
+    modules = drivers | stock.modules([_SPARE])
+    modules |= {f"mmbatch_{name}": path.read_bytes() for name, path in paths_of.items()}
+    modules["older"] = build.older(paths_of[tested])
+    modules["rebuilt"] = build.rebuilt(paths_of[tested])
+    compiler = foreign.find_compiler(cache.opened(), headers, log.say)
+    for each in (plan.common(), *plans):
+        for name in (*each.modules, *each.observers):
+            modules[name] = build.plain(each.find(f"{name}.c"), headers, compiler)
+    files = {f"modules/{name}.ko": content for name, content in modules.items()}
+    files["refused/signed.ko"] = _sign(headers, paths_of[tested])
+    names = []
+    for live in lives:
+        misfits = build.misfits(live, paths_of[live.speedup])
+        for name, (content, words) in misfits.items():
+            names.append(f"{live.speedup}_{name}")
+            files[f"refused/{names[-1]}.ko"] = content
+            files[f"refused/{names[-1]}.txt"] = words.encode()
+    return files, {
+        "SPEEDUPS": " ".join(live.speedup for live in lives),
+        "OBSERVERS": " ".join(name for each in plans for name in each.observers),
+        "DRIVER_MODULES": " ".join(drivers),
+        "SPARE_MODULE": _SPARE,
+        "REFUSED": " ".join(names),
+        "RIVAL": _RIVAL,
+        "TOOL_SPEEDUP": tested,
+        "TOOL_FUNCTION": subject.replaced(headers.series)[0].name,
+        "TOOL_PARAMETER": tool.parameter,
+        "TOOL_VALUE": tool.value,
+        "TOOL_OTHER": tool.other,
+        "TOOL_WRONG": tool.wrong,
+        "TOOL_REFUSED": f"{tested}_{tool.refused}",
+        "TOOL_SLOW": ",".join(tool.slow),
+    }
+
+
+def _subject(plans: Sequence[Plan]) -> tuple[str, Tool]:
+    """Return the first speed-up with which the tool can be tested, and how."""
+    for each in plans:
+        if each.tool is not None:
+            return each.speedup, each.tool
+    raise MmbatchError(
+        "test `mmbatch live` in a guest",
+        "no guest.toml of what this kernel can use has a table [tool]",
+        "use another of the distribution's kernels",
+    )
+
+
+def _sign(headers: Headers, module: Path) -> bytes:
+    """Return a module with a signature that no kernel trusts."""
+    action = f"sign {module.name}"
+    with temporary_dir(cache.downloads(), "key") as directory:
+        key, certificate = directory / "key.priv", directory / "key.der"
+        signed = directory / module.name
+        argv = ["openssl", "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256"]
+        argv += ["-days", "2", "-subj", _SUBJECT, "-outform", "DER"]
+        run([*argv, "-keyout", key, "-out", certificate], action=action)
+        program = headers.path / "scripts/sign-file"
+        run([program, "sha256", key, certificate, module, signed], action=action)
+        return signed.read_bytes()
+
+
+def _tool_files() -> dict[str, bytes]:
+    """Return python3, its library, click, rich, and this tool in /mmbatch, as files by name."""
+    python = Path(sys.executable).resolve()
+    library = Path(sysconfig.get_path("stdlib"))
+    found = {"bin/python3": python.read_bytes()}
+    place = f"usr/lib/{library.name}"
+    for path, name in _below(library, place):
+        if not name.startswith((f"{place}/config-", f"{place}/dist-packages")):
+            found[name] = path.read_bytes()
+    places = {f"site/{name}": Path(str(find_spec(name).origin)).parent for name in _PACKAGES}  # type: ignore[union-attr]
+    places |= {name: paths.ROOT / name for name in _DIRECTORIES}
+    for name, directory in places.items():
+        for path, target in _below(directory, f"mmbatch/{name}"):
+            found[target] = path.read_bytes()
+    for program in (python, *library.glob("lib-dynload/*.so")):
+        for needed in initramfs.libraries(program):
+            found[needed.lstrip("/")] = Path(needed).read_bytes()
+    return found
+
+
+def _below(directory: Path, name: str) -> Iterator[tuple[Path, str]]:
+    """Yield the files below a directory, each with its name in the guest."""
+    for path in sorted(directory.iterdir()):
+        if path.name in _LEFT_OUT:
+            continue
+        if path.is_dir():
+            yield from _below(path, f"{name}/{path.name}")
+        else:
+            yield path, f"{name}/{path.name}"
