@@ -114,7 +114,7 @@ def test_a_conflict_names_patch_file_and_hunk(source: Source, tmp_path: Path) ->
         applied(source, tmp_path / "t.mbox")
     assert caught.value.code == ExitCode.SPLICE
     assert "'[PATCH 2/2] toys: for another kernel' (patch 2 of 2 of mine)" in caught.value.action
-    assert caught.value.problem == "hunk 2 of 2 at line 28 of mm/toys.c does not fit Linux 7.3.4"
+    assert caught.value.problem == "mm/toys.c:28 does not fit Linux 7.3.4"
     assert (source.path / "mm/toys.c").read_text() == TOYS
     assert list((tmp_path / "cache/splices").iterdir()) == []
 

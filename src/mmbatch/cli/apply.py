@@ -11,7 +11,6 @@ import click
 
 from mmbatch.cli import options
 from mmbatch.core import log, paths
-from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import check_tree
 from mmbatch.splice import apply, branch
@@ -27,9 +26,8 @@ from mmbatch.splice.manifest import CORE, Manifest, cut
 @options.until(CORE)
 @options.credit
 @click.option("-n", "--dry-run", is_flag=True, help="Print the diff of each step and write nothing")
-@output_options
+@options.output
 def command(
-    _: Console,
     *,
     tree: Path,
     speedups: tuple[str, ...],

@@ -20,7 +20,6 @@ from mmbatch.core.console import RESULTS_TO_STDERR
 from mmbatch.core.errors import CaseOutcome, ExitCode, MmbatchError, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
-from mmbatch.live import manifest as live_manifest
 from mmbatch.splice import manifest
 from mmbatch.splice.branch import Credit
 from mmbatch.splice.manifest import ALL, CORE
@@ -137,9 +136,15 @@ def _speedups(known: Callable[[Path], Iterable[str]]) -> Decorator:
     )
 
 
+def _known_live(place: Path) -> list[str]:
+    from mmbatch.live.manifest import known  # only then: `apply` needs nothing of live
+
+    return known(place)
+
+
 speedups = _speedups(manifest.known)
 measured = _speedups(manifest.measured)
-live_speedups = _speedups(live_manifest.known)
+live_speedups = _speedups(_known_live)
 
 
 def until(default: str) -> Decorator:

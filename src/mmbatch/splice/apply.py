@@ -34,14 +34,7 @@ class Applied:
 
 
 def choose(directory: Path, names: Sequence[str], series: str, release: str) -> list[Manifest]:
-    """Return the manifests of the named speed-ups and of all that they need, in order.
-
-    Args:
-        directory: where the speed-ups are.
-        names: which; none for all that are made for the kernel.
-        series: the kernel's.
-        release: the kernel's, for error messages.
-    """
+    """Return the manifests of speed-ups, by default of all for a kernel, and of what they need."""
     fitting = [name for name in known(directory) if series in load(directory / name).kernels]
     manifests = load_with_needs(directory, *(names or fitting or known(directory)))
     for manifest in manifests:
@@ -88,11 +81,7 @@ def plan(
 ) -> list[Applied]:
     """Take the steps that a tree lacks, in a directory with nothing but the files they name.
 
-    Args:
-        manifests: the speed-ups in order, each after what it needs.
-        series: of the kernel.
-        release: of the kernel, for people.
-        contents: path to content of those of the named files that the tree has.
+    `contents` has those of the files that the tree has. A speed-up comes after what it needs.
     """
     with temporary_dir(cache.splices(), "apply") as work:
         for name, content in contents.items():
@@ -108,11 +97,8 @@ def plan(
 def apply_steps(work: Path, series: str, manifests: Sequence[Manifest]) -> Iterator[Applied]:
     """Apply one step after the other, when asked for the next.
 
-    Args:
-        work: a directory with at least the files that `named_files` names. They may be links to
-            another tree's: none is written in place.
-        series: of the kernel.
-        manifests: the speed-ups in order, each after what it needs.
+    `work` has at least the files that `named_files` names. They may be links to another tree's:
+    none is written in place.
     """
     for manifest in manifests:
         for step in manifest.steps:

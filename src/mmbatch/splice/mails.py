@@ -11,7 +11,7 @@ import io
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from email.message import Message
 from pathlib import Path
@@ -228,19 +228,24 @@ def _in_order(patches: list[Patch], action: str) -> tuple[list[Patch], int | Non
         return MmbatchError(action, problem, hint, ExitCode.USAGE)
 
     alone = "save the mails of one version by themselves"
+
+    def without(kind: str, left_out: Callable[[Patch], bool]) -> list[Patch]:
+        kept = [patch for patch in found if not left_out(patch)] or found
+        if len(kept) < len(found):
+            log.say(f"leaving out {len(found) - len(kept)} {kind}")
+        return kept
+
     found = list({(p.message_id or id(p), p.subject): p for p in patches}.values())
-    found = [patch for patch in found if patch.number != 0] or found
-    found = [patch for patch in found if not patch.is_reply] or found
+    found = without("cover letters", lambda patch: patch.number == 0)
+    found = without("replies", lambda patch: patch.is_reply)
     newest = max(patch.version for patch in found)
     versions = ", ".join(f"v{number}" for number in sorted({p.version for p in found}))
-    if any(patch.version < newest for patch in found):
-        found = [patch for patch in found if patch.version == newest]
-        if not _is_whole(found):
-            few = ", ".join(f"{patch.number}/{patch.total}" for patch in found)
-            raise refuse(f"its mails are of {versions}, and v{newest} has {few} only", alone)
-        log.say(f"of {versions}, v{newest} is taken")
-    if len(found) < len(patches):
-        log.say(f"leaving out {len(patches) - len(found)} mails that are no patch of the series")
+    found = without(
+        f"mails of versions before v{newest}", lambda p: p.subject != "" and p.version < newest
+    )
+    if "," in versions and not _is_whole(found):
+        few = ", ".join(f"{patch.number}/{patch.total}" for patch in found)
+        raise refuse(f"its mails are of {versions}, and v{newest} has {few} only", alone)
     if any(patch.number is None for patch in found):
         return found, None
     by_number: dict[int, Patch] = {}

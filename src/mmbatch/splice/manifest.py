@@ -148,18 +148,10 @@ class Explained:
 
 @dataclass(frozen=True)
 class Mutant:
-    """One piece of the spliced code, changed on purpose.
+    """One piece of the spliced code, changed on purpose: `old`, which occurs once, to `new`.
 
-    Attributes:
-        name: in a few words.
-        why: what it would do.
-        file: path in the spliced tree.
-        old: text of ours that occurs there once.
-        new: what replaces it.
-        kernels: where it can be killed.
-        options: configuration that it needs for that, "CONFIG_X=y" each.
-        optional: not all releases of a series have the text.
-        fuzz: the fuzzer must kill it.
+    It can be killed on `kernels` with `options`. An `optional` one is not in all releases, and
+    the fuzzer must kill one for `fuzz`.
     """
 
     name: str

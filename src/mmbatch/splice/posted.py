@@ -39,15 +39,11 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class Posted:
-    """Somebody else's code.
+    """Somebody else's code: the row that it has, where it is from for people, and what it is.
 
-    Attributes:
-        label: its row of the table.
-        source: where it comes from, for people.
-        sha256: of what it was read from (hex).
-        patches: the subjects of its patches.
-        contents: path to content of each file that it changes; None for one that it removes.
-        step: it is part of a series, in which a patch may well change nothing that is measured.
+    `sha256` is of what it was read from, `patches` are subjects, and `contents` has each file that
+    it changes, None for one that it removes. A `step` of a series may well change nothing that is
+    measured.
     """
 
     label: str
@@ -60,13 +56,7 @@ class Posted:
 
 @dataclass(frozen=True)
 class PostedTree:
-    """A tree with somebody else's code in it.
-
-    Attributes:
-        posted: the code.
-        path: the tree; it has only what is compiled for a hosted program.
-        ident: another for other code.
-    """
+    """A tree with somebody else's code in it, of which it has only what is compiled."""
 
     posted: Posted
     path: Path
@@ -78,13 +68,8 @@ def from_files(
 ) -> list[Posted]:
     """Apply a posted series to a kernel, in a directory with nothing but the files it names.
 
-    If only the first patches of a series are there, the label says so.
-
-    Args:
-        source: the kernel.
-        label: of the series.
-        paths: its files or directories, in order.
-        each: return the code after every patch, not only after the last.
+    With `each`, return the code after every patch. If only the first patches of a series are
+    there, the label says so.
     """
     with temporary_dir(cache.splices(), "mails") as work:
         series = mails.read(paths, work)
@@ -109,13 +94,7 @@ def from_files(
 
 
 def from_steps(source: Source, manifests: Sequence[Manifest], last: str = ALL) -> list[Posted]:
-    """Return the code after every step of a speed-up of ours.
-
-    Args:
-        source: the kernel.
-        manifests: the speed-up, after all that it needs.
-        last: leave out the steps after this one, as in `mmbatch.splice.manifest.cut`.
-    """
+    """Return the code after every step of a speed-up of ours, the last of those that it needs."""
     manifests = cut(manifests, last)
     base = contents_in(source.path, named_files(source.series, manifests))
     contents: dict[str, bytes | None] = {}
@@ -132,16 +111,7 @@ def from_steps(source: Source, manifests: Sequence[Manifest], last: str = ALL) -
 
 
 def from_tree(source: Source, label: str, tree: Path) -> Posted:
-    """Return what another tree of the same kernel has in the place of this one's files.
-
-    Args:
-        source: the kernel.
-        label: of the tree.
-        tree: the other one; it is only read.
-
-    Raises:
-        MmbatchError: exit code 2; it is no kernel, or another release.
-    """
+    """Return what another tree of the same release has in the place of this one's files."""
     _, release = sources.check_tree(tree)
     if release != source.release:
         raise MmbatchError(
@@ -160,14 +130,9 @@ def from_tree(source: Source, label: str, tree: Path) -> Posted:
 
 
 def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool) -> list[Posted]:
-    """Return what commits of a git tree change.
+    """Return what the commits "A..B" of a git tree change, of whose checkout the kernel is a copy.
 
-    Args:
-        source: the kernel, a copy of what is checked out in that tree.
-        label: of the range.
-        tree: the git tree; only its commits are read.
-        text: the range, "A..B".
-        each: return the code after every commit, not only after the last.
+    With `each`, return the code after every commit. Only the commits of the tree are read.
     """
     git = GitTree(tree)
     first, _, last = text.partition("..")
@@ -290,27 +255,17 @@ def _apply(work: Path, source: Source, patch: Patch, name: str) -> str:
         fuzz = set(re.findall(r"with fuzz \d", found.stdout))
         if found.rc == 0:
             return f"applied by patch(1) only, {' and '.join(sorted(fuzz)) or 'with an offset'}"
-        problem = _problem(patch, done.stderr, source)
+        failed = re.search(r"^error: (patch failed: )?(.*)", done.stderr, re.M)
+        problem = failed[2] if failed else "git does not say why"
+        if failed and failed[1]:
+            problem += f" does not fit Linux {source.release}"
     raise MmbatchError(f"apply {name}", problem, hint, ExitCode.SPLICE)
-
-
-def _problem(patch: Patch, message: str, source: Source) -> str:
-    """Return why git did not apply a patch, with the file and the hunk."""
-    failed = re.search(r"^error: patch failed: (.+):(\d+)$", message, re.MULTILINE)
-    if failed is None:
-        first = next((line for line in message.splitlines() if line.startswith("error: ")), message)
-        return first.removeprefix("error: ").strip() or "git does not say why"
-    name, line = failed[1], failed[2]
-    text = patch.text.decode(errors="replace").partition(f"/{name}\n@@ ")[2]
-    hunks = re.findall(r"^(?:@@ )?-(\d+)(?:,\d+)? \+", re.split(r"\n(?:diff|---) ", text)[0], re.M)
-    which = f"hunk {hunks.index(line) + 1} of {len(hunks)}" if line in hunks else "the hunk"
-    return f"{which} at line {line} of {name} does not fit Linux {source.release}"
 
 
 def make_tree(source: Source, posted: Posted) -> PostedTree:
     """Return a copy of a tree with somebody else's code in it, from the cache if it is there."""
-    key = hashlib.sha256(f"{source.state} {digest(posted.contents)}".encode())
-    ident = f"posted-{source.ident}-{key.hexdigest()[:12]}"
+    key = repr((source.state, sorted(posted.contents.items()))).encode()
+    ident = f"posted-{source.ident}-{hashlib.sha256(key).hexdigest()[:12]}"
 
     def fill(work: Path) -> None:
         copy = f"copy the tree of Linux {source.release}"

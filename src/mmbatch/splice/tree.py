@@ -32,10 +32,6 @@ def splice(source: Source, manifests: Sequence[Manifest]) -> Spliced:
 
     Its files are hard links to those of the source's tree, which lies in the cache as well; a
     file is never written in place. For a harness, the tree itself is returned.
-
-    Args:
-        source: the tree.
-        manifests: the speed-ups in order, each after what it needs.
     """
     apply.require_series(manifests, source.series, source.release)
     ident = f"{source.ident}-{_digest(source, manifests)}"
