@@ -164,11 +164,4 @@ int live_check_entry(const struct live_entry *entry);
 /* A speed-up may define this. It runs before the patch is enabled, and returns 0 for success. */
 int live_start(void);
 
-/*
- * A speed-up may define these. The first runs after the last task was switched to the
- * replacements, and the second before any task is switched back.
- */
-void live_settled(void);
-void live_leaving(void);
-
 #endif /* _MMBATCH_LIVE_H */

@@ -22,32 +22,8 @@
 #include "live.h"
 #include "live_tables.h"
 
-void __weak live_settled(void)
-{
-}
-
-void __weak live_leaving(void)
-{
-}
-
-static void live_post_patch(struct klp_object *object)
-{
-	live_settled();
-}
-
-static void live_pre_unpatch(struct klp_object *object)
-{
-	live_leaving();
-}
-
 static struct klp_object live_objects[] = {
-	{
-		.funcs = live_functions,
-		.callbacks = {
-			.post_patch = live_post_patch,
-			.pre_unpatch = live_pre_unpatch,
-		},
-	},
+	{ .funcs = live_functions },
 	{ }
 };
 
