@@ -90,6 +90,8 @@ def run(program: Program, tally: Tally, seconds: int, kernels: Sequence[str] = (
 
 def again(program: Program, tally: Tally, input_file: Path) -> None:
     """Give the fuzzer's program one input that was kept; see `run`."""
+    if not fuzzes(program):
+        return
     with stage(program.name, input_file.name, tally) as result:
         result.text = "not wrong"
         result.problem = give(program.path, input_file).problem
