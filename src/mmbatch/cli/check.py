@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -97,50 +96,36 @@ def command(
     requirements.ensure(console.say, install=install)
     ensure_fuzzer(install=install, needed=fuzzes)
     tally = check.Tally()
-    if is_posted:
-        for kernel in series or (None,):
-            source = sources.resolve(cache.opened(), kernel, tree, console.say)
-            if until is None:
-                trees = posted.make_trees(source, asked, tree)
-            else:
-                trees = posted.make_steps(source, speedups[0], until, each=False)
-            program = Program(source, (), jobs=jobs, posted=trees, renamed=asked.entries)
-            posted.for_each_harness(
-                speedups or manifest.measured(paths.SPEEDUPS),
-                functools.partial(_check_posted, program, tally, parts or PARTS),
-                named=bool(speedups),
-            )
-    else:
-        kernels = series or sources.SERIES
-        for program in programs(speedups, kernels, jobs):
-            fuzzer = replace(program, fuzz=True)
-            if fuzz_input:
-                fuzz.again(fuzzer, tally, fuzz_input)
-            elif fuzz_s:
-                fuzz.run(fuzzer, tally, fuzz_s)
-            else:
-                run_parts(program, tally, parts or PARTS, kernels)
-        if fuzzes and not tally.outcomes:
-            raise Misuse("no speed-up that is named has a fuzzer", "name another")
+    kernels = series or sources.SERIES
+
+    def check_one(kernel: Program, name: str) -> None:
+        program = replace(kernel, manifests=manifest.load_with_needs(paths.SPEEDUPS, name))
+        if fuzz_input:
+            fuzz.again(replace(program, fuzz=True), tally, fuzz_input)
+        elif fuzz_s:
+            fuzz.run(replace(program, fuzz=True), tally, fuzz_s)
+        elif is_posted:
+            check.run(program, tally, parts or PARTS)
+        else:
+            run_parts(program, tally, parts or PARTS, kernels)
+
+    for kernel in (None,) if is_posted and not series else kernels:
+        source = sources.resolve(cache.opened(), kernel, tree, log.say)
+        trees = posted.make_trees(source, asked, tree)
+        if until is not None:
+            trees = posted.make_steps(source, speedups[0], until, each=False)
+        kernel_alone = Program(source, (), (), jobs, posted=trees, renamed=asked.entries)
+        known = manifest.measured if is_posted else manifest.known
+        posted.for_each_harness(
+            speedups or known(paths.SPEEDUPS),
+            functools.partial(check_one, kernel_alone),
+            named=bool(speedups),
+        )
+    if fuzzes and not tally.outcomes:
+        raise Misuse("no speed-up that is named has a fuzzer", "name another")
     options.write_answer(json_file, "check", tally)
     write_outcomes(tally.outcomes)
     return report(tally)
-
-
-def _check_posted(program: Program, tally: check.Tally, parts: tuple[str, ...], name: str) -> None:
-    check.run(replace(program, manifests=_load(name)), tally, parts)
-
-
-def _load(name: str) -> list[manifest.Manifest]:
-    return manifest.load_with_needs(paths.SPEEDUPS, name)
-
-
-def programs(speedups: tuple[str, ...], kernels: tuple[str, ...], jobs: int) -> Iterator[Program]:
-    """Yield the program of each speed-up, by default of all, on each kernel."""
-    for kernel in kernels:
-        source = sources.resolve(cache.opened(), kernel, None, log.say)
-        for name in speedups or manifest.known(paths.SPEEDUPS):
-            yield Program(source, _load(name), jobs=jobs)
 
 
 def run_parts(
