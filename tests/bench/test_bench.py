@@ -26,7 +26,7 @@ from mmbatch.kernel.sources import Source
 from mmbatch.report import html as report_page
 from mmbatch.report import text
 from mmbatch.splice import manifest
-from mmbatch.splice import trees as splice
+from mmbatch.splice import tree as splice
 
 CASES = [
     Case("toys-100G", "cold", "ns", "toy", 8000, 512_000, ("base", "auto"), 24),

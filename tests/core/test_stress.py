@@ -43,16 +43,16 @@ from mmbatch.core.cache import Cache
 from mmbatch.core import paths
 from mmbatch.kernel.sources import SERIES, find_cached
 from mmbatch.splice.manifest import load_with_needs
-from mmbatch.splice.trees import splice
+from mmbatch.splice.tree import splice
 cache = Cache(Path(os.environ["MMBATCH_CACHE"]))
 source = next(filter(None, (find_cached(cache, series, print) for series in SERIES)))
 manifests = load_with_needs(paths.SPEEDUPS, "zone_device")
-spliced = splice(cache, source, manifests, Path(sys.argv[1]), print)
+paths.MACROS = Path(sys.argv[1])
+spliced = splice(source, manifests)
 os.utime(spliced.path, (0, 0))  # the first to be forgotten
 time.sleep(float(sys.argv[2]))
-for step in spliced.steps:
-    for name in step.files:
-        (spliced.path / name).read_bytes()
+for name in spliced.files:
+    (spliced.path / name).read_bytes()
 """
 
 pytestmark = pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch")
@@ -93,7 +93,6 @@ class Stress:
             [sys.executable, "-c", SPLICER, macros, wait],
             [sys.executable, "-c", SPLICER, macros, wait],
             [*verb, "apply", "-n", self.tree, "zone_device"],
-            [*verb, "apply", self.tree, "zone_device", "-o", self.place / f"copy-{number}"],
             [*verb, "export", "zone_device", "-o", mails],
             [*verb, "doctor"],
             [*verb, "report", "--text", *results],

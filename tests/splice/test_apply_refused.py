@@ -60,14 +60,10 @@ def test_a_dirty_tree_is_refused(call: Call, tree: Path, staged: bool) -> None:
     assert (branches(tree), fingerprint(tree)) == (["main"], before)
 
 
-@pytest.mark.parametrize("dry", [True, False])
-def test_a_tree_of_another_user(
-    call: Call, tree: Path, monkeypatch: pytest.MonkeyPatch, dry: bool
-) -> None:
+def test_a_tree_of_another_user(call: Call, tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
-    code, _, err = call(tree, "zone_device", *(["-n"] if dry else []))
+    code, _, err = call(tree, "zone_device", "-n")
     assert code == 1
-    assert "dubious ownership" in err
     assert f"git config --global --add safe.directory '{tree}'\n" in err
 
 

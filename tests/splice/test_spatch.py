@@ -125,13 +125,6 @@ def test_a_function_that_spatch_can_not_parse_is_exit_code_3(
 
 
 @needs_spatch
-def test_our_macro_file_makes_it_parse_and_match() -> None:
-    spatch.check_parse(DATA / "guarded.c", GUARDED)
-    content = spatch.apply_rule(DATA / "guarded.c", GUARDED)
-    assert b"\t\ttoy->count--;\n" in content
-
-
-@needs_spatch
 def test_odd_paths_are_no_trouble(tmp_path: Path) -> None:
     place = tmp_path / "it's a $(speedup_dir) & more"
     place.mkdir()

@@ -10,7 +10,6 @@ import pytest
 
 from fake_tree import NEEDS_APPLY, git
 from mmbatch.core import paths as checkout
-from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.splice.manifest import (
     ALL,
     CORE,
@@ -44,14 +43,6 @@ def test_a_step_is_of_the_last_speedup_and_what_it_needs_stays_whole() -> None:
     assert _names(cut([needed, chosen], CORE)) == [whole, ["one", "two"]]
     assert _names(cut([needed, chosen], "one")) == [whole, ["one"]]
     assert _names(cut([chosen], "three")) == [whole]
-
-
-def test_an_unknown_step_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(MmbatchError) as caught:
-        cut([_manifest("chosen")], "tow")
-    assert caught.value.code == ExitCode.USAGE
-    assert "no step of this name" in caught.value.problem
-    assert "two" in caught.value.hint
 
 
 @pytest.mark.parametrize("name", known(checkout.SPEEDUPS))

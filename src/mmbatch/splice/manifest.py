@@ -88,15 +88,6 @@ class Edit:
     kernels: Interval = EVERY
     when: Look | None = None
 
-    def __post_init__(self) -> None:
-        """Raise ValueError unless there is a text, and the anchors of the kind of edit."""
-        if not self.text and self.text_file is None:
-            raise ValueError("'text' is missing")
-        needed = {"first", "last"} if self.op == "replace" else {"line"}
-        given = {name for name in ("line", "first", "last") if getattr(self, name) is not None}
-        if given != needed:
-            raise ValueError(f"op '{self.op}' needs {' and '.join(sorted(needed))}, and no other")
-
     @property
     def anchor(self) -> str:
         """Regular expression on the line at which the change begins."""
@@ -222,15 +213,7 @@ class Manifest:
 def load(directory: Path) -> Manifest:
     """Read the manifest of a speed-up or a harness, given its directory."""
     path = directory / _NAME
-    try:
-        manifest = from_toml(Manifest, path)
-    except (FileNotFoundError, NotADirectoryError):
-        raise MmbatchError(
-            f"find the speed-up '{directory.name}'",
-            "there is none of this name",
-            suggestion(directory.name, measured(directory.parent), "speed-ups"),
-            ExitCode.USAGE,
-        ) from None
+    manifest = from_toml(Manifest, path)
     if manifest.core and manifest.core not in manifest.step_names:
         raise wrong(path, f"core: there is no step '{manifest.core}'")
     steps = tuple(_resolved(step, directory) for step in manifest.steps)

@@ -32,6 +32,7 @@ READ_PARTS = ("arch/x86/", "include/", "kernel/", "lib/", "mm/")
 """What is read of a tree when the objects of a hosted program are compiled."""
 
 _SOURCE = re.compile(r"(?!.*\.mod\.c).*\.[chS]|Makefile|Kbuild")
+_GENERATED = re.compile(r"(^|/)include/(generated|config)/")
 _NAME = re.compile(
     rb"^(?:--- |\+\+\+ |rename from |rename to |copy from |diff --git \S+ )([^\t\n\r]+)", re.M
 )
@@ -164,15 +165,10 @@ def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool)
 
 def _sources_in(tree: Path) -> Iterator[str]:
     """Yield the files of a tree that a hosted program may be compiled from."""
-    for part in READ_PARTS:
-        for directory, directories, files in os.walk(tree / part):
-            if Path(directory).name == "include" or directory == os.fspath(tree / "include"):
-                directories[:] = [
-                    name for name in directories if name not in ("generated", "config")
-                ]
-            for name in files:
-                if _SOURCE.fullmatch(name):
-                    yield os.path.relpath(Path(directory) / name, tree)
+    for path in (path for part in READ_PARTS for path in (tree / part).rglob("*")):
+        name = os.path.relpath(path, tree)
+        if _SOURCE.fullmatch(path.name) and not _GENERATED.search(name):
+            yield name
 
 
 def digest(contents: Mapping[str, bytes | None]) -> str:

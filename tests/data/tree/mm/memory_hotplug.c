@@ -8,12 +8,15 @@ void move_pfn_range_to_zone(struct zone *zone, unsigned long start_pfn,
 			    unsigned long nr_pages, struct toy *toy)
 {
 	toy_paint(zone, toy);
+	memmap_init_range(toy, start_pfn);
 	set_zone_contiguous(zone);
 }
 
 void remove_pfn_range_from_zone(struct zone *zone, unsigned long start_pfn,
 				unsigned long nr_pages)
 {
-	toy_glue(zone, nr_pages);
+	const unsigned long end_pfn = start_pfn + nr_pages;
+
+	toy_glue(zone, end_pfn);
 	set_zone_contiguous(zone);
 }
