@@ -18,7 +18,7 @@ from pathlib import Path
 
 import mmbatch
 from mmbatch import VERSION
-from mmbatch.core import cache, log
+from mmbatch.core import cache, log, paths
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
@@ -42,155 +42,21 @@ _REMAINS = (
     "etc/kernel/*.d/mmbatch*",
 )
 
-_MAKEFILE = """\
-# SPDX-License-Identifier: GPL-2.0-only
-# DKMS runs this in a copy of the directory, with mmbatch_release and mmbatch_headers.
-of = $(if $(filter $(1).% $(1)-%,$(mmbatch_release)),$(1))
-series := $(strip $(foreach each,{series},$(call of,$(each))))
-config := $(mmbatch_headers)/.config
-wanted := $(shell sed -n 's/^CONFIG_CC_VERSION_TEXT="\\([^ "]*\\).*/\\1/p' $(config))
-compiler := $(foreach name,$(wanted) $(wanted:x86_64-linux-gnu-%=%),$(shell command -v $(name)))
-vmlinux := $(mmbatch_headers)/vmlinux
-running := $(if $(filter $(mmbatch_release),$(shell uname -r)),/sys/kernel/btf/vmlinux)
-types := $(firstword $(wildcard $(vmlinux)) $(running) $(vmlinux))
-convert := PYTHONPATH=. PYTHONDONTWRITEBYTECODE=1 python3 -S -m mmbatch.live.convert
-
-all:
-	rm -rf build
-	cp -r $(series) build
-	$(convert) tables build/symbols.json $(types) >build/live/live_tables.h
-	$(MAKE) -C $(mmbatch_headers) M=$(CURDIR)/build CC=$(firstword $(compiler) gcc) \\
-		CONFIG_DEBUG_INFO_BTF_MODULES= KBUILD_MODPOST_WARN=1 modules
-	$(convert) link build/symbols.json build/{module}.ko $(mmbatch_headers)/Module.symvers \\
-		>build/linked
-	mv build/linked {module}.ko
-"""
-_CONF = """\
-# SPDX-License-Identifier: GPL-2.0-only
-PACKAGE_NAME="{name}"
-PACKAGE_VERSION="{version}"
-AUTOINSTALL="yes"
-BUILT_MODULE_NAME[0]="{module}"
-BUILT_MODULE_LOCATION[0]="."
-DEST_MODULE_LOCATION[0]="/updates/dkms"
-# The kernel resolves symbols by names that a strip would remove.
-STRIP[0]="no"
-MAKE[0]="make mmbatch_release=$kernelver mmbatch_headers=$kernel_source_dir"
-CLEAN="rm -rf build {module}.ko"
-# DKMS skips all other kernels.
-BUILD_EXCLUSIVE_KERNEL="{kernels}"
-BUILD_EXCLUSIVE_ARCH="x86_64"
-BUILD_EXCLUSIVE_CONFIG="{options}"
-# It also skips a kernel whose compiler is not installed.
-config=$kernel_source_dir/.config
-compiler=$([[ ! -e $config ]] || sed -n 's/^CONFIG_CC_VERSION_TEXT="*//p' "$config")
-compiler=${{compiler%% *}}
-if [[ -n $compiler && $kernelver =~ $BUILD_EXCLUSIVE_KERNEL ]] &&
-	! command -v "$compiler" "${{compiler#x86_64-linux-gnu-}}" >/dev/null; then
-	echo "{name}: no module for $kernelver: it was built with $compiler, which is not installed" >&2
-	BUILD_EXCLUSIVE_KERNEL="^$"
-fi
-"""
-_CONTROL = """\
-Package: {package}
-Version: {version}
-Architecture: all
-Maintainer: mmbatch <mmbatch@localhost>
-Depends: {depends}
-Section: kernel
-Priority: optional
-Description: {description}
-"""
-_DKMS_DEPENDS = "dkms (>= 3), python3 (>= 3.11), make, binutils"
-_DKMS_DESCRIPTION = """\
-livepatch of the kernel's memory management (DKMS)
- Builds {module}.ko for every installed kernel that it supports:
- {title}.
- The package does not load the module."""
-_BOOT_DESCRIPTION = """\
-livepatches of the kernel's memory management, loaded at boot
- Loads {modules} at each boot,
- before the drivers that bind devices."""
-_DKMS_SCRIPTS = {
-    "postinst": """\
-#!/bin/sh
-# SPDX-License-Identifier: GPL-2.0-only
-set -e
-if [ "$1" = configure ]; then
-	dkms status -m {name} -v {version} | grep -q . || dkms add -m {name} -v {version}
-	for headers in /lib/modules/*/build; do
-		[ -e "$headers" ] || continue
-		release=$(basename "$(dirname "$headers")")
-		dkms autoinstall -k "$release" || echo "{name}: no module for $release"
-	done
-fi
-""",
-    "prerm": """\
-#!/bin/sh
-# SPDX-License-Identifier: GPL-2.0-only
-set -e
-if [ "$1" = remove ] || [ "$1" = upgrade ] || [ "$1" = deconfigure ]; then
-	if dkms status -m {name} -v {version} | grep -q .; then
-		dkms remove -m {name} -v {version} --all
-	fi
-fi
-""",
-}
-_LOADED = "usr/lib/modules-load.d/mmbatch.conf"
 _HOOK = "etc/kernel/header_postinst.d/mmbatch"
+_LOADED = "usr/lib/modules-load.d/mmbatch.conf"
 _BOOT_FILES = {
-    SOFTDEP: """\
-# SPDX-License-Identifier: GPL-2.0-only
-# Load livepatches before the drivers that bind devices. modprobe follows only the first
-# softdep of a driver, so each driver has one line.
-{softdeps}
-""",
-    _LOADED: """\
-# SPDX-License-Identifier: GPL-2.0-only
-# Load all of them at boot, whether a driver needs them or not.
-{lines}
-""",
-    "usr/share/initramfs-tools/hooks/mmbatch": """\
-#!/bin/sh
-# SPDX-License-Identifier: GPL-2.0-only
-# Put the livepatches into an initramfs, because drivers may bind devices there. A kernel
-# for which there are none gets none.
-[ "$1" != prereqs ] || exit 0
-. /usr/share/initramfs-tools/hook-functions
-for module in {early}; do
-	if [ -n "$(find "/lib/modules/$version/updates" -name "$module.ko*" 2>/dev/null)" ]; then
-		manual_add_modules "$module"
-	fi
-done
-""",
-    _HOOK: """\
-#!/bin/sh
-# SPDX-License-Identifier: GPL-2.0-only
-# The headers of kernel $1 were installed, and DKMS has just built modules for it. An
-# initramfs that was made before lacks them.
-set -e
-image=/boot/initrd.img-$1
-if [ -e "$image" ] && command -v update-initramfs >/dev/null &&
-	[ -n "$(find "/lib/modules/$1/updates" -name 'mmbatch_*.ko*' -newer "$image" 2>/dev/null)" ]
-then
-	update-initramfs -u -k "$1"
-fi
-""",
+    SOFTDEP: "modprobe.conf",
+    _LOADED: "modules-load.conf",
+    "usr/share/initramfs-tools/hooks/mmbatch": "initramfs-hook",
+    _HOOK: "header_postinst",
 }
-_UPDATE_INITRAMFS = """\
-#!/bin/sh
-# SPDX-License-Identifier: GPL-2.0-only
-set -e
-if [ "$1" = {word} ]; then
-	command -v update-initramfs >/dev/null || exit 0
-	for directory in /lib/modules/*/updates; do
-		release=$(basename "$(dirname "$directory")")
-		[ -e "/boot/initrd.img-$release" ] || continue
-		[ -n "$(find "$directory" -name 'mmbatch_*.ko*')" ] || continue
-		update-initramfs -u -k "$release"
-	done
-fi
-"""
+"""The files of mmbatch-boot, each of a file of live/package."""
+
+
+def _template(file: str, words: Mapping[str, str]) -> str:
+    """Return a file of live/package with words in the place of @NAME@."""
+    text = (paths.LIVE / "package" / file).read_text(encoding="utf-8")
+    return re.sub(r"@(\w+)@", lambda match: words[match[1]], text)
 
 
 def dkms_name(speedup: str) -> str:
@@ -205,49 +71,47 @@ def packages(lives: Sequence[LiveManifest], directory: Path) -> list[Path]:
 
 def _dkms_package(live: LiveManifest, directory: Path) -> Path:
     package = dkms_name(live.speedup)
-    words = {"name": package.removesuffix("-dkms"), "version": VERSION, "module": live.module}
-    words |= {"title": live.title, "package": package, "depends": _DKMS_DEPENDS}
-    words["description"] = _DKMS_DESCRIPTION.format_map(words)
-    prefix = f"usr/src/{words['name']}-{VERSION}"
-    files = {f"{prefix}/{name}": text for name, text in dkms_source(live, words).items()}
-    scripts = {name: text.format_map(words) for name, text in _DKMS_SCRIPTS.items()}
-    return _package(directory, package, files, _CONTROL.format_map(words), scripts)
-
-
-def dkms_source(live: LiveManifest, words: Mapping[str, str]) -> dict[str, bytes]:
-    """Return the files from which DKMS builds a speed-up's module, by path."""
     series = "|".join(re.escape(each) for each in live.series)
-    options = [*live.needs, *(f"!{option}" for option in live.refuses)]
-    kernels = rf"^({series})(\.|-(.+-)?amd64$)"
-    conf = _CONF.format_map({**words, "options": " ".join(options), "kernels": kernels})
-    makefile = _MAKEFILE.format(series=" ".join(live.series), module=live.module)
-    files = {"dkms.conf": conf.encode(), "Makefile": makefile.encode()}
-    source = Path(mmbatch.__file__).parent
-    for module in _COPIED:
-        path = Path(str(module.__file__))
-        files[f"mmbatch/{path.relative_to(source)}"] = path.read_bytes()
+    words = {
+        "package": package,
+        "name": package.removesuffix("-dkms"),
+        "version": VERSION,
+        "module": live.module,
+        "title": live.title,
+        "series": " ".join(live.series),
+        "kernels": rf"^({series})(\.|-(.+-)?amd64$)",
+        "options": " ".join([*live.needs, *(f"!{option}" for option in live.refuses)]),
+    }
+    source = {"Makefile": _template("dkms-makefile", words).encode()}
+    source["dkms.conf"] = _template("dkms.conf", words).encode()
+    here = Path(mmbatch.__file__).parent
+    for path in (Path(str(module.__file__)) for module in _COPIED):
+        source[f"mmbatch/{path.relative_to(here)}"] = path.read_bytes()
     for each in live.series:
-        symbols = live.symbols(each).json().encode()
-        content = {**build.generated(live, each), "symbols.json": symbols}
-        files |= {f"{each}/{name}": data for name, data in content.items()}
-    return files
+        content = {
+            **build.generated(live, each),
+            "symbols.json": live.symbols(each).json().encode(),
+        }
+        source |= {f"{each}/{name}": data for name, data in content.items()}
+    files = {f"usr/src/{words['name']}-{VERSION}/{name}": data for name, data in source.items()}
+    scripts = {name: _template(name, words) for name in ("postinst", "prerm")}
+    return _package(directory, package, files, _template("dkms-control", words), scripts)
 
 
 def _boot_package(lives: Sequence[LiveManifest], directory: Path) -> Path:
     files = boot_files(lives)
     scripts = {}
     if _HOOK in files:
-        words = {"postinst": "configure", "postrm": "remove"}
-        scripts = {name: _UPDATE_INITRAMFS.format(word=word) for name, word in words.items()}
+        when = {"postinst": "configure", "postrm": "remove"}
+        scripts = {name: _template("boot-script", {"word": word}) for name, word in when.items()}
         scripts["conffiles"] = f"/{_HOOK}\n"
-    modules = ", ".join(live.module for live in lives)
-    control = _CONTROL.format(
-        package=BOOT,
-        version=VERSION,
-        depends=", ".join(dkms_name(live.speedup) for live in lives),
-        description=_BOOT_DESCRIPTION.format(modules=modules),
-    )
-    return _package(directory, BOOT, files, control, scripts)
+    words = {
+        "package": BOOT,
+        "version": VERSION,
+        "depends": ", ".join(dkms_name(live.speedup) for live in lives),
+        "modules": ", ".join(live.module for live in lives),
+    }
+    return _package(directory, BOOT, files, _template("boot-control", words), scripts)
 
 
 def boot_files(lives: Sequence[LiveManifest]) -> dict[str, bytes]:
@@ -262,7 +126,7 @@ def boot_files(lives: Sequence[LiveManifest]) -> dict[str, bytes]:
     }
     # Without a driver that must find them, the initramfs needs nothing.
     needed = _BOOT_FILES if before else [_LOADED]
-    return {name: _BOOT_FILES[name].format(**words).encode() for name in needed}
+    return {name: _template(_BOOT_FILES[name], words).encode() for name in needed}
 
 
 def drivers(lives: Sequence[LiveManifest]) -> dict[str, list[str]]:
