@@ -34,15 +34,7 @@ _HAS_VERSIONS = re.compile(rb"vermagic=[^\0]*\bmodversions\b")
 
 @dataclass(frozen=True)
 class Module:
-    """A module that can be loaded.
-
-    Attributes:
-        speedup: name of the speed-up.
-        name: of the module.
-        path: its file, which nobody removes while this process lives.
-        release: of the kernel that it fits.
-        built: whether it was built just now.
-    """
+    """A module that can be loaded; nobody removes its file while this process lives."""
 
     speedup: str
     name: str
@@ -52,11 +44,7 @@ class Module:
 
 
 def build_all(lives: Sequence[LiveManifest], release: str) -> list[Module]:
-    """Return the modules of some speed-ups for one kernel, built in the cache.
-
-    Raises:
-        MmbatchError: a module can't be built for this kernel; says why.
-    """
+    """Return the modules of some speed-ups for one kernel, built in the cache."""
     series = kernel.series_of(release)
     for live in lives:  # before anything is fetched
         if series not in live.series:
@@ -66,16 +54,7 @@ def build_all(lives: Sequence[LiveManifest], release: str) -> list[Module]:
 
 
 def build(live: LiveManifest, headers: Headers, engine: Path = paths.LIVE) -> Module:
-    """Return a module, built in the cache if none was built there of just the same.
-
-    Args:
-        live: the speed-up.
-        headers: of the kernel.
-        engine: the directory with the code that all modules share.
-
-    Raises:
-        MmbatchError: no module can be built for this kernel; says why.
-    """
+    """Return a module, built in the cache if none was built there of just the same."""
     if why := manifest.problem(live, headers.series, headers.config):
         raise manifest.unfit(live, headers.release, why)
     needed = live.symbols(headers.series)

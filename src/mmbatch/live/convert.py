@@ -75,11 +75,7 @@ class Symbols:
 
 
 def tables(needed: Symbols, types: btf.Btf) -> str:
-    """Return live_tables.h: what the compiler and the loading module compare with the kernel.
-
-    Raises:
-        UnfitError: the kernel lacks one of them, or it has another type.
-    """
+    """Return live_tables.h: what the compiler and the loading module compare with the kernel."""
     return "\n".join(_tables(needed, types)) + "\n"
 
 
@@ -140,15 +136,9 @@ def _require_signature(name: str, expected: tuple[str, ...], types: btf.Btf) -> 
 
 
 def link(needed: Symbols, built: Path, exports: str) -> bytes:
-    """Return a module, stripped, with relocations that the kernel resolves when it loads.
+    """Return a module as make left it, with relocations that the kernel resolves when it loads.
 
-    Args:
-        needed: what it needs of its kernel.
-        built: the module as make left it; it is stripped.
-        exports: content of the kernel's Module.symvers.
-
-    Raises:
-        ValueError: it uses what the kernel has not, or is not safe to unload.
+    `exports` is the content of the kernel's Module.symvers.
     """
     subprocess.run(["objcopy", "--strip-debug", built], check=True)
     module = elf.parse(built.read_bytes())
@@ -165,15 +155,10 @@ def exported(symvers: str) -> set[str]:
 
 
 def convert(module: Elf, symbols: Collection[str], others: Collection[str]) -> None:
-    """Turn all uses of some symbols of the kernel into livepatch relocations.
-
-    Args:
-        module: changed in place.
-        symbols: those that the kernel does not export. The module must use each of them.
-        others: those that the kernel exports.
+    """Turn all uses of symbols that the kernel does not export into livepatch relocations.
 
     Raises:
-        ValueError: the module uses a symbol of neither list, or does not use one of `symbols`.
+        ValueError: the module uses other symbols than `others`, or does not use one of `symbols`.
     """
     undefined = module.undefined()
     if unknown := sorted(undefined - set(symbols) - set(others)):

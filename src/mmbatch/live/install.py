@@ -204,11 +204,7 @@ class Fit:
 
 
 def fits(system: System, lives: Sequence[LiveManifest]) -> list[Fit]:
-    """Return for each installed kernel and speed-up whether DKMS will build the module.
-
-    Raises:
-        MmbatchError: a speed-up fits no installed kernel.
-    """
+    """Return for each installed kernel and speed-up whether DKMS will build the module."""
     releases = sorted(path.parent.name for path in system.root.glob("lib/modules/*/kernel"))
     if not releases:
         raise MmbatchError(
@@ -273,14 +269,9 @@ def differing(system: System, files: Sequence[Path]) -> list[str]:
 
 
 def install(system: System, lives: Sequence[LiveManifest], found: Sequence[Fit]) -> list[str]:
-    """Install speed-ups, which builds their modules, and return the packages that changed.
+    """Install speed-ups, those that are there among them, and return the packages that changed.
 
     If anything fails, those that were to change are removed, and others stay.
-
-    Args:
-        system: where to.
-        lives: the speed-ups, with those that are installed and stay.
-        found: what `fits` said of them.
     """
     _begin("install the livepatches")
     with temporary_dir(system.root / "var/tmp", "mmbatch") as place:

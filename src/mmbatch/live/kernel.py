@@ -30,14 +30,7 @@ _RUNNING_TYPES = Path("/sys/kernel/btf/vmlinux")
 
 @dataclass(frozen=True)
 class Headers:
-    """The headers of a kernel, from which its modules are built.
-
-    Attributes:
-        release: of the kernel, as printed by `uname -r`.
-        series: of the kernel, "6.12".
-        path: the directory in which make runs.
-        config: the options of the kernel that are set, with their values.
-    """
+    """The headers of a kernel, from which its modules are built."""
 
     release: str
     series: str
@@ -63,13 +56,10 @@ def running() -> str:
 
 
 def choose(release: str | None, series: str | None) -> str:
-    """Return the release that the user asked for.
+    """Return the release that the user asked for, by default that of the running kernel.
 
-    Args:
-        release: of the kernel, or one of Debian's packages that depend on the newest kernel
-            ("cloud-amd64"). If None, the newest packaged kernel of the series is chosen;
-            without a series, the running kernel.
-        series: "6.12", or None.
+    A release may also be a package that depends on the newest kernel ("cloud-amd64"). Of a series
+    it is the newest that Debian has.
     """
     if release is not None and series is not None:
         raise MmbatchError(
@@ -124,11 +114,7 @@ def series_in(release: str) -> str:
 
 
 def find(release: str) -> Headers:
-    """Return the headers of a kernel. Fetch the distribution's packages if they are not installed.
-
-    Raises:
-        MmbatchError: they are not installed and can't be fetched.
-    """
+    """Return the headers of a kernel, installed or fetched."""
     return find_installed(release) or fetch(release)
 
 
@@ -159,10 +145,7 @@ def config_of(path: Path) -> dict[str, str]:
 
 
 def newest(series: str, suite: str = "") -> str:
-    """Return the release of the newest cloud kernel of a series that Debian has.
-
-    That of the suite ("bookworm-backports") is preferred.
-    """
+    """Return the release of Debian's newest cloud kernel of a series, at best that of a suite."""
     apt = Apt(cache.opened(), log.say)
     package = f"linux-headers-{FLAVOUR}"
     versions = [pair for pair in apt.madison(package) if pair[0].startswith(f"{series}.")]
@@ -280,21 +263,13 @@ def module_content(path: Path) -> bytes:
 
 @dataclass(frozen=True)
 class Stock:
-    """A distribution's kernel as it is, unpacked: its image, and the modules of its package.
-
-    Attributes:
-        release: as printed by `uname -r`.
-        directory: where its package is unpacked.
-    """
+    """A distribution's kernel as it is, unpacked: its image, and the modules of its package."""
 
     release: str
     directory: Path
 
     def modules(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Return modules and their dependencies, in an order in which they can be loaded.
-
-        Modules that are built into the kernel are left out.
-        """
+        """Return modules that are not built in, and those that they need, in order of loading."""
         found: dict[str, bytes] = {}
 
         def visit(name: str) -> None:

@@ -96,10 +96,7 @@ def release_of(module: Path) -> str:
 
 
 def require_loadable(live: LiveManifest, module: Path, running: Kernel) -> None:
-    """Raise MmbatchError unless the running kernel may accept a module; change nothing.
-
-    The module itself compares types and functions when it loads.
-    """
+    """Raise MmbatchError unless the kernel may accept a module, which compares types itself."""
     action, release = f"load {live.module}", release_of(module)
     _require_root(action)
     if release != running.release:
@@ -189,11 +186,7 @@ def require_same(live: LiveManifest, module: Path, running: Kernel) -> None:
 def load(
     live: LiveManifest, module: Path, parameters: Sequence[str], running: Kernel, limit_s: float
 ) -> None:
-    """Load a module and wait until it is in use everywhere; take it back after `limit_s` seconds.
-
-    Raises:
-        MmbatchError: the kernel refused the module, or a task did not switch in time.
-    """
+    """Load a module and wait until it is in use everywhere; take it back after that limit."""
     action = f"load {live.module}"
     if running.is_loaded(live.module) and not running.patch(live.module).exists():
         # Its livepatch is off, so nothing uses it any more.
@@ -230,11 +223,7 @@ def _take_back(live: LiveManifest, running: Kernel, action: str, problem: str) -
 
 
 def unload(name: str, running: Kernel, limit_s: float) -> bool:
-    """Revert a livepatch and remove its module; return whether it was loaded.
-
-    Raises:
-        MmbatchError: a task did not leave it in time, or the module is in use.
-    """
+    """Revert a livepatch and remove its module; return whether it was loaded."""
     action = f"unload {name}"
     if not running.is_loaded(name):
         return False
@@ -281,17 +270,7 @@ class Left:
 
 @dataclass(frozen=True)
 class Function:
-    """What runs for a function that a speed-up replaces.
-
-    Attributes:
-        speedup: its name.
-        function: of the kernel.
-        runs: what runs, in words.
-        active: whether all tasks run the speed-up's.
-        calls: how many the speed-up handled; None if it is not loaded.
-        pages: how many pages these were for.
-        left: what it left to the kernel.
-    """
+    """What runs for a function, and what was handled of it; None if that is not loaded."""
 
     speedup: str
     function: str
@@ -304,17 +283,7 @@ class Function:
 
 @dataclass(frozen=True)
 class Speedup:
-    """The state of a speed-up in the running kernel.
-
-    Attributes:
-        speedup: its name.
-        loaded: whether its module is.
-        method: that it uses; None if it is not loaded or has only one.
-        proof: how its proofs before use ended: passed, failed, or none yet; None if it has none.
-        supported: whether the kernel can take it, as far as can be told without building it.
-        problem: why not, as a clause.
-        remedy: what would make it so, as an imperative.
-    """
+    """The state of a speed-up, how its proofs before use ended, and if the kernel can take it."""
 
     speedup: str
     loaded: bool

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""live.toml: how a speed-up becomes a livepatch, and which kernels it fits."""
+"""live.toml: how a speed-up becomes a livepatch, and which kernels it fits.
+
+docs/live-internals.md explains each key.
+"""
 
 from __future__ import annotations
 
@@ -23,17 +26,7 @@ _BUILD = "build a livepatch of"
 
 @dataclass(frozen=True)
 class Function:
-    """A function of the kernel that is called or replaced.
-
-    Attributes:
-        name: its name.
-        signature: the types of its result and its parameters: "void", "struct NAME *", or the
-            bytes of anything else.
-        by: its replacement; empty for a function that is only called.
-        local: whether it is static.
-        step: the step that replaces it; a livepatch that ends before it does not need it.
-        kernels: the series that have it.
-    """
+    """A function of the kernel that is called or replaced; a signature is as `Symbols` has it."""
 
     name: str = field(metadata=key("function"))
     signature: tuple[str, ...] = ()
@@ -53,15 +46,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Misfit:
-    """How a good module is turned into one that the kernel must refuse.
-
-    Attributes:
-        name: of the variant.
-        kind: what is changed.
-        old: the string or symbol that is replaced.
-        new: what replaces it, as long as `old` for a string.
-        words: what the kernel's log must say when it refuses the module.
-    """
+    """How a good module is turned into one that the kernel must refuse."""
 
     name: str
     kind: Literal["string", "symbol", "size", "offset", "magic", "version"] = field(
@@ -82,19 +67,7 @@ class Slower:
 
 @dataclass(frozen=True)
 class Match:
-    """Devices that gain, and the case of the benchmark that is like them; see docs/live.md.
-
-    Attributes:
-        mode: of the device.
-        case: its name in bench.c. It measures an item for each page of the device.
-        memmap: where the memmap must be, "any" for everywhere.
-        least_align: bytes that a compound page must have at least.
-        least_size: bytes that the device must have at least.
-        most_size: bytes that it must have at most; 0 for any.
-        most_items: items that are written at most for each compound page; 0 for all of its pages.
-        block: bytes of a memory block in the case, if what is saved grows with the number of
-            pages times the number of blocks; 0 if it grows with the pages.
-    """
+    """Devices that gain, and the case of the benchmark that is like them; see docs/live.md."""
 
     mode: str
     case: str
@@ -108,14 +81,7 @@ class Match:
 
 @dataclass(frozen=True)
 class Terms:
-    """The requirements of a module on its kernel, those of one speed-up or those of all.
-
-    Attributes:
-        needs: options that must be set, each with what is wrong without it.
-        refuses: options that must not be set, each with what is wrong with it.
-        calls: functions that the kernel must have and need not export.
-        variables: variables that it must have and need not export.
-    """
+    """The requirements of a module on its kernel, those of one speed-up or those of all."""
 
     needs: Mapping[str, str] = field(default_factory=dict)
     refuses: Mapping[str, str] = field(default_factory=dict)
@@ -127,25 +93,7 @@ class Terms:
 class LiveManifest(Terms):
     """A speed-up as a livepatch: what its live.toml holds, and what other files add.
 
-    Attributes:
-        kernels: the series that it supports.
-        first: the first step of the speed-up that a livepatch may end at; empty for any.
-        without: steps of the speed-up that a livepatch has nothing of.
-        objects: what is linked into the module, as paths in a kernel tree.
-        files: what is compiled and included, with paths in a kernel tree.
-        edited: files of one step, as paths in a kernel tree, that later steps edit.
-        drivers: modules of the kernel that call what it replaces when they bind a device.
-        includes: the kernel's headers that declare everything that is named here.
-        replaces: the functions that it replaces.
-        layouts: members of the kernel's structs whose offset the code assumes.
-        misfits: modules that the kernel must refuse.
-        slower: what takes longer with it.
-        devices: those that gain; the first that fits, and whose case was measured, counts.
-        edits: the edits of later steps to `edited`.
-        speedup: its name.
-        title: a description of it.
-        steps: the steps of the speed-up that the module has.
-        until: the last of them, ALL or CORE, as the user named it.
+    `until` is the last of its steps, ALL or CORE, as the user named it.
     """
 
     kernels: Interval = EVERY
@@ -207,17 +155,7 @@ def known(speedups: Path) -> list[str]:
 
 
 def load(speedups: Path, speedup: str, action: str = _BUILD, until: str = ALL) -> LiveManifest:
-    """Read the manifest of a speed-up.
-
-    Args:
-        speedups: the directory of all speed-ups.
-        speedup: its name.
-        action: what it completes in errors.
-        until: the last step that the module has, ALL or CORE.
-
-    Raises:
-        MmbatchError: it is missing or wrong, or no livepatch may end at that step.
-    """
+    """Read the manifest of a speed-up, which may end at a step; `action` is for errors."""
     directory = speedups / speedup
     try:
         loaded = from_toml(LiveManifest, directory / _NAME)

@@ -33,20 +33,10 @@ _DAX_DRIVERS = {"kmem": "system-ram", "device_dax": "devdax", "fsdev_dax": "fsda
 class Device:
     """Memory that a driver binds, or that may come.
 
-    Attributes:
-        device: its name in sysfs.
-        mode: fsdax, devdax, system-ram, sector, raw, cxl, virtio-mem or acpi.
-        size: bytes for which the kernel writes a memmap; 0 if sysfs does not say.
-        memmap: where that is: device, ram or none.
-        align: bytes of a compound page; a page where there are none.
-        node: NUMA node, -1 if there is none.
-        bound: whether a driver is bound to it now.
-        block: bytes of the memory blocks in which system RAM is added.
-        note: what a reader should know, as a clause.
-        speedup: what makes binding it faster; empty if nothing does.
-        now: nanoseconds in the function that is replaced; None without a speed-up.
-        then: the same with the speed-up.
-        less: the 95 % interval of what is saved.
+    `mode` is fsdax, devdax, system-ram, sector, raw, cxl, virtio-mem or acpi. `size` is the bytes
+    for which the kernel writes a memmap, 0 if sysfs does not say, `align` those of a compound page
+    and `block` those of a block of system RAM. `now`, `then` and the interval `less` of what is
+    saved are in ns.
     """
 
     device: str
