@@ -28,7 +28,7 @@ not ok 1 toys on Linux 7.3.4
 def test_the_playbook_is_one() -> None:
     if shutil.which("ansible-playbook") is None:
         pytest.skip("ansible is not installed: apt-get install ansible")
-    argv = ["ansible-playbook", "--syntax-check", "-i", "host,", FLEET / "playbook.yml"]
+    argv = ["ansible-playbook", "--syntax-check", "-i", "host,", str(FLEET / "playbook.yml")]
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 
