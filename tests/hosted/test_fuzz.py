@@ -21,7 +21,6 @@ from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Hosted, Manifest, Mutant, load
 
 SPLICE = """
-speedup = "toys"
 title = "Toys"
 [hosted]
 own = ["toys.c"]
