@@ -39,10 +39,6 @@ def run(directory: Path, *events: Event, then: str = "") -> list[Event]:
     return hosted.run(hosted_program, ALL, [CASE], directory / "hosted.log")
 
 
-def test_only_what_was_asked_for_becomes_arguments() -> None:
-    assert ALL.arguments() == ["--pairs", "24", "--seed", "1"]
-
-
 def test_every_wish_becomes_arguments() -> None:
     wishes = Request(("a", "b-1"), 4096, 5, 0, 14, ("fsrm=0", "erms=1"))
     words = wishes.arguments()
@@ -86,11 +82,6 @@ def test_an_unknown_case_or_feature_is_named(
     assert caught.value.hint == hint
 
 
-def test_another_refusal_is_a_failure(tmp_path: Path) -> None:
-    with pytest.raises(MmbatchError, match="ended with 2"):
-        hosted.plan(program(tmp_path, CASE, Done(), then="exit 2"), ALL)
-
-
 def test_a_program_that_dies_over_its_plan_is_told(tmp_path: Path) -> None:
     last = "echo 'hosted: no address space for the arena' >&2; exit 70"
     with pytest.raises(MmbatchError) as caught:
@@ -102,12 +93,9 @@ def sized(items: int, name: str = "toy") -> Case:
     return Case(name, "cold", "ns", "toy", items, items * 64, ("base",), 2)
 
 
-def test_room_enough_or_unknown_is_no_error() -> None:
+def test_the_largest_size_that_fits_is_named_and_fits() -> None:
     hosted.require_memory([sized(GIB // 64)], 2 * GIB)
     hosted.require_memory([sized(GIB // 64)], None)
-
-
-def test_the_largest_size_that_fits_is_named_and_fits() -> None:
     with pytest.raises(MmbatchError) as caught:
         hosted.require_memory([sized(8), sized(4 * GIB // 64, "big")], 2 * GIB)
     assert caught.value.code == ExitCode.NOT_APPLICABLE
@@ -117,13 +105,6 @@ def test_the_largest_size_that_fits_is_named_and_fits() -> None:
     hosted.require_memory([sized(items)], 2 * GIB)
     with pytest.raises(MmbatchError):
         hosted.require_memory([sized(items + (2 << 20) // 64)], 2 * GIB)
-
-
-def test_no_room_at_all_names_no_size_that_is_none() -> None:
-    with pytest.raises(MmbatchError) as caught:
-        hosted.require_memory([sized(GIB // 64)], 50 << 20)
-    assert "--pfns" not in caught.value.hint
-    assert caught.value.code == ExitCode.NOT_APPLICABLE
 
 
 @pytest.mark.parametrize(
@@ -175,11 +156,6 @@ def test_an_early_end_is_no_result(tmp_path: Path, keep: int) -> None:
     assert caught.value.code == ExitCode.FAILED
 
 
-def test_a_good_end_without_the_last_line_is_none(tmp_path: Path) -> None:
-    with pytest.raises(MmbatchError, match="ended before its last line"):
-        run(tmp_path, *WHOLE[:3])
-
-
 def test_a_line_of_another_checkout_is_told_as_such(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError, match="must come from one checkout"):
         run(tmp_path, CASE, then='echo \'{"event":"novelty"}\'; echo \'{"event":"done"}\'')
@@ -198,13 +174,6 @@ def test_a_program_that_is_killed_is_told_so(tmp_path: Path) -> None:
         run(tmp_path, *WHOLE[:3], then="kill -9 $$")
     assert "SIGKILL" in caught.value.problem
     assert "smaller --pfns" in caught.value.hint
-
-
-def test_words_of_an_earlier_run_are_not_blamed(tmp_path: Path) -> None:
-    (tmp_path / "hosted.log").write_text("hosted: an old complaint\n")
-    with pytest.raises(MmbatchError) as caught:
-        run(tmp_path, *WHOLE[:3], then="exit 70")
-    assert "old complaint" not in caught.value.problem
 
 
 def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
@@ -243,10 +212,3 @@ def test_cache_is_measured_once_and_passed_on(tmp_path: Path) -> None:
     assert request == replace(ALL, cached_bytes=44 << 20)
     hosted.plan(hosted_program, request)
     assert f"--cached {44 << 20} --list" in (tmp_path / "asked").read_text()
-
-
-def test_cache_that_could_not_be_measured_is_not_measured_again(tmp_path: Path) -> None:
-    hosted_program = program(
-        tmp_path, Engine("toys", ("base", "patched"), 64, {}, 260 << 20, 0), CASE
-    )
-    assert "--cached 0" in " ".join(hosted.with_cache(hosted_program, ALL).arguments())

@@ -111,13 +111,7 @@ class Program:
     @property
     def hosted(self) -> Hosted:
         """What is linked."""
-        if self.manifest.hosted is None:
-            raise MmbatchError(
-                f"build a hosted program for {self.manifest.speedup}",
-                "its manifest has no [hosted] table",
-                "choose another speed-up",
-                ExitCode.NOT_APPLICABLE,
-            )
+        assert self.manifest.hosted is not None, f"{self.manifest.file} has no [hosted]"
         return self.manifest.hosted
 
     @property
