@@ -11,6 +11,7 @@ from fake_tree import commit, make_tree
 from mmbatch.bench import store
 from mmbatch.bench.store import Stored
 from mmbatch.cli import main as cli
+from mmbatch.core import cache, log
 
 Call = Callable[..., tuple[int, str, str]]
 
@@ -113,3 +114,24 @@ def two_runs(tmp_path: Path) -> list[Path]:
 @pytest.fixture
 def runs(two_runs: list[Path]) -> list[Stored]:
     return store.load(two_runs)
+
+
+@pytest.fixture
+def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache of this test's own."""
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+    return cache.root()
+
+
+@pytest.fixture(autouse=True)
+def same_cache_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`Cache(DIR)` sets the variable."""
+    monkeypatch.setenv("MMBATCH_CACHE", str(cache.default_root()))
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The phase lines that are printed."""
+    lines: list[str] = []
+    monkeypatch.setattr(log, "say", lines.append)
+    return lines

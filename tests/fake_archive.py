@@ -11,7 +11,7 @@ from typing import Self
 
 import pytest
 
-from mmbatch.debian import apt
+from mmbatch.kernel import apt
 
 NEEDED = ("apt-get", "dpkg", "dpkg-deb", "gpg", "tar", "xz")
 
@@ -42,10 +42,18 @@ class FakeArchive:
     def followed(cls, place: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> Self:
         """Return an archive in a directory, which the system seems to follow."""
         made = cls(place / "archive", gpg_home)
-        listed = place / "debian.sources"
-        listed.write_text(made.sources)
-        monkeypatch.setattr(apt, "source_files", lambda: [listed])
+        made.follow(monkeypatch, made.sources)
         return made
+
+    def follow(self, monkeypatch: pytest.MonkeyPatch, sources: str) -> None:
+        """Let the system's apt seem to have some sources."""
+        listed = self.root.parent / "debian.sources"
+        listed.write_text(sources)
+        config = self.root.parent / "apt.conf"
+        config.write_text(f'Dir::Etc::sourcelist "{listed}";\nDir::Etc::sourceparts "/dev/null";\n')
+        monkeypatch.setenv("APT_CONFIG", str(config))
+        monkeypatch.setattr(apt, "KEYRING", self.keyring)
+        apt._states_at.cache_clear()
 
     def __init__(self, root: Path, gpg_home: Path) -> None:
         root.mkdir(parents=True)

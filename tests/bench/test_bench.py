@@ -221,19 +221,6 @@ def test_runs_of_one_second_do_not_share_a_directory(asked: Asked, tmp_path: Pat
     assert all((run / "samples.jsonl").is_file() for run in runs)
 
 
-@pytest.mark.parametrize("option", ["-o", "--json", "--html"])
-def test_a_loop_of_links_is_said_before_measuring(
-    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str
-) -> None:
-    (tmp_path / "loop").symlink_to("loop")
-    words = ["bench", "zone_device", "-q", option, str(tmp_path / "loop")]
-    assert cli.main(words) == ExitCode.FAILED
-    output = capsys.readouterr()
-    assert "links form a loop" in output.err
-    assert f"choose another with {option}" in output.err
-    assert asked.ran == []
-
-
 def test_too_little_memory_is_said_before_measuring(
     asked: Asked, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

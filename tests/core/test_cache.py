@@ -1,393 +1,260 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The cache directory, its locks, and what is swept from it."""
+"""The cache directory, its locks, and files and directories that are written whole or not."""
 
 import errno
 import os
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 import pytest
 
 import mmbatch
-from mmbatch.core import disk
-from mmbatch.core.cache import Cache
-from mmbatch.core.disk import (
-    atomic_dir,
-    forget_oldest,
-    is_whole,
-    temporary_dir,
-)
-from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.paths import cache_variable, default_root
+from mmbatch.core import cache
+from mmbatch.core.cache import atomic_dir, atomic_write, provide, prune, temporary_dir
+from mmbatch.core.errors import MmbatchError
+
+SOURCES = str(Path(mmbatch.__file__).parents[1])
+
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.mark.parametrize(
     ("env", "root"),
     [
-        ({"HOME": "/h"}, "/h/.cache/mmbatch"),
-        ({"HOME": "/h", "XDG_CACHE_HOME": "/c"}, "/c/mmbatch"),
-        ({"HOME": "/h", "XDG_CACHE_HOME": "relative"}, "/h/.cache/mmbatch"),
-        ({"HOME": "/h", "XDG_CACHE_HOME": "/c", "MMBATCH_CACHE": "/m"}, "/m"),
+        ({}, "/h/.cache/mmbatch"),
         ({"XDG_CACHE_HOME": "/c"}, "/c/mmbatch"),
+        ({"XDG_CACHE_HOME": "relative"}, "/h/.cache/mmbatch"),
+        ({"XDG_CACHE_HOME": "/c", "MMBATCH_CACHE": "/m"}, "/m"),
     ],
 )
-def test_where_the_cache_lies(env: dict[str, str], root: str) -> None:
-    assert default_root(env) == Path(root)
-
-
-@pytest.mark.parametrize(
-    "env", [{}, {"HOME": ""}, {"HOME": "relative"}, {"XDG_CACHE_HOME": "relative"}]
-)
-def test_no_home(env: dict[str, str]) -> None:
-    with pytest.raises(MmbatchError) as caught:
-        default_root(env)
-    assert "XDG_CACHE_HOME" in caught.value.hint
-    assert caught.value.code == ExitCode.USAGE
-    assert ("relative path ('relative')" in caught.value.problem) == ("XDG_CACHE_HOME" in env)
+def test_where_the_cache_lies(
+    env: dict[str, str], root: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"XDG_CACHE_HOME": "", "MMBATCH_CACHE": "", "HOME": "/h", **env}.items():
+        monkeypatch.setenv(name, value)
+    assert cache.default_root() == Path(root)
 
 
 @pytest.mark.parametrize("name", ["with space", "with:colon"])
-def test_paths_that_kbuild_refuses(tmp_path: Path, name: str) -> None:
+def test_paths_that_kbuild_refuses(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / name))
     with pytest.raises(MmbatchError, match="space or a colon"):
-        Cache(tmp_path / name)
+        cache.root()
     assert not (tmp_path / name).exists()
 
 
-def test_links_are_followed_at_once(tmp_path: Path) -> None:
-    """The kernel's build names files by their real paths; a path of ours has to be found there."""
-    (tmp_path / "disk/trees").mkdir(parents=True)
-    (tmp_path / "home").symlink_to("disk")
-    (tmp_path / "disk/cache").mkdir()
-    (tmp_path / "disk/cache/trees").symlink_to("../trees")
-    cache = Cache(tmp_path / "home/cache")
-    assert cache.root == tmp_path / "disk/cache"
-    assert cache.trees == tmp_path / "disk/trees"
-    for directory in (cache.trees, cache.builds, cache.splices):
-        assert directory == directory.resolve() and directory.is_dir()
-
-
-def test_a_link_to_nowhere(tmp_path: Path) -> None:
-    (tmp_path / "cache").mkdir()
-    (tmp_path / "cache/trees").symlink_to("gone")
-    assert Cache(tmp_path / "cache").trees.is_dir()
-
-
-def test_a_file_in_the_way(tmp_path: Path) -> None:
+def test_the_cache_has_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(MmbatchError, match="not a directory"):
-        Cache(tmp_path / "file" / "cache")
+    for root in (tmp_path / "file/a/b", Path("/proc/x")):
+        monkeypatch.setenv("MMBATCH_CACHE", str(root))
+        with pytest.raises(MmbatchError, match="set MMBATCH_CACHE") as caught:
+            cache.root()
+        assert caught.value.action == "open the cache directory"
 
 
-def test_sweep_takes_only_what_the_dead_left(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    tree = cache.trees / "linux"
-    tree.mkdir()
-    dead = cache.trees / disk.temporary_prefix("x")
-    (dead / "sub").mkdir(parents=True)
-    file = cache.root / disk.temporary_prefix("f")
-    file.touch()
-    nowhere = cache.trees / disk.temporary_prefix("link")
-    nowhere.symlink_to(tree)
-    Cache(tmp_path)
-    assert not dead.exists()
-    assert not file.exists()
-    assert nowhere.is_symlink()
-    assert tree.exists()
-
-
-def year_old(place: Path) -> Path:
-    year_ago = time.time() - 365 * 24 * 3600
-    os.utime(place, (year_ago, year_ago))
-    return place
-
-
-def test_what_a_living_process_makes_is_kept_however_old_it_looks(tmp_path: Path) -> None:
-    """`cp -al` gives a copy the time of its source; every other start of mmbatch sweeps."""
-    open_it = "import sys; from pathlib import Path; from mmbatch.core.cache import Cache; "
-    sweep = [sys.executable, "-c", open_it + "Cache(Path(sys.argv[1]))", os.fspath(tmp_path)]
-    cache = Cache(tmp_path)
-    with (
-        atomic_dir(cache.trees / "final") as place,
-        temporary_dir(cache.builds, "work") as work,
-    ):
-        for directory in (place, work):
-            (directory / "file").touch()
-            year_old(directory)
-        for _ in range(2):
-            subprocess.run(sweep, check=True, env=dict(os.environ, PYTHONPATH=SOURCES))
-            Cache(tmp_path)
-        assert (place / "file").exists()
-        assert (work / "file").exists()
-    assert (cache.trees / "final/file").exists()
-    assert not list(cache.builds.iterdir())
-
-
-def test_a_temporary_that_a_sweep_took_too_early_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_a_cache_that_can_not_run_programs(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Between making a directory and locking it another process may sweep."""
-    make = tempfile.mkdtemp
-    names: list[str] = []
-
-    def make_and_sweep(prefix: str, dir: Path) -> str:
-        names.append(make(prefix=prefix, dir=dir))
-        if len(names) < 3:
-            disk.sweep(tmp_path)
-        return names[-1]
-
-    monkeypatch.setattr(tempfile, "mkdtemp", make_and_sweep)
-    with temporary_dir(tmp_path, "name") as place:
-        assert place == Path(names[2])
-        assert place.is_dir()
-    assert not list(tmp_path.iterdir())
+    status = os.statvfs(own_cache.parent)
+    fields = list(status)
+    fields[8] |= os.ST_NOEXEC
+    monkeypatch.setattr("os.statvfs", lambda _: os.statvfs_result(fields))
+    monkeypatch.setenv("MMBATCH_CACHE", str(own_cache / "other"))
+    with pytest.raises(MmbatchError, match="noexec"):
+        cache.root()
 
 
-SOURCES = str(Path(mmbatch.__file__).parents[1])
-KILLED = """
+HOLDER = """
 import sys, time
-from pathlib import Path
-from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_dir
-cache = Cache(Path(sys.argv[1]))
-with cache.lock("work", "does some work"), atomic_dir(cache.trees / "final") as place:
+from mmbatch.core import cache
+from mmbatch.core.process import run
+with cache.lock("work", "does some work"), cache.atomic_dir(cache.trees() / "final") as place:
     (place / "half").touch()
     print("ready", flush=True)
-    time.sleep(60)
+    {}
 """
 
 
-def start_holder(root: Path) -> subprocess.Popen[str]:
+def start_holder(what: str = "time.sleep(600)") -> "subprocess.Popen[str]":
+    code = HOLDER.format(what)
+    env = dict(os.environ, PYTHONPATH=SOURCES)
     holder = subprocess.Popen(
-        [sys.executable, "-c", KILLED, os.fspath(root)],
-        stdout=subprocess.PIPE,
-        text=True,
-        env=dict(os.environ, PYTHONPATH=SOURCES),
+        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env
     )
     assert holder.stdout is not None
     assert holder.stdout.readline() == "ready\n"
-    holder.stdout.close()
     return holder
 
 
-def test_kill_minus_9_leaves_neither_lock_nor_rest(tmp_path: Path) -> None:
-    holder = start_holder(tmp_path)
-    holder.kill()
+def reopened() -> Path:
+    """Open the cache as another process does, which sweeps it."""
+    cache._opened.clear()
+    return cache.root()
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+def test_a_process_that_ends_leaves_neither_lock_nor_rest(
+    number: signal.Signals, said: list[str]
+) -> None:
+    holder = start_holder()
+    assert list((reopened() / "tmp").iterdir()) != []
+    holder.send_signal(number)
     holder.wait()
-    cache = Cache(tmp_path)
-    assert not list(cache.trees.iterdir())
-    messages: list[str] = []
-    with cache.lock("work", say=messages.append):
-        assert not messages
+    assert list((reopened() / "tmp").iterdir()) == []
+    assert list(cache.trees().iterdir()) == []
+    with cache.lock("work"):
+        assert said == []
 
 
-def test_interrupt_leaves_nothing(tmp_path: Path) -> None:
-    holder = start_holder(tmp_path)
-    holder.send_signal(signal.SIGINT)
-    holder.wait()
-    assert not list((tmp_path / "trees").iterdir())
-
-
-def test_lock_waits_and_says_for_whom(tmp_path: Path) -> None:
-    holder = start_holder(tmp_path)
-    messages: list[str] = []
+def test_a_lock_waits_and_says_for_whom(monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = start_holder()
+    said: list[str] = []
 
     def say(text: str) -> None:
-        messages.append(text)
+        said.append(text)
         holder.terminate()
 
-    with Cache(tmp_path).lock("work", "comes next", say):
+    monkeypatch.setattr("mmbatch.core.log.say", say)
+    with cache.lock("other"), cache.lock("work", "comes next"):
         holder.wait()
-    assert messages == [f"waiting for another mmbatch (pid {holder.pid}) that does some work"]
+    assert said == [f"waiting for another mmbatch (pid {holder.pid}) that does some work"]
 
 
-# The kernel ends the outer shell with us; the inner one is what make starts.
-UNTIL_END = "sh -c 'touch started; until [ -e end ]; do sleep 0.1; done'; exit"
-
-
-def test_a_lock_outlives_us_in_a_program_that_keeps_it(tmp_path: Path) -> None:
+def test_a_lock_outlives_us_in_what_we_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A build goes on for a while after kill -9 of ours; nobody else may build there."""
-    code = (
-        "from pathlib import Path\n"
-        "from mmbatch.core.cache import Cache\nfrom mmbatch.core.process import run\n"
-        f"with Cache(Path({str(tmp_path)!r})).lock('a', 'builds') as held:\n"
-        f"    run(['sh', '-c', {UNTIL_END!r}], action='x', keep=held)\n"
-    )
-    holder = subprocess.Popen(
-        [sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES), cwd=tmp_path
-    )
+    # The kernel ends the outer shell with us; the inner one is what make starts.
+    script = f"sh -c 'touch {tmp_path}/on; until [ -e {tmp_path}/end ]; do sleep 0.1; done'; exit"
+    holder = start_holder(f"run(['sh', '-c', {script!r}], action='x')")
     deadline = time.monotonic() + 300
-    while not (tmp_path / "started").exists():
+    while not (tmp_path / "on").exists():
         assert time.monotonic() < deadline
         time.sleep(0.01)
     holder.kill()
     holder.wait()
-    messages: list[str] = []
+    said: list[str] = []
 
-    def say(line: str) -> None:
-        messages.append(line)
+    def say(text: str) -> None:
+        said.append(text)
         (tmp_path / "end").touch()
 
+    monkeypatch.setattr("mmbatch.core.log.say", say)
     for _ in range(2):
-        with Cache(tmp_path).lock("a", say=say):
-            assert len(messages) == 1
+        with cache.lock("work"):
+            assert len(said) == 1
 
 
-def test_a_file_system_without_locks_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    cache = Cache(tmp_path)
+def test_a_directory_is_made_once_and_whole() -> None:
+    final = cache.builds() / "thing"
+    filled = []
 
-    def refuse(*_: object) -> None:
-        raise OSError(errno.ENOLCK, "No locks available")
+    def fill(work: Path) -> None:
+        filled.append(work)
+        (work / "file").write_text("content")
+        assert not final.exists()
+        if len(filled) == 1:
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr("fcntl.flock", refuse)
-    (tmp_path / "unused").mkdir()
-    disk.remove_unused(tmp_path / "unused")
-
-    assert (tmp_path / "unused").is_dir()
-    with (
-        pytest.raises(MmbatchError, match=r"can't lock files \(No locks") as caught,
-        cache.lock("a"),
-    ):
-        pass
-    assert "on a local disk" in caught.value.hint
-
-
-def test_other_locks_do_not_wait(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    with cache.lock("a"), cache.lock("b"):
-        pass
+    with pytest.raises(KeyboardInterrupt):
+        provide(final, fill, "fills")
+    for _ in range(2):
+        assert provide(final, fill, "fills") == final
+    assert len(filled) == 2
+    assert (final / "file").read_text() == "content"
+    assert list((cache.root() / "tmp").iterdir()) == []
 
 
-def test_a_lock_is_not_taken_twice_by_one_process(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    with cache.lock("a"), pytest.raises(RuntimeError), cache.lock("a"):
-        pass
-    with cache.lock("a"):
-        pass
-
-
-def test_a_directory_in_use_is_not_forgotten(tmp_path: Path) -> None:
-    """Another process may have found it in the cache, and wait for a lock before it reads it."""
-    directories = [tmp_path / name for name in "abcde"]
-    for age, directory in enumerate(directories):
-        directory.mkdir()
-        os.utime(directory, (age, age))
-    cache = Cache(tmp_path / "cache")
-    used = subprocess.Popen(
-        [sys.executable, "-c", USER, os.fspath(cache.root), os.fspath(directories[0])],
+def test_the_last_few_of_a_name_are_kept_and_those_in_use(own_cache: Path) -> None:
+    others = [cache.builds() / name for name in ("a-1-aaaa", "b-aaaa", "a-rest", "a-aa", "a-1")]
+    made = [cache.builds() / f"a-{number:04x}" for number in range(7)]
+    for age, place in enumerate([*others, *made]):
+        place.mkdir()
+        cache.finish(place)
+        os.utime(place, (age, age))
+    code = "import sys; from mmbatch.core import cache; from pathlib import Path\n"
+    code += "assert cache.use(Path(sys.argv[1])); print('ready', flush=True); sys.stdin.read()"
+    user = subprocess.Popen(
+        [sys.executable, "-c", code, made[0]],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env=dict(os.environ, PYTHONPATH=SOURCES),
     )
-    assert used.stdout is not None and used.stdout.readline() == "ready\n"
-    os.utime(directories[0], (0, 0))
-    forget_oldest(directories)
-    assert [path.name for path in directories if path.exists()] == ["a", "c", "d", "e"]
-    used.communicate("")
-    forget_oldest(directories)
-    assert [path.name for path in directories if path.exists()] == ["c", "d", "e"]
-
-
-USER = """
-import sys
-from pathlib import Path
-from mmbatch.core.cache import Cache
-cache = Cache(Path(sys.argv[1]))
-cache.keep(Path(sys.argv[2]))
-print("ready", flush=True)
-sys.stdin.read()
-"""
-
-
-def test_a_directory_that_is_replaced_stays_for_whoever_uses_it(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    final = cache.trees / "final"
-    (final / "old").mkdir(parents=True)
-    cache.keep(final)
-    with atomic_dir(final) as place:
-        (place / "new").touch()
-    assert [entry.name for entry in final.iterdir()] == ["new"]
-    others = [path for path in cache.trees.iterdir() if path != final]
-    assert [entry.name for path in others for entry in path.iterdir()] == ["old"]
-    del cache
-    assert [path.name for path in Cache(tmp_path).trees.iterdir()] == ["final"]
-
-
-def test_a_directory_of_the_cache_is_filled_once_and_again_when_damaged(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    final = cache.builds / "thing"
-    messages: list[str] = []
-
-    def fill(work: Path) -> None:
-        messages.append("filling")
-        (work / "file").write_text("content")
-
-    for _ in range(2):
-        assert cache.provide(final, fill, "fills", messages.append) == final
-    assert messages == ["filling"]
-    (final / "file").write_text("")
-    cache.provide(final, fill, "fills", messages.append)
-    assert (final / "file").read_text() == "content"
-    assert messages[1:] == [
-        f"{final} is incomplete, since file is missing or damaged: replacing it",
-        "filling",
-    ]
-
-
-def test_the_last_few_of_a_name_are_kept(tmp_path: Path) -> None:
-    cache = Cache(tmp_path)
-    others = [cache.builds / name for name in ("a-1-aaaa", "b-aaaa", "a-rest", "a-aa", "a-1")]
-    for place in others:
-        place.mkdir()
-        year_old(place)
-    for number in range(6):
-        final = cache.builds / f"a-{number:04x}"
-        Cache(tmp_path).provide(final, lambda _: None, "fills", print, keep_few=True)
-        os.utime(final, (number, number))
-    kept = {path.name for path in cache.builds.iterdir()} - {place.name for place in others}
-    assert kept == {"a-0002", "a-0003", "a-0004", "a-0005"}
+    assert user.stdout is not None and user.stdout.readline() == "ready\n"
+    os.utime(made[0], (0, 0))
+    prune(made[-1])
+    kept = {path.name for path in cache.builds().iterdir()} - {place.name for place in others}
+    assert kept == {"a-0000", "a-0003", "a-0004", "a-0005", "a-0006"}
+    user.communicate("")
+    prune(made[-1])
+    assert not made[0].exists()
     assert all(place.exists() for place in others)
+    assert not cache.use(made[0])
 
 
-def test_a_directory_is_kept_before_it_is_looked_at(
+def test_atomic_dir_replaces_or_leaves_the_old_one(tmp_path: Path) -> None:
+    final = tmp_path / "final"
+    for name in ("old", "new"):
+        with atomic_dir(final) as place:
+            (place / name).touch()
+    with pytest.raises(KeyboardInterrupt), atomic_dir(final) as place:
+        (place / "newer").touch()
+        raise KeyboardInterrupt
+    assert [entry.name for entry in final.iterdir()] == ["new"]
+    assert {entry.name for entry in tmp_path.iterdir()} == {"final", "cache"}
+
+
+def test_atomic_dir_tells_of_a_full_disk(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError, match="No space left"), atomic_dir(tmp_path / "final"):
+        raise OSError(errno.ENOSPC, "No space left on device", os.fspath(tmp_path))
+    assert not (tmp_path / "final").exists()
+
+
+def test_atomic_write_replaces_and_leaves_no_rest(tmp_path: Path) -> None:
+    path = tmp_path / "deep" / "file"
+    atomic_write(path, "one")
+    atomic_write(path, b"two")
+    assert path.read_bytes() == b"two"
+    assert list(path.parent.iterdir()) == [path]
+
+
+def test_atomic_write_that_fails_keeps_the_old_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def look(directory: Path, *_: object) -> bool:
-        whole = is_whole(directory)
-        disk.remove_unused(directory)  # as another process does that forgets the oldest
-        return whole
+    path = tmp_path / "deep" / "file"
+    atomic_write(path, "old")
 
-    monkeypatch.setattr("mmbatch.core.cache.is_whole", look)
-    final = tmp_path / "builds/thing"
-    for _ in range(2):
-        Cache(tmp_path).provide(final, lambda work: (work / "file").touch(), "fills", print)
-    assert (final / "file").exists()
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
 
-
-def test_the_cache_path_is_a_loop_of_links(tmp_path: Path) -> None:
-    (tmp_path / "a").symlink_to("b")
-    (tmp_path / "b").symlink_to("a")
-    with pytest.raises(MmbatchError, match="links form a loop"):
-        Cache(tmp_path / "a")
+    monkeypatch.setattr(os, "fchmod", full)
+    with pytest.raises(MmbatchError, match="No space left on device; free some space"):
+        atomic_write(path, "new")
+    assert path.read_text() == "old"
+    assert list(path.parent.iterdir()) == [path]
 
 
-def test_a_part_of_the_cache_is_a_loop_of_links(tmp_path: Path) -> None:
-    (tmp_path / "runs").symlink_to("runs")
-    with pytest.raises(MmbatchError, match="runs: a part of the path is not a directory") as caught:
-        Cache(tmp_path)
-    assert cache_variable(os.environ) in caught.value.hint
+def test_temporary_dir_is_gone_afterwards() -> None:
+    with pytest.raises(ValueError, match="x"), temporary_dir("name") as place:
+        (place / "file").touch()
+        raise ValueError("x")
+    assert not place.exists()
 
 
-def test_the_cache_has_no_place(tmp_path: Path) -> None:
-    (tmp_path / "file").touch()
-    for root in (tmp_path / "file/a/b", Path("/proc/x")):
-        with pytest.raises(MmbatchError) as caught:
-            Cache(root)
-        assert caught.value.action == "open the cache directory"
-        assert cache_variable(os.environ) in caught.value.hint
+def test_require_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert cache.free_bytes(tmp_path / "a" / "b") > 0
+    monkeypatch.setattr(cache, "free_bytes", lambda path: 1_000_000_000)
+    cache.require_space(tmp_path / "not" / "yet", 1_000_000_000, "unpack")
+    with pytest.raises(MmbatchError, match=r"2\.5 GB .* 1\.0 GB are free"):
+        cache.require_space(tmp_path, 2_500_000_000, "unpack")
+
+
+def test_an_output_file_that_can_not_be_written(tmp_path: Path) -> None:
+    cache.require_writable(tmp_path / "file", "--ktap")
+    cache.require_writable(Path("/dev/null"), "--ktap")
+    with pytest.raises(MmbatchError, match="choose another place with --ktap"):
+        cache.require_writable(tmp_path / "nowhere/file", "--ktap")

@@ -9,8 +9,8 @@ import mmbatch
 SOURCES = Path(mmbatch.__file__).parent
 ORDER = (
     "core",
-    "debian",
     "kernel",
+    "debian",
     "splice",
     "hosted",
     "bench",

@@ -1,25 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 import contextlib
 import functools
-import itertools
 import os
 import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import mmbatch
-from fake_limit import reach_limits_with
-from mmbatch.core import process
-from mmbatch.core.errors import MmbatchError
-from mmbatch.core.paths import cache_variable
-from mmbatch.core.process import pipeline, run, side_by_side, stream, toolchain
+from mmbatch.core.errors import MmbatchError, message
+from mmbatch.core.process import run, side_by_side, stream, toolchain
 
 SOURCES = str(Path(mmbatch.__file__).parents[1])
 
@@ -104,12 +98,10 @@ def test_full_disk_is_named_even_if_other_lines_follow() -> None:
     with pytest.raises(MmbatchError) as caught:
         run(["sh", "-c", script], action="build")
     assert "No space left on device" in caught.value.problem
-    assert cache_variable(os.environ) in caught.value.hint
+    assert "MMBATCH_CACHE" in caught.value.hint
 
 
-@pytest.mark.parametrize(
-    ("program", "hint"), [("spatch", "coccinelle"), ("no-such-program-here", "install it")]
-)
+@pytest.mark.parametrize(("program", "hint"), [("spatch", "coccinelle"), ("flex", "flex")])
 def test_missing_program(monkeypatch: pytest.MonkeyPatch, program: str, hint: str) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(MmbatchError) as caught:
@@ -118,83 +110,16 @@ def test_missing_program(monkeypatch: pytest.MonkeyPatch, program: str, hint: st
     assert hint in caught.value.hint
 
 
-@pytest.mark.parametrize("slower", [1.0, 3.0])
-def test_a_program_that_takes_too_long_is_an_error(
-    monkeypatch: pytest.MonkeyPatch, slower: float
-) -> None:
-    monkeypatch.setattr("mmbatch.core.process.patience", lambda: slower)
-    with pytest.raises(MmbatchError, match="sleep did not finish within ") as caught:
+def test_a_program_that_takes_too_long_is_an_error() -> None:
+    with pytest.raises(MmbatchError, match="sleep did not finish within "):
         run(["sleep", "600"], action="x", timeout_s=0.5)
-    assert float(caught.value.problem.split()[-2]) >= 0.5 * slower
-    assert ("less other load" in caught.value.hint) == (slower > 1)
 
 
-def test_time_counts_less_only_while_there_is_a_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    now, slower = 0.0, 10.0
-    monkeypatch.setattr("mmbatch.core.process.time", SimpleNamespace(monotonic=lambda: now))
-    monkeypatch.setattr("mmbatch.core.process.patience", lambda: slower)
-    limit = process._Limit(20.0)
-    assert limit.left() == 10.0  # when the load is looked at again
-    now = 100.0
-    assert limit.left() == 10.0
-    slower = 1.0
-    now = 105.0
-    assert limit.left() == 5.0
-    now = 109.5
-    assert limit.left() == 0.5
-    now = 110.0
-    with pytest.raises(TimeoutError):
-        limit.left()
-    assert limit.spent() == 110.0
-
-
-@pytest.mark.parametrize(
-    ("loads", "longer"),
-    [((0.1, 0.2), 1.0), ((6.0, 3.0), 3.0), ((2.0, 8.0), 4.0), ((900.0, 900.0), 10.0)],
-)
-def test_patience_is_the_load_by_the_cpus(
-    monkeypatch: pytest.MonkeyPatch, loads: tuple[float, float], longer: float
-) -> None:
-    monkeypatch.setattr("os.getloadavg", lambda: (*loads, 0.0))
-    monkeypatch.setattr("mmbatch.core.process.cpus", lambda: 2)
-    assert process.patience() == longer
-
-
-def test_patience_where_nobody_knows_the_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    def unknown() -> tuple[float, float, float]:
-        raise OSError
-
-    monkeypatch.setattr("os.getloadavg", unknown)
-    assert process.patience() == 1.0
-
-
-def run_to_end(script: str, timeout_s: float) -> list[str]:
-    return run(["sh", "-c", script], action="x", timeout_s=timeout_s).stdout.splitlines()
-
-
-def stream_to_end(script: str, timeout_s: float) -> list[str]:
-    return list(stream(["sh", "-c", script], action="x", timeout_s=timeout_s))
-
-
-@pytest.mark.parametrize("to_end", [run_to_end, stream_to_end])
-def test_a_limit_grows_with_a_load_that_comes_later(
-    monkeypatch: pytest.MonkeyPatch, to_end: Callable[[str, float], list[str]]
-) -> None:
-    seen = itertools.chain([1.0], itertools.repeat(1000.0))
-    monkeypatch.setattr("mmbatch.core.process.patience", lambda: next(seen))
-    assert to_end("sleep 3; echo done", 2.0) == ["done"]
-
-
-def test_timeout_ends_grandchildren_that_ignore_term(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_timeout_ends_grandchildren_that_ignore_term(tmp_path: Path) -> None:
     pid = tmp_path / "pid"
-    reach_limits_with(monkeypatch, pid)
     script = f"trap '' TERM; (trap '' TERM; sleep 600) & echo $! > '{pid}'; sleep 600"
-    started = time.monotonic()
     with pytest.raises(MmbatchError, match="did not finish within"):
-        run(["sh", "-c", script], action="x", timeout_s=0.4)
-    assert time.monotonic() - started < 300
+        run(["sh", "-c", script], action="x", timeout_s=5)
     assert gone(written_pid(pid))
 
 
@@ -233,24 +158,23 @@ def test_finish_lets_the_child_end_before_the_interrupt_counts(tmp_path: Path) -
 
 
 def test_child_environment(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("LC_ALL", "de_DE.ISO-8859-1")
-    monkeypatch.setenv("MAKEFLAGS", "-n")
-    monkeypatch.setenv("GIT_DIR", "/elsewhere")
-    monkeypatch.setenv("LLVM", "1")
-    monkeypatch.setenv("KCFLAGS", "-O0")
-    for name in OF_MAKEFILES_AND_GCC:
+    dropped: tuple[str, ...] = (
+        "MAKEFLAGS",
+        "LLVM",
+        "KCFLAGS",
+        "CPATH",
+        "KBUILD_OUTPUT",
+        "LOCALVERSION",
+    )
+    dropped += ("GIT_DIR", "GIT_TRACE", "GIT_TRACE2_EVENT", "GIT_OBJECT_DIRECTORY", "GIT_PREFIX")
+    kept = ("GIT_AUTHOR_NAME", "GIT_COMMITTER_EMAIL", "GIT_CONFIG_GLOBAL", "APT_CONFIG")
+    for name in (*dropped, *kept, "LC_ALL"):
         monkeypatch.setenv(name, "/elsewhere")
     output = run(["env"], action="x", env={"EXTRA": "1"}).stdout.splitlines()
     assert {"LC_ALL=C.UTF-8", "PYTHONDONTWRITEBYTECODE=1", "EXTRA=1"} <= set(output)
     names = {line.partition("=")[0] for line in output}
-    assert not names & {"MAKEFLAGS", "GIT_DIR", "LLVM", "KCFLAGS"}
-    assert not names & set(OF_MAKEFILES_AND_GCC)
-
-
-OF_MAKEFILES_AND_GCC = (
-    *("COMPILER_PATH", "CPATH", "C_INCLUDE_PATH", "GCC_EXEC_PREFIX", "KBUILD_EXTMOD"),
-    *("KCONFIG_CONFIG", "LIBRARY_PATH"),
-)
+    assert not names & set(dropped)
+    assert set(kept) <= names
 
 
 def test_headers_that_a_variable_names_are_not_compiled(
@@ -337,13 +261,6 @@ def test_stream_times_out_after_the_output_has_ended() -> None:
         list(stream(["sh", "-c", "exec >&-; sleep 600"], action="x", timeout_s=0.4))
 
 
-def test_pipeline_joins_and_fails_as_a_whole(tmp_path: Path) -> None:
-    good = pipeline([["printf", "b\\na\\n"], ["sort"]], action="x")
-    assert good.stdout == "a\nb\n"
-    with pytest.raises(MmbatchError):
-        pipeline([["cat", tmp_path / "not there"], ["cat"]], action="x")
-
-
 def test_jobs_run_side_by_side_and_are_yielded_in_order(tmp_path: Path) -> None:
     def job(number: int) -> int:
         # Each of two waits for the other, so one after the other would end by the limit.
@@ -391,3 +308,10 @@ def test_jobs_end_when_nobody_wants_more(tmp_path: Path) -> None:
         pid = next(ended)
     assert gone(pid)
     assert not (tmp_path / "began").exists()
+
+
+def test_an_error_is_two_lines_whatever_it_quotes() -> None:
+    error = MmbatchError("read -K A=y\nB=y", "make failed:\n\tno rule.\n", "see '/my  logs/x'.")
+    assert message(error) == (
+        "error: cannot read -K A=y B=y: make failed: no rule\nhint: see '/my  logs/x'"
+    )

@@ -12,7 +12,6 @@ from fake_archive import FakeArchive, lacks
 from foreign_programs import libraries, wanting
 from mmbatch.core import cache
 from mmbatch.core.errors import MmbatchError
-from mmbatch.debian import apt as apt_module
 from mmbatch.debian import foreign
 from mmbatch.live import kernel
 
@@ -55,10 +54,9 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
         fake.add(SUITE, f"linux-{part}-{RELEASE}", VERSION, {f"{library}/{name}": config})
     parts = [f"linux-{part}-{RELEASE} (= {VERSION})" for part in ("base", "binary", "modules")]
     fake.add(SUITE, f"linux-image-{RELEASE}", VERSION, {}, "kmod | busybox", *parts)
-    listed = tmp_path / "debian.sources"
-    listed.write_text(fake.sources)
+    fake.add("trixie", "pahole", "1-1", {})
+    fake.follow(monkeypatch, fake.sources)
     monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(apt_module, "source_files", lambda: [listed])
     return fake
 
 

@@ -1,279 +1,409 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The one directory that holds everything we fetch and build, and its locks."""
+"""The one directory of all that is fetched and built, its locks, and files written whole or not.
+
+A directory in it is finished when it has `.done`, which is written last. It is made below tmp/ and
+renamed, under a lock of its name. Whoever uses one holds a shared lock of it as long as the process
+lives, and `prune` leaves it alone. What dead processes left below tmp/ is swept.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
-import functools
+import glob
+import itertools
 import os
 import re
-import weakref
-from collections.abc import Callable, Generator, Mapping, Sequence
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
-from mmbatch.core import log
-from mmbatch.core.disk import (
-    atomic_dir,
-    cache_remedy,
-    error_from_os,
-    forget_oldest,
-    is_whole,
-    real_path,
-    siblings,
-    sweep,
-    use,
-    write_mark,
+from mmbatch.core import log, process
+from mmbatch.core.errors import ExitCode, MmbatchError, error_from_os, full_hint
+
+DONE = ".mmbatch-complete"
+STDOUT = Path("/dev/stdout")
+"""Standard output, which `atomic_write` prints to instead of reopening it."""
+
+_KEPT = 4
+_SUBDIRECTORIES = (
+    *("apt", "builds", "downloads", "live", "locks", "logs", "runs", "splices", "tmp", "trees"),
 )
-from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.paths import cache_variable, default_root
+_opened: dict[Path, Path] = {}
+_used: dict[Path, int] = {}
+
+
+def default_root() -> Path:
+    """Return where the cache is: MMBATCH_CACHE, else mmbatch in XDG_CACHE_HOME or ~/.cache."""
+    if chosen := os.environ.get("MMBATCH_CACHE"):
+        return Path(chosen).absolute()
+    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    return (base if base.is_absolute() else Path.home() / ".cache") / "mmbatch"
+
+
+def root() -> Path:
+    """Return the cache directory, made and swept when it is first asked for.
+
+    Raises:
+        MmbatchError: it can't be used.
+    """
+    place = default_root()
+    if place not in _opened:
+        _opened[place] = _open(place)
+    return _opened[place]
+
+
+def _open(place: Path) -> Path:
+    action = "open the cache directory"
+    real = place.resolve()  # the kernel's build names files by their real paths
+    hint = "set MMBATCH_CACHE to a directory that can be written"
+    if re.search(r"[\s:]", os.fspath(real)):
+        problem = f"its path '{real}' has a space or a colon, which the kernel's build refuses"
+        other = "set MMBATCH_CACHE to a directory without them"
+        raise MmbatchError(action, problem, other, ExitCode.USAGE)
+    try:
+        for name in _SUBDIRECTORIES:
+            (real / name).mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=real / "tmp"):
+            pass
+    except OSError as error:
+        failure = error_from_os(error, action)
+        full = failure.hint == full_hint()
+        raise MmbatchError(action, failure.problem, failure.hint if full else hint) from None
+    if os.statvfs(real).f_flag & os.ST_NOEXEC:
+        problem = f"programs that are built in {real} can't run there (it is mounted noexec)"
+        raise MmbatchError(action, problem, "set MMBATCH_CACHE to a directory where they can")
+    _sweep(real / "tmp")
+    return real
+
+
+def trees() -> Path:
+    """Return the directory of kernel sources."""
+    return root() / "trees"
+
+
+def builds() -> Path:
+    """Return the directory of built objects, programs and kernels."""
+    return root() / "builds"
+
+
+def splices() -> Path:
+    """Return the directory of kernels with speed-ups in them."""
+    return root() / "splices"
+
+
+def logs() -> Path:
+    """Return the directory of what programs printed."""
+    return root() / "logs"
+
+
+def runs() -> Path:
+    """Return the directory of measured runs."""
+    return root() / "runs"
+
+
+def live() -> Path:
+    """Return the directory of livepatches."""
+    return root() / "live"
+
+
+@contextlib.contextmanager
+def lock(name: str, doing: str = "") -> Generator[int, None, None]:
+    """Hold a lock against all other mmbatch processes on this cache.
+
+    Programs that are run meanwhile hold it too: when we are killed, what they started may live on
+    for a while and write.
+
+    Args:
+        name: what is locked; safe as a file name.
+        doing: what the holder does, for the message to those who wait ("fetches linux 7.3").
+    """
+    handle = os.open(root() / "locks" / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid, _, task = os.pread(handle, 4096, 0).decode(errors="replace").partition(" ")
+            log.say(f"waiting for another mmbatch (pid {pid}) that {task or 'works here'}")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        os.ftruncate(handle, 0)
+        os.pwrite(handle, f"{os.getpid()} {doing}".encode(), 0)
+        process.inherited.add(handle)
+        yield handle
+    finally:
+        process.inherited.discard(handle)
+        fcntl.flock(handle, fcntl.LOCK_UN)
+        os.close(handle)
+
+
+_hold = lock
+
+
+def provide(
+    final: Path,
+    fill: Callable[[Path], None],
+    doing: str,
+    *,
+    lock: str = "",
+    **_old: object,
+) -> Path:
+    """Return a finished directory of the cache, made by `fill` if it is not there.
+
+    Nobody removes it while this process lives.
+
+    Args:
+        final: the directory.
+        fill: called with an empty directory that becomes it.
+        doing: what `fill` does, for the message to those who wait for the lock.
+        lock: held meanwhile; by default the directory's name.
+    """
+    with _hold(lock or final.name, doing):
+        if not use(final):
+            with atomic_dir(final) as work:
+                fill(work)
+                finish(work)
+            use(final)
+            prune(final)
+    return final
+
+
+def finish(directory: Path) -> None:
+    """Mark a directory as finished."""
+    (directory / DONE).write_text("{}")
+
+
+def use(directory: Path) -> bool:
+    """Return whether a directory is finished, and let nobody remove it while this process lives."""
+    try:
+        keep(directory)
+    except FileNotFoundError:
+        return False
+    # It is looked at when it is locked, or another process could remove it in between.
+    return (directory / DONE).exists()
+
+
+def keep(directory: Path) -> None:
+    """Let nobody remove a directory while this process lives, nor soon after."""
+    handle = os.open(directory, os.O_RDONLY | os.O_CLOEXEC)
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    os.utime(directory)
+    if directory in _used:
+        os.close(_used[directory])
+    _used[directory] = handle
+
+
+def prune(directory: Path) -> None:
+    """Keep the last few directories whose names differ from one in the digest at the end only.
+
+    Those that somebody uses stay. The names of other kernels can begin alike: "toys-1-123456" is
+    pruned with "toys-1-abcdef", and not with "toys-123456".
+    """
+    name, _, digest = directory.name.rpartition("-")
+    pattern = f"{glob.escape(name)}-{'[0-9a-f]' * len(digest)}"
+    ages = []
+    for path in directory.parent.glob(pattern):
+        with contextlib.suppress(FileNotFoundError):
+            ages.append((path.stat().st_mtime, path))
+    for _, path in sorted(ages)[:-_KEPT]:
+        remove(path)
+
+
+def remove(path: Path) -> None:
+    """Remove a directory of the cache unless somebody uses it."""
+    not_now = fcntl.LOCK_EX | fcntl.LOCK_NB
+    with contextlib.suppress(OSError), _flocked(path, not_now), temporary_dir(path.name) as grave:
+        path.rename(grave / path.name)
+
+
+@contextlib.contextmanager
+def atomic_dir(final: Path) -> Generator[Path, None, None]:
+    """Yield an empty directory which takes the place of `final` when the block ends well."""
+    try:
+        with temporary_dir(final.name, beside=final) as directory:
+            work = directory / "new"
+            work.mkdir()
+            yield work
+            if final.exists():
+                final.rename(directory / "old")
+            work.rename(final)
+    except OSError as error:
+        raise error_from_os(error, f"write {final.name}") from error
+
+
+@contextlib.contextmanager
+def temporary_dir(name: str, *, beside: Path | None = None) -> Generator[Path, None, None]:
+    """Yield a directory that is gone after the block, or swept when we are killed.
+
+    Args:
+        name: part of its own name, for people.
+        beside: a path on whose file system it must be; by default the cache.
+    """
+    outside = beside is not None and not beside.is_relative_to(root())
+    tmp = beside.parent if beside is not None and outside else root() / "tmp"
+    try:
+        with _flocked(tmp, fcntl.LOCK_SH):  # no sweep comes between making and locking it
+            place = Path(tempfile.mkdtemp(prefix=f"{'.' if outside else ''}{name[:40]}-", dir=tmp))
+            in_use = contextlib.ExitStack()
+            in_use.enter_context(_flocked(place, fcntl.LOCK_EX))
+    except OSError as error:
+        raise error_from_os(error, f"make a directory for {name}") from error
+    with in_use:
+        try:
+            place.chmod(0o755)
+            yield place
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+
+def _sweep(tmp: Path) -> None:
+    """Remove temporary directories whose maker has ended, unless another process is at it."""
+    with contextlib.suppress(OSError), _flocked(tmp, fcntl.LOCK_EX | fcntl.LOCK_NB):
+        for path in tmp.iterdir():
+            with contextlib.suppress(OSError), _flocked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
+                if path.is_dir():
+                    shutil.rmtree(path, ignore_errors=True)
+                else:
+                    path.unlink()
+
+
+@contextlib.contextmanager
+def _flocked(path: Path, how: int) -> Generator[None, None, None]:
+    """Hold a lock of a file or directory; it stays with it through a rename."""
+    handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(handle, how)
+        yield
+    finally:
+        os.close(handle)
+
+
+def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
+    """Write a whole file or nothing: readers see the old content or the new.
+
+    Raises:
+        MmbatchError: no space left or no permission.
+    """
+    data = content.encode() if isinstance(content, str) else content
+    if path == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    try:
+        if _is_special(path):
+            path.write_bytes(data)
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(
+            dir=path.parent, prefix=f".{path.name[:40]}-", delete=False
+        ) as file:
+            try:
+                file.write(data)
+                os.fchmod(file.fileno(), mode)
+                file.flush()
+                Path(file.name).replace(path)
+            except BaseException:
+                Path(file.name).unlink(missing_ok=True)
+                raise
+    except OSError as error:
+        error.filename = os.fspath(path)
+        raise error_from_os(error, f"write {path.name}") from error
+
+
+def _is_special(path: Path) -> bool:
+    """Return whether a path is a device, a pipe or a link: to be written into, not replaced."""
+    return path.is_symlink() or (path.exists() and not path.is_file())
+
+
+def require_writable(path: Path, option: str) -> None:
+    """Raise MmbatchError if a file that an option names can't be written: now, not in an hour."""
+    if _is_special(path):
+        return
+    try:
+        with tempfile.TemporaryFile(dir=path.absolute().parent):
+            pass
+    except OSError as error:
+        problem = error.strerror or str(error)
+        hint = f"choose another place with {option}"
+        raise MmbatchError(f"write {path}", problem, hint) from None
+
+
+def new_dir(parent: Path, name: str) -> Path:
+    """Make a directory that nobody else has, though they started in the same second."""
+    for more in itertools.chain([""], (f"-{number}" for number in itertools.count(2))):
+        with contextlib.suppress(FileExistsError):
+            (parent / f"{name}{more}").mkdir(parents=True)
+            return parent / f"{name}{more}"
+    raise AssertionError
+
+
+def free_bytes(path: Path) -> int:
+    """Return the bytes free for us on the file system of a path, which need not exist yet."""
+    while not path.exists():
+        path = path.parent
+    return shutil.disk_usage(path).free
+
+
+def require_space(path: Path, needed_bytes: int, action: str) -> None:
+    """Raise MmbatchError unless a path's file system has that many bytes free.
+
+    Args:
+        path: where it will be written; need not exist yet.
+        needed_bytes: space needed, in bytes.
+        action: what needs it, as a phrase ("unpack linux 7.3").
+    """
+    free = free_bytes(path)
+    if free < needed_bytes:
+        problem = f"it needs {needed_bytes / 1e9:.1f} GB in {path} and {free / 1e9:.1f} GB are free"
+        raise MmbatchError(action, problem, full_hint())
 
 
 class Cache:
-    """The cache directory, made when missing, and swept of what dead processes left in it.
+    """The functions of this module, as methods, for callers that are not converted yet."""
 
-    Raises:
-        MmbatchError: it can't be written, or its path has a space or a colon, which the
-            kernel's makefiles refuse.
-    """
-
-    def __init__(self, root: Path) -> None:
-        """Make what is missing of the directory and sweep it."""
-        action = "open the cache directory"
-        self.root = root = real_path(root, action)
-        # The kernel's build names files by their real paths, and so must we.
-        self.trees = real_path(root / "trees", action)
-        self.builds = real_path(root / "builds", action)
-        self.splices = real_path(root / "splices", action)
-        self.apt = root / "apt"
-        self.downloads = root / "downloads"
-        self.logs = root / "logs"
-        self.runs = root / "runs"
-        self.live = root / "live"
-        self._locks = root / "locks"
-        self._held: set[str] = set()
-        if re.search(r"[\s:]", os.fspath(root)):
-            raise MmbatchError(
-                action,
-                f"its path '{root}' has a space or a colon, which the kernel's build refuses",
-                f"set {cache_variable(os.environ)} to a directory without them",
-                ExitCode.USAGE,
-            )
-        try:
-            for directory in self._directories():
-                directory.mkdir(parents=True, exist_ok=True)
-            if not os.access(root, os.W_OK | os.X_OK):
-                read_only = os.statvfs(root).f_flag & os.ST_RDONLY
-                code = errno.EROFS if read_only else errno.EACCES
-                raise OSError(code, os.strerror(code), os.fspath(root))
-            self._sweep()
-        except OSError as error:
-            if error.errno == errno.EEXIST:  # a file, or a link that leads nowhere
-                error = OSError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), error.filename)
-            full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-            problem = error_from_os(error, action).problem
-            raise MmbatchError(action, problem, cache_remedy(full=full)) from error
+    def __init__(self, place: Path) -> None:
+        if place != default_root():
+            os.environ["MMBATCH_CACHE"] = os.fspath(place)
+        self.root = root()
+        self.trees, self.builds, self.splices = trees(), builds(), splices()
+        self.apt, self.downloads = self.root / "apt", self.root / "downloads"
+        self.logs, self.runs, self.live = logs(), runs(), live()
 
     @classmethod
-    def open(cls, env: Mapping[str, str] | None = None) -> Cache:
-        """Open the user's cache directory, which the environment names.
+    def open(cls, env: object = None) -> Cache:
+        """Return the user's cache."""
+        return cls(default_root())
 
-        Raises:
-            MmbatchError: the environment names no directory, or it can't be written.
-        """
-        return cls(default_root(os.environ if env is None else env))
-
-    def _directories(self) -> tuple[Path, ...]:
-        return (
-            self.trees,
-            self.builds,
-            self.splices,
-            self.apt,
-            self.downloads,
-            self.logs,
-            self.runs,
-            self.live,
-            self._locks,
-        )
-
-    @contextlib.contextmanager
-    def lock(
-        self, name: str, doing: str = "", say: Callable[[str], None] | None = None
-    ) -> Generator[int, None, None]:
-        """Hold a lock against all other mmbatch processes on this cache; yield its open file.
-
-        The system lets go of it when the holder ends, however it ends, and all programs that
-        were given the file (`process.run(keep=...)`).
-
-        Args:
-            name: what is locked; safe as a file name.
-            doing: what the holder does, for the message to those who wait ("fetches linux 7.3").
-            say: called with one line when we must wait.
-        """
-        if name in self._held:
-            raise RuntimeError(f"lock {name} is held by this process already")
-        path = self._locks / f"{name}.lock"
-        try:
-            handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-        except OSError as error:
-            raise error_from_os(error, f"lock {name}") from error
-        try:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                if say is not None:
-                    pid, _, task = os.pread(handle, 4096, 0).decode(errors="replace").partition(" ")
-                    holder = f"another mmbatch (pid {pid})" if pid else "another mmbatch"
-                    say(f"waiting for {holder} that {task or 'works here'}")
-                fcntl.flock(handle, fcntl.LOCK_EX)
-            except OSError as error:
-                raise _without_locks(path, error) from error
-            with contextlib.suppress(OSError):
-                os.ftruncate(handle, 0)
-                os.pwrite(handle, f"{os.getpid()} {doing}".encode(), 0)
-            self._held.add(name)
-            yield handle
-        finally:
-            self._held.discard(name)
-            os.close(handle)
+    def lock(self, name: str, doing: str = "", say: object = None) -> Any:
+        """See `lock`."""
+        return lock(name, doing)
 
     def provide(
         self,
         final: Path,
         fill: Callable[[Path], None],
         doing: str,
-        say: Callable[[str], None],
+        say: object = None,
         *,
         lock: str = "",
-        keep_few: bool = False,
-        parts: Sequence[str] = (".",),
-        check: Callable[[Path, Callable[[str], None]], bool] | None = None,
+        **_old: object,
     ) -> Path:
-        """Return a finished directory of the cache, made first if it is not there or damaged.
-
-        Nobody removes it while this process lives.
-
-        Args:
-            final: the directory.
-            fill: called with an empty directory that becomes it.
-            doing: what `fill` does, for the message to those who wait for the lock.
-            say: called with a line for each phase.
-            lock: held meanwhile; by default the directory's name.
-            keep_few: keep only the last few directories that differ in the digest at the end of
-                their names.
-            parts: what matters in it, as for `write_mark`.
-            check: returns whether the directory is good, and says so if not; by default
-                `is_whole`.
-        """
-        with self.lock(lock or final.name, doing, say), contextlib.ExitStack() as in_use:
-            # It is locked before it is looked at, or another process could forget it in between.
-            with contextlib.suppress(FileNotFoundError):
-                in_use.callback(os.close, use(final))
-            if not (check or is_whole)(final, say):
-                in_use.close()
-                if keep_few:
-                    forget_oldest(siblings(final))
-                with atomic_dir(final) as work:
-                    fill(work)
-                    write_mark(work, parts)
-            self.keep(final)
-        return final
+        """See `provide`."""
+        return provide(final, fill, doing, lock=lock)
 
     def keep(self, directory: Path) -> None:
-        """Let nobody forget a directory while this process uses the cache, nor soon after."""
-        os.utime(directory)
-        weakref.finalize(self, os.close, use(directory))
-
-    def _sweep(self) -> None:
-        for directory in (self.root, *self._directories()):
-            sweep(directory)
-
-
-def _without_locks(path: Path, error: OSError) -> MmbatchError:
-    return MmbatchError(
-        "lock the cache",
-        f"the file system of {path.parent} can't lock files ({error.strerror})",
-        f"set {cache_variable(os.environ)} to a directory on a local disk",
-    )
-
-
-@functools.lru_cache(maxsize=8)
-def _at(place: Path) -> Cache:
-    return Cache(place)
-
-
-def opened() -> Cache:
-    """Return the user's cache, opened once in a process."""
-    return _at(default_root(os.environ))
-
-
-def root() -> Path:
-    """Return the cache directory."""
-    return opened().root
-
-
-def trees() -> Path:
-    """Return the directory of kernel sources."""
-    return opened().trees
-
-
-def builds() -> Path:
-    """Return the directory of built objects, programs and kernels."""
-    return opened().builds
-
-
-def splices() -> Path:
-    """Return the directory of kernels with speed-ups in them."""
-    return opened().splices
-
-
-def apt() -> Path:
-    """Return the directory of apt's lists and state."""
-    return opened().apt
+        """See `keep`."""
+        keep(directory)
 
 
 def downloads() -> Path:
-    """Return the directory of fetched packages."""
-    return opened().downloads
+    """Return the directory of temporary directories."""
+    return root() / "tmp"
 
 
-def logs() -> Path:
-    """Return the directory of what programs printed."""
-    return opened().logs
-
-
-def runs() -> Path:
-    """Return the directory of measured runs."""
-    return opened().runs
-
-
-def live() -> Path:
-    """Return the directory of livepatches."""
-    return opened().live
-
-
-def lock(name: str, doing: str = "") -> contextlib.AbstractContextManager[int]:
-    """See `Cache.lock`."""
-    return opened().lock(name, doing, log.say)
-
-
-def provide(  # see `Cache.provide`
-    final: Path,
-    fill: Callable[[Path], None],
-    doing: str,
-    *,
-    lock: str = "",
-    keep_few: bool = False,
-    parts: Sequence[str] = (".",),
-    check: Callable[[Path, Callable[[str], None]], bool] | None = None,
-) -> Path:
-    """Return a finished directory of the cache, made by `fill` if it is not there."""
-    return opened().provide(
-        final, fill, doing, log.say, lock=lock, keep_few=keep_few, parts=parts, check=check
-    )
-
-
-def keep(directory: Path) -> None:
-    """See `Cache.keep`."""
-    opened().keep(directory)
+def opened() -> Cache:
+    """Return the user's cache."""
+    return Cache(default_root())

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +13,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of every verb; docs/troubleshooting.md explains them."""
+    """Exit codes of every verb; `./mmbatch --help` explains them."""
 
     GOOD = 0
     FAILED = 1
@@ -84,16 +86,28 @@ def message(error: MmbatchError) -> str:
     return f"error: cannot {action}: {problem}\nhint: {hint}"
 
 
+def error_from_os(error: OSError, action: str) -> MmbatchError:
+    """Return the error for what the operating system refused."""
+    problem = error.strerror or str(error)
+    if error.filename is not None:
+        problem = f"{os.fsdecode(error.filename)}: {problem}"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return MmbatchError(action, problem, full_hint())
+    return MmbatchError(action, problem, "see its owner and permissions, or choose another place")
+
+
+def full_hint() -> str:
+    """Return what to do about a full disk."""
+    return "free some space, or set MMBATCH_CACHE to a directory on another disk"
+
+
 def suggestion(word: str, known: Sequence[str], kind: str) -> str:
-    """Return a hint about a name that nothing has.
+    """Return a hint about a name that nothing has: the closest known name, or all of them.
 
     Args:
         word: the name.
         known: the names that there are.
         kind: what they name, in the plural ("kernels").
-
-    Returns:
-        The closest name; all of them where none is close.
     """
     close = difflib.get_close_matches(word, known, 1)
     return f"did you mean '{close[0]}'?" if close else f"known {kind}: {', '.join(known) or 'none'}"

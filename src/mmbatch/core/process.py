@@ -22,89 +22,52 @@ from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from types import MappingProxyType
+from typing import IO, Any, TypeVar
 
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.paths import cache_variable
+
+R = TypeVar("R")
+
+_PACKAGES = {
+    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
+    "apt-cache": "apt",
+    "apt-get": "apt",
+    "as": "binutils",
+    "busybox": "busybox-static",
+    "dpkg-deb": "dpkg",
+    "dpkg-query": "dpkg",
+    "ld": "binutils",
+    "mke2fs": "e2fsprogs",
+    "nm": "binutils",
+    "objcopy": "binutils",
+    "objdump": "binutils",
+    "qemu-system-aarch64": "qemu-system-arm",
+    "qemu-system-x86_64": "qemu-system-x86",
+    "spatch": "coccinelle",
+    "xz": "xz-utils",
+}
+"""The Debian packages of programs that are not named like them."""
+
+inherited: set[int] = set()
+"""Open files that every program gets: the locks that must outlive our kill -9 (`cache.lock`)."""
 
 _TELLING = re.compile(r"\b(?:error|fatal): |undefined reference", re.IGNORECASE)
 _TERM_GRACE_S = 3.0
-_ORPHAN_GRACE_S = 0.3  # for its children, once the program itself has ended
-_MOST_PATIENCE = 10.0
-_LOAD_PERIOD_S = 10.0
 _KEPT_BYTES = 64 * 1024
 _STOP_PERIOD_S = 0.1
 _NOT_OURS = (ProcessLookupError, PermissionError)  # gone, or root's by sudo
 _running: set[subprocess.Popen[bytes]] = set()
-R = TypeVar("R")
-PROGRAM_PACKAGES: Mapping[str, str] = {
-    "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
-    "apt-cache": "apt",
-    "apt-config": "apt",
-    "apt-get": "apt",
-    "as": "binutils",
-    "bc": "bc",
-    "bison": "bison",
-    "busybox": "busybox-static",
-    "clang": "clang",
-    "cpio": "cpio",
-    "daxctl": "daxctl",
-    "dpkg": "dpkg",
-    "dpkg-deb": "dpkg",
-    "dpkg-query": "dpkg",
-    "flex": "flex",
-    "gcc": "gcc",
-    "git": "git",
-    "ld": "binutils",
-    "make": "make",
-    "mke2fs": "e2fsprogs",
-    "ndctl": "ndctl",
-    "nm": "binutils",
-    "objcopy": "binutils",
-    "objdump": "binutils",
-    "openssl": "openssl",
-    "perl": "perl",
-    "qemu-system-aarch64": "qemu-system-arm",
-    "qemu-system-x86_64": "qemu-system-x86",
-    "spatch": "coccinelle",
-    "sudo": "sudo",
-    "tar": "tar",
-    "xz": "xz-utils",
-}
-"""The Debian package that carries each program we call."""
 
-# A calling make's flags and a calling git hook's paths would change what our own children do.
-# So would the variables by which a kernel's makefiles and gcc choose programs, flags and headers:
-# a cached build is found again by the programs that made it, which must be those that we know of.
-_NOT_INHERITED = (
-    "ARCH",
-    "COMPILER_PATH",
-    "CPATH",
-    "CROSS_COMPILE",
-    "C_INCLUDE_PATH",
-    "GCC_EXEC_PREFIX",
-    "GIT_DIR",
-    "GIT_INDEX_FILE",
-    "GIT_WORK_TREE",
-    "GNUMAKEFLAGS",
-    "KAFLAGS",
-    "KBUILD_AFLAGS",
-    "KBUILD_CFLAGS",
-    "KBUILD_CPPFLAGS",
-    "KBUILD_EXTMOD",
-    "KBUILD_OUTPUT",
-    "KCFLAGS",
-    "KCONFIG_CONFIG",
-    "KCPPFLAGS",
-    "LANGUAGE",
-    "LIBRARY_PATH",
-    "LLVM",
-    "LLVM_IAS",
-    "MAKEFLAGS",
-    "MAKELEVEL",
-    "MAKEOVERRIDES",
-    "MFLAGS",
-    "TAR_OPTIONS",
+# A calling make's flags would change what our own makes do, and so would the variables by which
+# a kernel's makefiles and gcc choose programs, flags and headers.
+_NOT_INHERITED = re.compile(
+    r"ARCH|COMPILER_PATH|CPATH|CROSS_COMPILE|C_INCLUDE_PATH|GCC_EXEC_PREFIX|GNUMAKEFLAGS|KAFLAGS"
+    r"|KBUILD_\w+|KCFLAGS|KCONFIG_\w+|KCPPFLAGS|LANGUAGE|LIBRARY_PATH|LLVM|LLVM_IAS|LOCALVERSION"
+    r"|MAKEFLAGS|MAKELEVEL|MAKEOVERRIDES|MFLAGS|TAR_OPTIONS"
+    # Of git's, only who commits and which files hold the settings: a hook's variables name
+    # another repository, and those that trace would change the output that we read.
+    r"|GIT_(?!(?:AUTHOR|COMMITTER)_|CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM)$)\w+"
 )
 
 
@@ -136,7 +99,7 @@ def run(
     errors: str = "replace",
     foreground: bool = False,
     finish: bool = False,
-    keep: int | None = None,
+    keep: object = None,  # ignored
 ) -> Result:
     """Run a program to its end; it and all its children are gone when this returns or raises.
 
@@ -146,81 +109,44 @@ def run(
         cwd: its working directory.
         env: variables to add to its environment.
         log: file to append both of its streams to, with the command line before them.
-        timeout_s: seconds after which it is stopped on an idle machine; see `patience`.
+        timeout_s: seconds after which it is stopped.
         check: raise when it ends with anything but 0.
         stdin: text for its standard input; none means an empty one.
         errors: how to decode output that is not UTF-8, as `bytes.decode` takes it.
         foreground: leave it in our process group, on our terminal; for sudo and the like.
+        keep: ignored, for callers that are not converted yet.
         finish: let it come to its end when we are interrupted, as dpkg must, and only then stop.
-        keep: a file that it and its children keep open: a lock that outlives our kill -9.
-
-    Returns:
-        Its exit status and output.
 
     Raises:
         MmbatchError: there is no such program, it took too long, or (with check) it failed.
     """
-    if foreground:
-        return _run_in_foreground(argv, action, cwd, env, check=check, finish=finish)
     with contextlib.ExitStack() as stack:
-        if log is None:
-            out: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())
-            err: IO[bytes] = stack.enter_context(tempfile.TemporaryFile())
+        if foreground:
+            sys.stdout.flush()
+            with _started(argv, action, cwd, env, guard=not finish, group=False) as process:
+                _wait(process, None, finish)
+            result = Result(process.returncode, "", "")
         else:
-            out = err = stack.enter_context(_open_log(log, argv))
-        input_file = stack.enter_context(tempfile.TemporaryFile())
-        input_file.write((stdin or "").encode())
-        input_file.seek(0)
-        start = out.tell()
-        pipes = {"stdin": input_file, "stdout": out, "stderr": err}
-        fds = () if keep is None else (keep,)
-        guard = not finish
-        with _started(argv, action, cwd=cwd, env=env, **pipes, guard=guard, fds=fds) as process:
-            limit = _Limit(timeout_s)
-            try:
-                _wait(process, limit, finish)
-            except TimeoutError:
-                raise _too_slow(argv, action, limit) from None
-        if log is None:
-            result = Result(process.returncode, _read(out, 0, errors), _read(err, 0))
-        else:
-            size = os.fstat(out.fileno()).st_size
-            result = Result(process.returncode, _read(out, max(start, size - _KEPT_BYTES)), "")
+            out = stack.enter_context(_open_log(log, argv))
+            err = out if log else stack.enter_context(tempfile.TemporaryFile())
+            input_file = stack.enter_context(tempfile.TemporaryFile())
+            input_file.write((stdin or "").encode())
+            input_file.seek(0)
+            start = out.tell()
+            pipes = {"stdin": input_file, "stdout": out, "stderr": err}
+            with _started(argv, action, cwd, env, guard=not finish, pipes=pipes) as process:
+                try:
+                    _wait(process, timeout_s, finish)
+                except subprocess.TimeoutExpired:
+                    raise _too_slow(argv, action, timeout_s) from None
+            if log is None:
+                result = Result(process.returncode, _read(out, 0, errors), _read(err, 0))
+            else:
+                size = os.fstat(out.fileno()).st_size
+                result = Result(process.returncode, _read(out, max(start, size - _KEPT_BYTES)), "")
     if check:
         raise_unless_good(result, argv, action, log)
     return result
-
-
-@dataclass(frozen=True)
-class Toolchain:
-    """The programs that make objects.
-
-    Attributes:
-        compiler: first line of the compiler's `--version`.
-        binutils: that of the first of the other programs, the assembler; empty without any.
-        identity: a text that differs for other programs, for the keys of cached builds.
-    """
-
-    compiler: str
-    binutils: str
-    identity: str
-
-
-def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:
-    """Return what a compiler and the programs that work with it are.
-
-    Raises:
-        MmbatchError: one of them is not there or does not run.
-    """
-    versions, identities = [], []
-    for program in (compiler, *others):
-        printed = run([program, "--version"], action=f"ask {program} for its version").stdout
-        versions.append(printed.partition("\n")[0].strip())
-        # Another program can print the same version: a wrapper, or a build of one's own.
-        path = Path(shutil.which(program) or program).resolve()
-        status = path.stat()
-        identities.append(f"{path} {status.st_size} {status.st_mtime_ns} {versions[-1]}")
-    return Toolchain(versions[0], versions[1] if others else "", "\n".join(identities))
 
 
 def stream(
@@ -245,60 +171,28 @@ def stream(
     Raises:
         MmbatchError: there is no such program, it took too long, or (with check) it failed.
     """
-    with contextlib.ExitStack() as stack:
-        err = stack.enter_context(_open_log(log, argv))
+    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    with _open_log(log, argv) as err:
         start = err.tell()
-        with _started(
-            argv,
-            action,
-            cwd=cwd,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=err,
-        ) as process:
-            limit = _Limit(timeout_s)
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": err}
+        with _started(argv, action, cwd, env, pipes=pipes) as process:
             if started is not None:
                 started(process.pid)
             try:
                 assert process.stdout is not None
-                yield from _lines(process.stdout, limit)
-                _wait(process, limit)
-            except TimeoutError:
-                raise _too_slow(argv, action, limit) from None
+                yield from _lines(process.stdout, deadline)
+                _wait(process, None if deadline is None else deadline - time.monotonic())
+            except (TimeoutError, subprocess.TimeoutExpired):
+                raise _too_slow(argv, action, timeout_s) from None
         result = Result(process.returncode, "", _read(err, start))
     if check:
         raise_unless_good(result, argv, action, log)
 
 
-def pipeline(
-    stages: Sequence[Sequence[str | Path]],
-    *,
-    action: str,
-    cwd: Path | None = None,
-    timeout_s: float | None = None,
-) -> Result:
-    """Run programs joined by pipes; the first failing one fails the whole.
-
-    Returns:
-        The last stage's standard output and everyone's standard error.
-
-    Raises:
-        MmbatchError: a program is missing, failed, or the whole took too long.
-    """
-    joined = " | ".join(shlex.join(guarded(stage, action)) for stage in stages)
-    return run(
-        ["bash", "-c", f"set -o pipefail; {joined}"], action=action, cwd=cwd, timeout_s=timeout_s
-    )
-
-
-def _too_slow(argv: Sequence[str | Path], action: str, limit: _Limit) -> MmbatchError:
+def _too_slow(argv: Sequence[str | Path], action: str, timeout_s: float | None) -> MmbatchError:
     """Return the error for a program that ran past its time limit."""
-    return MmbatchError(
-        action,
-        f"{Path(argv[0]).name} did not finish within {limit.spent():.1f} s",
-        "try again, on a machine with less other load" if patience() > 1 else "try again",
-    )
+    problem = f"{Path(argv[0]).name} did not finish within {timeout_s:.0f} s"
+    return MmbatchError(action, problem, "try again, on a machine with less other load")
 
 
 def raise_unless_good(
@@ -315,8 +209,7 @@ def raise_unless_good(
     full = [line.strip() for line in lines if "No space left on device" in line]
     if full:
         last = full[0]
-        variable = cache_variable(os.environ)
-        hint = f"free some space on that disk, or set {variable} to a directory on another one"
+        hint = "free some space on that disk, or set MMBATCH_CACHE to a directory on another one"
     elif log is not None:
         hint = f"read the whole output in {os.fspath(log)}"
         last = next((line.strip() for line in lines if _TELLING.search(line)), last)
@@ -329,36 +222,36 @@ def raise_unless_good(
 def _started(
     argv: Sequence[str | Path],
     action: str,
-    *,
     cwd: Path | None,
     env: Mapping[str, str] | None,
-    stdin: IO[bytes] | int,
-    stdout: IO[bytes] | int,
-    stderr: IO[bytes] | int,
+    *,
     guard: bool = True,
-    fds: tuple[int, ...] = (),
+    group: bool = True,
+    pipes: Mapping[str, Any] = MappingProxyType({}),
 ) -> Generator[subprocess.Popen[bytes], None, None]:
-    """Start a program in a process group of its own, and stop the group on the way out."""
+    """Start a program, by default in a process group of its own, and stop it on the way out."""
+    words = guarded(argv, action, die_with_us=guard)
     try:
         process = subprocess.Popen(
-            guarded(argv, action, die_with_us=guard),
+            words,
             cwd=cwd,
             env=child_env(env),
-            stdin=stdin,
-            stdout=stdout,
-            stderr=stderr,
-            start_new_session=True,
-            pass_fds=fds,
+            start_new_session=group,
+            pass_fds=tuple(inherited),
+            **pipes,
         )
     except OSError as error:
-        raise MmbatchError(
-            action, f"{argv[0]} could not be started ({error.strerror})", "check it by hand"
-        ) from error
+        problem = f"{argv[0]} could not be started ({error.strerror})"
+        raise MmbatchError(action, problem, "check it by hand") from error
     _running.add(process)
     try:
         yield process
     except BaseException:
-        _stop_group(process)
+        if group:
+            _stop_group(process)
+        else:
+            process.terminate()
+            process.wait()
         raise
     finally:
         _running.discard(process)
@@ -366,92 +259,34 @@ def _started(
             process.stdout.close()
 
 
-def patience() -> float:
-    """Return how many times longer things may take here than on an idle machine, from 1 to 10.
-
-    That is the load average of the whole machine, divided by the number of CPUs that we may run
-    on. A quota of CPU time, as containers may have, does not count.
-    """
+def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, finish: bool = False) -> None:
+    """Wait for a process to end, even when interrupted if it must `finish`."""
     try:
-        load = max(os.getloadavg()[:2])
-    except OSError:
-        return 1.0
-    return min(max(load / cpus(), 1.0), _MOST_PATIENCE)
-
-
-class _Limit:
-    """A time limit from now on, for which time counts less while this machine has a load.
-
-    Attributes:
-        seconds: after which it is reached on an idle machine; None means never.
-    """
-
-    def __init__(self, seconds: float | None) -> None:
-        self.seconds = seconds
-        self._start = self._asked = time.monotonic()
-        self._counted_s = 0.0
-
-    def spent(self) -> float:
-        """Return how many seconds ago it began."""
-        return time.monotonic() - self._start
-
-    def left(self) -> float | None:
-        """Return how many seconds to wait before this is asked again; None means for ever.
-
-        Raises:
-            TimeoutError: it is reached.
-        """
-        if self.seconds is None:
-            return None
-        now, slower = time.monotonic(), patience()
-        self._counted_s += (now - self._asked) / slower
-        self._asked = now
-        if self._counted_s >= self.seconds:
-            raise TimeoutError
-        return min((self.seconds - self._counted_s) * slower, _LOAD_PERIOD_S)
-
-
-def _wait(process: subprocess.Popen[bytes], limit: _Limit, finish: bool = False) -> None:
-    """Wait for a process to end; TimeoutError when the limit is reached first."""
-    while True:
-        try:
-            process.wait(timeout=limit.left())
-        except subprocess.TimeoutExpired:
-            continue
-        except KeyboardInterrupt:
-            if finish:  # a second Ctrl-C stops it all the same
-                _wait(process, _Limit(limit.seconds))
-            raise
-        return
+        process.wait(timeout=timeout_s)
+    except KeyboardInterrupt:
+        if finish:  # a second Ctrl-C stops it all the same
+            process.wait(timeout=timeout_s)
+        raise
 
 
 def _stop_group(process: subprocess.Popen[bytes]) -> None:
     """End a process and all of its group: TERM first, KILL for who is still there."""
-    try:
-        with contextlib.suppress(*_NOT_OURS):
-            os.killpg(process.pid, signal.SIGTERM)
-            deadline = time.monotonic() + _TERM_GRACE_S
-            ended = False
-            while time.monotonic() < deadline:
-                if process.poll() is not None and not ended:
-                    ended = True
-                    deadline = min(deadline, time.monotonic() + _ORPHAN_GRACE_S)
-                os.killpg(process.pid, 0)
-                time.sleep(0.02)
-    finally:
-        with contextlib.suppress(*_NOT_OURS):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    with contextlib.suppress(*_NOT_OURS):
+        os.killpg(process.pid, signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(_TERM_GRACE_S)
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
-def _lines(pipe: IO[bytes], limit: _Limit) -> Generator[str, None, None]:
-    """Yield decoded lines from a pipe; TimeoutError when the limit is reached first."""
+def _lines(pipe: IO[bytes], deadline: float | None) -> Generator[str, None, None]:
+    """Yield decoded lines from a pipe; TimeoutError when the deadline is reached first."""
     partial = b""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
-            if not selector.select(limit.left()):
-                continue
+            if not selector.select(None if deadline is None else deadline - time.monotonic()):
+                raise TimeoutError
             chunk = os.read(pipe.fileno(), 1 << 16)
             *whole, partial = (partial + chunk).split(b"\n")
             for line in whole:
@@ -460,31 +295,6 @@ def _lines(pipe: IO[bytes], limit: _Limit) -> Generator[str, None, None]:
                 break
     if partial:
         yield partial.decode(errors="replace")
-
-
-def _run_in_foreground(
-    argv: Sequence[str | Path],
-    action: str,
-    cwd: Path | None,
-    env: Mapping[str, str] | None,
-    *,
-    check: bool,
-    finish: bool,
-) -> Result:
-    sys.stdout.flush()
-    process = subprocess.Popen(
-        guarded(argv, action, die_with_us=not finish), cwd=cwd, env=child_env(env)
-    )
-    try:
-        _wait(process, _Limit(None), finish)
-    except BaseException:
-        process.terminate()
-        process.wait()
-        raise
-    result = Result(process.returncode, "", "")
-    if check:
-        raise_unless_good(result, argv, action, None)
-    return result
 
 
 def _open_log(log: Path | None, argv: Sequence[str | Path]) -> IO[bytes]:
@@ -518,16 +328,11 @@ def side_by_side(jobs: Sequence[Callable[[], R]], most: int) -> Generator[R, Non
             pool.shutdown(wait=False, cancel_futures=True)
             while not all(future.done() for future in started):
                 with contextlib.suppress(KeyboardInterrupt):  # another one: this is the way out
-                    _kill_running()
+                    for process in tuple(_running):
+                        with contextlib.suppress(ProcessLookupError):
+                            os.killpg(process.pid, signal.SIGKILL)
                     time.sleep(_STOP_PERIOD_S)
             raise
-
-
-def _kill_running() -> None:
-    """End all programs that any thread of ours runs."""
-    for process in tuple(_running):
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
 
 
 def cpus() -> int:
@@ -536,8 +341,8 @@ def cpus() -> int:
 
 
 def child_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return the environment every child gets: ours in plain English, less a calling make's."""
-    env = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    """Return the environment every child gets: ours in plain English, less `_NOT_INHERITED`."""
+    env = {name: value for name, value in os.environ.items() if not _NOT_INHERITED.fullmatch(name)}
     env.setdefault("HOME", "/nonexistent")  # or spatch dies of an exception
     env |= {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
     return env | dict(extra or {})
@@ -548,19 +353,51 @@ def _setpriv() -> str | None:
     return shutil.which("setpriv")
 
 
+def package_of(program: str) -> str:
+    """Return the Debian package of a program."""
+    return _PACKAGES.get(program, program)
+
+
 def guarded(argv: Sequence[str | Path], action: str, *, die_with_us: bool = True) -> list[str]:
     """Return argv with its program found, and, if asked, made to die with us even at kill -9.
 
     Raises:
-        MmbatchError: there is no such program; names its Debian package where we know it.
+        MmbatchError: there is no such program; names its Debian package.
     """
     words = [os.fspath(word) for word in argv]
     found = shutil.which(words[0])
     if found is None:
         name = Path(words[0]).name
-        package = PROGRAM_PACKAGES.get(name)
-        hint = f"install it: apt-get install {package}" if package else "install it"
+        hint = f"install it: apt-get install {package_of(name)}"
         raise MmbatchError(action, f"there is no program {name} here", hint)
     guard = _setpriv() if die_with_us else None
     prefix = [guard, "--pdeathsig", "KILL", "--"] if guard else []
     return [*prefix, found, *words[1:]]
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """The programs that make objects.
+
+    Attributes:
+        compiler: first line of the compiler's `--version`.
+        binutils: that of the first of the other programs, the assembler; empty without any.
+        identity: a text that differs for other programs, for the keys of cached builds.
+    """
+
+    compiler: str
+    binutils: str
+    identity: str
+
+
+def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:
+    """Return what a compiler and the programs that work with it are."""
+    versions, identities = [], []
+    for program in (compiler, *others):
+        printed = run([program, "--version"], action=f"ask {program} for its version").stdout
+        versions.append(printed.partition("\n")[0].strip())
+        # Another program can print the same version: a wrapper, or a build of one's own.
+        path = Path(shutil.which(program) or program).resolve()
+        status = path.stat()
+        identities.append(f"{path} {status.st_size} {status.st_mtime_ns} {versions[-1]}")
+    return Toolchain(versions[0], versions[1] if others else "", "\n".join(identities))

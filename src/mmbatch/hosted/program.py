@@ -138,9 +138,7 @@ class Program:
         """The kernel's own objects."""
         fragment, requires = paths.HOSTED / "kernel.config", {**_REQUIRES, **self.hosted.requires}
         return kbuild.configure(
-            *(cache.opened(), self.source, fragment, self.options, self.linked, self.jobs),
-            log.say,
-            requires,
+            self.source, fragment, self.options, self.linked, self.jobs, requires
         )
 
     @cached_property

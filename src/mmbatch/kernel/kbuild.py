@@ -3,37 +3,25 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import shlex
 import shutil
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from types import MappingProxyType
 
-from mmbatch.core import process
-from mmbatch.core.cache import Cache
-from mmbatch.core.disk import (
-    error_from_os,
-    forget_oldest,
-    is_whole,
-    marked,
-    remove_unused,
-    require_space,
-    siblings,
-    write_mark,
-)
+from mmbatch.core import cache, log, process
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel.sources import Source, require_every_file
+from mmbatch.kernel.source import Source
 
 TOOLS = ("gcc", "as", "ld")
 """The programs by which a kernel's makefiles make its objects; all but the first are binutils."""
 
-_TIMEOUT_S = 1800
+_TIMEOUT_S = 3 * 3600
 _OBJECT_BYTES = 200_000_000
-_ROOM_BYTES = 4_000_000
-_REWRITTEN = ("Makefile", ".missing-syscalls.d")  # by each make of Linux 6.12
+_OBJECTS = ".objects"
+"""The file that lists the objects of an output directory that are finished."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +44,11 @@ class ObjectTree:
 
 
 def configure(
-    cache: Cache,
     source: Source,
     fragment: Path,
     options: Sequence[str],
     objects: Sequence[str],
     jobs: int,
-    say: Callable[[str], None],
     requires: Mapping[str, str] = MappingProxyType({}),
 ) -> ObjectTree:
     """Return an output directory with the given objects in it, from the cache when it is there.
@@ -71,13 +57,11 @@ def configure(
     each adds the objects that it lacks.
 
     Args:
-        cache: where it is kept.
         source: the kernel.
         fragment: configuration over allnoconfig.
         options: more of it, "CONFIG_X=y" each, which win over the fragment.
         objects: what to make, as paths in the tree; missing ones are an error.
         jobs: how many compilers at a time.
-        say: called with a line for each phase.
         requires: what the configuration must have, "CONFIG_X=y" or "CONFIG_X=n", with the
             reason as a clause.
 
@@ -91,103 +75,53 @@ def configure(
     # Its makefiles name the source by its full path, so a cache that was moved is rebuilt.
     parts = [source.state, str(source.path), text, tools.identity]
     wanted = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]
-    path = cache.builds / f"{source.ident}-{wanted}"
-    log = cache.logs / f"build-{path.name}.log"
-    with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}", say) as held:
-        if not is_whole(path, say):
-            for half in siblings(path):
-                if half != path and not is_whole(half):
-                    remove_unused(half)
+    path = cache.builds() / f"{source.ident}-{wanted}"
+    log_file = cache.logs() / f"build-{path.name}.log"
+    make = ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
+    with cache.lock(f"build-{source.ident}", f"builds Linux {source.release}"):
+        # Its place is in what make writes, so it is made where it stays, and finished after that.
+        if not cache.use(path):
+            cache.require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
             shutil.rmtree(path, ignore_errors=True)
-            forget_oldest(siblings(path))
-            say(f"building the objects of Linux {source.release} that matter")
-            require_space(path, _OBJECT_BYTES, f"build Linux {source.release}")
-            require_every_file(source)
-            with _half_built(path):
-                _configure(source, path, text, options, jobs, log, held, requires)
-                _make(source, path, ["prepare"], jobs, log, held)
-                for goals in groups(objects):
-                    _make(source, path, goals, jobs, log, held)
-        else:
+            path.mkdir()
+            allnoconfig(make, path, text, source.release, log_file)
+            check_options(path / ".config", options, source.release)
             _check_required(path / ".config", options, requires, source.release)
-            finished = marked(path)
-            missing = sorted({*objects} - finished)
-            if missing:
-                say(f"building more objects of Linux {source.release}")
-                require_space(path, _ROOM_BYTES, f"build Linux {source.release}")
-                require_every_file(source)
-                with _clear_errors(path):
-                    for name in missing:  # make would take what was cut off for finished
-                        (path / name).unlink(missing_ok=True)
-                        (path / record_of(name)).unlink(missing_ok=True)
-                    for goals in groups(missing):
-                        _make(source, path, goals, jobs, log, held)
-                    # And nothing else: somebody may have been killed who made others.
-                    write_mark(path, [*finished, *missing, *map(record_of, missing)])
-        cache.keep(path)
+            _make(make, ["prepare"], source.release, log_file)
+            (path / _OBJECTS).touch()
+            cache.finish(path)
+            cache.use(path)
+            cache.prune(path)
+        _check_required(path / ".config", options, requires, source.release)
+        _add(make, path, objects, source.release, log_file)
     digest = hashlib.sha256((path / ".config").read_bytes()).hexdigest()
     return ObjectTree(source, path, digest, tools.compiler, tools.binutils)
 
 
-@contextlib.contextmanager
-def _half_built(path: Path) -> Generator[None, None, None]:
-    """Make a directory, fill it in the block, and take it away when that fails."""
-    try:
-        with _clear_errors(path):
-            path.mkdir(parents=True)
-            yield
-            write_mark(path, [file.name for file in path.iterdir() if file.name not in _REWRITTEN])
-    finally:
-        if not is_whole(path):
-            shutil.rmtree(path, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _clear_errors(path: Path) -> Generator[None, None, None]:
-    """Say of a block that writes into a directory if the disk was full."""
-    try:
-        yield
-    except OSError as error:
-        raise error_from_os(error, f"write {path.name}") from error
-    except MmbatchError:
-        require_space(path, _ROOM_BYTES, f"write {path.name}")  # few programs say it clearly
-        raise
-
-
-def _configure(
-    source: Source,
-    path: Path,
-    config: str,
-    options: Sequence[str],
-    jobs: int,
-    log: Path,
-    held: int,
-    requires: Mapping[str, str],
+def _add(
+    make: Sequence[str], path: Path, objects: Iterable[str], release: str, log_file: Path
 ) -> None:
-    """Configure a kernel in a directory, and raise if that is not what was asked for."""
-    allnoconfig(_command(source, path, jobs), path, config, source.release, log, held)
-    check_options(path / ".config", options, source.release)
-    _check_required(path / ".config", options, requires, source.release)
+    """Make the objects that an output directory lacks."""
+    listed = path / _OBJECTS
+    finished = set(listed.read_text().split()) if listed.exists() else set()
+    lacking = sorted({*objects} - finished)
+    if not lacking:
+        return
+    log.say(f"building objects of Linux {release}")
+    for name in lacking:  # make would take what was cut off for finished
+        (path / name).unlink(missing_ok=True)
+        (path / record_of(name)).unlink(missing_ok=True)
+    for goals in groups(lacking):
+        _make(make, goals, release, log_file)
+    cache.atomic_write(listed, "\n".join(sorted({*finished, *lacking})))
 
 
-def _command(source: Source, path: Path, jobs: int) -> list[str]:
-    return ["make", "-s", "-C", str(source.path), f"O={path}", f"-j{jobs}"]
-
-
-def _make(
-    source: Source, path: Path, goals: Sequence[str], jobs: int, log: Path, held: int
-) -> None:
-    """Make goals in a directory that is configured.
-
-    When we are killed, make's children live on for a while: they keep the lock that is `held`.
-    What they leave of an object is not in the directory's mark, so it is made again.
-    """
+def _make(make: Sequence[str], goals: Sequence[str], release: str, log_file: Path) -> None:
     process.run(
-        [*_command(source, path, jobs), *goals],
-        action=f"build {' '.join(goals)} of Linux {source.release}",
-        log=log,
+        [*make, *goals],
+        action=f"build {' '.join(goals)} of Linux {release}",
+        log=log_file,
         timeout_s=_TIMEOUT_S,
-        keep=held,
     )
 
 
@@ -196,12 +130,12 @@ def allnoconfig(
     output: Path,
     config: str,
     release: str,
-    log: Path,
-    held: int | None = None,
+    log_file: Path,
+    held: object = None,
 ) -> None:
     """Configure a kernel in an output directory with some options over allnoconfig.
 
-    `make` is the command less its goal, and its children keep the lock that is `held`.
+    `make` is the command less its goal.
     """
     allconfig = output / "mmbatch.config"
     allconfig.write_text(config, encoding="utf-8")
@@ -209,9 +143,8 @@ def allnoconfig(
         [*make, "allnoconfig"],
         action=f"configure Linux {release}",
         env={"KCONFIG_ALLCONFIG": str(allconfig)},
-        log=log,
+        log=log_file,
         timeout_s=_TIMEOUT_S,
-        keep=held,
     )
 
 

@@ -17,6 +17,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.core.interval import SERIES, release_numbers
 from mmbatch.debian import foreign
 from mmbatch.debian.apt import Apt
+from mmbatch.kernel.foreign import make_runnable
 
 FLAVOUR = "cloud-amd64"
 """Which of Debian's kernels is used if a series is named and no release."""
@@ -178,7 +179,8 @@ def fetch(release: str) -> Headers:
     def fill(unpacked: Path) -> None:
         _unpack(f"linux-headers-{release}", unpacked, belongs, contents)
         _join_makefiles(unpacked / "usr/src")
-        _make_runnable(release, unpacked)
+        for directory in unpacked.glob("usr/lib/linux-kbuild-*"):
+            make_runnable(unpacked, directory, directory.name)
 
     place = cache.provide(cache.live() / f"headers-{release}", fill, f"fetches {contents}")
     return at(place / "usr/src" / f"linux-headers-{release}", release)
@@ -221,24 +223,6 @@ def _join_makefiles(sources: Path) -> None:
         found = found.replace("KBUILD_OUTPUT=/usr/src/", f"KBUILD_OUTPUT := {beside}")
         if found != text:
             atomic_write(makefile, found)
-
-
-def _make_runnable(release: str, place: Path) -> None:
-    """Let programs among the headers run here that were built for a newer Debian release."""
-    directories = list(place.glob("usr/lib/linux-kbuild-*"))
-    programs = foreign.unrunnable(directories[0]) if directories else []
-    if not programs:
-        return
-    apt = Apt(cache.opened(), log.say)
-    package = directories[0].name
-    found = apt.madison(package)
-    if not found:
-        raise _not_packaged(f"the headers of Linux {release}")
-    log.say(f"fetching the libraries that programs of {package} need here")
-    for name, version in foreign.closure(apt, package, *found[0]).items():
-        if name != package:
-            foreign.unpack(cache.opened(), apt, name, version, place)
-    foreign.wrap_in_place(place, programs)
 
 
 def _not_packaged(contents: str) -> MmbatchError:

@@ -1,0 +1,436 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Debian packages: those of suites that the system does not follow, and its own to install.
+
+Packages are fetched with apt states of our own in the cache. Nothing of the system's apt changes;
+the archives are those that it is configured with, and signatures are always checked.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import platform
+import re
+import shutil
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from mmbatch.core import cache, log
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.process import Result, package_of, run
+
+KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+GUEST_PROGRAMS = {
+    "x86_64": ("qemu-system-x86_64", "busybox", "ndctl", "daxctl", "mke2fs", "openssl"),
+    "arm64": ("qemu-system-aarch64", "aarch64-linux-gnu-gcc"),
+}
+"""What booting guests of an architecture needs."""
+
+_MAX_AGE_S = 24 * 3600
+_LIMIT_S = 3600
+_ROOT_DIRECTORIES = "/usr/sbin:/sbin:/usr/bin:/bin"
+_SUITE = re.compile(
+    r"(bullseye|bookworm|trixie|forky|duke|sid|experimental|"
+    r"(?:old){0,2}stable|testing|unstable)(?:[-/](.+))?"
+)
+# What we look into besides the suites that the system follows: the releases that carry a kernel
+# which we support. The index of sid is large, and most of what we want is in a stable release.
+_MAIN = ("{own}", "trixie", "{own}-backports", "trixie-backports", "bookworm-backports")
+_SECURITY = ("{own}-security", "trixie-security")
+_UNSTABLE = ("forky", "sid", "experimental")
+_ROLLING = (*_UNSTABLE, "testing", "unstable")
+_ERRORS = re.compile(r"^Err:\d+ (.+ (?!Release$)\S+)\n +(.+)", re.MULTILINE)
+_CONFIG = """\
+// Written by mmbatch; read after the system's own configuration.
+#clear APT::Update::Pre-Invoke;
+#clear APT::Update::Post-Invoke;
+#clear APT::Update::Post-Invoke-Success;
+#clear DPkg::Post-Invoke;
+Acquire::Languages "none";
+Acquire::AllowInsecureRepositories "false";
+APT::Get::AllowUnauthenticated "false";
+APT::Sandbox::User "root";
+Acquire::Retries "2";
+Acquire::http::Timeout "30";
+Acquire::https::Timeout "30";
+Dir::Etc::sourcelist "{root}/debian.sources";
+Dir::Etc::sourceparts "/dev/null";
+Dir::Etc::preferences "/dev/null";
+Dir::Etc::preferencesparts "/dev/null";
+Dir::State "{root}/state";
+Dir::State::lists "{root}/state/lists";
+Dir::State::status "{root}/nothing-installed";
+Dir::Cache "{root}/cache";
+Dir::Cache::archives "{root}/cache/archives";
+Dir::Log "{root}/log";
+"""
+
+
+def find(package: str, version: str = "") -> list[tuple[str, str]]:
+    """Return the (version, suite) pairs of a package, newest first; empty when none has it.
+
+    Unstable suites are only looked into for what no other one has, or for a version that is
+    preferred to newer ones of more stable suites.
+
+    Raises:
+        MmbatchError: an archive can't be reached, and no other one has the package.
+    """
+    with cache.lock("apt", "fetches lists of Debian's packages"):
+        first: list[tuple[str, str]] = []
+        for state in _states():
+            found = state.find(package)
+            if found and (not version or version in dict(found)):
+                return found
+            first = first or found
+            if state.complaint and not state.has_lists():
+                if first:
+                    break
+                raise MmbatchError(
+                    f"fetch {package} from the Debian mirror",
+                    state.complaint,
+                    "check the network; where a command takes --tree DIR, DIR needs none",
+                )
+        return first
+
+
+def need(package: str, version: str = "") -> tuple[str, str]:
+    """Return a package's newest version, or the wanted one where there is such, and its suite.
+
+    Raises:
+        MmbatchError: no suite has the package, or none can be reached.
+    """
+    found = find(package, version)
+    if not found:
+        raise MmbatchError(
+            f"fetch {package} from the Debian mirror",
+            "no suite there carries it",
+            "choose another with --kernel, or give an unpacked kernel with --tree DIR",
+        )
+    return (version, dict(found)[version]) if version in dict(found) else found[0]
+
+
+def describe(package: str, version: str) -> dict[str, str]:
+    """Return the fields of a package that `find` found."""
+    for state in _states():
+        shown = state.apt("apt-cache", "show", f"{package}={version}", check=False).stdout
+        if shown:
+            return dict(re.findall(r"^([\w-]+): (.*)$", shown, re.M))
+    return {}
+
+
+def depends(package: str, version: str) -> list[str]:
+    """Return the packages that a package which `find` found needs; of choices, all."""
+    words = re.split(r"[,|]", describe(package, version).get("Depends", ""))
+    return [word.split()[0] for word in words if word.strip()]
+
+
+def names(prefix: str) -> list[str]:
+    """Return the packages whose names begin so, in the suites that were asked before."""
+    for state in _states():
+        if found := sorted(state.apt("apt-cache", "pkgnames", prefix).stdout.split()):
+            return found
+    return []
+
+
+def download(package: str, version: str, directory: Path, *, needs: bool = False) -> list[Path]:
+    """Fetch a package file, with `needs` also all that it depends on, and return their paths.
+
+    When the mirror no longer has that version (point releases move), the lists are fetched again,
+    and the newest version is taken instead.
+    """
+    for state in _states():
+        suite = dict(state.find(package)).get(version)
+        if suite is not None:
+            break
+    else:
+        raise MmbatchError(f"fetch {package}", f"no suite has {version}", "try again")
+    try:
+        return state.download(package, version, suite, directory, needs=needs)
+    except MmbatchError:
+        log.say(f"{package} {version} could not be fetched; asking the mirror again")
+        with cache.lock("apt", "fetches lists of Debian's packages"):
+            state.update()
+        version, suite = (state.find(package) or [(version, suite)])[0]
+        return state.download(package, version, suite, directory, needs=needs)
+
+
+def unpack(package: str, version: str, directory: Path, *, needs: bool = False) -> None:
+    """Fetch a package, with `needs` also all that it depends on, and unpack the files."""
+    with cache.temporary_dir(package) as downloads:
+        for path in download(package, version, downloads, needs=needs):
+            run(["dpkg-deb", "--extract", path, directory], action=f"unpack {path.name}")
+
+
+def followed() -> list[tuple[str, str]]:
+    """Return the (suite, address) pairs of Debian's that this system's apt is configured with.
+
+    Raises:
+        MmbatchError: it names none, so this is not a Debian system.
+    """
+    printed = run(
+        ["apt-get", "update", "--print-uris", "-o", "Dir::State::lists=/nonexistent"],
+        action="ask apt for its sources",
+        check=False,
+    ).stdout
+    found = re.findall(r"^'(\S+?)/dists/(\S+?)/main/binary-", printed, re.M)
+    suites = {suite: uri for uri, suite in reversed(found) if _SUITE.fullmatch(suite)}
+    if not suites:
+        raise MmbatchError(
+            "find the mirror that carries the Debian archive",
+            "apt's sources on this system name no Debian suite",
+            "give an unpacked kernel with --tree DIR",
+            ExitCode.NOT_APPLICABLE,
+        )
+    return list(reversed(suites.items()))
+
+
+def _base(suite: str) -> str:
+    match = _SUITE.fullmatch(suite)
+    return match[1] if match else suite
+
+
+def _is_security(suite: str) -> bool:
+    return suite.endswith(("-security", "/updates"))
+
+
+def _groups() -> tuple[dict[str, str], dict[str, str]]:
+    """Return the suites to look into with their addresses: stable ones, and the others."""
+    suites = dict(followed())
+    main = [suite for suite in suites if not _is_security(suite)] or list(suites)
+    own = _base(next((suite for suite in main if suite == _base(suite)), main[0]))
+    security = [uri for suite, uri in suites.items() if _is_security(suite)][:1]
+    stable = {name: uri for name, uri in suites.items() if name not in _ROLLING or name == own}
+    for pattern in _MAIN:
+        stable.setdefault(pattern.format(own=own), suites[main[0]])
+    for uri in security:
+        for pattern in _SECURITY:
+            stable.setdefault(pattern.format(own=own), uri)
+    others = {name: uri for name, uri in suites.items() if name not in stable}
+    for name in _UNSTABLE:
+        if name not in stable:
+            others.setdefault(name, suites[main[0]])
+    return stable, others
+
+
+def _states() -> list[_State]:
+    return _states_at(cache.root() / "apt")
+
+
+@functools.cache
+def _states_at(directory: Path) -> list[_State]:
+    stable, others = _groups()
+    return [_State(directory / "stable", stable), _State(directory / "unstable", others)]
+
+
+class _State:
+    """Some suites, less those that their archive lacks, with an apt state of their own."""
+
+    def __init__(self, root: Path, suites: dict[str, str]) -> None:
+        self.root = root
+        self.suites = suites
+        self.complaint = ""
+        signed = f"Signed-By: {KEYRING}\n" if KEYRING.exists() else ""
+        # Each suite has a stanza, so that one that is missing spoils no other.
+        self.sources = "\n".join(
+            f"Types: deb\nURIs: {uri}\nSuites: {suite}\nComponents: main\nTargets: Packages\n"
+            f"PDiffs: no\n{signed}"
+            for suite, uri in suites.items()
+        )
+        self._stamp = root / "updated"
+        self._updated = False
+
+    def has_lists(self) -> bool:
+        """Return whether any suite's index is here."""
+        return any((self.root / "state/lists").glob("*_Packages*"))
+
+    def find(self, package: str) -> list[tuple[str, str]]:
+        """Return a package's (version, suite), newest first.
+
+        Lists older than a day are fetched again first, and so are those that lack it.
+        """
+        found = self._madison(package) if self._is_fresh() else []
+        if not found and not self._updated:
+            self.update()
+            found = self._madison(package)
+        return found
+
+    def _is_fresh(self) -> bool:
+        try:
+            age_s = time.time() - self._stamp.stat().st_mtime
+            return age_s < _MAX_AGE_S and self._stamp.read_text() == self.sources
+        except FileNotFoundError:
+            return False
+
+    def _madison(self, package: str) -> list[tuple[str, str]]:
+        printed = self.apt("apt-cache", "madison", package, check=False).stdout
+        found = re.findall(r"^[^|]*\| *(\S+) *\| \S+ ([^/\s]+)/\S+ \S+ Packages$", printed, re.M)
+        return list(dict.fromkeys(found))
+
+    def update(self) -> None:
+        """Fetch the lists. Suites that the mirror does not have are no error."""
+        log.say(f"fetching Debian's package lists ({', '.join(self.suites)})")
+        self._updated = True
+        for name in ("state/lists/partial", "cache/archives/partial", "log"):
+            (self.root / name).mkdir(parents=True, exist_ok=True)
+        (self.root / "nothing-installed").touch()
+        cache.atomic_write(self.root / "apt.conf", _CONFIG.format(root=self.root))
+        # A mirror's address may hold a password.
+        cache.atomic_write(self.root / "debian.sources", self.sources, 0o600)
+        done = self.apt("apt-get", "-q", "update", check=False)
+        failures = [line for line in done.stderr.splitlines() if _is_failure(line)]
+        # Where a suite is missing, apt does not repeat at the end what else went wrong.
+        failures += [f"{suite}: {reason}" for suite, reason in _ERRORS.findall(done.stdout)]
+        self.complaint = re.sub(r"^[EW]: ", "", failures[0]) if failures else ""
+        if not failures:
+            cache.atomic_write(self._stamp, self.sources)
+        elif self.has_lists():
+            log.say(f"doing without what could not be fetched: {self.complaint}")
+
+    def download(
+        self, package: str, version: str, suite: str, directory: Path, *, needs: bool
+    ) -> list[Path]:
+        """Fetch a package, and with `needs` all that it depends on, into a directory."""
+        wanted = f"{package}={version}"
+        how = ["download", wanted]
+        if needs:
+            (directory / "partial").mkdir(exist_ok=True)
+            how = [
+                *("install", "--download-only", "--no-install-recommends", "-y", "-t", suite),
+                *("-o", f"Dir::Cache::archives={directory}", wanted),
+            ]
+        self.apt("apt-get", "-q", *how, cwd=directory, action=f"fetch {package} {version}")
+        return sorted(directory.glob("*.deb"))
+
+    def apt(
+        self,
+        program: str,
+        *words: str,
+        check: bool = True,
+        cwd: Path | None = None,
+        action: str = "read Debian's package lists",
+    ) -> Result:
+        """Run one of apt's programs on this state."""
+        argv: list[str | Path] = [program, "-c", self.root / "apt.conf", *words]
+        return run(argv, action=action, timeout_s=_LIMIT_S, check=check, cwd=cwd)
+
+
+def _is_failure(line: str) -> bool:
+    """Return whether a line of apt-get update is more than a hint or a suite that is not there."""
+    if "does not have a Release file" in line:
+        return False
+    return line.startswith("E: ") or re.search(r"Failed to fetch|GPG error", line) is not None
+
+
+def missing(packages: Iterable[str]) -> list[str]:
+    """Return those packages that this system does not have, in the order given."""
+    wanted = list(dict.fromkeys(packages))
+    printed = run(
+        ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n", *wanted],
+        action="ask dpkg what is installed",
+        check=False,
+    ).stdout
+    present = re.findall(r"^(\S+) ii", printed, re.M)
+    return [name for name in wanted if name not in present]
+
+
+def install_command(packages: Sequence[str]) -> str:
+    """Return the one command that a person types to install packages."""
+    sudo = "" if os.geteuid() == 0 else "sudo "
+    return f"{sudo}apt-get install --no-install-recommends {' '.join(packages)}"
+
+
+def install(packages: Sequence[str]) -> None:
+    """Install packages with the system's apt, as root or through sudo, after saying which.
+
+    Raises:
+        MmbatchError: there is no way to become root, or apt failed.
+    """
+    lacking = missing(packages)
+    if not lacking:
+        return
+    action = f"install {' '.join(lacking)}"
+    prefix, foreground = _become_root(action, lacking)
+    log.say(f"installing Debian packages: {' '.join(lacking)}")
+
+    def apt(*arguments: str, check: bool = True) -> Result:
+        return run(
+            [
+                *(*prefix, "env", "DEBIAN_FRONTEND=noninteractive"),
+                *("apt-get", "-q", "-o", "DPkg::Lock::Timeout=120", *arguments),
+            ],
+            action=action,
+            log=cache.logs() / "apt-install.log",
+            timeout_s=_LIMIT_S,
+            check=check,
+            foreground=foreground,
+            finish=True,
+        )
+
+    order = ("install", "--no-install-recommends", "-y", *lacking)
+    if apt(*order, check=False).rc == 0:
+        return
+    log.say("fetching the system's package lists (apt-get update)")
+    apt("update", check=False)
+    apt(*order)
+
+
+def _become_root(action: str, packages: Sequence[str]) -> tuple[list[str], bool]:
+    """Return (words before a command, whether it needs the terminal for a password)."""
+    if os.geteuid() == 0:
+        return [], False
+    if shutil.which("sudo") is not None:
+        if run(["sudo", "-n", "true"], action=action, check=False).rc == 0:
+            return ["sudo", "-n"], False
+        if sys.stdin.isatty():
+            return ["sudo"], True
+    hint = f"run: {install_command(packages)}"
+    raise MmbatchError(action, "we are not root and sudo can't be used here", hint)
+
+
+def require(purpose: str, programs: Iterable[str], *, may_install: bool) -> None:
+    """Make sure that some programs are here.
+
+    Args:
+        purpose: what for, as a phrase for the error ("boot guests").
+        programs: their names.
+        may_install: install the packages of those that are missing.
+
+    Raises:
+        MmbatchError: one is missing and could not be, or must not be, installed.
+    """
+    lacking = [program for program in programs if find_program(program) is None]
+    packages = sorted({package_of(program) for program in lacking})
+    if lacking and may_install:
+        install(packages)
+        lacking = [program for program in lacking if find_program(program) is None]
+    if lacking:
+        command = install_command(packages)
+        hint = f"run: {command}" if may_install else f"give --install, or run: {command}"
+        raise MmbatchError(purpose, f"there is no {' and no '.join(lacking)} here", hint)
+
+
+def find_program(program: str) -> Path | None:
+    """Return where a program is; the directories of root's programs are looked into as well."""
+    found = shutil.which(program) or shutil.which(program, path=_ROOT_DIRECTORIES)
+    return None if found is None else Path(found)
+
+
+def require_guests(arches: Iterable[str], *, may_install: bool) -> None:
+    """Make sure that guests of some architectures ("x86_64", "arm64") can be built and booted.
+
+    Raises:
+        MmbatchError: something is missing and could not be, or must not be, installed.
+    """
+    arches = tuple(arches)
+    if "x86_64" in arches and platform.machine() != "x86_64":
+        raise MmbatchError(
+            "boot x86-64 guests",
+            f"this machine is {platform.machine()}, and its programs go into them",
+            "use an x86-64 machine, or --arch arm64",
+            ExitCode.NOT_APPLICABLE,
+        )
+    programs = [program for arch in arches for program in GUEST_PROGRAMS[arch]]
+    require("boot guests", programs, may_install=may_install)

@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Programs of other releases of Debian, made to run here; compilers of kernels among them.
+
+A program may need a newer C library than this machine has. It is started by the dynamic loader
+that is unpacked beside it, with that loader's libraries; all else that runs here keeps its own.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from mmbatch.core import cache, log
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.process import run
+from mmbatch.kernel import apt
+
+TUPLE = "x86_64-linux-gnu"
+"""What Debian calls this kind of machine in the names of directories and programs."""
+
+_LIBRARIES = (f"usr/lib/{TUPLE}", f"lib/{TUPLE}", "usr/lib")
+_LOADER = "ld-linux-x86-64.so.2"
+_WRAPPER = """\
+#!/bin/sh
+# Made by mmbatch: runs a program of another release by that release's loader and libraries.
+root=${{0%/*}}/{up}
+exec "$root"/{loader} --library-path {libraries} --argv0 "$0" "$root"/{program} {first}"$@"
+"""
+_COMPILER_BYTES = 300_000_000
+_KERNELVARIABLES = ".kernelvariables"
+"""The file with which Debian's headers name the compiler to make."""
+
+
+def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> None:
+    """Write a script that runs a program.
+
+    Args:
+        root: a directory in which packages are unpacked, its loader and libraries among them. It
+            may go elsewhere later.
+        program: its path in there.
+        wrapper: the script, in there too.
+        first: arguments before those of the caller, as a shell has them.
+    """
+    loader = next(
+        name for directory in _LIBRARIES if (root / (name := f"{directory}/{_LOADER}")).exists()
+    )
+    text = _WRAPPER.format(
+        up=os.path.relpath(root, wrapper.parent),
+        loader=loader,
+        libraries=":".join(f'"$root"/{directory}' for directory in _LIBRARIES),
+        program=shlex.quote(program),
+        first="".join(f"{argument} " for argument in first),
+    )
+    wrapper.write_text(text, encoding="utf-8")
+    wrapper.chmod(0o755)
+
+
+def make_runnable(root: Path, directory: Path, package: str) -> None:
+    """Let the programs of a package run here that this machine's own libraries are too old for.
+
+    Scripts take their places; the programs lie beside them, hidden.
+
+    Args:
+        root: where the package is unpacked; the libraries that it needs are unpacked there too.
+        directory: below it, with the programs.
+        package: its name.
+    """
+    programs = [path for path in _programs(directory) if _lacks_library(path)]
+    if not programs:
+        return
+    version, _ = apt.need(package)
+    log.say(f"fetching the libraries that programs of {package} need here")
+    apt.unpack(package, version, root, needs=True)
+    for path in programs:
+        hidden = path.with_name(f".{path.name}")
+        path.rename(hidden)
+        wrap(root, str(hidden.relative_to(root)), path)
+
+
+def _programs(directory: Path) -> Iterator[Path]:
+    for path in sorted(directory.rglob("*")):
+        if path.is_file() and not path.is_symlink() and os.access(path, os.X_OK):
+            with path.open("rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    yield path
+
+
+def _lacks_library(program: Path) -> bool:
+    printed = run(["ldd", program], action=f"see what {program.name} needs", check=False)
+    return " not found" in printed.stdout + printed.stderr
+
+
+class Headers(Protocol):
+    """The part of a kernel's headers that names its compiler."""
+
+    @property
+    def release(self) -> str:
+        """Release of the kernel, as printed by `uname -r`."""
+
+    @property
+    def path(self) -> Path:
+        """The directory in which make runs."""
+
+    @property
+    def config(self) -> Mapping[str, str]:
+        """The options of the kernel that are set, with their values."""
+
+
+@dataclass(frozen=True)
+class Compiler:
+    """A compiler for a kernel's modules.
+
+    Attributes:
+        program: name or path of the program.
+        arguments: of make, to use it; none if the headers name it themselves.
+    """
+
+    program: str
+    arguments: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class WantedCompiler:
+    """The compiler that a kernel's configuration names.
+
+    Attributes:
+        program: its name, "x86_64-linux-gnu-gcc-14".
+        package: Debian's package of it, "gcc-14".
+        version: of that package; empty if the configuration does not name it.
+    """
+
+    program: str
+    package: str
+    version: str
+
+
+def wanted_compiler(headers: Headers) -> WantedCompiler | None:
+    """Return the compiler that built a kernel, None if its configuration does not name it."""
+    text = headers.config.get("CONFIG_CC_VERSION_TEXT", "").strip('"')
+    number = re.search(r"(\d+)\.\d+\.\d+$", text)
+    if number is None or len(text.split()) < 2:
+        return None
+    program = text.split()[0]
+    short = re.sub(r"-\d+$", "", program.removeprefix(f"{TUPLE}-"))
+    version = re.search(r"\(Debian ([^()\s]+)\)", text)
+    return WantedCompiler(program, f"{short}-{number[1]}", version[1] if version else "")
+
+
+def find_compiler(headers: Headers, *, fetch: bool = True) -> Compiler:
+    """Return the compiler of a kernel; if it is not installed, fetch and unpack Debian's packages.
+
+    Raises:
+        MmbatchError: it is not installed, and can't or must not be fetched.
+    """
+    wanted = wanted_compiler(headers)
+    if wanted is None:
+        return Compiler("gcc")
+    if shutil.which(wanted.program):
+        named = (headers.path / _KERNELVARIABLES).exists()
+        return Compiler(wanted.program, () if named else (f"CC={wanted.program}",))
+    if shutil.which(wanted.package):
+        return Compiler(wanted.package, (f"CC={wanted.package}",))
+    if not fetch:
+        raise _no_compiler(headers, wanted, "that is not installed here")
+    place = cache.live() / f"compiler-{wanted.package}-{wanted.version or 'newest'}"
+
+    def fill(root: Path) -> None:
+        cache.require_space(place, _COMPILER_BYTES, f"unpack {wanted.package}")
+        try:
+            version, _ = apt.need(wanted.package, wanted.version)
+            log.say(f"fetching {wanted.package} {version}, which is not installed, and its needs")
+            apt.unpack(wanted.package, version, root, needs=True)
+        except MmbatchError as error:
+            found = f"that is not installed here, and fetching it failed: {error.problem}"
+            raise _no_compiler(headers, wanted, found) from error
+        wrap_compiler(root, wanted)
+
+    cache.provide(place, fill, f"fetches {wanted.package}")
+    program = str(place / "bin" / wanted.package)
+    return Compiler(program, (f"CC={program}",))
+
+
+def wrap_compiler(root: Path, wanted: WantedCompiler) -> None:
+    """Write bin/ into a directory of unpacked packages: a compiler that runs on this machine."""
+    number = wanted.package.rpartition("-")[2]
+    (root / "bin").mkdir()
+    for name, places, first in (
+        # It looks there for the programs that it starts.
+        (wanted.package, [f"usr/bin/{TUPLE}-{wanted.package}"], ['-B"${0%/*}/"']),
+        (
+            "cc1",
+            [f"usr/{directory}/gcc/{TUPLE}/{number}/cc1" for directory in ("libexec", "lib")],
+            [],
+        ),
+        ("as", [f"usr/bin/{TUPLE}-as"], []),
+    ):
+        program = next(place for place in places if (root / place).is_file())
+        wrap(root, program, root / "bin" / name, first)
+
+
+def _no_compiler(headers: Headers, wanted: WantedCompiler, found: str) -> MmbatchError:
+    return MmbatchError(
+        f"make a module for Linux {headers.release}",
+        f"it was built with {wanted.package}, and {found}",
+        f"install it: apt-get install {wanted.package}",
+    )

@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Packages of a made-up archive that the system seems to follow, and packages to install."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from fake_archive import FakeArchive, lacks
+from mmbatch.core import cache
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.kernel import apt
+
+needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+@pytest.fixture
+def filled(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
+    """An archive with a kernel in two of its suites."""
+    fake = FakeArchive.followed(tmp_path, gpg_home, monkeypatch)
+    fake.add_kernel("trixie-backports", "7.3", "7.3.4-1~bpo13+1")
+    fake.add_kernel("sid", "7.2", "7.2.9-1")
+    return fake
+
+
+def again() -> None:
+    """Forget what this process knows, as another one does."""
+    apt._states_at.cache_clear()
+
+
+@needs_archive
+def test_suites_that_are_missing_spoil_no_other(filled: FakeArchive) -> None:
+    assert apt.find("linux-source-7.3") == [("7.3.4-1~bpo13+1", "trixie-backports")]
+    assert apt.find("linux-source-7.2") == [("7.2.9-1", "sid")]
+    assert apt.find("linux-source-9.9") == []
+    with pytest.raises(MmbatchError, match="no suite there carries it"):
+        apt.need("linux-source-9.9")
+
+
+@needs_archive
+def test_download_puts_one_verified_file(filled: FakeArchive, tmp_path: Path) -> None:
+    (tmp_path / "dest").mkdir()
+    (path,) = apt.download("linux-source-7.2", "7.2.9-1", tmp_path / "dest")
+    assert int(apt.describe("linux-source-7.2", "7.2.9-1")["Size"]) == path.stat().st_size
+    assert path.read_bytes() == (filled.root / "pool" / path.name).read_bytes()
+
+
+@needs_archive
+def test_lists_are_fetched_again_after_a_day(filled: FakeArchive, said: list[str]) -> None:
+    apt.find("linux-source-7.3")
+    said.clear()
+    again()
+    assert apt.find("linux-source-7.3")
+    assert said == []
+    for stamp in cache.root().glob("apt/*/updated"):
+        os.utime(stamp, (1, 1))
+    filled.clear("trixie-backports")
+    filled.add_kernel("trixie-backports", "7.3", "7.3.5-1~bpo13+1")
+    again()
+    assert apt.find("linux-source-7.3")[0][0] == "7.3.5-1~bpo13+1"
+
+
+@needs_archive
+def test_a_truncated_package_is_refused_and_leaves_nothing(
+    filled: FakeArchive, tmp_path: Path
+) -> None:
+    deb = next((filled.root / "pool").glob("linux-source-7.2*"))
+    deb.write_bytes(deb.read_bytes()[:-10])
+    (tmp_path / "dest").mkdir()
+    with pytest.raises(MmbatchError, match="fetch linux-source"):
+        apt.download("linux-source-7.2", "7.2.9-1", tmp_path / "dest")
+    assert not list((tmp_path / "dest").glob("*.deb"))
+
+
+@needs_archive
+def test_a_point_release_that_moved_meanwhile(filled: FakeArchive, tmp_path: Path) -> None:
+    version, _ = apt.need("linux-source-7.3")
+    next((filled.root / "pool").glob("linux-source-7.3*")).unlink()
+    filled.clear("trixie-backports")
+    filled.add_kernel("trixie-backports", "7.3", "7.3.5-1~bpo13+1")
+    (path,) = apt.download("linux-source-7.3", version, tmp_path)
+    assert "7.3.5-1" in path.name
+
+
+@needs_archive
+@pytest.mark.parametrize("how", ["unsigned", "tampered", "other key"])
+def test_nothing_is_taken_without_a_good_signature(filled: FakeArchive, how: str) -> None:
+    index = next((filled.root / "dists" / "trixie-backports").glob("main/*/Packages"))
+    if how == "unsigned":
+        filled.publish("trixie-backports", sign=False)
+    elif how == "tampered":
+        index.write_text(index.read_text().replace("made by", "made  by"))
+    else:
+        filled.keyring.write_bytes(b"")
+    try:
+        assert apt.find("linux-source-7.3") == []
+    except MmbatchError as error:
+        assert "linux-source-7.3" in error.action
+
+
+@needs_archive
+def test_no_network_is_said_once_and_soon(
+    filled: FakeArchive, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    text = filled.sources.replace(f"copy:{filled.root}", "http://127.0.0.1:9/debian")
+    filled.follow(monkeypatch, text)
+    for package in ("linux-source-7.3", "linux-source-7.2"):
+        with pytest.raises(MmbatchError, match=r"127\.0\.0\.1.*check the network"):
+            apt.find(package)
+    assert len(said) == 1
+
+
+@needs_archive
+def test_known_lists_serve_without_network(filled: FakeArchive) -> None:
+    apt.find("linux-source-7.3")
+    filled.root.rename(filled.root.with_name("gone"))
+    again()
+    assert apt.find("linux-source-7.3")
+
+
+@needs_archive
+def test_a_version_that_only_an_unstable_suite_has(filled: FakeArchive) -> None:
+    filled.add_kernel("sid", "7.3", "7.3.6-1")
+    assert apt.need("linux-source-7.3") == ("7.3.4-1~bpo13+1", "trixie-backports")
+    assert apt.need("linux-source-7.3", "7.3.6-1") == ("7.3.6-1", "sid")
+    assert apt.need("linux-source-7.3", "7.3.5-1") == ("7.3.4-1~bpo13+1", "trixie-backports")
+
+
+def with_security(filled: FakeArchive, uri: str) -> str:
+    return f"{filled.sources}\nTypes: deb\nURIs: {uri}\nSuites: trixie-security\nComponents: main\n"
+
+
+@needs_archive
+def test_the_newest_of_all_stable_archives(
+    filled: FakeArchive, tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    security = FakeArchive(tmp_path / "security" / "archive", gpg_home)
+    filled.add_kernel("trixie", "6.12", "6.12.107-1")
+    filled.add_kernel("bookworm-backports", "6.12", "6.12.95-1~bpo12+1")
+    filled.add_kernel("sid", "6.12", "6.12.118-1")
+    security.add_kernel("trixie-security", "6.12", "6.12.117-1")
+    assert apt.need("linux-source-6.12") == ("6.12.107-1", "trixie")
+
+    filled.follow(monkeypatch, with_security(filled, f"copy:{security.root}"))
+    assert apt.find("linux-source-6.12") == [
+        ("6.12.117-1", "trixie-security"),
+        ("6.12.107-1", "trixie"),
+        ("6.12.95-1~bpo12+1", "bookworm-backports"),
+    ]
+    (path,) = apt.download("linux-source-6.12", "6.12.117-1", tmp_path)
+    assert path.read_bytes() == (security.root / "pool" / path.name).read_bytes()
+
+
+@needs_archive
+def test_a_security_archive_that_can_not_be_reached(
+    filled: FakeArchive, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    filled.follow(monkeypatch, with_security(filled, "http://127.0.0.1:9/debian-security"))
+    assert apt.find("linux-source-7.3") == [("7.3.4-1~bpo13+1", "trixie-backports")]
+    assert [line for line in said if "127.0.0.1" in line and "doing without" in line]
+    assert apt.find("linux-source-7.2") == [("7.2.9-1", "sid")]
+
+
+@needs_archive
+@pytest.mark.parametrize(
+    ("suites", "stable"),
+    [
+        ("bookworm bookworm-updates", {"bookworm", "trixie", "bookworm-backports"}),
+        ("sid", {"sid", "trixie", "trixie-backports"}),
+        ("trixie-backports", {"trixie", "trixie-backports"}),
+    ],
+)
+def test_what_is_looked_into_first(
+    filled: FakeArchive, monkeypatch: pytest.MonkeyPatch, suites: str, stable: set[str]
+) -> None:
+    filled.follow(monkeypatch, filled.sources.replace("trixie trixie-updates", suites))
+    found, others = apt._groups()
+    assert stable <= set(found)
+    assert "sid" in {*found, *others}
+    assert not set(found) & set(others)
+
+
+@needs_archive
+def test_a_system_that_follows_no_debian(
+    filled: FakeArchive, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    filled.follow(monkeypatch, filled.sources.replace("trixie trixie-updates", "noble"))
+    with pytest.raises(MmbatchError, match="name no Debian suite") as caught:
+        apt.find("linux-source-7.3")
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+
+
+@needs_archive
+def test_names_are_those_of_the_first_suites_that_have_any(filled: FakeArchive) -> None:
+    filled.add("trixie-backports", "headers-7.2.12", "1", {}, "libc6 (>= 2) | it")
+    filled.add("forky", "headers-7.2.13", "1", {})
+    filled.add("forky", "headers-6.1.1", "1", {})
+    apt.find("headers-7.9")
+    assert apt.names("headers-7.2.") == ["headers-7.2.12"]
+    assert apt.names("headers-6.1.") == ["headers-6.1.1"]
+    assert apt.depends("headers-7.2.12", "1") == ["libc6", "it"]
+
+
+@pytest.mark.network
+def test_the_real_mirror_has_a_kernel_that_we_support() -> None:
+    try:
+        versions = [apt.find(f"linux-source-{series}") for series in ("7.3", "7.2", "6.12")]
+    except MmbatchError as error:
+        pytest.skip(f"no network: {error.problem}")
+    assert any(versions)
+
+
+@pytest.mark.skipif("dpkg" in lacks(), reason="no dpkg")
+def test_missing_packages() -> None:
+    assert apt.missing(["dpkg", "no-such-package-here", "dpkg"]) == ["no-such-package-here"]
+
+
+def fake_program(directory: Path, name: str, script: str) -> None:
+    path = directory / name
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def test_install_says_what_and_runs_apt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    calls = tmp_path / "calls"
+    fake_program(tmp_path, "apt-get", f'echo "$DEBIAN_FRONTEND $@" >> "{calls}"')
+    fake_program(tmp_path, "sudo", 'shift; exec "$@"')
+    fake_program(tmp_path, "dpkg-query", "exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    apt.install(["flex", "bison"])
+    assert said[0] == "installing Debian packages: flex bison"
+    call = calls.read_text().splitlines()[-1]
+    assert call.startswith("noninteractive ")
+    assert call.endswith("install --no-install-recommends -y flex bison")
+
+
+def test_install_without_root_or_sudo_names_the_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fake_program(tmp_path, "sudo", "exit 1")
+    fake_program(tmp_path, "dpkg-query", "exit 1")
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: False)
+    with pytest.raises(MmbatchError) as caught:
+        apt.install(["flex"])
+    command = "sudo apt-get install --no-install-recommends coccinelle"
+    monkeypatch.setattr("shutil.which", lambda *_, **__: None)
+    with pytest.raises(MmbatchError, match=f"give --install, or run: {command}"):
+        apt.require("splice", ["spatch"], may_install=False)
+    assert "sudo apt-get install --no-install-recommends flex" in caught.value.hint

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Programs of another release: real ones of this machine, in packages that stand for it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from fake_archive import FakeArchive, lacks
+from foreign_programs import libraries, wanting
+from mmbatch.core.errors import MmbatchError
+from mmbatch.core.process import toolchain
+from mmbatch.kernel import foreign
+from mmbatch.kernel.foreign import Compiler, WantedCompiler
+
+RELEASE = "7.3.4+deb13-cloud-amd64"
+VERSION = "99.2.0-19"
+PART = "gcc-99-x86-64-linux-gnu"
+needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
+
+pytestmark = pytest.mark.usefixtures("own_cache")
+
+
+@dataclass(frozen=True)
+class Headers:
+    release: str = RELEASE
+    path: Path = Path("/no")
+    config: dict[str, str] = field(default_factory=dict)
+
+
+def headers(
+    text: str = f"{foreign.TUPLE}-gcc-99 (Debian {VERSION}) 99.2.0", path: Path = Path("/no")
+) -> Headers:
+    return Headers(path=path, config={"CONFIG_CC_VERSION_TEXT": f'"{text}"'})
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    """A directory with a space in its name, in which a program and what it needs are unpacked."""
+    directory = tmp_path / "un packed"
+    program = shutil.which("cat")
+    assert program is not None
+    for place, source in {"usr/bin/prog": Path(program), **libraries(program)}.items():
+        (directory / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(source, directory / place)
+    return directory
+
+
+def test_a_program_runs_with_its_own_libraries(root: Path) -> None:
+    (root / "bin").mkdir()
+    foreign.wrap(root, "usr/bin/prog", root / "bin/prog", ["-u"])
+    moved = root.rename(root.with_name("else where"))
+
+    output = subprocess.run(
+        [moved / "bin/prog", "/proc/self/maps"], check=True, capture_output=True, text=True
+    ).stdout
+
+    mapped = set(re.findall(r" (/.*\.so\S*)$", output, re.M))
+    assert f"{moved}/usr/lib/{foreign.TUPLE}/libc.so.6" in mapped
+    assert all(path.startswith(f"{moved}/") for path in mapped)
+
+
+@pytest.fixture
+def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
+    """An archive with a compiler all of whose parts are echo."""
+    program = shutil.which("echo")
+    assert program is not None
+    echo = Path(program)
+    fake = FakeArchive.followed(tmp_path, gpg_home, monkeypatch)
+    fake.add("trixie", "libc6", "2.41-12", libraries(program))
+    fake.add("sid", "libc6", "2.44-1", {})
+    fake.add("trixie", "binutils-x86-64-linux-gnu", "2.44-3", {f"usr/bin/{foreign.TUPLE}-as": echo})
+    place = f"usr/libexec/gcc/{foreign.TUPLE}/99"
+    fake.add("trixie", "cpp-99-x86-64-linux-gnu", VERSION, {f"{place}/cc1": echo}, "libc6")
+    for version in ("99.4.0-1", VERSION):
+        suite = "trixie" if version == VERSION else "bookworm-backports"
+        needs = [f"cpp-99-x86-64-linux-gnu (= {version})", "binutils-x86-64-linux-gnu", "libc6"]
+        fake.add(suite, PART, version, {f"usr/bin/{foreign.TUPLE}-gcc-99": echo}, *needs)
+        fake.add(suite, "gcc-99", version, {}, f"{PART} (= {version})")
+    return fake
+
+
+@needs_archive
+def test_programs_that_need_newer_libraries_are_wrapped(
+    archive: FakeArchive, root: Path, said: list[str]
+) -> None:
+    archive.add("trixie", "prog", "1-1", {}, "libc6 (>= 2.41)")
+    wants = wanting(root / "usr/bin/prog", root / "usr/bin/wants")
+    (root / "usr/bin/text").write_text("#!/bin/sh\n")
+    (root / "usr/bin/link").symlink_to("wants")
+
+    foreign.make_runnable(root, root / "usr/bin", "prog")
+
+    assert wants.read_text().startswith("#!/bin/sh\n# Made by mmbatch")
+    assert (root / "usr/bin/.wants").exists()
+    assert b"ELF" in (root / "usr/bin/prog").read_bytes()[:4]
+    assert (root / "usr/bin/text").read_text() == "#!/bin/sh\n"
+    assert any("libraries that programs of prog need" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        (
+            "x86_64-linux-gnu-gcc-14 (Debian 14.2.0-19) 14.2.0",
+            WantedCompiler("x86_64-linux-gnu-gcc-14", "gcc-14", "14.2.0-19"),
+        ),
+        ("gcc-12 (Debian 12.2.0-14) 12.2.0", WantedCompiler("gcc-12", "gcc-12", "12.2.0-14")),
+        ("gcc (GCC) 15.1.1", WantedCompiler("gcc", "gcc-15", "")),
+        ("", None),
+    ],
+)
+def test_what_a_kernel_says_of_its_compiler(text: str, wanted: WantedCompiler | None) -> None:
+    assert foreign.wanted_compiler(headers(text)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("name", "named", "arguments"),
+    [
+        (f"{foreign.TUPLE}-gcc-99", True, ()),
+        (f"{foreign.TUPLE}-gcc-99", False, (f"CC={foreign.TUPLE}-gcc-99",)),
+        ("gcc-99", True, ("CC=gcc-99",)),
+    ],
+)
+def test_one_that_is_installed_is_used_as_it_is(
+    name: str,
+    named: bool,
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if named:
+        (tmp_path / ".kernelvariables").write_text("CC = gcc-99\n")
+    program = tmp_path / name
+    program.write_text("#!/bin/sh\necho this is it\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    assert foreign.find_compiler(headers(path=tmp_path)) == Compiler(name, arguments)
+
+
+def test_one_that_must_not_be_fetched() -> None:
+    with pytest.raises(MmbatchError) as caught:
+        foreign.find_compiler(headers(), fetch=False)
+    assert RELEASE in caught.value.action
+    assert caught.value.problem == "it was built with gcc-99, and that is not installed here"
+    assert caught.value.hint == "install it: apt-get install gcc-99"
+    assert foreign.find_compiler(headers("")) == Compiler("gcc")
+
+
+@needs_archive
+def test_one_that_is_fetched(archive: FakeArchive, said: list[str]) -> None:
+    found = foreign.find_compiler(headers())
+
+    assert f"fetching gcc-99 {VERSION}, which is not installed, and its needs" in said
+    assert found.arguments == (f"CC={found.program}",)
+    directory = Path(found.program).parent
+    assert toolchain(found.program).compiler == f"-B{directory}/ --version"
+    for name in ("cc1", "as"):
+        ran = subprocess.run([directory / name, "a  b"], check=True, capture_output=True, text=True)
+        assert ran.stdout == "a  b\n"
+    said.clear()
+    assert foreign.find_compiler(headers()) == found
+    assert said == []
+
+
+@needs_archive
+@pytest.mark.parametrize(
+    ("number", "problem"),
+    # The backports have another version of the first, and lack the rest of it here.
+    [("99.1.0", "fetching it failed: "), ("98.1.0", "failed: no suite there carries it")],
+)
+def test_one_that_nobody_has(
+    archive: FakeArchive, own_cache: Path, number: str, problem: str
+) -> None:
+    text = f"{foreign.TUPLE}-gcc-{number[:2]} (Debian {number}-1) {number}"
+    with pytest.raises(MmbatchError) as caught:
+        foreign.find_compiler(headers(text))
+    assert problem in caught.value.problem
+    assert caught.value.hint == f"install it: apt-get install gcc-{number[:2]}"
+    assert not list((own_cache / "live").glob("compiler*"))

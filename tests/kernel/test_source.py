@@ -1,0 +1,295 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels of a made-up archive, and snapshots of a user's tree."""
+
+import errno
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from fake_archive import FakeArchive, lacks, make_kernel
+from mmbatch.core import cache
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.kernel import source
+from mmbatch.kernel.source import check_tree, find_cached, get, read_release
+
+needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
+
+
+@pytest.fixture(autouse=True)
+def trees(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setattr(source, "_TREE_BYTES", 1)
+    return own_cache / "trees"
+
+
+@pytest.fixture
+def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> FakeArchive:
+    """An archive that the system seems to follow."""
+    return FakeArchive.followed(tmp_path, gpg_home, monkeypatch)
+
+
+def put_cached(series: str, version: str) -> None:
+    place = cache.trees() / f"linux-source-{series}_{version.replace('~', '-')}"
+    make_kernel(place / "linux", version.partition("-")[0])
+    (place / "version").write_text(version)
+    cache.finish(place)
+
+
+@needs_archive
+def test_a_kernel_is_fetched_once(archive: FakeArchive, trees: Path, said: list[str]) -> None:
+    archive.add_kernel("trixie-backports", "7.3", "7.3.4-1~bpo13+1")
+    found = get("7.3")
+    assert (found.series, found.release) == ("7.3", "7.3.4")
+    assert found.origin == "linux-source-7.3 7.3.4-1~bpo13+1 (Debian)"
+    assert "~" not in found.ident
+    assert found.path == trees / found.ident / "linux"
+    assert (found.path / "mm" / "mm_init.c").is_file()
+    assert not list((trees.parent / "tmp").iterdir())
+    archive.root.rename(archive.root.with_name("gone"))
+    said.clear()
+    assert get("7.3") == found
+    assert said == []
+
+
+@needs_archive
+def test_the_default_is_the_newest_that_can_be_had(archive: FakeArchive, said: list[str]) -> None:
+    archive.add_kernel("trixie", "6.12", "6.12.9-1")
+    archive.add_kernel("sid", "7.2", "7.2.9-1")
+    assert get().series == "7.2"
+    assert any("linux 7.3 can't be had" in line for line in said)
+
+
+@needs_archive
+def test_what_is_no_kernel_inside_leaves_no_tree(archive: FakeArchive, trees: Path) -> None:
+    archive.add_kernel("sid", "7.2", "6.1.9-1")  # another series than its name says
+    with pytest.raises(MmbatchError):
+        get("7.2")
+    with pytest.raises(MmbatchError, match=r"linux-source-7\.3"):
+        get()
+    assert not list(trees.iterdir())
+
+
+def test_too_little_room_is_said_before_anything_is_fetched(
+    monkeypatch: pytest.MonkeyPatch, said: list[str]
+) -> None:
+    monkeypatch.setattr(source, "_TREE_BYTES", 1 << 60)
+    with pytest.raises(MmbatchError, match="GB are free"):
+        get("7.3")
+    assert said == []
+
+
+def test_cached_kernels_need_no_apt(monkeypatch: pytest.MonkeyPatch) -> None:
+    put_cached("7.3", "7.3.9-1")
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert get("7.3").release == get().release == get("v7.3.9").release == "7.3.9"
+    with pytest.raises(MmbatchError, match=r"7\.3 has the release 7\.3\.9 here") as caught:
+        get("7.3.8")
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("7.3.9-1", "7.3.10-1"),
+        ("7.3.4-1", "7.3.4-2"),
+        ("7.3.4-1~bpo12+1", "7.3.4-1~bpo13+1"),
+    ],
+)
+def test_the_newest_cached_point_release_is_taken(older: str, newer: str) -> None:
+    for version in (newer, older):
+        put_cached("7.3", version)
+    found = find_cached("7.3")
+    assert found is not None
+    assert newer in found.origin
+
+
+def test_other_directories_are_no_cached_kernels(trees: Path) -> None:
+    (trees / "linux-source-7.3_7.3.4-1" / "linux").mkdir(parents=True)
+    put_cached("7.30", "7.30.1-1")
+    assert find_cached("7.3") is None
+
+
+@pytest.mark.parametrize("kernel", ["6.6", "", "seven"])
+def test_unsupported_series(kernel: str) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        get(kernel)
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+    assert "7.3, 7.2, 6.12" in caught.value.hint
+
+
+def test_kernel_and_tree_exclude_each_other(tmp_path: Path) -> None:
+    with pytest.raises(MmbatchError) as caught:
+        get("7.3", tmp_path)
+    assert caught.value.code == ExitCode.USAGE
+
+
+@pytest.mark.parametrize(("extra", "release"), [("", "7.3.4"), ("-rc2", "7.3.4-rc2")])
+def test_release_of_a_tree(tmp_path: Path, extra: str, release: str) -> None:
+    assert read_release(make_kernel(tmp_path, extra=extra)) == release
+
+
+def test_release_without_sublevel(tmp_path: Path) -> None:
+    (tmp_path / "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL =\nEXTRAVERSION =\n")
+    assert read_release(tmp_path) == "7.3"
+
+
+@pytest.mark.parametrize("missing", ["Makefile", "Kconfig", "mm/mm_init.c"])
+def test_a_tree_that_is_no_kernel(tmp_path: Path, missing: str) -> None:
+    (make_kernel(tmp_path) / missing).unlink()
+    with pytest.raises(MmbatchError, match=missing) as caught:
+        check_tree(tmp_path)
+    assert caught.value.code == ExitCode.USAGE
+    with pytest.raises(MmbatchError, match="no such directory"):
+        check_tree(tmp_path / "nowhere")
+
+
+def test_a_makefile_of_something_else(tmp_path: Path) -> None:
+    (make_kernel(tmp_path) / "Makefile").write_text("all:\n\ttrue\n")
+    with pytest.raises(MmbatchError, match="VERSION"):
+        check_tree(tmp_path)
+
+
+@pytest.mark.parametrize("release", ["6.6.1", "7.30.1", "8.0.0"])
+def test_a_kernel_of_another_series(tmp_path: Path, release: str) -> None:
+    with pytest.raises(MmbatchError, match=release) as caught:
+        check_tree(make_kernel(tmp_path, release))
+    assert caught.value.code == ExitCode.NOT_APPLICABLE
+
+
+def contents(tree: Path) -> dict[str, str]:
+    """Return every file's text and every link's target by relative path."""
+    found = {}
+    for directory, directories, files in os.walk(tree):
+        for name in files + directories:
+            path = Path(directory, name)
+            if path.is_symlink():
+                found[str(path.relative_to(tree))] = f"-> {path.readlink()}"
+            elif path.is_file():
+                found[str(path.relative_to(tree))] = path.read_text(errors="replace")
+    return found
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    """A user's tree, in a path with a space."""
+    kernel = make_kernel(tmp_path / "my tree", extra="-mine")
+    (kernel / "localversion-test").write_text("-dirty\n")
+    (kernel / "link").symlink_to("mm/mm_init.c")
+    (kernel / "directory-link").symlink_to("mm")
+    return kernel
+
+
+def test_a_tree_is_copied_and_kept_apart(tree: Path) -> None:
+    before = contents(tree)
+    found = get(tree=tree)
+    assert contents(found.path) == before
+    assert found.origin == f"tree {tree}"
+    assert (found.series, found.release) == ("7.3", "7.3.4-mine")
+    copied = found.path / "Makefile"
+    assert copied.stat().st_ino != (tree / "Makefile").stat().st_ino
+
+
+def test_each_state_of_a_tree_is_kept(tree: Path) -> None:
+    """Another command copies the tree, which the user has edited, while the first one builds."""
+    before = contents(tree)
+    first = get(tree=tree)
+    assert get(tree=tree) == first
+    (tree / "mm" / "new.c").write_text("new")
+    (tree / "mm" / "mm_init.c").write_text("edited")
+    (tree / "include" / "linux" / "mm.h").unlink()
+    (tree / "link").unlink()
+    (tree / "directory-link").unlink()
+    (tree / "directory-link").mkdir()
+    (tree / "directory-link" / "inner").touch()
+    (tree / "Kbuild").unlink()
+    (tree / "Kbuild").symlink_to("Makefile")
+    second = get(tree=tree)
+    assert contents(second.path) == contents(tree)
+    assert contents(first.path) == before
+    assert second.ident == first.ident
+    assert second.state != first.state
+    for path in ("Makefile", "mm/mm_init.c"):  # what did not change is there once
+        same = (first.path / path).stat().st_ino == (second.path / path).stat().st_ino
+        assert same == (path == "Makefile")
+
+
+def test_a_copy_that_was_broken_off_is_made_again(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(source, "_copy", lambda *_: os.kill(os.getpid(), 2))
+        get(tree=tree)
+    assert contents(get(tree=tree).path) == contents(tree)
+
+
+def test_build_products_stay_behind(tree: Path) -> None:
+    products = [
+        *(".config", ".config.old", "vmlinux", "vmlinux.o", "mm/mm_init.o", "mm/.mm_init.o.cmd"),
+        *("mm/built-in.a", "mm/x.ko", "include/config/auto.conf", "include/generated/autoconf.h"),
+        *("arch/x86/include/generated/asm/x.h", "modules.order"),
+    ]
+    sources = [
+        *("arch/x86/kernel/vmlinux.lds.S", "tools/perf/util/bpf_skel/vmlinux/vmlinux.h"),
+        *("tools/generated/x.h", ".gitignore"),
+    ]
+    for name in products + sources:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(name)
+    copied = contents(get(tree=tree).path)
+    assert not set(products) & set(copied)
+    assert set(sources) <= set(copied)
+
+
+def git(tree: Path, *arguments: str) -> None:
+    identity = ["-c", "user.name=Nobody", "-c", "user.email=nobody@mirror.example"]
+    subprocess.run(["git", "-C", tree, *identity, *arguments], check=True, capture_output=True)
+
+
+def test_the_tree_of_another_user_whose_programs_do_not_run(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran, program = tmp_path / "ran", tmp_path / "monitor"
+    program.write_text(f"#!/bin/sh\n: >'{ran}'\nexit 1\n")
+    program.chmod(0o755)
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, "config", "core.fsmonitor", str(program))
+    git(tree, "update-index", "--fsmonitor")
+    git(tree, "status")
+    assert ran.exists()
+    ran.unlink()
+    monkeypatch.setenv("GIT_TRACE", "1")
+    assert "mm/mm_init.c" in contents(get(tree=tree).path)
+    assert not ran.exists()
+
+
+def test_a_git_tree_is_copied_as_it_lies_there(tree: Path) -> None:
+    (tree / ".gitignore").write_text("*.o\n")
+    (tree / "deleted.c").touch()
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", "tree")
+    (tree / "mm" / "mm_init.c").write_text("not committed")
+    (tree / "mm" / "untracked.c").write_text("untracked")
+    (tree / "mm" / "ignored.o").write_text("ignored")
+    (tree / "deleted.c").unlink()
+    os.mkdir(os.fsencode(tree) + b"/latin-\xfc")  # noqa: PTH102
+    os.close(os.open(os.fsencode(tree) + b"/latin-\xfc/\xfc\n.c", os.O_CREAT))
+    index = (tree / ".git" / "index").read_bytes()
+    copied = contents(get(tree=tree).path)
+    wanted = contents(tree)
+    for name in [name for name in wanted if name.startswith(".git/")] + ["mm/ignored.o"]:
+        del wanted[name]
+    assert copied == wanted
+    assert (tree / ".git" / "index").read_bytes() == index
+
+
+def test_a_file_that_may_not_be_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(source: Path, target: Path, **_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(source))
+
+    monkeypatch.setattr(shutil, "copy2", refuse)  # root may read everything
+    with pytest.raises(MmbatchError, match=r"can't be read \(Permission denied\)"):
+        get(tree=tree)
