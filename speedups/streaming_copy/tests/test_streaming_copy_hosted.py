@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The machine code of streaming copies in real kernels: what streams, in which order, and when."""
 
-import os
 import re
 import shutil
 from dataclasses import dataclass
@@ -9,11 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mmbatch.core import cache, process
 from mmbatch.core import paths as checkout
-from mmbatch.core import process
-from mmbatch.core.cache import Cache
-from mmbatch.core.errors import MmbatchError
-from mmbatch.core.paths import default_root
 from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice.manifest import load_with_needs
@@ -90,37 +86,15 @@ def loops(lines: list[Instruction]) -> list[list[Instruction]]:
     return sorted(bodies, key=len)
 
 
-def selected(config: pytest.Config) -> bool:
-    expression = str(config.option.markexpr)
-    return "kernel" in expression and "not kernel" not in expression
-
-
-def cached() -> dict[str, tuple[Cache, Source]]:
-    """Return the kernels of the user's cache by their series."""
-    try:
-        root = default_root(os.environ)
-    except MmbatchError:
-        return {}
-    if not root.is_dir():
-        return {}
-    cache = Cache(root)
-    sources = {series: find_cached(cache, series) for series in SERIES}
-    return {series: (cache, source) for series, source in sources.items() if source}
-
-
 @pytest.fixture(scope="module", params=SERIES)
-def kernel(request: pytest.FixtureRequest) -> tuple[Cache, Source]:
-    there = cached()
-    if not there and selected(request.config):
-        pytest.fail("no kernel is in the cache: run ./mmbatch bench --list first, it fetches one")
-    if request.param not in there:
-        pytest.skip(f"no linux {request.param} in the cache")
-    return there[request.param]
+def source(request: pytest.FixtureRequest) -> Source:
+    """A kernel of the user's cache."""
+    return find_cached(cache.opened(), request.param) or pytest.skip("it is not in the cache")
 
 
-def build(kernel: tuple[Cache, Source], speedup: str) -> dict[str, Code]:
+def build(source: Source, speedup: str) -> dict[str, Code]:
     """Build a hosted program and return the code of each object that it was made of."""
-    program = Program(kernel[1], load_with_needs(checkout.SPEEDUPS, speedup))
+    program = Program(source, load_with_needs(checkout.SPEEDUPS, speedup))
     return {
         path.stem: disassemble(path)
         for side in ("base", "patched")
@@ -129,13 +103,13 @@ def build(kernel: tuple[Cache, Source], speedup: str) -> dict[str, Code]:
 
 
 @pytest.fixture(scope="module")
-def copies(kernel: tuple[Cache, Source]) -> dict[str, Code]:
-    return build(kernel, "streaming_copy")
+def copies(source: Source) -> dict[str, Code]:
+    return build(source, "streaming_copy")
 
 
 @pytest.fixture(scope="module")
-def memmap(kernel: tuple[Cache, Source]) -> Code:
-    objects = build(kernel, "zone_device")
+def memmap(source: Source) -> Code:
+    objects = build(source, "zone_device")
     return {name: lines for code in objects.values() for name, lines in code.items()}
 
 
