@@ -77,7 +77,8 @@ def _log_ratios(first: Sequence[float], second: Sequence[float]) -> NDArray[np.f
         raise ValueError("times must be finite")
     if np.any(above <= 0) or np.any(below <= 0):
         raise ValueError("times must be positive")
-    return np.log(above) - np.log(below)
+    logs: NDArray[np.float64] = np.log(above) - np.log(below)
+    return logs
 
 
 def _by_block(values: NDArray[np.float64], blocks: Sequence[int]) -> NDArray[np.float64]:
