@@ -11,6 +11,7 @@ python3 -m venv "$place/venv"
 	--all-extras --no-header --no-annotate --upgrade -o "$place/new.txt" pyproject.toml
 {
 	echo '# SPDX-License-Identifier: GPL-2.0-only'
-	echo '# The tested versions of the Python packages. To refresh them: tests/fresh/pin.sh'
-	cat "$place/new.txt"
+	echo "# What the tests need besides Debian's packages, as tested. To refresh: tests/fresh/pin.sh"
+	grep -vE '^(click|colorama|jinja2|markdown-it-py|markupsafe|mdurl|numpy|pygments|rich)=' \
+		"$place/new.txt"
 } >constraints.txt
