@@ -55,6 +55,17 @@ _root = click.option(
     metavar="DIR",
     help="Change the system below this directory, such as an image that will be booted",
 )
+_limit = options.number(
+    "--limit", 60, "Wait no longer than this for all tasks to switch", metavar="SECONDS"
+)
+_sysfs = click.option(
+    "--sysfs",
+    type=click.Path(file_okay=False, exists=True, path_type=Path),
+    metavar="DIR",
+    default="/sys",
+    show_default=True,
+    help="Read sysfs from this directory",
+)
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would change")
 
 
@@ -64,7 +75,6 @@ _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would c
 @options.live_speedups
 @options.stock_kernel
 @options.until(ALL)
-@options.json_file
 @output_options
 def run_build(
     _: Console,
@@ -73,7 +83,6 @@ def run_build(
     release: str | None,
     series: str | None,
     until: str,
-    json_file: Path | None,
 ) -> int:
     """Build livepatch modules, for the kernel that runs here or for another one.
 
@@ -81,13 +90,10 @@ def run_build(
     into the cache.
     """
     options.require_one(until, speedups)
-    options.require_writable(("--json", json_file))
     lives = manifest.load_all(speedups, until=until)
     modules = build.build_all(lives, kernel.choose(release, series))
     for module in modules:
         log.result(str(module.path))
-    rows = [{**asdict(module), "path": str(module.path)} for module in modules]
-    options.write_answer(json_file, "live build", {"modules": rows})
     return ExitCode.GOOD
 
 
@@ -107,8 +113,7 @@ def run_build(
     help="Load this file, such as one that you have signed, instead of building one",
 )
 @options.until(ALL)
-@options.limit
-@options.json_file
+@_limit
 @output_options
 def run_load(
     _: Console,
@@ -117,8 +122,7 @@ def run_load(
     parameters: tuple[str, ...],
     file: Path | None,
     until: str,
-    limit_s: int,
-    json_file: Path | None,
+    limit: int,
 ) -> int:
     """Build and load modules into the kernel that runs here, and wait until they are in use."""
     _require_named(speedups, "load")
@@ -129,7 +133,6 @@ def run_load(
     if file is not None and not file.exists():
         raise Misuse(f"there is no {file}", "give --module a file that is there")
     options.require_one(until, speedups)
-    options.require_writable(("--json", json_file))
     lives = manifest.load_all(speedups, "load", until)
     _require_taken(parameters, speedups)
     running = Kernel(kernel.running())
@@ -150,9 +153,8 @@ def run_load(
             if (os.cpu_count() or 1) >= slower.least_cpus:
                 log.result(f"{live.speedup}: slower: {slower.words}")
         log.say(f"loading {live.module}")
-        load.load(live, path, own, running, limit_s)
+        load.load(live, path, own, running, limit)
         _show_functions(load.functions(live, running))
-    _write_state(json_file, "live load", lives, running)
     return ExitCode.GOOD
 
 
@@ -186,7 +188,7 @@ def _require_taken(parameters: Sequence[str], speedups: Sequence[str]) -> None:
 
 @command.command("status", short_help="Show what runs for each function that a speed-up replaces")
 @options.live_speedups
-@options.sysfs
+@_sysfs
 @options.json_file
 @output_options
 def run_status(
@@ -197,7 +199,6 @@ def run_status(
     For speed-ups that are loaded, also how many calls and pages they handled, how many calls they
     left to the kernel and why, their method, and whether their proof before use passed.
     """
-    options.require_writable(("--json", json_file))
     running = Kernel(kernel.running(), sysfs)
     lives = manifest.load_all(speedups, "show the state of")
     _show_functions([row for live in lives for row in load.functions(live, running)])
@@ -252,22 +253,17 @@ def _write_state(
     "unload", short_help="Give the kernel its own functions back and remove the modules"
 )
 @options.live_speedups
-@options.limit
-@options.json_file
+@_limit
 @output_options
-def run_unload(
-    _: Console, /, speedups: tuple[str, ...], limit_s: int, json_file: Path | None
-) -> int:
+def run_unload(_: Console, /, speedups: tuple[str, ...], limit: int) -> int:
     """Give the kernel its own functions back, and remove the modules, by default all."""
-    options.require_writable(("--json", json_file))
     running = Kernel(kernel.running())
     lives = manifest.load_all(speedups, "unload")
     for live in lives:
-        if load.unload(live.module, running, limit_s):
+        if load.unload(live.module, running, limit):
             _show_functions(load.functions(live, running))
         else:
             log.result(f"{live.module} is not loaded")
-    _write_state(json_file, "live unload", lives, running)
     return ExitCode.GOOD
 
 
@@ -281,7 +277,7 @@ def run_unload(
     metavar="FILE",
     help="Use the times of this record of bench, not those of the most similar CPU in results/",
 )
-@options.sysfs
+@_sysfs
 @options.json_file
 @output_options
 def run_plan(
@@ -298,7 +294,6 @@ def run_plan(
     from a record, and says what binding each device takes in the kernel's own functions and with
     the speed-ups. It needs neither root nor a compiler, and changes nothing.
     """
-    options.require_writable(("--json", json_file))
     running = Kernel(kernel.running(), sysfs)
     lives = [live for live in manifest.load_all(speedups, "plan with") if live.devices]
     given = {
@@ -381,16 +376,13 @@ def _show_plan(answer: Plan) -> None:
     default=".",
     help="Write the packages into this directory",
 )
-@options.json_file
 @output_options
-def run_dkms(_: Console, /, speedups: tuple[str, ...], output: Path, json_file: Path | None) -> int:
+def run_dkms(_: Console, /, speedups: tuple[str, ...], output: Path) -> int:
     """Make Debian packages that build the modules for each kernel, and load them at boot."""
-    options.require_writable(("--json", json_file))
     _require_named(speedups, "package")
     made = [str(path) for path in install.packages(manifest.load_all(speedups, "package"), output)]
     for path in made:
         log.result(path)
-    options.write_answer(json_file, "live dkms", {"packages": made})
     return ExitCode.GOOD
 
 
@@ -413,7 +405,6 @@ def run_install(
     They are Debian packages: one for each speed-up, from which DKMS builds its module for every
     kernel, and mmbatch-boot, which loads the modules. What is loaded now does not change.
     """
-    options.require_writable(("--json", json_file))
     _require_named(speedups, "install")
     system = System(root)
     chosen = {live.speedup: live for live in manifest.load_all(speedups, "install")}
@@ -476,7 +467,6 @@ def run_uninstall(
 
     Modules that are loaded stay until `live unload` or the next boot.
     """
-    options.require_writable(("--json", json_file))
     system = System(root)
     lives = manifest.load_all(speedups, "uninstall") if speedups else []
     if dry_run:

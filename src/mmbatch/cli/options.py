@@ -17,7 +17,7 @@ import click
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import disk, log, paths
 from mmbatch.core.console import RESULTS_TO_STDERR
-from mmbatch.core.errors import CaseOutcome, ExitCode, MmbatchError, suggestion
+from mmbatch.core.errors import CaseOutcome, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.splice import manifest
@@ -27,13 +27,14 @@ from mmbatch.splice.manifest import ALL, CORE
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-PFN_BYTES = 4096
-"""Of device memory, for each page frame number: what a PFN is on the kernels measured here."""
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 WriteOutcomes = Callable[[Sequence[CaseOutcome]], None]
 """Writes how tests ended into the files that --ktap and --junit name."""
+
+PFN_BYTES = 4096
+"""Of device memory, for each page frame number: what a PFN is on the kernels measured here."""
+_SERIES = ", ".join(sources.SERIES)
 
 
 def output(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -63,8 +64,10 @@ class _File(click.Path):
                 raise Misuse("two files can't both be standard output", "give '-' only once")
             ctx.meta[RESULTS_TO_STDERR] = True
             return disk.STDOUT
-        if not path.absolute().parent.is_dir():  # now, not after an hour of work
-            raise Misuse(f"there is no directory {path.absolute().parent}", "name another place")
+        place = path.absolute().parent
+        if not os.access(place, os.W_OK):  # now, not after an hour of work
+            problem = "takes no files" if place.is_dir() else "is no directory"
+            raise Misuse(f"{place} {problem}", "name another place")
         return path
 
 
@@ -76,7 +79,6 @@ def output_file(*names: str, help_text: str) -> Decorator:
 json_file = output_file(
     "--json", "json_file", help_text="Write the result as JSON to FILE, - for standard output"
 )
-seen_file = json_file
 
 
 def write_answer(
@@ -92,6 +94,8 @@ def write_answer(
 def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command --ktap and --junit; it gets what they name as `write_outcomes`."""
 
+    @output_file("--ktap", help_text="Write how each test ended as KTAP to FILE")
+    @output_file("--junit", help_text="Write how each test ended as JUnit XML to FILE")
     @functools.wraps(command)
     def with_files(*args: Any, ktap: Path | None, junit: Path | None, **words: Any) -> Any:
         def write_outcomes(found: Sequence[CaseOutcome]) -> None:
@@ -103,11 +107,7 @@ def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
         return command(*args, write_outcomes=write_outcomes, **words)
 
-    decorated: Callable[..., Any] = with_files
-    for name, reader in (("junit", "JUnit XML"), ("ktap", "KTAP")):
-        help_text = f"Write how each test ended as {reader} to FILE, - for standard output"
-        decorated = output_file(f"--{name}", help_text=help_text)(decorated)
-    return decorated
+    return with_files
 
 
 def _speedups(known: Callable[[Path], Iterable[str]]) -> Decorator:
@@ -136,15 +136,15 @@ def _speedups(known: Callable[[Path], Iterable[str]]) -> Decorator:
     )
 
 
-def _known_live(place: Path) -> list[str]:
-    from mmbatch.live.manifest import known  # only then: `apply` needs nothing of live
+def _loaded(directory: Path) -> list[str]:
+    from mmbatch.live import manifest as live  # and with it what reads ELF and BTF
 
-    return known(place)
+    return live.known(directory)
 
 
 speedups = _speedups(manifest.known)
 measured = _speedups(manifest.measured)
-live_speedups = _speedups(_known_live)
+live_speedups = _speedups(_loaded)
 
 
 def until(default: str) -> Decorator:
@@ -164,16 +164,14 @@ def require_one(last: str, names: Sequence[str]) -> None:
         raise Misuse(f"--until {last} names a step of one speed-up", "name that speed-up as well")
 
 
-def _series(context: click.Context, option: click.Parameter, incomplete: str) -> list[str]:
-    return [series for series in sources.SERIES if series.startswith(incomplete)]
-
-
 def _kernel(*names: str, help_text: str, several: bool = False) -> Decorator:
+    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
+        return [series for series in sources.SERIES if series.startswith(incomplete)]
+
     def check(_: click.Context, __: click.Parameter, value: Any) -> Any:
         for name in value if several else [value] * bool(value):
             if ".".join(name.split(".")[:2]) not in sources.SERIES:
-                hint = f"the series are {', '.join(sources.SERIES)}"
-                raise Misuse(f"--kernel {name} is of no series that is supported", hint)
+                raise Misuse(f"--kernel {name} is of no known series", f"known: {_SERIES}")
         return value
 
     return click.option(
@@ -182,20 +180,14 @@ def _kernel(*names: str, help_text: str, several: bool = False) -> Decorator:
         multiple=several,
         metavar="SERIES",
         callback=check,
-        shell_complete=_series,
+        shell_complete=complete,
         help=help_text,
     )
 
 
-_ALL_SERIES = ", ".join(sources.SERIES)
-kernel = _kernel(help_text=f"Use this kernel: a series ({_ALL_SERIES}), or a release in the cache")
+kernel = _kernel(help_text=f"Use this kernel: a series ({_SERIES}), or a release in the cache")
 several_kernels = _kernel(
-    "series", several=True, help_text=f"Use this kernel only, by default all: {_ALL_SERIES}"
-)
-tree = click.option(
-    "--tree",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Read the kernel from this tree instead",
+    "series", several=True, help_text=f"Use this kernel only, by default all: {_SERIES}"
 )
 
 
@@ -207,20 +199,28 @@ def stock_kernel(command: Callable[..., Any]) -> Callable[..., Any]:
         metavar="R",
         help="Use the kernel with this release, as printed by uname -r, or cloud-amd64",
     )
-    series = click.option(
-        "--kernel", "series", metavar="SERIES", help="Use Debian's newest kernel of this series"
-    )
+    series = _kernel("series", help_text="Use Debian's newest kernel of this series")
     return release(series(command))
 
 
-def _read_settings(
-    _: click.Context, __: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...]:
-    for value in values:
-        if not re.fullmatch(r"CONFIG_[A-Z0-9_]+=\S+", value):
-            hint = "write it as in -K CONFIG_KASAN=y"
-            raise Misuse(f"-K {value} is not CONFIG_NAME=value", hint)
-    return values
+tree = click.option(
+    "--tree",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Read the kernel from this tree instead",
+)
+
+
+def _like(pattern: str, form: str, example: str) -> Callable[..., Any]:
+    """Return what refuses values that are not of a form."""
+
+    def check(_: click.Context, option: click.Parameter, value: Any) -> Any:
+        for text in value if option.multiple else [value] * bool(value):
+            if not re.fullmatch(pattern, text):
+                name = option.opts[0]
+                raise Misuse(f"{name} {text} is not {form}", f"write it as in {name} {example}")
+        return value
+
+    return check
 
 
 config = click.option(
@@ -228,7 +228,7 @@ config = click.option(
     "settings",
     multiple=True,
     metavar="CONFIG_X=y",
-    callback=_read_settings,
+    callback=_like(r"CONFIG_[A-Z0-9_]+=\S+", "CONFIG_NAME=value", "CONFIG_KASAN=y"),
     help="Set this option in the kernel's configuration",
 )
 jobs = click.option(
@@ -242,15 +242,13 @@ jobs = click.option(
 install = click.option("--install", is_flag=True, help="Install what is missing, with apt")
 
 
-def number(name: str, default: int, help_text: str, at_least: int = 1) -> Decorator:
+def number(
+    name: str, default: int, help_text: str, at_least: int = 1, metavar: str = "N"
+) -> Decorator:
     """Declare an option that takes a whole number."""
+    kind = click.IntRange(min=at_least)
     return click.option(
-        name,
-        type=click.IntRange(min=at_least),
-        metavar="N",
-        default=default,
-        show_default=True,
-        help=help_text,
+        name, type=kind, metavar=metavar, default=default, show_default=True, help=help_text
     )
 
 
@@ -264,106 +262,43 @@ def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 
-limit = click.option(
-    "--limit",
-    "limit_s",
-    type=click.IntRange(1, 86400),
-    metavar="SECONDS",
-    default=60,
-    show_default=True,
-    help="Wait no longer than this for all tasks to switch",
-)
+def credit(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say whose its commits are; it gets them as `credit`."""
+    author = r"[^<>\s][^<>\n]* <[^<>@\s]+@[^<>@\s]+>"
+    trailer = r"[A-Z][A-Za-z]*(-[a-z]+)*: \S[^\n]*"
 
-sysfs = click.option(
-    "--sysfs",
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
-    metavar="DIR",
-    default="/sys",
-    show_default=True,
-    help="Read sysfs from this directory",
-)
-
-
-def _read_author(_: click.Context, __: click.Parameter, value: str | None) -> str:
-    if value and not re.fullmatch(r"[^<>\s][^<>\n]* <[^<>@\s]+@[^<>@\s]+>", value):
-        raise Misuse(f"--author {value!r} is not 'NAME <ADDRESS>'", "write it as git does")
-    return value or ""
-
-
-def _read_trailers(
-    _: click.Context, __: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...]:
-    for value in values:
-        if not re.fullmatch(r"[A-Z][A-Za-z]*(-[a-z]+)*: \S[^\n]*", value):
-            hint = "write it as in --trailer 'Co-developed-by: NAME <ADDRESS>'"
-            raise Misuse(f"--trailer {value!r} is not 'TOKEN: VALUE'", hint)
-    return values
-
-
-_CREDIT = (
-    click.option(
+    @click.option(
         "--author",
         metavar="NAME <ADDRESS>",
-        callback=_read_author,
+        callback=_like(author, "NAME <ADDRESS>", "'A. Hacker <hacker@example.org>'"),
         help="Make this the author of the commits, by default you, as git knows you",
-    ),
-    click.option(
+    )
+    @click.option(
         "--trailer",
         "trailers",
         multiple=True,
         metavar="TOKEN: VALUE",
-        callback=_read_trailers,
+        callback=_like(trailer, "TOKEN: VALUE", "'Link: https://example.org'"),
         help="End each message with this line, such as Co-developed-by or Link",
-    ),
-    click.option("-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line"),
-)
-
-
-def credit(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say whose its commits are; it gets them as `credit`."""
-
+    )
+    @click.option("-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line")
     @functools.wraps(command)
     def with_credit(
-        *args: Any, author: str, trailers: tuple[str, ...], sign_off: bool, **words: Any
+        *args: Any, author: str | None, trailers: tuple[str, ...], sign_off: bool, **words: Any
     ) -> Any:
-        return command(*args, credit=Credit(author, trailers, sign_off), **words)
+        return command(*args, credit=Credit(author or "", trailers, sign_off), **words)
 
-    decorated: Callable[..., Any] = with_credit
-    for option in reversed(_CREDIT):
-        decorated = option(decorated)
-    return decorated
-
-
-def require_writable(*files: tuple[str, Path | None]) -> None:
-    """Raise MmbatchError unless files can be written: now, not after an hour of work.
-
-    Args:
-        files: the option by which each was chosen, and the file.
-    """
-    for option, file in files:
-        if file is not None:
-            disk.require_file(file, option)
-
-
-def require_utf8(tree: Path) -> None:
-    """Raise MmbatchError unless a record can name a tree by its path."""
-    try:
-        os.fspath(tree.absolute()).encode()
-    except UnicodeEncodeError:
-        raise MmbatchError(
-            f"measure the tree {os.fsencode(tree).decode(errors='replace')}",
-            "its path is not UTF-8, so no record can hold it",
-            "rename it",
-            ExitCode.USAGE,
-        ) from None
+    return with_credit
 
 
 def require_new(directory: Path) -> None:
-    """Raise MmbatchError unless a directory that -o names is missing or empty."""
+    """Raise Misuse unless a directory that -o names is missing or empty."""
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
-        raise MmbatchError(
-            f"write into {directory}",
-            "it is there and not empty" if directory.is_dir() else "it is not a directory",
-            "name another directory with -o DIR",
-            ExitCode.USAGE,
-        )
+        raise Misuse(f"{directory} is there and not empty", "name another directory with -o DIR")
+
+
+def require_writable(*_: Any) -> None:
+    """Do nothing: the options do it; gone when nobody calls it."""
+
+
+require_utf8 = require_writable
