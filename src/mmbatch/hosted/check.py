@@ -51,12 +51,6 @@ class Tally:
         """What could not be seen here, one line each."""
         return [f"{end.title}: {end.skipped}" for end in self.outcomes if end.skipped is not None]
 
-    def add(self, other: Tally) -> None:
-        """Count the stages of another tally as well."""
-        self.outcomes += other.outcomes
-        self.combinations += other.combinations
-        self.killed += other.killed
-
 
 def run(program: Program, tally: Tally, parts: Sequence[str]) -> None:
     """Check a speed-up on one kernel: "equality" itself, in more "configurations", "sanitizers".
