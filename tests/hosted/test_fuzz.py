@@ -12,12 +12,12 @@ import real_kernel
 from mmbatch.cli import check as verb
 from mmbatch.cli import requirements
 from mmbatch.core.errors import MmbatchError
-from mmbatch.debian import packages
 from mmbatch.hosted import fuzz
 from mmbatch.hosted.check import Tally
 from mmbatch.hosted.fuzz import Found
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.sources import Source
+from mmbatch.kernel import apt
+from mmbatch.kernel.source import Source
 from mmbatch.splice.manifest import Hosted, Manifest, Mutant, load
 
 SPLICE = """
@@ -201,7 +201,7 @@ def test_a_check_goes_on_without_what_it_could_not_install(
     def fail(*_: object) -> None:
         raise MmbatchError("install clang", "we are not root", "ask someone who is")
 
-    monkeypatch.setattr(packages, "install", fail)
+    monkeypatch.setattr(apt, "install", fail)
     verb.ensure_fuzzer(install=True, needed=False)
     with pytest.raises(MmbatchError, match="we are not root"):
         verb.ensure_fuzzer(install=True, needed=True)
@@ -213,7 +213,7 @@ def lock(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lacks = [name for name in ("gcc", "make", "clang", "objcopy") if shutil.which(name) is None]
     if lacks:
         pytest.skip(f"lacks {', '.join(lacks)}")
-    _, source = real_kernel.newest()
+    source = real_kernel.newest()
     speedup_dir = tmp_path_factory.mktemp("speedups") / "toys"
     (speedup_dir).mkdir(parents=True)
     (speedup_dir / "speedup.toml").write_text(SPLICE)

@@ -9,7 +9,6 @@ import pytest
 
 import real_kernel
 from mmbatch.core import process
-from mmbatch.core.cache import Cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import run as hosted
 from mmbatch.hosted.events import (
@@ -25,7 +24,6 @@ from mmbatch.hosted.events import (
     parse,
 )
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import load
 
 PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objcopy", "nm")
@@ -160,20 +158,14 @@ const struct hosted_bench hosted_bench = {
 
 
 @pytest.fixture(scope="module")
-def kernel() -> tuple[Cache, Source]:
-    """The newest kernel of the user's cache."""
-    return real_kernel.newest()
-
-
-@pytest.fixture(scope="module")
-def toys(kernel: tuple[Cache, Source], tmp_path_factory: pytest.TempPathFactory) -> Path:
+def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program of a made-up speed-up, with a call of what no object here defines."""
     speedup_dir = tmp_path_factory.mktemp("speedups with spaces") / "toys"
     (speedup_dir / "splice").mkdir(parents=True)
     (speedup_dir / "speedup.toml").write_text(SPLICE)
     (speedup_dir / "bench.c").write_text(BENCH)
     (speedup_dir / "toys.c").write_text(PATCHED)
-    return Program(kernel[1], [load(speedup_dir)]).path
+    return Program(real_kernel.newest(), [load(speedup_dir)]).path
 
 
 def run_program(program: Path, *arguments: str) -> list[Event]:

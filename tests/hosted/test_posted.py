@@ -11,12 +11,11 @@ import pytest
 import real_kernel
 from mmbatch.cli import main as cli
 from mmbatch.core import paths, process
-from mmbatch.core.cache import Cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import Case, Check, Equal, Event, Sample, parse
 from mmbatch.hosted.posted import NoEffectError, sources_of
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.sources import Source, find_cached
+from mmbatch.kernel.source import Source, find_cached
 from mmbatch.splice import manifest, posted
 from posted_series import at_the_end_of, at_the_start_of, diff, mail, mbox
 
@@ -32,14 +31,12 @@ class Measured:
     """A harness on a kernel, with posted code that a test gives.
 
     Attributes:
-        cache: of the user.
         source: the kernel.
         folder: for patches.
         speedup: whose harness it is.
         case: of the harness.
     """
 
-    cache: Cache
     source: Source
     folder: Path
     speedup: str = "zone_device"
@@ -85,7 +82,7 @@ class Measured:
 
 @pytest.fixture
 def newest(tmp_path: Path) -> Measured:
-    return Measured(*real_kernel.newest(), tmp_path)
+    return Measured(real_kernel.newest(), tmp_path)
 
 
 @pytest.fixture
@@ -162,7 +159,7 @@ def test_other_files_of_older_kernels(
     wrong: str,
     case: tuple[str, ...],
 ) -> None:
-    source = find_cached(newest.cache, series)
+    source = find_cached(series)
     if source is None:
         pytest.skip(f"Linux {series} is not in the cache, where make test puts it first")
     mine = replace(newest, source=source, speedup=speedup, case=case)

@@ -16,7 +16,7 @@ from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode
 from mmbatch.core.paths import default_root
 from mmbatch.debian import packages
-from mmbatch.kernel import sources
+from mmbatch.kernel import source
 from mmbatch.splice import manifest
 
 NAME = "hex_rows"
@@ -52,7 +52,7 @@ def mmbatch(checkout: Path, *arguments: object) -> subprocess.CompletedProcess[s
 def newest() -> str:
     """Return the newest kernel series whose source is in the cache."""
     trees = default_root(os.environ) / "trees"
-    for series in sources.SERIES:
+    for series in source.SERIES:
         if any(trees.glob(f"linux-source-{series}_*")):
             return series
     pytest.skip("no kernel source is in the cache")

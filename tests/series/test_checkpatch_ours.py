@@ -19,7 +19,7 @@ NAMES = sorted(path.parent.name for path in SPEEDUPS.glob("[!_]*/splice"))
 @pytest.mark.kernel
 @pytest.mark.parametrize("name", NAMES)
 def test_every_report_is_explained(name: str, tmp_path: Path, git_name: None) -> None:
-    _, source = real_kernel.newest()
+    source = real_kernel.newest()
     out = tmp_path / "out"
     words = ["export", name, "--kernel", source.series, "--until", "all", "-o", str(out)]
     assert cli.main(words) == 0

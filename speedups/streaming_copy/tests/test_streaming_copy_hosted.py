@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch.core import cache, process
 from mmbatch.core import paths as checkout
+from mmbatch.core import process
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.sources import SERIES, Source, find_cached
+from mmbatch.kernel.source import SERIES, Source, find_cached
 from mmbatch.splice.manifest import load_with_needs
 
 PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objdump", "nm")
@@ -89,7 +89,7 @@ def loops(lines: list[Instruction]) -> list[list[Instruction]]:
 @pytest.fixture(scope="module", params=SERIES)
 def source(request: pytest.FixtureRequest) -> Source:
     """A kernel of the user's cache."""
-    return find_cached(cache.opened(), request.param) or pytest.skip("it is not in the cache")
+    return find_cached(request.param) or pytest.skip("it is not in the cache")
 
 
 def build(source: Source, speedup: str) -> dict[str, Code]:

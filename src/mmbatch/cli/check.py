@@ -12,13 +12,12 @@ import click
 
 from mmbatch.cli import options, posted, requirements
 from mmbatch.cli.usage import Misuse
-from mmbatch.core import cache, log, paths
+from mmbatch.core import log, paths
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.debian import packages
 from mmbatch.hosted import check, fuzz, mutants
 from mmbatch.hosted.program import Program
-from mmbatch.kernel import sources
+from mmbatch.kernel import apt, source
 from mmbatch.splice import manifest
 
 PARTS = ("equality", "configurations", "sanitizers", "mutants", "fuzz")
@@ -59,7 +58,7 @@ _FUZZ_S = 20
 @options.install
 @output_options
 def command(
-    console: Console,
+    _: Console,
     speedups: tuple[str, ...],
     series: tuple[str, ...],
     tree: Path | None,
@@ -92,10 +91,10 @@ def command(
     ):
         if wrong:
             raise Misuse(problem, "leave out one of the options, or name one speed-up")
-    requirements.ensure(console.say, install=install)
+    requirements.ensure(install=install)
     ensure_fuzzer(install=install, needed=fuzzes)
     tally = check.Tally()
-    kernels = series or sources.SERIES
+    kernels = series or source.SERIES
 
     def check_one(kernel: Program, name: str) -> None:
         program = replace(kernel, manifests=manifest.load_with_needs(paths.SPEEDUPS, name))
@@ -109,11 +108,11 @@ def command(
             run_parts(program, tally, parts or PARTS, kernels)
 
     for kernel in (None,) if is_posted and not series else kernels:
-        source = sources.resolve(cache.opened(), kernel, tree, log.say)
-        trees = posted.make_trees(source, asked, tree)
+        base = source.get(kernel, tree)
+        trees = posted.make_trees(base, asked, tree)
         if until is not None:
-            trees = posted.make_steps(source, speedups[0], until, each=False)
-        kernel_alone = Program(source, (), (), jobs, posted=trees, renamed=asked.entries)
+            trees = posted.make_steps(base, speedups[0], until, each=False)
+        kernel_alone = Program(base, (), (), jobs, posted=trees, renamed=asked.entries)
         known = manifest.measured if is_posted else manifest.known
         posted.for_each_harness(
             speedups or known(paths.SPEEDUPS),
@@ -143,9 +142,9 @@ def ensure_fuzzer(*, install: bool, needed: bool) -> None:
     """Install clang and libFuzzer if that is allowed; without them fuzzing is skipped."""
     with contextlib.nullcontext() if needed else contextlib.suppress(MmbatchError):
         if install:
-            packages.install(fuzz.PACKAGES, log.say, cache.logs() / "apt-install.log")
+            apt.install(fuzz.PACKAGES)
         elif not fuzz.available():
-            command = packages.install_command(fuzz.PACKAGES)
+            command = apt.install_command(fuzz.PACKAGES)
             raise MmbatchError("fuzz", "clang or its libFuzzer is missing", f"run: {command}")
 
 

@@ -6,8 +6,7 @@ from __future__ import annotations
 import functools
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -91,18 +90,7 @@ def run(program: Program, tally: Tally, parts: Sequence[str]) -> None:
                 result.judge(event)
                 tally.combinations += 0 if built.sanitize else event.combinations
 
-    at_once(min(program.jobs, _MOST_AT_ONCE), [functools.partial(one, way) for way in ways])
-
-
-def at_once(workers: int, jobs: Sequence[Callable[[], None]]) -> None:
-    """Do some things, a few at a time; an interrupt keeps the rest from beginning."""
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for _ in pool.map(lambda job: job(), jobs):
-                pass
-        except BaseException:
-            pool.shutdown(cancel_futures=True)
-            raise
+    list(process.side_by_side([functools.partial(one, way) for way in ways], _MOST_AT_ONCE))
 
 
 class Stage:

@@ -11,10 +11,10 @@ from pathlib import Path
 
 from mmbatch.core import cache, process
 from mmbatch.core.errors import MmbatchError
-from mmbatch.debian import packages
 from mmbatch.hosted import mutants
 from mmbatch.hosted.check import Tally, stage
 from mmbatch.hosted.program import Program
+from mmbatch.kernel import apt
 
 PACKAGES = ("clang", "libclang-rt-dev")
 """What has libFuzzer, and links it."""
@@ -50,7 +50,7 @@ class Found:
 
 def available() -> bool:
     """Tell whether this machine can build fuzzers."""
-    return shutil.which("clang") is not None and not packages.missing(PACKAGES)
+    return shutil.which("clang") is not None and not apt.missing(PACKAGES)
 
 
 def fuzzes(program: Program) -> bool:
@@ -74,7 +74,7 @@ def run(program: Program, tally: Tally, seconds: int, kernels: Sequence[str] = (
         return
     with stage(program.name, "fuzzed", tally) as result:
         if not available():
-            result.skipped = f"no clang; {packages.install_command(PACKAGES)}"
+            result.skipped = f"no clang; {apt.install_command(PACKAGES)}"
             return
         name, series = program.manifest.speedup, program.source.series
         found = fuzz(program.path, cache.root() / "fuzz" / f"{name}-{series}", seconds)

@@ -8,10 +8,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from mmbatch.core import cache
-from mmbatch.core.disk import temporary_dir
+from mmbatch.core import cache, process
 from mmbatch.core.errors import MmbatchError
-from mmbatch.hosted.check import Tally, at_once, check_program, stage
+from mmbatch.hosted.check import Tally, check_program, stage
 from mmbatch.hosted.program import Program
 from mmbatch.splice.manifest import Mutant
 
@@ -47,10 +46,8 @@ def run(program: Program, tally: Tally, kernels: Sequence[str]) -> None:
     built = {m.options: replace(program, options=m.options) for m in mutants}
     for each in built.values():
         _ = each.path
-    at_once(
-        program.jobs,
-        [functools.partial(attempt, built[m.options], m, tally, killer) for m in mutants],
-    )
+    jobs = [functools.partial(attempt, built[m.options], m, tally, killer) for m in mutants]
+    list(process.side_by_side(jobs, program.jobs))
 
 
 def attempt(
@@ -68,10 +65,7 @@ def attempt(
         killer: runs the mutant, with a directory for files; returns what killed it.
     """
     case = f"{'fuzzed, ' if program.fuzz else ''}mutant '{mutant.name}'"
-    with (
-        stage(program.name, case, tally) as result,
-        temporary_dir(cache.builds(), "mutant") as work,
-    ):
+    with stage(program.name, case, tally) as result, cache.temporary_dir("mutant") as work:
         if not fits(mutant, program.spliced.path):
             result.skipped = "this release does not have the code"
             return

@@ -24,7 +24,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.hosted import posted as hosted_posted
 from mmbatch.hosted.posted import PostedSide, symbols
 from mmbatch.kernel import kbuild
-from mmbatch.kernel.sources import Source
+from mmbatch.kernel.source import Source
 from mmbatch.splice import tree
 from mmbatch.splice.manifest import Hosted, Manifest
 from mmbatch.splice.posted import PostedTree
