@@ -42,7 +42,7 @@ several() {
 
 # each NAME DRIVER: check what kernel and speed-up write, and which of them wrote it.
 each() {
-	device=$(bound "$2")
+	device=$(bound "$2" 2>/dev/null)
 	again "$2" "$device"
 	digest=$(image "$2" "$device")
 	check "$1: digest" test -n "$digest" || return
@@ -74,3 +74,10 @@ for map in dev mem; do
 	check "devdax $map: namespace" namespace -m devdax -a 2M -M $map &&
 		each "devdax $map" dax_pmem
 done
+# Drivers of GPUs make memory like this.
+if [ -e $PRIVATE ]; then
+	each private private
+	check "private: unbound" eval "echo 0 >$PRIVATE"
+else
+	skip "private: this kernel has no device-private memory"
+fi

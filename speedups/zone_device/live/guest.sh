@@ -5,6 +5,7 @@
 . /zone_device/lib.sh
 METHOD=/sys/module/mmbatch_zone_device/parameters/zone_device.method
 IMAGE=/sys/module/memmap_image/parameters/range
+PRIVATE=/sys/module/private_memory/parameters/bytes
 
 echo "func $INIT +p" >$CONTROL
 
@@ -16,9 +17,21 @@ original() {
 		grep -vc "initialised 1 pages"
 }
 
+# again DRIVER DEVICE: bind it again. "private" stands for device-private memory.
+again() {
+	case $1 in
+	private) echo 0 >$PRIVATE && echo $((256 << 20)) >$PRIVATE ;;
+	*) unbind "$1" "$2" && bind "$1" "$2" ;;
+	esac
+}
+
 # image DRIVER DEVICE: print a digest of the struct pages of the device's memory.
 image() {
 	case $1 in
+	private)
+		cat $PRIVATE >$IMAGE && cat $IMAGE
+		return
+		;;
 	nd_pmem) folder=/sys/bus/nd/devices/$2 ;;
 	*) folder=/sys/bus/dax/devices/$(ls /sys/bus/dax/devices | head -n 1) ;;
 	esac

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`mmbatch guest` and `mmbatch live test`: kernels that boot under QEMU."""
+"""`mmbatch guest` and `mmbatch live test`: kernels that boot under QEMU.
+
+What boots is imported late: `live` needs its commands without it.
+"""
 
 from __future__ import annotations
 
@@ -7,22 +10,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from mmbatch.cli import options, requirements, usage
+from mmbatch.cli import options, usage
 from mmbatch.core import cache, log
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, suggestion
-from mmbatch.debian import packages
-from mmbatch.guest import boots, counts, plan
-from mmbatch.guest.plan import Boot
-from mmbatch.guest.stock import Livepatched, default_release
-from mmbatch.kernel import sources
-from mmbatch.live import kernel as live_kernel
 
-_KERNEL = (options.kernel, options.tree, options.config, options.jobs, options.install)
+if TYPE_CHECKING:
+    from mmbatch.guest.boots import Setup, Spliced
+    from mmbatch.guest.plan import Boot
 
 
 @click.group("guest", cls=usage.Group)
@@ -37,54 +36,53 @@ def _variables(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -
     return dict(value.split("=", 1) for value in values)
 
 
-_BOOTS = (
-    click.option(
-        "--only",
-        "names",
-        multiple=True,
-        metavar="BOOT",
-        help="Boot only this one, such as x86_64-kasan or 'x86_64-debug*'",
-    ),
-    click.option(
-        "--size",
-        metavar="SIZE",
-        callback=options.read_size,
-        help="Give the NVDIMM, or what is plugged, this size",
-    ),
-    click.option(
-        "--set",
-        "variables",
-        multiple=True,
-        metavar="NAME=VALUE",
-        callback=_variables,
-        help="Set a variable of the scripts, such as REBINDS=100 or ROUNDS=200",
-    ),
-    options.outcome_files,
-)
+def _boot_options(function: Callable[..., int]) -> Callable[..., int]:
+    only = "Boot only this one, such as x86_64-kasan or 'x86_64-debug*'"
+    size = "Give the NVDIMM, or what is plugged, this size"
+    variables = "Set a variable of the scripts, such as REBINDS=100 or ROUNDS=200"
+    for option in (
+        options.outcome_files,
+        click.option(
+            *("--set", "variables"),
+            multiple=True,
+            metavar="NAME=VALUE",
+            callback=_variables,
+            help=variables,
+        ),
+        click.option("--size", metavar="SIZE", callback=options.read_size, help=size),
+        click.option("--only", "names", multiple=True, metavar="BOOT", help=only),
+    ):
+        function = option(function)
+    return function
 
 
-def _with(*decorators: options.Decorator) -> options.Decorator:
-    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
-        for decorator in reversed(decorators):
-            function = decorator(function)
-        return function
-
-    return decorate
+def _kernel_options(function: Callable[..., int]) -> Callable[..., int]:
+    for option in (
+        *(options.install, options.jobs, options.config),
+        *(options.tree, options.kernel),
+    ):
+        function = option(function)
+    return function
 
 
 def _chosen(
     names: Sequence[str], size: int | None, variables: dict[str, str], *, live: bool
 ) -> list[Boot]:
     """Return the boots that the user chose, of those of livepatches or of the others."""
+    from mmbatch.guest import plan
+
     every = [boot for boot in plan.boots() if (boot.kernel == plan.STOCK) is live]
     sized = [boot.with_size(size >> 30) if size else boot for boot in plan.choose(every, names)]
     return [replace(boot, settings={**boot.settings, **variables}) for boot in sized]
 
 
-def _ensure(boots: Sequence[Boot], *, install: bool) -> None:
+def _ensure(chosen: Sequence[Boot], *, install: bool) -> None:
+    from mmbatch.cli import requirements
+    from mmbatch.debian import packages
+
     install_log = cache.logs() / "apt-install.log"
     requirements.ensure(log.say, install=install, log=install_log)
-    arches = sorted({boot.arch for boot in boots})
+    arches = sorted({boot.arch for boot in chosen})
     packages.ensure_guests(arches, log.say, may_install=install, log=install_log)
 
 
@@ -95,13 +93,18 @@ def _spliced(
     settings: tuple[str, ...],
     jobs: int,
     install: bool,
-) -> boots.Spliced:
+) -> Spliced:
+    from mmbatch.guest.boots import Spliced
+    from mmbatch.kernel import sources
+
     _ensure(chosen, install=install)
     source = sources.resolve(cache.opened(), kernel, tree, log.say, log.progress, every_file=True)
-    return boots.Spliced.of(source, settings, jobs)
+    return Spliced.of(source, settings, jobs)
 
 
-def _run(setup: boots.Setup, chosen: Sequence[Boot], write: options.WriteOutcomes) -> ExitCode:
+def _run(setup: Setup, chosen: Sequence[Boot], write: options.WriteOutcomes) -> ExitCode:
+    from mmbatch.guest import boots
+
     outcomes = boots.run_all(setup, chosen)
     write(outcomes)
     failed = any(outcome.problem is not None for outcome in outcomes)
@@ -109,7 +112,8 @@ def _run(setup: boots.Setup, chosen: Sequence[Boot], write: options.WriteOutcome
 
 
 @command.command("test", short_help="Boot kernels, run the KUnit suites and use an emulated NVDIMM")
-@_with(*_BOOTS, *_KERNEL)
+@_boot_options
+@_kernel_options
 @output_options
 def test(
     _: Console,
@@ -127,7 +131,9 @@ def test(
 
 @click.command("test", short_help="Boot Debian's kernel under QEMU and patch it while it works")
 @click.option("--once", is_flag=True, help="Boot once only: load, use, refuse and unload")
-@_with(*_BOOTS, options.stock_kernel, options.install)
+@_boot_options
+@options.stock_kernel
+@options.install
 @output_options
 def live_test(
     _: Console,
@@ -146,17 +152,17 @@ def live_test(
     By default the newest 6.12 of Debian 12's backports. Nothing is loaded into the kernel that
     runs here.
     """
+    from mmbatch.guest.stock import Livepatched, choose
+
     chosen = _chosen(("live-once",) if once else names, size, variables, live=True)
     _ensure(chosen, install=install)
-    named = release is not None or series is not None
-    release = live_kernel.choose(release, series) if named else default_release()
-    return _run(Livepatched.of(release), chosen, write_outcomes)
+    return _run(Livepatched.of(choose(release, series)), chosen, write_outcomes)
 
 
 @command.command("bench", short_help="Count instructions in a guest, base against patched")
 @click.argument("speedup")
 @click.option(
-    "--arch",
+    *("--arch", "arch"),
     type=click.Choice(("x86_64", "arm64")),
     default="x86_64",
     show_default=True,
@@ -165,7 +171,7 @@ def live_test(
 @options.number("--rounds", 6, "Count each method N times", at_least=5)
 @click.option("--twice", is_flag=True, help="Boot twice and check that both count the same")
 @options.json_file
-@_with(*_KERNEL)
+@_kernel_options
 @output_options
 def bench(
     _: Console,
@@ -178,6 +184,8 @@ def bench(
     **where: Any,
 ) -> int:
     """Count instructions, base against patched, in one boot that is the same every time."""
+    from mmbatch.guest import counts, plan
+
     counted = {name: each.count for name, each in plan.plans().items() if each.count}
     if speedup not in counted:
         raise usage.Misuse(

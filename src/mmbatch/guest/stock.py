@@ -40,9 +40,11 @@ _BROKEN = ("cx16",)
 its flags are garbage after cmpxchg16b."""
 
 
-def default_release() -> str:
-    """Return the release of the kernel that is tested unless another one is named."""
-    return kernel.newest(_SERIES, _SUITE)
+def choose(release: str | None, series: str | None) -> str:
+    """Return the release of the kernel that is tested: what is named, or the default."""
+    if release is None and series is None:
+        return kernel.newest(_SERIES, _SUITE)
+    return kernel.choose(release, series)
 
 
 @dataclass(frozen=True)
