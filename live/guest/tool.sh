@@ -34,3 +34,8 @@ check "tool: it is in the way" denied \
 	"$TOOL_FUNCTION() is replaced already, by the livepatch mmbatch_$RIVAL" \
 	load "$TOOL_SPEEDUP" --module "$file"
 check "tool: the other goes" patch_out "$RIVAL"
+
+# What devices would gain, of which the speed-up's own functions make some.
+optional "${TOOL_SPEEDUP}_prepare" tool
+check "tool: plan" says "To gain: " plan "$TOOL_SPEEDUP"
+optional "${TOOL_SPEEDUP}_finish" tool

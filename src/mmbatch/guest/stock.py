@@ -13,6 +13,7 @@ from pathlib import Path
 from mmbatch.core import cache, log, paths
 from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
+from mmbatch.core.interval import SERIES
 from mmbatch.core.process import run
 from mmbatch.debian import foreign
 from mmbatch.guest import boots, initramfs, plan
@@ -96,7 +97,7 @@ class Livepatched:
             scripts += [f"{speedup}/{name}".lstrip("/") for speedup in speedups]
         files = boots.files_of(self.plans, scripts, {**self.settings, **boot.settings})
         if "tool" in scripts:
-            files |= _tool_files()
+            files |= _tool_files(self.settings["TOOL_SPEEDUP"])
         config, image = self.stock.part("config"), self.stock.part("vmlinuz")
         origin = f"Debian's {self.stock.release}"
         found = GuestKernel(self.stock.release, origin, ARCHES["x86_64"], image, config, ())
@@ -177,8 +178,11 @@ def _sign(headers: Headers, module: Path) -> bytes:
         return signed.read_bytes()
 
 
-def _tool_files() -> dict[str, bytes]:
-    """Return python3, its library, click, rich, and this tool in /mmbatch, as files by name."""
+def _tool_files(speedup: str) -> dict[str, bytes]:
+    """Return python3, its library, click, rich, and this tool in /mmbatch, as files by name.
+
+    `live plan` reads the records of the speed-up.
+    """
     python = Path(sys.executable).resolve()
     library = Path(sysconfig.get_path("stdlib"))
     found = {"bin/python3": python.read_bytes()}
@@ -191,6 +195,8 @@ def _tool_files() -> dict[str, bytes]:
     for name, directory in places.items():
         for path, target in _below(directory, f"mmbatch/{name}"):
             found[target] = path.read_bytes()
+    for path in paths.ROOT.glob(f"results/{speedup}-{SERIES[0]}-*.json"):
+        found[f"mmbatch/results/{path.name}"] = path.read_bytes()
     for program in (python, *library.glob("lib-dynload/*.so")):
         for needed in initramfs.libraries(program):
             found[needed.lstrip("/")] = Path(needed).read_bytes()
