@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mmbatch.core import paths
 from mmbatch.guest import boots, initramfs, plan, stock
 from mmbatch.guest.plan import Boot
 from mmbatch.live import kernel, manifest
@@ -41,7 +42,7 @@ def test_what_a_guest_gets(livepatched: stock.Livepatched, monkeypatch: pytest.M
     seen: dict[str, bytes] = {}
     monkeypatch.setattr(initramfs, "make", lambda files: seen.update(files) or b"packed")
     names = [each.speedup for each in livepatched.plans]
-    assert set(names) < set(manifest.known(plan.paths.SPEEDUPS))
+    assert set(names) < set(manifest.known(paths.SPEEDUPS))
     row = Boot(("stock",), scripts=("*/compare", "stacked"), settings={"ROUNDS": "3"})
 
     guest = livepatched.prepare(row)

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mmbatch.cli import options, usage
-from mmbatch.core import cache, log
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, suggestion
 
@@ -78,12 +77,10 @@ def _chosen(
 
 def _ensure(chosen: Sequence[Boot], *, install: bool) -> None:
     from mmbatch.cli import requirements
-    from mmbatch.debian import packages
+    from mmbatch.kernel import apt
 
-    install_log = cache.logs() / "apt-install.log"
-    requirements.ensure(log.say, install=install, log=install_log)
-    arches = sorted({boot.arch for boot in chosen})
-    packages.ensure_guests(arches, log.say, may_install=install, log=install_log)
+    requirements.ensure(install=install)
+    apt.require_guests(sorted({boot.arch for boot in chosen}), may_install=install)
 
 
 def _spliced(
@@ -95,11 +92,10 @@ def _spliced(
     install: bool,
 ) -> Spliced:
     from mmbatch.guest.boots import Spliced
-    from mmbatch.kernel import sources
+    from mmbatch.kernel import source
 
     _ensure(chosen, install=install)
-    source = sources.resolve(cache.opened(), kernel, tree, log.say, log.progress, every_file=True)
-    return Spliced.of(source, settings, jobs)
+    return Spliced.of(source.get(kernel, tree), settings, jobs)
 
 
 def _run(setup: Setup, chosen: Sequence[Boot], write: options.WriteOutcomes) -> ExitCode:

@@ -160,6 +160,8 @@ def provide(
         doing: what `fill` does, for the message to those who wait for the lock.
         lock: held meanwhile; by default the directory's name.
     """
+    if use(final):  # and wait for nobody who makes another one
+        return final
     with _hold(lock or final.name, doing):
         if not use(final):
             with atomic_dir(final) as work:

@@ -157,13 +157,13 @@ def stream(
     env: Mapping[str, str] | None = None,
     log: Path | None = None,
     timeout_s: float | None = None,
+    silence_s: float | None = None,
     check: bool = True,
-    started: Callable[[int], object] | None = None,
 ) -> Generator[str, None, None]:
     """Yield a program's standard output line by line, as it comes, without line ends.
 
     The arguments are those of `run`. A log gets its standard error, and `timeout_s` counts from its
-    start. `started` is called with its process id.
+    start. It is also stopped if it prints nothing for `silence_s`.
 
     Leaving the loop early, by break or by an exception, stops the program and its children
     (use `contextlib.closing` where the moment matters).
@@ -176,13 +176,14 @@ def stream(
         start = err.tell()
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": err}
         with _started(argv, action, cwd, env, pipes=pipes) as process:
-            if started is not None:
-                started(process.pid)
             try:
                 assert process.stdout is not None
-                yield from _lines(process.stdout, deadline)
+                yield from _lines(process.stdout, deadline, silence_s)
                 _wait(process, None if deadline is None else deadline - time.monotonic())
             except (TimeoutError, subprocess.TimeoutExpired):
+                if deadline is None or time.monotonic() < deadline:
+                    problem = f"{Path(argv[0]).name} printed nothing for {silence_s:.0f} s"
+                    raise MmbatchError(action, problem, "see what it printed last") from None
                 raise _too_slow(argv, action, timeout_s) from None
         result = Result(process.returncode, "", _read(err, start))
     if check:
@@ -279,13 +280,17 @@ def _stop_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _lines(pipe: IO[bytes], deadline: float | None) -> Generator[str, None, None]:
-    """Yield decoded lines from a pipe; TimeoutError when the deadline is reached first."""
+def _lines(
+    pipe: IO[bytes], deadline: float | None, silence_s: float | None
+) -> Generator[str, None, None]:
+    """Yield decoded lines from a pipe; TimeoutError at the deadline, or after a silence."""
     partial = b""
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
-            if not selector.select(None if deadline is None else deadline - time.monotonic()):
+            left = [] if deadline is None else [deadline - time.monotonic()]
+            left += [] if silence_s is None else [silence_s]
+            if not selector.select(min(left, default=None)):
                 raise TimeoutError
             chunk = os.read(pipe.fileno(), 1 << 16)
             *whole, partial = (partial + chunk).split(b"\n")

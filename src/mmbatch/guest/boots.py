@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Protocol
 
 from mmbatch.core import cache, log, paths
-from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError, message
 from mmbatch.core.outcomes import CaseOutcome
 from mmbatch.core.process import cpus, run, side_by_side
@@ -23,7 +22,7 @@ from mmbatch.guest.kernel import ARCHES, GuestKernel, Wanted, build
 from mmbatch.guest.plan import ALL, STOCK, Boot, Plan
 from mmbatch.guest.qemu import Booted, Guest
 from mmbatch.hosted.events import AUTO
-from mmbatch.kernel.sources import Source
+from mmbatch.kernel.source import Source
 from mmbatch.splice import tree
 from mmbatch.splice.manifest import Manifest, known, load_with_needs, suites_of
 
@@ -133,7 +132,7 @@ def files_of(
 @functools.cache
 def compiled(source: Path) -> bytes:
     """Return a program for guests, made from one C file."""
-    with temporary_dir(cache.downloads(), source.stem) as directory:
+    with cache.temporary_dir(source.stem) as directory:
         program = directory / source.stem
         argv = ["gcc", "-static", "-O2", "-Wall", "-o", f"{program}", f"{source}"]
         run(argv, action=f"compile {source.name} for the guest")
@@ -216,7 +215,7 @@ def rows(outcome: Outcome) -> Iterator[str]:
         columns = found.setdefault(name, {})
         columns[column] = min(number, columns.get(column, number))
     for name, columns in found.items():
-        cells = [f"{number:g} {column}" for column, number in columns.items()]
+        cells = [f"{number:.10g} {column}" for column, number in columns.items()]
         ours = columns.get(PATCHED) or columns.get(AUTO)
         if ours and BASE in columns:
             cells.append(f"{columns[BASE] / ours:.2f} times fewer")
@@ -239,7 +238,8 @@ def too_many(outcome: Outcome, boot: Boot) -> Iterator[str]:
     count must be as before.
     """
     patched = PATCHED if boot.kernel == STOCK else AUTO
-    counted = {key.removesuffix(f" {patched}") for key, _ in outcome.values if patched in key}
+    mark = f" {patched}"
+    counted = {key.removesuffix(mark) for key, _ in outcome.values if key.endswith(mark)}
     for row in boot.least.keys() | (counted if boot.kernel == STOCK else set()):
         least = boot.least.get(row)
         base, ours, control = (

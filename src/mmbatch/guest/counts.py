@@ -17,7 +17,6 @@ from pathlib import Path
 from mmbatch.bench import machine, record, results, runs
 from mmbatch.bench.statistics import Verdict
 from mmbatch.core import cache, log
-from mmbatch.core.disk import new_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.guest import plan, qemu
 from mmbatch.guest.boots import BASE, CONTROL, Spliced
@@ -43,7 +42,7 @@ def run(
     assert count is not None
     found, counted_events = _count(setup, speedup, count, boot)
     name = f"{found.started[:19].replace(':', '')}-guest-{found.kernel.release}"
-    directory = new_dir(cache.runs(), name)
+    directory = cache.new_dir(cache.runs(), name)
     bench_events.write_events(directory / "samples.jsonl", counted_events)
     shown = counted(found)
     for path in (directory / "bench.json", json_file):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
-from mmbatch.debian import packages
+from mmbatch.kernel import apt
 
 _PROGRAMS = ("busybox", "ndctl", "daxctl", "mke2fs")
 _DIRECTORIES = ("dev", "proc", "sys", "tmp", "mnt", "bin", "sbin", "modules")
@@ -28,7 +28,7 @@ def make(files: Mapping[str, bytes]) -> bytes:
     """
     content = dict(files)
     for name in _PROGRAMS:
-        program = packages.find_program(name)
+        program = apt.find_program(name)
         if program is None:
             raise MmbatchError("make the guest's filesystem", f"no {name}", "give --install")
         content[f"bin/{name}"] = program.read_bytes()

@@ -12,10 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import cache, log, process
-from mmbatch.core.disk import atomic_write, remove_unused, require_space
-from mmbatch.core.errors import MmbatchError
 from mmbatch.kernel.kbuild import TOOLS, allnoconfig, check_options
-from mmbatch.kernel.sources import Source, name_unchecked
+from mmbatch.kernel.source import Source
 from mmbatch.splice.tree import Spliced
 
 _BUILD_BYTES = 3_000_000_000
@@ -148,16 +146,13 @@ def build(source: Source, spliced: Spliced, wanted: Wanted, jobs: int) -> GuestK
     key = hashlib.sha256("\n".join([source.state, text, tools.identity]).encode())
     for name in sorted(spliced.files):
         key.update(f"\n{name}\n".encode() + (spliced.path / name).read_bytes())
-    final = place / f"{wanted.flavour}.{key.hexdigest()[:12]}"
+    final = place / f"{wanted.flavour}-{key.hexdigest()[:12]}"
 
     def fill(work: Path) -> None:
         log.say(f"building Linux {source.release} for {wanted.flavour} (the first takes minutes)")
-        require_space(place, _BUILD_BYTES, f"build Linux {source.release}")
+        cache.require_space(place, _BUILD_BYTES, f"build Linux {source.release}")
         output = place / wanted.flavour
-        try:
-            _make(_overlay(place, source, spliced), output, wanted, jobs, source.release)
-        except MmbatchError as error:
-            raise name_unchecked(error, source) from error
+        _make(_overlay(place, source, spliced), output, wanted, jobs, source.release)
         for path in (output / wanted.arch.image, output / ".config", *output.glob("lib/*.ko")):
             shutil.copy2(path, work / path.name)
 
@@ -165,7 +160,7 @@ def build(source: Source, spliced: Spliced, wanted: Wanted, jobs: int) -> GuestK
     cache.keep(place)
     _forget_orphans()
     doing = f"builds Linux {source.release}"
-    cache.provide(final, fill, doing, lock=f"guest-{source.ident}", keep_few=True)
+    cache.provide(final, fill, doing, lock=f"guest-{source.ident}")
     return GuestKernel(
         source.release,
         source.origin,
@@ -182,7 +177,7 @@ def _forget_orphans() -> None:
     """Remove builds of trees that are no longer in the cache, unless somebody uses them."""
     for path in cache.builds().glob("guest-*"):
         if not (cache.trees() / path.name.removeprefix("guest-")).exists():
-            remove_unused(path)
+            cache.remove(path)
 
 
 def _make(tree: Path, output: Path, wanted: Wanted, jobs: int, release: str) -> None:
@@ -213,18 +208,18 @@ def _overlay(place: Path, source: Source, spliced: Spliced) -> Path:
     if before.get("state") != source.state:
         for path in place.iterdir():
             if path.is_dir():
-                remove_unused(path)
+                cache.remove(path)
         tree.mkdir(parents=True)
         action = f"copy the tree of Linux {source.release}"
         process.run(["cp", "-al", f"{source.path}/.", tree], action=action)
         before = {"files": []}
     names = sorted(spliced.files)
     every = sorted({*names, *before["files"]})
-    atomic_write(record, json.dumps({"state": source.state, "files": every}))
+    cache.atomic_write(record, json.dumps({"state": source.state, "files": every}))
     for name in every:
         origin = (spliced.path if name in names else source.path) / name
         _put(tree / name, origin.read_bytes() if origin.exists() else None)
-    atomic_write(record, json.dumps({"state": source.state, "files": names}))
+    cache.atomic_write(record, json.dumps({"state": source.state, "files": names}))
     return tree
 
 

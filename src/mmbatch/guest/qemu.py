@@ -14,7 +14,6 @@ from pathlib import Path
 
 from mmbatch.bench import machine
 from mmbatch.core import cache, log
-from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import cpus, stream
 from mmbatch.guest import console, initramfs
@@ -23,8 +22,8 @@ from mmbatch.guest.kernel import GuestKernel
 from mmbatch.guest.plan import Boot
 
 _LIMIT_S = 4 * 3600
-_SILENCE_S = 2400
-"""A script may work for minutes under KASAN, on a machine that has other work."""
+_SILENCE_S = 5400
+"""KUnit suites take five minutes under KASAN, and much longer on a machine that has other work."""
 
 _PROBE_S = 20
 _MOST_AT_ONCE = 2
@@ -180,7 +179,7 @@ def run(guest: Guest, limit_s: float = _LIMIT_S) -> Booted:
     with contextlib.ExitStack() as stack:
         filesystem = None
         if guest.initramfs is not None:
-            directory = stack.enter_context(temporary_dir(cache.downloads(), "guest"))
+            directory = stack.enter_context(cache.temporary_dir("guest"))
             filesystem = directory / "initramfs.gz"
             filesystem.write_bytes(guest.initramfs)
         copy = stack.enter_context(guest.console_file.open("w", buffering=1, encoding="utf-8"))
@@ -188,6 +187,7 @@ def run(guest: Guest, limit_s: float = _LIMIT_S) -> Booted:
             command(guest, filesystem),
             action=f"boot {guest.boot.title}",
             timeout_s=limit_s,
+            silence_s=_SILENCE_S,
             log=guest.console_file.with_suffix(".qemu.log"),
         )
         stack.enter_context(contextlib.closing(printed))

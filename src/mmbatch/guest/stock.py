@@ -11,15 +11,14 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from mmbatch.core import cache, log, paths
-from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.interval import SERIES
 from mmbatch.core.process import run
-from mmbatch.debian import foreign
 from mmbatch.guest import boots, initramfs, plan
 from mmbatch.guest.kernel import ARCHES, GuestKernel
 from mmbatch.guest.plan import Boot, Plan, Tool
 from mmbatch.guest.qemu import Guest
+from mmbatch.kernel import foreign
 from mmbatch.live import build, kernel, manifest
 from mmbatch.live.kernel import Headers, Stock
 
@@ -121,7 +120,7 @@ def _payload(
     modules |= {f"mmbatch_{name}": path.read_bytes() for name, path in paths_of.items()}
     modules["older"] = build.older(paths_of[tested])
     modules["rebuilt"] = build.rebuilt(paths_of[tested])
-    compiler = foreign.find_compiler(cache.opened(), headers, log.say)
+    compiler = foreign.find_compiler(headers)
     for each in (plan.common(), *plans):
         for name in (*each.modules, *each.observers):
             modules[name] = build.plain(each.find(f"{name}.c"), headers, compiler)
@@ -167,7 +166,7 @@ def _subject(plans: Sequence[Plan]) -> tuple[str, Tool]:
 def _sign(headers: Headers, module: Path) -> bytes:
     """Return a module with a signature that no kernel trusts."""
     action = f"sign {module.name}"
-    with temporary_dir(cache.downloads(), "key") as directory:
+    with cache.temporary_dir("key") as directory:
         key, certificate = directory / "key.priv", directory / "key.der"
         signed = directory / module.name
         argv = ["openssl", "req", "-new", "-x509", "-newkey", "rsa:2048", "-nodes", "-sha256"]

@@ -429,7 +429,7 @@ def require_guests(arches: Iterable[str], *, may_install: bool) -> None:
         raise MmbatchError(
             "boot x86-64 guests",
             f"this machine is {platform.machine()}, and its programs go into them",
-            "use an x86-64 machine, or --arch arm64",
+            "use an x86-64 machine, or --only arm64",
             ExitCode.NOT_APPLICABLE,
         )
     programs = [program for arch in arches for program in GUEST_PROGRAMS[arch]]
