@@ -15,7 +15,6 @@ import shutil
 import subprocess
 import sys
 import time
-import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -23,8 +22,9 @@ CACHE = Path(
     os.environ.get("MMBATCH_CACHE")
     or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mmbatch"
 )
-PACKAGES = ["python3-venv", "clang", "cpio", "fish", "gnupg", "llvm", "sparse", "zsh"]
-PACKAGES += ["chromium", "fonts-dejavu-core"]
+PYTHON = "/usr/bin/python3"
+PACKAGES = [f"python3-{name}" for name in ("click", "jinja2", "numpy", "rich", "venv")]
+PACKAGES += ["chromium", "clang", "cpio", "fonts-dejavu-core", "gnupg", "llvm", "sparse"]
 PYTEST = f"pytest -n auto --dist loadfile --no-loadscope-reorder -o cache_dir='{CACHE}/pytest'"
 
 # SPEEDUPS is the one that SPEEDUP= names, or nothing, which stands for all.
@@ -34,10 +34,11 @@ TEST = {
     "units": f"{PYTEST} -m 'not kernel and not slow' --durations 10 --durations-min 5 "
     "${SPEEDUPS:+speedups/$SPEEDUPS}",
     "hooks": "pytest -m kernel tests/kernel",
-    "equality": "./mmbatch check $SPEEDUPS --install --kernel 7.3 --only equality",
+    "equality": "./mmbatch check $SPEEDUPS --install --kernel 7.3 --only equality "
+    "${SPEEDUPS:+--only mutants}",
     "kasan": "./mmbatch guest test --install --only x86_64-kasan",
     "arm64": "./mmbatch guest test --install --only arm64",
-    "live": "test -n '$SPEEDUPS' -a ! -d speedups/$SPEEDUPS/live || "
+    "live": 'test -n "$SPEEDUPS" -a ! -d speedups/$SPEEDUPS/live || '
     "./mmbatch live test --install --once",
 }
 ALL = {
@@ -73,10 +74,8 @@ ALL = {
 
 def environment() -> Path:
     """Return a Python environment with linters and pytest on top of Debian's own packages."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    needs = [*project["dependencies"], *project["optional-dependencies"]["dev"]]
     pins = ROOT / "constraints.txt"
-    state = repr((os.path.realpath("/usr/bin/python3"), needs, pins.read_text()))
+    state = f"{os.path.realpath(PYTHON)} {pins.read_text()}"
     place = CACHE / f"tests-{hashlib.sha256(state.encode()).hexdigest()[:12]}"
     place.mkdir(parents=True, exist_ok=True)
     with (place / "lock").open("w") as lock:
@@ -84,9 +83,9 @@ def environment() -> Path:
         if not (place / ".done").exists():
             print("== Python environment for the tests", flush=True)
             make = ["-m", "venv", "--clear", "--system-site-packages", f"{place}/venv"]
-            subprocess.run(["/usr/bin/python3", *make], check=True)
-            pip = ["-m", "pip", "install", "-q", "-c", f"{pins}", *needs]
-            subprocess.run([f"{place}/venv/bin/python", *pip], check=True)
+            subprocess.run([PYTHON, *make], check=True)
+            pip = [f"{place}/venv/bin/python", "-m", "pip", "install", "-q", "-r", f"{pins}"]
+            subprocess.run(pip, check=True)
             (place / ".done").touch()
     return place / "venv"
 
@@ -123,7 +122,7 @@ def main() -> int:
     install()
     venv = environment()
     path = f"{venv}/bin:{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path, "MMBATCH_NO_VENV": "1", "SPEEDUPS": asked.speedup}
+    env = {**os.environ, "PATH": path, "SPEEDUPS": asked.speedup}
     kept = CACHE / "tests"
     kept.mkdir(exist_ok=True)
     name = "" if asked.speedup else commit()

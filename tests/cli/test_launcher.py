@@ -4,7 +4,6 @@ import importlib.util
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -41,8 +40,7 @@ def test_only_the_standard_library_is_imported() -> None:
 
 def test_a_python_without_the_libraries_becomes_one_that_has_them() -> None:
     """-S leaves out site-packages."""
-    env = {name: value for name, value in os.environ.items() if name != "MMBATCH_DEV"}
-    env["VIRTUAL_ENV"] = sys.prefix
+    env = {**os.environ, "VIRTUAL_ENV": sys.prefix}
     done = subprocess.run(
         [sys.executable, "-S", ROOT / "mmbatch", "--version"],
         env=env,
@@ -56,7 +54,6 @@ def test_a_python_without_the_libraries_becomes_one_that_has_them() -> None:
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
     """No Python here has the libraries."""
-    monkeypatch.delenv("MMBATCH_DEV", raising=False)
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     monkeypatch.setattr(launcher, "_SYSTEM", "/nonexistent")
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
@@ -81,28 +78,3 @@ def test_the_libraries_are_installed_where_that_is_allowed(
     assert launcher.main() == 1
     assert installed == ["python3-click", "python3-rich", "python3-numpy", "python3-jinja2"]
     assert "give --install" not in capsys.readouterr().err
-
-
-def test_tests_run_in_an_environment_on_the_system_s_libraries(
-    own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    became: list[str] = []
-
-    def become(python: str) -> None:
-        became.append(python)
-        raise KeyboardInterrupt
-
-    system = Path("/usr/bin/python3")
-    if not system.exists():
-        pytest.skip("no /usr/bin/python3")
-    monkeypatch.setattr(apt, "missing", lambda _: [])
-    monkeypatch.setattr(launcher, "_become", become)
-    monkeypatch.setattr(launcher, "_CONSTRAINTS", own_cache / "nothing")
-    (own_cache / "nothing").touch()
-    monkeypatch.setattr("mmbatch.core.process.run", lambda *_, **__: None)
-    for _ in range(2):
-        monkeypatch.setenv("MMBATCH_DEV", "1")
-        assert launcher.main() == 130
-    assert became[0] == became[1]
-    assert Path(became[0]).parent.parent.name.startswith("venv-")
-    assert "MMBATCH_DEV" not in os.environ

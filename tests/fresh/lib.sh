@@ -5,31 +5,22 @@
 # sources SUITE: print the archives of Debian from which this machine's apt installs its own
 # release, in /etc/apt/sources.list or below sources.list.d, as deb822 for another release.
 sources() {
-	PYTHONPATH="$checkout/src" PYTHONDONTWRITEBYTECODE=1 python3 -c '
-import dataclasses, subprocess, sys
-from mmbatch.core.errors import MmbatchError
-from mmbatch.debian.apt import source_files
-from mmbatch.debian.archives import configured, main_suite, write_sources
-try:
-    suites = configured(source_files())
-    main = main_suite(suites)
-except MmbatchError as error:
-    sys.exit(error.problem)
-own = [main, *(suite for suite in suites if suite.release == main.release and suite != main)]
-renamed = [
-    dataclasses.replace(suite, name=suite.name.replace(main.release, sys.argv[1], 1))
-    for suite in own
-]
-architecture = subprocess.run(
-    ["dpkg", "--print-architecture"], capture_output=True, text=True, check=True
-).stdout.strip()
-print(write_sources(renamed, architecture))' "$1"
+	local own uri suite
+	own=$(. /etc/os-release && echo "$VERSION_CODENAME")
+	apt-get update --print-uris -o Dir::State::lists=/nonexistent |
+		sed -n "s!^'\([^']*\)/dists/\($own[^']*\)/main/binary-.*!\1 \2!p" | sort -u -k 2 |
+		while read -r uri suite; do
+			[[ $suite != *-backports* ]] || continue
+			printf 'Types: deb\nURIs: %s\nSuites: %s\nComponents: main\n\n' \
+				"$uri" "${suite/$own/$1}"
+		done
 }
 
 # make_root SUITE DIRECTORY LOG PACKAGES: PACKAGES are added, with commas between them.
 make_root() {
 	local suite=$1 root=$2 log=$3 packages=$4 found mirror file
-	found=$(sources "$suite" 2>"$log") || fail "no mirror of Debian: $(tail -n 1 "$log")" \
+	found=$(sources "$suite" 2>"$log")
+	[ -n "$found" ] || fail "no mirror of Debian" \
 		"name an archive of Debian in /etc/apt/sources.list, as sources.list(5) says"
 	mirror=$(awk '/^URIs:/ { print $2; exit }' <<<"$found")
 	debootstrap --variant=minbase --include="ca-certificates,$packages" \
