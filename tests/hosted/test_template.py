@@ -12,11 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import real_kernel
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode
-from mmbatch.core.paths import default_root
 from mmbatch.debian import packages
-from mmbatch.kernel import source
 from mmbatch.splice import manifest
 
 NAME = "hex_rows"
@@ -49,15 +48,6 @@ def mmbatch(checkout: Path, *arguments: object) -> subprocess.CompletedProcess[s
     return done
 
 
-def newest() -> str:
-    """Return the newest kernel series whose source is in the cache."""
-    trees = default_root(os.environ) / "trees"
-    for series in source.SERIES:
-        if any(trees.glob(f"linux-source-{series}_*")):
-            return series
-    pytest.skip("no kernel source is in the cache")
-
-
 def test_the_template_itself_is_no_speedup(checkout: Path) -> None:
     names = manifest.known(checkout / "speedups")
     assert names == sorted([*manifest.known(paths.SPEEDUPS), NAME])
@@ -84,9 +74,9 @@ def test_names_that_are_refused(checkout: Path, name: str) -> None:
 
 @pytest.mark.kernel
 def test_the_copy_is_applied_measured_and_checked(checkout: Path, tmp_path: Path) -> None:
-    series = newest()
-    tree = next((default_root(os.environ) / "trees").glob(f"linux-source-{series}_*/linux"))
-    applied = mmbatch(checkout, "apply", "-n", tree, NAME)
+    kernel = real_kernel.newest()
+    series = kernel.series
+    applied = mmbatch(checkout, "apply", "-n", kernel.path, NAME)
     assert applied.returncode == 0, applied.stderr
     assert f"{NAME}_bin2hex(" in applied.stdout
 
@@ -108,7 +98,7 @@ def test_the_copy_is_applied_measured_and_checked(checkout: Path, tmp_path: Path
     bool(packages.missing_for_guests(("x86_64",))), reason="what guests need is not installed"
 )
 def test_its_kunit_suite_runs_in_a_kernel(checkout: Path) -> None:
-    which = ("--only", "x86_64-suites", "--kernel", newest())
+    which = ("--only", "x86_64-suites", "--kernel", real_kernel.newest().series)
     booted = mmbatch(checkout, "guest", "test", *which, "-v")
     assert booted.returncode == 0, booted.stdout + booted.stderr
     assert f"{NAME}.{NAME}_every_byte" in booted.stderr
