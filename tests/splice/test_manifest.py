@@ -9,7 +9,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.interval import Interval
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import manifest, tree
-from mmbatch.splice.apply import choose, require_series
+from mmbatch.splice.apply import require_series
 from mmbatch.splice.tree import Spliced
 
 
@@ -132,11 +132,6 @@ def test_a_harness_is_measured_but_not_applied(tmp_path: Path) -> None:
     assert not manifest.load(tmp_path / "toy").is_harness
     assert manifest.known(tmp_path) == ["toy"]
     assert manifest.measured(tmp_path) == ["boxes", "toy"]
-    with pytest.raises(MmbatchError) as caught:
-        choose(tmp_path, ["boxes"], "7.3", "7.3.4")
-    assert "it is a harness" in caught.value.problem
-    assert "mmbatch bench boxes" in caught.value.hint
-    assert caught.value.code == ExitCode.USAGE
 
 
 def test_the_tree_of_a_harness_is_the_kernel(tmp_path: Path) -> None:

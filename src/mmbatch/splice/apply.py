@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import cache, log
-from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.splice import edits, spatch
 from mmbatch.splice.manifest import Edit, Manifest, NewFile, Step, known, load, load_with_needs
@@ -37,14 +36,6 @@ def choose(directory: Path, names: Sequence[str], series: str, release: str) -> 
     """Return the manifests of speed-ups, by default of all for a kernel, and of what they need."""
     fitting = [name for name in known(directory) if series in load(directory / name).kernels]
     manifests = load_with_needs(directory, *(names or fitting or known(directory)))
-    for manifest in manifests:
-        if manifest.is_harness:
-            raise MmbatchError(
-                f"put {manifest.speedup} into Linux {release}",
-                "it is a harness, which measures a function that no speed-up changes",
-                f"measure it with `mmbatch bench {manifest.speedup}`",
-                ExitCode.USAGE,
-            )
     require_series(manifests, series, release)
     return manifests
 
@@ -83,7 +74,7 @@ def plan(
 
     `contents` has those of the files that the tree has. A speed-up comes after what it needs.
     """
-    with temporary_dir(cache.splices(), "apply") as work:
+    with cache.temporary_dir("apply") as work:
         for name, content in contents.items():
             write(work / name, content)
         lacking = [held for held in manifests if not is_applied(work, series, held)]

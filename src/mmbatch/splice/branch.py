@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import cache
-from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import Change, GitTree
 from mmbatch.splice.apply import Applied, named_files, plan
@@ -99,7 +98,7 @@ def make(
                 ExitCode.USAGE,
             )
         author = credit.author or user
-        with temporary_dir(cache.splices(), "apply") as work:
+        with cache.temporary_dir("apply") as work:
             git.create_branch(branch, git.write(head, changes, work, author), "mmbatch: apply")
     return Branch(steps, base, author)
 

@@ -18,11 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import cache, log, process
-from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel import sources
+from mmbatch.kernel import source as kernels
 from mmbatch.kernel.git import GitTree
-from mmbatch.kernel.sources import Source
+from mmbatch.kernel.source import Source
 from mmbatch.splice import mails
 from mmbatch.splice.apply import contents_in, named_files, plan, write
 from mmbatch.splice.mails import Patch
@@ -31,6 +30,7 @@ from mmbatch.splice.manifest import ALL, Manifest, cut
 READ_PARTS = ("arch/x86/", "include/", "kernel/", "lib/", "mm/")
 """What is read of a tree when the objects of a hosted program are compiled."""
 
+_COMMENT = re.compile(rb'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*")', re.DOTALL)
 _SOURCE = re.compile(r"(?!.*\.mod\.c).*\.[chS]|Makefile|Kbuild")
 _GENERATED = re.compile(r"(^|/)include/(generated|config)/")
 _NAME = re.compile(
@@ -72,10 +72,10 @@ def from_files(
     With `each`, return the code after every patch. If only the first patches of a series are
     there, the label says so.
     """
-    with temporary_dir(cache.splices(), "mails") as work:
+    with cache.temporary_dir("mails") as work:
         series = mails.read(paths, work)
     notes: list[str] = []
-    with temporary_dir(cache.splices(), "posted") as work:
+    with cache.temporary_dir("posted") as work:
         states = list(_states(work, source, label, series.patches, notes))
     total = series.total or len(states)
     origin = ", ".join(map(os.fspath, paths)) + "".join(f" ({note})" for note in notes)
@@ -113,7 +113,7 @@ def from_steps(source: Source, manifests: Sequence[Manifest], last: str = ALL) -
 
 def from_tree(source: Source, label: str, tree: Path) -> Posted:
     """Return what another tree of the same release has in the place of this one's files."""
-    _, release = sources.check_tree(tree)
+    _, release = kernels.check_tree(tree)
     if release != source.release:
         raise MmbatchError(
             f"measure {tree} against {source.origin}",
@@ -172,12 +172,20 @@ def _sources_in(tree: Path) -> Iterator[str]:
 
 
 def digest(contents: Mapping[str, bytes | None]) -> str:
-    """Return the SHA-256 of files, their names and contents (hex)."""
+    """Return the SHA-256 of files, their names and their contents without comments (hex)."""
     total = hashlib.sha256()
     for name, content in sorted(contents.items()):
         total.update(os.fsencode(name) + b"\0")
-        total.update(b"-" if content is None else hashlib.sha256(content).digest())
+        total.update(b"-" if content is None else hashlib.sha256(_code(name, content)).digest())
     return total.hexdigest()
+
+
+def _code(name: str, content: bytes) -> bytes:
+    """Return what the compiler sees of a C file, and any other file as it is."""
+    if not name.endswith((".c", ".h")):
+        return content
+    bare = _COMMENT.sub(lambda match: match[1] or b" ", content)
+    return b" ".join(bare.split())
 
 
 def _states(
@@ -275,5 +283,5 @@ def make_tree(source: Source, posted: Posted) -> PostedTree:
                 write(work / name, content)
 
     place = cache.splices() / ident
-    final = cache.provide(place, fill, f"copies {source.release}", keep_few=True, parts=())
+    final = cache.provide(place, fill, f"copies {source.release}")
     return PostedTree(posted, final, ident)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mmbatch.core import cache, log, paths, process
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel.sources import SOURCE_PARTS, Source
+from mmbatch.kernel.source import Source
 from mmbatch.splice import apply, edits, spatch
 from mmbatch.splice.manifest import Manifest
 
@@ -39,7 +39,13 @@ def splice(source: Source, manifests: Sequence[Manifest]) -> Spliced:
         return Spliced(source.path, ident, ())
 
     def fill(work: Path) -> None:
-        _refuse_twice(source, manifests)
+        if any(apply.is_applied(source.path, source.series, held) for held in manifests):
+            raise MmbatchError(
+                f"splice {manifests[-1].speedup} into Linux {source.release}",
+                f"the tree has it already, or what it needs ({source.origin})",
+                "give the tree as it was before: base and patched are both made from that",
+                ExitCode.USAGE,
+            )
         log.say(f"splicing {manifests[-1].speedup} into Linux {source.release}")
         copy = f"copy the tree of Linux {source.release}"
         process.run(["cp", "-al", f"{source.path}/.", work], action=copy)
@@ -52,22 +58,8 @@ def splice(source: Source, manifests: Sequence[Manifest]) -> Spliced:
         fill,
         f"splices {source.release}",
         lock=f"splice-{source.ident}",
-        keep_few=True,
-        parts=(_RECORD, *SOURCE_PARTS),
     )
     return Spliced(final, ident, tuple(json.loads((final / _RECORD).read_text())))
-
-
-def _refuse_twice(source: Source, manifests: Sequence[Manifest]) -> None:
-    """Raise MmbatchError if a tree has one of the speed-ups already: it could not be base."""
-    for manifest in manifests:
-        if apply.is_applied(source.path, source.series, manifest):
-            raise MmbatchError(
-                f"splice {manifest.speedup} into Linux {source.release}",
-                f"the tree has it already ({source.origin})",
-                "give the tree as it was before: base and patched are both made from that",
-                ExitCode.USAGE,
-            )
 
 
 def _digest(source: Source, manifests: Sequence[Manifest]) -> str:
