@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Load TOML and JSON strictly into frozen dataclasses, by their annotations.
 
-A dataclass is the format: its fields are the only keys, and those without a default are
-required. Understood are dataclasses, str, int, float, bool, Path, StrEnum, Literal, tuples,
-mappings with string keys, `X | None`, and classes that parse a string (`Interval`). A class
-refuses values that don't go together by raising ValueError in `__post_init__`.
+A dataclass is the format: its fields are the only keys, and those without a default are required.
+Understood are dataclasses, str, int, float, bool, Path, StrEnum, Literal, tuples, mappings with
+string keys, `X | None`, and classes that parse a string (`Interval`). A class refuses values that
+don't go together by raising ValueError in `__post_init__`.
 
 Every error names the way to the value: "step 2: rule 1: unknown key 'cooci'".
 """
@@ -19,7 +19,7 @@ import re
 import tomllib
 import typing
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import dataclass, is_dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar, cast
@@ -29,7 +29,6 @@ from mmbatch.core.paths import ROOT
 
 T = TypeVar("T")
 
-_SHOWN = 60  # characters of a wrong value that an error quotes
 _NAMES = {
     str: "a string",
     int: "a whole number",
@@ -58,11 +57,10 @@ class LoadError(ValueError):
 
 
 def _regular_expression(data: Any) -> Any:
-    if isinstance(data, str):
-        try:
-            re.compile(data)
-        except (re.error, RecursionError, OverflowError) as error:
-            raise LoadError(f"is not a regular expression: {error}") from None
+    try:
+        re.compile(_typed(str, data))
+    except re.error as error:
+        raise LoadError(f"is not a regular expression: {error}") from None
     return data
 
 
@@ -96,10 +94,7 @@ def key(name: str) -> Mapping[str, str]:
 
 
 def load(kind: type[T], data: Any) -> T:
-    """Make a dataclass from what `json.loads` or `tomllib.loads` returned.
-
-    Returns:
-        The object, with lists as tuples.
+    """Make a dataclass, with lists as tuples, from what `json.loads` or `tomllib.loads` returned.
 
     Raises:
         LoadError: naming the first place that does not fit.
@@ -108,11 +103,7 @@ def load(kind: type[T], data: Any) -> T:
 
 
 def from_json(kind: type[T], text: str) -> T:
-    """Make a dataclass from JSON text.
-
-    Raises:
-        LoadError: it is not JSON, or does not fit.
-    """
+    """Make a dataclass from JSON text; LoadError if it is not JSON, or does not fit."""
     return load(kind, parse_json(text))
 
 
@@ -120,12 +111,8 @@ def parse_json(text: str) -> Any:
     """Return the value of a JSON text; LoadError if it is none."""
     try:
         return json.loads(text)
-    except RecursionError:
-        raise LoadError("it is nested too deeply") from None
-    except json.JSONDecodeError as error:
+    except ValueError as error:
         raise LoadError(f"it is not JSON: {error}") from None
-    except ValueError:  # of int(), for thousands of digits
-        raise LoadError("it has a number with too many digits") from None
 
 
 def from_json_file(kind: type[T], path: Path, hint: str) -> T:
@@ -135,10 +122,10 @@ def from_json_file(kind: type[T], path: Path, hint: str) -> T:
         MmbatchError: it can't be read, is not JSON, or does not fit.
     """
     try:
-        return from_json(kind, _text(path))
+        return from_json(kind, path.read_text(encoding="utf-8"))
     except OSError as error:
         raise MmbatchError(f"read {path}", error.strerror or str(error), hint) from None
-    except LoadError as error:
+    except ValueError as error:  # LoadError and UnicodeDecodeError are
         raise MmbatchError(f"read {path}", str(error), hint) from None
 
 
@@ -150,9 +137,7 @@ def from_toml(kind: type[T], path: Path) -> T:
         OSError: it can't be read.
     """
     try:
-        return load(kind, tomllib.loads(_text(path)))
-    except RecursionError:
-        raise wrong(path, "it is nested too deeply") from None
+        return load(kind, tomllib.loads(path.read_text(encoding="utf-8")))
     except ValueError as error:  # TOMLDecodeError and LoadError are
         raise wrong(path, str(error)) from None
 
@@ -163,26 +148,27 @@ def wrong(path: Path, problem: str) -> MmbatchError:
     return MmbatchError(f"read {shown}", problem, "correct the file", ExitCode.USAGE)
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8")
-    except UnicodeDecodeError as error:
-        raise LoadError(f"it is not UTF-8 text: byte {error.start} can't be decoded") from None
-
-
 def _value(kind: Any, data: Any) -> Any:
     """Make a value of the annotation `kind`."""
     if (origin := typing.get_origin(kind)) is not None:
         return _generic(origin, typing.get_args(kind), data)
     if hasattr(kind, "parse"):
-        return _made(kind.parse, _string(data))
+        return _made(kind.parse, _typed(str, data))
     if is_dataclass(kind):
         return _object(kind, data)
-    if kind in (str, Path):
-        return kind(_string(data))
+    if kind is Path:
+        return Path(_typed(str, data))
     if issubclass(kind, StrEnum):
         return kind(_choice(tuple(kind), data))
-    return _number(kind, data)
+    return _number(data) if kind is float else _typed(kind, data)
+
+
+def _number(data: Any) -> Any:
+    if type(data) is int:
+        return data
+    if not math.isfinite(_typed(float, data)):
+        raise LoadError(f"must be a finite number, not {data}")
+    return data
 
 
 def _generic(origin: Any, inner: tuple[Any, ...], data: Any) -> Any:
@@ -194,8 +180,7 @@ def _generic(origin: Any, inner: tuple[Any, ...], data: Any) -> Any:
     if origin is Literal:
         return _choice(inner, data)
     if origin is Mapping:
-        items = _typed(dict, data).items()
-        return {_string(name): _at(name, inner[1], value) for name, value in items}
+        return {name: _at(name, inner[1], value) for name, value in _typed(dict, data).items()}
     return None if data is None else _value(inner[0], data)  # X | None
 
 
@@ -264,27 +249,6 @@ def _choice(choices: tuple[str, ...], data: Any) -> str:
     return cast("str", data)
 
 
-def _number(kind: Any, data: Any) -> Any:
-    # JSON and TOML have whole numbers of any size, which nothing else of ours can take.
-    if type(data) is int and not -(2**63) <= data < 2**63:
-        raise LoadError("is a number out of range")
-    if kind is float and type(data) is int:
-        return data
-    data = _typed(kind, data)
-    if kind is float and not math.isfinite(data):
-        raise LoadError(f"must be a finite number, not {data}")
-    return data
-
-
-def _string(data: Any) -> str:
-    # JSON can spell halves of surrogate pairs, which no file or terminal takes, and both can
-    # spell NUL, which no path has.
-    text = cast("str", _typed(str, data))
-    if "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
-        raise LoadError(f"has a character that can't be used: {_shown(text)}")
-    return text
-
-
 def _typed(kind: Any, data: Any) -> Any:
     if type(data) is not kind:
         raise LoadError(f"must be {_NAMES[kind]}, not {_shown(data)}")
@@ -292,11 +256,74 @@ def _typed(kind: Any, data: Any) -> Any:
 
 
 def _shown(data: Any) -> str:
-    """Return a wrong value as an error quotes it: a short one, or what kind it is."""
+    """Return a wrong value as an error quotes it."""
     if isinstance(data, bool):
         return "true" if data else "false"
     if isinstance(data, str):
-        return repr(data if len(data) <= _SHOWN else data[:_SHOWN] + "...")
-    if isinstance(data, float) or (isinstance(data, int) and abs(data) < 2**63):
+        return repr(data)
+    if isinstance(data, int | float):
         return str(data)
     return _NAMES.get(type(data), f"a {type(data).__name__}")
+
+
+Version = tuple[int, int]
+
+SERIES = ("7.3", "7.2", "6.12")
+"""The kernel series that the speed-ups are made for, newest first."""
+
+_TERM = re.compile(r"(>=|<)(\d+)\.(\d+)")
+
+
+def version(series: str) -> Version:
+    """Return a series or release, "7.3" or "7.3.4", as (major, minor)."""
+    major, minor = series.split(".")[:2]
+    return int(major), int(minor)
+
+
+def release_numbers(release: str) -> list[int]:
+    """Return all numbers in a release, by which releases can be ordered: 6.12 before 7.2."""
+    return [int(digits) for digits in re.findall(r"\d+", release)]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Kernel series from `low` on and below `high`, as "(major, minor)".
+
+    Written in the manifest as ">=6.12,<7.0"; either end may be left out.
+    """
+
+    low: Version = (0, 0)
+    high: Version = (999, 0)
+
+    def __contains__(self, series: object) -> bool:
+        """Return whether a series, "7.3", lies in the interval."""
+        return isinstance(series, str) and self.low <= version(series) < self.high
+
+    def __str__(self) -> str:
+        """Return the interval as the manifest writes it."""
+        low = f">={self.low[0]}.{self.low[1]}" if self.low > (0, 0) else ""
+        high = f"<{self.high[0]}.{self.high[1]}" if self.high < (999, 0) else ""
+        return ",".join(part for part in (low, high) if part)
+
+    def __and__(self, other: Interval) -> Interval:
+        """Return what two intervals share."""
+        return Interval(max(self.low, other.low), min(self.high, other.high))
+
+    @classmethod
+    def parse(cls, text: str) -> Interval:
+        """Read an interval; ValueError if it is none."""
+        low, high = cls.low, cls.high
+        for term in text.split(","):
+            match = _TERM.fullmatch(term.strip())
+            if match is None:
+                raise ValueError(f"'{text}' is not an interval of kernels like '>=6.12,<7.0'")
+            bound = (int(match[2]), int(match[3]))
+            if match[1] == ">=":
+                low = bound
+            else:
+                high = bound
+        return cls(low, high)
+
+
+EVERY = Interval()
+"""All kernels."""
