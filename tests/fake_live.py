@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mmbatch.core.interval import Interval
+from mmbatch.core.load import Interval
 from mmbatch.live.manifest import Function, Layout, LiveManifest
 
 GET = Function("get_it", ("4", "8"))

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mmbatch.debian import foreign
 from mmbatch.guest import initramfs
+from mmbatch.kernel import foreign
 
 
 def libraries(program: str) -> dict[str, Path]:

@@ -10,7 +10,7 @@ import pytest
 from mmbatch.core import paths, process
 from mmbatch.hosted.events import Event, parse
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.source import SERIES, Source, find_cached
+from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice.manifest import load_with_needs
 
 

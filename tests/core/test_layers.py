@@ -10,7 +10,6 @@ SOURCES = Path(mmbatch.__file__).parent
 ORDER = (
     "core",
     "kernel",
-    "debian",
     "splice",
     "hosted",
     "bench",

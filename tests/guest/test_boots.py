@@ -13,12 +13,12 @@ import pytest
 
 from mmbatch.core import cache, paths
 from mmbatch.core.errors import MmbatchError
-from mmbatch.debian import packages
 from mmbatch.guest import boots, plan, qemu
 from mmbatch.guest.console import Outcome
 from mmbatch.guest.kernel import ARCHES, GuestKernel
 from mmbatch.guest.plan import Boot, Plan
 from mmbatch.guest.qemu import Guest
+from mmbatch.kernel import apt
 
 
 @pytest.fixture(autouse=True)
@@ -273,7 +273,7 @@ def test_another_machine_says_what_it_can_do(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("mmbatch.kernel.apt.platform.machine", lambda: "riscv64")
 
     with pytest.raises(MmbatchError) as caught:
-        packages.ensure_guests(["x86_64"], lambda _: None, may_install=True)
+        apt.require_guests(["x86_64"], may_install=True)
 
     assert caught.value.code == 77
     assert "arm64" in caught.value.hint

@@ -11,7 +11,7 @@ from mmbatch.core import cache, paths, process
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import kernel
 from mmbatch.guest.kernel import ARCHES, GuestKernel, Wanted
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.splice.tree import Spliced
 
 

@@ -13,7 +13,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import program as hosted
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Hosted, Manifest, load
 from mmbatch.splice.tree import Spliced
 

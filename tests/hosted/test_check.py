@@ -11,12 +11,12 @@ import pytest
 
 from mmbatch.cli import check as verb
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.interval import Interval
+from mmbatch.core.load import Interval
 from mmbatch.hosted import check
 from mmbatch.hosted.check import Tally
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Configuration, Manifest, Mutant
 
 EVENT = {"event": "check", "combinations": 70, "runs": 280, "bytes": 3_000_000_000, "stepped": 0}

@@ -17,7 +17,7 @@ from mmbatch.hosted.check import Tally
 from mmbatch.hosted.fuzz import Found
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import apt
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Hosted, Manifest, Mutant, load
 
 SPLICE = """

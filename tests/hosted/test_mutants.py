@@ -8,11 +8,11 @@ import pytest
 
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.interval import Interval
+from mmbatch.core.load import Interval
 from mmbatch.hosted import mutants, program
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Hosted, Manifest, Mutant, known, load
 
 CODE = "for (toy = 0; toy < nr; toy++)\n\tpaint(toy);\n"

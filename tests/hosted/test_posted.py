@@ -15,7 +15,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import Case, Check, Equal, Event, Sample, parse
 from mmbatch.hosted.posted import NoEffectError, sources_of
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.source import Source, find_cached
+from mmbatch.kernel.sources import Source, find_cached
 from mmbatch.splice import manifest, posted
 from posted_series import at_the_end_of, at_the_start_of, diff, mail, mbox
 

@@ -77,10 +77,6 @@ def test_unknown_fields_are_ignored() -> None:
         (Case, '"wide"', "7", "variants 3: must be a string, not 7"),
         (Engine, '"erms":true', '"erms":3', "cpu_flags: erms: must be true or false, not 3"),
         (Engine, '{"event"', '[{"event"', "not JSON"),
-        (Sample, "91234567", "9" * 20, "ns: is a number out of range"),
-        (Sample, "91234567", "9" * 5000, "too many digits"),
-        (Sample, "91234567", "[" * 99_999, "nested too deeply"),
-        (Note, "arena", "\\ud800", "text: has a character that can't be used"),
     ],
 )
 def test_malformed_lines_are_refused(kind: type[Event], old: str, new: str, found: str) -> None:

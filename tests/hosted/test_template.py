@@ -15,7 +15,7 @@ import pytest
 import real_kernel
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode
-from mmbatch.debian import packages
+from mmbatch.kernel import apt
 from mmbatch.splice import manifest
 
 NAME = "hex_rows"
@@ -95,7 +95,8 @@ def test_the_copy_is_applied_measured_and_checked(checkout: Path, tmp_path: Path
 
 @pytest.mark.kernel
 @pytest.mark.skipif(
-    bool(packages.missing_for_guests(("x86_64",))), reason="what guests need is not installed"
+    any(apt.find_program(name) is None for name in apt.GUEST_PROGRAMS["x86_64"]),
+    reason="what guests need is not installed",
 )
 def test_its_kunit_suite_runs_in_a_kernel(checkout: Path) -> None:
     which = ("--only", "x86_64-suites", "--kernel", real_kernel.newest().series)

@@ -11,7 +11,7 @@ from mmbatch.core import cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.kbuild import ObjectTree
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 
 Configure = Callable[..., ObjectTree]
 

@@ -2,7 +2,6 @@
 """The hooks in real kernels, which are fetched where the cache lacks them."""
 
 import functools
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,9 +10,8 @@ import pytest
 
 from fake_tree import branches, commit, git, lacks_for_apply
 from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache
-from mmbatch.core.paths import default_root
-from mmbatch.kernel.sources import SERIES, read_release, resolve
+from mmbatch.core.cache import default_root
+from mmbatch.kernel.sources import SERIES, get, read_release
 from mmbatch.splice.apply import apply_steps, named_files
 from mmbatch.splice.manifest import known, load, load_with_needs
 
@@ -29,12 +27,14 @@ pytestmark = [
 ]
 
 
-CACHE = default_root(os.environ)  # the user's; a fixture moves that of the tests
+CACHE = default_root()  # the user's; a fixture moves that of the tests
 
 
 @functools.cache
 def tree_of(series: str) -> Path:
-    return resolve(Cache(CACHE), series, None, print).path
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("MMBATCH_CACHE", str(CACHE))
+        return get(series).path
 
 
 @pytest.fixture(params=SERIES)

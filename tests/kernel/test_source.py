@@ -12,15 +12,15 @@ import pytest
 from fake_archive import FakeArchive, lacks, make_kernel
 from mmbatch.core import cache
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel import source
-from mmbatch.kernel.source import check_tree, find_cached, get, read_release
+from mmbatch.kernel import sources
+from mmbatch.kernel.sources import check_tree, find_cached, get, read_release
 
 needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
 
 
 @pytest.fixture(autouse=True)
 def trees(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr(source, "_TREE_BYTES", 1)
+    monkeypatch.setattr(sources, "_TREE_BYTES", 1)
     return own_cache / "trees"
 
 
@@ -74,7 +74,7 @@ def test_what_is_no_kernel_inside_leaves_no_tree(archive: FakeArchive, trees: Pa
 def test_too_little_room_is_said_before_anything_is_fetched(
     monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
-    monkeypatch.setattr(source, "_TREE_BYTES", 1 << 60)
+    monkeypatch.setattr(sources, "_TREE_BYTES", 1 << 60)
     with pytest.raises(MmbatchError, match="GB are free"):
         get("7.3")
     assert said == []
@@ -219,7 +219,7 @@ def test_a_copy_that_was_broken_off_is_made_again(
     tree: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(source, "_copy", lambda *_: os.kill(os.getpid(), 2))
+        patch.setattr(sources, "_copy", lambda *_: os.kill(os.getpid(), 2))
         get(tree=tree)
     assert contents(get(tree=tree).path) == contents(tree)
 

@@ -14,7 +14,7 @@ import pytest
 from fake_live import live
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.interval import SERIES
+from mmbatch.core.load import SERIES
 from mmbatch.live import btf, build, elf, kernel, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers

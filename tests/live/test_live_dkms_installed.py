@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch.core import cache, log
-from mmbatch.debian import foreign
+from mmbatch.core import cache
+from mmbatch.kernel import foreign
 from mmbatch.live import install, kernel, manifest
 from mmbatch.live.kernel import Headers
 
@@ -122,7 +122,7 @@ def installed(packages: Path, scratch: Path, **words: str) -> dict[str, str]:
 
 def appears(headers: Headers) -> str:
     """Return what makes the compiler of a kernel appear in the root."""
-    found = foreign.find_compiler(cache.opened(), headers, log.say)
+    found = foreign.find_compiler(headers)
     want = foreign.wanted_compiler(headers)
     assert want is not None
     if not found.arguments:

@@ -12,7 +12,7 @@ from fake_archive import FakeArchive, lacks
 from foreign_programs import libraries, wanting
 from mmbatch.core import cache
 from mmbatch.core.errors import MmbatchError
-from mmbatch.debian import foreign
+from mmbatch.kernel import foreign
 from mmbatch.live import kernel
 
 RELEASE = "7.3.4+deb13-cloud-amd64"

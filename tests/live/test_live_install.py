@@ -16,8 +16,7 @@ from mmbatch import VERSION
 from mmbatch.cli import main as cli
 from mmbatch.core import cache
 from mmbatch.core.errors import MmbatchError
-from mmbatch.debian import deb
-from mmbatch.live import install, manifest
+from mmbatch.live import deb, install, manifest
 from mmbatch.live.install import BOOT, SOFTDEP, System, dkms_name
 
 FITS, BARE, OLD = "6.12.107+deb13-amd64", "7.3.4+deb13-amd64", "6.1.0-44-amd64"

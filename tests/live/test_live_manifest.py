@@ -18,7 +18,7 @@ from mmbatch.cli import main as cli
 from mmbatch.cli.live import _require_all_steps
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.interval import SERIES, Interval
+from mmbatch.core.load import SERIES, Interval
 from mmbatch.live import build, convert, kernel, manifest
 from mmbatch.live.btf import Btf
 from mmbatch.live.manifest import Function, Layout

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,9 +11,8 @@ import pytest
 
 from fake_tree import lacks_for_apply, make_tree
 from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache
+from mmbatch.core.cache import Cache, default_root
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.paths import default_root
 from mmbatch.core.process import cpus
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.series import export, verify
@@ -90,10 +88,10 @@ def test_a_tree_without_checkpatch(tmp_path: Path) -> None:
 
 def _newest() -> Source | None:
     try:
-        root = default_root(os.environ)
+        root = default_root()
     except MmbatchError:
         return None
-    found = (find_cached(Cache(root), series) for series in SERIES if root.is_dir())
+    found = (find_cached(series) for series in SERIES if root.is_dir())
     return next((source for source in found if source is not None), None)
 
 

@@ -6,7 +6,7 @@ import pytest
 from fake_speedup import GOOD, make_speedup
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.interval import Interval
+from mmbatch.core.load import Interval
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import manifest, tree
 from mmbatch.splice.apply import require_series

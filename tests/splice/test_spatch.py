@@ -8,7 +8,7 @@ import pytest
 
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.interval import Interval
+from mmbatch.core.load import Interval
 from mmbatch.splice import spatch
 from mmbatch.splice.manifest import Rule
 

@@ -11,7 +11,7 @@ import pytest
 from mmbatch.core import paths as checkout
 from mmbatch.core import process
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.source import SERIES, Source, find_cached
+from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice.manifest import load_with_needs
 
 PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objdump", "nm")

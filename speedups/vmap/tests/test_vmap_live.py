@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 
-from mmbatch.core.interval import SERIES
+from mmbatch.core.load import SERIES
 from mmbatch.core.paths import SPEEDUPS
 from mmbatch.live import build, kernel, manifest
 

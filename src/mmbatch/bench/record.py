@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal
 
 from mmbatch.bench.machine import Machine
 from mmbatch.bench.statistics import Verdict
-from mmbatch.core.disk import atomic_write, require_file
+from mmbatch.core.cache import atomic_write, require_writable
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import LoadError, Natural, from_json_file, load
 from mmbatch.hosted.events import BASE
@@ -332,7 +332,7 @@ def write(path: Path, record: Record) -> None:
     """
     data = to_dict(record)
     validate(data)
-    require_file(path, "--json")
+    require_writable(path, "--json")
     atomic_write(path, compact(data))
 
 

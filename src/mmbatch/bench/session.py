@@ -13,9 +13,8 @@ from pathlib import Path
 from mmbatch.bench import machine, record, results, runs
 from mmbatch.bench.store import RECORD, SAMPLES
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache
+from mmbatch.core.cache import Cache, new_dir
 from mmbatch.core.console import Console
-from mmbatch.core.disk import new_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import run
 from mmbatch.hosted.events import Case, Check, Equal, Event, Note, write_events

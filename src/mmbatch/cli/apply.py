@@ -12,7 +12,7 @@ import click
 from mmbatch.cli import options
 from mmbatch.core import log, paths
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel.source import check_tree
+from mmbatch.kernel.sources import check_tree
 from mmbatch.splice import apply, branch
 from mmbatch.splice.manifest import CORE, Manifest, cut
 

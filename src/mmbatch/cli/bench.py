@@ -15,9 +15,8 @@ from mmbatch.bench.session import Prepared, Session
 from mmbatch.cli import answers, options, posted, requirements
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache
+from mmbatch.core.cache import Cache, atomic_write, require_writable
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.disk import atomic_write, require_no_loop, require_place
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.run import Request
 from mmbatch.kernel import sources
@@ -177,7 +176,7 @@ def command(
     amount = ("--repeats", str(repeats)) if repeats else ("--quick",) if quick else ()
     repeated = (*asked.words, *(("--until", until) if until else ()), *amount)
     session = Session(console, cache, tree, settings, jobs, repeated, asked.entries)
-    source = sources.resolve(cache, kernel, tree, console.say)
+    source = sources.get(kernel, tree)
     request = Request(
         cases=cases,
         items=pfns,
@@ -294,7 +293,7 @@ def _check_features(features: tuple[str, ...]) -> None:
 def _check_places(output: Path | None, json_file: Path | None, html_file: Path | None) -> None:
     """Raise MmbatchError if the results could not be written: now, not after the measuring."""
     if output is not None:
-        require_no_loop(output, "-o")
         directories = (output, *output.absolute().parents)
-        require_place(next(directory for directory in directories if directory.exists()), "-o")
+        exists = next(directory for directory in directories if directory.exists())
+        require_writable(exists / "results", "-o")
     options.require_writable(("--json", json_file), ("--html", html_file))

@@ -17,7 +17,7 @@ from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import check, fuzz, mutants
 from mmbatch.hosted.program import Program
-from mmbatch.kernel import apt, source
+from mmbatch.kernel import apt, sources
 from mmbatch.splice import manifest
 
 PARTS = ("equality", "configurations", "sanitizers", "mutants", "fuzz")
@@ -94,7 +94,7 @@ def command(
     requirements.ensure(install=install)
     ensure_fuzzer(install=install, needed=fuzzes)
     tally = check.Tally()
-    kernels = series or source.SERIES
+    kernels = series or sources.SERIES
 
     def check_one(kernel: Program, name: str) -> None:
         program = replace(kernel, manifests=manifest.load_with_needs(paths.SPEEDUPS, name))
@@ -108,7 +108,7 @@ def command(
             run_parts(program, tally, parts or PARTS, kernels)
 
     for kernel in (None,) if is_posted and not series else kernels:
-        base = source.get(kernel, tree)
+        base = sources.get(kernel, tree)
         trees = posted.make_trees(base, asked, tree)
         if until is not None:
             trees = posted.make_steps(base, speedups[0], until, each=False)

@@ -17,7 +17,7 @@ from mmbatch.core import cache, log
 from mmbatch.core.console import output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
-from mmbatch.kernel import apt, source
+from mmbatch.kernel import apt, sources
 
 _STYLES = {"ok": "green", "missing": "bold red", "note": "yellow"}
 _ARENA_BYTES = 2_300_000_000
@@ -95,7 +95,7 @@ def _cache() -> Iterator[Row]:
     free = cache.free_bytes(root)
     state = "ok" if free >= _CACHE_BYTES else "note"
     yield state, "cache directory", f"{root}, {free / 1e9:.0f} GB free"
-    found = [source.find_cached(series) for series in source.SERIES]
+    found = [sources.find_cached(series) for series in sources.SERIES]
     releases = ", ".join(kernel.release for kernel in found if kernel is not None)
     yield "ok" if releases else "note", "kernels", releases or "none yet; bench fetches one"
 

@@ -15,9 +15,8 @@ from mmbatch.bench.record import Record
 from mmbatch.cli import answers, options, requirements
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache
+from mmbatch.core.cache import Cache, atomic_dir
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.disk import atomic_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import sources
 from mmbatch.series import export, figures, verify
@@ -101,7 +100,7 @@ def command(
     if check:
         requirements.ensure(console.say, install=install)
         requirements.ensure_sparse(console.say, install=install)
-    source = sources.resolve(cache, kernel, tree, console.say, every_file=check)
+    source = sources.get(kernel, tree)
     chosen = apply.choose(paths.SPEEDUPS, speedups, source.series, source.release)
     wanted = speedups or tuple(manifest.speedup for manifest in chosen)
     measured = _measured(cache, source, runs)

@@ -17,6 +17,7 @@ import click
 from mmbatch.cli import options, usage
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, suggestion
+from mmbatch.kernel import sources
 
 if TYPE_CHECKING:
     from mmbatch.guest.boots import Setup, Spliced
@@ -92,10 +93,9 @@ def _spliced(
     install: bool,
 ) -> Spliced:
     from mmbatch.guest.boots import Spliced
-    from mmbatch.kernel import source
 
     _ensure(chosen, install=install)
-    return Spliced.of(source.get(kernel, tree), settings, jobs)
+    return Spliced.of(sources.get(kernel, tree), settings, jobs)
 
 
 def _run(setup: Setup, chosen: Sequence[Boot], write: options.WriteOutcomes) -> ExitCode:

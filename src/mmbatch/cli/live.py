@@ -15,9 +15,9 @@ import click
 from mmbatch.bench import record
 from mmbatch.cli import guest, options, usage
 from mmbatch.cli.usage import Misuse
-from mmbatch.core import cache, log, paths
+from mmbatch.core import log, paths
+from mmbatch.core.cache import temporary_dir
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.disk import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.live import build, install, kernel, load, manifest, plan
 from mmbatch.live.install import Fit, System
@@ -413,7 +413,7 @@ def run_install(
     found = install.fits(system, lives)
     install.require_free(system, lives)
     if dry_run:
-        with temporary_dir(cache.downloads(), "install") as place:
+        with temporary_dir("install") as place:
             made = install.packages(lives, place)
             changed, files = install.differing(system, made), install.files_of(made)
     else:

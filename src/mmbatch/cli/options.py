@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mmbatch.cli.usage import Misuse
-from mmbatch.core import disk, log, paths
+from mmbatch.core import cache, log, paths
 from mmbatch.core.console import RESULTS_TO_STDERR
 from mmbatch.core.errors import CaseOutcome, suggestion
 from mmbatch.core.process import cpus
@@ -63,7 +63,7 @@ class _File(click.Path):
             if ctx.meta.get(RESULTS_TO_STDERR):
                 raise Misuse("two files can't both be standard output", "give '-' only once")
             ctx.meta[RESULTS_TO_STDERR] = True
-            return disk.STDOUT
+            return cache.STDOUT
         place = path.absolute().parent
         if not os.access(place, os.W_OK):  # now, not after an hour of work
             problem = "takes no files" if place.is_dir() else "is no directory"
@@ -88,7 +88,7 @@ def write_answer(
     if file is not None:
         fields = answer if isinstance(answer, Mapping) else asdict(answer)
         content = {"schema": 1, "command": verb, **fields}
-        disk.atomic_write(file, json.dumps(content, indent=1) + "\n")
+        cache.atomic_write(file, json.dumps(content, indent=1) + "\n")
 
 
 def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -103,7 +103,7 @@ def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
 
             for file, text in ((ktap, writers.ktap), (junit, writers.junit)):
                 if file is not None:
-                    disk.atomic_write(file, text(found))
+                    cache.atomic_write(file, text(found))
 
         return command(*args, write_outcomes=write_outcomes, **words)
 

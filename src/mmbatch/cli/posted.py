@@ -17,7 +17,7 @@ from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.hosted.events import AUTO, BASE, CONTROL
 from mmbatch.hosted.posted import NoEffectError
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.splice import manifest, posted
 from mmbatch.splice.posted import Posted, PostedTree
 

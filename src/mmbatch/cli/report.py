@@ -14,9 +14,8 @@ from mmbatch.bench.store import Stored
 from mmbatch.cli import options
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache
+from mmbatch.core.cache import STDOUT, Cache, atomic_write
 from mmbatch.core.console import Console, output_options
-from mmbatch.core.disk import STDOUT, atomic_write
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import change, html, markdown, text
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 import click
 
 from mmbatch.core import log
-from mmbatch.core.disk import require_working_directory
 from mmbatch.core.log import Progress, Progressing, directory_bytes, growth, spoken
 
 if TYPE_CHECKING:
@@ -75,7 +74,6 @@ def output_options(function: Callable[Concatenate[Console, P], R]) -> Callable[P
     def verb(*args: Any, quiet: bool, verbose: bool, **kwargs: Any) -> R:
         if quiet and verbose:
             raise click.UsageError("-q and -v exclude each other")
-        require_working_directory()
         to_stderr = click.get_current_context().meta.get(RESULTS_TO_STDERR, False)
         return function(Console(verbose - quiet, to_stderr=to_stderr), *args, **kwargs)
 

@@ -99,7 +99,6 @@ def run(
     errors: str = "replace",
     foreground: bool = False,
     finish: bool = False,
-    keep: object = None,  # ignored
 ) -> Result:
     """Run a program to its end; it and all its children are gone when this returns or raises.
 
@@ -114,7 +113,6 @@ def run(
         stdin: text for its standard input; none means an empty one.
         errors: how to decode output that is not UTF-8, as `bytes.decode` takes it.
         foreground: leave it in our process group, on our terminal; for sudo and the like.
-        keep: ignored, for callers that are not converted yet.
         finish: let it come to its end when we are interrupted, as dpkg must, and only then stop.
 
     Raises:

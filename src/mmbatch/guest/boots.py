@@ -22,7 +22,7 @@ from mmbatch.guest.kernel import ARCHES, GuestKernel, Wanted, build
 from mmbatch.guest.plan import ALL, STOCK, Boot, Plan
 from mmbatch.guest.qemu import Booted, Guest
 from mmbatch.hosted.events import AUTO
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.splice import tree
 from mmbatch.splice.manifest import Manifest, known, load_with_needs, suites_of
 

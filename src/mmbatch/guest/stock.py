@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mmbatch.core import cache, log, paths
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.interval import SERIES
+from mmbatch.core.load import SERIES
 from mmbatch.core.process import run
 from mmbatch.guest import boots, initramfs, plan
 from mmbatch.guest.kernel import ARCHES, GuestKernel

@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from mmbatch.core.disk import atomic_write
+from mmbatch.core.cache import atomic_write
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import Count, LoadError, Natural, load, parse_json
 

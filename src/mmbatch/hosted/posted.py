@@ -220,7 +220,7 @@ def _compile(
         with ThreadPoolExecutor(program.jobs) as pool:
             list(pool.map(lambda job: compile_unit(work, *job), jobs))
 
-    cache.provide(final, fill, "compiles posted code", keep_few=True)
+    cache.provide(final, fill, "compiles posted code")
     compiled = {}
     total = hashlib.sha256()
     for unit in units:

@@ -24,7 +24,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.hosted import posted as hosted_posted
 from mmbatch.hosted.posted import PostedSide, symbols
 from mmbatch.kernel import kbuild
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.splice import tree
 from mmbatch.splice.manifest import Hosted, Manifest
 from mmbatch.splice.posted import PostedTree
@@ -193,7 +193,7 @@ class Program:
             _Link(self, work, file, self.spliced.path, self.jobs).run()
 
         doing = f"builds the hosted program of {self.manifest.speedup}"
-        cache.provide(final, fill, doing, lock=prefix, keep_few=True)
+        cache.provide(final, fill, doing, lock=prefix)
         return final / "hosted"
 
     def mutant(self, work: Path, patched: Path, changed: str) -> Path:

@@ -13,7 +13,7 @@ from types import MappingProxyType
 
 from mmbatch.core import cache, log, process
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 
 TOOLS = ("gcc", "as", "ld")
 """The programs by which a kernel's makefiles make its objects; all but the first are binutils."""
@@ -131,7 +131,6 @@ def allnoconfig(
     config: str,
     release: str,
     log_file: Path,
-    held: object = None,
 ) -> None:
     """Configure a kernel in an output directory with some options over allnoconfig.
 

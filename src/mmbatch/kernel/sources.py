@@ -1,37 +1,324 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What `kernel.source` has, by older names, for callers that are not converted yet."""
+"""Get a kernel's source: one of Debian's packages, or a snapshot of a tree of the user's."""
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core.errors import MmbatchError
-from mmbatch.kernel import source
-from mmbatch.kernel.source import SERIES, SOURCE_PARTS, Source, check_tree, read_release
+from mmbatch.core import cache, load, log
+from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.core.process import run
+from mmbatch.kernel import apt
 
-__all__ = ["SERIES", "SOURCE_PARTS", "Source", "check_tree", "read_release"]
+SERIES = load.SERIES
+"""Those whose sources can be had, newest first."""
+
+SOURCE_PARTS = (
+    *("Kbuild", "Kconfig", "Makefile", "arch/x86", "include", "init"),
+    *("kernel", "lib", "mm", "scripts"),
+)
+"""What hosted builds read of a kernel tree."""
+
+_TREE_BYTES = 2_500_000_000
+_LIMIT_S = 3600
+_SIGNS = ("Makefile", "Kbuild", "Kconfig", "mm/mm_init.c", "scripts/config")
+# Another user's tree too, but then git must not run the program that its settings may name.
+_TRUSTED = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false")
+_LIST_FILES = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
+# What a kernel build leaves in a tree; `git ls-files --exclude-standard` leaves out the like.
+_PRODUCTS = re.compile(
+    r"^(?:.*\.(?:o|ko|a|mod|mod\.c)|\..*\.(?:cmd|d)|\.config.*|vmlinux(?:\.(?:o|a|map|unstripped))?"
+    r"|modules\.(?:order|builtin.*)|Module\.symvers|System\.map|\.tmp_.*|\.git)$"
+)
+_PRODUCT_DIRECTORIES = re.compile(
+    r"^(?:include/(?:config|generated)|arch/[^/]+/include/generated)$"
+)
 
 
-def resolve(
-    cache: object,
-    kernel: str | None,
-    tree: Path | None,
-    say: object = None,
-    progress: object = None,
-    *,
-    every_file: bool = False,
-) -> Source:
-    """See `source.get`."""
-    return source.get(kernel, tree)
+@dataclass(frozen=True)
+class Source:
+    """A kernel source tree in our cache, which nobody else writes.
+
+    Attributes:
+        series: "7.3".
+        release: "7.3.4", with an extra version where the tree has one.
+        path: the top of the tree.
+        origin: where it comes from, for people.
+        ident: short name of its place in the cache, safe as a file name.
+        state: digest that is another whenever a file of the tree is; the ident for Debian's.
+    """
+
+    series: str
+    release: str
+    path: Path
+    origin: str
+    ident: str
+    state: str
 
 
-def find_cached(
-    cache: object, series: str, say: object = None, *, every_file: bool = False
-) -> Source | None:
-    """See `source.find_cached`."""
-    return source.find_cached(series)
+def get(kernel: str | None = None, tree: Path | None = None) -> Source:
+    """Return the kernel source that the user asked for, fetching it when it must be.
+
+    Args:
+        kernel: a series or its release; None for the newest that is here or can be had.
+        tree: an unpacked tree to take instead; it is only read.
+
+    Raises:
+        MmbatchError: it can't be had, is not a kernel, or is of an unsupported series.
+    """
+    if tree is not None:
+        if kernel is not None:
+            raise MmbatchError(
+                "choose a kernel", "both --kernel and --tree", "give one of them", ExitCode.USAGE
+            )
+        return _of_tree(tree)
+    if kernel is None:
+        return _newest()
+    wanted = kernel.removeprefix("v")
+    series = _series(wanted)
+    source = find_cached(series) or _fetch(series)
+    if wanted not in (series, source.release):
+        raise MmbatchError(
+            f"choose kernel {kernel}",
+            f"{series} has the release {source.release} here",
+            f"use --kernel {series}, or a tree of {wanted} with --tree",
+            ExitCode.NOT_APPLICABLE,
+        )
+    return source
 
 
-def name_unchecked(error: MmbatchError, source: Source) -> MmbatchError:
-    """Return the error as it is."""
-    return error
+def _newest() -> Source:
+    failure: MmbatchError | None = None
+    for series in SERIES:
+        try:
+            return find_cached(series) or _fetch(series)
+        except MmbatchError as error:
+            log.say(f"linux {series} can't be had: {error.problem}")
+            failure = failure or error
+    assert failure is not None
+    raise failure
+
+
+def _series(kernel: str) -> str:
+    """Return the series of a kernel that the user named: "7.3" of "7.3" and of "7.3.4"."""
+    parts = re.fullmatch(r"(\d+\.\d+)(\.\d+.*)?", kernel)
+    if parts is None or parts[1] not in SERIES:
+        raise MmbatchError(
+            f"choose kernel {kernel}",
+            "it is not a supported kernel",
+            suggestion(parts[1] if parts else kernel, SERIES, "kernels"),
+            ExitCode.NOT_APPLICABLE,
+        )
+    return parts[1]
+
+
+def find_cached(series: str) -> Source | None:
+    """Return the newest of Debian's trees of a series in the cache, or None."""
+    places = cache.trees().glob(f"linux-source-{series}_*")
+    for place in sorted(places, key=lambda path: _version_key(path.name), reverse=True):
+        if cache.use(place):
+            path, version = place / "linux", (place / "version").read_text().strip()
+            origin = f"linux-source-{series} {version} (Debian)"
+            return Source(series, read_release(path), path, origin, place.name, place.name)
+    return None
+
+
+def _version_key(version: str) -> list[tuple[int, str]]:
+    """Return a key which sorts Debian versions of one package well enough."""
+    parts = re.findall(r"\d+|~|[^\d~]+", version)
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
+
+
+def read_release(tree: Path) -> str:
+    """Return a tree's release ("7.3.4", "7.3.4-rc1-mine") from its top Makefile.
+
+    Raises:
+        MmbatchError: it has none, so it is not a kernel.
+    """
+    try:
+        text = (tree / "Makefile").read_text(errors="replace")
+    except OSError as error:
+        raise _no_kernel(tree, f"its Makefile can't be read ({error.strerror})") from error
+    values: dict[str, str] = dict(
+        re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(\S*)", text, re.M)
+    )
+    if not all(re.fullmatch("[0-9]+", values.get(name, "")) for name in ("VERSION", "PATCHLEVEL")):
+        raise _no_kernel(tree, "its Makefile has no VERSION and PATCHLEVEL")
+    numbers = [values[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if values.get(name)]
+    return ".".join(numbers) + values.get("EXTRAVERSION", "")
+
+
+def check_tree(tree: Path) -> tuple[str, str]:
+    """Return (series, release) of a tree that is a kernel we support.
+
+    Raises:
+        MmbatchError: it is not a kernel (USAGE) or an unsupported one (NOT_APPLICABLE).
+    """
+    if not tree.is_dir():
+        raise _no_kernel(tree, "there is no such directory")
+    missing = [name for name in _SIGNS if not (tree / name).exists()]
+    if missing:
+        raise _no_kernel(tree, f"it has no {missing[0]}")
+    release = read_release(tree)
+    series = ".".join(re.findall(r"\d+", release)[:2])
+    if series not in SERIES:
+        raise MmbatchError(
+            f"use the tree {tree}",
+            f"linux {release}",
+            f"supported are {', '.join(SERIES)}",
+            ExitCode.NOT_APPLICABLE,
+        )
+    return series, release
+
+
+def _no_kernel(tree: Path, problem: str) -> MmbatchError:
+    return MmbatchError(
+        f"use {tree} as a kernel tree", problem, "give the top of a kernel tree", ExitCode.USAGE
+    )
+
+
+def _fetch(series: str) -> Source:
+    package = f"linux-source-{series}"
+    with cache.lock(package, f"fetches linux {series}"):
+        if (cached := find_cached(series)) is not None:  # by whom we waited for
+            return cached
+        cache.require_space(cache.trees(), _TREE_BYTES, f"unpack linux {series}")
+        version, suite = apt.need(package)
+        size = int(apt.describe(package, version).get("Size", "0")) / 1e6
+        with cache.temporary_dir(package) as directory:
+            title = f"fetching {package} {version} from Debian {suite}"
+            with log.progress(title, size, "MB") as bar, log.growth(directory, bar):
+                (deb,) = apt.download(package, version, directory)
+            _unpack(package, deb)
+    fetched = find_cached(series)
+    assert fetched is not None
+    return fetched
+
+
+def _unpack(package: str, deb: Path) -> None:
+    action = f"unpack {package}"
+    version = run(["dpkg-deb", "--field", deb, "Version"], action=action).stdout.strip()
+    log.say(f"unpacking {package} {version}")
+    name = re.sub(r"[^A-Za-z0-9.+_-]", "-", f"{package}_{version}")
+
+    def fill(place: Path) -> None:
+        (place / "linux").mkdir()
+        stages = [
+            ["dpkg-deb", "--fsys-tarfile", str(deb)],
+            ["tar", "-xO", f"./usr/src/{package}.tar.xz"],
+            ["xz", "-dc", "-T0"],
+            ["tar", "-x", "--strip-components=1", "--no-same-owner", "-C", str(place / "linux")],
+        ]
+        joined = " | ".join(map(shlex.join, stages))
+        argv = ["bash", "-c", f"set -o pipefail; {joined}"]
+        run(argv, action=action, timeout_s=_LIMIT_S)
+        (place / "version").write_text(version + "\n")
+        check_tree(place / "linux")
+
+    cache.provide(cache.trees() / name, fill, f"unpacks {package}")
+
+
+def _of_tree(tree: Path) -> Source:
+    """Return a snapshot of a user's tree.
+
+    Builds read it for minutes, while the user edits the tree, so each state has a directory of its
+    own. Files that are as in an earlier snapshot, by size and time, are hard links to that one's.
+    """
+    tree = tree.resolve()
+    series, release = check_tree(tree)
+    ident = f"tree-{hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]}"
+    files = dict(_files(tree))
+    listing = "".join(f"{name}\0{files[name]}\n" for name in sorted(files))
+    state = hashlib.sha256(os.fsencode(listing)).hexdigest()[:16]
+    place = cache.trees() / f"{ident}-{state}"
+
+    def fill(work: Path) -> None:
+        earlier = [path for path in cache.trees().glob(f"{ident}-*") if cache.use(path)]
+        last = max(earlier, key=lambda path: path.stat().st_mtime, default=None)
+        cache.require_space(work, 0 if last else _TREE_BYTES, f"copy {tree}")
+        with log.progress(f"copying {tree}", len(files), "files") as bar:
+            for name, signature in files.items():
+                _copy(tree / name, work / "linux" / name, last and last / "linux" / name, signature)
+                bar.advance()
+
+    cache.provide(place, fill, f"copies {tree}", lock=ident)
+    return Source(series, release, place / "linux", f"tree {tree}", ident, state)
+
+
+Signature = tuple[int, int, int]
+
+
+def _files(tree: Path) -> Iterator[tuple[str, Signature]]:
+    """Yield the source files of a tree with their mode, size and time."""
+    for name in _list_git(tree) if (tree / ".git").exists() else _list_directory(tree):
+        try:
+            signature = _signature(tree / name)
+        except FileNotFoundError:  # deleted, and git still lists it
+            continue
+        if not stat.S_ISDIR(signature[0]):  # a submodule
+            yield name, signature
+
+
+def _signature(path: Path) -> Signature:
+    status = path.lstat()
+    when = 0 if stat.S_ISLNK(status.st_mode) else status.st_mtime_ns
+    return status.st_mode, status.st_size, when
+
+
+def _list_git(tree: Path) -> list[str]:
+    """Return the files of the working tree: those in git and new ones that it does not ignore."""
+    listing = run(
+        ["git", *_TRUSTED, "-C", tree, *_LIST_FILES],
+        action=f"list the files of {tree}",
+        errors="surrogateescape",
+    ).stdout
+    return [name for name in listing.split("\0") if name]
+
+
+def _list_directory(tree: Path) -> Iterator[str]:
+    """Yield the files of a tree without git, less what a build left there."""
+    for directory, directories, files in os.walk(tree):
+        top = os.path.relpath(directory, tree)
+        prefix = "" if top == "." else f"{top}/"
+        for name in directories:
+            if (Path(directory) / name).is_symlink():
+                yield prefix + name
+        directories[:] = [
+            name
+            for name in directories
+            if name != ".git" and not _PRODUCT_DIRECTORIES.match(prefix + name)
+        ]
+        for name in files:
+            if not _PRODUCTS.match(name) and not stat.S_ISFIFO(
+                (Path(directory) / name).lstat().st_mode
+            ):
+                yield prefix + name
+
+
+def _copy(source: Path, target: Path, earlier: Path | None, signature: Signature) -> None:
+    """Copy a file with its time, or link to that of an earlier snapshot where it is the same."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if earlier and _signature(earlier) == signature:
+            os.link(earlier, target, follow_symlinks=False)
+            return
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    try:
+        shutil.copy2(source, target, follow_symlinks=False)
+    except OSError as error:
+        if error.filename != os.fspath(source):
+            raise
+        raise MmbatchError(
+            f"copy the tree {source.parent}",
+            f"{source} can't be read ({error.strerror})",
+            "make it readable, and leave the tree alone while it is copied",
+        ) from error

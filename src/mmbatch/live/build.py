@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mmbatch.core import cache, log, paths
-from mmbatch.core.disk import atomic_write, temporary_dir
+from mmbatch.core.cache import atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import Result, run, toolchain
-from mmbatch.debian import foreign
-from mmbatch.debian.foreign import Compiler
+from mmbatch.kernel import foreign
+from mmbatch.kernel.foreign import Compiler
 from mmbatch.live import btf, convert, elf, kernel, manifest
 from mmbatch.live.elf import Elf
 from mmbatch.live.kernel import Headers
@@ -62,7 +62,7 @@ def build(live: LiveManifest, headers: Headers, engine: Path = paths.LIVE) -> Mo
         tables = convert.tables(needed, btf.read(headers.types))
     except ValueError as error:
         raise manifest.unfit(live, headers.release, str(error)) from error
-    compiler = foreign.find_compiler(cache.opened(), headers, log.say)
+    compiler = foreign.find_compiler(headers)
     content = generated(live, headers.series, engine)
     content["live/live_tables.h"] = tables.encode()
     name = f"{live.module}-{headers.release}-{live.until}"
@@ -90,7 +90,7 @@ def build(live: LiveManifest, headers: Headers, engine: Path = paths.LIVE) -> Mo
         built = True
 
     place = cache.live() / f"{name}-{_key(headers, compiler, content)[:12]}"
-    cache.provide(place, fill, f"builds {live.module}", lock=name, keep_few=True)
+    cache.provide(place, fill, f"builds {live.module}", lock=name)
     return Module(live.speedup, live.module, place / file, headers.release, built)
 
 
@@ -129,7 +129,7 @@ def plain(
 ) -> bytes:
     """Return an ordinary module, built from one C file and the headers that `others` has."""
     name, output = source.stem, cache.logs() / f"{source.stem}.log"
-    with temporary_dir(cache.downloads(), name) as directory:
+    with temporary_dir(name) as directory:
         shutil.copy(source, directory)
         for target, content in (others or {}).items():
             (directory / target).write_bytes(content)

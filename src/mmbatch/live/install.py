@@ -19,11 +19,10 @@ from pathlib import Path
 import mmbatch
 from mmbatch import VERSION
 from mmbatch.core import cache, log, paths
-from mmbatch.core.disk import temporary_dir
+from mmbatch.core.cache import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
-from mmbatch.debian import deb
-from mmbatch.live import btf, build, convert, elf, kernel, manifest
+from mmbatch.live import btf, build, convert, deb, elf, kernel, manifest
 from mmbatch.live.manifest import LiveManifest
 
 BOOT = "mmbatch-boot"
@@ -145,7 +144,7 @@ def _package(
     control: str,
     scripts: Mapping[str, str],
 ) -> Path:
-    with temporary_dir(cache.downloads(), name) as place:
+    with temporary_dir(name) as place:
         for target, content in files.items():
             path = place / "root" / target
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -274,7 +273,7 @@ def install(system: System, lives: Sequence[LiveManifest], found: Sequence[Fit])
     If anything fails, those that were to change are removed, and others stay.
     """
     _begin("install the livepatches")
-    with temporary_dir(system.root / "var/tmp", "mmbatch") as place:
+    with temporary_dir("mmbatch", beside=system.root / "var/tmp/mmbatch") as place:
         place.chmod(0o755)  # apt reads it as another user
         made = packages(lives, place)
         names = differing(system, made)
@@ -326,7 +325,7 @@ def _remove(system: System, going: Sequence[LiveManifest], staying: Sequence[Liv
     """Remove some speed-ups; if none stays, everything of ours."""
     action, names = "remove the packages", set(system.installed())
     if staying:  # a package that loads these alone depends on no other
-        with temporary_dir(system.root / "var/tmp", "mmbatch") as place:
+        with temporary_dir("mmbatch", beside=system.root / "var/tmp/mmbatch") as place:
             file = _inside(system, _boot_package(staying, place))
             system.run(["dpkg", "--install", file], action)
         names &= {dkms_name(live.speedup) for live in going}

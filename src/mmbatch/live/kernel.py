@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import cache, log
-from mmbatch.core.disk import atomic_write, require_space
+from mmbatch.core.cache import atomic_write, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
-from mmbatch.core.interval import SERIES, release_numbers
-from mmbatch.debian import foreign
-from mmbatch.debian.apt import Apt
+from mmbatch.core.load import SERIES, release_numbers
+from mmbatch.kernel import apt
 from mmbatch.kernel.foreign import make_runnable
 
 FLAVOUR = "cloud-amd64"
@@ -83,13 +82,12 @@ def choose(release: str | None, series: str | None) -> str:
     meta = _META.fullmatch(release)
     if meta is None or _RELEASE.fullmatch(meta[1]):
         return release if meta is None else meta[1]
-    apt = Apt(cache.opened(), log.say)
     package = f"linux-headers-{meta[1]}"
-    found = (_needed(apt, package, version) for version, _ in apt.madison(package))
+    found = (_needed(package, version) for version, _ in apt.find(package))
     return next(filter(None, found), None) or series_of(meta[1])
 
 
-def _needed(apt: Apt, package: str, version: str) -> str | None:
+def _needed(package: str, version: str) -> str | None:
     """Return the release whose headers a package depends on."""
     names = (name.removeprefix("linux-headers-") for name in apt.depends(package, version))
     return next((name for name in names if _RELEASE.fullmatch(name)), None)
@@ -147,11 +145,10 @@ def config_of(path: Path) -> dict[str, str]:
 
 def newest(series: str, suite: str = "") -> str:
     """Return the release of Debian's newest cloud kernel of a series, at best that of a suite."""
-    apt = Apt(cache.opened(), log.say)
     package = f"linux-headers-{FLAVOUR}"
-    versions = [pair for pair in apt.madison(package) if pair[0].startswith(f"{series}.")]
+    versions = [pair for pair in apt.find(package) if pair[0].startswith(f"{series}.")]
     for version, _ in sorted(versions, key=lambda pair: pair[1] != suite):
-        if found := _needed(apt, package, version):
+        if found := _needed(package, version):
             return found
     # A suite that has moved on to another series keeps this one's kernels for a while.
     releases = [
@@ -201,8 +198,7 @@ def fetch_image(release: str) -> Stock:
 
 def _unpack(package: str, place: Path, belongs: Callable[[str], bool], contents: str) -> None:
     """Fetch a package, and those of its dependencies that belong to it, into a directory."""
-    apt = Apt(cache.opened(), log.say)
-    found = apt.madison(package)
+    found = apt.find(package)
     if not found:
         raise _not_packaged(contents)
     version = found[0][0]
@@ -210,7 +206,7 @@ def _unpack(package: str, place: Path, belongs: Callable[[str], bool], contents:
     names = [package, *filter(belongs, apt.depends(package, version))]
     log.say(f"fetching {package} {version} and its dependencies")
     for name in names:
-        foreign.unpack(cache.opened(), apt, name, version, place)
+        apt.unpack(name, version, place)
 
 
 def _join_makefiles(sources: Path) -> None:

@@ -13,8 +13,17 @@ from typing import Literal
 
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
-from mmbatch.core.interval import EVERY, SERIES, Interval
-from mmbatch.core.load import NOT_IN_FILE, OTHER_KEYS, Natural, from_toml, key, wrong
+from mmbatch.core.load import (
+    EVERY,
+    NOT_IN_FILE,
+    OTHER_KEYS,
+    SERIES,
+    Interval,
+    Natural,
+    from_toml,
+    key,
+    wrong,
+)
 from mmbatch.live.convert import Symbols
 from mmbatch.splice import manifest
 from mmbatch.splice.edits import apply_edit

@@ -16,7 +16,7 @@ from pathlib import Path
 from mmbatch.bench import record as records
 from mmbatch.bench.record import Record
 from mmbatch.core import paths
-from mmbatch.core.interval import release_numbers
+from mmbatch.core.load import release_numbers
 from mmbatch.hosted.events import AUTO, BASE, CONTROL
 from mmbatch.live.manifest import LiveManifest, Match
 

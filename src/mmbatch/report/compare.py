@@ -11,7 +11,7 @@ from mmbatch.bench.machine import with_model
 from mmbatch.bench.record import Control, Limit, Record, Row
 from mmbatch.bench.statistics import NOISE, Verdict, claimed_from
 from mmbatch.bench.store import Raw, Stored, guest_arch
-from mmbatch.core.interval import release_numbers
+from mmbatch.core.load import release_numbers
 from mmbatch.hosted.events import AUTO, BASE, LIMIT_PREFIX
 
 COPY = "copy"

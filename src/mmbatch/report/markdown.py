@@ -12,8 +12,8 @@ from mmbatch.bench.machine import with_model
 from mmbatch.bench.record import Record, Row
 from mmbatch.bench.statistics import Verdict
 from mmbatch.bench.store import Stored, guest_arch
-from mmbatch.core.disk import STDOUT, error_from_os
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.cache import STDOUT
+from mmbatch.core.errors import ExitCode, MmbatchError, error_from_os
 from mmbatch.hosted.events import AUTO, BASE
 from mmbatch.report import compare
 from mmbatch.report.text import ascii_only

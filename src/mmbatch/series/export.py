@@ -11,8 +11,7 @@ from pathlib import Path
 
 from mmbatch.bench.record import Record
 from mmbatch.core import process
-from mmbatch.core.cache import Cache
-from mmbatch.core.disk import temporary_dir
+from mmbatch.core.cache import Cache, temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import Change, GitTree
 from mmbatch.kernel.sources import Source
@@ -113,7 +112,7 @@ def write(
     changes = [
         branch.change(step, text + ending) for step, text in zip(series.steps, texts, strict=True)
     ]
-    with temporary_dir(cache.splices, "export") as work:
+    with temporary_dir("export") as work:
         git, base = repository(work / "git", series.base, user)
         (work / "index").mkdir()
         tip = git.write(base, changes, work / "index", author)

@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache
-from mmbatch.core.disk import atomic_write
-from mmbatch.core.interval import SERIES
+from mmbatch.core.cache import Cache, atomic_write
+from mmbatch.core.load import SERIES
 from mmbatch.kernel import sources
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.apply import Applied, contents_in, named_files, plan
@@ -127,7 +126,7 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 def main() -> None:
     """Write docs/series.md."""
     cache = Cache.open()
-    source = sources.resolve(cache, SERIES[0], None, print)
+    source = sources.get(SERIES[0], None)
     atomic_write(PAGE, page(cache, source).encode())
     print(f"wrote {PAGE.relative_to(paths.ROOT)}")
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmbatch.core import paths, process
-from mmbatch.core.cache import Cache
-from mmbatch.core.disk import temporary_dir
+from mmbatch.core.cache import Cache, temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import check
 from mmbatch.hosted.program import Program
@@ -69,7 +68,7 @@ def applies(cache: Cache, series: Series, mails: Sequence[Path]) -> list[str]:
 
     The rest of the tree can't differ: a mail that touches another file does not apply.
     """
-    with temporary_dir(cache.splices, "am") as work:
+    with temporary_dir("am") as work:
         git, base = export.repository(work / "git", series.base, _NOBODY)
         export.run_git(git.path, "reset", "--quiet", "--hard", base)
         try:
@@ -128,7 +127,7 @@ class Bisection:
         if all(diffs[: n + 1] in self._known for n in range(len(diffs))):
             yield from (self._known[diffs[: n + 1]] for n in range(len(diffs)))
             return
-        with temporary_dir(self._cache.builds, "bisect") as work:
+        with temporary_dir("bisect") as work:
             tree = work / "tree"
             process.run(["cp", "-al", self._source.path, tree], action="copy the tree")
             build = _Build(self._cache, self._source, work, self._jobs)

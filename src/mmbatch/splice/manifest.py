@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
-from mmbatch.core.interval import EVERY, Interval
-from mmbatch.core.load import NOT_IN_FILE, Count, Pattern, from_toml, key, wrong
+from mmbatch.core.load import EVERY, NOT_IN_FILE, Count, Interval, Pattern, from_toml, key, wrong
 
 _NAME = "speedup.toml"
 ALL, CORE = "all", "core"

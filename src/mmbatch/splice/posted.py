@@ -21,7 +21,7 @@ from mmbatch.core import cache, log, process
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import source as kernels
 from mmbatch.kernel.git import GitTree
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.splice import mails
 from mmbatch.splice.apply import contents_in, named_files, plan, write
 from mmbatch.splice.mails import Patch

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mmbatch.core import cache, log, paths, process
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.splice import apply, edits, spatch
 from mmbatch.splice.manifest import Manifest
 

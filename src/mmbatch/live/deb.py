@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mmbatch.core.disk import atomic_write
+from mmbatch.core.cache import atomic_write
 from mmbatch.core.process import run
 
 _FIELD = "Mmbatch-Digest"
