@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The hosted engine: kernel objects, base and patched, in one user process.
 
-`build` makes the program, `run` runs it and `events` reads what it prints. `check` and `fuzz`
-compare patched code with its oracle; `mutants` breaks it on purpose to see that they notice.
+`program` makes the program, with what `posted` compiles of others' patches. `run` runs it and
+`events` reads what it prints. `check` and `fuzz` compare patched code with its oracle, and
+`mutants` breaks it on purpose to see that they notice.
 """
