@@ -117,10 +117,8 @@ class Stage:
 def stage(suite: str, case: str, tally: Tally) -> Iterator[Stage]:
     """Count what is done in the block as one stage, and say how it ended.
 
-    Args:
-        suite: what is checked: a speed-up on a kernel.
-        case: what distinguishes the stage from the plain one; empty for that.
-        tally: counts it.
+    The suite is a speed-up on a kernel, and the case what distinguishes the stage from the plain
+    one, for which it is empty.
     """
     start = time.monotonic()
     result = Stage()

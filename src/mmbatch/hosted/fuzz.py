@@ -63,12 +63,7 @@ def run(program: Program, tally: Tally, seconds: int, kernels: Sequence[str] = (
 
     What libFuzzer found worth keeping stays in the cache, and the next run goes on from there.
 
-    Args:
-        program: the speed-up on that kernel, built for libFuzzer.
-        tally: counts the stages.
-        seconds: how long.
-        kernels: those that are checked, on which mutants that only the fuzzer can kill are tried
-            as `mutants.chosen` says; none for no mutants.
+    Mutants that only the fuzzer can kill are tried as `mutants.chosen` says of the `kernels`.
     """
     if not fuzzes(program):
         return

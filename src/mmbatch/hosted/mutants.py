@@ -58,11 +58,7 @@ def attempt(
 ) -> None:
     """Build a mutant, see that it is killed, and count that as a stage.
 
-    Args:
-        program: what is mutated.
-        mutant: what to change in it.
-        tally: counts it.
-        killer: runs the mutant, with a directory for files; returns what killed it.
+    The `killer` runs it, with a directory for files, and returns what killed it.
     """
     case = f"{'fuzzed, ' if program.fuzz else ''}mutant '{mutant.name}'"
     with stage(program.name, case, tally) as result, cache.temporary_dir("mutant") as work:

@@ -73,8 +73,7 @@ class _Unit:
 def compile_sides(program: Program, options: tuple[str, ...]) -> list[PostedSide]:
     """Compile the objects of a hosted program that posted code changes, with more options.
 
-    Returns:
-        A side for each tree. Patches of a series that change nothing are left out.
+    Patches of a series that change nothing are left out.
 
     Raises:
         MmbatchError: something does not compile; exit code 77 where it changes nothing, or the

@@ -197,13 +197,7 @@ class Program:
         return final / "hosted"
 
     def mutant(self, work: Path, patched: Path, changed: str) -> Path:
-        """Link it in a directory once more, with one file of the patched side changed.
-
-        Args:
-            work: the directory.
-            patched: the tree with the change.
-            changed: the file, as a path in that tree.
-        """
+        """Link it in a directory for another tree, in which only the file `changed` differs."""
         jobs = self.jobs if self.fuzz else 1  # several mutants are linked at a time
         return _Link(
             self, work, work / "mutant.log", patched, jobs, self.path.parent, changed
@@ -214,15 +208,8 @@ class Program:
 class _Link:
     """The steps from objects to a program, in a directory of their own.
 
-    Attributes:
-        program: what is linked.
-        work: the directory; must exist.
-        log: where the tools' words go.
-        patched: the source tree with the speed-up in it.
-        jobs: how many compilers at a time.
-        sibling: where the same program was built for another patched tree; what does not
-            depend on that tree is taken from there.
-        changed: the only file in which `patched` differs from the sibling's tree.
+    What does not depend on the tree `patched` is taken from a `sibling`, where the same program
+    was linked for a tree that differs in one file only, `changed`.
     """
 
     program: Program

@@ -123,11 +123,9 @@ def _listed(program: Path, arguments: Sequence[str]) -> list[Event]:
 
 
 def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
-    """Raise MmbatchError, with the largest size that fits, unless the arena has space for it.
+    """Raise MmbatchError, with the largest size that fits, unless there is memory for all cases.
 
-    Args:
-        cases: what will be run; one arena is as large as the largest.
-        available_bytes: memory that can be had without swapping; None when nobody knows.
+    One arena is as large as the largest of them.
     """
     largest = max(cases, key=_memory)
     needed = _memory(largest) + _SLACK_BYTES
@@ -152,11 +150,7 @@ def _memory(case: Case) -> int:
 
 
 def available_memory(machine_bytes: int | None) -> int | None:
-    """Return the bytes that we may use: the machine's, or less where a control group limits them.
-
-    Args:
-        machine_bytes: what the machine has available; None when nobody knows.
-    """
+    """Return the bytes that we may use: the machine's, or what control groups leave of them."""
     ours = _OWN_CGROUP.read_text(encoding="utf-8") if _OWN_CGROUP.exists() else ""
     group = _CGROUPS / ours.partition("0::/")[2].strip()
     free = [] if machine_bytes is None else [machine_bytes]
@@ -168,13 +162,7 @@ def available_memory(machine_bytes: int | None) -> int | None:
 
 
 def run(program: Path, request: Request, cases: Sequence[Case], file: Path) -> list[Event]:
-    """Run the program to its end and return its events.
-
-    Args:
-        program: the hosted program.
-        request: what to run.
-        cases: what `plan` said of it, for the progress.
-        file: where its complaints go.
+    """Run the program to its end and return its events; its complaints go to a file.
 
     Raises:
         MmbatchError: it ended early; with the kernel symbol that it touched, where that is why.
