@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "src"))
 
 from mmbatch.core import log, paths  # noqa: E402
 from mmbatch.hosted.program import Program  # noqa: E402
-from mmbatch.kernel import source  # noqa: E402
+from mmbatch.kernel import sources  # noqa: E402
 from mmbatch.splice.manifest import load_with_needs  # noqa: E402
 
 _REFUTED = 10  # CBMC's exit status when a property does not hold
@@ -38,7 +38,7 @@ def prove_all(speedup, *proofs):
         print(f"skip  proofs of {speedup}: cbmc is not installed (Debian 13 has it)")
         return 77
     log.start()
-    program = Program(source.get(), load_with_needs(paths.SPEEDUPS, speedup))
+    program = Program(sources.get(), load_with_needs(paths.SPEEDUPS, speedup))
     known = {mutant.name: mutant for mutant in program.manifest.mutants}
     good = True
     for proof in proofs:

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mmbatch.core import cache, log, process
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel import source as kernels
+from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.git import GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import mails
