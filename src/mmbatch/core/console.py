@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar, cast
 import click
 
 from mmbatch.core import log
-from mmbatch.core.log import Progress, Progressing, directory_bytes, growth, spoken
+from mmbatch.core.log import Progress
 
 if TYPE_CHECKING:
     import rich.console
 
-__all__ = ["Console", "Progress", "Progressing", "directory_bytes", "growth", "spoken"]
 RESULTS_TO_STDERR = "mmbatch.results_to_stderr"
 """Key of click's `Context.meta`, true where a file that was asked for is standard output."""
 

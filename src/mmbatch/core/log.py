@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -160,21 +160,6 @@ class _Bar:
     def update(self, done: float, text: str | None = None) -> None:
         more = {} if text is None else {"description": text}
         self._bar.update(self._task, completed=done, **more)
-
-
-Progressing = Callable[[str, float | None, str], contextlib.AbstractContextManager[Progress]]
-"""Shows counted work: title, how much there is or None, and what is counted."""
-
-
-def spoken(line: Callable[[str], None]) -> Progressing:
-    """Return a stand-in for `progress` which only prints the titles."""
-
-    @contextlib.contextmanager
-    def silent(title: str, total: float | None, unit: str) -> Generator[Progress, None, None]:
-        line(title if total is None else f"{title} ({total:.0f} {unit})")
-        yield _Silent()
-
-    return silent
 
 
 @contextlib.contextmanager

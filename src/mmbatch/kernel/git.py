@@ -108,11 +108,6 @@ class GitTree:
             raise self._failed(done, f"find the branch {branch}")
         return done.stdout.strip() if done.rc == 0 else None
 
-    def checked_out_at(self, branch: str) -> str | None:
-        """Return the working tree that a branch is checked out in, None when in none."""
-        worktree = self._git("for-each-ref", "--format=%(worktreepath)", f"refs/heads/{branch}")
-        return worktree.strip() or None
-
     def read(self, commit: str, names: Iterable[str]) -> dict[str, bytes]:
         """Return the contents of those of the files that a commit has.
 
@@ -156,7 +151,10 @@ class GitTree:
                 )
                 raise MmbatchError(action, f"git knows no commit {name}", hint, ExitCode.USAGE)
             names.append(done.stdout.strip())
-        base = self._git("merge-base", *names).strip()
+        base = self._try("merge-base", *names).stdout.strip()
+        if not base:
+            problem = "git knows no commit that both descend from, as in a shallow clone"
+            raise MmbatchError(action, problem, "get the history: git fetch --unshallow")
         words = ("rev-list", "--reverse", "--first-parent", f"{base}..{names[1]}", "--")
         found = self._git(*words).split()
         if not found:
@@ -228,16 +226,6 @@ class GitTree:
                 "choose another name with --branch",
                 ExitCode.USAGE,
             )
-
-    def made_as(self, branch: str, tip: str) -> list[str]:
-        """Return the reasons for which a branch was set to a commit, as its log has them."""
-        log = self._git("log", "-g", "--format=%H%x00%gs", f"refs/heads/{branch}", "--")
-        rows = (line.partition("\0") for line in log.splitlines())
-        return [reason for commit, _, reason in rows if commit == tip]
-
-    def delete_branch(self, branch: str, tip: str) -> None:
-        """Delete a branch if it still ends at a commit."""
-        self._git("update-ref", "-d", f"refs/heads/{branch}", tip)
 
     def _entries(self, commit: str, names: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Return (mode, blob) of those of the files that a commit has."""
