@@ -11,7 +11,7 @@ import pytest
 
 from fake_tree import lacks_for_apply, make_tree
 from mmbatch.core import paths as checkout
-from mmbatch.core.cache import Cache, default_root
+from mmbatch.core.cache import default_root
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import cpus
 from mmbatch.kernel.sources import SERIES, Source, find_cached
@@ -29,40 +29,34 @@ needs_builder = pytest.mark.skipif(
 
 
 @pytest.fixture
-def cache(tmp_path: Path, git_user: Path) -> Cache:
-    assert git_user.exists()
-    return Cache(tmp_path / "cache")
-
-
-@pytest.fixture
-def mails(tmp_path: Path, cache: Cache) -> tuple[Series, list[Path]]:
+def mails(tmp_path: Path, git_user: Path) -> tuple[Series, list[Path]]:
     manifests = load_with_needs(checkout.SPEEDUPS, "streaming_copy")
     source = Source("7.3", "7.3.4", make_tree(tmp_path / "toys"), "toys", "toys", "1")
     series = export.plan_series(source, manifests)
     (tmp_path / "mails").mkdir()
-    return series, export.write(cache, series, Letter(), tmp_path / "mails")
+    return series, export.write(series, Letter(), tmp_path / "mails")
 
 
 @needs_spatch
-def test_a_good_series_applies(cache: Cache, mails: tuple[Series, list[Path]]) -> None:
-    assert verify.applies(cache, *mails) == []
+def test_a_good_series_applies(mails: tuple[Series, list[Path]]) -> None:
+    assert verify.applies(*mails) == []
 
 
 @needs_spatch
-def test_another_word_is_found(cache: Cache, mails: tuple[Series, list[Path]]) -> None:
+def test_another_word_is_found(mails: tuple[Series, list[Path]]) -> None:
     series, paths = mails
     text = paths[1].read_text()
     assert "+#define _ASM_X86_MOVNTI_H" in text
     paths[1].write_text(text.replace("+#define _ASM_X86_MOVNTI_H", "+#define _ASM_X86_OTHER_H"))
-    (found,) = verify.applies(cache, series, paths)
+    (found,) = verify.applies(series, paths)
     assert found == "arch/x86/include/asm/movnti.h is not what apply makes of it"
 
 
 @needs_spatch
-def test_a_missing_mail_is_found(cache: Cache, mails: tuple[Series, list[Path]]) -> None:
+def test_a_missing_mail_is_found(mails: tuple[Series, list[Path]]) -> None:
     series, paths = mails
-    assert verify.applies(cache, series, paths[:-1])
-    assert verify.applies(cache, series, [paths[0], *paths[2:]])
+    assert verify.applies(series, paths[:-1])
+    assert verify.applies(series, [paths[0], *paths[2:]])
 
 
 def test_errors_can_not_be_explained_away() -> None:
@@ -135,7 +129,7 @@ def _step(number: int, contents: dict[str, bytes]) -> Applied:
 
 @pytest.mark.kernel
 @needs_builder
-def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
+def test_each_patch_is_built_by_itself(source: Source, git_user: Path) -> None:
     """A file before its header, then both, then what only W=1 sees, and only sparse."""
     head = b"#include <linux/toys.h>\nint toys_paint(int a);\n"
     user = head + b"int toys_paint(int a)\n{\n\treturn TOY;\n}\n"
@@ -152,7 +146,7 @@ def test_each_patch_is_built_by_itself(source: Source, cache: Cache) -> None:
             _step(5, {"lib/toys.c": user}),
         ],
     )
-    bisection = verify.Bisection(cache, source, cpus())
+    bisection = verify.Bisection(source, cpus())
     found = [built.complaints for built in bisection.steps(series, [])]
     assert "linux/toys.h" in found[0][0]
     assert found[1] == found[4] == []

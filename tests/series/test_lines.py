@@ -6,7 +6,6 @@ from __future__ import annotations
 import pytest
 
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache
 from mmbatch.core.load import SERIES
 from mmbatch.kernel import sources
 from mmbatch.series import lines
@@ -42,9 +41,8 @@ def test_a_step_of_tests_has_nothing_else() -> None:
 
 @pytest.mark.kernel
 def test_the_steps_of_a_speedup_add_up() -> None:
-    cache = Cache.open()
     source = sources.get(SERIES[0], None)
-    head, *tables = lines.page(cache, source).split("\n## ")
+    head, *tables = lines.page(source).split("\n## ")
     names = [
         name for name in known(paths.SPEEDUPS) if SERIES[0] in load(paths.SPEEDUPS / name).kernels
     ]

@@ -14,8 +14,8 @@ from mmbatch.bench import store
 from mmbatch.bench.record import Record
 from mmbatch.cli import answers, options, requirements
 from mmbatch.cli.usage import Misuse
-from mmbatch.core import paths
-from mmbatch.core.cache import Cache, atomic_dir
+from mmbatch.core import cache, log, paths
+from mmbatch.core.cache import atomic_dir
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import sources
@@ -71,7 +71,7 @@ def _read_commit(_: click.Context, __: click.Parameter, value: str | None) -> st
 @options.install
 @output_options
 def command(
-    console: Console,
+    _: Console,
     *,
     speedups: tuple[str, ...],
     kernel: str | None,
@@ -96,18 +96,17 @@ def command(
     options.require_one(until, speedups)
     options.require_new(output)
     options.require_writable(("--json", json_file))
-    cache = Cache.open()
     if check:
-        requirements.ensure(console.say, install=install)
-        requirements.ensure_sparse(console.say, install=install)
+        requirements.ensure(log.say, install=install)
+        requirements.ensure_sparse(log.say, install=install)
     source = sources.get(kernel, tree)
     chosen = apply.choose(paths.SPEEDUPS, speedups, source.series, source.release)
     wanted = speedups or tuple(manifest.speedup for manifest in chosen)
-    measured = _measured(cache, source, runs)
+    measured = _measured(source, runs)
     letter = Letter(prefix, reroll, credit)
     author = letter.author()
     base = commit
-    bisection = verify.Bisection(cache, source, jobs)
+    bisection = verify.Bisection(source, jobs)
     checks = verify.Report()
     series_made: list[answers.Series] = []
     with atomic_dir(output.absolute()) as work:
@@ -118,7 +117,7 @@ def command(
             series = export.plan_series(source, manifests)
             (work / name).mkdir()
             gains = list(figures.of_steps(series.steps, measured))
-            cover, *patches = export.write(cache, series, letter, work / name, gains)
+            cover, *patches = export.write(series, letter, work / name, gains)
             reported = verify.checkpatch(source.path, patches, signed_off=credit.sign_off)
             why = verify.explanations(manifests)
             explained = verify.explained(itertools.chain(*reported), why)
@@ -134,13 +133,13 @@ def command(
             series_made.append(answers.Series(name, place, mails, run is not None, count))
             if check:
                 title = f"{name} on {source.release}"
-                found = verify.applies(cache, series, [cover, *patches])
-                checks.judge(f"{title}: git am gives what apply gives", found, console.say)
+                found = verify.applies(series, [cover, *patches])
+                checks.judge(f"{title}: git am gives what apply gives", found, log.say)
                 for patch, objections in zip(patches, reported, strict=True):
                     unexplained = verify.unexplained(objections, why)
                     words = [f"{left.level} {left.type}: {left.words}" for left in unexplained]
-                    checks.judge(f"{title}: checkpatch {patch.name}", words, console.say)
-                _check_builds(title, bisection.steps(series, manifests), checks, console)
+                    checks.judge(f"{title}: checkpatch {patch.name}", words, log.say)
+                _check_builds(title, bisection.steps(series, manifests), checks)
     answer = answers.Export(
         source.release,
         author,
@@ -150,43 +149,41 @@ def command(
         checks.passed,
         checks.failed,
     )
-    _print(console, answer, is_named=bool(credit.author))
+    _print(answer, is_named=bool(credit.author))
     options.write_answer(json_file, "export", answer)
     if check:
-        console.result(f"{checks.passed} passed, {len(checks.failed)} failed")
+        log.result(f"{checks.passed} passed, {len(checks.failed)} failed")
     return ExitCode.FAILED if checks.failed else ExitCode.GOOD
 
 
-def _check_builds(
-    title: str, steps: Iterable[verify.Built], checks: verify.Report, console: Console
-) -> None:
+def _check_builds(title: str, steps: Iterable[verify.Built], checks: verify.Report) -> None:
     for built in steps:
         subject = built.step.subject
-        checks.judge(f"{title}: build and sparse, {subject}", built.complaints, console.say)
+        checks.judge(f"{title}: build and sparse, {subject}", built.complaints, log.say)
         if built.checks is not None:
-            checks.judge(f"{title}: bytes, {subject}", built.checks, console.say)
+            checks.judge(f"{title}: bytes, {subject}", built.checks, log.say)
 
 
-def _print(console: Console, answer: answers.Export, *, is_named: bool) -> None:
+def _print(answer: answers.Export, *, is_named: bool) -> None:
     for series in answer.series:
-        console.result(f"{series.directory}: {len(series.mails) - 1} patches and a cover letter")
+        log.result(f"{series.directory}: {len(series.mails) - 1} patches and a cover letter")
         for mail in series.mails:
-            console.result(f"  {mail}")
+            log.result(f"  {mail}")
         if not series.measured:
-            console.result(
+            log.result(
                 f"  this code is not measured yet on {answer.release}, and the cover says so"
             )
         words = f"{series.measured_patches} of {len(series.mails) - 1} patches"
-        console.result(f"  {words} have figures of their own")
-    console.result(f"To use one: git am --empty=drop {answer.series[-1].directory}/*.patch")
+        log.result(f"  {words} have figures of their own")
+    log.result(f"To use one: git am --empty=drop {answer.series[-1].directory}/*.patch")
     whose = "" if is_named else " (you, as git knows you; --author names another)"
-    console.result(f"Author: {answer.author}{whose}")
+    log.result(f"Author: {answer.author}{whose}")
     if answer.base_commit is None:
-        console.result("The letters have no base-commit: --base names one.")
+        log.result("The letters have no base-commit: --base names one.")
     if not answer.signed_off:
-        console.result("Not signed off: -s adds your line, which a posted series needs.")
+        log.result("Not signed off: -s adds your line, which a posted series needs.")
     for line in answer.failed:
-        console.result(line)
+        log.result(line)
 
 
 def _subject(manifests: list[Manifest]) -> str:
@@ -213,9 +210,7 @@ def _note_unmeasured(
             )
 
 
-def _measured(
-    cache: Cache, source: sources.Source, runs: tuple[Path, ...]
-) -> dict[str, list[Record]]:
+def _measured(source: sources.Source, runs: tuple[Path, ...]) -> dict[str, list[Record]]:
     """Return speed-up to its runs: those that the user chose, or else the last one of the cache."""
     chosen = store.load(runs)
     for run in chosen:
@@ -226,7 +221,7 @@ def _measured(
                 "give a run of this kernel",
                 ExitCode.USAGE,
             )
-    found = store.load(list(dict.fromkeys(store.newest(cache.runs, source.release).values())))
+    found = store.load(list(dict.fromkeys(store.newest(cache.runs(), source.release).values())))
     by_speedup: dict[str, list[Record]] = {}
     for run in chosen:
         for name in run.speedups:

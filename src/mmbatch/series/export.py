@@ -11,7 +11,7 @@ from pathlib import Path
 
 from mmbatch.bench.record import Record
 from mmbatch.core import process
-from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core.cache import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import Change, GitTree
 from mmbatch.kernel.sources import Source
@@ -85,7 +85,7 @@ def plan_series(source: Source, manifests: Sequence[Manifest]) -> Series:
 
 
 def write(
-    cache: Cache, series: Series, letter: Letter, directory: Path, figures: Sequence[str] = ()
+    series: Series, letter: Letter, directory: Path, figures: Sequence[str] = ()
 ) -> list[Path]:
     """Write the mails into a directory, which must exist.
 
@@ -93,7 +93,6 @@ def write(
     patches are the same as those of a branch on the whole tree.
 
     Args:
-        cache: for that repository.
         series: the patches.
         letter: how the mails look.
         directory: where they go.

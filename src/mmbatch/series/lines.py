@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mmbatch.core import paths
-from mmbatch.core.cache import Cache, atomic_write
+from mmbatch.core.cache import atomic_write
 from mmbatch.core.load import SERIES
 from mmbatch.kernel import sources
 from mmbatch.kernel.sources import Source
@@ -72,7 +72,7 @@ def of_step(name: str, diff: str) -> Lines:
     return total
 
 
-def page(cache: Cache, source: Source) -> str:
+def page(source: Source) -> str:
     """Return docs/series.md for a kernel."""
     names = [
         name
@@ -82,7 +82,7 @@ def page(cache: Cache, source: Source) -> str:
     rows, tables = [], []
     for name in names:
         every = load_with_needs(paths.SPEEDUPS, name)
-        steps = _applied(cache, source, every)
+        steps = _applied(source, every)
         core = {(held.speedup, step.name) for held in cut(every, CORE) for step in held.steps}
         counts = [(step, of_step(step.name, step.diff)) for step in steps]
         whole = sum((lines for _, lines in counts), Lines())
@@ -93,7 +93,7 @@ def page(cache: Cache, source: Source) -> str:
     return "\n".join([_HEAD.format(series=source.series), *_markdown(head, rows), "", *tables])
 
 
-def _applied(cache: Cache, source: Source, every: Sequence[Manifest]) -> list[Applied]:
+def _applied(source: Source, every: Sequence[Manifest]) -> list[Applied]:
     contents = contents_in(source.path, named_files(source.series, every))
     return plan(every, source.series, source.release, contents)
 
@@ -125,9 +125,8 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
 def main() -> None:
     """Write docs/series.md."""
-    cache = Cache.open()
     source = sources.get(SERIES[0], None)
-    atomic_write(PAGE, page(cache, source).encode())
+    atomic_write(PAGE, page(source).encode())
     print(f"wrote {PAGE.relative_to(paths.ROOT)}")
 
 

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from mmbatch.core import paths, process
-from mmbatch.core.cache import Cache, temporary_dir
+from mmbatch.core import cache, paths, process
+from mmbatch.core.cache import temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import check
 from mmbatch.hosted.program import Program
@@ -63,7 +63,7 @@ class Report:
             say(f"ok    {title}")
 
 
-def applies(cache: Cache, series: Series, mails: Sequence[Path]) -> list[str]:
+def applies(series: Series, mails: Sequence[Path]) -> list[str]:
     """Apply the mails with git am to the files that they touch; return what is wrong after that.
 
     The rest of the tree can't differ: a mail that touches another file does not apply.
@@ -111,9 +111,8 @@ class Built:
 class Bisection:
     """Builds and checks every patch of some series, each on top of those before it."""
 
-    def __init__(self, cache: Cache, source: Source, jobs: int) -> None:
+    def __init__(self, source: Source, jobs: int) -> None:
         """Know of nothing that was built."""
-        self._cache = cache
         self._source = source
         self._jobs = jobs
         self._known: dict[tuple[str, ...], Built] = {}
@@ -130,7 +129,7 @@ class Bisection:
         with temporary_dir("bisect") as work:
             tree = work / "tree"
             process.run(["cp", "-al", self._source.path, tree], action="copy the tree")
-            build = _Build(self._cache, self._source, work, self._jobs)
+            build = _Build(self._source, work, self._jobs)
             goals = _first_goals(series, manifests)
             seen = set(build.complaints(sorted(goals)))
             for number, step in enumerate(series.steps):
@@ -197,11 +196,11 @@ def _first_goals(series: Series, manifests: Sequence[Manifest]) -> set[str]:
 class _Build:
     """An output directory in which one tree is built again and again."""
 
-    def __init__(self, cache: Cache, source: Source, work: Path, jobs: int) -> None:
+    def __init__(self, source: Source, work: Path, jobs: int) -> None:
         self._source = source
         self._work = work
         self._jobs = jobs
-        self._log = cache.logs / f"bisect-{source.ident}.log"
+        self._log = cache.logs() / f"bisect-{source.ident}.log"
         (work / "out").mkdir()
 
     def complaints(self, goals: Sequence[str]) -> list[str]:
