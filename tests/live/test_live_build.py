@@ -15,6 +15,7 @@ from fake_live import live
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import SERIES
+from mmbatch.guest import misfits as variants
 from mmbatch.live import btf, build, elf, kernel, manifest
 from mmbatch.live.build import Module
 from mmbatch.live.kernel import Headers
@@ -58,7 +59,7 @@ def made(tmp_path: Path) -> Path:
 
 
 def misfits(made: Path, kind: Any, old: str = "", new: str = "") -> dict[str, tuple[bytes, str]]:
-    return build.misfits(live(misfits=(Misfit("it", kind, "words", old, new),)), made)
+    return variants.variants(live(misfits=(Misfit("it", kind, "words", old, new),)), made)
 
 
 @pytest.mark.parametrize("kind", CHANGED)
@@ -94,10 +95,10 @@ def test_a_kernel_without_versions_has_no_variant_of_them(made: Path) -> None:
 
 
 def test_modules_of_another_kernel_and_of_another_build(made: Path) -> None:
-    assert build.older(made).count(b"vermagic=5.12.1 SMP") == 1
+    assert variants.older(made).count(b"vermagic=5.12.1 SMP") == 1
     text = f'{MODULE}\n.section {elf.BUILD_ID}, "a", @note\n.byte 1, 2, 3\n'
     subprocess.run(["as", "--64", "-o", made, "-"], input=text, text=True, check=True)
-    section = elf.parse(build.rebuilt(made)).find(elf.BUILD_ID)
+    section = elf.parse(variants.rebuilt(made)).find(elf.BUILD_ID)
     assert section is not None
     assert section.content == b"\1\2\2"
 
@@ -129,7 +130,7 @@ def test_the_module_says_what_it_is(headers: Headers, module: Module) -> None:
     assert b"\0livepatch=Y\0" in content
     assert f"vermagic={module.release} ".encode() in content
     assert build.build(live, headers) == dataclasses.replace(module, built=False)
-    unfit = build.misfits(live, module.path)
+    unfit = variants.variants(live, module.path)
     assert set(unfit) >= {misfit.name for misfit in live.misfits if misfit.kind != "version"}
     assert len({data for data, _ in unfit.values()} | {content}) == len(unfit) + 1
 

@@ -76,7 +76,7 @@ def test_headers_whose_programs_want_newer_libraries(archive: FakeArchive) -> No
 
 def test_a_kernel_that_comes_in_parts(archive: FakeArchive) -> None:
     assert archive.root.is_dir()
-    directory = kernel.fetch_image(RELEASE).directory / f"usr/lib/modules/{RELEASE}"
+    directory = kernel.fetch_image(RELEASE) / f"usr/lib/modules/{RELEASE}"
     assert {path.name for path in directory.iterdir()} == {"config", "vmlinuz", "modules.builtin"}
 
 

@@ -93,18 +93,18 @@ def test_what_was_installed_before_stays(root: Path, tmp_path: Path) -> None:
     assert found["speedups"] == sorted([WITH[0].speedup, WITHOUT.speedup])
 
 
-def test_a_dry_run_of_the_removal(root: Path, tmp_path: Path) -> None:
+def test_a_dry_run_of_the_removal(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    argv = ["live", "uninstall", "-n", "--root", str(root)]
+    assert cli.main(argv) == 0
+    assert "nothing is there" in capsys.readouterr().out
     one, other = (dkms_name(live.speedup) for live in ALL[:2])
     has(root, one, other, BOOT)
     has(root, "mmbatch-gone-dkms", state="ok config-files")
-    every = [one, other, BOOT, "mmbatch-gone-dkms"]
-    assert answer("uninstall -n", root, tmp_path)["removed"] == sorted(every)
-    assert answer(f"uninstall -n {ALL[0].speedup}", root, tmp_path)["removed"] == [one]
-
-
-def test_nothing_to_remove(root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert answer("uninstall -n", root, tmp_path)["removed"] == []
-    assert "nothing is there" in capsys.readouterr().out
+    assert cli.main(argv) == 0
+    every = ", ".join(sorted([one, other, BOOT, "mmbatch-gone-dkms"]))
+    assert f"would be removed: {every}\n" in capsys.readouterr().out
+    assert cli.main([*argv, ALL[0].speedup]) == 0
+    assert f"would be removed: {one}\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.errors import MmbatchError
+from mmbatch.guest.stock import Stock
 from mmbatch.live import kernel
-from mmbatch.live.kernel import Stock
 
 RELEASE = "6.12.9+deb12-cloud-amd64"
 

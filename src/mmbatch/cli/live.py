@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -211,7 +211,10 @@ def run_status(
     if not any(state.loaded for state in states):
         log.result("nothing is loaded")
     _show_support(running.release, states)
-    _write_state(json_file, "live status", lives, running)
+    rows = [asdict(row) for live in lives for row in load.functions(live, running)]
+    answer = {"release": running.release, "functions": rows}
+    answer["speedups"] = [asdict(state) for state in states]
+    options.write_answer(json_file, "live status", answer)
     return ExitCode.GOOD
 
 
@@ -238,15 +241,6 @@ def _show_support(release: str, states: Sequence[load.Speedup]) -> None:
     able = [state.speedup for state in states if state.supported and not state.loaded]
     if able:
         log.result(f"Linux {release} can take {', '.join(able)}: ./mmbatch live load NAME")
-
-
-def _write_state(
-    file: Path | None, verb: str, lives: Iterable[LiveManifest], running: Kernel
-) -> None:
-    rows = [asdict(row) for live in lives for row in load.functions(live, running)]
-    states = [asdict(load.state(live, running)) for live in lives]
-    answer = {"release": running.release, "functions": rows, "speedups": states}
-    options.write_answer(file, verb, answer)
 
 
 @command.command(
@@ -380,9 +374,8 @@ def _show_plan(answer: Plan) -> None:
 def run_dkms(_: Console, /, speedups: tuple[str, ...], output: Path) -> int:
     """Make Debian packages that build the modules for each kernel, and load them at boot."""
     _require_named(speedups, "package")
-    made = [str(path) for path in install.packages(manifest.load_all(speedups, "package"), output)]
-    for path in made:
-        log.result(path)
+    for path in install.packages(manifest.load_all(speedups, "package"), output):
+        log.result(str(path))
     return ExitCode.GOOD
 
 
@@ -453,7 +446,6 @@ def _show_kernels(found: Sequence[Fit]) -> None:
 @options.live_speedups
 @_root
 @_dry_run
-@options.json_file
 @output_options
 def run_uninstall(
     _: Console,
@@ -461,7 +453,6 @@ def run_uninstall(
     speedups: tuple[str, ...],
     root: Path,
     dry_run: bool,
-    json_file: Path | None,
 ) -> int:
     """Remove SPEEDUPs, by default everything that `live install` installed.
 
@@ -484,8 +475,6 @@ def run_uninstall(
     if system.own and not dry_run and loaded:
         log.result(f"Until the next boot, these stay loaded: {loaded}")
         log.result(f"To unload them now: ./mmbatch live unload {loaded}")
-    answer = {"root": str(root), "dry_run": dry_run, "removed": removed}
-    options.write_answer(json_file, "live uninstall", answer)
     return ExitCode.GOOD
 
 

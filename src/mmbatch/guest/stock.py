@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,13 +15,13 @@ from mmbatch.core import cache, log, paths
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import SERIES
 from mmbatch.core.process import run
-from mmbatch.guest import boots, initramfs, plan
+from mmbatch.guest import boots, initramfs, misfits, plan
 from mmbatch.guest.kernel import ARCHES, GuestKernel
 from mmbatch.guest.plan import Boot, Plan, Tool
 from mmbatch.guest.qemu import Guest
 from mmbatch.kernel import foreign
 from mmbatch.live import build, kernel, manifest
-from mmbatch.live.kernel import Headers, Stock
+from mmbatch.live.kernel import Headers
 
 _SERIES, _SUITE = "6.12", "bookworm-backports"
 """Where the kernel is from that is tested unless another one is named.
@@ -48,6 +49,62 @@ def choose(release: str | None, series: str | None) -> str:
 
 
 @dataclass(frozen=True)
+class Stock:
+    """A distribution's kernel as it is, unpacked: its image, and the modules of its package."""
+
+    release: str
+    directory: Path
+
+    def modules(self, names: Sequence[str]) -> dict[str, bytes]:
+        """Return modules that are not built in, and those that they need, in order of loading."""
+        found: dict[str, bytes] = {}
+
+        def visit(name: str) -> None:
+            if name in found or name in self._built_in():
+                return
+            path = self._find(name)
+            if path is None:
+                raise MmbatchError(
+                    f"take the module {name} from Linux {self.release}",
+                    "its package does not have it",
+                    "use another of the distribution's kernels",
+                )
+            content = kernel.module_content(path)
+            depends = re.search(rb"(?:^|\0)depends=([^\0]*)", content)
+            for needed in depends[1].decode().replace("-", "_").split(",") if depends else []:
+                if needed:
+                    visit(needed)
+            found[name] = content
+
+        for name in names:
+            visit(name)
+        return found
+
+    def has(self, name: str) -> bool:
+        """Return whether the kernel has a module, or has it built in."""
+        return name in self._built_in() or self._find(name) is not None
+
+    def part(self, name: str) -> Path:
+        """Return a file that is in boot/, or beside the modules in newer packages."""
+        in_boot = self.directory / f"boot/{name}-{self.release}"
+        return in_boot if in_boot.exists() else self._library / name
+
+    def _built_in(self) -> set[str]:
+        text = (self._library / "modules.builtin").read_text(encoding="utf-8")
+        return {Path(line).stem.replace("-", "_") for line in text.splitlines()}
+
+    def _find(self, name: str) -> Path | None:
+        pattern = re.compile(name.replace("_", "[-_]") + r"\.ko(\.xz|\.zst)?")
+        found = (path for path in self._library.rglob("*.ko*") if pattern.fullmatch(path.name))
+        return next(found, None)
+
+    @property
+    def _library(self) -> Path:
+        merged = self.directory / "usr/lib/modules" / self.release
+        return merged if merged.exists() else self.directory / "lib/modules" / self.release
+
+
+@dataclass(frozen=True)
 class Livepatched:
     """Guests whose kernel is a distribution's.
 
@@ -71,7 +128,7 @@ class Livepatched:
         Raises:
             MmbatchError: a module can't be built for this kernel.
         """
-        stock = kernel.fetch_image(release)
+        stock = Stock(release, kernel.fetch_image(release))
         every = plan.plans()
         usable = []
         for name in manifest.known(paths.SPEEDUPS):
@@ -118,8 +175,8 @@ def _payload(
     drivers = stock.modules([*(name for each in plans for name in each.drivers), *optional])
     modules = drivers | stock.modules([_SPARE])
     modules |= {f"mmbatch_{name}": path.read_bytes() for name, path in paths_of.items()}
-    modules["older"] = build.older(paths_of[tested])
-    modules["rebuilt"] = build.rebuilt(paths_of[tested])
+    modules["older"] = misfits.older(paths_of[tested])
+    modules["rebuilt"] = misfits.rebuilt(paths_of[tested])
     compiler = foreign.find_compiler(headers)
     for each in (plan.common(), *plans):
         for name in (*each.modules, *each.observers):
@@ -128,8 +185,8 @@ def _payload(
     files["refused/signed.ko"] = _sign(headers, paths_of[tested])
     names = []
     for live in lives:
-        misfits = build.misfits(live, paths_of[live.speedup])
-        for name, (content, words) in misfits.items():
+        variants = misfits.variants(live, paths_of[live.speedup])
+        for name, (content, words) in variants.items():
             names.append(f"{live.speedup}_{name}")
             files[f"refused/{names[-1]}.ko"] = content
             files[f"refused/{names[-1]}.txt"] = words.encode()

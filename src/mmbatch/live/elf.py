@@ -80,10 +80,7 @@ class Elf:
     @property
     def symbol_table(self) -> int:
         """Index of the symbol table."""
-        for index, section in enumerate(self.sections):
-            if section.kind == SHT_SYMTAB:
-                return index
-        raise ValueError("no symbol table")
+        return [section.kind for section in self.sections].index(SHT_SYMTAB)
 
     def find(self, name: str) -> Section | None:
         """Return a section by its name, or None."""
@@ -103,7 +100,13 @@ class Elf:
     def pack(self) -> bytes:
         """Return the file's bytes, with rewritten tables of symbols and names."""
         names, at = _strings(section.name for section in self.sections)
-        self._write_symbols()
+        table = self.sections[self.symbol_table]
+        strings, named = _strings(symbol.name for symbol in self.symbols)
+        table.content = b"".join(
+            _SYMBOL.pack(named[sym.name], sym.info, sym.other, sym.section, sym.value, sym.size)
+            for sym in self.symbols
+        )
+        self.sections[table.link].content = strings
         fields = list(_HEADER.unpack(self.head))
         self.sections[fields[13]].content = names
         out = bytearray(self.head)
@@ -111,33 +114,16 @@ class Elf:
         for section in self.sections:
             if section.kind:
                 out += bytes(-len(out) % max(section.align, 1))
+            where = len(out) if section.kind else 0
             size = section.size if section.kind == SHT_NOBITS else len(section.content)
-            heads += _SECTION.pack(
-                at[section.name],
-                section.kind,
-                section.flags,
-                section.address,
-                len(out) if section.kind else 0,
-                size,
-                section.link,
-                section.info,
-                section.align,
-                section.entry,
-            )
+            head = (at[section.name], section.kind, section.flags, section.address, where, size)
+            more = (section.link, section.info, section.align, section.entry)
+            heads += _SECTION.pack(*head, *more)
             out += section.content
         out += bytes(-len(out) % 8)
         fields[6], fields[12] = len(out), len(self.sections)
         out[: _HEADER.size] = _HEADER.pack(*fields)
         return bytes(out + heads)
-
-    def _write_symbols(self) -> None:
-        table = self.sections[self.symbol_table]
-        names, at = _strings(sym.name for sym in self.symbols)
-        table.content = b"".join(
-            _SYMBOL.pack(at[sym.name], sym.info, sym.other, sym.section, sym.value, sym.size)
-            for sym in self.symbols
-        )
-        self.sections[table.link].content = names
 
 
 def parse(data: bytes) -> Elf:
@@ -176,13 +162,9 @@ def _parse(data: bytes) -> Elf:
     if any(section.kind == SHT_SYMTAB for section in sections):
         table = sections[elf.symbol_table]
         strings = sections[table.link].content
-        elf.symbols = list(_symbols(table.content, strings))
+        for name, *rest in _SYMBOL.iter_unpack(table.content):
+            elf.symbols.append(Symbol(_string(strings, name), *rest))
     return elf
-
-
-def _symbols(content: bytes, strings: bytes) -> Iterator[Symbol]:
-    for name, info, other, section, value, size in _SYMBOL.iter_unpack(content):
-        yield Symbol(_string(strings, name), info, other, section, value, size)
 
 
 def _string(table: bytes, at: int) -> str:

@@ -7,7 +7,7 @@ import lzma
 import platform
 import re
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -62,20 +62,13 @@ def choose(release: str | None, series: str | None) -> str:
     it is the newest that Debian has.
     """
     if release is not None and series is not None:
-        raise MmbatchError(
-            "choose a kernel",
-            "--kernel and --kernel-release exclude each other",
-            "give one of them",
-            ExitCode.USAGE,
-        )
+        problem = "--kernel and --kernel-release exclude each other"
+        raise MmbatchError("choose a kernel", problem, "give one of them", ExitCode.USAGE)
     if series is not None:
         if series not in SERIES:  # the mirror need not be asked
-            raise MmbatchError(
-                f"choose kernel {series}",
-                "it is not a supported series",
-                suggestion(series, SERIES, "series"),
-                ExitCode.NOT_APPLICABLE,
-            )
+            action, problem = f"choose kernel {series}", "it is not a supported series"
+            hint = suggestion(series, SERIES, "series")
+            raise MmbatchError(action, problem, hint, ExitCode.NOT_APPLICABLE)
         return newest(series)
     if release is None:
         return running()
@@ -95,15 +88,10 @@ def _needed(package: str, version: str) -> str | None:
 
 def series_of(release: str) -> str:
     """Return the series of a release; MmbatchError if it is none."""
-    match = _RELEASE.fullmatch(release)
-    if match is None:
-        raise MmbatchError(
-            f"choose kernel {release}",
-            "it is not a release",
-            "give one as printed by `uname -r`",
-            ExitCode.USAGE,
-        )
-    return match[1]
+    if not (series := series_in(release)):
+        action, hint = f"choose kernel {release}", "give one as printed by `uname -r`"
+        raise MmbatchError(action, "it is not a release", hint, ExitCode.USAGE)
+    return series
 
 
 def series_in(release: str) -> str:
@@ -130,11 +118,9 @@ def at(path: Path, release: str) -> Headers:
     """Return the headers in a directory."""
     lacking = [name for name in (".config", "Module.symvers") if not (path / name).is_file()]
     if lacking:
-        raise MmbatchError(
-            f"find the headers of Linux {release}",
-            f"{path} has no {' and no '.join(lacking)}",
-            f"install them: apt-get install linux-headers-{release}",
-        )
+        problem = f"{path} has no {' and no '.join(lacking)}"
+        hint = f"install them: apt-get install linux-headers-{release}"
+        raise MmbatchError(f"find the headers of Linux {release}", problem, hint)
     return Headers(release, series_of(release), path.resolve(), config_of(path / ".config"))
 
 
@@ -158,12 +144,9 @@ def newest(series: str, suite: str = "") -> str:
     ]
     if releases:
         return max(releases, key=release_numbers)
-    raise MmbatchError(
-        f"find a kernel of series {series}",
-        f"the Debian mirror has no {package} of it",
-        "name one with --kernel-release",
-        ExitCode.NOT_APPLICABLE,
-    )
+    action, problem = f"find a kernel of series {series}", f"the mirror has no {package} of it"
+    hint = "name one with --kernel-release"
+    raise MmbatchError(action, problem, hint, ExitCode.NOT_APPLICABLE)
 
 
 def fetch(release: str) -> Headers:
@@ -183,8 +166,8 @@ def fetch(release: str) -> Headers:
     return at(place / "usr/src" / f"linux-headers-{release}", release)
 
 
-def fetch_image(release: str) -> Stock:
-    """Return one of Debian's kernels, with its modules, unpacked into the cache."""
+def fetch_image(release: str) -> Path:
+    """Return the directory in which one of Debian's kernels is unpacked, with its modules."""
 
     def belongs(package: str) -> bool:  # newer kernels come in parts
         return package.endswith(f"-{release}")
@@ -192,8 +175,7 @@ def fetch_image(release: str) -> Stock:
     def fill(unpacked: Path) -> None:
         _unpack(f"linux-image-{release}", unpacked, belongs, f"Linux {release}")
 
-    place = cache.provide(cache.live() / f"image-{release}", fill, f"fetches Linux {release}")
-    return Stock(release, place)
+    return cache.provide(cache.live() / f"image-{release}", fill, f"fetches Linux {release}")
 
 
 def _unpack(package: str, place: Path, belongs: Callable[[str], bool], contents: str) -> None:
@@ -239,59 +221,3 @@ def module_content(path: Path) -> bytes:
     if path.suffix == ".zst":
         return subprocess.run(["zstd", "-dcq"], input=content, stdout=-1, check=True).stdout
     return content
-
-
-@dataclass(frozen=True)
-class Stock:
-    """A distribution's kernel as it is, unpacked: its image, and the modules of its package."""
-
-    release: str
-    directory: Path
-
-    def modules(self, names: Sequence[str]) -> dict[str, bytes]:
-        """Return modules that are not built in, and those that they need, in order of loading."""
-        found: dict[str, bytes] = {}
-
-        def visit(name: str) -> None:
-            if name in found or name in self._built_in():
-                return
-            path = self._find(name)
-            if path is None:
-                raise MmbatchError(
-                    f"take the module {name} from Linux {self.release}",
-                    "its package does not have it",
-                    "use another of the distribution's kernels",
-                )
-            content = module_content(path)
-            depends = re.search(rb"(?:^|\0)depends=([^\0]*)", content)
-            for needed in depends[1].decode().replace("-", "_").split(",") if depends else []:
-                if needed:
-                    visit(needed)
-            found[name] = content
-
-        for name in names:
-            visit(name)
-        return found
-
-    def has(self, name: str) -> bool:
-        """Return whether the kernel has a module, or has it built in."""
-        return name in self._built_in() or self._find(name) is not None
-
-    def part(self, name: str) -> Path:
-        """Return a file that is in boot/, or beside the modules in newer packages."""
-        in_boot = self.directory / f"boot/{name}-{self.release}"
-        return in_boot if in_boot.exists() else self._library / name
-
-    def _built_in(self) -> set[str]:
-        text = (self._library / "modules.builtin").read_text(encoding="utf-8")
-        return {Path(line).stem.replace("-", "_") for line in text.splitlines()}
-
-    def _find(self, name: str) -> Path | None:
-        pattern = re.compile(name.replace("_", "[-_]") + r"\.ko(\.xz|\.zst)?")
-        found = (path for path in self._library.rglob("*.ko*") if pattern.fullmatch(path.name))
-        return next(found, None)
-
-    @property
-    def _library(self) -> Path:
-        merged = self.directory / "usr/lib/modules" / self.release
-        return merged if merged.exists() else self.directory / "lib/modules" / self.release

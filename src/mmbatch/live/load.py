@@ -24,6 +24,7 @@ _REVERT_S = 180.0
 _SHOWN_TASKS = 5
 _PROGRESS = re.compile(r"livepatch: (enabling patch|'\w+': )|taints? |tainting")
 _COUNT = re.compile(r"(\w+) (done|left|passed|failed) (\d+) (\d+) ?(.*)")
+_NO_LIVEPATCHES = "the kernel does not support livepatches (CONFIG_LIVEPATCH)"
 _README = "see the README of the speed-up for its parameters"
 
 
@@ -100,34 +101,22 @@ def require_loadable(live: LiveManifest, module: Path, running: Kernel) -> None:
     action, release = f"load {live.module}", release_of(module)
     _require_root(action)
     if release != running.release:
-        raise MmbatchError(
-            action,
-            f"it was built for Linux {release}, and Linux {running.release} is running",
-            "rebuild it: mmbatch live build",
-        )
+        problem = f"it was built for Linux {release}, and Linux {running.release} is running"
+        raise MmbatchError(action, problem, "rebuild it: mmbatch live build")
     if not running.patches.is_dir():
-        raise MmbatchError(
-            action,
-            "the running kernel does not support livepatches (CONFIG_LIVEPATCH)",
-            "boot a kernel that does, such as Debian's",
-            ExitCode.NOT_APPLICABLE,
-        )
+        hint = "boot a kernel that does, such as Debian's"
+        raise MmbatchError(action, _NO_LIVEPATCHES, hint, ExitCode.NOT_APPLICABLE)
     _require_trust(action, module, running)
     for function in live.replaces:
         others = [name for name in running.patchers(function.name) if name != live.module]
         if others:
-            raise MmbatchError(
-                action,
-                f"{function.name}() is replaced already, by the livepatch {', '.join(others)}",
-                "unload that one first, or do without this one",
-            )
+            by = ", ".join(others)
+            problem = f"{function.name}() is replaced already, by the livepatch {by}"
+            raise MmbatchError(action, problem, "unload that one first, or do without this one")
     for path in running.patches.glob("*/transition"):
         if read_line(path) == "1":
-            raise MmbatchError(
-                action,
-                f"the livepatch {path.parent.name} is still in transition",
-                "try again when the transition has ended",
-            )
+            problem = f"the livepatch {path.parent.name} is still in transition"
+            raise MmbatchError(action, problem, "try again when the transition has ended")
 
 
 def _require_trust(action: str, module: Path, running: Kernel) -> None:
@@ -215,11 +204,9 @@ def _take_back(live: LiveManifest, running: Kernel, action: str, problem: str) -
     try:
         unload(live.module, running, _REVERT_S)
     except MmbatchError as error:
-        raise MmbatchError(
-            action,
-            f"{problem}, and taking it back has not ended: {error.problem}",
-            f"end it later: mmbatch live unload {live.speedup}",
-        ) from error
+        problem = f"{problem}, and taking it back has not ended: {error.problem}"
+        hint = f"end it later: mmbatch live unload {live.speedup}"
+        raise MmbatchError(action, problem, hint) from error
 
 
 def unload(name: str, running: Kernel, limit_s: float) -> bool:
@@ -234,11 +221,9 @@ def unload(name: str, running: Kernel, limit_s: float) -> bool:
             (directory / "enabled").write_text("0")
         except OSError as error:
             why = (error.strerror or str(error)).lower()
-            raise MmbatchError(
-                action,
-                f"the kernel does not disable its livepatch now ({why})",
-                "another livepatch may be in transition: unload it again later",
-            ) from error
+            problem = f"the kernel does not disable its livepatch now ({why})"
+            hint = "another livepatch may be in transition: unload it again later"
+            raise MmbatchError(action, problem, hint) from error
     deadline = time.monotonic() + limit_s
     while directory.exists():
         if time.monotonic() > deadline:
@@ -350,9 +335,8 @@ def state(live: LiveManifest, running: Kernel) -> Speedup:
     proof = ("failed" if "failed" in ended else "passed" if ended else "none") if proofs else None
     loaded = running.is_loaded(live.module)
     problem, remedy = ("", "") if loaded else _unsupported(live, running)
-    return Speedup(
-        live.speedup, loaded, read_line(method) or None, proof, not problem, problem, remedy
-    )
+    words = (live.speedup, loaded, read_line(method) or None, proof, not problem)
+    return Speedup(*words, problem, remedy)
 
 
 def _unsupported(live: LiveManifest, running: Kernel) -> tuple[str, str]:
@@ -362,7 +346,7 @@ def _unsupported(live: LiveManifest, running: Kernel) -> tuple[str, str]:
     why = manifest.problem(live, series, live.needs if config is None else config)
     why = why.replace(f"'{live.speedup}' supports", "it supports")  # alike for several
     if not why and not running.patches.is_dir():
-        why = "the kernel does not support livepatches (CONFIG_LIVEPATCH)"
+        why = _NO_LIVEPATCHES
     remedy = "boot another kernel, such as Debian's, or one with the speed-up in it (mmbatch apply)"
     return (why, remedy) if why else ("", "")
 

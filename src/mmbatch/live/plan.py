@@ -88,9 +88,7 @@ def devices(sys: Path) -> list[Device]:
             note = "no DAX device uses this CXL region"
             found.append(Device(path.name, "cxl", size, bound=False, note=note))
     block = _number(sys / "devices/system/memory/block_size_bytes", base=16)
-    coming = (
-        f"its memory comes and goes in blocks of {size_text(block)}; sysfs does not say how much"
-    )
+    coming = f"it comes and goes in blocks of {size_text(block)}; sysfs does not say how much"
     for path in _sorted(sys / "bus/virtio/drivers/virtio_mem", "virtio*"):
         found.append(Device(path.name, "virtio-mem", 0, "ram", block=block, note=coming))
     for path in _sorted(sys / "bus/acpi/devices", "PNP0C80:*"):
@@ -103,10 +101,8 @@ def _namespaces(sys: Path) -> Iterator[Device]:
     bus = sys / "bus/nd/devices"
     for path in _sorted(bus, "namespace*"):
         size, node = _number(path / "size"), _number(path / "numa_node", -1)
-        mode, holder = (
-            _MODES.get(_text(path / "mode"), "raw"),
-            bus / (_text(path / "holder") or "."),
-        )
+        mode = _MODES.get(_text(path / "mode"), "raw")
+        holder = bus / (_text(path / "holder") or ".")
         held = holder != bus
         bound = ((holder if held else path) / "driver").exists()
         if not size:  # a namespace that nobody has made yet
@@ -264,17 +260,10 @@ def size_text(count: int) -> str:
 
 def total(release: str, found: Sequence[Device], unit: str, sources: dict[str, Source]) -> Plan:
     """Return the sums over all devices that gain."""
-    gained = [device for device in found if device.now is not None and device.then is not None]
-    ends = [device.less or (0.0, 0.0) for device in gained]
-    return Plan(
-        release,
-        list(found),
-        unit,
-        sum(device.now or 0 for device in gained),
-        sum(device.then or 0 for device in gained),
-        (sum(low for low, _ in ends), sum(high for _, high in ends)),
-        sources,
-    )
+    now, then = sum(each.now or 0 for each in found), sum(each.then or 0 for each in found)
+    ends = [device.less or (0.0, 0.0) for device in found]
+    less = (sum(low for low, _ in ends), sum(high for _, high in ends))
+    return Plan(release, list(found), unit, now, then, less, sources)
 
 
 def _driver(path: Path) -> str:
