@@ -11,7 +11,6 @@ from mmbatch.core import paths
 from mmbatch.guest import boots, initramfs, plan, stock
 from mmbatch.guest.plan import Boot
 from mmbatch.live import kernel, manifest
-from mmbatch.live.kernel import Stock
 
 
 class FakeStock(Stock):
