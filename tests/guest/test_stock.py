@@ -10,6 +10,7 @@ import pytest
 from mmbatch.core import paths
 from mmbatch.guest import boots, initramfs, plan, stock
 from mmbatch.guest.plan import Boot
+from mmbatch.guest.stock import Stock
 from mmbatch.live import kernel, manifest
 
 
@@ -25,7 +26,8 @@ def livepatched(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> stock.Livepatched:
     image = FakeStock("6.12.9-amd64", tmp_path)
-    monkeypatch.setattr(kernel, "fetch_image", lambda _: image)
+    monkeypatch.setattr(kernel, "fetch_image", lambda _: tmp_path)
+    monkeypatch.setattr(stock, "Stock", lambda *_: image)
     monkeypatch.setattr(kernel, "find", lambda _: None)
     monkeypatch.setattr(stock, "_payload", lambda *_: ({"modules/x.ko": b"x"}, {"SPARE": "y"}))
     monkeypatch.setattr(boots, "compiled", lambda _: b"program")
