@@ -48,7 +48,7 @@ results:
 	@for name in $(SPEEDUPS); do \
 		file="results/$(KEPT_IN)$$name-$(KERNEL)-$(MACHINE).json"; \
 		rm -f "$$file.new"; \
-		./mmbatch bench "$$name" --install --kernel $(KERNEL) --json "$$file.new" \
+		./mmbatch bench "$$name" --install --kernel $(KERNEL) --record "$$file.new" \
 			$(if $(UNTIL),--until $(UNTIL)) $(if $(EACH),--each) $(ARGS); \
 		test -f "$$file.new" || exit 1; \
 		mv "$$file.new" "$$file"; \

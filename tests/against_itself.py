@@ -9,7 +9,6 @@ copy were a variant, beside the noise band of the same case in the run before.
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
@@ -20,18 +19,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
+from mmbatch.bench import record  # noqa: E402
 from mmbatch.bench.statistics import Ratio, verdict  # noqa: E402
+from mmbatch.bench.table import tables  # noqa: E402
 
 
-def controls(record: Path) -> dict[str, Ratio]:
+def controls(file: Path) -> dict[str, Ratio]:
     """Return the ratio of base against its second copy in each case of a record."""
-    fields = json.loads(record.read_text(encoding="utf-8"))
-    return {
-        control["case"]: Ratio(
-            control["ratio"], control["ci95"][0], control["ci95"][1], len(control["samples"])
-        )
-        for control in fields["controls"]
-    }
+    found = tables(record.read(file)).items()
+    return {case: each.control.ratio for case, each in found if each.control and each.control.ratio}
 
 
 def verdicts(runs: list[dict[str, Ratio]]) -> Counter[str]:
@@ -43,37 +39,23 @@ def verdicts(runs: list[dict[str, Ratio]]) -> Counter[str]:
     )
 
 
-def measure(command: list[str | Path], count: int) -> list[dict[str, Ratio]]:
-    """Run `bench` up to `count` times, each with another seed, and return their controls.
-
-    Ctrl-C ends the measurement, and the runs that are complete count.
-    """
-    runs: list[dict[str, Ratio]] = []
-    with tempfile.TemporaryDirectory() as place:
-        record = Path(place) / "bench.json"
-        try:
-            for number in range(count):
-                words = [*command, "-o", place, "--seed", str(number + 1)]
-                subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
-                if not record.exists():
-                    sys.exit("error: cannot go on: the bench left no record\nhint: see its message")
-                runs.append(controls(record))
-                record.unlink()
-        except KeyboardInterrupt:
-            print(f"ended after {len(runs)} runs", file=sys.stderr)
-    return runs
-
-
 def main() -> None:
-    """Measure, and print how often each verdict came."""
+    """Run `bench`, each time with another seed, and print how often each verdict came."""
     parser = argparse.ArgumentParser(description="measure base against itself")
     parser.add_argument("count", type=int, help="how many verdicts for each case")
-    parser.add_argument("bench", nargs="+", help="arguments of `mmbatch bench`")
-    arguments, more = parser.parse_known_args()
-    command = [ROOT / "mmbatch", "bench", *arguments.bench, *more]
-    runs = measure(command, arguments.count + 1)
-    for words, count in verdicts(runs).most_common():
-        print(f"{count:5d}  {words}")
+    parser.add_argument("speedup", help="what to measure; more arguments of bench may follow")
+    given, more = parser.parse_known_args()
+    runs: list[dict[str, Ratio]] = []
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place) / "record.json"
+        for number in range(given.count + 1):
+            words = [ROOT / "mmbatch", "bench", given.speedup, *more]
+            words += ["--record", file, "--seed", str(number + 1)]
+            subprocess.run(words, stdout=subprocess.DEVNULL, check=False)
+            runs.append(controls(file))
+            file.unlink()
+    for word, count in verdicts(runs).most_common():
+        print(f"{count:5d}  {word}")
 
 
 if __name__ == "__main__":

@@ -9,68 +9,58 @@ row. Printed are both in each case; the exit code is 1 if they differ by more th
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "src"))
+
+from mmbatch.bench import record  # noqa: E402
+from mmbatch.bench.record import Record  # noqa: E402
+from mmbatch.bench.table import tables  # noqa: E402
+
 LABEL = "posted"
 LEAST = 0.05
 """Two medians of the same code may differ by so much, or by twice the noise band."""
 
 
-@dataclass(frozen=True)
-class Both:
-    """Ratios to base of the same code, and the noise band of the case (0.01 is 1 %)."""
-
-    case: str
-    own: float
-    posted: float
-    band: float
-
-    @property
-    def alike(self) -> bool:
-        """Whether they differ by no more than noise."""
-        return abs(self.posted / self.own - 1) <= max(LEAST, 2 * self.band)
-
-
-def compare(record: dict[str, Any]) -> Iterator[Both]:
-    """Yield each case of a record in which both rows have numbers."""
-    bands = {control["case"]: control["band"] or 0.0 for control in record["controls"]}
-    rows = {(row["case"], row["variant"]): row["ratio"] for row in record["rows"]}
-    for case, band in bands.items():
-        names = [name for found, name in rows if found == case and name not in ("base", LABEL)]
-        own = rows[case, "auto" if "auto" in names else names[-1]]
-        posted = rows[case, LABEL]
-        if own is not None and posted is not None:
-            yield Both(case, own["median"], posted["median"], band)
+def compare(found: Record) -> Iterator[tuple[str, bool]]:
+    """Yield a line for each case, and whether both rows are alike."""
+    for case, table in tables(found).items():
+        posted = next(row for row in table.rows if row.name == LABEL)
+        own = table.chosen.ratio
+        if not posted.equal:
+            yield f"{case}: NOT EQUAL", False
+        elif own and posted.ratio:
+            band = table.band or 0.0
+            alike = abs(posted.ratio.median / own.median - 1) <= max(LEAST, 2 * band)
+            both = f"{own.median:.3f} by itself, {posted.ratio.median:.3f} as posted"
+            word = "alike" if alike else "DIFFERENT"
+            yield f"{case}: {both}, noise {100 * band:.1f} %: {word}", alike
 
 
-def unequal(record: dict[str, Any]) -> list[str]:
-    """Return the cases in which the series left other memory than base."""
-    rows = [row for row in record["rows"] if row["variant"] == LABEL]
-    return [row["case"] for row in rows if row["image_equal"] is not True]
-
-
-def measure(name: str, words: list[str], work: Path) -> dict[str, Any]:
+def measure(name: str, words: list[str], work: Path) -> Record:
     """Export a speed-up, measure it both ways, and return the record."""
     kernel = [word for option in ("--kernel", "--tree") for word in _value(words, option)]
     tool = [ROOT / "mmbatch"]
-    subprocess.run(
-        [*tool, "export", name, *kernel, "-q", "--until", "all", "-o", work / "series"], check=True
-    )
+    words_of_export: list[str | Path] = [
+        "export",
+        name,
+        *kernel,
+        "-q",
+        "--until",
+        "all",
+        "-o",
+        work / "series",
+    ]
+    subprocess.run([ROOT / "mmbatch", *words_of_export], check=True)
     patch = f"{LABEL}={work / 'series' / name}"
     file = work / f"{name}.json"
-    subprocess.run([*tool, "bench", name, "--patch", patch, *words, "--json", file], check=False)
-    if not file.exists():
-        sys.exit("error: cannot go on: the bench left no record\nhint: see its message")
-    record: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
-    return record
+    subprocess.run([*tool, "bench", name, "--patch", patch, *words, "--record", file], check=False)
+    return record.read(file)
 
 
 def _value(words: list[str], option: str) -> list[str]:
@@ -86,17 +76,9 @@ def main() -> int:
     wrong = 0
     for name in given.speedups:
         with tempfile.TemporaryDirectory() as place:
-            record = measure(name, given.bench.split(), Path(place))
-        for case in unequal(record):
-            wrong += 1
-            print(f"{name}: {case}: NOT EQUAL")
-        for both in compare(record):
-            wrong += not both.alike
-            word = "alike" if both.alike else "DIFFERENT"
-            print(
-                f"{name}: {both.case}: {both.own:.3f} by itself, {both.posted:.3f} as posted, "
-                f"noise {100 * both.band:.1f} %: {word}"
-            )
+            for line, alike in compare(measure(name, given.bench.split(), Path(place))):
+                wrong += not alike
+                print(f"{name}: {line}")
     return 1 if wrong else 0
 
 

@@ -8,8 +8,6 @@ import pytest
 
 from fake_run import losing, mixed, save_run
 from fake_tree import commit, make_tree
-from mmbatch.bench import store
-from mmbatch.bench.store import Stored
 from mmbatch.cli import main as cli
 from mmbatch.core import cache, log
 
@@ -106,14 +104,11 @@ def tree(tmp_path: Path, git_user: Path) -> Path:
 def two_runs(tmp_path: Path) -> list[Path]:
     """Runs of two machines: the first wins, the second loses a case."""
     return [
-        save_run(tmp_path / "one", mixed(), "2026-01-02T03:04:05+00:00"),
-        save_run(tmp_path / "two", losing(), "2026-02-03T04:05:06+00:00", "Other <b>CPU</b> & Co"),
+        save_run(tmp_path / "one.json", mixed(), "2026-01-02T03:04:05+00:00"),
+        save_run(
+            tmp_path / "two.json", losing(), "2026-02-03T04:05:06+00:00", "Other <b>CPU</b> & Co"
+        ),
     ]
-
-
-@pytest.fixture
-def runs(two_runs: list[Path]) -> list[Stored]:
-    return store.load(two_runs)
 
 
 @pytest.fixture

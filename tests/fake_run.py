@@ -4,14 +4,12 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mmbatch.bench import record
 from mmbatch.bench.machine import Machine
-from mmbatch.bench.record import KernelInfo, Record
-from mmbatch.bench.results import build_record
-from mmbatch.bench.runs import collect
+from mmbatch.bench.record import Code, Kernel, Posted, Record
 from mmbatch.hosted.events import (
     Case,
     Done,
@@ -21,7 +19,6 @@ from mmbatch.hosted.events import (
     Note,
     Sample,
     is_limit,
-    write_events,
 )
 
 ENGINE = Engine("zone_device", ("base", "control", "patched"), 64, {"erms": True, "fsrm": False})
@@ -41,7 +38,7 @@ SMALL = {
     "auto": 404e3,
     "limit:rep stosq": 170e3,
 }
-COMMAND = "mmbatch bench zone_device --kernel 7.3 --json out.json"
+COMMAND = "./mmbatch bench zone_device --kernel 7.3 --seed 1"
 
 
 def machine() -> Machine:
@@ -65,8 +62,8 @@ def machine() -> Machine:
     )
 
 
-def kernel() -> KernelInfo:
-    return KernelInfo("7.3.1", "linux-source-7.3 7.3.1-1", "ab" * 32)
+def kernel() -> Kernel:
+    return Kernel("7.3.1", "linux-source-7.3 7.3.1-1", "ab" * 32)
 
 
 def case_events(
@@ -81,7 +78,7 @@ def case_events(
 ) -> Iterator[Event]:
     """Events of a case: noise takes the five steps of +-`noise`, differently for each variant."""
     variants = tuple(times)
-    yield Case(name, regime, unit, "descriptor", items, items * 64, variants, blocks * 2)
+    yield Case(name, regime, unit, "struct page", items, items * 64, variants, blocks * 2)
     for variant in variants:
         if not is_limit(variant) and variant != "base":
             yield Equal(name, variant, True, items * 64, "")
@@ -98,15 +95,41 @@ def run_events(*cases: Sequence[Event]) -> list[Event]:
     return [ENGINE, *(event for case in cases for event in case), Done()]
 
 
-def record_of(events: Sequence[Event], command: str = COMMAND) -> Record:
-    return build_record(collect(events), machine(), kernel(), command, "2026-01-02T03:04:05+00:00")
+def record_of(
+    *starts: Sequence[Event],
+    posted: Sequence[str] = (),
+    cpu: str = "Example CPU 9000",
+    started: str = "2026-01-02T03:04:05+00:00",
+) -> Record:
+    """Return the record of the events of each start of a program."""
+    cases, notes = record.cases_of(starts)
+    return Record(
+        schema=record.SCHEMA,
+        speedup="zone_device",
+        command=COMMAND,
+        started=started,
+        code=Code(),
+        machine=dataclasses.replace(machine(), cpu=cpu),
+        kernel=kernel(),
+        engine="hosted",
+        cases=cases,
+        posted=tuple(Posted(label, "v2.mbox", "cd" * 32, ("mm: faster",), ()) for label in posted),
+        notes=notes,
+    )
 
 
-def counted_by(events: Iterable[Event], command: str = "./mmbatch guest bench") -> Record:
+def counted_by(events: Sequence[Event]) -> Record:
     """Return the record that `mmbatch guest bench` makes of what a guest counted."""
-    where = (machine(), KernelInfo("7.3.4", "here", "0" * 64))
-    started = "2026-11-21T05:00:00+00:00"
-    return build_record(collect(list(events)), *where, command, started, engine="guest-icount")
+    command = "./mmbatch guest bench toys --arch x86_64"
+    return dataclasses.replace(record_of(list(events)), engine="guest-icount", command=command)
+
+
+def with_posted(events: Sequence[Event], *labels: str) -> list[Event]:
+    """Mark variants of every case as posted code."""
+    return [
+        dataclasses.replace(event, posted=labels) if isinstance(event, Case) else event
+        for event in events
+    ]
 
 
 def mixed() -> list[Event]:
@@ -155,13 +178,6 @@ def losing() -> list[Event]:
     )
 
 
-def save_run(
-    directory: Path, events: list[Event], started: str, cpu: str = "Example CPU 9000"
-) -> Path:
-    directory.mkdir(parents=True)
-    write_events(directory / "samples.jsonl", events)
-    saved = record_of(events)
-    machine = dataclasses.replace(saved.machine, cpu=cpu)
-    saved = dataclasses.replace(saved, machine=machine, started=started)
-    record.write(directory / "bench.json", saved)
-    return directory
+def save_run(path: Path, events: list[Event], started: str, cpu: str = "Example CPU 9000") -> Path:
+    record.write(path, record_of(events, started=started, cpu=cpu))
+    return path

@@ -303,7 +303,7 @@ static unsigned long zone_device_touch(const void *item)
 
 const struct hosted_bench hosted_bench = {
 	.speedup	= "zone_device",
-	.item		= "descriptor",
+	.item		= "struct page",
 	.item_bytes	= sizeof(struct page),
 	.item_memory	= PAGE_SIZE,
 	.cases		= zone_device_cases,

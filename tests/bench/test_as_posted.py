@@ -1,53 +1,43 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What compares a speed-up with its own exported series, on made-up records."""
+"""What compares a speed-up with its own exported series, and base with itself."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+import against_itself
 import as_posted
-from fake_run import COMMAND, FSDAX, SMALL, case_events, kernel, machine, run_events
+from fake_run import FSDAX, case_events, record_of, run_events, with_posted
 from mmbatch.bench import record
-from mmbatch.bench.record import PostedInfo
-from mmbatch.bench.results import build_record
-from mmbatch.bench.runs import collect
-from mmbatch.hosted.events import Case, Equal, Event
+from mmbatch.bench.statistics import Ratio
+from mmbatch.hosted.events import Equal
 
 
-@pytest.mark.parametrize(("ns", "alike"), [(88e6, True), (90e6, True), (100e6, False)])
-def test_the_same_code_has_the_same_ratios(ns: float, alike: bool) -> None:
+@pytest.mark.parametrize(
+    ("ns", "equal", "alike"),
+    [(88e6, True, True), (90e6, True, True), (100e6, True, False), (88e6, False, False)],
+)
+def test_the_same_code_has_the_same_ratios(ns: float, equal: bool, alike: bool) -> None:
     label = as_posted.LABEL
-    events: list[Event] = []
-    for case, times, own in (("fsdax", FSDAX, ns), ("small", SMALL, 404e3)):
-        for event in case_events(case, {**times, label: own}):
-            events.append(replace(event, posted=(label,)) if isinstance(event, Case) else event)
-    posted = [PostedInfo(label, "series", "cd" * 32, (), ())]
-    run = collect(run_events(events))
-    fields = record.to_dict(
-        build_record(run, machine(), kernel(), COMMAND, "2026-01-02T03:04:05+00:00", posted=posted)
-    )
-    both = list(as_posted.compare(fields))
-    assert [(case.case, case.alike) for case in both] == [("fsdax", alike), ("small", True)]
-    assert both[0].own == pytest.approx(2.5, rel=0.01)
-    assert as_posted.unequal(fields) == []
+    events = [
+        replace(event, equal=equal)
+        if isinstance(event, Equal) and event.variant == label
+        else event
+        for event in with_posted(list(case_events(times={**FSDAX, label: ns})), label)
+    ]
+    ((_, found),) = as_posted.compare(record_of(run_events(events), posted=[label]))
+    assert found is alike
 
 
-def test_other_memory_is_told() -> None:
-    label = as_posted.LABEL
-    events: list[Event] = []
-    for event in case_events("fsdax", {**FSDAX, label: 88e6}):
-        if isinstance(event, Case):
-            events.append(replace(event, posted=(label,)))
-        elif isinstance(event, Equal) and event.variant == label:
-            events.append(replace(event, equal=False, detail="toy 7"))
-        else:
-            events.append(event)
-    posted = [PostedInfo(label, "series", "cd" * 32, (), ())]
-    run = collect(run_events(events))
-    fields = record.to_dict(
-        build_record(run, machine(), kernel(), COMMAND, "2026-01-02T03:04:05+00:00", posted=posted)
-    )
-    assert as_posted.unequal(fields) == ["fsdax"]
-    assert list(as_posted.compare(fields)) == []
+def _controls(place: Path, time: float) -> dict[str, Ratio]:
+    times = {**FSDAX, "control": time}
+    record.write(place, record_of(run_events(list(case_events("fsdax-100G", times)))))
+    return against_itself.controls(place)
+
+
+def test_each_run_is_judged_by_the_band_of_the_one_before(tmp_path: Path) -> None:
+    runs = [_controls(tmp_path / "a.json", time) for time in (220e6, 221e6, 150e6, 220e6)]
+    assert against_itself.verdicts(runs) == {"no difference shown": 2, "faster": 1}

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-import os
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +8,8 @@ from typing import Any
 import pytest
 
 from fake_run import broken, case_events, noisy, run_events
-from mmbatch.bench import session
-from mmbatch.bench import store as stored
-from mmbatch.bench.store import Raw
+from mmbatch.bench import record, session
+from mmbatch.bench.table import tables
 from mmbatch.cli import main as cli
 from mmbatch.cli import posted
 from mmbatch.cli import requirements as doctor
@@ -24,9 +22,7 @@ from mmbatch.hosted.run import Request
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.sources import Source
 from mmbatch.report import html as report_page
-from mmbatch.report import text
 from mmbatch.splice import manifest
-from mmbatch.splice import tree as splice
 
 CASES = [
     Case("toys-100G", "cold", "ns", "toy", 8000, 512_000, ("base", "auto"), 24),
@@ -48,7 +44,6 @@ class Asked:
         monkeypatch.setattr(manifest, "load_with_needs", lambda speedups, *names: list(names))
         monkeypatch.setattr(doctor, "ensure", lambda *_, **__: None)
         monkeypatch.setattr(kernels, "resolve", self.resolve)
-        monkeypatch.setattr(splice, "splice", lambda *_: None)
         monkeypatch.setattr(session, "Program", self.build)
         monkeypatch.setattr(hosted, "with_cache", self.with_cache)
         monkeypatch.setattr(hosted, "plan", self.plan)
@@ -67,6 +62,7 @@ class Asked:
                 config_sha256="ab" * 32, compiler="gcc (Toys) 1.2.3", binutils="as (Toys) 2.3"
             ),
             sides=(),
+            spliced=SimpleNamespace(path=Path(), files=()),
         )
 
     def with_cache(self, program: Path, request: Request) -> Request:
@@ -86,14 +82,6 @@ class Asked:
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
     return Asked(monkeypatch, tmp_path)
-
-
-def test_a_tree_that_no_record_can_name(capsys: pytest.CaptureFixture[str]) -> None:
-    tree = os.fsdecode(b"tree-\xff")
-    assert cli.main(["bench", "zone_device", "--tree", tree]) == ExitCode.USAGE
-    assert "its path is not UTF-8, so no record can hold it\nhint: rename it\n" in (
-        capsys.readouterr().err
-    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +118,7 @@ def test_a_quick_case_is_named_as_in_a_whole_run(
         ]
 
     monkeypatch.setattr(hosted, "plan", plan)
-    words = ["bench", "toys", "-q", "--quick", "--case", "toys-8000", "--case", "toys-hot"]
+    words = ["bench", "vmap", "-q", "--quick", "--case", "toys-8000", "--case", "toys-hot"]
     assert cli.main(words) == ExitCode.GOOD
     assert asked.ran[-1].cases == ("toys-2000", "toys-hot")
 
@@ -138,14 +126,14 @@ def test_a_quick_case_is_named_as_in_a_whole_run(
 @pytest.mark.parametrize(
     "arguments",
     [
-        ["toys"],
-        ["toys", "--quick"],
-        ["toys", "--quick", "--pfns", "77"],
-        ["toys", "--repeats", "3"],
-        ["toys", "--kernel", "7.3", "--repeats", "3", "--seed", "18446744073709551615"],
-        ["toys", "--quick", "--repeats", "4", "--case", "toys-hot", "--case", "a b"],
-        ["toys", "--tree", "/my linux", "--pfns", "5", "--repeats", "1", "-K", 'CONFIG_S="a"'],
-        ["toys", "--repeats", "2", "--cpu", "fsrm=0", "--cpu", "erms=1", "-K", "CONFIG_A=n"],
+        ["vmap"],
+        ["vmap", "--quick"],
+        ["vmap", "--quick", "--pfns", "77"],
+        ["vmap", "--repeats", "3"],
+        ["vmap", "--kernel", "7.3", "--repeats", "3", "--seed", "18446744073709551615"],
+        ["vmap", "--quick", "--repeats", "4", "--case", "toys-hot", "--case", "a b"],
+        ["vmap", "--tree", "/my linux", "--pfns", "5", "--repeats", "1", "-K", 'CONFIG_S="a"'],
+        ["vmap", "--repeats", "2", "--cpu", "fsrm=0", "--cpu", "erms=1", "-K", "CONFIG_A=n"],
     ],
 )
 def test_the_reproducer_asks_for_the_same(
@@ -157,68 +145,79 @@ def test_the_reproducer_asks_for_the_same(
         seen = (asked.ran[-1], asked.options, asked.kernel and asked.kernel[1])
         assert first in (None, seen)
         first = seen
-        line = next(iter(capsys.readouterr().out.replace("\\\n", " ").splitlines()))
+        line = capsys.readouterr().out.replace("\\\n", " ").splitlines()[-1]
         program, verb, *arguments = shlex.split(line.removeprefix("$ "))
         assert (program, verb) == ("./mmbatch", "bench")
         tree = asked.kernel is not None and asked.kernel[1] is not None
         assert ("--kernel" in arguments) != tree
 
 
-def test_speedups_take_turns(
-    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    out, html = tmp_path / "out", tmp_path / "report.html"
+def kept(place: Path) -> list[record.Record]:
+    """Return the records in the cache."""
+    return [record.read(path) for path in sorted((place / "cache/runs").iterdir())]
+
+
+def test_speedups_take_turns(asked: Asked, tmp_path: Path) -> None:
+    html = tmp_path / "report.html"
     words = ["bench", "-q", "zone_device", "streaming_copy", "--repeats", "20"]
-    assert cli.main([*words, "-o", str(out), "--html", str(html)]) == ExitCode.GOOD
+    assert cli.main([*words, "--html", str(html)]) == ExitCode.GOOD
     assert [request.pairs for request in asked.ran] == [6, 6, 6, 6, 4, 4, 4, 4]
     assert len({request.seed for request in asked.ran}) == 4
     assert [request.compared for request in asked.ran] == [False] * 2 + [True] * 6
     assert asked.ran[0].seed == 1
     assert {request.cached_bytes for request in asked.ran} == {44 << 20}
-    runs = stored.load([out / "zone_device", out / "streaming_copy"])
-    output = capsys.readouterr().out
-    assert output == text.report(runs, checkout.SPEEDUPS)
-    assert html.read_text() == report_page.render(runs, checkout.SPEEDUPS)
+    runs = kept(tmp_path)
+    assert [run.speedup for run in runs] == ["streaming_copy", "zone_device"]
+    assert html.read_text() == report_page.render(record.named(runs[::-1]))
     for run in runs:
-        assert run.raw is Raw.SAME
-        (base, *_) = run.record.rows
-        assert base.detail is not None
-        assert base.detail.pairs == 80  # four starts of the toy engine's twenty
+        (base, *_) = tables(run)["fsdax-100G"].rows
+        assert len(base.times) == 80  # four starts of the toy engine's twenty
         command = "./mmbatch bench zone_device streaming_copy --kernel 7.3"
-        assert run.record.command == f"{command} --repeats 20 --seed 1"
+        assert run.command == f"{command} --repeats 20 --seed 1"
 
 
 def test_all_speedups_of_the_kernel_take_turns(asked: Asked, tmp_path: Path) -> None:
-    assert cli.main(["bench", "-q", "-o", str(tmp_path / "out")]) == ExitCode.GOOD
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"zone_device", "streaming_copy"} <= names
+    assert cli.main(["bench", "-q"]) == ExitCode.GOOD
+    assert {"zone_device", "streaming_copy"} <= {run.speedup for run in kept(tmp_path)}
 
 
-def test_both_files_and_the_users_own(asked: Asked, tmp_path: Path) -> None:
-    directory, file = tmp_path / "my results", tmp_path / "my.json"
-    words = [
-        "bench",
-        "zone_device",
-        "-q",
-        "--repeats",
-        "2",
-        "-o",
-        str(directory),
-        "--json",
-        str(file),
-    ]
-    assert cli.main(words) == ExitCode.GOOD
-    assert sorted(path.name for path in directory.iterdir()) == ["bench.json", "samples.jsonl"]
-    assert file.read_bytes() == (directory / "bench.json").read_bytes()
-    assert list((tmp_path / "cache" / "runs").iterdir()) == []
+def test_an_engine_that_ends_early_leaves_no_record(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def end(*_: object) -> None:
+        raise MmbatchError("run the hosted program", "it ended", "look")
+
+    monkeypatch.setattr(hosted, "run", end)
+    assert cli.main(["bench", "zone_device", "-q"]) == ExitCode.FAILED
+    assert kept(tmp_path) == []
 
 
-def test_runs_of_one_second_do_not_share_a_directory(asked: Asked, tmp_path: Path) -> None:
-    for _ in range(8):
-        assert cli.main(["bench", "zone_device", "-q", "--repeats", "2"]) == ExitCode.GOOD
-    runs = list((tmp_path / "cache" / "runs").iterdir())
-    assert len(runs) == 8
-    assert all((run / "samples.jsonl").is_file() for run in runs)
+def test_a_case_whose_result_noise_hides_is_measured_once_more(
+    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked.events = noisy()
+    assert cli.main(["bench", "zone_device", "-q"]) == ExitCode.INCONCLUSIVE  # and no third time
+    assert [request.cases for request in asked.ran] == [()] * 4 + [("fsdax-100G",)] * 4
+    assert sum(request.pairs for request in asked.ran[4:]) == 24
+    assert len({request.seed for request in asked.ran}) == 8
+    assert "fsdax-100G: measured again, since noise hid the result" in capsys.readouterr().out
+    (run,) = kept(tmp_path)
+    assert len(run.cases["fsdax-100G"].variants["auto"].samples) == 8
+
+
+def test_who_chose_the_pairs_is_not_given_more(asked: Asked) -> None:
+    asked.events = noisy()
+    assert cli.main(["bench", "zone_device", "-q", "--repeats", "8"]) == ExitCode.INCONCLUSIVE
+    assert sum(request.pairs for request in asked.ran) == 8
+
+
+def test_cases_are_listed_without_building(
+    asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the last run here, or else from a published record."""
+    monkeypatch.setattr(session, "Program", lambda *_, **__: pytest.fail("it builds"))
+    assert cli.main(["bench", "zone_device", "--list"]) == ExitCode.GOOD
+    assert "fsdax-100G" in capsys.readouterr().out
 
 
 def test_too_little_memory_is_said_before_measuring(
@@ -228,38 +227,6 @@ def test_too_little_memory_is_said_before_measuring(
     assert cli.main(["bench", "zone_device", "-q"]) == ExitCode.NOT_APPLICABLE
     assert "make room for toys-100G" in capsys.readouterr().err
     assert asked.ran == []
-
-
-def test_an_engine_that_ends_early_leaves_no_samples(
-    asked: Asked, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    def end(*_: object) -> None:
-        raise MmbatchError("run the hosted program", "it ended", "look")
-
-    monkeypatch.setattr(hosted, "run", end)
-    assert cli.main(["bench", "zone_device", "-q", "-o", str(tmp_path / "out")]) == ExitCode.FAILED
-    assert [path.name for path in (tmp_path / "out").iterdir()] in ([], ["hosted-1.log"])
-
-
-def test_a_case_whose_result_noise_hides_is_measured_once_more(
-    asked: Asked, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    asked.events = noisy()
-    words = ["bench", "zone_device", "-q", "-o", str(tmp_path / "out")]
-    assert cli.main(words) == ExitCode.INCONCLUSIVE  # and no third time
-    assert [request.cases for request in asked.ran] == [()] * 4 + [("fsdax-100G",)] * 4
-    assert sum(request.pairs for request in asked.ran[4:]) == 24
-    assert len({request.seed for request in asked.ran}) == 8
-    assert "fsdax-100G: measured again, since noise hid the result" in capsys.readouterr().out
-    (run,) = stored.load([tmp_path / "out"])
-    (row,) = (row for row in run.record.rows if row.case == "fsdax-100G" and row.variant == "auto")
-    assert row.starts == (20,) * 8
-
-
-def test_who_chose_the_pairs_is_not_given_more(asked: Asked) -> None:
-    asked.events = noisy()
-    assert cli.main(["bench", "zone_device", "-q", "--repeats", "8"]) == ExitCode.INCONCLUSIVE
-    assert sum(request.pairs for request in asked.ran) == 8
 
 
 def test_images_that_differ_are_started_once(asked: Asked) -> None:

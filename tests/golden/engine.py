@@ -31,7 +31,7 @@ def measure(name: str, posted: list[str]) -> None:
     times = {**SERIES, **changed, **dict.fromkeys(posted, 110)}
     times["auto"] += 20 * ("erms=0" in sys.argv)
     pairs = int(options("--pairs")[0]) if options("--pairs") else 24
-    given = {"unit": "ns", "item": "descriptor", "items": items, "bytes": 64 * items}
+    given = {"unit": "ns", "item": "struct page", "items": items, "bytes": 64 * items}
     say("case", case=name, regime=regime, variants=[*times], pairs=pairs, posted=posted, **given)
     if "--list" in sys.argv:
         return

@@ -20,7 +20,8 @@ from types import SimpleNamespace
 import pytest
 
 from fake_run import machine as example_machine
-from mmbatch.bench import machine
+from mmbatch.bench import machine, session
+from mmbatch.bench.record import Code
 from mmbatch.cli import main as cli
 from mmbatch.cli import posted, requirements
 from mmbatch.core import paths
@@ -59,6 +60,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(Program, "sides", property(lambda one: (side,) if one.posted else ()))
     monkeypatch.setattr(requirements, "ensure", lambda *_, **__: None)
     monkeypatch.setattr(machine, "describe", lambda: replace(example_machine(), load=0.25))
+    monkeypatch.setattr(session, "_code", lambda _: Code())
     monkeypatch.setattr(hosted, "available_memory", lambda _: 1 << 40)
     monkeypatch.setattr(sources, "resolve", lambda *_: source)
     monkeypatch.setattr(posted, "make_trees", lambda _, __, asked, *___: [v2] if asked else [])
@@ -68,7 +70,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def settled(text: str, place: Path) -> str:
     """Replace what differs between machines, days and commits."""
     text = text.replace(str(place), "DIR").replace(str(paths.ROOT), "ROOT")
-    times = r"\b20\d\d-\d\d-\d\d[T ]\d\d:?\d\d[\d:]*(\+\d\d:\d\d)?"
+    times = r"\b20\d\d-\d\d-\d\d([T ]\d\d:?\d\d[\d:]*(\+\d\d:\d\d)?)?"
     text = re.sub(times, lambda found: re.sub(r"\d", "0", found[0]), text)
     return re.sub(r"^\[ *\d+ s\]", "[  0 s]", text, flags=re.MULTILINE)
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from fake_run import counted_by
-from mmbatch.bench import record, runs
+from mmbatch.bench import record
+from mmbatch.bench.table import tables
 from mmbatch.core.paths import ROOT
 from mmbatch.guest import console, counts, initramfs
 from mmbatch.guest.console import Case, Outcome
@@ -58,13 +59,10 @@ def outcome(rounds: int = 6) -> Outcome:
 
 
 def test_what_was_counted_becomes_a_run() -> None:
-    run = runs.collect(counts.events(outcome(), "toys", COUNT))
-
-    case = run.cases["blocks"]
-    assert case.case.unit == "instructions"
-    assert case.times(samples.AUTO) == [7100, 7101] * 3
-    assert case.equality("control") is True
-    assert run.complete
+    found = tables(counted_record(outcome()))["blocks"]
+    assert found.case.unit == "instructions"
+    assert found.chosen.times == (7100, 7101) * 3
+    assert found.control and found.control.equal is True
 
 
 def test_no_number_without_a_passed_suite_in_the_same_boot() -> None:
@@ -74,28 +72,23 @@ def test_no_number_without_a_passed_suite_in_the_same_boot() -> None:
     failed.cases[1] = Case(failed.cases[1].name, "not ok", "byte 3")
 
     for story in (unproven, failed):
-        assert (
-            runs.collect(counts.events(story, "toys", COUNT)).cases["blocks"].times(samples.AUTO)
-            == []
-        )
+        found = tables(counted_record(story))["blocks"]
+        assert found.chosen.name == samples.AUTO and found.chosen.median is None
 
 
 def counted_record(outcome: Outcome) -> record.Record:
-    return counted_by(counts.events(outcome, "toys", COUNT))
+    return counted_by(list(counts.events(outcome, "toys", COUNT)))
 
 
 def test_instructions_are_never_called_time() -> None:
-    result = counted_by(counts.events(outcome(), "toys", COUNT))
+    result = counted_record(outcome())
 
-    counted = counts.counted(result)
-
-    assert [row.verdict for row in counted.rows] == ["base", "fewer instructions"]
-    record.validate(record.to_dict(counted))
-    shown = text.run(counted)
+    assert [row.verdict for row in tables(result)["blocks"].rows] == ["base", "fewer instructions"]
+    shown = text.report(result, every=True)
     assert re.search(r"^auto +\d+ +7[.]10 +8[.]028", shown, re.M) is not None
-    assert "instructions are not" in shown
+    assert "instructions and not time" in " ".join(shown.split())
     assert "faster" not in shown
-    assert list(counts.too_many(counted, BOOT)) == []
+    assert list(counts.too_many(result, BOOT)) == []
 
 
 def test_the_gate_names_the_case_that_misses_it() -> None:
@@ -103,7 +96,7 @@ def test_the_gate_names_the_case_that_misses_it() -> None:
     slow.values = [
         (name, 40000.0 if name.endswith("auto") else count) for name, count in slow.values
     ]
-    result = counted_by(counts.events(slow, "toys", COUNT))
+    result = counted_record(slow)
 
     assert list(counts.too_many(result, BOOT)) == [
         "blocks: auto takes 1.43 times fewer, but must take 3"

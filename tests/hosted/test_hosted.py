@@ -1,17 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import json
 import os
 import signal
 import stat
 import threading
 import time
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
 
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import run as hosted
-from mmbatch.hosted.events import Case, Done, Engine, Equal, Event, Sample, dump
+from mmbatch.hosted.events import Case, Done, Engine, Equal, Event, Sample
 from mmbatch.hosted.run import Request
 
 GIB = 1 << 30
@@ -28,7 +29,7 @@ WHOLE: list[Event] = [
 def program(directory: Path, *events: Event, then: str = "") -> Path:
     """Make a program that prints events and then does something else."""
     path = directory / "hosted"
-    lines = "".join(f"{dump(event)}\n" for event in events)
+    lines = "".join(json.dumps({"event": event.event, **asdict(event)}) + "\n" for event in events)
     path.write_text(f"#!/bin/sh\necho \"$@\" > '{directory}/asked'\ncat <<'E'\n{lines}E\n{then}\n")
     path.chmod(path.stat().st_mode | stat.S_IXUSR)
     return path

@@ -92,7 +92,7 @@ def test_the_cover_says_that_nothing_was_measured(
     for words in who_benefits(checkout.SPEEDUPS / "zone_device", for_mail=True):
         assert words in " ".join(cover.split())
     own = cover.split("\n---\n")[0].split("Some User (")[0]
-    assert max(map(len, own.splitlines())) <= text.WIDTH
+    assert max(map(len, own.splitlines())) <= text.COVER
     assert "not measured yet on 7.3.4" in capsys.readouterr().out
 
 
@@ -106,7 +106,7 @@ def test_the_cover_shows_a_run_of_this_kernel_only(
     record.write(tmp_path / "mine.json", of_this_kernel)
     assert _export(tree, tmp_path / "out", "--run", tmp_path / "mine.json") == 0
     cover = _body(_mails(tmp_path / "out/zone_device")[0])
-    assert text.run(of_this_kernel) in cover
+    assert text.report(of_this_kernel, cover=True) in cover
     assert "Not measured" not in cover
     assert "The run has all steps." not in cover
     core = ["--until", "core", "--run", tmp_path / "mine.json"]
@@ -118,17 +118,14 @@ def test_the_cover_shows_a_run_of_this_kernel_only(
     assert not (tmp_path / "out2").exists()
     place = Path(os.environ["MMBATCH_CACHE"]) / "runs"
     for name, measured in (("2026-01", of_this_kernel), ("2026-02", other)):
-        (place / name).mkdir(parents=True)
-        record.write(place / name / "bench.json", measured)
-    part = dataclasses.replace(
-        of_this_kernel, command=f"{of_this_kernel.command} --case=fsdax", started="2027-01-01Z"
-    )
-    (place / "2026-03").mkdir()
-    record.write(
-        place / "2026-03/bench.json", dataclasses.replace(part, started=of_this_kernel.started)
-    )
+        place.mkdir(parents=True, exist_ok=True)
+        record.write(place / f"{name}.json", measured)
+    part = dataclasses.replace(of_this_kernel, command="./mmbatch bench zone_device --case fsdax")
+    record.write(place / "2026-03.json", part)
     assert _export(tree, tmp_path / "out3") == 0
-    assert text.run(of_this_kernel) in _body(_mails(tmp_path / "out3/zone_device")[0])
+    assert text.report(of_this_kernel, cover=True) in _body(
+        _mails(tmp_path / "out3/zone_device")[0]
+    )
 
 
 def test_the_cover_has_no_sentences_about_this_tool(tree: Path, tmp_path: Path) -> None:
@@ -240,7 +237,7 @@ def _each_run(tree: Path, *, large: float = 100e6) -> record.Record:
     small = {**times, "4 stream": 150e6}
     events = run_events(list(case_events("large", times)), list(case_events("small", small)))
     info = dataclasses.replace(record_of(events).kernel, release="7.3.4")
-    code = tuple(record.PostedInfo(p.label, p.source, p.sha256, p.patches, ()) for p in shown)
+    code = tuple(record.Posted(p.label, p.source, p.sha256, p.patches, ()) for p in shown)
     return dataclasses.replace(record_of(events), kernel=info, posted=code)
 
 
@@ -259,20 +256,16 @@ def test_patches_have_their_own_figures(
         text for subject, text in bodies.items() if "device memory from templates" in subject
     )
     (streamed,) = (text for subject, text in bodies.items() if "stream the memmap" in subject)
-    assert "before and after this patch (Example CPU" in " ".join(
+    assert "before and after this patch (Zen 3 (25/1/1)" in " ".join(
         copied.split("\n---\n")[0].split()
     )
-    assert re.search(
-        r"^  large +\d+\.\d ms +1\d+\.\d ms +1\.3\d\d  1\.\d+ \.\. 1\.\d+$", copied, re.M
-    )
-    assert re.search(
-        r"^  large +1\d+\.\d ms +\d+\.\d+ ms +1\.[45]\d\d  1\.", streamed, re.MULTILINE
-    )
+    assert re.search(r"^  large +\d+\.\d ms +1\d+\.\d ms +1\.3\d  1\.\d+ to 1\.\d+$", copied, re.M)
+    assert re.search(r"^  large +1\d+\.\d ms +\d+\.\d+ ms +1\.[45]\d  1\.", streamed, re.MULTILINE)
     assert "\nNo difference is shown in: small.\n\nSigned-off-by:" in streamed
     others = [text for text in bodies.values() if text not in (copied, streamed)]
     assert not any("before and after this patch" in text for text in others)
     cover = " ".join(_body(_mails(tmp_path / "out/zone_device")[0]).split())
-    assert "before and after this series up to its step stream (Example CPU" in cover
+    assert "before and after this series up to its step stream (Zen 3 (25/1/1)" in cover
     assert re.search(r" large 20\d\.\d ms 10\d\.\d ms [12]\.\d+ ", cover)
     assert "is 2." not in cover  # no sentence for each case
     unmeasured = [subject for subject, text in bodies.items() if "No figures for this" in text]
@@ -325,7 +318,7 @@ def test_steps_that_show_no_difference_say_so(
         if "stream the memmap" in mail["subject"]
     )
     message, _, rest = streamed.partition("\n---\n")
-    words = "In 2 cases that were measured before and after this patch, no difference is shown (Exa"
+    words = "In 2 cases that were measured before and after this patch, no difference is shown (Zen"
     assert words in " ".join(message.split())
     assert "95 % interval" not in message
     assert "No figures for this patch" not in rest
@@ -345,7 +338,7 @@ def test_the_cover_of_a_core_prefers_a_run_that_has_a_row_of_it(tree: Path, tmp_
     runs = ["--run", tmp_path / "core.json", "--run", tmp_path / "whole.json"]
     assert _export(tree, tmp_path / "core", "--until", "core", *runs) == 0
     cover = " ".join(_body(_mails(tmp_path / "core/zone_device")[0]).split())
-    assert "before and after this series (Example CPU" in cover
+    assert "before and after this series (Zen 3 (25/1/1)" in cover
     assert re.search(r" large 20\d\.\d ms 10\d\.\d ms ", cover)
     assert (
         "auto" not in cover.partition("before and after this series")[2].partition("Some User")[0]

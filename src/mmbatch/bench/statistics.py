@@ -8,15 +8,21 @@ Ratios are base time divided by variant time: above 1 is faster.
 
 from __future__ import annotations
 
+import functools
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+
+# The products are small, and on a busy machine a second thread is mostly waited for. numpy reads
+# this when it is first imported, which is below.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 MIN_PAIRS = 6
 """A two-sided paired sign-flip test can't reach p < 0.05 with fewer (2/2**6 = 0.031)."""
@@ -56,45 +62,15 @@ class Ratio:
     hi: float
     pairs: int
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval; with fewer than `MIN_PAIRS` pairs none is honest."""
+        return (self.lo, self.hi) if self.pairs >= MIN_PAIRS else None
 
-@dataclass(frozen=True)
-class Summary:
-    """Median, median absolute deviation (not scaled) and minimum, in the unit of the times."""
-
-    median: float
-    mad: float
-    minimum: float
-
-
-def _log_ratios(first: Sequence[float], second: Sequence[float]) -> NDArray[np.float64]:
-    import numpy as np
-
-    above = np.asarray(first, dtype=np.float64)
-    below = np.asarray(second, dtype=np.float64)
-    if above.ndim != 1 or above.shape != below.shape:
-        raise ValueError("paired times must be two sequences of one length")
-    if not (np.all(np.isfinite(above)) and np.all(np.isfinite(below))):
-        raise ValueError("times must be finite")
-    if np.any(above <= 0) or np.any(below <= 0):
-        raise ValueError("times must be positive")
-    logs: NDArray[np.float64] = np.log(above) - np.log(below)
-    return logs
-
-
-def _by_block(values: NDArray[np.float64], blocks: Sequence[int]) -> NDArray[np.float64]:
-    """Lay values out as (blocks, most pairs in one block), missing ones as NaN."""
-    import numpy as np
-
-    if len(blocks) != len(values):
-        raise ValueError("every pair must have a block")
-    rows: dict[int, list[float]] = {}
-    for block, value in zip(blocks, values, strict=True):
-        rows.setdefault(block, []).append(float(value))
-    width = max(len(row) for row in rows.values())
-    table = np.full((len(rows), width), np.nan)
-    for index, block in enumerate(sorted(rows)):
-        table[index, : len(rows[block])] = rows[block]
-    return table
+    @property
+    def inverse(self) -> Ratio:
+        """The second time divided by the first."""
+        return Ratio(1 / self.median, 1 / self.hi, 1 / self.lo, self.pairs)
 
 
 def tail(blocks: int) -> float:
@@ -102,32 +78,81 @@ def tail(blocks: int) -> float:
 
     A plain percentile interval is too narrow for few blocks: it leaves out 2.5 % whatever their
     number. This is the expanded percentile interval of Hesterberg, "What Teachers Should Know
-    About the Bootstrap" (2015), section 3.3: Phi(sqrt(n / (n - 1)) * t(0.025, n - 1)).
-
-    Args:
-        blocks: number n of blocks drawn.
-
-    Returns:
-        The share: 0.0086 for 10 blocks, towards 0.025 for many; 0.025 for a single one, whose
-        interval is empty anyway.
+    About the Bootstrap" (2015), section 3.3: Phi(sqrt(n / (n - 1)) * t(0.025, n - 1)). It is 0.0086
+    for 10 blocks, towards 0.025 for many, and 0.025 for a single one, whose interval is empty.
     """
-    if blocks < 2:
-        return 0.025
-    from scipy import special
-
-    return float(special.ndtr(-_reach(blocks)))
+    return 0.5 * math.erfc(_reach(blocks) / math.sqrt(2)) if blocks > 1 else 0.025
 
 
 def _reach(blocks: int) -> float:
     """Return half of the interval that `tail` gives, in standard deviations of the medians."""
-    return math.sqrt(blocks / (blocks - 1)) * _quantile(blocks - 1)
+    return math.sqrt(blocks / (blocks - 1)) * t_quantile(blocks - 1)
 
 
-def _quantile(freedom: int) -> float:
-    """Return what Student's t exceeds in 2.5 % of all cases."""
-    from scipy import special
+@functools.cache
+def t_quantile(freedom: int) -> float:
+    """Return what Student's t exceeds in 2.5 % of all cases.
 
-    return -float(special.stdtrit(freedom, 0.025))
+    The probability between -t and t is a finite sum for a whole number of degrees of freedom
+    (Abramowitz and Stegun, 26.7.3 and 26.7.4). Newton's method finds where it is 0.95.
+    """
+    t = 1.96
+    height = math.lgamma((freedom + 1) / 2) - math.lgamma(freedom / 2)
+    height -= math.log(freedom * math.pi) / 2
+    for _ in range(50):
+        angle = math.atan(t / math.sqrt(freedom))
+        cosine = math.cos(angle)
+        odd = freedom % 2
+        term, total = (cosine, 0.0) if odd else (1.0, 0.0)
+        for k in range(1 if odd else 0, freedom - odd, 2):
+            total += term
+            term *= cosine * cosine * (k + 1) / (k + 2)
+        inside = math.sin(angle) * total
+        if odd:
+            inside = 2 / math.pi * (angle + inside)
+        density = math.exp(height - (freedom + 1) / 2 * math.log1p(t * t / freedom))
+        step = (inside - 0.95) / (2 * density)
+        t -= step
+        if abs(step) < 1e-15 * t:
+            break
+    return t
+
+
+@functools.lru_cache(64)
+def _draws(blocks: int) -> NDArray[np.float32]:
+    """How often each block is in each resample, shape (blocks, RESAMPLES): alike in every run."""
+    import numpy as np
+
+    drawn = np.random.default_rng(SEED).integers(0, blocks, (RESAMPLES, blocks))
+    places = drawn * RESAMPLES + np.arange(RESAMPLES)[:, None]
+    counts = np.bincount(places.ravel(), minlength=RESAMPLES * blocks)
+    return counts.reshape(blocks, RESAMPLES).astype(np.float32)
+
+
+def _resampled(logs: NDArray[np.float64], blocks: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Return the median of each resample of whole blocks.
+
+    Values that were drawn are counted, not copied: with the values in order, a product of
+    matrices gives how many of a resample are at most as large as each of them. Its median is the
+    value where that passes one half.
+
+    Args:
+        logs: one value a pair.
+        blocks: the block of each, from 0.
+    """
+    import numpy as np
+
+    order = np.argsort(logs, kind="stable")
+    count = int(blocks.max()) + 1
+    upto = np.zeros((len(logs), count), dtype=np.float32)
+    upto[np.arange(len(logs)), blocks[order]] = 1
+    below = np.cumsum(upto, axis=0) @ _draws(count)
+    size = below[-1]
+    low = (below <= np.floor((size - 1) / 2)).sum(axis=0, dtype=np.int32)
+    high = (below <= np.floor(size / 2)).sum(axis=0, dtype=np.int32)
+    values = logs[order]
+    middle: NDArray[np.float64] = (values[low] + values[high]) / 2
+    return middle
 
 
 def _between_starts(
@@ -154,7 +179,7 @@ def _between_starts(
         return 0.0
     within = count * (half / _reach(blocks)) ** 2
     between = max(0.0, float(np.var(medians, ddof=1)) - within)
-    return _quantile(count - 1) * math.sqrt(between / count)
+    return t_quantile(count - 1) * math.sqrt(between / count)
 
 
 def paired_ratio(
@@ -162,9 +187,6 @@ def paired_ratio(
     variant: Sequence[float],
     blocks: Sequence[int],
     starts: Sequence[int] | None = None,
-    *,
-    resamples: int = RESAMPLES,
-    seed: int = SEED,
 ) -> Ratio:
     """Median of the paired ratios base/variant with a 95 % bootstrap interval.
 
@@ -176,37 +198,24 @@ def paired_ratio(
     exactly the inverse; for an odd number of pairs the median is the plain one.
 
     Args:
-        base: base times, any unit, shape (pairs,).
+        base: base times, any unit, shape (pairs,), at least one; above 0.
         variant: variant times, same unit and shape; base[i] and variant[i] were run together.
         blocks: block of each pair, shape (pairs,).
         starts: start of the program of each pair, shape (pairs,); all in one if None.
-        resamples: bootstrap draws.
-        seed: of the generator; fixed, so that one file always gives one interval.
-
-    Returns:
-        The ratio.
-
-    Raises:
-        ValueError: no pairs, lengths that differ, or times that aren't positive and finite.
     """
     import numpy as np
 
-    logs = _log_ratios(base, variant)
-    if logs.size == 0:
-        raise ValueError("no pairs")
-    table = _by_block(logs, blocks)
-    draws = np.random.default_rng(seed).integers(0, len(table), (resamples, len(table)))
-    drawn = table[draws].reshape(resamples, -1)
-    medians = np.nanmedian(drawn, axis=1) if np.isnan(table).any() else np.median(drawn, axis=1)
-    share = tail(len(table))
+    logs: NDArray[np.float64] = np.log(np.asarray(base, dtype=np.float64))
+    logs = logs - np.log(np.asarray(variant, dtype=np.float64))
+    numbers = np.unique(np.asarray(blocks), return_inverse=True)[1]
+    count = int(numbers.max()) + 1
+    share = tail(count)
     middle = float(np.median(logs))
-    lo, hi = (float(end) for end in np.quantile(medians, [share, 1 - share]))
-    more = _between_starts(logs, starts, len(table), (hi - lo) / 2) if starts else 0.0
-    lo, hi = (
-        (middle - math.hypot(middle - lo, more), middle + math.hypot(hi - middle, more))
-        if more
-        else (lo, hi)
-    )
+    ends = np.quantile(_resampled(logs, numbers), [share, 1 - share])
+    lo, hi = float(ends[0]), float(ends[1])
+    more = _between_starts(logs, starts, count, (hi - lo) / 2) if starts and count > 1 else 0.0
+    if more:
+        lo, hi = middle - math.hypot(middle - lo, more), middle + math.hypot(hi - middle, more)
     return Ratio(math.exp(middle), math.exp(lo), math.exp(hi), int(logs.size))
 
 
@@ -227,17 +236,12 @@ def claimed_from(band: float) -> float:
 
 
 def verdict(ratio: Ratio | None, control: Ratio | None) -> Verdict:
-    """What a ratio shows.
+    """Return what a ratio of base against a variant shows beside base against its second copy.
 
-    Args:
-        ratio: base against the variant; None when there are no pairs.
-        control: base against its second copy in the same case; without one nothing is claimed.
-
-    Returns:
-        In this order: too few pairs; no difference shown (the interval lies within 2 % of 1, or
-        inside the control's band, of which at most `WIDE` counts); faster or slower (the interval
-        clears `claimed_from` of the band); too noisy (band or interval is wider than `WIDE`); else
-        inconclusive.
+    In this order: too few pairs; no difference shown (the interval lies within 2 % of 1, or inside
+    the control's band, of which at most `WIDE` counts); faster or slower (the interval clears
+    `claimed_from` of the band); too noisy (band or interval is wider than `WIDE`); else
+    inconclusive, as everything is without a control.
     """
     if ratio is None or ratio.pairs < MIN_PAIRS:
         return Verdict.TOO_FEW
@@ -258,54 +262,3 @@ def beside_band(ratio: Ratio, band: float) -> Verdict:
         return Verdict.SLOWER
     noisy = band > WIDE or math.sqrt(ratio.hi / ratio.lo) > 1 + WIDE
     return Verdict.TOO_NOISY if noisy else Verdict.INCONCLUSIVE
-
-
-def summary(times: Sequence[float]) -> Summary:
-    """Median, MAD and minimum of times, shape (runs,); ValueError when there are none."""
-    import numpy as np
-
-    values = np.asarray(times, dtype=np.float64)
-    if values.size == 0:
-        raise ValueError("no times")
-    middle = float(np.median(values))
-    return Summary(middle, float(np.median(np.abs(values - middle))), float(values.min()))
-
-
-def wilcoxon_p(base: Sequence[float], variant: Sequence[float]) -> float:
-    """Two-sided p of the Wilcoxon signed-rank test on the logarithms of paired ratios.
-
-    Args:
-        base: base times, shape (pairs,).
-        variant: variant times, same unit and shape.
-
-    Returns:
-        p in [0, 1]; 1 where all pairs are equal or there are none.
-
-    Raises:
-        ValueError: see `paired_ratio`.
-    """
-    logs = _log_ratios(base, variant)
-    if not logs.any():
-        return 1.0
-    from scipy import stats
-
-    result: Any = stats.wilcoxon(logs)
-    return float(result.pvalue)
-
-
-def holm(ps: Sequence[float]) -> list[float]:
-    """P-values corrected for a whole table (Holm 1979, step-down Bonferroni).
-
-    Args:
-        ps: p-values of the table's rows.
-
-    Returns:
-        Adjusted values in the same order: max over smaller-or-equal p of (m - rank) * p, at
-        most 1.
-    """
-    adjusted = [0.0] * len(ps)
-    highest = 0.0
-    for rank, index in enumerate(sorted(range(len(ps)), key=ps.__getitem__)):
-        highest = max(highest, min(1.0, (len(ps) - rank) * ps[index]))
-        adjusted[index] = highest
-    return adjusted

@@ -3,19 +3,20 @@
 
 from __future__ import annotations
 
+import functools
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
-from mmbatch.bench import record, store
-from mmbatch.bench.results import exit_code, outcomes
-from mmbatch.bench.session import Prepared, Session
-from mmbatch.cli import answers, options, posted, requirements
+from mmbatch.bench import record, session, table
+from mmbatch.cli import options, posted, requirements
 from mmbatch.cli.usage import Misuse
-from mmbatch.core import paths
-from mmbatch.core.cache import Cache, atomic_write, require_writable
+from mmbatch.core import cache, log, paths
+from mmbatch.core.cache import atomic_write
 from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.run import Request
@@ -33,6 +34,11 @@ _QUICK_BUDGET_S = 4
 _MOST_PFNS = 1 << 40  # as many as 52 bits of physical address have
 _MOST_PAIRS = 100_000
 _MOST_SEED = (1 << 64) - 1
+_MEASURED = (
+    *("tree", "settings", "patches", "trees", "ranges", "each", "entries", "until", "only_posted"),
+    *("show_unequal", "cases", "extra", "quick", "pfns", "size", "repeats", "seed", "features"),
+)
+"""Parameters that decide what is measured."""
 
 
 def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | None) -> None:
@@ -46,6 +52,17 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
             "compared; `mmbatch report` puts the ratios of several runs side by side",
             ExitCode.USAGE,
         )
+
+
+def _read_features(
+    _: click.Context, __: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    for value in values:
+        if not re.fullmatch(r"[a-z0-9_]+=[01]", value):
+            raise Misuse(
+                f"--cpu {value} is not FEATURE=0 or FEATURE=1", "write it as in --cpu fsrm=0"
+            )
+    return values
 
 
 @click.command("bench")
@@ -96,17 +113,19 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
     help="Seed the order of the runs",
 )
 @click.option(
-    "--cpu", "features", multiple=True, metavar="FEATURE=0|1", help="Switch a CPU feature off or on"
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    help="Write samples.jsonl and bench.json into this directory, by default one in the cache",
+    "--cpu",
+    "features",
+    multiple=True,
+    metavar="FEATURE=0|1",
+    callback=_read_features,
+    help="Switch a CPU feature off or on",
 )
 @options.json_file
+@options.output_file(
+    "--record", "record_file", help_text="Write the record of one speed-up to FILE"
+)
 @options.outcome_files
-@click.option("--cover", is_flag=True, help="End with a table of 72 columns, for a cover letter")
+@click.option("--cover", is_flag=True, help="Print a table of 72 columns, for a cover letter")
 @options.output_file(
     "--html",
     "html_file",
@@ -125,7 +144,7 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
 @options.install
 @output_options
 def command(
-    console: Console,
+    _console: Console,
     speedups: tuple[str, ...],
     kernel: str | None,
     tree: Path | None,
@@ -143,8 +162,8 @@ def command(
     repeats: int | None,
     seed: int,
     features: tuple[str, ...],
-    output: Path | None,
     json_file: Path | None,
+    record_file: Path | None,
     write_outcomes: options.WriteOutcomes,
     cover: bool,
     html_file: Path | None,
@@ -157,29 +176,19 @@ def command(
     process. Nothing is timed until both produce identical memory. The process is started several
     times, in turns with those of other speed-ups.
     """
-    pfns = _items(pfns, size)
-    _check_features(features)
-    _check_places(output, json_file, html_file)
-    if tree is not None:
-        options.require_utf8(tree)
-    if json_file is not None and len(speedups) != 1 and not list_only:
-        raise Misuse("--json holds the result of one speed-up", "name one speed-up, or use -o DIR")
-    if (only_posted or show_unequal) and not asked:
-        option = "--only-posted" if only_posted else "--show-unequal"
-        raise Misuse(f"{option} is for somebody else's code", "give that with --patch FILE")
+    names = tuple(dict.fromkeys(speedups))
     of_steps = asked.is_of_steps or until is not None
-    if of_steps:
-        _check_steps(asked, until, speedups)
-    cache = Cache.open()
-    manifest.load_with_needs(paths.SPEEDUPS, *speedups)
-    requirements.ensure(console.say, install=install)
-    amount = ("--repeats", str(repeats)) if repeats else ("--quick",) if quick else ()
-    repeated = (*asked.words, *(("--until", until) if until else ()), *amount)
-    session = Session(console, cache, tree, settings, jobs, repeated, asked.entries)
-    source = sources.get(kernel, tree)
+    _check(
+        asked, of_steps=of_steps, names=names, only=only_posted, unequal=show_unequal, until=until
+    )
+    if record_file is not None and len(names) != 1:
+        raise Misuse("--record holds one speed-up", "name one")
+    options.require_writable(
+        ("--json", json_file), ("--record", record_file), ("--html", html_file)
+    )
     request = Request(
         cases=cases,
-        items=pfns,
+        items=_items(pfns, size),
         pairs=repeats or (_QUICK_PAIRS if quick else _PAIRS),
         seed=seed,
         budget_s=None if repeats else _QUICK_BUDGET_S if quick else _BUDGET_S,
@@ -188,41 +197,94 @@ def command(
         only_posted=only_posted,
         show_unequal=show_unequal,
     )
-    names = tuple(dict.fromkeys(speedups)) or session.all_of(source, harnesses=bool(asked))
+    manifest.load_with_needs(paths.SPEEDUPS, *names)
+    if list_only and _list(names or manifest.known(paths.SPEEDUPS)):
+        return ExitCode.GOOD
+    requirements.ensure(log.say, install=install)
+    source = sources.get(kernel, tree)
+    names = names or session.measurable(source, harnesses=bool(asked))
     trees = posted.make_trees(source, asked, tree)
     if of_steps:
         last = until or manifest.ALL
         trees = posted.make_steps(source, names[0], last, each=asked.each)
-    part = QUICK_PART if quick and pfns is None else 1
-    prepared = posted.for_each_harness(
-        names,
-        lambda name: session.prepare(source, name, request, part, trees),
-        named=bool(speedups),
+    prepare = functools.partial(
+        session.prepare,
+        source,
+        request=request,
+        part=QUICK_PART if quick and request.items is None else 1,
+        posted=trees,
+        options=settings,
+        jobs=jobs,
+        renamed=asked.entries,
     )
+    prepared = posted.for_each_harness(names, prepare, named=bool(speedups))
     if list_only:
-        listed = answers.BenchList(source.release, _cases(prepared))
-        head = ("speedup",) if len(prepared) > 1 else ()
-        columns = (*head, "case", "regime", "size")
-        console.table([[getattr(case, name) for name in columns] for case in listed.cases])
-        options.write_answer(json_file, "bench --list", listed)
+        log.table([[c.case, c.regime, f"{c.items:,} {c.item}s"] for p in prepared for c in p.cases])
         return ExitCode.GOOD
-    places = {work.speedup: output / work.speedup for work in prepared} if output else {}
-    if output and len(prepared) == 1:
-        places = {names[0]: output}
-    directories = session.measure(prepared, places)
-    results = [record.read(directory / store.RECORD) for directory in directories]
+    repeated = _repeated(
+        click.get_current_context(), names, source.series if tree is None else None
+    )
+    found = session.measure(prepared, repeated)
+    records = list(found.values())
     if json_file is not None:
-        record.write(json_file, results[0])
-    _print(console, directories, results, cover=cover)
-    write_outcomes([outcome for result in results for outcome in outcomes(result)])
+        atomic_write(json_file, record.to_json([row for r in records for row in table.answer(r)]))
+    if record_file is not None:
+        record.write(record_file, records[0])
+    shown = [text.report(result, every=log.is_verbose(), cover=cover) for result in records]
+    text.show("\n".join(shown))
+    write_outcomes([outcome for result in records for outcome in table.outcomes(result)])
     if html_file is not None:
-        atomic_write(html_file, html.render(store.load(directories), paths.SPEEDUPS))
-        console.say(f"the page is {html_file}")
-    for directory in directories:
-        console.say(f"samples.jsonl and bench.json are in {directory}")
-    codes = {exit_code(result) for result in results}
-    order = (ExitCode.FAILED, ExitCode.INCONCLUSIVE, ExitCode.GOOD)
+        atomic_write(html_file, html.render(record.named(records)))
+        log.say(f"the page is {html_file}")
+    for path in found:
+        log.say(f"every method: ./mmbatch report --text {path}")
+    return _code(records)
+
+
+def _code(records: Sequence[record.Record]) -> ExitCode:
+    """Return the worst of the exit codes of some records."""
+    codes = {table.exit_code(result) for result in records}
+    order = (ExitCode.FAILED, ExitCode.SLOWER, ExitCode.INCONCLUSIVE, ExitCode.GOOD)
     return next(code for code in order if code in codes)
+
+
+def _repeated(context: click.Context, names: Sequence[str], series: str | None) -> str:
+    """Return the command that repeats a run: as it was given, with the kernel and the seed."""
+    words = ["./mmbatch", "bench", *names, *(("--kernel", series) if series else ())]
+    for parameter in context.command.params:
+        name, option = parameter.name or "", parameter.opts[-1]
+        given = context.get_parameter_source(name) != ParameterSource.DEFAULT
+        value = context.params.get(name)
+        if name in _MEASURED and (given or name == "seed") and value is not None:
+            values = value if isinstance(value, tuple) else (value,)
+            words += [
+                word
+                for each in values
+                for word in ((option,) if each is True else (option, str(each)))
+            ]
+    return shlex.join(words)
+
+
+def _list(names: Sequence[str]) -> bool:
+    """List the cases of speed-ups by their last records; return whether all have one."""
+    kept = record.newest(cache.runs())
+    rows = []
+    for name in names:
+        published = sorted((paths.ROOT / "results").glob(f"{name}-*.json"))
+        path = kept.get(name, published[-1] if published else None)
+        if path is None:
+            return False
+        for case, held in record.read(path).cases.items():
+            rows.append(
+                [
+                    *([name] if len(names) > 1 else []),
+                    case,
+                    held.regime,
+                    f"{held.items:,} {held.item}s",
+                ]
+            )
+    log.table(rows)
+    return True
 
 
 def quick(cases: tuple[str, ...]) -> Request:
@@ -237,20 +299,24 @@ def quick(cases: tuple[str, ...]) -> Request:
     )
 
 
-def _check_steps(asked: posted.Asked, until: str | None, speedups: tuple[str, ...]) -> None:
-    if asked:
+def _check(
+    asked: posted.Asked,
+    *,
+    of_steps: bool,
+    names: Sequence[str],
+    only: bool,
+    unequal: bool,
+    until: str | None,
+) -> None:
+    """Raise Misuse for options that make no sense together."""
+    if (only or unequal) and not asked:
+        option = "--only-posted" if only else "--show-unequal"
+        raise Misuse(f"{option} is for somebody else's code", "give that with --patch FILE")
+    if of_steps and asked:
         raise Misuse("--until is for our own steps", "leave out --patch, --against and --range")
-    if len(speedups) != 1:
+    if of_steps and len(names) != 1:
         option = "--each alone" if until is None else "--until"
         raise Misuse(f"{option} is for the steps of one speed-up", "name one speed-up")
-
-
-def _cases(prepared: Sequence[Prepared]) -> list[answers.Case]:
-    return [
-        answers.Case(program.speedup, case.case, case.regime, f"{case.items} {case.item}s")
-        for program in prepared
-        for case in program.cases
-    ]
 
 
 def _items(pfns: int | None, size: int | None) -> int | None:
@@ -266,34 +332,3 @@ def _items(pfns: int | None, size: int | None) -> int | None:
             "give it as in --size 100G",
         )
     return items
-
-
-def _print(
-    console: Console, directories: list[Path], results: list[record.Record], *, cover: bool
-) -> None:
-    if cover:
-        console.out.file.write("\n".join(text.run(result) for result in results))
-    elif len(results) == 1:
-        text.print_run(results[0], console.out)
-    else:
-        console.out.file.write(text.report(store.load(directories), paths.SPEEDUPS))
-
-
-def _check_features(features: tuple[str, ...]) -> None:
-    for feature in features:
-        if not re.fullmatch(r"[a-z0-9_]+=[01]", feature):
-            raise MmbatchError(
-                f"read --cpu {feature}",
-                "it is not FEATURE=0 or FEATURE=1",
-                "write it as in --cpu fsrm=0",
-                ExitCode.USAGE,
-            )
-
-
-def _check_places(output: Path | None, json_file: Path | None, html_file: Path | None) -> None:
-    """Raise MmbatchError if the results could not be written: now, not after the measuring."""
-    if output is not None:
-        directories = (output, *output.absolute().parents)
-        exists = next(directory for directory in directories if directory.exists())
-        require_writable(exists / "results", "-o")
-    options.require_writable(("--json", json_file), ("--html", html_file))

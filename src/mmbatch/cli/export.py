@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from mmbatch.bench import store
+from mmbatch.bench import record
 from mmbatch.bench.record import Record
 from mmbatch.cli import answers, options, requirements
 from mmbatch.cli.usage import Misuse
@@ -212,18 +212,17 @@ def _note_unmeasured(
 
 def _measured(source: sources.Source, runs: tuple[Path, ...]) -> dict[str, list[Record]]:
     """Return speed-up to its runs: those that the user chose, or else the last one of the cache."""
-    chosen = store.load(runs)
-    for run in chosen:
-        if run.record.kernel.release != source.release:
+    chosen = {path: record.read(path) for path in runs}
+    for path, found in chosen.items():
+        if found.kernel.release != source.release:
             raise MmbatchError(
-                f"show {run.path} in a cover letter",
-                f"it is of Linux {run.record.kernel.release}, and the series of {source.release}",
+                f"show {path} in a cover letter",
+                f"it is of Linux {found.kernel.release}, and the series of {source.release}",
                 "give a run of this kernel",
                 ExitCode.USAGE,
             )
-    found = store.load(list(dict.fromkeys(store.newest(cache.runs(), source.release).values())))
     by_speedup: dict[str, list[Record]] = {}
-    for run in chosen:
-        for name in run.speedups:
-            by_speedup.setdefault(name, []).append(run.record)
-    return {name: [run.record] for run in found for name in run.speedups} | by_speedup
+    for found in chosen.values():
+        by_speedup.setdefault(found.speedup, []).append(found)
+    newest = record.newest(cache.runs(), source.release)
+    return {name: [record.read(path)] for name, path in newest.items()} | by_speedup

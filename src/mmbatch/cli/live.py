@@ -290,9 +290,7 @@ def run_plan(
     """
     running = Kernel(kernel.running(), sysfs)
     lives = [live for live in manifest.load_all(speedups, "plan with") if live.devices]
-    given = {
-        found.rows[0].speedup: (file, found) for file in files for found in [record.read(file)]
-    }
+    given = {found.speedup: (file, found) for file in files for found in [record.read(file)]}
     if strangers := sorted(given.keys() - {live.speedup for live in lives}):
         raise Misuse(f"a --record is of '{strangers[0]}'", "name speed-ups that devices gain from")
     found, sources, units = plan.devices(sysfs), {}, set()

@@ -20,6 +20,7 @@ class ExitCode(IntEnum):
     USAGE = 2
     SPLICE = 3
     INCONCLUSIVE = 4
+    SLOWER = 5
     NOT_APPLICABLE = 77
 
 

@@ -64,6 +64,11 @@ def say(text: str) -> None:
     logger.info("%s", text)
 
 
+def is_verbose() -> bool:
+    """Return whether -v is given."""
+    return logger.isEnabledFor(logging.DEBUG)
+
+
 def detail(text: str) -> None:
     """Print a line that only -v shows."""
     logger.debug("%s", text)

@@ -14,8 +14,7 @@ from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
-from mmbatch.bench import machine, record, results, runs
-from mmbatch.bench.statistics import Verdict
+from mmbatch.bench import machine, record, table
 from mmbatch.core import cache, log
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.guest import plan, qemu
@@ -40,47 +39,44 @@ def run(
     """
     count = plan.plans()[speedup].count
     assert count is not None
-    found, counted_events = _count(setup, speedup, count, boot)
-    name = f"{found.started[:19].replace(':', '')}-guest-{found.kernel.release}"
-    directory = cache.new_dir(cache.runs(), name)
-    bench_events.write_events(directory / "samples.jsonl", counted_events)
-    shown = counted(found)
-    for path in (directory / "bench.json", json_file):
+    found = _count(setup, speedup, count, boot)
+    name = f"{found.started[:19].replace(':', '')}-guest-{found.kernel.release}.json"
+    for path in (cache.runs() / name, json_file):
         if path is not None:
-            record.write(path, shown)
-    text.print_run(shown, log.out())
-    log.say(f"samples.jsonl and bench.json are in {directory}")
+            record.write(path, found)
+    text.show(text.report(found, every=True))
+    log.say(f"the record is {cache.runs() / name}")
     wrong = [*absent(found, count), *too_many(found, boot)]
     if twice:
-        again, _ = _count(setup, speedup, count, boot)
+        again = _count(setup, speedup, count, boot)
         wrong += unlike(found, again)
     for sentence in wrong:
         log.result(f"FAILED {sentence}")
-    return ExitCode.FAILED if wrong else results.exit_code(found)
+    return ExitCode.FAILED if wrong else table.exit_code(found)
 
 
-def _count(
-    setup: Spliced, speedup: str, count: Count, boot: Boot
-) -> tuple[record.Record, list[bench_events.Event]]:
-    """Boot once; return the record, and the events that it is made from."""
+def _count(setup: Spliced, speedup: str, count: Count, boot: Boot) -> record.Record:
+    """Boot once, and return the record."""
     started = datetime.now().astimezone().isoformat(timespec="seconds")
     guest = setup.prepare(boot)
     kernel = guest.kernel
     log.say(f"booting Linux {kernel.release} to count instructions of {speedup}")
     booted = qemu.run(guest)
     _require_result(booted, setup.suites(boot), count)
-    counted_events = list(events(booted.outcome, speedup, count))
-    found = results.build_record(
-        runs.collect(counted_events),
-        replace(machine.describe(), compiler=kernel.compiler, binutils=kernel.binutils),
-        record.KernelInfo(
-            kernel.release, kernel.origin, hashlib.sha256(kernel.config.read_bytes()).hexdigest()
-        ),
-        _reproducer(setup, speedup, boot),
-        started,
+    config_sha256 = hashlib.sha256(kernel.config.read_bytes()).hexdigest()
+    cases, notes = record.cases_of([list(events(booted.outcome, speedup, count))])
+    return record.Record(
+        schema=record.SCHEMA,
+        speedup=speedup,
+        command=_reproducer(setup, speedup, boot),
+        started=started,
+        code=record.Code(*record.checkout()),
+        machine=replace(machine.describe(), compiler=kernel.compiler, binutils=kernel.binutils),
+        kernel=record.Kernel(kernel.release, kernel.origin, config_sha256),
         engine="guest-icount",
+        cases=cases,
+        notes=notes,
     )
-    return found, counted_events
 
 
 def _reproducer(setup: Spliced, speedup: str, boot: Boot) -> str:
@@ -120,13 +116,6 @@ def events(outcome: Outcome, speedup: str, count: Count) -> Iterator[bench_event
     yield bench_events.Done()
 
 
-def counted(result: record.Record) -> record.Record:
-    """Return a record whose verdicts are about instructions and not time."""
-    words = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
-    rows = (replace(row, verdict=words.get(row.verdict, row.verdict)) for row in result.rows)
-    return replace(result, rows=tuple(rows))
-
-
 def _require_result(booted: Booted, suites: list[str], count: Count) -> None:
     _, failed, _ = booted.outcome.verdicts(suites)
     # A method whose proof fails has a row without numbers, and does not stop the others.
@@ -144,9 +133,11 @@ def _require_result(booted: Booted, suites: list[str], count: Count) -> None:
 
 def absent(result: record.Record, count: Count) -> Iterator[str]:
     """Yield a sentence for each case that lacks base, its control or `auto`."""
-    found = {(row.case, row.variant) for row in result.rows if row.per_item is not None}
-    found |= {
-        (control.case, CONTROL) for control in result.controls if control.per_item is not None
+    found = {
+        (case, row.name)
+        for case, each in table.tables(result).items()
+        for row in (*each.rows, *([each.control] if each.control else []))
+        if row.median is not None
     }
     for case in count.cases:
         lacking = [name for name in (BASE, CONTROL, bench_events.AUTO) if (case, name) not in found]
@@ -156,20 +147,20 @@ def absent(result: record.Record, count: Count) -> Iterator[str]:
 
 def too_many(result: record.Record, boot: Boot) -> Iterator[str]:
     """Yield a sentence for each case in which `auto` saves less than it must."""
-    for row in result.rows:
-        least = boot.least.get(row.case)
-        ratio = None if row.ratio is None or row.variant != bench_events.AUTO else row.ratio.median
-        if least is not None and ratio is not None and ratio < least:
-            yield f"{row.case}: auto takes {ratio:.2f} times fewer, but must take {least:g}"
+    for case, each in table.tables(result).items():
+        least, ratio = boot.least.get(case), each.chosen.ratio
+        if least is not None and ratio is not None and ratio.median < least:
+            yield f"{case}: auto takes {ratio.median:.2f} times fewer, but must take {least:g}"
 
 
 def unlike(result: record.Record, again: record.Record) -> Iterator[str]:
     """Yield a sentence for each row whose count differs between two boots."""
-    medians = {(row.case, row.variant): row.median for row in again.rows}
-    for row in result.rows:
-        other = medians.get((row.case, row.variant))
-        if row.median is not None and other is not None and abs(other / row.median - 1) > _ALIKE:
-            yield (
-                f"{row.case}, {row.variant}: {row.median:.0f} instructions, and {other:.0f} in "
-                "another boot"
-            )
+    for case, each in table.tables(result).items():
+        others = {row.name: row.median for row in table.tables(again)[case].rows}
+        for row in each.rows:
+            other = others.get(row.name)
+            if row.median and other and abs(other / row.median - 1) > _ALIKE:
+                yield (
+                    f"{case}, {row.name}: {row.median:.0f} instructions, and {other:.0f} in "
+                    "another boot"
+                )

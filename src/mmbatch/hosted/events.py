@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The events that an engine prints as JSON lines, and `samples.jsonl`, which keeps them.
+"""The events that an engine prints as JSON lines.
 
 An engine runs blocks: each block runs every variant once in a random order (half 0), then once
 more in exactly the reversed order (half 1). A pair is two variants of the same block and half.
@@ -7,14 +7,10 @@ more in exactly the reversed order (half 1). A pair is two variants of the same 
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from typing import Annotated, Any, ClassVar
 
-from mmbatch.core.cache import atomic_write
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import Count, LoadError, Natural, load, parse_json
 
@@ -183,51 +179,6 @@ def parse(line: str, line_number: int = 0) -> Event:
         ) from None
 
 
-def dump(event: Event) -> str:
-    """Write one event as a JSON line, without the newline; `parse` gives it back."""
-    return json.dumps({"event": event.event, **asdict(event)}, separators=(",", ":"))
-
-
 def is_limit(variant: str) -> bool:
     """Whether a variant is a limit row, which is not a speed-up and produces other memory."""
     return variant.startswith(LIMIT_PREFIX)
-
-
-def read_events(path: Path) -> tuple[list[Event], list[Note]]:
-    """Read `samples.jsonl`; a last line cut short (a killed process) becomes a note.
-
-    Args:
-        path: the file.
-
-    Returns:
-        The events in order, and the notes that reading added.
-
-    Raises:
-        MmbatchError: the file can't be read or a whole line is malformed.
-    """
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except OSError as error:
-        raise MmbatchError("read samples", str(error), "give a file that `bench` wrote") from None
-    lines = text.split("\n")
-    last = lines.pop()
-    events = [parse(line, number) for number, line in enumerate(lines, 1) if line.strip()]
-    if not last.strip():
-        return events, []
-    try:
-        return [*events, parse(last, len(lines) + 1)], []
-    except MmbatchError:
-        return events, [Note("", "the last line of the samples was cut short and is not used")]
-
-
-def write_events(path: Path, events: Iterable[Event]) -> None:
-    """Write events to `path`, one JSON line each; all of them or none."""
-    atomic_write(path, "".join(dump(event) + "\n" for event in events))
-
-
-def digest(events: Iterable[Event]) -> str:
-    """SHA-256 (hex) of the file that `write_events` makes of these events."""
-    sha = hashlib.sha256()
-    for event in events:
-        sha.update((dump(event) + "\n").encode())
-    return sha.hexdigest()

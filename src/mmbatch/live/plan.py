@@ -15,9 +15,9 @@ from pathlib import Path
 
 from mmbatch.bench import record as records
 from mmbatch.bench.record import Record
+from mmbatch.bench.table import tables
 from mmbatch.core import paths
 from mmbatch.core.load import release_numbers
-from mmbatch.hosted.events import AUTO, BASE, CONTROL
 from mmbatch.live.manifest import LiveManifest, Match
 
 PAGE = 4096
@@ -167,17 +167,12 @@ class Rate:
 def rates(record: Record) -> dict[str, Rate]:
     """Return what each case of a record says."""
     found = {}
-    for case in dict.fromkeys(row.case for row in record.rows):
-        rows = [row for row in record.rows if row.case == case]
-        base = next((row for row in rows if row.variant == BASE), None)
-        ours = [row for row in rows if row.variant not in (BASE, CONTROL) and row.ratio]
-        if base is None or base.per_item is None or not ours:
-            continue
-        ratio = next((row for row in ours if row.variant == AUTO), ours[-1]).ratio
-        assert ratio is not None
-        each, ends = base.per_item, ratio.ci95
-        interval = None if ends is None else (each / ends[1], each / ends[0])
-        found[case] = Rate(each, each / ratio.median, base.items, base.unit, interval)
+    for case, table in tables(record).items():
+        each, ratio = table.base.each, table.chosen.ratio
+        if each is not None and ratio is not None:
+            interval = (each / ratio.hi, each / ratio.lo) if ratio.interval else None
+            items, unit = table.case.items, table.case.unit
+            found[case] = Rate(each, each / ratio.median, items, unit, interval)
     return found
 
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Show records: as text of 72 columns, as Markdown, and as an HTML page or an SVG plot.
+"""Show the tables of records: as text, as Markdown, as an HTML page and as an SVG overview.
 
-`compare` selects what is shown, and `words` says it. `text`, `markdown` and `html` with `plot`
-render it. `change` compares two runs of one machine.
+`compare` shows what changed between two runs of one machine.
 """

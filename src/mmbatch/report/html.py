@@ -1,124 +1,145 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Several runs side by side as one HTML page that needs nothing but itself, or as one SVG."""
+"""Runs side by side as one HTML page that needs nothing but itself, or as one SVG.
+
+Places on an axis are per cent of its width, so that the page can draw the same plot on every
+screen while its text keeps its size.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.bench.machine import machine_line
-from mmbatch.bench.record import Row
-from mmbatch.bench.store import Stored
+from mmbatch.bench import machine, table
+from mmbatch.bench.record import Record
+from mmbatch.bench.table import Row, Table, tables
+from mmbatch.core.load import release_numbers
 from mmbatch.hosted.events import BASE
-from mmbatch.report import compare, plot, words
-from mmbatch.report.compare import CaseGroup, Entry, Section
-from mmbatch.report.plot import Plot, Scale
-from mmbatch.report.words import who_benefits
+from mmbatch.report import text
 
-_SVG_WIDTH = 600  # pixels, so that a telephone shows the text of an overview
-_SVG_TALLEST = 26  # pixels
+_NICE = (1, 2, 0.5, 4, 0.25, 1.5, 3, 0.75, 1.25, 8, 0.125, 6, 1.1, 0.9, 1.75, 2.5, 16, 32, 64, 1.05)
+_EDGE = 3.0  # per cent on each side, so that a mark at the end is whole
+_MOST = 20.0  # an overview ends there, since few cases would take most of its width
+_LEAST = 0.25
+_APART = 1.1  # per cent: from one dot of an overview to the next, on the narrowest page
+_RISE = 7.0  # pixels from a dot of an overview to the one above it
+_TALLEST = 45.0  # pixels: where many dots lie above each other, they overlap
+_HEAD = 36  # pixels for the words of a strip
 _SHOWN = 10
 """How many cases of a speed-up are open; those that follow can be unfolded."""
-_BESIDE = 3
-"""How many runs of a case are beside each other at most."""
 
 
 @dataclass(frozen=True)
-class _Figures:
-    """A row of a card's table: cells, whether it is not a build of ours, and its distribution."""
+class Scale:
+    """A logarithmic axis of ratios, whose numbers are `apart` per cent of the width apart."""
 
-    cells: tuple[str, ...]
-    aside: bool
-    path: str
+    low: float
+    high: float
+    apart: float
+
+    def x(self, ratio: float) -> float:
+        """Return a ratio's place in per cent of the width."""
+        part = math.log(ratio / self.low) / math.log(self.high / self.low)
+        return _EDGE + (100 - 2 * _EDGE) * min(1.0, max(0.0, part))
+
+    @property
+    def ticks(self) -> list[tuple[float, str]]:
+        """Places and texts of round numbers that can be read beside each other."""
+        chosen: list[float] = []
+        for ratio in _NICE:
+            inside = self.low <= ratio <= self.high and 4 <= self.x(ratio) <= 96
+            if inside and all(abs(self.x(ratio) - self.x(tick)) >= self.apart for tick in chosen):
+                chosen.append(ratio)
+        return [(self.x(ratio), f"{ratio:g}") for ratio in sorted(chosen)]
 
 
 @dataclass(frozen=True)
-class _Card:
-    """One case in one run: its plot, and the table of the same rows."""
+class Card:
+    """One case in one run, drawn on the axis that all runs of the case share."""
 
-    plot: Plot
-    figures: tuple[_Figures, ...]
-    samples: tuple[str, str]
+    run: str
+    table: Table
+    axis: Scale
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """Its rows, the control after base and the limit at the end."""
+        control = (self.table.control,) if self.table.control else ()
+        bound = (self.table.bound,) if self.table.bound else ()
+        return (self.table.base, *control, *self.table.rows[1:], *bound)
 
 
 @dataclass(frozen=True)
-class _Case:
-    """One case: a card for each run, and the names of their rows, alike in all cards.
-
-    Attributes:
-        anchor: its place in the page.
-        name: of the case.
-        regime: what is cold or warm, in words.
-        rows: names of the rows.
-        cards: a card for each run.
-        wide: whether it takes the whole width of the page.
-    """
+class CaseGroup:
+    """One case in all runs that have it."""
 
     anchor: str
     name: str
     regime: str
-    rows: tuple[str, ...]
-    cards: tuple[_Card, ...]
-    wide: bool
-
-    @property
-    def columns(self) -> int:
-        """As many as fit, but lines that are as full as each other: four cards are two by two."""
-        lines = math.ceil(len(self.cards) / _BESIDE)
-        return math.ceil(len(self.cards) / lines)
+    cards: tuple[Card, ...]
 
 
 @dataclass(frozen=True)
-class _Section:
-    speedup: str
-    who: tuple[str, ...]
-    shown: tuple[_Case, ...]
-    folded: tuple[_Case, ...]
-    runs: tuple[Stored, ...]
+class Dot:
+    """A row in an overview: its place, pixels above the ground, kind, and words."""
+
+    x: float
+    rise: float
+    kind: str
+    words: str
 
 
-def render(runs: Sequence[Stored], speedups_at: Path) -> str:
-    """Make the page. The READMEs in the directory of all speed-ups say who benefits.
+@dataclass(frozen=True)
+class Strip:
+    """A line of an overview: what it is about, its dots, and its place in pixels."""
 
-    Returns:
-        HTML with its style and pictures in it; it loads nothing and runs no script.
-    """
-    groups = compare.sections(runs)
+    title: str
+    words: str
+    dots: tuple[Dot, ...]
+    top: float
+    height: float
+
+
+Runs = Mapping[str, Record]
+"""Runs by the names that a report calls them."""
+
+
+def render(runs: Runs) -> str:
+    """Make the page: HTML with its style and pictures in it, which loads nothing."""
+    runs = dict(sorted(runs.items(), key=_order))
+    speedups = dict.fromkeys(record.speedup for record in runs.values())
+    sections = {name: list(_groups(name, runs)) for name in speedups}
+    chosen = [card.table.chosen for groups in sections.values() for g in groups for card in g.cards]
     return _fill(
         "page.html",
-        title=f"mmbatch: {', '.join(group.speedup for group in groups)}",
-        summary=_summary(groups),
-        overview=plot.overview(groups),
+        title=f"mmbatch: {', '.join(speedups)}",
+        summary=_summary([row for row in chosen if row.name != BASE]),
+        overview=overview(runs),
+        sections=sections,
+        shown=_SHOWN,
         runs=runs,
-        sections=[_section(group, speedups_at) for group in groups],
-        regressions=compare.by_variant(compare.regressions(groups)),
-        anchor=_anchor,
-        caveats=words.caveats,
-        machine_line=machine_line,
-        by_cpus=compare.by_cpus,
-        posted=words.posted,
-        sentence=words.sentence,
-        shapes=plot.SHAPES,
-        tone=_tone,
+        kind=kind,
+        text=text,
+        machine=machine,
+        notes=table.notes,
     )
 
 
-def svg(runs: Sequence[Stored]) -> str:
-    """Return an overview as an SVG file, for light and dark pages.
-
-    It has the newest kernel of each speed-up and machine only, so that it fits on a screen.
-    """
-    overview = plot.overview(compare.sections(compare.newest(runs)), _SVG_TALLEST)
-    return _fill(
-        "overview.svg",
-        overview=overview,
-        bottom=overview.bottom,
-        lines=plot.LINES,
-        width=_SVG_WIDTH,
-        shapes=plot.SHAPES,
-    )
+def svg(runs: Runs) -> str:
+    """Return an overview of the newest kernel of each speed-up as an SVG file."""
+    newest: dict[str, list[int]] = {}
+    for record in runs.values():
+        if record.timed:
+            release = release_numbers(record.kernel.release)[:2]
+            newest[record.speedup] = max(release, newest.get(record.speedup, release))
+    shown = {
+        name: record
+        for name, record in runs.items()
+        if record.timed and release_numbers(record.kernel.release)[:2] == newest[record.speedup]
+    }
+    return _fill("overview.svg", overview=overview(shown), standalone=True)
 
 
 def _fill(template: str, **values: object) -> str:
@@ -135,115 +156,97 @@ def _fill(template: str, **values: object) -> str:
     return environment.get_template(template).render(**values)
 
 
-def _summary(groups: Sequence[Section]) -> str:
-    """Say in a sentence or two what users get in all cases."""
-    every = (entry.chosen for part in groups for case in part.cases for entry in case.entries)
-    rows = [row for row in every if row.variant != BASE]
-    if not rows:
-        return "Nothing is compared with the kernel's own code."
-    faster = sum(map(compare.is_faster, rows))
-    slower = [row for row in rows if compare.is_slower(row)]
-    text = f"What users get beats the kernel's own code in {faster} of {len(rows)} cases"
-    if slower:
-        speedups = ", ".join(dict.fromkeys(row.speedup for row in slower))
-        text += f", and is slower in {len(slower)} ({speedups})."
-    else:
-        text += ", and is slower in none."
-    unclear = len(rows) - faster - len(slower)
-    if unclear:
-        text += f" In the other {unclear}, no difference could be shown."
-    return text
+def _order(item: tuple[str, Record]) -> tuple[bool, list[int]]:
+    """Runs that measure time come before those that count, and newer kernels before older ones."""
+    record = item[1]
+    return not record.timed, [-number for number in release_numbers(record.kernel.release)]
 
 
-def _section(group: Section, speedups_at: Path) -> _Section:
-    shown = [case for case in group.cases if any(compare.is_slower(e.chosen) for e in case.entries)]
-    for case in group.cases:
-        if case not in shown and len(shown) < _SHOWN:
-            shown.append(case)
-    first = [case for case in group.cases if case in shown]
-    folded = [case for case in group.cases if case not in shown]
-    cases = [*_cases(group.speedup, first), *_cases(group.speedup, folded)]
-    anchors: set[str] = set()
-    for at, case_shown in enumerate(cases):
-        if case_shown.anchor in anchors:  # another case has this name, with another regime
-            cases[at] = replace(case_shown, anchor=f"{case_shown.anchor}-{at}")
-        anchors.add(case_shown.anchor)
-    return _Section(
-        group.speedup,
-        tuple(who_benefits(speedups_at / group.speedup)),
-        tuple(cases[: len(first)]),
-        tuple(cases[len(first) :]),
-        tuple(group.runs),
+def kind(row: Row) -> str:
+    """Return how a row is drawn."""
+    return "faster" if row.faster else "slower" if row.slower or row.equal is False else "open"
+
+
+def _summary(rows: Sequence[Row]) -> str:
+    """Say in a sentence what users get in all cases."""
+    faster, slower = (sum(kind(row) == name for row in rows) for name in ("faster", "slower"))
+    return (
+        f"What users get is faster than the kernel's own code in {faster} of {len(rows)} cases, "
+        f"slower in {slower}, and not shown to differ in {len(rows) - faster - slower}."
     )
 
 
-def _cases(speedup: str, groups: Sequence[CaseGroup]) -> Iterator[_Case]:
-    """Yield cases: two of a single run beside each other, and all others alone in their line."""
-    left = False  # whether the left half of a line is taken
-    for at, group in enumerate(groups):
-        single = len(group.entries) == 1
-        after = groups[at + 1] if at + 1 < len(groups) else None
-        fills = left or (after is not None and len(after.entries) == 1)
-        yield _case(speedup, group, wide=not (single and fills))
-        left = single and fills and not left
+def _groups(speedup: str, runs: Runs) -> Iterator[CaseGroup]:
+    held: dict[str, dict[str, Table]] = {}
+    for run, record in runs.items():
+        if record.speedup == speedup:
+            for name, each in tables(record).items():
+                held.setdefault(name, {})[run] = each
+    for name, found in held.items():
+        values = [1.0, *(value for each in found.values() for value in _values(each))]
+        low, high = math.log(min(values)), math.log(max(values))
+        more = max(0.05, 0.06 * (high - low))
+        axis = Scale(math.exp(low - more), math.exp(high + more), apart=30)
+        cards = tuple(Card(run.partition(": ")[2], each, axis) for run, each in found.items())
+        anchor = "".join(char if char.isalnum() else "-" for char in f"{speedup}-{name}")
+        yield CaseGroup(anchor, name, cards[0].table.case.regime, cards)
 
 
-def _case(speedup: str, group: CaseGroup, *, wide: bool) -> _Case:
-    axis = plot.scale(group.entries)
-    cards = tuple(_card(entry, axis) for entry in group.entries)
-    names = dict.fromkeys(name for card in cards for name in card.plot.marks)
-    limit = [plot.LIMIT] if plot.LIMIT in names else []
-    rows = (*(name for name in names if name != plot.LIMIT), *limit)
-    return _Case(_anchor(speedup, group.name), group.name, group.regime, rows, cards, wide)
+def _values(found: Table) -> Iterator[float]:
+    """Yield everything that must have room on the axis of a case."""
+    for row in (*found.rows, *([found.control] if found.control else [])):
+        if row.ratio:
+            yield row.ratio.median
+            yield from row.ratio.interval or ()
+    if found.base.fill:
+        yield found.base.fill.median
+    if found.band is not None:
+        yield from (1 / (1 + found.band), 1 + found.band)
 
 
-def _card(entry: Entry, axis: Scale) -> _Card:
-    every = [
-        sample for part in (entry.rows, entry.limits) for row in part for sample in row.samples
-    ]
-    every += entry.control.samples if entry.control else ()
-    low, high = max(1, min(every, default=1)), max(2, max(every, default=2))
-    ends = (words.duration(low, entry.base.unit), words.duration(high, entry.base.unit))
-    return _Card(plot.plot(entry, axis), tuple(_figures(entry, low, high)), ends)
-
-
-def _figures(entry: Entry, low: int, high: int) -> Iterator[_Figures]:
-    for row in entry.rows:
-        cells = (
-            row.variant,
-            words.duration(row.median, row.unit),
-            words.each(row.per_item),
-            f"{row.ratio.median:.3f}" if row.ratio else "-",
-            words.interval(row.ratio.ci95) if row.ratio else "-",
-            f"{row.of_limit.median:.2f}" if row.of_limit else "",
-            str(row.verdict),
+def overview(runs: Runs) -> dict[str, object]:
+    """Place a dot for each case and run, and a hollow one for each slower row of other methods."""
+    speedups = dict.fromkeys((record.speedup, record.timed) for record in runs.values())
+    rows: dict[tuple[str, bool], list[tuple[str, Row]]] = {key: [] for key in speedups}
+    asides: set[Row] = set()
+    for run, record in runs.items():
+        for name, each in tables(record).items():
+            others = [row for row in each.rows if row.slower and row is not each.chosen]
+            asides.update(others)
+            found = rows[record.speedup, record.timed]
+            found += [(f"{run}: {name}", row) for row in (each.chosen, *others) if row.ratio]
+    ratios = [1.0, *(row.ratio.median for held in rows.values() for _, row in held if row.ratio)]
+    low, high = max(min(ratios), _LEAST), min(max(ratios), _MOST)
+    axis = Scale(low / 1.1, high * 1.1, apart=8)
+    strips: list[Strip] = []
+    top = 26.0
+    for (speedup, timed), held in rows.items():
+        strips.append(
+            _strip(speedup, "" if timed else "instructions, no time; ", held, asides, axis, top)
         )
-        yield _Figures(cells, False, plot.histogram(row.samples, low, high))
-        if row is entry.base and entry.control is not None:
-            control = entry.control
-            cells = (
-                "control (= base)",
-                words.duration(control.median, control.unit),
-                words.each(control.per_item),
-                "-" if control.ratio is None else f"{control.ratio:.3f}",
-                words.interval(control.ci95),
-                "",
-                words.noise(control),
-            )
-            yield _Figures(cells, True, plot.histogram(control.samples, low, high))
-    for limit in sorted(entry.limits, key=lambda limit: limit is not entry.limit):
-        median = words.duration(limit.median, limit.unit)
-        times = f"{limit.median / entry.limit.median:.2f}" if entry.limit else ""
-        name = f"{'limit' if limit is entry.limit else 'not the limit'}: {limit.name}"
-        cells = (name, median, words.each(limit.per_item), "", "", times, "")
-        yield _Figures(cells, True, plot.histogram(limit.samples, low, high))
+        top += _HEAD + strips[-1].height
+    return {"strips": strips, "axis": axis, "bottom": top}
 
 
-def _anchor(speedup: str, case: str) -> str:
-    """Return the place of a case in the page, of letters that an address may hold."""
-    return "".join(char if char.isalnum() or char == "_" else "-" for char in f"{speedup}-{case}")
-
-
-def _tone(row: Row) -> str:
-    """Return the page's class for a row: faster and slower ones are coloured alike strongly."""
-    return "faster" if compare.is_faster(row) else "slower" if compare.is_slower(row) else ""
+def _strip(
+    title: str, words: str, held: list[tuple[str, Row]], asides: set[Row], axis: Scale, top: float
+) -> Strip:
+    placed: list[tuple[float, int, str, str]] = []
+    for name, row in sorted(held, key=lambda pair: pair[1].ratio.median if pair[1].ratio else 1):
+        ratio = row.ratio.median if row.ratio else 1.0
+        x = axis.x(ratio)
+        near = {level for other, level, _, _ in placed if abs(other - x) < _APART}
+        level = next(number for number in range(len(placed) + 1) if number not in near)
+        shape = kind(row) + (" aside" if row in asides else "")
+        placed.append((x, level, shape, f"{name}: {row.name} {ratio:.2f} {row.verdict}"))
+    levels = 1 + max((level for _, level, _, _ in placed), default=0)
+    rise = min(_RISE, _TALLEST / levels)
+    dots = tuple(Dot(x, rise * level, shape, said) for x, level, shape, said in placed)
+    chosen = [row for _, row in held if row not in asides]
+    faster, slower = (sum(kind(row) == name for row in chosen) for name in ("faster", "slower"))
+    words += (
+        f"{faster} faster, {slower} slower, {len(chosen) - faster - slower} not shown to differ"
+    )
+    if len(held) > len(chosen):
+        words += f"; hollow: {len(held) - len(chosen)} slower rows of methods that are not used"
+    return Strip(title, words, dots, top + _HEAD - 10, rise * levels + 10)

@@ -1,97 +1,69 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Records as ASCII of at most 72 columns: for a terminal, a cover letter and a report alike."""
+"""Records as ASCII: a line a case for a terminal or a mail, and every method on request."""
 
 from __future__ import annotations
 
 import shlex
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from mmbatch.bench.record import Control, Limit, Record, Row, RowRatio
-from mmbatch.bench.store import Stored
-from mmbatch.report import compare
-from mmbatch.report.compare import Entry, Regressions, Section
-from mmbatch.report.words import (
-    COLUMNS,
-    caveats,
-    closing,
-    duration,
-    each,
-    head,
-    noise,
-    posted,
-    sentence,
-    short,
-    who_benefits,
-)
+from mmbatch.bench import machine, table
+from mmbatch.bench.record import Record
+from mmbatch.bench.statistics import WIDE, Ratio, Verdict, claimed_from
+from mmbatch.bench.table import Row, Table, tables
+from mmbatch.core import log
+from mmbatch.hosted.events import AUTO, BASE
 
-if TYPE_CHECKING:
-    from rich.console import Console
+WIDTH = 80
+COVER = 72
+"""Columns of a mail."""
 
-WIDTH = 72
-_WIDTHS = (16, 8, 7, 5, 12, 4, 14)
-_LEFT = (0, 6)
-_STYLES = {  # of words at the end of a table's line, and of its whole lines
-    r"(?m) (faster|fewer)$": "green",
-    r"(?m) (slower|more|NOT EQUAL|NOT CHECKED)$": "bold red",
-    r"(?m) (TOO NOISY|inconclusive|too few pairs)$": "yellow",
-    r"(?m)^(control \(= base\)|limit: |.* best / auto$).*$": "dim",
+_SHORT = {
+    Verdict.FEWER: "fewer",
+    Verdict.MORE: "more",
+    Verdict.NO_DIFFERENCE: "no difference",
+    Verdict.TOO_NOISY: "too noisy",
+    Verdict.NOT_EQUAL: "NOT EQUAL",
+    Verdict.NOT_CHECKED: "NOT CHECKED",
 }
-Cells = tuple[str, str, str, str, str, str, str]
+_STYLES = {
+    r"(?m) (faster|fewer)( \[1\])?$": "green",
+    r"(?m) (slower|more|NOT EQUAL|NOT CHECKED)( \[1\])?$": "bold red",
+    r"(?m) (too noisy|inconclusive|too few pairs)( \[1\])?$": "yellow",
+}
+_MARKS = {Verdict.FASTER: "", Verdict.FEWER: "", Verdict.NO_DIFFERENCE: "~"}
 
 
-def run(record: Record) -> str:
-    """Return a run: the command that repeats it, machine, kernel, a table a case, the verdicts."""
-    lines = [*command(record.command)]
-    for words in head(record):
-        lines += paragraph(words)
-    for entry in compare.entries_of(record):
-        lines += ["", *_title(entry), *_table(entry)]
-    lines.append("")
-    for words in closing(record):
-        lines += paragraph(words)
-    for words in filter(None, map(compare.by_cpus, compare.entries_of(record))):
-        lines += paragraph(f"{words}.")
-    return "\n".join(lines) + "\n"
+def duration(median: float | None, unit: str = "ns") -> str:
+    """Return a median with about four digits, "-" for None; a count keeps its unit for itself."""
+    if median is None:
+        return "-"
+    if unit != "ns":
+        return f"{median:.0f}" if median < 1e7 else f"{median:.2e}"
+    for scale, name in ((1e3, "us"), (1e6, "ms"), (1e9, "s")):
+        if median < 999.95 * scale or name == "s":
+            scaled = median / scale
+            return f"{scaled:.{1 if scaled >= 99.995 else 2}f} {name}"
+    raise AssertionError
 
 
-def print_run(record: Record, console: Console) -> None:
-    """Print the result of one run, its verdicts in colour on a terminal."""
-    if not console.is_terminal:
-        console.file.write(run(record))
-        return
-    from rich.text import Text
-
-    text = Text(run(record))
-    for pattern, style in _STYLES.items():
-        text.highlight_regex(pattern, style)
-    console.print(text, soft_wrap=True, end="")
+def between(ratio: Ratio | None, digits: int = 2) -> str:
+    """Return the interval of a ratio, "-" where there is none."""
+    if ratio is None or ratio.interval is None:
+        return "-"
+    return f"{ratio.lo:.{digits}f} to {ratio.hi:.{digits}f}"
 
 
-def report(runs: Sequence[Stored], speedups_at: Path) -> str:
-    """Return several runs side by side, with who benefits by the READMEs of the speed-ups.
+def result(row: Row) -> str:
+    """Return what a row shows, in at most 13 characters."""
+    return _SHORT.get(row.verdict, str(row.verdict))
 
-    Returns:
-        What each run was, its regressions, and a table for each case with the runs beneath each
-        other.
-    """
-    groups = compare.sections(runs)
-    lines = ["Runs", "", *paragraph(COLUMNS), ""]
-    for stored in runs:
-        lines += _run(stored)
-    lines += ["Regressions", ""]
-    found = compare.by_variant(compare.regressions(groups))
-    lines += [line for group in found for line in _regressions(group)] or [
-        "No row is shown slower."
-    ]
-    for section in groups:
-        lines += ["", section.speedup, "-" * len(section.speedup)]
-        for words in who_benefits(speedups_at / section.speedup):
-            lines += ["", *paragraph(words, "")]
-        lines += _cases(section)
-    return "\n".join(lines) + "\n"
+
+def noise(found: Table) -> str:
+    """Return how far the control differs from base, or why that is not known."""
+    if found.control is None or found.band is None:
+        return result(found.control) if found.control and not found.control.equal else "no control"
+    return f"noise {100 * found.band:.1f} %"
 
 
 def ascii_only(text: str) -> str:
@@ -99,18 +71,11 @@ def ascii_only(text: str) -> str:
     return "".join(char if " " <= char <= "~" else "?" for char in " ".join(text.split()))
 
 
-def command(text: str) -> list[str]:
-    """A command in lines of at most 72 columns, each a word or more, ready to be pasted.
-
-    A single word that is longer stands on a line of its own.
-    """
+def command(text: str, width: int = COVER) -> list[str]:
+    """A command in lines of limited width, each a word or more, ready to be pasted."""
     lines = ["$"]
-    try:
-        words = [shlex.quote(word) for word in shlex.split(text)]
-    except ValueError:
-        words = text.split()
-    for word in map(ascii_only, words):
-        if len(lines[-1]) + 1 + len(word) + 2 > WIDTH and lines[-1] != "$":
+    for word in map(ascii_only, map(shlex.quote, shlex.split(text))):
+        if len(lines[-1]) + len(word) + 3 > width and lines[-1] != "$":
             lines[-1] += " \\"
             lines.append("     " + word)
         else:
@@ -118,134 +83,217 @@ def command(text: str) -> list[str]:
     return lines
 
 
-def paragraph(text: str, indent: str = "  ") -> list[str]:
-    """Text in lines of at most 72 columns, those after the first indented."""
-    return textwrap.wrap(ascii_only(text), WIDTH, subsequent_indent=indent, break_on_hyphens=False)
+def paragraph(text: str, indent: str = "  ", width: int = COVER) -> list[str]:
+    """Text in lines of limited width, those after the first indented."""
+    return textwrap.wrap(ascii_only(text), width, subsequent_indent=indent, break_on_hyphens=False)
 
 
-def _run(run: Stored) -> Iterator[str]:
-    record = run.record
-    yield from paragraph(f"{', '.join(run.speedups)}: {run.name}")
-    for words in list(head(record))[:2]:
-        yield from paragraph(words)
-    yield from paragraph(f"engine: {record.engine}, started {record.started}")
-    yield f"config  {record.kernel.config_sha256}"
-    yield f"samples {record.samples_sha256}"
-    yield from paragraph(f"  {run.raw}")
-    for words in posted(record):
-        yield from paragraph(words)
-    yield from command(record.command)
-    for words in caveats(record):
-        yield from paragraph(words)
-    yield ""
+def columns(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[str]:
+    """Lay cells out in columns; those with a number in `left` begin at the left."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    space = "  " if sum(widths) + 2 * len(widths) <= COVER else " "
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if at in left else cell.rjust(width)
+            for at, (cell, width) in enumerate(zip(map(ascii_only, row), widths, strict=True))
+        ]
+        lines.append(space.join(cells).rstrip())
+    return lines
 
 
-def _regressions(group: Regressions) -> Iterator[str]:
-    first = group.each[0]
-    if not group.few:
-        slower = f"{first.row.speedup} {first.row.variant} {group.words}"
-        yield from paragraph(f"- {slower} ({first.run.name}): {group.cases}.")
+def report(record: Record, *, every: bool = False, cover: bool = False) -> str:
+    """Return a record as text: what was measured, a line a case, and what to know of it.
+
+    Args:
+        record: the record.
+        every: add a table of every method for each case.
+        cover: keep to 72 columns, for a cover letter.
+    """
+    width = COVER if cover else WIDTH
+    found = tables(record)
+    whole = all(row.equal for each in found.values() for row in each.rows)
+    lines = paragraph(_title(record, found), width=width)
+    about = f"{machine.line(record.machine) if record.timed else record.where}"
+    if whole:
+        about += "; memory identical"
+    lines += [*paragraph(about, width=width), ""]
+    lines += _grid(found) if record.posted else _cases(found, cover=cover)
+    for words in ("", *_closing(record, found)):
+        lines += paragraph(words, width=width) or [""]
+    if every:
+        for name, each in found.items():
+            lines += ["", *paragraph(_about(name, each), width=width), *_methods(each)]
+    lines += ["", *_legend(record, cover=cover), *command(record.command, width)]
+    return "\n".join(lines) + "\n"
+
+
+def show(content: str) -> None:
+    """Print a report, on a terminal with its results in colour."""
+    out = log.out()
+    if not out.is_terminal:
+        out.file.write(content)
         return
-    for regression in group.each:
-        row = regression.row
-        slower = f"{row.speedup} {row.case}: {row.variant} {regression.words}"
-        yield from paragraph(f"- {slower} ({regression.run.name}).")
+    from rich.text import Text
+
+    styled = Text(content)
+    for pattern, style in _STYLES.items():
+        styled.highlight_regex(pattern, style)
+    out.print(styled, soft_wrap=True, end="")
 
 
-def _cases(section: Section) -> Iterator[str]:
-    for case in section.cases:
-        yield ""
-        yield from _title(case.entries[0])
-        for entry in case.entries:
-            if len(section.runs) > 1:
-                yield from paragraph(f"{entry.run.name}:")
-            yield from _table(entry)
-            yield from paragraph(f"{sentence(entry.chosen)}.")
-            if words := compare.by_cpus(entry):
-                yield from paragraph(f"{words}.")
+def posted(record: Record) -> Iterator[str]:
+    """Yield a line for each posted series: its rows, where it is from, and its SHA-256."""
+    for code in record.posted:
+        patches = f", {len(code.patches)} patches" if len(code.patches) > 1 else ""
+        yield f"{code.label}: {code.source}{patches}, sha256 {code.sha256[:12]}"
 
 
-def _title(entry: Entry) -> list[str]:
-    base = entry.base
-    return paragraph(
-        f"{base.speedup} {base.case} ({base.regime}): {base.items:,} {base.item}s, "
-        f"{entry.pairs} pairs" + ("" if base.unit == "ns" else f"; medians in {base.unit}")
+def _title(record: Record, found: dict[str, Table]) -> str:
+    names = dict.fromkeys(each.chosen.name for each in found.values())
+    ours = [name for name in names if name not in {*(c.label for c in record.posted), BASE, AUTO}]
+    what = f" (method {' or '.join(ours)})" if ours else ""
+    counted = "" if record.timed else ", instructions and not time"
+    against = f"the patched code{what} against the kernel's own{counted}"
+    return f"{record.speedup} on Linux {record.kernel.release}: {against}"
+
+
+def _cases(found: dict[str, Table], *, cover: bool) -> list[str]:
+    head = ["case", "kernel", "patched", "ratio", "95 % interval", "fill", "result"]
+    rows = [head]
+    for name, each in found.items():
+        row, unit = each.chosen, each.case.unit
+        rows.append(
+            [
+                name,
+                duration(each.base.median, unit),
+                duration(row.median, unit),
+                f"{row.ratio.median:.2f}" if row.ratio else "-",
+                between(row.ratio),
+                f"{row.fill.median:.2f}" if row.fill else "",
+                result(row) + (" [1]" if each.better else ""),
+            ]
+        )
+    if cover or not any(row[5] for row in rows[1:]):
+        rows = [[*row[:5], row[6]] for row in rows]
+    return columns(rows, (0, len(rows[0]) - 1))
+
+
+def _grid(found: dict[str, Table]) -> list[str]:
+    """A column for each posted variant, and for ours."""
+    labels = list(dict.fromkeys(row.name for each in found.values() for row in each.judged))
+    names = ["ours" if label == AUTO else label for label in labels if label != BASE]
+    rows = [["case", "kernel", *names]]
+    for name, each in found.items():
+        cells = {row.name: _cell(row) for row in each.judged}
+        shown = [cells.get(label, "-") for label in labels if label != BASE]
+        rows.append([name, duration(each.base.median, each.case.unit), *shown])
+    return columns(rows)
+
+
+def _cell(row: Row) -> str:
+    """A ratio: alone if faster, with a mark if slower or if it is not told, "~" if alike."""
+    if row.ratio is None:
+        return result(row)
+    if row.verdict in _MARKS:
+        return _MARKS[row.verdict] or f"{row.ratio.median:.2f}"
+    return f"{row.ratio.median:.2f}{'!' if row.slower else '?'}"
+
+
+def _closing(record: Record, found: dict[str, Table]) -> Iterator[str]:
+    """Yield what to know of a record, in sentences."""
+    judged = [(name, row) for name, each in found.items() for row in each.judged]
+    judged = [(name, row) for name, row in judged if row.name != BASE]
+    words = ("faster", "no difference", "slower") if record.timed else ("fewer", "more")
+    counts = {word: sum(result(row) == word for _, row in judged) for word in words}
+    others = len(judged) - sum(counts.values())
+    if judged:
+        yield (
+            ", ".join(f"{count} {word}" for word, count in counts.items()) + f", {others} unclear."
+        )
+    for label, rows in (("Slower", judged), ("Slower methods that are not used", _unused(found))):
+        slower: dict[str, list[str]] = {}
+        for name, row in rows:
+            if row.slower and row.ratio:
+                figures = f"{row.ratio.median:.2f}"
+                if label == "Slower":
+                    figures += f", {between(row.ratio)}"
+                slower.setdefault(row.name, []).append(f"{name} ({figures})")
+        for variant, cases in slower.items():
+            yield f"{label}: {variant} in {', '.join(cases)}."
+    better = [(name, each.better) for name, each in found.items() if each.better]
+    if better:
+        times = (
+            f"{best[0]} needs {best[1].median:.2f} of this time in {name}"
+            for name, best in better
+            if best
+        )
+        yield f"[1] not the best choice here: {', '.join(times)}."
+    unproven = [
+        f"{row.name} in {name}"
+        for name, each in found.items()
+        for row in each.rows
+        if not row.equal
+    ]
+    if unproven:
+        yield (f"Not shown, because identical memory was not verified: {', '.join(unproven)}.")
+    noisy = {name: each.band for name, each in found.items() if each.band and each.band > WIDE}
+    if noisy:
+        limits = ", ".join(f"{100 * claimed_from(band):.0f}" for band in noisy.values())
+        yield f"Noisy: in {', '.join(noisy)} only differences of {limits} % count."
+    yield from filter(None, (by_cpus(name, each) for name, each in found.items()))
+    yield from posted(record)
+    for note in table.notes(record):
+        yield f"Note: {note}."
+
+
+def _unused(found: dict[str, Table]) -> Iterator[tuple[str, Row]]:
+    for name, each in found.items():
+        yield from ((name, row) for row in each.rows if row not in each.judged)
+
+
+def by_cpus(name: str, found: Table) -> str:
+    """Say how much faster the work and its limit are on several CPUs, if a case has several."""
+    parts = [(row.name, row.one_cpu) for row in (found.chosen, found.bound) if row]
+    times = [f"{what} is {ratio.median:.2f} times as fast" for what, ratio in parts if ratio]
+    return f"{name}: {' and '.join(times)} as on one CPU." if times else ""
+
+
+def _about(name: str, found: Table) -> str:
+    case = found.case
+    plural = "" if case.items == 1 else "s"
+    unit = "" if case.unit == "ns" else f"; {case.unit}"
+    return f"{name}: {case.items:,} {case.item}{plural}, {case.regime}; {found.pairs} pairs{unit}"
+
+
+def _methods(found: Table) -> list[str]:
+    rows = [["", "time", "each", "ratio", "95 % interval", "fill", "result"]]
+    unit = found.case.unit
+    for row in found.rows:
+        rows.append(
+            [
+                "kernel" if row.name == BASE else row.name,
+                duration(row.median, unit),
+                f"{row.each:.2f}" if row.each is not None else "-",
+                f"{row.ratio.median:.3f}" if row.ratio else "-",
+                between(row.ratio, 3),
+                f"{row.fill.median:.2f}" if row.fill else "",
+                noise(found) if row.name == BASE else result(row),
+            ]
+        )
+    if found.bound:
+        each = f"{found.bound.each:.2f}" if found.bound.each is not None else "-"
+        name = f"fill: {found.bound.name}"
+        rows.append([name, duration(found.bound.median, unit), each, "", "", "1.00", ""])
+    return columns(rows, (0, 6))
+
+
+def _legend(record: Record, *, cover: bool) -> Iterable[str]:
+    what = "time" if record.timed else "instruction"
+    yield f"ratio  kernel's / patched {what}s, median of pairs: above 1 is " + (
+        "faster" if record.timed else "fewer"
     )
-
-
-def _table(entry: Entry) -> Iterator[str]:
-    per_item = "ns each" if entry.base.unit == "ns" else "each"
-    yield _line(("variant", "median", per_item, "ratio", "95 % interv.", "xlim", "verdict"))
-    for row in entry.rows:
-        yield _line(_row(row))
-        if row is entry.base and entry.control is not None:
-            yield _line(_control(entry.control))
-    for row in entry.rows:
-        if row.of_best:
-            yield _line(_quotient(f"{row.of_best.vs} / auto", row.of_best, "best / auto"))
-    if entry.limit is not None:
-        yield _line(_limit(entry.limit))
-    parts = [(row.variant, row.of_one_cpu) for row in entry.rows]
-    parts += [("limit", limit.of_one_cpu) for limit in entry.limits]
-    for name, ratio in parts:
-        if ratio:
-            yield _line(_quotient(f"1 CPU / {name}", ratio, "1 CPU / all"))
-
-
-def _row(row: Row) -> Cells:
-    return (
-        row.variant,
-        _median(row.median, row.unit),
-        each(row.per_item),
-        _number(row.ratio.median, 5) if row.ratio else "-",
-        _interval(row.ratio.ci95) if row.ratio else "-",
-        _number(row.of_limit.median, 4) if row.of_limit else "",
-        short(row.verdict),
-    )
-
-
-def _quotient(name: str, ratio: RowRatio, of: str) -> Cells:
-    return (name, "", "", _number(ratio.median, 5), _interval(ratio.ci95), "", of)
-
-
-def _control(control: Control) -> Cells:
-    return (
-        "control (= base)",
-        _median(control.median, control.unit),
-        each(control.per_item),
-        "-" if control.ratio is None else _number(control.ratio, 5),
-        _interval(control.ci95),
-        "",
-        noise(control),
-    )
-
-
-def _limit(limit: Limit) -> Cells:
-    median = _median(limit.median, limit.unit)
-    return (f"limit: {limit.name}", median, each(limit.per_item), "", "", "1.00", "")
-
-
-def _median(median: float | None, unit: str) -> str:
-    if median is None or unit == "ns":
-        return duration(median, unit)
-    return f"{median:.0f}" if median < 1e8 else f"{median:.2e}"
-
-
-def _interval(ci95: tuple[float, float] | None) -> str:
-    return f"{_number(ci95[0], 5)}..{_number(ci95[1], 5)}" if ci95 else "-"
-
-
-def _number(value: float, width: int) -> str:
-    """A number with as many digits after the point, three at most, as a width allows."""
-    texts = (f"{value:.{digits}f}" for digits in (3, 2, 1, 0))
-    return next((text for text in texts if len(text) <= width), f"{value:.0e}")
-
-
-def _line(cells: Iterable[str]) -> str:
-    parts = []
-    for index, (cell, width) in enumerate(zip(cells, _WIDTHS, strict=True)):
-        text = ascii_only(cell)
-        if len(text) > width:
-            text = text[: width - 1] + "~"
-        parts.append(text.ljust(width) if index in _LEFT else text.rjust(width))
-    return " ".join(parts).rstrip()
+    if record.posted:
+        yield "       ~ no difference, ! slower, ? not clear beside the noise"
+    elif record.timed and not cover:
+        yield "fill   patched time / time of the fastest plain fill: 1.00 cannot be beaten"

@@ -253,7 +253,7 @@ def _cover_lines(
                 "",
             )
         yield ""
-        yield from mail.run(measured).rstrip("\n").split("\n")
+        yield from mail.report(measured, cover=True).rstrip("\n").split("\n")
     if explained:
         yield ""
         yield from mail.paragraph("What checkpatch.pl --strict reports about the series:", "")

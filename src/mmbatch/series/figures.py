@@ -6,13 +6,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from mmbatch.bench import statistics
-from mmbatch.bench.machine import machine_line
-from mmbatch.bench.record import Record, Row
-from mmbatch.bench.statistics import MIN_PAIRS, Ratio, Verdict
+from mmbatch.bench import machine
+from mmbatch.bench.record import Record
+from mmbatch.bench.statistics import Verdict, beside_band
+from mmbatch.bench.table import paired, tables
 from mmbatch.hosted.events import BASE
 from mmbatch.report import text
-from mmbatch.report.words import duration
 from mmbatch.splice.apply import Applied
 from mmbatch.splice.posted import digest
 
@@ -92,30 +91,25 @@ def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
     If no case shows a difference, a sentence takes the place of the table. There are no lines if
     no case was measured.
     """
-    rows: dict[str, list[Row]] = {}
-    for row in sorted(
-        (row for row in record.rows if row.variant in labels),
-        key=lambda row: labels.index(row.variant),
-    ):
-        rows.setdefault(row.case, []).append(row)
     table: list[tuple[str, ...]] = []
     alike = []
-    for case, of_case in rows.items():
-        if len(of_case) < 2 or of_case[-1].variant != labels[-1]:
+    for case, found in tables(record).items():
+        rows = {row.name: row for row in found.rows}
+        of_case = [rows[label] for label in labels if label in rows]
+        if len(of_case) < 2 or of_case[-1].name != labels[-1]:
             continue
         before, after = of_case[-2:]
-        if before.median is None or after.median is None:
+        ratio = paired(before, after)
+        if before.median is None or after.median is None or ratio is None:
             continue
-        ratio = _ratio(before, after)
-        is_open = ratio is not None and ratio.lo <= 1 <= ratio.hi
-        if is_open or _verdict(record, case, ratio) == Verdict.NO_DIFFERENCE:
+        band = found.band
+        is_alike = band is not None and beside_band(ratio, band) == Verdict.NO_DIFFERENCE
+        if is_alike or (ratio.interval and ratio.lo <= 1 <= ratio.hi):
             alike.append(case)
             continue
-        interval = f"{ratio.lo:.3f} .. {ratio.hi:.3f}" if ratio else "-"
-        quotient = ratio.median if ratio else before.median / after.median
-        old, new = (duration(each.median, each.unit) for each in (before, after))
-        table.append((case, old, new, f"{quotient:.3f}", interval))
-    where = f"{machine_line(record.machine)}; Linux {record.kernel.release}"
+        old, new = (text.duration(each.median, found.case.unit) for each in (before, after))
+        table.append((case, old, new, f"{ratio.median:.2f}", text.between(ratio)))
+    where = f"{machine.line(record.machine)}; Linux {record.kernel.release}"
     if not table:
         if alike:
             cases = "1 case that was" if len(alike) == 1 else f"{len(alike)} cases that were"
@@ -135,20 +129,3 @@ def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
     if alike:
         yield ""
         yield from text.paragraph(f"No difference is shown in: {', '.join(alike)}.", "")
-
-
-def _ratio(before: Row, after: Row) -> Ratio | None:
-    """Compare two variants that took turns; None where their samples can't be paired."""
-    pairs = len(after.samples)
-    if pairs < MIN_PAIRS or len(before.samples) != pairs or before.starts != after.starts:
-        return None
-    blocks = [number // 2 for number in range(pairs)]  # samples are sorted by block and half
-    starts = [start for start, count in enumerate(after.starts) for _ in range(count)]
-    return statistics.paired_ratio(before.samples, after.samples, blocks, starts or None)
-
-
-def _verdict(record: Record, case: str, ratio: Ratio | None) -> Verdict | None:
-    bands = [control.band for control in record.controls if control.case == case]
-    if ratio is None or not bands or bands[0] is None:
-        return None
-    return statistics.beside_band(ratio, bands[0])

@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""From the samples of a case to its rows: medians, ratios, intervals and verdicts.
+
+Everything that is shown of a record follows from `rows`. No number is in a row whose memory was
+not seen to be that of base in the same run.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Iterator, Sequence
+from statistics import median
+
+from mmbatch.bench import statistics
+from mmbatch.bench.record import Case, Record, Samples
+from mmbatch.bench.statistics import Ratio, Verdict
+from mmbatch.core.errors import CaseOutcome, ExitCode
+from mmbatch.hosted.events import AUTO, BASE, CONTROL, ONE_CPU
+
+CHOSEN_WELL = 0.95
+"""Another method is told of if it takes less than this part of the time of `auto`."""
+
+_BEYOND = 0.97  # a variant that takes less of its limit's time shows that the limit is none
+_COUNTED = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
+
+
+class Row:
+    """One variant or limit of a case; what takes time to compute is computed when it is read.
+
+    Attributes:
+        name: the variant, or the limit without its prefix.
+        equal: whether it produced the memory of base; None if that was not compared.
+        samples: none without proof.
+    """
+
+    def __init__(self, table: Table, name: str, equal: bool | None, samples: Samples) -> None:
+        self._table = table
+        self.name = name
+        self.equal = equal
+        self.samples = samples
+
+    @functools.cached_property
+    def times(self) -> tuple[int, ...]:
+        """The samples in order."""
+        return tuple(time for start in self.samples for block in start for time in block)
+
+    @functools.cached_property
+    def median(self) -> float | None:
+        """Of the samples."""
+        return float(median(self.times)) if self.times else None
+
+    @property
+    def each(self) -> float | None:
+        """The median by item."""
+        return None if self.median is None else self.median / self._table.case.items
+
+    @functools.cached_property
+    def ratio(self) -> Ratio | None:
+        """Base's time by its own: above 1 it is faster."""
+        return paired(self._table.base, self) if self.name != BASE else None
+
+    @functools.cached_property
+    def fill(self) -> Ratio | None:
+        """Its own time by that of the limit that bounds the case: 1 can't be beaten."""
+        return paired(self, self._table.bound) if self._table.bound else None
+
+    @functools.cached_property
+    def one_cpu(self) -> Ratio | None:
+        """The time of the same on one CPU by its own, in a case for several."""
+        one = self._table.on_one_cpu(self)
+        return paired(one, self) if one else None
+
+    @functools.cached_property
+    def verdict(self) -> Verdict:
+        """What the ratio shows."""
+        if self.equal is False or self._table.base.equal is False:
+            return Verdict.NOT_EQUAL
+        if self.name == BASE:
+            return Verdict.BASE
+        if self.equal is None:
+            return Verdict.NOT_CHECKED
+        control = self._table.control
+        found = statistics.verdict(self.ratio, control.ratio if control else None)
+        return found if self._table.case.unit == "ns" else _COUNTED.get(found, found)
+
+    @property
+    def slower(self) -> bool:
+        """Whether it is shown to be worse than base."""
+        return self.verdict in (Verdict.SLOWER, Verdict.MORE)
+
+    @property
+    def faster(self) -> bool:
+        """Whether it is shown to be better than base."""
+        return self.verdict in (Verdict.FASTER, Verdict.FEWER)
+
+
+class Table:
+    """The rows of one case.
+
+    Attributes:
+        case: the case.
+        base: the kernel as it is.
+        rows: base and what is compared with it, without the control.
+        control: base's second copy, whose ratio is noise.
+        limits: plain fills and reads of the same memory.
+        bound: the one of them that bounds the case.
+    """
+
+    def __init__(self, case: Case) -> None:
+        self.case = case
+        whole = case.variants[BASE].equal is not False
+        found = {
+            name: Row(self, name, held.equal, held.samples if whole and held.equal else ())
+            for name, held in case.variants.items()
+        }
+        self.base = found[BASE]
+        self.control = found.pop(CONTROL, None)
+        self.rows = tuple(found.values())
+        limits = case.limits if whole else {}
+        self.limits = tuple(Row(self, name, None, held) for name, held in limits.items())
+        self.bound = self._bound([row for row in self.limits if not row.name.endswith(ONE_CPU)])
+
+    @property
+    def chosen(self) -> Row:
+        """What a user gets: `auto`, or the last method where nothing chooses."""
+        ours = [row for row in self.rows if row.name not in self.case.posted]
+        if len(ours) == 1:  # base alone chooses nothing
+            return self.rows[-1]
+        return next((row for row in ours if row.name == AUTO), ours[-1])
+
+    @property
+    def judged(self) -> list[Row]:
+        """What is asked for: what a user gets, and posted code."""
+        posted = [row for row in self.rows if row.name in self.case.posted]
+        return [self.chosen, *(row for row in posted if row is not self.chosen)]
+
+    @property
+    def band(self) -> float | None:
+        """How far base differs from its own second copy; see `statistics.control_band`."""
+        if self.control is None or self.control.ratio is None or not self.control.ratio.interval:
+            return None
+        return statistics.control_band(self.control.ratio)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of samples were compared."""
+        return len(self.base.times)
+
+    @functools.cached_property
+    def best(self) -> tuple[str, Ratio] | None:
+        """The fastest of the methods that `auto` could choose, and its time by that of `auto`."""
+        others = [
+            row
+            for row in self.rows
+            if row.name not in (BASE, AUTO, *self.case.posted) and row.median is not None
+        ]
+        auto = next((row for row in self.rows if row.name == AUTO), None)
+        best = min(others, key=lambda row: row.median or 0, default=None)
+        ratio = paired(best, auto) if best and auto else None
+        return (best.name, ratio) if best and ratio else None
+
+    @property
+    def better(self) -> tuple[str, Ratio] | None:
+        """A method that is shown to be clearly faster than `auto`, as in `best`."""
+        if self.best is None or not self.best[1].interval:
+            return None
+        ratio = self.best[1]
+        return self.best if ratio.median < CHOSEN_WELL and ratio.hi < 1 else None
+
+    def on_one_cpu(self, row: Row) -> Row | None:
+        """Return what does the same as a row on one CPU, in a case for several."""
+        if row is self.bound:
+            return self._bound([each for each in self.limits if each.name.endswith(ONE_CPU)])
+        return next((each for each in self.rows if each.name == row.name + ONE_CPU), None)
+
+    def _bound(self, limits: Sequence[Row]) -> Row | None:
+        """Return which of some limits bounds the case.
+
+        Any of several plain fills would do for the work, so the fastest is the bound. What only
+        reads bounds it as well, because nothing can be copied without being read. The slower of
+        the two counts.
+
+        A fill that is slow here is timed in the first block only. When processes take turns, each
+        of them keeps the fills that were the fastest in its own first block. So a fill with less
+        than half of the samples that another one has is left out.
+        """
+        most = max((len(row.times) for row in limits), default=0)
+        timed = [row for row in limits if 2 * len(row.times) >= most > 0]
+        reads = [row for row in timed if row.name in self.case.reads]
+        fills = [row for row in timed if row.name not in self.case.reads]
+        fastest = [min(group, key=_median) for group in (fills, reads) if group]
+        return max(fastest, key=_median, default=None)
+
+
+def _median(row: Row) -> float:
+    return row.median or 0.0
+
+
+def tables(record: Record) -> dict[str, Table]:
+    """Return the rows of each case of a record."""
+    return {name: rows(case) for name, case in record.cases.items()}
+
+
+@functools.cache
+def rows(case: Case) -> Table:
+    """Derive the rows of a case from its samples, once."""
+    return Table(case)
+
+
+def paired(first: Row, second: Row) -> Ratio | None:
+    """Divide the time of one row by that of another, in the same block and half."""
+    return _ratio(first.samples, second.samples)
+
+
+def _ratio(first: Samples, second: Samples) -> Ratio | None:
+    pairs = [
+        (one, other, (start, block), start)
+        for start, starts in enumerate(zip(first, second, strict=False))
+        for block, blocks in enumerate(zip(*starts, strict=False))
+        for one, other in zip(*blocks, strict=False)
+    ]
+    if not pairs:
+        return None
+    ones, others, places, starts = zip(*pairs, strict=True)
+    numbers = {place: number for number, place in enumerate(dict.fromkeys(places))}
+    return statistics.paired_ratio(ones, others, [numbers[place] for place in places], starts)
+
+
+def answer(record: Record) -> Iterator[dict[str, object]]:
+    """Yield each row of a record as data, for scripts."""
+    for name, table in tables(record).items():
+        for row in table.rows:
+            yield {
+                "speedup": record.speedup,
+                "case": name,
+                "variant": row.name,
+                "median": row.median,
+                "unit": table.case.unit,
+                "ratio": row.ratio.median if row.ratio else None,
+                "interval": row.ratio.interval if row.ratio else None,
+                "verdict": str(row.verdict),
+            }
+
+
+def notes(record: Record) -> Iterator[str]:
+    """Yield the notes of a record, and what its samples show besides."""
+    yield from record.notes
+    for name, table in tables(record).items():
+        for row in table.rows:
+            if row.fill and row.fill.interval and row.fill.hi < _BEYOND and table.bound:
+                yield (
+                    f"{name}: {row.name} takes {row.fill.median:.2f} of the time of "
+                    f"'{table.bound.name}', so that fill is not a limit here"
+                )
+            variant = table.case.variants[row.name]
+            if row.equal is False and row.name in table.case.posted and variant.samples:
+                ratio = _ratio(table.base.samples, variant.samples)
+                if ratio:
+                    yield (
+                        f"{name}: {row.name} is {ratio.median:.2f} times as fast as the kernel, "
+                        "but it is NOT EQUAL, so it does other work"
+                    )
+
+
+def _decides(table: Table, row: Row) -> bool:
+    """Whether a run fails if a row is slower: a method that nothing chooses may well be."""
+    return row.name == AUTO or row.name in table.case.posted
+
+
+def hidden(record: Record) -> list[str]:
+    """Return the cases in which noise hides what is asked for."""
+    return [
+        name
+        for name, table in tables(record).items()
+        if any(row.verdict == Verdict.TOO_NOISY for row in table.judged)
+    ]
+
+
+def exit_code(record: Record) -> ExitCode:
+    """Return the exit code that a record stands for.
+
+    FAILED if a variant or the control lacks a passed equality check; SLOWER if what a user gets,
+    or posted code, is slower than the kernel in any case; INCONCLUSIVE if noise hides in a case
+    whether it is; else GOOD.
+    """
+    found = tables(record).values()
+    every = itertools.chain.from_iterable(
+        (*t.rows, *([t.control] if t.control else [])) for t in found
+    )
+    if not all(row.equal for row in every):
+        return ExitCode.FAILED
+    if any(row.slower for table in found for row in table.rows if _decides(table, row)):
+        return ExitCode.SLOWER
+    return ExitCode.INCONCLUSIVE if hidden(record) else ExitCode.GOOD
+
+
+def outcomes(record: Record) -> Iterator[CaseOutcome]:
+    """Yield how each variant fared in each case, as tests for KTAP and JUnit.
+
+    A variant that only shows what a method does may be slower. One in which noise hides what is
+    asked for counts as skipped.
+    """
+    suite = f"{record.speedup} on {record.kernel.release}"
+    for name, table in tables(record).items():
+        for row in (*([table.control] if table.control else []), *table.rows):
+            problem = skipped = None
+            if not row.equal:
+                problem = (
+                    "it produced other memory than the kernel"
+                    if row.equal is False
+                    else "not checked"
+                )
+            elif row.slower and _decides(table, row):
+                problem = "it is slower than the kernel"
+            elif row.verdict == Verdict.TOO_NOISY and row in table.judged:
+                skipped = "noise hides the result"
+            detail = str(row.verdict)
+            if row.ratio is not None:
+                detail += f": {row.ratio.median:.3f} times as fast as the kernel"
+                if row.ratio.interval:
+                    detail += f", 95 % interval {row.ratio.lo:.3f} to {row.ratio.hi:.3f}"
+            yield CaseOutcome(suite, f"{name}: {row.name}", problem, skipped, detail)
