@@ -43,14 +43,14 @@ class Asked:
         monkeypatch.setenv("MMBATCH_CACHE", str(place / "cache"))
         monkeypatch.setattr(manifest, "load_with_needs", lambda speedups, *names: list(names))
         monkeypatch.setattr(doctor, "ensure", lambda *_, **__: None)
-        monkeypatch.setattr(kernels, "resolve", self.resolve)
+        monkeypatch.setattr(kernels, "get", self.resolve)
         monkeypatch.setattr(session, "Program", self.build)
         monkeypatch.setattr(hosted, "with_cache", self.with_cache)
         monkeypatch.setattr(hosted, "plan", self.plan)
         monkeypatch.setattr(hosted, "run", self.run)
         monkeypatch.setattr(hosted, "available_memory", lambda machine_bytes: 1 << 40)
 
-    def resolve(self, cache: object, kernel: str | None, tree: Path | None, say: object) -> Source:
+    def resolve(self, kernel: str | None, tree: Path | None) -> Source:
         self.kernel = (kernel, tree)
         return self.source
 
