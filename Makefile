@@ -54,6 +54,9 @@ results:
 		mv "$$file.new" "$$file"; \
 	done
 	@./mmbatch report results/*.json --markdown results/README.md --svg results/overview.svg
+	@for page in $$(grep -l '^<!-- results$$' README.md speedups/*/README.md); do \
+		./mmbatch report results/core/*.json results/*.json --markdown "$$page"; \
+	done
 
 check:
 	@./mmbatch check --install $(ARGS)

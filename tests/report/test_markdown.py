@@ -13,7 +13,7 @@ from mmbatch.bench import record
 from mmbatch.cli import main as cli
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
-from mmbatch.report import html, markdown
+from mmbatch.report import excerpt, html, markdown
 
 RESULTS = paths.ROOT / "results"
 REMAKE = (
@@ -33,6 +33,16 @@ def test_this_checkout_shows_its_results() -> None:
     assert markdown.into(page, records) == page.read_text(encoding="utf-8"), f"stale: {REMAKE}"
     overview = (RESULTS / "overview.svg").read_text(encoding="utf-8")
     assert html.svg(record.named(list(records.values()))) == overview, f"stale: {REMAKE}"
+
+
+def test_tables_of_other_pages_are_current() -> None:
+    files = [*sorted(RESULTS.glob("core/*-7.3-*.json")), *sorted(RESULTS.glob("*-7.3-*.json"))]
+    records = {path: record.read(path) for path in files}
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        if excerpt.BEGIN in text:
+            remake = f"run ./mmbatch report results/core/*.json results/*.json --markdown {page}"
+            assert markdown.into(page, records) == text, f"stale: {remake}"
 
 
 def test_a_row_for_each_case_and_a_column_for_each_run(two_runs: list[Path]) -> None:

@@ -14,6 +14,7 @@ from mmbatch.core.cache import STDOUT
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import release_numbers
 from mmbatch.hosted.events import BASE
+from mmbatch.report import excerpt
 from mmbatch.report.text import ascii_only, duration
 
 BEGIN = "<!-- results -->"
@@ -32,7 +33,10 @@ def into(path: Path, records: Records) -> str:
     """
     if path == STDOUT:
         return page(records)
-    head, begin, after = path.read_text(encoding="utf-8").partition(BEGIN)
+    text = path.read_text(encoding="utf-8")
+    if excerpt.BEGIN in text:
+        return excerpt.into(text, list(records.values()))
+    head, begin, after = text.partition(BEGIN)
     _, end, tail = after.partition(END)
     if not begin or not end:
         problem = f"it has no {BEGIN} followed by {END}"
