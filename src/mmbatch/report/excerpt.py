@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from mmbatch.bench.record import Record
 from mmbatch.bench.statistics import Verdict
 from mmbatch.bench.table import Row, Table, tables
-from mmbatch.core.interval import release_numbers
+from mmbatch.core.load import release_numbers
 
 BEGIN = "<!-- results\n"
 _BLOCK = re.compile(BEGIN + r"(.+?)-->\n.*?(?=<!-- /results -->)", re.DOTALL)
