@@ -5,25 +5,26 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
 from mmbatch.bench import record
 from mmbatch.bench.record import Record
-from mmbatch.cli import answers, options, requirements
+from mmbatch.cli import options, requirements
+from mmbatch.cli.apply import left_out
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
-from mmbatch.core.cache import atomic_dir
-from mmbatch.core.console import Console, output_options
-from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel import sources
-from mmbatch.series import export, figures, verify
+from mmbatch.core.errors import ExitCode
+from mmbatch.kernel import source as kernels
+from mmbatch.series import export, verify
 from mmbatch.series.export import Letter
 from mmbatch.splice import apply, branch
 from mmbatch.splice.branch import Credit
 from mmbatch.splice.manifest import CORE, Manifest, cut
+
+RESULTS = paths.ROOT / "results"
 
 
 def _read_commit(_: click.Context, __: click.Parameter, value: str | None) -> str:
@@ -63,15 +64,13 @@ def _read_commit(_: click.Context, __: click.Parameter, value: str | None) -> st
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="Show this run in the letter and patches, by default the last one of this kernel",
+    help="Show this record, by default the last one of this code in results/ and the cache",
 )
 @click.option("--check", is_flag=True, help="Check that every patch applies, builds and is clean")
-@options.json_file
 @options.jobs
 @options.install
-@output_options
+@options.output
 def command(
-    _: Console,
     *,
     speedups: tuple[str, ...],
     kernel: str | None,
@@ -84,7 +83,6 @@ def command(
     commit: str,
     runs: tuple[Path, ...],
     check: bool,
-    json_file: Path | None,
     jobs: int,
     install: bool,
 ) -> int:
@@ -95,134 +93,77 @@ def command(
     """
     options.require_one(until, speedups)
     options.require_new(output)
-    options.require_writable(("--json", json_file))
     if check:
-        requirements.ensure(log.say, install=install)
-        requirements.ensure_sparse(log.say, install=install)
-    source = sources.get(kernel, tree)
-    chosen = apply.choose(paths.SPEEDUPS, speedups, source.series, source.release)
-    wanted = speedups or tuple(manifest.speedup for manifest in chosen)
-    measured = _measured(source, runs)
+        requirements.ensure(install=install)
+        requirements.ensure_sparse(install=install)
+    source = kernels.get(kernel, tree)
+    wanted = speedups or [
+        held.speedup for held in apply.choose(paths.SPEEDUPS, [], source.series, source.release)
+    ]
     letter = Letter(prefix, reroll, credit)
     author = letter.author()
-    base = commit
-    bisection = verify.Bisection(source, jobs)
-    checks = verify.Report()
-    series_made: list[answers.Series] = []
-    with atomic_dir(output.absolute()) as work:
+    passed, failed, base = 0, list[str](), commit
+    with cache.atomic_dir(output.absolute()) as work:
         for name in wanted:
-            manifests = cut(
-                apply.choose(paths.SPEEDUPS, [name], source.series, source.release), until
-            )
+            every = apply.choose(paths.SPEEDUPS, [name], source.series, source.release)
+            manifests = cut(every, until)
             series = export.plan_series(source, manifests)
+            figures, gains = export.figures_of(series.steps, _records(every, source.release, runs))
             (work / name).mkdir()
-            gains = list(figures.of_steps(series.steps, measured))
             cover, *patches = export.write(series, letter, work / name, gains)
             reported = verify.checkpatch(source.path, patches, signed_off=credit.sign_off)
             why = verify.explanations(manifests)
             explained = verify.explained(itertools.chain(*reported), why)
-            run = figures.for_cover(series.steps, measured.get(name, ()))
-            text = export.cover_text(manifests, source, series.steps, run, explained)
             if tree is not None and not commit and (tree / ".git").exists():
                 base = export.base_commit(tree, series)
-            export.fill_cover(cover, _subject(manifests), text, base)
-            _note_unmeasured(series, patches, gains, source)
-            mails = [path.name for path in (cover, *patches)]
-            count = sum(map(bool, gains))
-            place = str(output / name)
-            series_made.append(answers.Series(name, place, mails, run is not None, count))
-            if check:
-                title = f"{name} on {source.release}"
-                found = verify.applies(series, [cover, *patches])
-                checks.judge(f"{title}: git am gives what apply gives", found, log.say)
-                for patch, objections in zip(patches, reported, strict=True):
-                    unexplained = verify.unexplained(objections, why)
-                    words = [f"{left.level} {left.type}: {left.words}" for left in unexplained]
-                    checks.judge(f"{title}: checkpatch {patch.name}", words, log.say)
-                _check_builds(title, bisection.steps(series, manifests), checks)
-    answer = answers.Export(
-        source.release,
-        author,
-        credit.sign_off,
-        base or None,
-        series_made,
-        checks.passed,
-        checks.failed,
-    )
-    _print(answer, is_named=bool(credit.author))
-    options.write_answer(json_file, "export", answer)
-    if check:
-        log.result(f"{checks.passed} passed, {len(checks.failed)} failed")
-    return ExitCode.FAILED if checks.failed else ExitCode.GOOD
-
-
-def _check_builds(title: str, steps: Iterable[verify.Built], checks: verify.Report) -> None:
-    for built in steps:
-        subject = built.step.subject
-        checks.judge(f"{title}: build and sparse, {subject}", built.complaints, log.say)
-        if built.checks is not None:
-            checks.judge(f"{title}: bytes, {subject}", built.checks, log.say)
-
-
-def _print(answer: answers.Export, *, is_named: bool) -> None:
-    for series in answer.series:
-        log.result(f"{series.directory}: {len(series.mails) - 1} patches and a cover letter")
-        for mail in series.mails:
-            log.result(f"  {mail}")
-        if not series.measured:
-            log.result(
-                f"  this code is not measured yet on {answer.release}, and the cover says so"
+            title = f"{branch.name_for(manifests).removeprefix(branch.PREFIX)}: {every[-1].title}"
+            text = export.cover_text(manifests, source, figures, explained)
+            export.fill_cover(cover, title, text, base)
+            export.note_unmeasured(series, patches, gains, source.series)
+            log.result(f"{output / name}: {len(patches)} patches and a cover letter")
+            log.result("\n".join(f"  {path.name}" for path in (cover, *patches)))
+            if not figures:
+                words = f"this code is not measured yet on {source.release}, and the cover says so"
+                log.result(f"  {words}")
+            log.result(f"  {sum(map(bool, gains))} of {len(gains)} patches have their own figures")
+            if note := left_out(every, manifests, source.series):
+                log.say(f"{name}: {note}")
+            found = itertools.chain(
+                [("git am gives what apply gives", verify.applies(series, [cover, *patches]))],
+                (
+                    (f"checkpatch {patch.name}", list(map(" ".join, unexplained)))
+                    for patch, each in zip(patches, reported, strict=True)
+                    for unexplained in [verify.unexplained(each, why)]
+                ),
+                verify.built(series, source, manifests, jobs),
             )
-        words = f"{series.measured_patches} of {len(series.mails) - 1} patches"
-        log.result(f"  {words} have figures of their own")
-    log.result(f"To use one: git am --empty=drop {answer.series[-1].directory}/*.patch")
-    whose = "" if is_named else " (you, as git knows you; --author names another)"
-    log.result(f"Author: {answer.author}{whose}")
-    if answer.base_commit is None:
+            for what, problems in found if check else ():
+                log.say(f"{'FAIL ' if problems else 'ok   '} {name}: {what}")
+                passed += not problems
+                failed += [f"{name}: {what}: {problem}" for problem in problems]
+    log.result(f"To use one: git am --empty=drop {output / wanted[-1]}/*.patch")
+    whose = "" if credit.author else " (you, as git knows you; --author names another)"
+    log.result(f"Author: {author}{whose}")
+    if not base:
         log.result("The letters have no base-commit: --base names one.")
-    if not answer.signed_off:
+    if not credit.sign_off:
         log.result("Not signed off: -s adds your line, which a posted series needs.")
-    for line in answer.failed:
-        log.result(line)
+    if check:
+        log.result("\n".join([*failed, f"{passed} passed, {len(failed)} failed"]))
+    return ExitCode.FAILED if failed else ExitCode.GOOD
 
 
-def _subject(manifests: list[Manifest]) -> str:
-    return f"{branch.name_for(manifests).removeprefix(branch.PREFIX)}: {manifests[-1].title}"
-
-
-def _note_unmeasured(
-    series: export.Series, patches: list[Path], gains: list[str], source: sources.Source
-) -> None:
-    """Say in each mail that there are no figures, if no run got as far as its step.
-
-    A step before the last one that was measured changes nothing that is measured.
-    """
-    pairs = list(zip(series.steps, gains, strict=True))
-    last = {step.speedup: number for number, (step, gain) in enumerate(pairs) if gain}
-    for number, (step, patch) in enumerate(zip(series.steps, patches, strict=True)):
-        is_test = step.name == "kunit"
-        if number > last.get(step.speedup, -1) and not is_test:
-            command = f"./mmbatch bench {step.speedup} --kernel {source.series} --each"
-            export.add_note(
-                patch,
-                "No figures for this patch by itself. This measures each patch that changes what "
-                f"runs on x86-64: {command}",
-            )
-
-
-def _measured(source: sources.Source, runs: tuple[Path, ...]) -> dict[str, list[Record]]:
-    """Return speed-up to its runs: those that the user chose, or else the last one of the cache."""
-    chosen = {path: record.read(path) for path in runs}
-    for path, found in chosen.items():
-        if found.kernel.release != source.release:
-            raise MmbatchError(
-                f"show {path} in a cover letter",
-                f"it is of Linux {found.kernel.release}, and the series of {source.release}",
-                "give a run of this kernel",
-                ExitCode.USAGE,
-            )
-    by_speedup: dict[str, list[Record]] = {}
-    for found in chosen.values():
-        by_speedup.setdefault(found.speedup, []).append(found)
-    newest = record.newest(cache.runs(), source.release)
-    return {name: [record.read(path)] for name, path in newest.items()} | by_speedup
+def _records(manifests: Sequence[Manifest], release: str, runs: tuple[Path, ...]) -> list[Record]:
+    """Return records of some speed-ups on a kernel, oldest first: those chosen, or all here."""
+    found = [record.read(path) for path in runs]
+    for path, each in zip(runs, found, strict=True):
+        if each.kernel.release != release:
+            problem = f"{path} is of Linux {each.kernel.release}, and the series of {release}"
+            raise Misuse(problem, "give a record of this kernel")
+    if not runs:
+        names = [manifest.speedup for manifest in manifests]
+        places = [path for name in names for path in RESULTS.glob(f"{name}-*.json")]
+        newest = record.newest(cache.runs(), release)
+        places += [path for name, path in newest.items() if name in names]
+        found = [each for each in map(record.read, places) if each.kernel.release == release]
+    return sorted(found, key=lambda each: each.started)

@@ -9,19 +9,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from mmbatch.bench import machine, table
 from mmbatch.bench.record import Record
-from mmbatch.core import process
-from mmbatch.core.cache import temporary_dir
+from mmbatch.bench.statistics import Verdict, beside_band
+from mmbatch.core import cache, process
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.hosted.events import BASE
 from mmbatch.kernel.git import Change, GitTree
-from mmbatch.kernel.sources import Source
+from mmbatch.kernel.source import Source
 from mmbatch.report import text as mail
 from mmbatch.report.words import compared, who_benefits
-from mmbatch.series.figures import of_series
 from mmbatch.splice import branch
 from mmbatch.splice.apply import Applied, contents_in, named_files, plan
 from mmbatch.splice.branch import Credit
-from mmbatch.splice.manifest import Manifest, load
+from mmbatch.splice.manifest import Manifest
+from mmbatch.splice.posted import digest
 
 _OWN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _SUBJECT = "*** SUBJECT HERE ***"
@@ -32,46 +34,27 @@ _COVER = re.compile(r"(v\d+-)?0000-cover-letter\.patch")
 
 @dataclass(frozen=True)
 class Letter:
-    """How the mails look.
-
-    Attributes:
-        prefix: what stands in the subject's brackets before the number.
-        reroll: the version of the series; None for the first.
-        credit: whose the patches are.
-    """
+    """How the mails look: what begins their subjects, the version, and whose they are."""
 
     prefix: str = "PATCH"
     reroll: int | None = None
     credit: Credit = field(default_factory=Credit)
 
     def author(self) -> str:
-        """Return whose the patches are, "Name <mail>".
-
-        Raises:
-            MmbatchError: the letter does not say, and git knows no name.
-        """
+        """Return whose the patches are, "Name <mail>", by default the user as git knows him."""
         return self.credit.author or GitTree(Path.cwd()).identity()
 
 
 @dataclass(frozen=True)
 class Series:
-    """What a series is made of.
-
-    Attributes:
-        base: path to content of those of the named files that the tree has.
-        steps: what its patches do.
-    """
+    """What a series is made of: files of the tree that it is for, and what its patches do."""
 
     base: Mapping[str, bytes]
     steps: Sequence[Applied]
 
 
 def plan_series(source: Source, manifests: Sequence[Manifest]) -> Series:
-    """Find out what the patches for a tree without the speed-ups are; it is only read.
-
-    Raises:
-        MmbatchError: exit code 3; a hook does not match exactly. 2; the tree has it already.
-    """
+    """Find out what the patches for a tree without the speed-ups are; it is only read."""
     base = contents_in(source.path, named_files(source.series, manifests))
     steps = plan(manifests, source.series, source.release, base)
     if not any(step.speedup == manifests[-1].speedup for step in steps):
@@ -84,34 +67,26 @@ def plan_series(source: Source, manifests: Sequence[Manifest]) -> Series:
     return Series(base, steps)
 
 
-def write(
-    series: Series, letter: Letter, directory: Path, figures: Sequence[str] = ()
-) -> list[Path]:
-    """Write the mails into a directory, which must exist.
+def write(series: Series, letter: Letter, directory: Path, figures: Sequence[str]) -> list[Path]:
+    """Write the mails into a directory, and return their paths, the cover letter first.
 
     The commits are made in a repository of our own with nothing but the named files: the
-    patches are the same as those of a branch on the whole tree.
+    patches are the same as those of a branch on the whole tree. `fill_cover` completes the letter.
 
     Args:
         series: the patches.
         letter: how the mails look.
-        directory: where they go.
-        figures: what each patch gains, as text for its message.
-
-    Returns:
-        Their paths in order, the cover letter first, which `fill_cover` must complete.
-
-    Raises:
-        MmbatchError: git knows no name to send them in, or failed.
+        directory: where they go; it must exist.
+        figures: what each patch gains, as text for its message; empty if that is not known.
     """
     author = letter.author()
     user = GitTree(Path.cwd()).identity() if letter.credit.sign_off else author
     ending = letter.credit.text(user)
-    texts = [f"\n\n{text}" if text else "" for text in figures] or [""] * len(series.steps)
     changes = [
-        branch.change(step, text + ending) for step, text in zip(series.steps, texts, strict=True)
+        branch.change(step, f"\n\n{text}{ending}" if text else ending)
+        for step, text in zip(series.steps, figures, strict=True)
     ]
-    with temporary_dir("export") as work:
+    with cache.temporary_dir("export") as work:
         git, base = repository(work / "git", series.base, user)
         (work / "index").mkdir()
         tip = git.write(base, changes, work / "index", author)
@@ -121,19 +96,12 @@ def write(
         words += ["--output-directory", os.path.relpath(directory, git.path), f"{base}..{tip}"]
         run_git(git.path, "-c", "core.abbrev=12", *words)
     paths = sorted(directory.glob("*.patch"))
-    cover = next(path for path in paths if _COVER.fullmatch(path.name))
-    return [cover, *(path for path in paths if path != cover)]
+    paths.sort(key=lambda path: not _COVER.fullmatch(path.name))
+    return paths
 
 
 def fill_cover(cover: Path, subject: str, text: str, commit: str = "") -> None:
-    """Put subject and text into a cover letter that `write` left without.
-
-    Args:
-        cover: the letter.
-        subject: the subject.
-        text: the text.
-        commit: on which the series is based; empty if it is not known.
-    """
+    """Put subject, text and the commit on which the series is based into a cover letter."""
     old = cover.read_text(encoding="utf-8")
     assert old.count(_SUBJECT) == old.count(_BLURB) == 1
     new = old.replace(_SUBJECT, subject).replace(_BLURB, text.strip())
@@ -142,12 +110,24 @@ def fill_cover(cover: Path, subject: str, text: str, commit: str = "") -> None:
     cover.write_text(new, encoding="utf-8")
 
 
-def add_note(patch: Path, text: str) -> None:
-    """Put a paragraph into a patch's mail where git am leaves it out, before the diffstat."""
-    lines = "\n".join(mail.paragraph(text, ""))
-    old = patch.read_text(encoding="utf-8", errors="surrogateescape")
-    new = old.replace("\n---\n", f"\n---\n{lines}\n\n", 1)
-    patch.write_text(new, encoding="utf-8", errors="surrogateescape")
+def note_unmeasured(
+    series: Series, patches: Sequence[Path], figures: Sequence[str], kernel: str
+) -> None:
+    """Say in each mail, where git am leaves it out, that no record got as far as its step.
+
+    A step before the last one that was measured changes nothing that is measured.
+    """
+    steps = [step for step, text in zip(series.steps, figures, strict=True) if text]
+    last = {step.speedup: series.steps.index(step) for step in steps}
+    for number, (step, patch) in enumerate(zip(series.steps, patches, strict=True)):
+        if number > last.get(step.speedup, -1) and step.name != "kunit":
+            words = (
+                "No figures for this patch by itself. This measures each patch that changes what "
+                f"runs on x86-64: ./mmbatch bench {step.speedup} --kernel {kernel} --each"
+            )
+            lines = "\n".join(mail.paragraph(words, ""))
+            old = patch.read_bytes()
+            patch.write_bytes(old.replace(b"\n---\n", f"\n---\n{lines}\n\n".encode(), 1))
 
 
 def base_commit(tree: Path, series: Series) -> str:
@@ -165,97 +145,137 @@ def repository(place: Path, contents: Mapping[str, bytes], signer: str) -> tuple
     """Make a git repository with one commit that has some files; return it and the commit."""
     place.mkdir()
     run_git(place, "init", "--quiet", "--initial-branch=base")
-    name, _, mail = signer.rstrip(">").partition(" <")
+    name, _, address = signer.rstrip(">").partition(" <")
     run_git(place, "config", "user.name", name)
-    run_git(place, "config", "user.email", mail)
+    run_git(place, "config", "user.email", address)
     empty = run_git(place, "hash-object", "-t", "tree", "-w", "--stdin")
     root = run_git(place, "commit-tree", empty, "-m", "empty")
     git = GitTree(place)
     work = place / ".git" / "mmbatch"
     work.mkdir()
     change = Change("base", "the files that the series touches", contents)
-    base = git.write(root, [change], work, signer)
-    return git, base
+    return git, git.write(root, [change], work, signer)
 
 
 def run_git(place: Path, *words: str) -> str:
     """Run git in a repository of ours, whatever the user's settings are; return what it printed."""
-    done = process.run(
-        ["git", "-C", place, *words], action=f"run git {words[0]} in a copy of ours", env=_OWN
-    )
-    return done.stdout.strip()
+    action = f"run git {words[0]} in a copy of ours"
+    return process.run(["git", "-C", place, *words], action=action, env=_OWN).stdout.strip()
+
+
+def figures_of(steps: Sequence[Applied], records: Sequence[Record]) -> tuple[str, list[str]]:
+    """Return what a series gains, and what each of its patches does, as text.
+
+    Only a record of the very code counts, which is known by the hash of all files that the steps
+    wrote up to there. A text is empty where there is none.
+
+    Args:
+        steps: of the series.
+        records: those of the kernel that it is for, oldest first.
+    """
+    contents: dict[str, bytes | None] = {}
+    before: dict[str, list[str]] = {}
+    of_steps: list[str] = []
+    whole = ""
+    for step in steps:
+        contents |= step.contents
+        code = digest(contents)
+        own = before.setdefault(step.speedup, [])
+        own.append(code)
+        text = ""
+        for record in records:
+            labels = {posted.sha256: posted.label for posted in record.posted}
+            if record.speedup == step.speedup and code in labels:
+                measured = [BASE, *(labels[held] for held in own if held in labels)]
+                text = "\n".join(_lines(record, measured, "patch"))
+                if step.speedup == steps[-1].speedup:
+                    what = "series" if step is steps[-1] else f"series up to its step {step.name}"
+                    lines = [*mail.command(record.command), ""]
+                    whole = "\n".join([*lines, *_lines(record, [BASE, labels[code]], what)])
+        of_steps.append(text)
+    for record in records:
+        if record.code.spliced == digest(contents) and not record.posted and not of_steps[-1]:
+            whole = mail.report(record, cover=True).rstrip("\n")
+    return whole, of_steps
+
+
+def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
+    """Yield the lines of what the last of some labels gains over the one before it.
+
+    If no case shows a difference, a sentence takes the place of the table. There are no lines if
+    no case was measured.
+    """
+    rows: list[list[str]] = []
+    alike = []
+    for case, found in table.tables(record).items():
+        named = {row.name: row for row in found.rows}
+        measured = [named[label] for label in labels if label in named]
+        if len(measured) < 2 or measured[-1].name != labels[-1]:
+            continue
+        before, after = measured[-2:]
+        ratio = table.paired(before, after)
+        if ratio is None:
+            continue
+        band = found.band
+        is_alike = band is not None and beside_band(ratio, band) == Verdict.NO_DIFFERENCE
+        if is_alike or (ratio.interval and ratio.lo <= 1 <= ratio.hi):
+            alike.append(case)
+            continue
+        old, new = (mail.duration(each.median, found.case.unit) for each in (before, after))
+        rows.append([case, old, new, f"{ratio.median:.2f}", mail.between(ratio)])
+    where = f"{machine.line(record.machine)}; Linux {record.kernel.release}"
+    if rows:
+        words = (
+            "Median times of the kernel's objects, linked into a process, before and after this "
+            f"{what} ({where}):"
+        )
+        yield from mail.paragraph(words, "")
+        yield ""
+        head = ["case", "before", "after", "ratio", "95 % interval"]
+        yield from (f"  {line}" for line in mail.columns([head, *rows]))
+    if rows and alike:
+        yield ""
+        yield from mail.paragraph(f"No difference is shown in: {', '.join(alike)}.", "")
+    elif alike:
+        cases = "1 case that was" if len(alike) == 1 else f"{len(alike)} cases that were"
+        words = f"In {cases} measured before and after this {what}, no difference is shown"
+        yield from mail.paragraph(f"{words} ({where}).", "")
 
 
 def cover_text(
-    manifests: Sequence[Manifest],
-    source: Source,
-    steps: Sequence[Applied],
-    measured: Record | None,
-    explained: Sequence[str] = (),
+    manifests: Sequence[Manifest], source: Source, figures: str, explained: Sequence[str]
 ) -> str:
-    """Write the body of the cover letter.
+    """Write the body of the cover letter: ASCII of at most 72 columns, but for longer words.
 
     Args:
         manifests: the speed-ups of the series, the one that it is about last.
         source: the kernel that it is made for.
-        steps: what its patches do.
-        measured: a run of that one on this kernel; None where there is none.
+        figures: what it gains, and how that was measured; empty if that is not known.
         explained: what checkpatch reports and why it stays.
-
-    Returns:
-        ASCII of at most 72 columns, but for words that are longer.
     """
-    return "\n".join(_cover_lines(manifests, source, steps, measured, explained)) + "\n"
-
-
-def _cover_lines(
-    manifests: Sequence[Manifest],
-    source: Source,
-    steps: Sequence[Applied],
-    measured: Record | None,
-    explained: Sequence[str],
-) -> Iterator[str]:
     manifest = manifests[-1]
-    for paragraph in who_benefits(manifest.directory, for_mail=True):
-        yield from mail.paragraph(paragraph, "")
-        yield ""
-    differences = list(compared(manifest.directory))
-    for paragraph in differences:
-        yield from mail.paragraph(paragraph, "  " if paragraph.startswith("- ") else "")
-        if not paragraph.startswith("- ") or paragraph is differences[-1]:
-            yield ""
-    others = [other.speedup for other in manifests[:-1]]
-    if others:
-        yield from mail.paragraph(f"The first patches are {', '.join(others)}, which it needs.", "")
-        yield ""
-    yield from mail.paragraph(f"Made for Linux {source.release} ({source.origin}).", "")
-    yield ""
-    if measured is None:
-        yield from mail.paragraph("Not measured by the sender. To measure it:", "")
-        yield ""
-        yield from mail.command(f"./mmbatch bench {manifest.speedup} --kernel {source.series}")
-    elif figures := of_series(steps, measured):
-        yield from mail.command(measured.command)
-        yield ""
-        yield from figures.split("\n")
+    needed = ", ".join(other.speedup for other in manifests[:-1])
+    paragraphs = who_benefits(manifest.directory, for_mail=True)
+    parts = ["\n".join(mail.paragraph(each, "")) for each in paragraphs]
+    items: list[str] = []
+    for each in compared(manifest.directory):
+        is_item = each.startswith("- ")
+        lines = "\n".join(mail.paragraph(each, "  " if is_item else ""))
+        (items if is_item else parts).append(lines)
+    parts.append("\n".join(items))
+    if needed:
+        words = f"The first patches are {needed}, which it needs."
+        parts.append("\n".join(mail.paragraph(words, "")))
+    made_for = f"Made for Linux {source.release} ({source.origin})."
+    parts.append("\n".join(mail.paragraph(made_for, "")))
+    if figures:
+        parts.append(figures)
     else:
-        yield from mail.paragraph(
-            "Measured with the kernel's own objects, base and patched, linked into one process, "
-            "after both had produced identical memory. The first line repeats it.",
-            "",
-        )
-        left_out = load(manifest.directory).step_names[len(manifest.step_names) :]
-        if left_out:
-            yield ""
-            yield from mail.paragraph(
-                f"The run has all steps. These are not in the series: {', '.join(left_out)}. Rows "
-                "of methods that they add are for comparison, and auto may use these methods.",
-                "",
-            )
-        yield ""
-        yield from mail.report(measured, cover=True).rstrip("\n").split("\n")
+        parts.append("Not measured by the sender. To measure it:")
+        command = f"./mmbatch bench {manifest.speedup} --kernel {source.series}"
+        parts.append("\n".join(mail.command(command)))
     if explained:
-        yield ""
-        yield from mail.paragraph("What checkpatch.pl --strict reports about the series:", "")
-        for sentence in explained:
-            yield from mail.paragraph(f"- {sentence}")
+        reports = [line for sentence in explained for line in mail.paragraph(f"- {sentence}")]
+        head = "What checkpatch.pl --strict reports about the series:"
+        parts.append("\n".join([head, "", *reports]))
+    return "\n\n".join(filter(None, parts)) + "\n"
