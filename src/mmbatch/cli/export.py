@@ -17,7 +17,7 @@ from mmbatch.cli.apply import left_out
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
 from mmbatch.core.errors import ExitCode
-from mmbatch.kernel import source as kernels
+from mmbatch.kernel import sources as kernels
 from mmbatch.series import export, verify
 from mmbatch.series.export import Letter
 from mmbatch.splice import apply, branch

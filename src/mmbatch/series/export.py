@@ -16,7 +16,7 @@ from mmbatch.core import cache, process
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import BASE
 from mmbatch.kernel.git import Change, GitTree
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.report import text as mail
 from mmbatch.report.words import compared, who_benefits
 from mmbatch.splice import branch

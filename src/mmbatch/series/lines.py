@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mmbatch.core import cache, log, paths
-from mmbatch.kernel import source as kernels
+from mmbatch.kernel import sources as kernels
 from mmbatch.series.export import plan_series
 from mmbatch.splice.apply import choose
 from mmbatch.splice.manifest import CORE, cut, known

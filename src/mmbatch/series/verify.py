@@ -21,7 +21,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import check
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
-from mmbatch.kernel.source import Source
+from mmbatch.kernel.sources import Source
 from mmbatch.series.export import Series, repository, run_git
 from mmbatch.splice.apply import write
 from mmbatch.splice.manifest import Manifest, load
