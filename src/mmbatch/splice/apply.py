@@ -124,6 +124,7 @@ def _has(work: Path, series: str, step: Step, later: list[Step]) -> bool:
         for rule in step.rules
         if series in rule.kernels
         for hook, mark in rule.marks.items()
+        if not mark.startswith("^-")  # of a line that is taken out nothing is left
     ) and all(
         edit.text in content(edit.file)
         for edit in _wanted_edits(work, step, series)
