@@ -26,6 +26,8 @@ from mmbatch.hosted.events import Event, Sample
 
 Array = NDArray[np.float64]
 Noise = Callable[[np.random.Generator, float, int], Array]
+pytestmark = pytest.mark.slow
+
 RUNS = 500
 CLAIMS = (Verdict.FASTER, Verdict.SLOWER)
 

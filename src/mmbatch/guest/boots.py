@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mmbatch.core import cache, log, paths
-from mmbatch.core.errors import MmbatchError, message
-from mmbatch.core.outcomes import CaseOutcome
+from mmbatch.core.errors import CaseOutcome, MmbatchError, message
 from mmbatch.core.process import cpus, run, side_by_side
 from mmbatch.guest import initramfs, plan, qemu
 from mmbatch.guest.console import Outcome
