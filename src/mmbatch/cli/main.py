@@ -56,8 +56,8 @@ class _Verbs(usage.Group):
 def cli() -> None:
     """Batch slow per-page loops of Linux mm, check that memory is identical, measure the gain.
 
-    Exit codes: 0 good, 1 failed or slower, 2 wrong usage, 3 a splice did not match exactly,
-    4 too noisy to tell, 77 not applicable here, 130 interrupted.
+    Exit codes: 0 good, 1 failed, 2 wrong usage, 3 a splice did not match exactly,
+    4 too noisy to tell, 5 slower, 77 not applicable here, 130 interrupted.
     """
 
 
