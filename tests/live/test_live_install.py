@@ -16,7 +16,7 @@ from mmbatch import VERSION
 from mmbatch.cli import main as cli
 from mmbatch.core import cache
 from mmbatch.core.errors import MmbatchError
-from mmbatch.live import deb, install, manifest
+from mmbatch.live import install, manifest
 from mmbatch.live.install import BOOT, SOFTDEP, System, dkms_name
 
 FITS, BARE, OLD = "6.12.107+deb13-amd64", "7.3.4+deb13-amd64", "6.1.0-44-amd64"
@@ -242,26 +242,19 @@ def test_a_package_needs_python_alone(source: Path, tmp_path: Path) -> None:
     assert copied == ["__init__.py", "btf.py", "convert.py", "elf.py"]
 
 
-def packed(place: Path, text: str, mode: int = 0o644, script: str = "#!/bin/sh\n") -> str:
-    file = place / "root/etc/it"
-    file.parent.mkdir(parents=True)
-    file.write_text(text)
-    file.chmod(mode)
-    control = "Package: it\nVersion: 1\nArchitecture: all\nMaintainer: x <x@example.org>\n"
-    control += "Description: it\n"
-    return deb.digest_of(deb.build(place / "root", place / "it.deb", control, {"postinst": script}))
-
-
-def test_what_tells_two_packages_of_a_version_apart(tmp_path: Path) -> None:
-    first = packed(tmp_path / "1", "a")
-    assert packed(tmp_path / "2", "a") == first
-    others = [
-        packed(tmp_path / "3", "b"),
-        packed(tmp_path / "4", "a", 0o755),
-        packed(tmp_path / "5", "a", script="#!/bin/sh\ntrue\n"),
-    ]
-    assert first not in others
-    assert deb.files_of(tmp_path / "1/it.deb")[-1] == "/etc/it"
+def test_what_tells_two_packages_of_a_version_apart(root: Path, tmp_path: Path) -> None:
+    """Whatever is not as it is installed is installed again."""
+    has(root, BOOT)
+    (made,) = install.packages([], tmp_path)
+    system = System(root)
+    assert install.differing(system, [made]) == [BOOT]
+    argv = ["dpkg-deb", "--field", str(made), "Mmbatch-Digest"]
+    digest = subprocess.run(argv, check=True, capture_output=True, text=True).stdout.strip()
+    status = root / "var/lib/dpkg/status"
+    status.write_text(status.read_text().replace("0123", digest))
+    assert install.differing(system, [made]) == []
+    (other,) = install.packages(WITH, tmp_path / "with")[-1:]
+    assert install.differing(system, [other]) == [BOOT]
 
 
 @pytest.fixture

@@ -80,7 +80,7 @@ def test_no_release(release: str) -> None:
 
 
 def test_a_kernel_is_named_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kernel, "Apt", None)  # the mirror is not asked
+    monkeypatch.setattr(kernel, "apt", None)  # the mirror is not asked
     with pytest.raises(MmbatchError, match="exclude each other"):
         kernel.choose(RELEASE, "6.12")
     assert kernel.choose(RELEASE, None) == RELEASE
@@ -140,9 +140,7 @@ def test_a_module_that_is_not_packaged(stock: Stock) -> None:
 class _Moved:
     """A mirror one of whose suites has gone on from 7.2 to 7.3."""
 
-    def __init__(self, *_: object) -> None: ...
-
-    def madison(self, package: str) -> list[tuple[str, str]]:
+    def find(self, package: str) -> list[tuple[str, str]]:
         if package != "linux-headers-cloud-amd64":
             return []
         return [
@@ -167,7 +165,7 @@ class _Moved:
 @pytest.fixture
 def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(kernel, "Apt", _Moved)
+    monkeypatch.setattr(kernel, "apt", _Moved())
 
 
 @pytest.mark.usefixtures("mirror")

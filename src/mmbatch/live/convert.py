@@ -45,15 +45,8 @@ class UnfitError(ValueError):
 class Symbols:
     """What a module needs of its kernel, of one series.
 
-    Attributes:
-        title: what the module does.
-        includes: the kernel's headers that declare everything that is named here.
-        replaces: functions that it replaces, each with its replacement.
-        local: those of them that are static.
-        signatures: for each function that it replaces or calls, the types of its result and
-            parameters: "void", "struct NAME *", or the bytes of anything else.
-        variables: variables that it uses and that are not exported.
-        structs: members by struct whose offset the code assumes.
+    A signature has the types of a result and parameters: "void", "struct NAME *", or the bytes of
+    anything else. `structs` has the members whose offset the code assumes.
     """
 
     title: str
@@ -76,7 +69,7 @@ class Symbols:
 
 def tables(needed: Symbols, types: btf.Btf) -> str:
     """Return live_tables.h: what the compiler and the loading module compare with the kernel."""
-    return "\n".join(_tables(needed, types)) + "\n"
+    return "\n".join([*_tables(needed, types), ""])
 
 
 def _tables(needed: Symbols, types: btf.Btf) -> Iterator[str]:

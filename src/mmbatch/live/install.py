@@ -10,6 +10,7 @@ to these packages, so dpkg lists it and removes it.
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,7 +23,7 @@ from mmbatch.core import cache, log, paths
 from mmbatch.core.cache import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
-from mmbatch.live import btf, build, convert, deb, elf, kernel, manifest
+from mmbatch.live import btf, build, convert, elf, kernel, manifest
 from mmbatch.live.manifest import LiveManifest
 
 BOOT = "mmbatch-boot"
@@ -30,6 +31,7 @@ SOFTDEP = "usr/lib/modprobe.d/mmbatch.conf"
 
 _LIMIT_S = 3600
 _OURS = "mmbatch-*"
+_FIELD = "Mmbatch-Digest"  # tells two builds of one version apart
 _COPIED = (mmbatch, elf, btf, convert)
 _CONFIGURATION = ("etc", "run", "usr/local/lib", "usr/lib")
 _LINE = re.compile(r"^\s*softdep\s+(\S+)\s+(.*)$", re.M)
@@ -144,13 +146,23 @@ def _package(
     control: str,
     scripts: Mapping[str, str],
 ) -> Path:
+    digest = hashlib.sha256(control.encode())
+    content = {f"DEBIAN/{script}": text.encode() for script, text in scripts.items()} | {**files}
     with temporary_dir(name) as place:
-        for target, content in files.items():
+        for target, data in sorted(content.items()):
+            digest.update(f"{target} {len(data)}\n".encode() + data)
             path = place / "root" / target
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(content)
-            path.chmod(0o755 if content.startswith(b"#!") else 0o644)
-        return deb.build(place / "root", directory / f"{name}_{VERSION}_all.deb", control, scripts)
+            path.write_bytes(data)
+            path.chmod(0o755 if data.startswith(b"#!") else 0o644)
+        (place / "root/DEBIAN").mkdir(exist_ok=True)
+        field = f"{_FIELD}: {digest.hexdigest()}\n"
+        (place / "root/DEBIAN/control").write_text(control + field, encoding="utf-8")
+        argv = ["dpkg-deb", "--root-owner-group", "--build", str(place / "root")]
+        run([*argv, str(place / "package.deb")], action=f"make the package {name}")
+        made = directory / f"{name}_{VERSION}_all.deb"
+        cache.atomic_write(made, (place / "package.deb").read_bytes())
+    return made
 
 
 @dataclass(frozen=True)
@@ -165,8 +177,21 @@ class System:
         return self.root == Path("/")
 
     def installed(self) -> dict[str, str]:
-        """Return which packages of ours it has, or has files of, each with its digest."""
-        return deb.installed(_OURS, self.root)
+        """Return which packages of ours it has, or has files of, each with its digest.
+
+        The digest is empty for a package that is not installed whole.
+        """
+        shown = f"${{Package}} ${{db:Status-Abbrev}} ${{{_FIELD}}}\\n"
+        found = {}
+        for line in self._query("--show", "--showformat", shown, _OURS).splitlines():
+            name, status, *digest = line.split()
+            if status[1:2] not in ("n", ""):
+                found[name] = "".join(digest) if status == "ii" else ""
+        return found
+
+    def _query(self, *words: str) -> str:
+        argv = ["dpkg-query", f"--admindir={self.root / 'var/lib/dpkg'}", *words]
+        return run(argv, action="ask dpkg what is installed", check=False).stdout
 
     def speedups(self) -> list[LiveManifest]:
         """Return the speed-ups that it has, or has files of."""
@@ -175,7 +200,7 @@ class System:
 
     def files(self, names: Sequence[str]) -> list[str]:
         """Return the files of installed packages that matter to a boot."""
-        return _shown(deb.installed_files(names, self.root))
+        return _shown(self._query("--listfiles", *names).splitlines()) if names else []
 
     def run(self, argv: Sequence[str], action: str) -> None:
         """Run a program in it, and append to the log what it prints."""
@@ -190,7 +215,9 @@ def _shown(names: Iterable[str]) -> list[str]:
 
 def files_of(made: Iterable[Path]) -> list[str]:
     """Return the files of packages that matter to a boot."""
-    return _shown(name for path in made for name in deb.files_of(path))
+    argv = [["dpkg-deb", "--contents", str(path)] for path in made]
+    listed = "".join(run(each, action="list the files of packages").stdout for each in argv)
+    return _shown(f"/{line.split(' ./', 1)[1].rstrip('/')}" for line in listed.splitlines())
 
 
 @dataclass(frozen=True)
@@ -206,11 +233,9 @@ def fits(system: System, lives: Sequence[LiveManifest]) -> list[Fit]:
     """Return for each installed kernel and speed-up whether DKMS will build the module."""
     releases = sorted(path.parent.name for path in system.root.glob("lib/modules/*/kernel"))
     if not releases:
-        raise MmbatchError(
-            "install livepatches",
-            f"there is no kernel below {system.root / 'lib/modules'}",
-            "install one of Debian's, with its headers",
-        )
+        problem = f"there is no kernel below {system.root / 'lib/modules'}"
+        hint = "install one of Debian's, with its headers"
+        raise MmbatchError("install livepatches", problem, hint)
     found = []
     for live in lives:
         own = [Fit(release, live.speedup, _problem(system, live, release)) for release in releases]
@@ -218,14 +243,12 @@ def fits(system: System, lives: Sequence[LiveManifest]) -> list[Fit]:
         if all(fit.problem for fit in own):
             lacking = [fit.release for fit in own if "headers" in fit.problem]
             problems = "; ".join(f"Linux {fit.release}: {fit.problem}" for fit in own)
-            raise MmbatchError(
-                f"install '{live.speedup}'",
-                f"no installed kernel can have it: {problems}",
-                f"install the headers: apt-get install linux-headers-{lacking[-1]}"
-                if lacking
-                else "install a kernel that can, such as Debian's of a series that it supports",
-                ExitCode.FAILED if lacking else ExitCode.NOT_APPLICABLE,
-            )
+            problem = f"no installed kernel can have it: {problems}"
+            hint, code = "install a kernel that can, such as Debian's", ExitCode.NOT_APPLICABLE
+            if lacking:
+                hint = f"install the headers: apt-get install linux-headers-{lacking[-1]}"
+                code = ExitCode.FAILED
+            raise MmbatchError(f"install '{live.speedup}'", problem, hint, code)
     return sorted(found, key=lambda fit: fit.release)
 
 
@@ -254,17 +277,20 @@ def require_free(system: System, lives: Sequence[LiveManifest]) -> None:
             driver = name.replace("-", "_")
             missing = [each for each in wanted.get(driver, ()) if each not in words.split()]
             if missing:
-                raise MmbatchError(
-                    f"load {' and '.join(missing)} before {driver}",
-                    f"{path} has a softdep for {driver}, and modprobe follows only one",
-                    f"add 'pre: {' '.join(missing)}' to that line, and run this again",
-                )
+                problem = f"{path} has a softdep for {driver}, and modprobe follows only one"
+                hint = f"add 'pre: {' '.join(missing)}' to that line, and run this again"
+                raise MmbatchError(f"load {' and '.join(missing)} before {driver}", problem, hint)
 
 
 def differing(system: System, files: Sequence[Path]) -> list[str]:
     """Return the names of those packages that a system does not have as they are."""
     there = system.installed()
-    return [_name(path) for path in files if there.get(_name(path)) != deb.digest_of(path)]
+    argv = ("dpkg-deb", "--field")
+    digests = {
+        _name(path): run([*argv, path, _FIELD], action=f"read {path.name}").stdout.strip()
+        for path in files
+    }
+    return [name for name, digest in digests.items() if there.get(name) != digest]
 
 
 def install(system: System, lives: Sequence[LiveManifest], found: Sequence[Fit]) -> list[str]:
@@ -358,11 +384,9 @@ def _require_built(system: System, found: Sequence[Fit]) -> None:
         with _log().open("a", encoding="utf-8") as out:
             for path in sorted((system.root / "var/lib/dkms" / name).rglob("make.log")):
                 out.write(f"\n{path}:\n{path.read_text(encoding='utf-8', errors='replace')}\n")
-        raise MmbatchError(
-            f"build the module of '{fit.speedup}' for Linux {fit.release}",
-            reasons[-1] if reasons else "DKMS did not build it",
-            f"see {_log()}",
-        )
+        action = f"build the module of '{fit.speedup}' for Linux {fit.release}"
+        problem = reasons[-1] if reasons else "DKMS did not build it"
+        raise MmbatchError(action, problem, f"see {_log()}")
 
 
 def _name(package: Path) -> str:

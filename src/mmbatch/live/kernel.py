@@ -204,13 +204,9 @@ def _join_makefiles(sources: Path) -> None:
 
 
 def _not_packaged(contents: str) -> MmbatchError:
-    return MmbatchError(
-        f"fetch {contents}",
-        "no package on the Debian mirror has them",
-        "install them with your distribution's package manager, or name one of Debian's kernels "
-        "with --kernel-release, or a series with --kernel",
-        ExitCode.NOT_APPLICABLE,
-    )
+    problem = "no package on the Debian mirror has them"
+    hint = "install them, or name one of Debian's kernels with --kernel-release or --kernel"
+    return MmbatchError(f"fetch {contents}", problem, hint, ExitCode.NOT_APPLICABLE)
 
 
 def module_content(path: Path) -> bytes:

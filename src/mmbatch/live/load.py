@@ -165,11 +165,8 @@ def require_same(live: LiveManifest, module: Path, running: Kernel) -> None:
     loaded = running.sys / "module" / live.module / "notes" / elf.BUILD_ID
     section = elf.parse(kernel.module_content(module)).find(elf.BUILD_ID)
     if section and loaded.exists() and loaded.read_bytes() != section.content:
-        raise MmbatchError(
-            f"load {module.name}",
-            "another build of it is loaded",
-            f"unload that one first: mmbatch live unload {live.speedup}",
-        )
+        hint = f"unload that one first: mmbatch live unload {live.speedup}"
+        raise MmbatchError(f"load {module.name}", "another build of it is loaded", hint)
 
 
 def load(

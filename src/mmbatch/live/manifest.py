@@ -273,9 +273,6 @@ def problem(live: LiveManifest, series: str, config: Mapping[str, str]) -> str:
 
 def unfit(live: LiveManifest, release: str, why: str) -> MmbatchError:
     """Return the error for a kernel that a module can't be built for."""
-    return MmbatchError(
-        f"build {live.module} for Linux {release}",
-        why,
-        "use another kernel, or build one that contains the speed-up (mmbatch apply)",
-        ExitCode.NOT_APPLICABLE,
-    )
+    hint = "use another kernel, or build one that contains the speed-up (mmbatch apply)"
+    action = f"build {live.module} for Linux {release}"
+    return MmbatchError(action, why, hint, ExitCode.NOT_APPLICABLE)
