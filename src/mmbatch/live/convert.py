@@ -7,10 +7,8 @@ The kernel's livepatching resolves the relocations that `convert` writes when th
 looks among all symbols and not only the exported ones, and refuses a module if one is missing or
 not unique. modpost can't write such relocations, so this happens after the link.
 
-Livepatching waits for tasks that have a replacement on their stack. If the compiler turned a
-replacement's last call into a jump, the called function runs in the module without that: a task
-that sleeps there is not waited for, and the module is freed under it. `require_no_jumps` refuses
-such a module.
+Livepatching waits for tasks that have a replacement on their stack. If a replacement's last call
+is a jump, nothing waits for a task that sleeps in the called function of the module.
 """
 
 from __future__ import annotations
@@ -150,8 +148,7 @@ def exported(symvers: str) -> set[str]:
 def convert(module: Elf, symbols: Collection[str], others: Collection[str]) -> None:
     """Turn all uses of symbols that the kernel does not export into livepatch relocations.
 
-    Raises:
-        ValueError: the module uses other symbols than `others`, or does not use one of `symbols`.
+    The module must use each of them, and of the kernel's other symbols only `others`.
     """
     undefined = module.undefined()
     if unknown := sorted(undefined - set(symbols) - set(others)):

@@ -91,8 +91,8 @@ def release_of(module: Path) -> str:
     match = re.search(rb"\bvermagic=(\S+) ", kernel.module_content(module))
     if match is None:
         hint = "give a file that `mmbatch live build` wrote"
-        action, problem = f"load {module.name}", "it is not a kernel module"
-        raise MmbatchError(action, problem, hint, ExitCode.USAGE)
+        problem = "it is not a kernel module"
+        raise MmbatchError(f"load {module.name}", problem, hint, ExitCode.USAGE)
     return match[1].decode()
 
 
