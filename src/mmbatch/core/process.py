@@ -67,7 +67,7 @@ _NOT_INHERITED = re.compile(
     r"|MAKEFLAGS|MAKELEVEL|MAKEOVERRIDES|MFLAGS|TAR_OPTIONS"
     # Of git's, only who commits and which files hold the settings: a hook's variables name
     # another repository, and those that trace would change the output that we read.
-    r"|GIT_(?!(?:AUTHOR|COMMITTER)_|CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM)$)\w+"
+    r"|GIT_(?!(?:AUTHOR|COMMITTER|TEST)_|CONFIG_(?:GLOBAL|SYSTEM|NOSYSTEM)$)\w+"
 )
 
 
