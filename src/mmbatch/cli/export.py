@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -22,7 +21,7 @@ from mmbatch.series import export, verify
 from mmbatch.series.export import Letter
 from mmbatch.splice import apply, branch
 from mmbatch.splice.branch import Credit
-from mmbatch.splice.manifest import CORE, Manifest, cut
+from mmbatch.splice.manifest import CORE, cut
 
 RESULTS = paths.ROOT / "results"
 
@@ -108,7 +107,8 @@ def command(
             every = apply.choose(paths.SPEEDUPS, [name], source.series, source.release)
             manifests = cut(every, until)
             series = export.plan_series(source, manifests)
-            figures, gains = export.figures_of(series.steps, _records(every, source.release, runs))
+            records = _records(name, series, source.release, runs)
+            figures, gains = export.figures_of(series.steps, records)
             (work / name).mkdir()
             cover, *patches = export.write(series, letter, work / name, gains)
             reported = verify.checkpatch(source.path, patches, signed_off=credit.sign_off)
@@ -153,17 +153,22 @@ def command(
     return ExitCode.FAILED if failed else ExitCode.GOOD
 
 
-def _records(manifests: Sequence[Manifest], release: str, runs: tuple[Path, ...]) -> list[Record]:
-    """Return records of some speed-ups on a kernel, oldest first: those chosen, or all here."""
+def _records(
+    name: str, series: export.Series, release: str, runs: tuple[Path, ...]
+) -> list[Record]:
+    """Return records of a series on a kernel, oldest first: those chosen, or all here."""
     found = [record.read(path) for path in runs]
     for path, each in zip(runs, found, strict=True):
         if each.kernel.release != release:
             problem = f"{path} is of Linux {each.kernel.release}, and the series of {release}"
             raise Misuse(problem, "give a record of this kernel")
     if not runs:
-        names = [manifest.speedup for manifest in manifests]
-        places = [path for name in names for path in RESULTS.glob(f"{name}-*.json")]
-        newest = record.newest(cache.runs(), release)
-        places += [path for name, path in newest.items() if name in names]
+        names = {name, *(step.speedup for step in series.steps)}
+        places = [path for each in names for path in RESULTS.glob(f"{each}-*.json")]
+        places += [
+            path for each, path in record.newest(cache.runs(), release).items() if each in names
+        ]
+        codes = set(export.codes_of(series.steps))
+        places = [path for path in places if any(code in path.read_text() for code in codes)]
         found = [each for each in map(record.read, places) if each.kernel.release == release]
     return sorted(found, key=lambda each: each.started)

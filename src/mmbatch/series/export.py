@@ -163,6 +163,12 @@ def run_git(place: Path, *words: str) -> str:
     return process.run(["git", "-C", place, *words], action=action, env=_OWN).stdout.strip()
 
 
+def codes_of(steps: Sequence[Applied]) -> list[str]:
+    """Return the hash of all files that were written up to each step, by which records know it."""
+    contents: dict[str, bytes | None] = {}
+    return [digest(contents := {**contents, **step.contents}) for step in steps]
+
+
 def figures_of(steps: Sequence[Applied], records: Sequence[Record]) -> tuple[str, list[str]]:
     """Return what a series gains, and what each of its patches does, as text.
 
@@ -173,13 +179,11 @@ def figures_of(steps: Sequence[Applied], records: Sequence[Record]) -> tuple[str
         steps: of the series.
         records: those of the kernel that it is for, oldest first.
     """
-    contents: dict[str, bytes | None] = {}
+    codes = codes_of(steps)
     before: dict[str, list[str]] = {}
     of_steps: list[str] = []
     whole = ""
-    for step in steps:
-        contents |= step.contents
-        code = digest(contents)
+    for step, code in zip(steps, codes, strict=True):
         own = before.setdefault(step.speedup, [])
         own.append(code)
         text = ""
@@ -194,7 +198,7 @@ def figures_of(steps: Sequence[Applied], records: Sequence[Record]) -> tuple[str
                     whole = "\n".join([*lines, *_lines(record, [BASE, labels[code]], what)])
         of_steps.append(text)
     for record in records:
-        if record.code.spliced == digest(contents) and not record.posted and not of_steps[-1]:
+        if record.code.spliced == codes[-1] and not record.posted and not of_steps[-1]:
             whole = mail.report(record, cover=True).rstrip("\n")
     return whole, of_steps
 
