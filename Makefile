@@ -28,7 +28,6 @@ help:
 	@echo '  ARGS="..."            more arguments, as in: make bench ARGS="--kernel 6.12 --quick"'
 	@echo '  XDG_CACHE_HOME=DIR    directory for kernels, builds and the Python environment'
 	@echo '                        (DIR/mmbatch; by default ~/.cache/mmbatch)'
-	@echo '  MMBATCH_NO_VENV=1     use python3 as it is, if it has all libraries'
 	@echo ''
 	@echo 'See ./mmbatch --help for everything else.'
 

@@ -17,7 +17,6 @@ from mmbatch.cli import options, posted, requirements
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
 from mmbatch.core.cache import atomic_write
-from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.run import Request
 from mmbatch.kernel import sources
@@ -142,9 +141,8 @@ def _read_features(
 )
 @options.jobs
 @options.install
-@output_options
+@options.output
 def command(
-    _console: Console,
     speedups: tuple[str, ...],
     kernel: str | None,
     tree: Path | None,
@@ -183,9 +181,6 @@ def command(
     )
     if record_file is not None and len(names) != 1:
         raise Misuse("--record holds one speed-up", "name one")
-    options.require_writable(
-        ("--json", json_file), ("--record", record_file), ("--html", html_file)
-    )
     request = Request(
         cases=cases,
         items=_items(pfns, size),

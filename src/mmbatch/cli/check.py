@@ -13,7 +13,6 @@ import click
 from mmbatch.cli import options, posted, requirements
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
-from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import check, fuzz, mutants
 from mmbatch.hosted.program import Program
@@ -56,9 +55,8 @@ _FUZZ_S = 20
 @options.outcome_files
 @options.jobs
 @options.install
-@output_options
+@options.output
 def command(
-    _: Console,
     speedups: tuple[str, ...],
     series: tuple[str, ...],
     tree: Path | None,

@@ -8,13 +8,11 @@ import platform
 import re
 import shutil
 from collections.abc import Iterator
-from typing import Any
 
 import click
 
 from mmbatch.cli import options, requirements
 from mmbatch.core import cache, log
-from mmbatch.core.console import output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
 from mmbatch.kernel import apt, sources
@@ -32,8 +30,8 @@ Row = tuple[str, str, str]
 
 @click.command("doctor")
 @options.install
-@output_options
-def command(_: Any, install: bool) -> int:
+@options.output
+def command(install: bool) -> int:
     """Check that this machine has what mmbatch needs, and say how to get what is missing."""
     found = requirements.lacking()
     if found and install:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mmbatch.cli import options, usage
-from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, suggestion
 from mmbatch.kernel import sources
 
@@ -110,10 +109,8 @@ def _run(setup: Setup, chosen: Sequence[Boot], write: options.WriteOutcomes) -> 
 @command.command("test", short_help="Boot kernels, run the KUnit suites and use an emulated NVDIMM")
 @_boot_options
 @_kernel_options
-@output_options
+@options.output
 def test(
-    _: Console,
-    /,
     names: tuple[str, ...],
     size: int | None,
     variables: dict[str, str],
@@ -130,10 +127,8 @@ def test(
 @_boot_options
 @options.stock_kernel
 @options.install
-@output_options
+@options.output
 def live_test(
-    _: Console,
-    /,
     names: tuple[str, ...],
     size: int | None,
     variables: dict[str, str],
@@ -168,10 +163,8 @@ def live_test(
 @click.option("--twice", is_flag=True, help="Boot twice and check that both count the same")
 @options.json_file
 @_kernel_options
-@output_options
+@options.output
 def bench(
-    _: Console,
-    /,
     speedup: str,
     arch: str,
     rounds: int,

@@ -17,7 +17,6 @@ from mmbatch.cli import guest, options, usage
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.core.cache import temporary_dir
-from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.live import build, install, kernel, load, manifest, plan
 from mmbatch.live.install import Fit, System
@@ -75,10 +74,8 @@ _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would c
 @options.live_speedups
 @options.stock_kernel
 @options.until(ALL)
-@output_options
+@options.output
 def run_build(
-    _: Console,
-    /,
     speedups: tuple[str, ...],
     release: str | None,
     series: str | None,
@@ -114,10 +111,8 @@ def run_build(
 )
 @options.until(ALL)
 @_limit
-@output_options
+@options.output
 def run_load(
-    _: Console,
-    /,
     speedups: tuple[str, ...],
     parameters: tuple[str, ...],
     file: Path | None,
@@ -190,10 +185,8 @@ def _require_taken(parameters: Sequence[str], speedups: Sequence[str]) -> None:
 @options.live_speedups
 @_sysfs
 @options.json_file
-@output_options
-def run_status(
-    _: Console, /, speedups: tuple[str, ...], sysfs: Path, json_file: Path | None
-) -> int:
+@options.output
+def run_status(speedups: tuple[str, ...], sysfs: Path, json_file: Path | None) -> int:
     """Show what runs now for each function that a speed-up replaces.
 
     For speed-ups that are loaded, also how many calls and pages they handled, how many calls they
@@ -248,8 +241,8 @@ def _show_support(release: str, states: Sequence[load.Speedup]) -> None:
 )
 @options.live_speedups
 @_limit
-@output_options
-def run_unload(_: Console, /, speedups: tuple[str, ...], limit: int) -> int:
+@options.output
+def run_unload(speedups: tuple[str, ...], limit: int) -> int:
     """Give the kernel its own functions back, and remove the modules, by default all."""
     running = Kernel(kernel.running())
     lives = manifest.load_all(speedups, "unload")
@@ -273,10 +266,8 @@ def run_unload(_: Console, /, speedups: tuple[str, ...], limit: int) -> int:
 )
 @_sysfs
 @options.json_file
-@output_options
+@options.output
 def run_plan(
-    _: Console,
-    /,
     speedups: tuple[str, ...],
     files: tuple[Path, ...],
     sysfs: Path,
@@ -368,8 +359,8 @@ def _show_plan(answer: Plan) -> None:
     default=".",
     help="Write the packages into this directory",
 )
-@output_options
-def run_dkms(_: Console, /, speedups: tuple[str, ...], output: Path) -> int:
+@options.output
+def run_dkms(speedups: tuple[str, ...], output: Path) -> int:
     """Make Debian packages that build the modules for each kernel, and load them at boot."""
     _require_named(speedups, "package")
     for path in install.packages(manifest.load_all(speedups, "package"), output):
@@ -382,10 +373,8 @@ def run_dkms(_: Console, /, speedups: tuple[str, ...], output: Path) -> int:
 @_root
 @_dry_run
 @options.json_file
-@output_options
+@options.output
 def run_install(
-    _: Console,
-    /,
     speedups: tuple[str, ...],
     root: Path,
     dry_run: bool,
@@ -444,10 +433,8 @@ def _show_kernels(found: Sequence[Fit]) -> None:
 @options.live_speedups
 @_root
 @_dry_run
-@output_options
+@options.output
 def run_uninstall(
-    _: Console,
-    /,
     speedups: tuple[str, ...],
     root: Path,
     dry_run: bool,

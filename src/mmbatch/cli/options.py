@@ -16,7 +16,6 @@ import click
 
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
-from mmbatch.core.console import RESULTS_TO_STDERR
 from mmbatch.core.errors import CaseOutcome, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
@@ -32,6 +31,9 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 WriteOutcomes = Callable[[Sequence[CaseOutcome]], None]
 """Writes how tests ended into the files that --ktap and --junit name."""
 
+_RESULTS_TO_STDERR = "mmbatch.results_to_stderr"
+"""Key of click's `Context.meta`: a file that was asked for is standard output."""
+
 PFN_BYTES = 4096
 """Of device memory, for each page frame number: what a PFN is on the kernels measured here."""
 _SERIES = ", ".join(sources.SERIES)
@@ -44,7 +46,7 @@ def output(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("-v", "--verbose", is_flag=True, help="Print details too")
     @functools.wraps(function)
     def verb(*args: Any, quiet: bool, verbose: bool, **kwargs: Any) -> Any:
-        to_stderr = click.get_current_context().meta.get(RESULTS_TO_STDERR, False)
+        to_stderr = click.get_current_context().meta.get(_RESULTS_TO_STDERR, False)
         log.start(verbose - quiet, results_to_stderr=to_stderr)
         return function(*args, **kwargs)
 
@@ -60,9 +62,9 @@ class _File(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
         if value == "-" and ctx is not None:
-            if ctx.meta.get(RESULTS_TO_STDERR):
+            if ctx.meta.get(_RESULTS_TO_STDERR):
                 raise Misuse("two files can't both be standard output", "give '-' only once")
-            ctx.meta[RESULTS_TO_STDERR] = True
+            ctx.meta[_RESULTS_TO_STDERR] = True
             return cache.STDOUT
         place = path.absolute().parent
         if not os.access(place, os.W_OK):  # now, not after an hour of work
@@ -295,10 +297,3 @@ def require_new(directory: Path) -> None:
     """Raise Misuse unless a directory that -o names is missing or empty."""
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
         raise Misuse(f"{directory} is there and not empty", "name another directory with -o DIR")
-
-
-def require_writable(*_: Any) -> None:
-    """Do nothing: the options do it; gone when nobody calls it."""
-
-
-require_utf8 = require_writable

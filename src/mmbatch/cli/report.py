@@ -13,7 +13,6 @@ from mmbatch.cli import options
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log
 from mmbatch.core.cache import STDOUT, atomic_write
-from mmbatch.core.console import Console, output_options
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import compare, html, markdown, text
 
@@ -49,9 +48,8 @@ from mmbatch.report import compare, html, markdown, text
     type=click.Choice([compare.SLOWER]),
     help="End with 5 if --compare finds a slower row, with 1 if a row is gone",
 )
-@output_options
+@options.output
 def command(
-    _: Console,
     runs: tuple[Path, ...],
     output: Path | None,
     svg: Path | None,
@@ -76,7 +74,6 @@ def command(
                 "write it as in --compare OLD NEW --fail-on slower",
             )
         return _compare(*runs, fail_on)
-    options.require_writable(("-o", output), ("--svg", svg), ("--markdown", markdown_file))
     records = {path: record.read(path) for path in runs or record.newest(cache.runs()).values()}
     if not records:
         raise MmbatchError(

@@ -37,7 +37,9 @@ def message(error: click.ClickException, words: list[str]) -> str:
     """Return what a person reads of click's error: `error:` and `hint:` lines, or all help."""
     if type(error).__name__ == "NoArgsIsHelpError":  # which older versions of click don't have
         return error.format_message()
-    text = error.message if isinstance(error, click.NoSuchOption) else error.format_message()
+    text = error.format_message()
+    if isinstance(error, click.NoSuchOption):  # whose text versions of click quote differently
+        text = f"no such option '{error.option_name}'"
     text = " ".join(text.split()).rstrip(".")
     context = getattr(error, "ctx", None)
     verb = context.command_path if context else f"mmbatch {words[0]}"
