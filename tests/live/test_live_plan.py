@@ -162,7 +162,7 @@ def test_memory_blocks() -> None:
             "the same model of CPU, the",
         ),
         (("AuthenticAMD", 25, 99), "7.3.4-amd64", "7.3-zen4", "the same family of CPU, the same"),
-        (("GenuineIntel", 6, 207), "6.18.1", "7.3-xeon300", "the same model of CPU, another"),
+        (("GenuineIntel", 6, 207), "6.18.1", "7.3-emerald", "the same model of CPU, another"),
         (("CentaurHauls", 7, 1), "7.3.4-amd64", "7.3-", "another vendor of CPU, the same kernel"),
     ],
 )
