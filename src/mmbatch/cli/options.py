@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+RESULTS_TO_STDERR = "mmbatch.results_to_stderr"
+"""Key of click's `Context.meta`, true where a file that was asked for is standard output."""
+
 WriteOutcomes = Callable[[Sequence[CaseOutcome]], None]
 """Writes how tests ended into the files that --ktap and --junit name."""
 

@@ -19,7 +19,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
-from typing import Any
 
 from mmbatch.core import log, process
 from mmbatch.core.errors import ExitCode, MmbatchError, error_from_os, full_hint
@@ -148,7 +147,6 @@ def provide(
     doing: str,
     *,
     lock: str = "",
-    **_old: object,
 ) -> Path:
     """Return a finished directory of the cache, made by `fill` if it is not there.
 
@@ -361,51 +359,3 @@ def require_space(path: Path, needed_bytes: int, action: str) -> None:
     if free < needed_bytes:
         problem = f"it needs {needed_bytes / 1e9:.1f} GB in {path} and {free / 1e9:.1f} GB are free"
         raise MmbatchError(action, problem, full_hint())
-
-
-class Cache:
-    """The functions of this module, as methods, for callers that are not converted yet."""
-
-    def __init__(self, place: Path) -> None:
-        if place != default_root():
-            os.environ["MMBATCH_CACHE"] = os.fspath(place)
-        self.root = root()
-        self.trees, self.builds, self.splices = trees(), builds(), splices()
-        self.apt, self.downloads = self.root / "apt", self.root / "downloads"
-        self.logs, self.runs, self.live = logs(), runs(), live()
-
-    @classmethod
-    def open(cls, env: object = None) -> Cache:
-        """Return the user's cache."""
-        return cls(default_root())
-
-    def lock(self, name: str, doing: str = "", say: object = None) -> Any:
-        """See `lock`."""
-        return lock(name, doing)
-
-    def provide(
-        self,
-        final: Path,
-        fill: Callable[[Path], None],
-        doing: str,
-        say: object = None,
-        *,
-        lock: str = "",
-        **_old: object,
-    ) -> Path:
-        """See `provide`."""
-        return provide(final, fill, doing, lock=lock)
-
-    def keep(self, directory: Path) -> None:
-        """See `keep`."""
-        keep(directory)
-
-
-def downloads() -> Path:
-    """Return the directory of temporary directories."""
-    return root() / "tmp"
-
-
-def opened() -> Cache:
-    """Return the user's cache."""
-    return Cache(default_root())
