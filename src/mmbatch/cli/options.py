@@ -49,6 +49,8 @@ def output(function: Callable[..., Any]) -> Callable[..., Any]:
     @click.option("-v", "--verbose", is_flag=True, help="Print details too")
     @functools.wraps(function)
     def verb(*args: Any, quiet: bool, verbose: bool, **kwargs: Any) -> Any:
+        if quiet and verbose:
+            raise Misuse("-q and -v exclude each other", "leave out one of them")
         to_stderr = click.get_current_context().meta.get(_RESULTS_TO_STDERR, False)
         log.start(verbose - quiet, results_to_stderr=to_stderr)
         return function(*args, **kwargs)
