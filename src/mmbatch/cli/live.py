@@ -295,7 +295,7 @@ def run_plan(
         gained = [plan.estimate(live, device, rates) for device in found]
         if gained != found:
             name = os.path.relpath(file, paths.ROOT) if file.is_relative_to(paths.ROOT) else file
-            cpu, release = chosen.machine.cpu, chosen.kernel.release
+            cpu, release = chosen.where, chosen.kernel.release
             sources[live.speedup] = Source(str(name), cpu, release, similar)
             units |= {rate.unit for rate in rates.values()}
         found = gained
