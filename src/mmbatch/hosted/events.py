@@ -91,8 +91,7 @@ class Equal:
 class Sample:
     """One timed run: `ns` nanoseconds (or the case's unit), at place `pos` of its half block.
 
-    `layout` says which placement of the code was run; all variants of a block share it. `start`
-    is that of the program, from 0, which `runs.join` sets.
+    `layout` says which placement of the code was run; all variants of a block share it.
     """
 
     event: ClassVar[str] = "sample"
@@ -103,7 +102,6 @@ class Sample:
     pos: Natural
     ns: Count
     layout: Natural = 0
-    start: Natural = 0
 
     def __post_init__(self) -> None:
         """Raise ValueError for a half that no block has."""
