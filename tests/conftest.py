@@ -118,12 +118,6 @@ def own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return cache.root()
 
 
-@pytest.fixture(autouse=True)
-def same_cache_afterwards(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`Cache(DIR)` sets the variable."""
-    monkeypatch.setenv("MMBATCH_CACHE", str(cache.default_root()))
-
-
 @pytest.fixture
 def said(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The phase lines that are printed."""

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What every other package stands on.
+"""What every other package stands on; it imports no other package of mmbatch.
 
-Errors and exit codes, running programs (`process`), the cache directory and files that are written
-whole or not at all (`cache`, `disk`), the paths of this checkout, console output, and strict
-loading of TOML and JSON. Imports no other package of mmbatch.
+`errors` with exit codes, `log` for what people see, `process` to run programs, `cache` for finished
+directories, locks and whole files, `load` for strict TOML and JSON, and `paths` of this checkout.
 """
