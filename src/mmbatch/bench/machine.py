@@ -25,7 +25,6 @@ _NAMES = {
     (6, 85): "Skylake",
     (6, 106): "Ice Lake",
     (6, 143): "Sapphire Rapids",
-    (6, 167): "Rocket Lake",
     (6, 173): "Granite Rapids",
     (6, 207): "Emerald Rapids",
 }
