@@ -159,7 +159,7 @@ def live_test(
     show_default=True,
     help="Count on this architecture",
 )
-@options.number("--rounds", 6, "Count each method N times", at_least=5)
+@options.number("--rounds", 6, "Count each method N times", at_least=6)
 @click.option("--twice", is_flag=True, help="Boot twice and check that both count the same")
 @options.json_file
 @_kernel_options
