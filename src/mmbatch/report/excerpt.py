@@ -2,7 +2,7 @@
 """Small tables of a few cases in a Markdown page, each between two marks of which one lists them.
 
     <!-- results
-    vmap vmap-1-page pmd: `vmap()` of one page
+    SPEEDUP CASE METHOD: what is timed
     -->
     <!-- /results -->
 
