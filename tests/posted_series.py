@@ -7,7 +7,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from mmbatch.splice.edits import function_extent
+from mmbatch.splice.hooks import function_extent
 
 
 def diff(tree: Path, contents: Mapping[str, str], base: Mapping[str, str] | None = None) -> str:

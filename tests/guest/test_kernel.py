@@ -12,7 +12,7 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import kernel
 from mmbatch.guest.kernel import ARCHES, GuestKernel, Wanted
 from mmbatch.kernel.sources import Source
-from mmbatch.splice.tree import Spliced
+from mmbatch.splice.apply import Spliced
 
 
 @pytest.fixture(autouse=True)

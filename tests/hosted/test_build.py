@@ -14,8 +14,8 @@ from mmbatch.hosted import program as hosted
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
+from mmbatch.splice.apply import Spliced
 from mmbatch.splice.manifest import Hosted, Manifest, load
-from mmbatch.splice.tree import Spliced
 
 # Copies the configuration that it is given, and makes an object of each name, which says which
 # compiler made it.

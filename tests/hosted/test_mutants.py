@@ -9,7 +9,7 @@ import pytest
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import Interval
-from mmbatch.hosted import mutants, program
+from mmbatch.hosted import check, program
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
@@ -42,7 +42,7 @@ def test_each_mutant_is_tried_on_the_first_kernel_that_it_fits() -> None:
     def names(series: str, *kernels: str, fuzz: bool = False) -> list[str]:
         source = Source(series, f"{series}.1", Path(), "", "", "")
         program = Program(source, [Manifest("toys", mutants=listed)])
-        return [mutant.name for mutant in mutants.chosen(program, kernels, fuzz=fuzz)]
+        return [mutant.name for mutant in check.chosen_mutants(program, kernels, fuzz=fuzz)]
 
     assert names("7.3", "7.3", "6.12") == ["one too far", "odd"]
     assert names("6.12", "7.3", "6.12") == ["old", "odd"]
@@ -59,19 +59,19 @@ def test_each_mutant_is_tried_on_the_first_kernel_that_it_fits() -> None:
 def test_text_that_is_not_there_once(
     spliced: Path, file: str, old: str, count: int, optional: bool
 ) -> None:
-    assert mutants.fits(TOO_FAR, spliced)
+    assert check.fits(TOO_FAR, spliced)
     mutant = replace(TOO_FAR, file=file, old=old, optional=optional)
     if optional and count == 0:
-        assert not mutants.fits(mutant, spliced)
+        assert not check.fits(mutant, spliced)
         return
     with pytest.raises(MmbatchError, match=f"occurs {count} times in {file}"):
-        mutants.fits(mutant, spliced)
+        check.fits(mutant, spliced)
 
 
 def test_a_mutant_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    mutants.mutate(TOO_FAR, spliced, work)
+    check.mutate(TOO_FAR, spliced, work)
     for way in ("mm/toys.c", "include/../mm/toys.c", "arch/x86/../../mm/toys.c"):
         assert (work / way).read_text() == CODE.replace("toy < nr", "toy <= nr")
     for top in (spliced, spliced.with_name("kernel")):

@@ -13,7 +13,7 @@ from mmbatch.bench import record
 from mmbatch.cli import main as cli
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
-from mmbatch.report import excerpt, html, markdown
+from mmbatch.report import html, markdown
 
 RESULTS = paths.ROOT / "results"
 REMAKE = (
@@ -40,7 +40,7 @@ def test_tables_of_other_pages_are_current() -> None:
     records = {path: record.read(path) for path in files}
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
-        if excerpt.BEGIN in text:
+        if markdown.MARK in text:
             remake = f"run ./mmbatch report results/core/*.json results/*.json --markdown {page}"
             assert markdown.into(page, records) == text, f"stale: {remake}"
 

@@ -29,7 +29,7 @@ from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import Event, Sample
 from mmbatch.report import compare, text
-from mmbatch.report.words import who_benefits
+from mmbatch.report.markdown import who_benefits
 
 
 @pytest.mark.parametrize("events", [mixed(), losing(), broken(), noisy(), few()])

@@ -22,7 +22,7 @@ from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode
 from mmbatch.kernel import sources
 from mmbatch.report import text
-from mmbatch.report.words import compared, who_benefits
+from mmbatch.report.markdown import compared, who_benefits
 from mmbatch.series import export
 from mmbatch.splice import posted
 from mmbatch.splice.apply import Applied

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 import real_kernel
-from mmbatch.series import lines
+from mmbatch.series import export
 
 DIFF = """\
 --- /dev/null
@@ -28,11 +28,11 @@ DIFF = """\
 
 
 def test_code_and_tests_are_told_apart() -> None:
-    assert lines.of_step("rows", DIFF) == {"lines": 8, "code": 2, "tests": 2}
-    assert lines.of_step("kunit", DIFF) == {"lines": 8, "code": 0, "tests": 8}
+    assert export.lines_of_step("rows", DIFF) == {"lines": 8, "code": 2, "tests": 2}
+    assert export.lines_of_step("kunit", DIFF) == {"lines": 8, "code": 0, "tests": 8}
 
 
 @pytest.mark.kernel
 def test_the_page_is_current() -> None:
     source = real_kernel.newest()
-    assert lines.PAGE.read_text() == "".join(lines.page(source))
+    assert export.LINES_PAGE.read_text() == "".join(export.lines_page(source))

@@ -26,7 +26,7 @@ from fake_tree import (
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import GitTree
-from mmbatch.splice import branch, spatch
+from mmbatch.splice import apply, hooks
 from mmbatch.splice.apply import apply_steps
 from mmbatch.splice.manifest import load_with_needs
 
@@ -134,7 +134,7 @@ def test_what_a_dry_run_prints_is_what_patch_and_git_apply_take(
 
 def test_bodies_are_wrapped_and_indented_parts_are_not() -> None:
     long = "word " * 30
-    wrapped = branch.wrap(f"short\nlines\n\n{long}\n\n\tkept {long}")
+    wrapped = apply.wrap(f"short\nlines\n\n{long}\n\n\tkept {long}")
     short, filled, kept = wrapped.split("\n\n")
     assert (short, kept) == ("short\nlines", f"\tkept {long}")
     assert max(map(len, filled.split("\n"))) <= 75
@@ -253,9 +253,9 @@ def test_without_a_spatch_that_does_nothing_is_written(
     before = fingerprint(tree)
     with monkeypatch.context() as patched:
         patched.setenv("PATH", str(directory))
-        spatch.program.cache_clear()
+        hooks.spatch_version.cache_clear()
         code, _, err = call(tree)
-        spatch.program.cache_clear()
+        hooks.spatch_version.cache_clear()
     assert (code, hint in err) == (1, True)
     assert (branches(tree), fingerprint(tree)) == (["main"], before)
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.splice.edits import apply_edit, fold, function_extent, split_lines
+from mmbatch.splice.hooks import apply_edit, fold, function_extent, split_lines
 from mmbatch.splice.manifest import Edit
 
 TOYS = (Path(__file__).parents[1] / "data" / "edits" / "toys.c").read_text()

@@ -8,9 +8,8 @@ from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import Interval
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import manifest, tree
-from mmbatch.splice.apply import require_series
-from mmbatch.splice.tree import Spliced
+from mmbatch.splice import apply, manifest
+from mmbatch.splice.apply import Spliced, require_series
 
 
 def test_a_manifest_is_read(tmp_path: Path) -> None:
@@ -141,7 +140,7 @@ def test_the_tree_of_a_harness_is_the_kernel(tmp_path: Path) -> None:
 
     def splice() -> Spliced:
         loaded = manifest.load(tmp_path / "boxes")
-        return tree.splice(source, [loaded])
+        return apply.splice(source, [loaded])
 
     before = splice()
     assert (before.path, before.files) == (source.path, ())

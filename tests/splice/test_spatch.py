@@ -9,7 +9,7 @@ import pytest
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import Interval
-from mmbatch.splice import spatch
+from mmbatch.splice import hooks
 from mmbatch.splice.manifest import Rule
 
 DATA = Path(__file__).parents[1] / "data" / "spatch"
@@ -34,9 +34,9 @@ needs_spatch = pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks 
 
 @pytest.fixture(autouse=True)
 def forget_version() -> Iterator[None]:
-    spatch.program.cache_clear()
+    hooks.spatch_version.cache_clear()
     yield
-    spatch.program.cache_clear()
+    hooks.spatch_version.cache_clear()
 
 
 def make_spatch(directory: Path, body: str) -> None:
@@ -58,13 +58,13 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_version_is_read(programs: Path) -> None:
     make_spatch(programs, f"cat '{DATA / 'version-1.1.1.txt'}'")
-    assert spatch.program() == (1, 1, 1)
+    assert hooks.spatch_version() == (1, 1, 1)
 
 
 def test_too_old_a_version_is_refused(programs: Path) -> None:
     make_spatch(programs, f"cat '{DATA / 'version-1.0.8.txt'}'")
     with pytest.raises(MmbatchError) as caught:
-        spatch.program()
+        hooks.spatch_version()
     assert caught.value.problem == "version 1.0.8 is too old"
     assert caught.value.hint == "install coccinelle 1.1.1 or newer"
 
@@ -72,17 +72,17 @@ def test_too_old_a_version_is_refused(programs: Path) -> None:
 def test_the_line_at_which_a_function_was_skipped_is_found() -> None:
     output = (DATA / "parse-guarded.txt").read_text()
     guarded = "static int toy_guarded(struct toy *toy)"
-    assert spatch.trouble_at(output, guarded) == (
+    assert hooks.trouble_at(output, guarded) == (
         "scoped_cond_guard(toy_try, return 0, &toy->lock) {"
     )
-    assert spatch.trouble_at(output, "static int toy_last(int toy)") is None
-    assert spatch.trouble_at("", guarded) is None
+    assert hooks.trouble_at(output, "static int toy_last(int toy)") is None
+    assert hooks.trouble_at("", guarded) is None
 
 
 def test_matches_are_counted_on_the_diff() -> None:
-    assert spatch.count_matches((DATA / "two-matches.diff").read_text(), GROW) == {"grow": 2}
-    assert spatch.count_matches((DATA / "zero-matches.diff").read_text(), GROW) == {"grow": 0}
-    assert spatch.count_matches("--- a toy_shrink(\n+++ b toy_shrink(\n", GROW) == {"grow": 0}
+    assert hooks.count_matches((DATA / "two-matches.diff").read_text(), GROW) == {"grow": 2}
+    assert hooks.count_matches((DATA / "zero-matches.diff").read_text(), GROW) == {"grow": 0}
+    assert hooks.count_matches("--- a toy_shrink(\n+++ b toy_shrink(\n", GROW) == {"grow": 0}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_wrong_count_is_exit_code_3(programs: Path, diff: str, expected: int, 
     make_spatch(programs, f"cat '{DATA / diff}'")
     rule = Rule(GROW.cocci, GROW.file, GROW.function, {"grow": expected}, GROW.marks, GROW.kernels)
     with pytest.raises(MmbatchError) as caught:
-        spatch.apply_rule(DATA / "guarded.c", rule)
+        hooks.apply_rule(DATA / "guarded.c", rule)
     assert caught.value.code == ExitCode.SPLICE
     assert caught.value.problem == (
         f"the hook 'grow' of grow.cocci matched {count} times instead of {expected}"
@@ -102,7 +102,7 @@ def test_a_wrong_count_is_exit_code_3(programs: Path, diff: str, expected: int, 
 def test_a_function_that_is_not_there_is_exit_code_3() -> None:
     rule = Rule(GROW.cocci, GROW.file, "toy_lost", GROW.matches, GROW.marks, GROW.kernels)
     with pytest.raises(MmbatchError) as caught:
-        spatch.check_parse(DATA / "guarded.c", rule)
+        hooks.check_parse(DATA / "guarded.c", rule)
     assert caught.value.code == ExitCode.SPLICE
     assert caught.value.problem == "there is no function toy_lost()"
 
@@ -114,14 +114,14 @@ def test_a_function_that_spatch_can_not_parse_is_exit_code_3(
     (tmp_path / "macros.h").touch()
     monkeypatch.setattr(checkout, "MACROS", tmp_path / "macros.h")
     with pytest.raises(MmbatchError) as caught:
-        spatch.check_parse(DATA / "guarded.c", GUARDED)
+        hooks.check_parse(DATA / "guarded.c", GUARDED)
     assert caught.value.code == ExitCode.SPLICE
     assert caught.value.problem == (
         "spatch can't parse toy_guarded(), it stumbles at:"
         " scoped_cond_guard(toy_try, return 0, &toy->lock) {"
     )
     assert "speedups/macros.h" in caught.value.hint
-    spatch.check_parse(DATA / "guarded.c", GROW)
+    hooks.check_parse(DATA / "guarded.c", GROW)
 
 
 @needs_spatch
@@ -131,8 +131,8 @@ def test_odd_paths_are_no_trouble(tmp_path: Path) -> None:
     for path in (DATA / "guarded.c", GUARDED.cocci):
         shutil.copy(path, place)
     rule = replace(GUARDED, cocci=place / "guarded.cocci")
-    spatch.check_parse(place / "guarded.c", rule)
-    assert b"count--" in spatch.apply_rule(place / "guarded.c", rule)
+    hooks.check_parse(place / "guarded.c", rule)
+    assert b"count--" in hooks.apply_rule(place / "guarded.c", rule)
     assert len(list(place.iterdir())) == 2
 
 
@@ -141,7 +141,7 @@ def test_nobody_else_configures_spatch(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / ".cocciconfig").write_text("[spatch]\n\toptions = --no-such-option\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    spatch.apply_rule(DATA / "guarded.c", GROW)
+    hooks.apply_rule(DATA / "guarded.c", GROW)
     monkeypatch.delenv("HOME")
-    spatch.apply_rule(DATA / "guarded.c", GROW)
-    assert spatch.program() >= spatch.OLDEST
+    hooks.apply_rule(DATA / "guarded.c", GROW)
+    assert hooks.spatch_version() >= hooks.OLDEST

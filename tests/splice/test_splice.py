@@ -12,9 +12,8 @@ from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source, read_release
 from mmbatch.splice import apply
-from mmbatch.splice.apply import apply_steps, is_applied, named_files
+from mmbatch.splice.apply import Spliced, apply_steps, is_applied, named_files, splice
 from mmbatch.splice.manifest import Manifest, load, load_with_needs
-from mmbatch.splice.tree import Spliced, splice
 
 pytestmark = pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core import paths, process
-from mmbatch.splice.edits import apply_edit
+from mmbatch.splice.hooks import apply_edit
 from mmbatch.splice.manifest import load_with_needs
 
 SOURCE = Path(__file__).with_name("page_sizes.c")

@@ -13,7 +13,7 @@ from mmbatch.cli import options
 from mmbatch.core import log, paths
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import check_tree
-from mmbatch.splice import apply, branch
+from mmbatch.splice import apply
 from mmbatch.splice.manifest import CORE, Manifest, cut
 
 
@@ -33,7 +33,7 @@ def command(
     speedups: tuple[str, ...],
     name: str | None,
     until: str,
-    credit: branch.Credit,
+    credit: apply.Credit,
     dry_run: bool,
 ) -> int:
     """Put SPEEDUPs, by default all that support its kernel, into the kernel TREE.
@@ -46,13 +46,13 @@ def command(
     series, release = check_tree(tree)
     every = apply.choose(paths.SPEEDUPS, speedups, series, release)
     manifests = cut(every, until)
-    name = name or branch.name_for(manifests)
+    name = name or apply.branch_name(manifests)
     if (tree / ".git").exists():
-        done = branch.make(tree, series, release, manifests, name, credit, dry_run=dry_run)
+        done = apply.make_branch(tree, series, release, manifests, name, credit, dry_run=dry_run)
     elif dry_run:
         contents = apply.contents_in(tree, apply.named_files(series, manifests))
         steps = apply.plan(manifests, series, release, contents)
-        done = branch.Branch(steps, "", already="" if steps else str(tree))
+        done = apply.Branch(steps, "", already="" if steps else str(tree))
     else:
         raise MmbatchError(
             f"make a branch in {tree}",
@@ -92,7 +92,7 @@ def left_out(every: Sequence[Manifest], manifests: Sequence[Manifest], series: s
 def _print_diffs(steps: Sequence[apply.Applied]) -> None:
     """Print the steps as they are, bytes and tabs included."""
     for number, step in enumerate(steps, 1):
-        lines = branch.wrap(step.body).split("\n")
+        lines = apply.wrap(step.body).split("\n")
         body = "\n".join(f"    {line}".rstrip() for line in lines)
         head = f"[{number}/{len(steps)}] {step.subject}\n\n{body}\n\n"
         click.echo((head + step.diff).encode(errors="surrogateescape"))

@@ -14,7 +14,7 @@ from mmbatch.cli import options, posted, requirements
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.hosted import check, fuzz, mutants
+from mmbatch.hosted import check, fuzz
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import apt, sources
 from mmbatch.splice import manifest
@@ -130,7 +130,7 @@ def run_parts(
     """Check a speed-up on one of some kernels, in the parts that are asked for."""
     check.run(program, tally, parts)
     if "mutants" in parts:
-        mutants.run(program, tally, kernels)
+        check.run_mutants(program, tally, kernels)
     hosted = program.manifest.hosted
     if "fuzz" in parts and hosted is not None and hosted.fuzz_by_default:
         fuzz.run(replace(program, fuzz=True), tally, _FUZZ_S, kernels)

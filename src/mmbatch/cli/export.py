@@ -19,8 +19,8 @@ from mmbatch.core.errors import ExitCode
 from mmbatch.kernel import sources as kernels
 from mmbatch.series import export, verify
 from mmbatch.series.export import Letter
-from mmbatch.splice import apply, branch
-from mmbatch.splice.branch import Credit
+from mmbatch.splice import apply
+from mmbatch.splice.apply import Credit
 from mmbatch.splice.manifest import CORE, cut
 
 RESULTS = paths.ROOT / "results"
@@ -116,7 +116,7 @@ def command(
             explained = verify.explained(itertools.chain(*reported), why)
             if tree is not None and not commit and (tree / ".git").exists():
                 base = export.base_commit(tree, series)
-            title = f"{branch.name_for(manifests).removeprefix(branch.PREFIX)}: {every[-1].title}"
+            title = f"{apply.branch_name(manifests).removeprefix(apply.PREFIX)}: {every[-1].title}"
             text = export.cover_text(manifests, source, figures, explained)
             export.fill_cover(cover, title, text, base)
             export.note_unmeasured(series, patches, gains, source.series)

@@ -20,7 +20,7 @@ from mmbatch.core.errors import CaseOutcome, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.splice import manifest
-from mmbatch.splice.branch import Credit
+from mmbatch.splice.apply import Credit
 from mmbatch.splice.manifest import ALL, CORE
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from mmbatch.guest.plan import ALL, STOCK, Boot, Plan
 from mmbatch.guest.qemu import Booted, Guest
 from mmbatch.hosted.events import AUTO
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import tree
+from mmbatch.splice import apply
 from mmbatch.splice.manifest import Manifest, known, load_with_needs, suites_of
 
 BASE = "base"
@@ -85,7 +85,7 @@ class Spliced:
 
     def kernel(self, arch: str, kind: str) -> GuestKernel:
         """Return a kernel with the speed-ups, built unless the cache has it."""
-        spliced = tree.splice(self.source, self.manifests)
+        spliced = apply.splice(self.source, self.manifests)
         speedups = (paths.SPEEDUPS / manifest.speedup for manifest in self.manifests)
         fragments = (plan.COMMON, *(speedup / "guest" for speedup in speedups))
         wanted = Wanted(ARCHES[arch], kind, self.options, fragments)

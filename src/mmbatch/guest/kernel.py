@@ -14,7 +14,7 @@ from pathlib import Path
 from mmbatch.core import cache, log, process
 from mmbatch.kernel.kbuild import TOOLS, allnoconfig, check_options
 from mmbatch.kernel.sources import Source
-from mmbatch.splice.tree import Spliced
+from mmbatch.splice.apply import Spliced
 
 _BUILD_BYTES = 3_000_000_000
 _OPTIONAL = "optional"  # the fragment with options that some kernels lack

@@ -11,8 +11,7 @@ from pathlib import Path
 
 from mmbatch.core import cache, process
 from mmbatch.core.errors import MmbatchError
-from mmbatch.hosted import mutants
-from mmbatch.hosted.check import Tally, stage
+from mmbatch.hosted.check import Tally, attempt, chosen_mutants, stage
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import apt
 
@@ -63,7 +62,7 @@ def run(program: Program, tally: Tally, seconds: int, kernels: Sequence[str] = (
 
     What libFuzzer found worth keeping stays in the cache, and the next run goes on from there.
 
-    Mutants that only the fuzzer can kill are tried as `mutants.chosen` says of the `kernels`.
+    Mutants that only the fuzzer can kill are tried as `chosen_mutants` says of the `kernels`.
     """
     if not fuzzes(program):
         return
@@ -79,8 +78,8 @@ def run(program: Program, tally: Tally, seconds: int, kernels: Sequence[str] = (
         if found.problem is not None and found.kept is not None:
             command = f"./mmbatch check {name} --kernel {series} --fuzz-input"
             result.problem = f"{found.problem}; again with: {command} {found.kept}"
-    for mutant in mutants.chosen(program, kernels, fuzz=True):
-        mutants.attempt(program, mutant, tally, _killer)
+    for mutant in chosen_mutants(program, kernels, fuzz=True):
+        attempt(program, mutant, tally, _killer)
 
 
 def again(program: Program, tally: Tally, input_file: Path) -> None:

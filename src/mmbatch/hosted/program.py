@@ -25,10 +25,10 @@ from mmbatch.hosted import posted as hosted_posted
 from mmbatch.hosted.posted import PostedSide, symbols
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
-from mmbatch.splice import tree
+from mmbatch.splice import apply
+from mmbatch.splice.apply import Spliced
 from mmbatch.splice.manifest import Hosted, Manifest
 from mmbatch.splice.posted import PostedTree
-from mmbatch.splice.tree import Spliced
 
 COPIES = (
     "arch/x86/lib/memcpy_64.o",
@@ -131,7 +131,7 @@ class Program:
     @cached_property
     def spliced(self) -> Spliced:
         """The kernel with the speed-ups in it."""
-        return self.tree or tree.splice(self.source, self.manifests)
+        return self.tree or apply.splice(self.source, self.manifests)
 
     @cached_property
     def objects(self) -> kbuild.ObjectTree:

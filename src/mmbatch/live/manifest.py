@@ -26,7 +26,7 @@ from mmbatch.core.load import (
 )
 from mmbatch.live.convert import Symbols
 from mmbatch.splice import manifest
-from mmbatch.splice.edits import apply_edit
+from mmbatch.splice.hooks import apply_edit
 from mmbatch.splice.manifest import ALL, Edit, Manifest, NewFile, cut
 
 _NAME = "live/live.toml"

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Records as Markdown, as in results/README.md: a row for each case, a column for each CPU."""
+"""Markdown: records as tables in pages, and what the README of a speed-up says, for mails."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mmbatch.bench.record import Record
@@ -14,7 +15,6 @@ from mmbatch.core.cache import STDOUT
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import release_numbers
 from mmbatch.hosted.events import BASE
-from mmbatch.report import excerpt
 from mmbatch.report.text import ascii_only, duration
 
 BEGIN = "<!-- results -->"
@@ -34,8 +34,8 @@ def into(path: Path, records: Records) -> str:
     if path == STDOUT:
         return page(records)
     text = path.read_text(encoding="utf-8")
-    if excerpt.BEGIN in text:
-        return excerpt.into(text, list(records.values()))
+    if MARK in text:
+        return fill(text, list(records.values()))
     head, begin, after = text.partition(BEGIN)
     _, end, tail = after.partition(END)
     if not begin or not end:
@@ -106,3 +106,143 @@ def _cell(table: Table | None) -> str:
     if chosen.verdict == Verdict.NO_DIFFERENCE:
         return "~"
     return number if chosen.faster else f"{number}?"
+
+
+MARK = "<!-- results\n"
+"""Begins a small table, between two marks of which one lists its rows:
+
+    <!-- results
+    SPEEDUP CASE METHOD: what is timed
+    -->
+    <!-- /results -->
+
+A line has the speed-up, or a link to it, the case, the method if it is not what users get, and
+what the row is called.
+"""
+
+_BLOCK = re.compile(MARK + r"(.+?)-->\n.*?(?=<!-- /results -->)", re.DOTALL)
+_LINE = re.compile(r"(\[?(\w+)\S*) (\S+?)(?: (\w+))?: (.+)")
+_UNITS = ((1e9, "s"), (1e6, "ms"), (1e3, "us"), (0.0, "ns"))
+
+
+def fill(text: str, records: Sequence[Record]) -> str:
+    """Return a page with the tables that its marks ask for."""
+    timed = [record for record in records if record.timed]
+    return _BLOCK.sub(lambda block: f"{MARK}{block[1]}-->\n{_small_table(block[1], timed)}", text)
+
+
+def _small_table(lines: str, records: Sequence[Record]) -> str:
+    """Return a table with a row for each line, and a column for each CPU that has all of them."""
+    asked = [found.groups() for line in lines.splitlines() if (found := _LINE.fullmatch(line))]
+    cells = [_small_cells(records, *names) for _, *names, _ in asked]
+    cpus = [cpu for cpu in sorted(set().union(*cells)) if all(cpu in row for row in cells)]
+    heads = ["series", "what is timed", *cpus]
+    rows = [
+        [link, words, *(row[cpu] for cpu in cpus)]
+        for (link, *_, words), row in zip(asked, cells, strict=True)
+    ]
+    if not any(link.startswith("[") for link, *_ in rows):
+        heads, rows = heads[1:], [row[1:] for row in rows]
+    ruler = ["---:" if head in cpus else "---" for head in heads]
+    return "".join(f"| {' | '.join(row)} |\n" for row in (heads, ruler, *rows))
+
+
+def _small_cells(records: Sequence[Record], speedup: str, case: str, method: str) -> dict[str, str]:
+    """Return what each CPU shows of a case on the newest kernel."""
+    cells: dict[str, str] = {}
+    for record in sorted(records, key=lambda record: release_numbers(record.kernel.release)):
+        table = tables(record).get(case) if record.speedup == speedup else None
+        for row in table.rows if table else ():
+            if table and row.name == (method or table.chosen.name):
+                cells[record.where] = _small_cell(table, row)
+    return cells
+
+
+def _small_cell(table: Table, row: Row) -> str:
+    if row.ratio is None or row.median is None or table.base.median is None:
+        return str(row.verdict)
+    if row.verdict == Verdict.NO_DIFFERENCE:
+        return "no difference"
+    if not row.faster and not row.slower:
+        return "no gain shown"
+    (before, unit), (after, other) = _time(table.base.median), _time(row.median)
+    digits = 0 if row.ratio.median >= 100 else 1 if row.faster else 2
+    times = f"{before}{'' if unit == other else f' {unit}'} → {after} {other}"
+    text = f"{times}, {row.ratio.median:.{digits}f} \N{MULTIPLICATION SIGN}"
+    return f"**{text}, slower**" if row.slower else text
+
+
+def _time(ns: float) -> tuple[str, str]:
+    scale, unit = next((size, name) for size, name in _UNITS if ns >= size)
+    number = ns / (scale or 1)
+    return f"{number:.{0 if number >= 9.95 else 1}f}", unit
+
+
+_HEADING = re.compile(r"^##+ .*who benefits.*$", re.IGNORECASE | re.MULTILINE)
+_COMPARED = re.compile(r"^## Compared with the .*$", re.MULTILINE)
+_SECTION_END = re.compile(r"^(#|\||- |```|    |<!--)", re.MULTILINE)
+_LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+_BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[(])")
+_OF_THIS_TOOL = re.compile(r"mmbatch|\]\((?!https?:|#)")
+
+
+def who_benefits(directory: Path, *, for_mail: bool = False) -> list[str]:
+    """Return what a speed-up's README says about who benefits, paragraphs without Markdown.
+
+    Args:
+        directory: of the speed-up.
+        for_mail: leave out sentences that only make sense beside this tool.
+    """
+    try:
+        text = (directory / "README.md").read_text(encoding="utf-8")
+    except OSError:
+        return []
+    heading = _HEADING.search(text)
+    if heading is None:
+        return []
+    section = text[heading.end() :].lstrip("\n")
+    end = _SECTION_END.search(section)
+    paragraphs = section[: end.start() if end else None].split("\n\n")
+    if for_mail:
+        paragraphs = list(map(_for_mail, paragraphs))
+    return [plain for paragraph in paragraphs if (plain := _plain(paragraph))]
+
+
+def compared(directory: Path) -> Iterator[str]:
+    """Yield how a speed-up differs from a posted series, as its README says, without Markdown.
+
+    Yields:
+        The paragraphs before the table of that section, without sentences that only make sense
+        beside this tool, and an item for each of its rows.
+    """
+    try:
+        text = (directory / "README.md").read_text(encoding="utf-8")
+    except OSError:
+        return
+    heading = _COMPARED.search(text)
+    if heading is None:
+        return
+    section = text[heading.end() :].partition("\n## ")[0]
+    before, _, table = section.partition("\n|")
+    paragraphs = map(_for_mail, before.split("\n\n"))
+    yield from (plain for paragraph in paragraphs if (plain := _plain(paragraph)))
+    rows = [line.strip().strip("|").split("|") for line in table.split("\n")[2:] if "|" in line]
+    for cells in rows:
+        posted_way, here, *why = (_plain(cell) for cell in cells)
+        reason = f" Why: {why[0]}." if why and why[0] else ""
+        yield f"- Posted: {posted_way}. Here: {here}.{reason}"
+
+
+def _for_mail(paragraph: str) -> str:
+    """Return a paragraph without the sentences that name mmbatch or link to a file of ours.
+
+    "It helps. See [our results](../results/README.md). So do not wait." becomes "It helps. So do
+    not wait."
+    """
+    sentences = _BETWEEN_SENTENCES.split(paragraph.strip())
+    return " ".join(words for words in sentences if not _OF_THIS_TOOL.search(words))
+
+
+def _plain(paragraph: str) -> str:
+    words = " ".join(_LINK.sub(r"\1", paragraph).split())
+    return words.replace("**", "").replace("`", "")

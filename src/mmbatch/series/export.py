@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,17 +13,16 @@ from pathlib import Path
 from mmbatch.bench import machine, table
 from mmbatch.bench.record import Record
 from mmbatch.bench.statistics import Verdict, beside_band
-from mmbatch.core import cache, process
+from mmbatch.core import cache, log, paths, process
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import BASE
+from mmbatch.kernel import sources
 from mmbatch.kernel.git import Change, GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.report import text as mail
-from mmbatch.report.words import compared, who_benefits
-from mmbatch.splice import branch
-from mmbatch.splice.apply import Applied, contents_in, named_files, plan
-from mmbatch.splice.branch import Credit
-from mmbatch.splice.manifest import Manifest
+from mmbatch.report.markdown import compared, who_benefits
+from mmbatch.splice.apply import Applied, Credit, change, choose, contents_in, named_files, plan
+from mmbatch.splice.manifest import CORE, Manifest, cut, known
 from mmbatch.splice.posted import digest
 
 _OWN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -83,7 +83,7 @@ def write(series: Series, letter: Letter, directory: Path, figures: Sequence[str
     user = GitTree(Path.cwd()).identity() if letter.credit.sign_off else author
     ending = letter.credit.text(user)
     changes = [
-        branch.change(step, f"\n\n{text}{ending}" if text else ending)
+        change(step, f"\n\n{text}{ending}" if text else ending)
         for step, text in zip(series.steps, figures, strict=True)
     ]
     with cache.temporary_dir("export") as work:
@@ -283,3 +283,59 @@ def cover_text(
         head = "What checkpatch.pl --strict reports about the series:"
         parts.append("\n".join([head, "", *reports]))
     return "\n\n".join(filter(None, parts)) + "\n"
+
+
+LINES_PAGE = paths.ROOT / "docs/series.md"
+_COMMENT = re.compile(r"\s*(/\*|\*[ /]|\*$|//|$)")
+_HEAD = """\
+<!-- SPDX-License-Identifier: GPL-2.0-only -->
+<!-- Written by `PYTHONPATH=src python3 -m mmbatch.series.export`. -->
+# How long each series is
+
+Lines that the patches add to Linux {series}. *Code* is neither a test, a comment
+nor empty. [`export`](export.md) writes the core by default. What a speed-up
+needs from another one comes first in its series, and counts.
+
+| series | step | part | lines | code | tests |
+| --- | --- | --- | ---: | ---: | ---: |
+"""
+
+
+def lines_of_step(name: str, diff: str) -> Counter[str]:
+    """Return the lines that a step adds, those of code, and those of tests."""
+    found: Counter[str] = Counter()
+    path = ""
+    for line in diff.splitlines():
+        if line.startswith("+++ "):
+            path = line
+        elif line.startswith("+"):
+            is_test = name in ("kunit", "bench") or "_kunit" in path or ".kunitconfig" in path
+            is_code = not is_test and not _COMMENT.match(line[1:])
+            found.update(lines=1, tests=is_test, code=is_code)
+    return found
+
+
+def lines_page(source: Source) -> Iterator[str]:
+    """Yield the lines of docs/series.md for a kernel."""
+
+    def row(step: str, part: str, found: Counter[str]) -> str:
+        cells = (f"{found[key]:,}" for key in ("lines", "code", "tests"))
+        return f"| {' | '.join((name, step, part, *cells))} |\n"
+
+    yield _HEAD.format(series=source.series)
+    for name in known(paths.SPEEDUPS):
+        every = choose(paths.SPEEDUPS, [name], source.series, source.release)
+        core = {(held.speedup, step.name) for held in cut(every, CORE) for step in held.steps}
+        sums: dict[str, Counter[str]] = {"core": Counter(), "optional": Counter()}
+        for step in plan_series(source, every).steps:
+            found = lines_of_step(step.name, step.diff)
+            part = "core" if (step.speedup, step.name) in core else "optional"
+            sums[part] += found
+            yield row(f"`{step.speedup}`: `{step.name}`", part, found)
+        yield row("**all**", "core", sums["core"])
+        yield row("**all**", "both", sums["core"] + sums["optional"])
+
+
+if __name__ == "__main__":
+    cache.atomic_write(LINES_PAGE, "".join(lines_page(sources.get())))
+    log.say(f"wrote {LINES_PAGE}")

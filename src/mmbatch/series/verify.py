@@ -23,9 +23,8 @@ from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
 from mmbatch.series.export import Series, repository, run_git
-from mmbatch.splice.apply import write
+from mmbatch.splice.apply import Spliced, write
 from mmbatch.splice.manifest import Manifest, load
-from mmbatch.splice.tree import Spliced
 
 _TIMEOUT_S = 1800
 _NOBODY = "mmbatch <mmbatch@localhost>"

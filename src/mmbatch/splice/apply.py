@@ -1,17 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Apply the steps of speed-ups to a directory that has a kernel's files, each match counted."""
+"""Apply the steps of speed-ups: as a git branch, or in a copy of a tree that stays in the cache."""
 
 from __future__ import annotations
 
 import difflib
+import hashlib
+import json
+import os
 import re
+import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core import cache, log
+from mmbatch.core import cache, log, paths, process
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.splice import edits, spatch
+from mmbatch.kernel.git import Change, GitTree
+from mmbatch.kernel.sources import Source
+from mmbatch.splice import hooks
 from mmbatch.splice.manifest import Edit, Manifest, NewFile, Step, known, load, load_with_needs
 
 
@@ -79,7 +85,7 @@ def plan(
             write(work / name, content)
         lacking = [held for held in manifests if not is_applied(work, series, held)]
         if lacking:
-            spatch.program()
+            hooks.spatch_version()
             names = ", ".join(held.speedup for held in lacking)
             log.say(f"splicing {names} into linux {release}")
         return list(apply_steps(work, series, lacking))
@@ -165,7 +171,7 @@ def _looks_so(work: Path, edit: Edit) -> bool:
     if edit.when is None:
         return True
     content = _read(work, edit.when.file)
-    extent = edits.require_function(content, edit.when.function, edit.when.file)
+    extent = hooks.require_function(content, edit.when.function, edit.when.file)
     return any(re.search(edit.when.line, line) for line in content.split("\n")[slice(*extent)])
 
 
@@ -173,7 +179,7 @@ def _read(work: Path, name: str) -> str:
     try:
         return read_text(work / name)
     except FileNotFoundError:
-        raise edits.mismatch(name, "there is no such file") from None
+        raise hooks.mismatch(name, "there is no such file") from None
 
 
 class _Work:
@@ -192,10 +198,10 @@ class _Work:
             if self._series in rule.kernels:
                 path = self._work / rule.file
                 _read(self._work, rule.file)
-                spatch.check_parse(path, rule)
-                self._write(rule.file, spatch.apply_rule(path, rule))
+                hooks.check_parse(path, rule)
+                self._write(rule.file, hooks.apply_rule(path, rule))
         for edit in _wanted_edits(self._work, step, self._series):
-            text = edits.apply_edit(_read(self._work, edit.file), edit)
+            text = hooks.apply_edit(_read(self._work, edit.file), edit)
             self._write(edit.file, text.encode(errors="surrogateescape"))
         diffs = {name: self._diff(name) for name in sorted(self._before)}
         changed = [line for name in diffs if self._before[name] for line in diffs[name].split("\n")]
@@ -210,12 +216,12 @@ class _Work:
         path = self._work / file.target
         if file.fold:
             name = Path(file.target).name
-            text = edits.fold(_read(self._work, file.fold), content.decode(), name, file.fold)
+            text = hooks.fold(_read(self._work, file.fold), content.decode(), name, file.fold)
             self._write(file.fold, text.encode(errors="surrogateescape"))
         elif not path.exists():
             self._write(file.target, content)
         elif not file.common or path.read_bytes() != content:
-            raise edits.mismatch(file.target, "the tree has a file of this name already")
+            raise hooks.mismatch(file.target, "the tree has a file of this name already")
 
     def _write(self, name: str, content: bytes) -> None:
         path = self._work / name
@@ -228,8 +234,8 @@ class _Work:
         head = f"diff --git a/{name} b/{name}\n"
         head += "new file mode 100644\n" if old is None else ""
         lines = difflib.unified_diff(
-            edits.split_lines(old or ""),
-            edits.split_lines(new),
+            hooks.split_lines(old or ""),
+            hooks.split_lines(new),
             "/dev/null" if old is None else f"a/{name}",
             f"b/{name}",
         )
@@ -238,3 +244,169 @@ class _Work:
             for line in lines
         )
         return head + "".join(ended)
+
+
+PREFIX = "mmbatch/"
+_BODY_WIDTH = 75
+
+
+@dataclass(frozen=True)
+class Credit:
+    """Whose the commits are: "Name <mail>" or, if that is empty, the user, whom git knows."""
+
+    author: str = ""
+    trailers: tuple[str, ...] = ()
+    sign_off: bool = False
+
+    def text(self, user: str) -> str:
+        """Return what ends each message: nothing, or a blank line and the trailers."""
+        lines = [*self.trailers, *([f"Signed-off-by: {user}"] if self.sign_off else [])]
+        return "\n\n" + "\n".join(lines) if lines else ""
+
+
+@dataclass(frozen=True)
+class Branch:
+    """What was done, or would be: the steps, on which commit, by whom.
+
+    `already` is where all of it was found, a branch or "HEAD"; there are no steps then.
+    """
+
+    steps: Sequence[Applied]
+    base: str
+    author: str = ""
+    already: str = ""
+
+
+def branch_name(manifests: Sequence[Manifest]) -> str:
+    """Return the name of the branch for some speed-ups: those that no other of them needs."""
+    needed = {need for manifest in manifests for need in manifest.needs}
+    return PREFIX + "+".join(m.speedup for m in manifests if m.speedup not in needed)
+
+
+def make_branch(
+    tree: Path,
+    series: str,
+    release: str,
+    manifests: Sequence[Manifest],
+    branch: str,
+    credit: Credit,
+    *,
+    dry_run: bool = False,
+) -> Branch:
+    """Make a branch of the user's git tree with a commit for each step, on top of HEAD.
+
+    Neither the working tree nor the index is touched, and the branch comes last. There is none
+    if a hook does not match exactly, the tree is dirty, or the branch holds something else.
+    """
+    git = GitTree(tree)
+    git.check_branch_name(branch)
+    head = git.head()
+    if dirty := git.dirty_files():
+        more = f" and {len(dirty) - 1} more" if len(dirty) > 1 else ""
+        raise MmbatchError(
+            f"make a branch in {tree}",
+            f"{dirty[0]}{more} changed since the last commit",
+            "commit or stash it first",
+            ExitCode.USAGE,
+        )
+    user = "" if dry_run else git.identity()
+    digest = hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]
+    with cache.lock(f"apply-{digest}", f"applies to {tree}"):
+        steps = plan(manifests, series, release, git.read(head, named_files(series, manifests)))
+        base = git.describe(head)
+        if dry_run or not steps:
+            return Branch(steps, base, already="" if steps else "HEAD")
+        changes = [change(step, credit.text(user)) for step in steps]
+        tip = git.tip(branch)
+        if tip is not None and git.holds(head, tip, changes):
+            return Branch((), base, already=f"branch {branch}")
+        if tip is not None:
+            raise MmbatchError(
+                f"make the branch {branch}",
+                f"there is one already, and it is not these {len(steps)} steps on {base}",
+                f"delete it with git branch -D {branch}, or choose another name with --branch",
+                ExitCode.USAGE,
+            )
+        author = credit.author or user
+        with cache.temporary_dir("apply") as work:
+            git.create_branch(branch, git.write(head, changes, work, author), "mmbatch: apply")
+    return Branch(steps, base, author)
+
+
+def change(step: Applied, ending: str) -> Change:
+    """Return the commit of a step, its message wrapped and with an ending."""
+    return Change(step.subject, wrap(step.body) + ending, step.contents)
+
+
+def wrap(body: str) -> str:
+    """Return a commit's body with no line too long, indented paragraphs left as they are."""
+    paragraphs = body.split("\n\n")
+    for number, paragraph in enumerate(paragraphs):
+        lines = paragraph.split("\n")
+        is_indented = any(line.startswith((" ", "\t")) for line in lines)
+        if not is_indented and max(map(len, lines)) > _BODY_WIDTH:
+            paragraphs[number] = textwrap.fill(
+                " ".join(lines), _BODY_WIDTH, break_long_words=False, break_on_hyphens=False
+            )
+    return "\n\n".join(paragraphs)
+
+
+_RECORD = ".mmbatch-splice.json"
+
+
+@dataclass(frozen=True)
+class Spliced:
+    """A tree with the speed-up in it; `files` are those that it wrote."""
+
+    path: Path
+    ident: str
+    files: tuple[str, ...]
+
+
+def splice(source: Source, manifests: Sequence[Manifest]) -> Spliced:
+    """Return a copy of a tree with speed-ups in it, from the cache when nothing has changed.
+
+    Its files are hard links to those of the source's tree, which lies in the cache as well; a
+    file is never written in place. For a harness, the tree itself is returned.
+    """
+    require_series(manifests, source.series, source.release)
+    ident = f"{source.ident}-{_digest(source, manifests)}"
+    if all(manifest.is_harness for manifest in manifests):
+        return Spliced(source.path, ident, ())
+
+    def fill(work: Path) -> None:
+        if any(is_applied(source.path, source.series, held) for held in manifests):
+            raise MmbatchError(
+                f"splice {manifests[-1].speedup} into Linux {source.release}",
+                f"the tree has it already, or what it needs ({source.origin})",
+                "give the tree as it was before: base and patched are both made from that",
+                ExitCode.USAGE,
+            )
+        log.say(f"splicing {manifests[-1].speedup} into Linux {source.release}")
+        copy = f"copy the tree of Linux {source.release}"
+        process.run(["cp", "-al", f"{source.path}/.", work], action=copy)
+        steps = apply_steps(work, source.series, manifests)
+        names = sorted({name for step in steps for name in step.contents})
+        (work / _RECORD).write_text(json.dumps(names))
+
+    final = cache.provide(
+        cache.splices() / ident,
+        fill,
+        f"splices {source.release}",
+        lock=f"splice-{source.ident}",
+    )
+    return Spliced(final, ident, tuple(json.loads((final / _RECORD).read_text())))
+
+
+def _digest(source: Source, manifests: Sequence[Manifest]) -> str:
+    """Return a short hash of all that the spliced tree is made from."""
+    total = hashlib.sha256(f"{source.state} {hooks.spatch_version()}".encode())
+    steps = [step for manifest in manifests for step in manifest.steps]
+    inputs = [paths.MACROS, Path(__file__), Path(hooks.__file__)]
+    inputs += [manifest.file for manifest in manifests]
+    inputs += [file.source for step in steps for file in step.files]
+    inputs += [rule.cocci for step in steps for rule in step.rules]
+    for path in inputs:
+        total.update(path.name.encode() + path.read_bytes())
+    total.update("".join(edit.text for step in steps for edit in step.edits).encode())
+    return total.hexdigest()[:12]
