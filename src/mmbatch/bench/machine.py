@@ -37,25 +37,16 @@ class Machine:
 
     Attributes:
         cpu: model name, or implementer and part where there is none (arm64).
-        arch: as printed by `uname -m`.
-        family: CPU family (x86).
-        model: CPU model number (x86).
-        stepping: stepping (x86) or revision (arm64).
         flags: whether the CPU has each of `FLAGS`.
         cores: CPUs that this process may run on.
         llc_bytes: size of one last-level cache.
-        mem_bytes: memory of the machine.
         available_bytes: memory that could be had without swapping, at the start of the run.
         hypervisor: its name, "unknown" for one without, empty on bare metal.
         load: 1 minute load average at the start of the run.
-        governor: frequency governor of CPU 0, empty where there is none.
-        thp: setting of transparent huge pages.
         host_kernel: release of the running kernel (not the measured one).
-        compiler: first line of the `--version` of the compiler that built what was measured;
-            that of gcc where nothing was.
+        compiler: first line of the `--version` of what built the measured code, or of gcc.
         cached_bytes: memory that was found to stay in the cache; None where nobody measured it.
-        binutils: first line of the `--version` of the assembler that went with the compiler; empty
-            where nothing was built.
+        binutils: the same of the assembler that went with the compiler.
     """
 
     cpu: str

@@ -46,9 +46,6 @@ class Case:
 
     Attributes:
         regime: what is cold or warm, in words.
-        item: what is counted.
-        items: how many.
-        unit: of the samples.
         variants: base, control, methods, auto, and labels of posted code, in the order of the run.
         limits: plain fills, and reads, of the same memory.
         reads: those of the limits that only read.
@@ -101,10 +98,9 @@ class Code:
 
 @dataclass(frozen=True)
 class Posted:
-    """Somebody else's code that was measured, or steps of ours.
+    """Somebody else's code that was measured, or steps of ours, in the row `label`.
 
     Attributes:
-        label: its row of the table.
         source: where it comes from: files, a tree, a range of commits, or a step.
         sha256: of what it was read from; of a step, as `Code.spliced`.
         patches: the subjects of its patches.
@@ -157,11 +153,7 @@ class Record:
 
 
 def cases_of(starts: Sequence[Iterable[Event]]) -> tuple[dict[str, Case], tuple[str, ...]]:
-    """Put the events of each start of a program in order.
-
-    Returns:
-        The cases, and notes: those of the program, and what failed.
-    """
+    """Return the cases of the events of each start, and notes: of the program, and what failed."""
     cases: dict[str, events.Case] = {}
     notes: dict[str, None] = {}
     equal: dict[tuple[str, str], bool] = {}
@@ -235,20 +227,12 @@ def write(path: Path, record: Record) -> None:
 
 
 def read(path: Path) -> Record:
-    """Read a record that `write` wrote.
-
-    Raises:
-        MmbatchError: it can't be read, or is no record of this version.
-    """
+    """Read a record that `write` wrote; MmbatchError if it is none of this version."""
     return from_json_file(Record, path, _HINT)
 
 
 def named(records: Sequence[Record]) -> dict[str, Record]:
-    """Name runs by speed-up, CPU and kernel, and by their start where that is not enough.
-
-    Raises:
-        MmbatchError: exit code 2; two records are of the same run.
-    """
+    """Name runs by speed-up, CPU and kernel, and by their start where that is not enough."""
     plain = [f"{each.speedup}: {each.where}, Linux {each.kernel.release}" for each in records]
     found = {
         f"{name}, {record.started[:19].replace('T', ' ')}"
@@ -267,10 +251,7 @@ def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
 
     Passed over are runs that can't be read, such as those of another version, and those in which
     the user left out cases, which may be the slower ones, or changed the machine or kernel.
-
-    Args:
-        runs: the directory, whose files begin with the time.
-        release: of this kernel only.
+    The names of files begin with the time. A `release` is the only one then.
     """
     found: dict[str, Path] = {}
     for path in sorted(runs.glob("*.json")):

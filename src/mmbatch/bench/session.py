@@ -6,7 +6,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from types import MappingProxyType
@@ -36,29 +36,20 @@ _CODE = re.compile(r"[A-Z][a-zA-Z ]+ \[?\.(?:ref\.|init\.)?(?:text|rodata)")
 
 @dataclass(frozen=True)
 class Prepared:
-    """A speed-up that is built and ready to run.
-
-    Attributes:
-        speedup: its name.
-        source: the kernel.
-        program: the hosted program.
-        request: what to run.
-        cases: what the program says that it will do.
-    """
+    """A speed-up that is built, the cases that were asked for, and the events of each start."""
 
     speedup: str
     source: Source
     program: Program
     request: Request
     cases: Sequence[events.Case]
+    starts: list[list[Event]] = field(default_factory=list)
 
 
 def measurable(source: Source, *, harnesses: bool) -> tuple[str, ...]:
-    """Return the names of the speed-ups that can be measured on a kernel.
+    """Return the names of the speed-ups that can be measured on a kernel, or of harnesses too.
 
-    Args:
-        source: the kernel.
-        harnesses: also those of harnesses, which show nothing but base without posted code.
+    Without posted code, a harness shows nothing but base.
     """
     names = (manifest.measured if harnesses else manifest.known)(paths.SPEEDUPS)
     speedups = [manifest.load(paths.SPEEDUPS / name) for name in names]
@@ -76,17 +67,9 @@ def prepare(
     jobs: int,
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> Prepared:
-    """Build a speed-up's program, and ask it what it will run.
+    """Build a speed-up's program, and ask it what it will run, in `part` of the usual size.
 
-    Args:
-        source: the kernel.
-        speedup: its name.
-        request: what to run.
-        part: divide the size of the large cases by this.
-        posted: somebody else's code, to be measured beside ours.
-        options: configuration, "CONFIG_X=y" each.
-        jobs: how many compilers at a time.
-        renamed: function of the harness to the name that it has in posted code.
+    The other arguments are those of `Program`.
     """
     manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
     program = Program(source, manifests, options, jobs, posted=posted, renamed=renamed)
@@ -105,24 +88,12 @@ def prepare(
     return Prepared(speedup, source, program, request, cases)
 
 
-@dataclass
-class _Measured:
-    """A speed-up that is measured, and the events of each start of its program."""
-
-    work: Prepared
-    starts: list[list[Event]]
-
-
 def measure(prepared: Sequence[Prepared], command: str) -> dict[Path, Record]:
     """Measure speed-ups in turns, and keep the record of each in the cache.
 
     Each program is started several times, so that what it draws by lot at its start is in the
     result, and so that what changes during the session is in all speed-ups alike. Cases in
-    which noise hides the result are measured once again.
-
-    Args:
-        prepared: the speed-ups.
-        command: repeats the session.
+    which noise hides the result are measured once again. The `command` repeats the session.
     """
     started = datetime.now().astimezone().isoformat(timespec="seconds")
     here = machine.describe()
@@ -132,14 +103,13 @@ def measure(prepared: Sequence[Prepared], command: str) -> dict[Path, Record]:
     if all(budgets):
         minutes = max(1, round(1.5 * sum(budgets) / 60))  # comparing memory takes time, too
         log.say(f"measuring takes about {minutes} min")
-    measured = [_Measured(work, []) for work in prepared]
-    _in_turns(measured, 0)
-    found = [_record(each, command, started, here) for each in measured]
-    again = _measure_again(measured, [table.hidden(result) for result in found])
+    _in_turns(prepared, 0)
+    found = [_record(work, command, started, here) for work in prepared]
+    again = _measure_again(prepared, [table.hidden(result) for result in found])
     results = {}
-    for each, first in zip(measured, found, strict=True):
-        is_longer = each.work.speedup in again
-        result = _record(each, command, started, here) if is_longer else first
+    for work, first in zip(prepared, found, strict=True):
+        is_longer = work.speedup in again
+        result = _record(work, command, started, here) if is_longer else first
         name = f"{started[:19].replace(':', '')}-{result.speedup}-{result.kernel.release}.json"
         path = cache.runs() / name
         record.write(path, result)
@@ -163,42 +133,37 @@ def start_seed(first: int, number: int) -> int:
     return (first + number * 0x9E3779B97F4A7C15) % _SEEDS
 
 
-def _in_turns(measured: Sequence[_Measured], first: int) -> None:
+def _in_turns(prepared: Sequence[Prepared], first: int) -> None:
     """Start the programs in turns, and the first of them again in the order of a mirror."""
     for number in range(STARTS):
-        for each in measured if number % 2 == 0 else measured[::-1]:
-            request, labels = each.work.request, [s.label for s in each.work.program.sides]
+        for work in prepared if number % 2 == 0 else prepared[::-1]:
+            request, labels = work.request, [side.label for side in work.program.sides]
             pairs = share(request.pairs, number)
-            before = [event for start in each.starts for event in start]
+            before = [event for start in work.starts for event in start]
             if not pairs or any(_differs(event, labels) for event in before):
                 continue
             # Only the start that compares knows which posted variants to leave out.
             compared = bool(before) and not any(_differs(event, ()) for event in before)
-            log.say(f"start {number + 1} of {STARTS}: {each.work.speedup}")
+            log.say(f"start {number + 1} of {STARTS}: {work.speedup}")
             budget_s = request.budget_s and -(-request.budget_s // STARTS)
-            cases = [
-                replace(case, pairs=case.pairs * pairs // request.pairs) for case in each.work.cases
-            ]
+            cases = [replace(c, pairs=c.pairs * pairs // request.pairs) for c in work.cases]
             seed = start_seed(request.seed, first + number)
             request = replace(request, pairs=pairs, seed=seed, budget_s=budget_s, compared=compared)
-            name = f"hosted-{each.work.speedup}-{first + number + 1}.log"
-            program, log_file = each.work.program.path, cache.logs() / name
-            each.starts.append(run.run(program, request, cases, log_file))
+            name = f"hosted-{work.speedup}-{first + number + 1}.log"
+            work.starts.append(run.run(work.program.path, request, cases, cache.logs() / name))
 
 
-def _measure_again(measured: Sequence[_Measured], hidden: Sequence[Sequence[str]]) -> set[str]:
+def _measure_again(prepared: Sequence[Prepared], hidden: Sequence[Sequence[str]]) -> set[str]:
     """Measure the cases again in which noise hides the result, within `AGAIN_S`.
 
     That is done once, and all samples count: whoever measured until something shows would find
     differences that are none. If the user chose the number of pairs, it stays as it is.
-
-    Returns:
-        The names of the speed-ups that have more samples now.
+    Returned are the names of the speed-ups that have more samples now.
     """
     count = sum(map(len, hidden))
     again = []
-    for each, names in zip(measured, hidden, strict=True):
-        work, request = each.work, each.work.request
+    for work, names in zip(prepared, hidden, strict=True):
+        request = work.request
         if not names or request.budget_s is None:
             continue
         budget_s = max(STARTS, min(request.budget_s, AGAIN_S // count))
@@ -208,12 +173,12 @@ def _measure_again(measured: Sequence[_Measured], hidden: Sequence[Sequence[str]
         )
         cases = [case for case in work.cases if case.case in names]
         request = replace(request, cases=tuple(names), budget_s=budget_s)
-        again.append(_Measured(replace(work, request=request, cases=cases), each.starts))
+        again.append(replace(work, request=request, cases=cases))  # and the same list of starts
     _in_turns(again, STARTS)
-    for each in again:
+    for work in again:
         text = "measured again, since noise hid the result"
-        each.starts[-1] += [Note(name, text) for name in each.work.request.cases]
-    return {each.work.speedup for each in again}
+        work.starts[-1] += [Note(name, text) for name in work.request.cases]
+    return {work.speedup for work in again}
 
 
 def _differs(event: Event, posted: Sequence[str]) -> bool:
@@ -223,12 +188,21 @@ def _differs(event: Event, posted: Sequence[str]) -> bool:
     )
 
 
-def _record(each: _Measured, command: str, started: str, here: machine.Machine) -> Record:
+def _record(work: Prepared, command: str, started: str, here: machine.Machine) -> Record:
     """Make the record of what was measured of a speed-up."""
-    work = each.work
-    program = work.program
-    cases, notes = record.cases_of(each.starts)
-    cached = [event.cached_bytes for event in each.starts[0] if isinstance(event, events.Engine)]
+    program, objects, source = work.program, work.program.objects, work.source
+    cases, notes = record.cases_of(work.starts)
+    cached = [event.cached_bytes for event in work.starts[0] if isinstance(event, events.Engine)]
+    posted = tuple(
+        record.Posted(
+            side.label,
+            side.posted.source,
+            side.posted.sha256,
+            side.posted.patches,
+            tuple(side.compiled),
+        )
+        for side in program.sides
+    )
     return Record(
         schema=record.SCHEMA,
         speedup=work.speedup,
@@ -237,25 +211,14 @@ def _record(each: _Measured, command: str, started: str, here: machine.Machine) 
         code=_code(work),
         machine=replace(
             here,
-            compiler=program.objects.compiler,
-            binutils=program.objects.binutils,
+            compiler=objects.compiler,
+            binutils=objects.binutils,
             cached_bytes=(cached or [0])[0] or None,
         ),
-        kernel=record.Kernel(
-            work.source.release, work.source.origin, program.objects.config_sha256
-        ),
+        kernel=record.Kernel(source.release, source.origin, objects.config_sha256),
         engine="hosted",
         cases=cases,
-        posted=tuple(
-            record.Posted(
-                side.label,
-                side.posted.source,
-                side.posted.sha256,
-                side.posted.patches,
-                tuple(side.compiled),
-            )
-            for side in program.sides
-        ),
+        posted=posted,
         notes=notes,
     )
 

@@ -28,10 +28,7 @@ _COUNTED = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
 class Row:
     """One variant or limit of a case; what takes time to compute is computed when it is read.
 
-    Attributes:
-        name: the variant, or the limit without its prefix.
-        equal: whether it produced the memory of base; None if that was not compared.
-        samples: none without proof.
+    `equal` is None if memory was not compared; without proof there are no `samples`.
     """
 
     def __init__(self, table: Table, name: str, equal: bool | None, samples: Samples) -> None:
