@@ -7,6 +7,7 @@ from the samples, in `table`.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -78,15 +79,13 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Code:
-    """What was measured; each field may be `UNKNOWN` in records of earlier versions.
+    """What was measured, by SHA-256; each field may be `UNKNOWN` in records of earlier versions.
 
     Attributes:
-        commit: of this project.
-        dirty: whether its files had changes; None if that is unknown.
-        spliced: SHA-256 of the kernel files with the speed-up in them, without comments.
-        objects: SHA-256 of .text, .rodata and relocations of the measured objects, base and
-            patched. The compiler that made them is in `Machine`.
-        workload: SHA-256 of the benchmark and of the engine.
+        dirty: whether files of this project's `commit` had changes; None if that is unknown.
+        spliced: the kernel files with the speed-up in them, without comments.
+        objects: .text, .rodata and relocations of the measured objects, base and patched.
+        workload: the benchmark and the engine.
     """
 
     commit: str = UNKNOWN
@@ -158,7 +157,7 @@ def cases_of(starts: Sequence[Iterable[Event]]) -> tuple[dict[str, Case], tuple[
     notes: dict[str, None] = {}
     equal: dict[tuple[str, str], bool] = {}
     void = False
-    halves: dict[tuple[str, str], dict[int, dict[tuple[int, int], int]]] = {}
+    halves: dict[tuple[str, str, int], dict[tuple[int, int], int]] = {}
     run_in: dict[str, list[int]] = {}
     for number, start in enumerate(starts):
         for event in start:
@@ -166,7 +165,7 @@ def cases_of(starts: Sequence[Iterable[Event]]) -> tuple[dict[str, Case], tuple[
                 cases.setdefault(event.case, event)
                 run_in.setdefault(event.case, []).append(number)
             elif isinstance(event, Sample):
-                held = halves.setdefault((event.case, event.variant), {}).setdefault(number, {})
+                held = halves.setdefault((event.case, event.variant, number), {})
                 held[event.block, event.half] = event.ns
             elif isinstance(event, Equal):
                 key = (event.case, event.variant)
@@ -184,13 +183,12 @@ def cases_of(starts: Sequence[Iterable[Event]]) -> tuple[dict[str, Case], tuple[
     for name, case in cases.items():
         variants, limits = {}, {}
         for variant in case.variants:
-            of_start = halves.get((name, variant), {})
-            samples = tuple(_blocks(of_start.get(number, {})) for number in run_in[name])
+            samples = tuple(_blocks(halves.get((name, variant, n), {})) for n in run_in[name])
             if variant.startswith(LIMIT_PREFIX):
                 limits[variant.removeprefix(LIMIT_PREFIX)] = samples
                 continue
             # Base is the oracle: it needs no check of its own, but if one failed, nothing counts.
-            whole = bool(of_start) if variant == BASE else None
+            whole = any(samples) if variant == BASE else None
             same = False if void else equal.get((name, variant), whole)
             variants[variant] = Variant(same, samples)
         reads = tuple(limit.removeprefix(LIMIT_PREFIX) for limit in case.reads)
@@ -201,10 +199,8 @@ def cases_of(starts: Sequence[Iterable[Event]]) -> tuple[dict[str, Case], tuple[
 
 
 def _blocks(halves: Mapping[tuple[int, int], int]) -> tuple[tuple[int, ...], ...]:
-    blocks: dict[int, list[int]] = {}
-    for (block, _), time in sorted(halves.items()):
-        blocks.setdefault(block, []).append(time)
-    return tuple(tuple(block) for block in blocks.values())
+    blocks = itertools.groupby(sorted(halves.items()), lambda item: item[0][0])
+    return tuple(tuple(time for _, time in block) for _, block in blocks)
 
 
 def checkout() -> tuple[str, bool | None]:

@@ -8,8 +8,8 @@ not seen to be that of base in the same run.
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from mmbatch.bench import statistics
@@ -25,17 +25,17 @@ _BEYOND = 0.97  # a variant that takes less of its limit's time shows that the l
 _COUNTED = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}
 
 
+@dataclass(eq=False)
 class Row:
     """One variant or limit of a case; what takes time to compute is computed when it is read.
 
     `equal` is None if memory was not compared; without proof there are no `samples`.
     """
 
-    def __init__(self, table: Table, name: str, equal: bool | None, samples: Samples) -> None:
-        self._table = table
-        self.name = name
-        self.equal = equal
-        self.samples = samples
+    table: Table
+    name: str
+    equal: bool | None
+    samples: Samples
 
     @functools.cached_property
     def times(self) -> tuple[int, ...]:
@@ -50,36 +50,36 @@ class Row:
     @property
     def each(self) -> float | None:
         """The median by item."""
-        return None if self.median is None else self.median / self._table.case.items
+        return None if self.median is None else self.median / self.table.case.items
 
     @functools.cached_property
     def ratio(self) -> Ratio | None:
         """Base's time by its own: above 1 it is faster."""
-        return paired(self._table.base, self) if self.name != BASE else None
+        return paired(self.table.base, self) if self.name != BASE else None
 
     @functools.cached_property
     def fill(self) -> Ratio | None:
         """Its own time by that of the limit that bounds the case: 1 can't be beaten."""
-        return paired(self, self._table.bound) if self._table.bound else None
+        return paired(self, self.table.bound) if self.table.bound else None
 
     @functools.cached_property
     def one_cpu(self) -> Ratio | None:
         """The time of the same on one CPU by its own, in a case for several."""
-        one = self._table.on_one_cpu(self)
+        one = self.table.on_one_cpu(self)
         return paired(one, self) if one else None
 
     @functools.cached_property
     def verdict(self) -> Verdict:
         """What the ratio shows."""
-        if self.equal is False or self._table.base.equal is False:
+        if self.equal is False or self.table.base.equal is False:
             return Verdict.NOT_EQUAL
         if self.name == BASE:
             return Verdict.BASE
         if self.equal is None:
             return Verdict.NOT_CHECKED
-        control = self._table.control
+        control = self.table.control
         found = statistics.verdict(self.ratio, control.ratio if control else None)
-        return found if self._table.case.unit == "ns" else _COUNTED.get(found, found)
+        return found if self.table.case.unit == "ns" else _COUNTED.get(found, found)
 
     @property
     def slower(self) -> bool:
@@ -93,15 +93,10 @@ class Row:
 
 
 class Table:
-    """The rows of one case.
+    """The rows of one case: base and what is compared with it.
 
-    Attributes:
-        case: the case.
-        base: the kernel as it is.
-        rows: base and what is compared with it, without the control.
-        control: base's second copy, whose ratio is noise.
-        limits: plain fills and reads of the same memory.
-        bound: the one of them that bounds the case.
+    The ratio of the control, base's second copy, is noise. The limits are plain fills and reads of
+    the same memory, of which one is the bound of the case.
     """
 
     def __init__(self, case: Case) -> None:
@@ -114,6 +109,7 @@ class Table:
         self.base = found[BASE]
         self.control = found.pop(CONTROL, None)
         self.rows = tuple(found.values())
+        self.checked = (*([self.control] if self.control else []), *self.rows)
         limits = case.limits if whole else {}
         self.limits = tuple(Row(self, name, None, held) for name, held in limits.items())
         self.bound = self._bound([row for row in self.limits if not row.name.endswith(ONE_CPU)])
@@ -147,13 +143,10 @@ class Table:
     @functools.cached_property
     def best(self) -> tuple[str, Ratio] | None:
         """The fastest of the methods that `auto` could choose, and its time by that of `auto`."""
-        others = [
-            row
-            for row in self.rows
-            if row.name not in (BASE, AUTO, *self.case.posted) and row.median is not None
-        ]
+        beside = (BASE, AUTO, *self.case.posted)
+        others = [row for row in self.rows if row.name not in beside and row.median is not None]
         auto = next((row for row in self.rows if row.name == AUTO), None)
-        best = min(others, key=lambda row: row.median or 0, default=None)
+        best = min(others, key=_median, default=None)
         ratio = paired(best, auto) if best and auto else None
         return (best.name, ratio) if best and ratio else None
 
@@ -282,10 +275,7 @@ def exit_code(record: Record) -> ExitCode:
     whether it is; else GOOD.
     """
     found = tables(record).values()
-    every = itertools.chain.from_iterable(
-        (*t.rows, *([t.control] if t.control else [])) for t in found
-    )
-    if not all(row.equal for row in every):
+    if not all(row.equal for table in found for row in table.checked):
         return ExitCode.FAILED
     if any(row.slower for table in found for row in table.rows if _decides(table, row)):
         return ExitCode.SLOWER
@@ -300,14 +290,11 @@ def outcomes(record: Record) -> Iterator[CaseOutcome]:
     """
     suite = f"{record.speedup} on {record.kernel.release}"
     for name, table in tables(record).items():
-        for row in (*([table.control] if table.control else []), *table.rows):
+        for row in table.checked:
             problem = skipped = None
             if not row.equal:
-                problem = (
-                    "it produced other memory than the kernel"
-                    if row.equal is False
-                    else "not checked"
-                )
+                differs = "it produced other memory than the kernel"
+                problem = differs if row.equal is False else "not checked"
             elif row.slower and _decides(table, row):
                 problem = "it is slower than the kernel"
             elif row.verdict == Verdict.TOO_NOISY and row in table.judged:
