@@ -72,7 +72,7 @@ class _File(click.Path):
             ctx.meta[_RESULTS_TO_STDERR] = True
             return cache.STDOUT
         place = path.absolute().parent
-        if not os.access(place, os.W_OK):  # now, not after an hour of work
+        if not (place.is_dir() and os.access(place, os.W_OK)):  # now, not after an hour of work
             problem = "takes no files" if place.is_dir() else "is no directory"
             raise Misuse(f"{place} {problem}", "name another place")
         return path

@@ -115,8 +115,9 @@ def options(command: Callable[..., int]) -> Callable[..., int]:
         asked = Asked({}, {}, {}, each, dict(map(_entry, entries)))
         for text in patches:
             label, path = _labelled(text, "--patch", asked.patches)
-            if not Path(path).exists():
-                raise Misuse(f"there is no {path}", "give a patch, an mbox or a directory of mails")
+            if not path or not Path(path).exists():
+                hint = "give a patch, an mbox or a directory of mails"
+                raise Misuse(f"there is no file '{path}'", hint)
             asked.patches.setdefault(label, []).append(Path(path))
         for text in trees:
             label, path = _new(text, "--against", {*asked.patches, *asked.trees})

@@ -46,4 +46,6 @@ def message(error: click.ClickException, words: list[str]) -> str:
     hint = f"run '{verb} --help' to see how it is called"
     if close := getattr(error, "possibilities", None):
         hint = f"did you mean '{close[0]}'?"
-    return f"error: {text[:1].lower()}{text[1:]}\nhint: {getattr(error, 'hint', hint)}"
+    if text[1:2].islower():  # not the name of a file, as in README.md
+        text = text[0].lower() + text[1:]
+    return f"error: {text}\nhint: {getattr(error, 'hint', hint)}"

@@ -33,7 +33,11 @@ def into(path: Path, records: Records) -> str:
     """
     if path == STDOUT:
         return page(records)
-    text = path.read_text(encoding="utf-8")
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        problem, hint = error.strerror or str(error), "name a page that has marks for tables"
+        raise MmbatchError(f"read {path}", problem, hint, ExitCode.USAGE) from None
     if MARK in text:
         return fill(text, list(records.values()))
     head, begin, after = text.partition(BEGIN)

@@ -506,7 +506,7 @@ def _in_order(patches: list[Patch], action: str) -> tuple[list[Patch], int | Non
     def without(kind: str, left_out: Callable[[Patch], bool]) -> list[Patch]:
         kept = [patch for patch in found if not left_out(patch)] or found
         if len(kept) < len(found):
-            log.say(f"leaving out {len(found) - len(kept)} {kind}")
+            log.say(f"leaving out {kind}: {len(found) - len(kept)}")
         return kept
 
     found = list({(p.message_id or id(p), p.subject): p for p in patches}.values())
