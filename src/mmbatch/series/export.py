@@ -72,12 +72,7 @@ def write(series: Series, letter: Letter, directory: Path, figures: Sequence[str
 
     The commits are made in a repository of our own with nothing but the named files: the
     patches are the same as those of a branch on the whole tree. `fill_cover` completes the letter.
-
-    Args:
-        series: the patches.
-        letter: how the mails look.
-        directory: where they go; it must exist.
-        figures: what each patch gains, as text for its message; empty if that is not known.
+    `figures` say what each patch gains, as text for its message; empty if that is not known.
     """
     author = letter.author()
     user = GitTree(Path.cwd()).identity() if letter.credit.sign_off else author
@@ -113,10 +108,8 @@ def fill_cover(cover: Path, subject: str, text: str, commit: str = "") -> None:
 def note_unmeasured(
     series: Series, patches: Sequence[Path], figures: Sequence[str], kernel: str
 ) -> None:
-    """Say in each mail, where git am leaves it out, that no record got as far as its step.
-
-    A step before the last one that was measured changes nothing that is measured.
-    """
+    """Say in each mail, where git am leaves it out, that no record got as far as its step."""
+    # A step before the last one that was measured changes nothing that is measured.
     steps = [step for step, text in zip(series.steps, figures, strict=True) if text]
     last = {step.speedup: series.steps.index(step) for step in steps}
     for number, (step, patch) in enumerate(zip(series.steps, patches, strict=True)):
@@ -131,10 +124,7 @@ def note_unmeasured(
 
 
 def base_commit(tree: Path, series: Series) -> str:
-    """Return the commit on which a series for a git tree is based, or nothing.
-
-    There is none where a file that the series touches differs from what is checked out.
-    """
+    """Return the commit on which a series for a git tree is based, if its files are as there."""
     git = GitTree(tree)
     head = git.head()
     names = [name for step in series.steps for name in step.contents]
@@ -173,11 +163,8 @@ def figures_of(steps: Sequence[Applied], records: Sequence[Record]) -> tuple[str
     """Return what a series gains, and what each of its patches does, as text.
 
     Only a record of the very code counts, which is known by the hash of all files that the steps
-    wrote up to there. A text is empty where there is none.
-
-    Args:
-        steps: of the series.
-        records: those of the kernel that it is for, oldest first.
+    wrote up to there. A text is empty where there is none. `records` are those of the kernel that
+    it is for, oldest first.
     """
     codes = codes_of(steps)
     before: dict[str, list[str]] = {}
@@ -206,8 +193,7 @@ def figures_of(steps: Sequence[Applied], records: Sequence[Record]) -> tuple[str
 def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
     """Yield the lines of what the last of some labels gains over the one before it.
 
-    If no case shows a difference, a sentence takes the place of the table. There are no lines if
-    no case was measured.
+    If no case shows a difference, a sentence takes the place of the table.
     """
     rows: list[list[str]] = []
     alike = []
@@ -217,10 +203,9 @@ def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
         if len(measured) < 2 or measured[-1].name != labels[-1]:
             continue
         before, after = measured[-2:]
-        ratio = table.paired(before, after)
+        ratio, band = table.paired(before, after), found.band
         if ratio is None:
             continue
-        band = found.band
         is_alike = band is not None and beside_band(ratio, band) == Verdict.NO_DIFFERENCE
         if is_alike or (ratio.interval and ratio.lo <= 1 <= ratio.hi):
             alike.append(case)
@@ -251,27 +236,22 @@ def cover_text(
 ) -> str:
     """Write the body of the cover letter: ASCII of at most 72 columns, but for longer words.
 
-    Args:
-        manifests: the speed-ups of the series, the one that it is about last.
-        source: the kernel that it is made for.
-        figures: what it gains, and how that was measured; empty if that is not known.
-        explained: what checkpatch reports and why it stays.
+    It is about the last of the speed-ups. The `figures` are empty if they are not known, and
+    `explained` is what checkpatch reports and why it stays.
     """
+
+    def wrapped(words: str, indent: str = "") -> str:
+        return "\n".join(mail.paragraph(words, indent))
+
     manifest = manifests[-1]
     needed = ", ".join(other.speedup for other in manifests[:-1])
-    paragraphs = who_benefits(manifest.directory, for_mail=True)
-    parts = ["\n".join(mail.paragraph(each, "")) for each in paragraphs]
-    items: list[str] = []
-    for each in compared(manifest.directory):
-        is_item = each.startswith("- ")
-        lines = "\n".join(mail.paragraph(each, "  " if is_item else ""))
-        (items if is_item else parts).append(lines)
-    parts.append("\n".join(items))
+    parts = [wrapped(each) for each in who_benefits(manifest.directory, for_mail=True)]
+    others = list(compared(manifest.directory))
+    parts += [wrapped(each) for each in others if not each.startswith("- ")]
+    parts.append("\n".join(wrapped(each, "  ") for each in others if each.startswith("- ")))
     if needed:
-        words = f"The first patches are {needed}, which it needs."
-        parts.append("\n".join(mail.paragraph(words, "")))
-    made_for = f"Made for Linux {source.release} ({source.origin})."
-    parts.append("\n".join(mail.paragraph(made_for, "")))
+        parts.append(wrapped(f"The first patches are {needed}, which it needs."))
+    parts.append(wrapped(f"Made for Linux {source.release} ({source.origin})."))
     if figures:
         parts.append(figures)
     else:

@@ -110,18 +110,18 @@ def is_checkable(tree: Path, manifest: Manifest, series: str) -> bool:
     """
     if manifest.hosted is None:
         return False
-    stems = [tree / name for name in manifest.hosted.added]
     files = [file for step in load(manifest.directory).steps for file in step.files]
     places = {file.place for file in files if series in file.kernels}
     headers = [tree / name for name in places if _OWN_HEADER.fullmatch(name)]
-    found = [
-        [place for end in (".c", ".S") if (place := path.with_suffix(end)).exists()]
-        for path in stems
-    ]
-    if not all(path.exists() for path in headers) or not all(found):
-        return False
-    code = "".join(path.read_text(encoding="utf-8") for places in found for path in places)
-    return all(re.search(rf"\b{name}\b", code) for name in manifest.hosted.extras)
+    code = ""
+    for stem in (tree / name for name in manifest.hosted.added):
+        found = [path for path in map(stem.with_suffix, (".c", ".S")) if path.exists()]
+        if not found:
+            return False
+        code += "".join(path.read_text(encoding="utf-8") for path in found)
+    return all(path.exists() for path in headers) and all(
+        re.search(rf"\b{name}\b", code) for name in manifest.hosted.extras
+    )
 
 
 def _complaints(source: Source, work: Path, goals: Iterable[str], jobs: int) -> list[str]:
@@ -172,15 +172,12 @@ def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
 
 
 def checkpatch(tree: Path, patches: Sequence[Path], *, signed_off: bool) -> list[list[Objection]]:
-    """Return what a tree's own checkpatch.pl --strict reports about each of some patches.
-
-    The script writes the CamelCase names of a tree into its working directory, and so not into
-    the tree.
-    """
+    """Return what a tree's own checkpatch.pl --strict reports about each of some patches."""
     words = ["--strict", "--terse", "--show-types", "--no-summary", "--color=never"]
     words += [] if signed_off else ["--no-signoff"]
     script = tree.absolute() / "scripts/checkpatch.pl"
     reported = []
+    # It writes the CamelCase names of a tree into its working directory, and so not into the tree.
     with tempfile.TemporaryDirectory(prefix="mmbatch-") as directory:
         for patch in patches:
             done = process.run(

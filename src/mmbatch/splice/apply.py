@@ -10,7 +10,7 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from mmbatch.core import cache, log, paths, process
@@ -182,13 +182,13 @@ def _read(work: Path, name: str) -> str:
         raise hooks.mismatch(name, "there is no such file") from None
 
 
+@dataclass
 class _Work:
     """One step in the directory, with what was there before it."""
 
-    def __init__(self, work: Path, series: str) -> None:
-        self._work = work
-        self._series = series
-        self._before: dict[str, str | None] = {}
+    _work: Path
+    _series: str
+    _before: dict[str, str | None] = field(default_factory=dict)
 
     def apply(self, speedup: str, step: Step) -> Applied:
         for file in step.files:

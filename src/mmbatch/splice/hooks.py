@@ -67,10 +67,8 @@ def check_parse(path: Path, rule: Rule) -> None:
 def trouble_at(output: str, opening: str) -> str | None:
     """Return the source line that made `spatch --parse-c` skip a function, None if it did not.
 
-    Args:
-        output: what spatch printed.
-        opening: the first line of the function's definition. spatch prints all that it skips;
-            the place of the error itself may lie in a macro's definition far away.
+    spatch prints all that it skips, which the `opening`, the first line of the function's
+    definition, tells; the place of the error itself may lie in a macro's definition far away.
     """
     for match in _TROUBLE.finditer(output):
         skipped = match["skipped"].split("\n")
@@ -222,13 +220,8 @@ def fold(content: str, header: str, name: str, file: str) -> str:
 
     Our sources include small headers for what differs between kernels, and a series is for one
     kernel. What the header includes goes to the other #include lines, sorted; what it defines
-    follows them, with its comments. If it defines nothing, its comments are left out.
-
-    Args:
-        content: the C file.
-        header: the header, with SPDX line and guard.
-        name: by which the C file includes the header.
-        file: the C file's path, for error messages.
+    follows them, with its comments. If it defines nothing, its comments are left out. The C file
+    includes the header by this `name`; `file` is its path, for error messages.
     """
     lines = split_lines(content)
     own = f'#include "{name}"\n'

@@ -283,12 +283,10 @@ def load_with_needs(directory: Path, *speedups: str) -> list[Manifest]:
 
 
 def cut(manifests: Sequence[Manifest], last: str) -> list[Manifest]:
-    """Return speed-ups with the steps up to some step only.
+    """Return speed-ups, each after what it needs, with the steps up to some step only.
 
-    Args:
-        manifests: the speed-ups in order, each after what it needs.
-        last: ALL; CORE for the core of each; or the name of a step of the last of them, of which
-            the others are needed whole.
+    `last` is ALL; CORE for the core of each; or a step of the last one, which needs the others
+    whole.
     """
     if last == ALL:
         return list(manifests)

@@ -335,11 +335,7 @@ def read_series(paths: Sequence[Path], work: Path) -> Series:
     """Read a posted series.
 
     What is left out is named: cover letters, replies to patches, older versions, copies of a
-    mail, and files without a patch.
-
-    Args:
-        paths: its files and directories, in order.
-        work: an empty directory of ours.
+    mail, and files without a patch. `work` is an empty directory of ours.
     """
     sums: list[str] = []
     parts = [_Reader(path, work, sums).read() for path in paths]
@@ -354,13 +350,13 @@ def read_series(paths: Sequence[Path], work: Path) -> Series:
     return Series(found, sums[0] if len(sums) == 1 else joined, total)
 
 
+@dataclass
 class _Reader:
     """Reads one file or directory."""
 
-    def __init__(self, path: Path, work: Path, sums: list[str]) -> None:
-        self._path = path
-        self._work = work
-        self._sums = sums
+    _path: Path
+    _work: Path
+    _sums: list[str]
 
     def read(self) -> list[Patch]:
         """Return the patches of its files, in the order of those."""
