@@ -57,18 +57,6 @@ def test_the_cache_has_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert caught.value.action == "open the cache directory"
 
 
-def test_a_cache_that_can_not_run_programs(
-    own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    status = os.statvfs(own_cache.parent)
-    fields = list(status)
-    fields[8] |= os.ST_NOEXEC
-    monkeypatch.setattr("os.statvfs", lambda _: os.statvfs_result(fields))
-    monkeypatch.setenv("MMBATCH_CACHE", str(own_cache / "other"))
-    with pytest.raises(MmbatchError, match="noexec"):
-        cache.root()
-
-
 HOLDER = """
 import sys, time
 from mmbatch.core import cache
@@ -251,10 +239,3 @@ def test_require_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     cache.require_space(tmp_path / "not" / "yet", 1_000_000_000, "unpack")
     with pytest.raises(MmbatchError, match=r"2\.5 GB .* 1\.0 GB are free"):
         cache.require_space(tmp_path, 2_500_000_000, "unpack")
-
-
-def test_an_output_file_that_can_not_be_written(tmp_path: Path) -> None:
-    cache.require_writable(tmp_path / "file", "--ktap")
-    cache.require_writable(Path("/dev/null"), "--ktap")
-    with pytest.raises(MmbatchError, match="choose another place with --ktap"):
-        cache.require_writable(tmp_path / "nowhere/file", "--ktap")

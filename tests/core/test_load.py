@@ -4,7 +4,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,18 +19,13 @@ from mmbatch.core.load import (
     LoadError,
     Natural,
     Pattern,
-    from_json,
     from_json_file,
     from_toml,
     key,
     load,
+    parse_json,
 )
 from mmbatch.core.paths import SPEEDUPS
-
-
-class Colour(StrEnum):
-    RED = "red"
-    BLUE = "blue"
 
 
 @dataclass(frozen=True)
@@ -51,7 +45,7 @@ class Toy:
     name: str
     wheels: tuple[Wheel, ...] = field(default=(), metadata=key("wheel"))
     kernels: Interval = EVERY
-    colour: Colour | None = None
+    colour: Literal["red", "blue"] | None = None
     made_of: Literal["wood", "tin"] = field(default="wood", metadata=key("from"))
     pattern: Pattern = ""
     place: Path = Path()
@@ -82,7 +76,7 @@ def test_values_arrive_in_their_fields() -> None:
         "cart",
         (Wheel(3), Wheel(4, 8)),
         Interval((7, 2)),
-        Colour.BLUE,
+        "blue",
         "tin",
         "c.rt",
         Path("shelf/cart"),
@@ -115,11 +109,11 @@ def test_values_arrive_in_their_fields() -> None:
         ({"name": "x", "pair": [1]}, "pair: must have 2 items, not 1"),
         ({"name": "x", "pair": [1, "2"]}, "pair 2: must be a number, not '2'"),
         ({"name": "x", "pair": [1.5, 2]}, "pair 1: must be a whole number, not 1.5"),
-        ({"name": "x", "prices": {"new": True}}, "prices: new: must be a number, not true"),
+        ({"name": "x", "prices": {"new": True}}, "prices: new: must be a number, not True"),
         ({"name": "x", "prices": {"new": float("nan")}}, "prices: new: must be a finite number"),
         ({"name": "x", "loud": 1}, "loud: must be true or false, not 1"),
         ({"name": "x", "loud": True}, "a loud toy needs a wheel"),
-        ({"name": None}, "name: must be a string, not nothing"),
+        ({"name": None}, "name: must be a string, not None"),
         ({"name": "x" * 99, "place": 5}, "place: must be a string, not 5"),
     ],
 )
@@ -139,7 +133,7 @@ def test_an_error_names_the_way_to_the_value(values: Any, found: str) -> None:
 )
 def test_json_that_does_not_fit(text: str, found: str) -> None:
     with pytest.raises(LoadError) as caught:
-        from_json(Toy, text)
+        load(Toy, parse_json(text))
     assert str(caught.value).startswith(found)
 
 
@@ -174,7 +168,7 @@ def test_a_toml_file_is_named(tmp_path: Path) -> None:
         from_toml(Toy, path)
     for content, found in (
         ('name = "x"\n[[wheel]]\nsize = 1\nhub = 2\n', "wheel 1: unknown key 'hub'"),
-        ("name = 1979-05-27", "name: must be a string, not a date"),
+        ("name = 1979-05-27", "name: must be a string, not datetime.date(1979, 5, 27)"),
     ):
         path.write_text(content)
         with pytest.raises(MmbatchError) as caught:

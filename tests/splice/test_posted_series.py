@@ -116,7 +116,7 @@ def test_a_conflict_names_patch_file_and_hunk(source: Source, tmp_path: Path) ->
     assert "'[PATCH 2/2] toys: for another kernel' (patch 2 of 2 of mine)" in caught.value.action
     assert caught.value.problem == "mm/toys.c:28 does not fit Linux 7.3.4"
     assert (source.path / "mm/toys.c").read_text() == TOYS
-    assert list((tmp_path / "cache/splices").iterdir()) == []
+    assert list((tmp_path / "cache/splices").glob("*")) == []
 
 
 def test_a_patch_that_the_kernel_has(source: Source, tmp_path: Path) -> None:

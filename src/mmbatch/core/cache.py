@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The one directory of all that is fetched and built, its locks, and files written whole or not.
 
-A directory in it is finished when it has `.done`, which is written last. It is made below tmp/ and
-renamed, under a lock of its name. Whoever uses one holds a shared lock of it as long as the process
-lives, and `prune` leaves it alone. What dead processes left below tmp/ is swept.
+A directory in it is finished when it has `.mmbatch-complete`, which is written last. It is made
+below tmp/ and renamed, under a lock of its name. Who uses one holds a shared lock of it as long as
+the process lives, and `prune` leaves it alone. What dead processes left below tmp/ is swept.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import glob
-import itertools
 import os
 import re
 import shutil
@@ -21,16 +20,13 @@ from collections.abc import Callable, Generator
 from pathlib import Path
 
 from mmbatch.core import log, process
-from mmbatch.core.errors import ExitCode, MmbatchError, error_from_os, full_hint
+from mmbatch.core.errors import FULL_HINT, ExitCode, MmbatchError, error_from_os
 
 DONE = ".mmbatch-complete"
 STDOUT = Path("/dev/stdout")
 """Standard output, which `atomic_write` prints to instead of reopening it."""
 
 _KEPT = 4
-_SUBDIRECTORIES = (
-    *("apt", "builds", "downloads", "live", "locks", "logs", "runs", "splices", "tmp", "trees"),
-)
 _opened: dict[Path, Path] = {}
 _used: dict[Path, int] = {}
 
@@ -44,11 +40,7 @@ def default_root() -> Path:
 
 
 def root() -> Path:
-    """Return the cache directory, made and swept when it is first asked for.
-
-    Raises:
-        MmbatchError: it can't be used.
-    """
+    """Return the cache directory, made and swept when it is first asked for."""
     place = default_root()
     if place not in _opened:
         _opened[place] = _open(place)
@@ -58,67 +50,44 @@ def root() -> Path:
 def _open(place: Path) -> Path:
     action = "open the cache directory"
     real = place.resolve()  # the kernel's build names files by their real paths
-    hint = "set MMBATCH_CACHE to a directory that can be written"
     if re.search(r"[\s:]", os.fspath(real)):
         problem = f"its path '{real}' has a space or a colon, which the kernel's build refuses"
         other = "set MMBATCH_CACHE to a directory without them"
         raise MmbatchError(action, problem, other, ExitCode.USAGE)
     try:
-        for name in _SUBDIRECTORIES:
+        for name in ("locks", "tmp"):
             (real / name).mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=real / "tmp"):
             pass
     except OSError as error:
-        failure = error_from_os(error, action)
-        full = failure.hint == full_hint()
-        raise MmbatchError(action, failure.problem, failure.hint if full else hint) from None
-    if os.statvfs(real).f_flag & os.ST_NOEXEC:
-        problem = f"programs that are built in {real} can't run there (it is mounted noexec)"
-        raise MmbatchError(action, problem, "set MMBATCH_CACHE to a directory where they can")
+        other = "set MMBATCH_CACHE to a directory that can be written"
+        raise error_from_os(error, action, other) from None
     _sweep(real / "tmp")
     return real
 
 
-def trees() -> Path:
-    """Return the directory of kernel sources."""
-    return root() / "trees"
+def _below(name: str) -> Callable[[], Path]:
+    def directory() -> Path:
+        (root() / name).mkdir(exist_ok=True)
+        return root() / name
+
+    return directory
 
 
-def builds() -> Path:
-    """Return the directory of built objects, programs and kernels."""
-    return root() / "builds"
-
-
-def splices() -> Path:
-    """Return the directory of kernels with speed-ups in them."""
-    return root() / "splices"
-
-
-def logs() -> Path:
-    """Return the directory of what programs printed."""
-    return root() / "logs"
-
-
-def runs() -> Path:
-    """Return the directory of measured runs."""
-    return root() / "runs"
-
-
-def live() -> Path:
-    """Return the directory of livepatches."""
-    return root() / "live"
+trees = _below("trees")  # kernel sources
+builds = _below("builds")  # objects, programs and kernels
+splices = _below("splices")  # kernels with speed-ups in them
+logs = _below("logs")  # what programs printed
+runs = _below("runs")  # records of measured runs
+live = _below("live")  # livepatches
 
 
 @contextlib.contextmanager
-def lock(name: str, doing: str = "") -> Generator[int, None, None]:
+def lock(name: str, doing: str = "") -> Generator[None, None, None]:
     """Hold a lock against all other mmbatch processes on this cache.
 
-    Programs that are run meanwhile hold it too: when we are killed, what they started may live on
-    for a while and write.
-
-    Args:
-        name: what is locked; safe as a file name.
-        doing: what the holder does, for the message to those who wait ("fetches linux 7.3").
+    Programs that are run meanwhile hold it too: what they started may outlive us, and write.
+    Who waits is told what the holder is `doing` ("fetches linux 7.3").
     """
     handle = os.open(root() / "locks" / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     try:
@@ -131,7 +100,7 @@ def lock(name: str, doing: str = "") -> Generator[int, None, None]:
         os.ftruncate(handle, 0)
         os.pwrite(handle, f"{os.getpid()} {doing}".encode(), 0)
         process.inherited.add(handle)
-        yield handle
+        yield
     finally:
         process.inherited.discard(handle)
         fcntl.flock(handle, fcntl.LOCK_UN)
@@ -141,22 +110,11 @@ def lock(name: str, doing: str = "") -> Generator[int, None, None]:
 _hold = lock
 
 
-def provide(
-    final: Path,
-    fill: Callable[[Path], None],
-    doing: str,
-    *,
-    lock: str = "",
-) -> Path:
-    """Return a finished directory of the cache, made by `fill` if it is not there.
+def provide(final: Path, fill: Callable[[Path], None], doing: str, *, lock: str = "") -> Path:
+    """Return a finished directory of the cache; if it is not there, `fill` fills an empty one.
 
-    Nobody removes it while this process lives.
-
-    Args:
-        final: the directory.
-        fill: called with an empty directory that becomes it.
-        doing: what `fill` does, for the message to those who wait for the lock.
-        lock: held meanwhile; by default the directory's name.
+    Nobody removes it while this process lives. `doing` is for those who wait for the lock, which
+    has the directory's name by default.
     """
     if use(final):  # and wait for nobody who makes another one
         return final
@@ -172,7 +130,7 @@ def provide(
 
 def finish(directory: Path) -> None:
     """Mark a directory as finished."""
-    (directory / DONE).write_text("{}")
+    (directory / DONE).touch()
 
 
 def use(directory: Path) -> bool:
@@ -237,20 +195,14 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
 def temporary_dir(name: str, *, beside: Path | None = None) -> Generator[Path, None, None]:
     """Yield a directory that is gone after the block, or swept when we are killed.
 
-    Args:
-        name: part of its own name, for people.
-        beside: a path on whose file system it must be; by default the cache.
+    It is on the file system of `beside`, by default in the cache.
     """
     outside = beside is not None and not beside.is_relative_to(root())
     tmp = beside.parent if beside is not None and outside else root() / "tmp"
-    try:
+    with contextlib.ExitStack() as in_use:
         with _flocked(tmp, fcntl.LOCK_SH):  # no sweep comes between making and locking it
             place = Path(tempfile.mkdtemp(prefix=f"{'.' if outside else ''}{name[:40]}-", dir=tmp))
-            in_use = contextlib.ExitStack()
             in_use.enter_context(_flocked(place, fcntl.LOCK_EX))
-    except OSError as error:
-        raise error_from_os(error, f"make a directory for {name}") from error
-    with in_use:
         try:
             place.chmod(0o755)
             yield place
@@ -281,11 +233,7 @@ def _flocked(path: Path, how: int) -> Generator[None, None, None]:
 
 
 def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
-    """Write a whole file or nothing: readers see the old content or the new.
-
-    Raises:
-        MmbatchError: no space left or no permission.
-    """
+    """Write a whole file or nothing; MmbatchError if there is no space or no permission."""
     data = content.encode() if isinstance(content, str) else content
     if path == STDOUT:
         sys.stdout.flush()
@@ -293,51 +241,22 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
         sys.stdout.buffer.flush()
         return
     try:
-        if _is_special(path):
-            path.write_bytes(data)
+        if path.is_symlink() or (path.exists() and not path.is_file()):
+            path.write_bytes(data)  # a device, a pipe or a link is not replaced
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name[:40]}-", delete=False
-        ) as file:
-            try:
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-")
+        try:
+            with os.fdopen(handle, "wb") as file:
                 file.write(data)
-                os.fchmod(file.fileno(), mode)
-                file.flush()
-                Path(file.name).replace(path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
+                os.fchmod(handle, mode)
+            Path(name).replace(path)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
     except OSError as error:
         error.filename = os.fspath(path)
         raise error_from_os(error, f"write {path.name}") from error
-
-
-def _is_special(path: Path) -> bool:
-    """Return whether a path is a device, a pipe or a link: to be written into, not replaced."""
-    return path.is_symlink() or (path.exists() and not path.is_file())
-
-
-def require_writable(path: Path, option: str) -> None:
-    """Raise MmbatchError if a file that an option names can't be written: now, not in an hour."""
-    if _is_special(path):
-        return
-    try:
-        with tempfile.TemporaryFile(dir=path.absolute().parent):
-            pass
-    except OSError as error:
-        problem = error.strerror or str(error)
-        hint = f"choose another place with {option}"
-        raise MmbatchError(f"write {path}", problem, hint) from None
-
-
-def new_dir(parent: Path, name: str) -> Path:
-    """Make a directory that nobody else has, though they started in the same second."""
-    for more in itertools.chain([""], (f"-{number}" for number in itertools.count(2))):
-        with contextlib.suppress(FileExistsError):
-            (parent / f"{name}{more}").mkdir(parents=True)
-            return parent / f"{name}{more}"
-    raise AssertionError
 
 
 def free_bytes(path: Path) -> int:
@@ -348,14 +267,8 @@ def free_bytes(path: Path) -> int:
 
 
 def require_space(path: Path, needed_bytes: int, action: str) -> None:
-    """Raise MmbatchError unless a path's file system has that many bytes free.
-
-    Args:
-        path: where it will be written; need not exist yet.
-        needed_bytes: space needed, in bytes.
-        action: what needs it, as a phrase ("unpack linux 7.3").
-    """
+    """Raise MmbatchError unless the file system of a path, which need not exist, has room."""
     free = free_bytes(path)
     if free < needed_bytes:
         problem = f"it needs {needed_bytes / 1e9:.1f} GB in {path} and {free / 1e9:.1f} GB are free"
-        raise MmbatchError(action, problem, full_hint())
+        raise MmbatchError(action, problem, FULL_HINT)

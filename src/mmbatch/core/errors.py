@@ -27,11 +27,8 @@ class ExitCode(IntEnum):
 class MmbatchError(Exception):
     """A failure that a user can act on, printed as an `error:` and a `hint:` line.
 
-    Args:
-        action: what the tool could not do, as an infinitive phrase ("fetch linux-source-7.3").
-        problem: why not, as a clause ("apt knows no such package").
-        hint: what the reader can do about it, as an imperative ("update apt's lists").
-        code: the process's exit code.
+    The tool cannot `action` ("fetch linux-source-7.3"): `problem` ("apt knows no such package").
+    What the reader can do is `hint` ("update apt's lists").
     """
 
     def __init__(
@@ -46,21 +43,12 @@ class MmbatchError(Exception):
 
 @dataclass(frozen=True)
 class CaseOutcome:
-    """How one test ended.
+    """How one test ended."""
 
-    Attributes:
-        suite: what was tested, such as a speed-up on a kernel.
-        case: which test it was; empty for the plain one of the suite.
-        problem: why it failed; None if it did not.
-        skipped: why it was not run; None if it was.
-        detail: more for people to read.
-        seconds: that it took; None if that is not known.
-    """
-
-    suite: str
-    case: str = ""
+    suite: str  # what was tested, such as a speed-up on a kernel
+    case: str = ""  # empty for the plain test of the suite
     problem: str | None = None
-    skipped: str | None = None
+    skipped: str | None = None  # why it was not run
     detail: str = ""
     seconds: float | None = None
 
@@ -87,28 +75,22 @@ def message(error: MmbatchError) -> str:
     return f"error: cannot {action}: {problem}\nhint: {hint}"
 
 
-def error_from_os(error: OSError, action: str) -> MmbatchError:
+FULL_HINT = "free some space, or set MMBATCH_CACHE to a directory on another disk"
+
+
+def error_from_os(
+    error: OSError,
+    action: str,
+    hint: str = "see its owner and permissions, or choose another place",
+) -> MmbatchError:
     """Return the error for what the operating system refused."""
-    problem = error.strerror or str(error)
-    if error.filename is not None:
-        problem = f"{os.fsdecode(error.filename)}: {problem}"
+    place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
     if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return MmbatchError(action, problem, full_hint())
-    return MmbatchError(action, problem, "see its owner and permissions, or choose another place")
-
-
-def full_hint() -> str:
-    """Return what to do about a full disk."""
-    return "free some space, or set MMBATCH_CACHE to a directory on another disk"
+        hint = FULL_HINT
+    return MmbatchError(action, f"{place}{error.strerror or error}", hint)
 
 
 def suggestion(word: str, known: Sequence[str], kind: str) -> str:
-    """Return a hint about a name that nothing has: the closest known name, or all of them.
-
-    Args:
-        word: the name.
-        known: the names that there are.
-        kind: what they name, in the plural ("kernels").
-    """
+    """Return a hint about a name that nothing has: the closest known one, or all ("kernels")."""
     close = difflib.get_close_matches(word, known, 1)
     return f"did you mean '{close[0]}'?" if close else f"known {kind}: {', '.join(known) or 'none'}"

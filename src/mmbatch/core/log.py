@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Generator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import rich.console
@@ -20,16 +20,6 @@ if TYPE_CHECKING:
 logger = logging.getLogger("mmbatch")
 _GROWTH_PERIOD_S = 0.2
 _results_to_stderr = False
-
-
-class Progress(Protocol):
-    """Counted work in progress."""
-
-    def advance(self, amount: float = 1) -> None:
-        """Count some of the work as done."""
-
-    def update(self, done: float, text: str | None = None) -> None:
-        """Set how much is done, and what is being done now."""
 
 
 class _Handler(logging.Handler):
@@ -42,7 +32,7 @@ class _Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         elapsed = time.monotonic() - self._start
         text = f"[{elapsed:3.0f} s] {record.getMessage()}"
-        err().print(text, markup=False, highlight=False, soft_wrap=True)
+        _console(sys.stderr).print(text, markup=False, soft_wrap=True)
 
 
 def start(verbosity: int = 0, *, results_to_stderr: bool = False) -> None:
@@ -79,25 +69,16 @@ def out() -> rich.console.Console:
     return _console(sys.stderr if _results_to_stderr else sys.stdout)
 
 
-def err() -> rich.console.Console:
-    """Return the console for everything else: standard error."""
-    return _console(sys.stderr)
-
-
 def result(text: str = "") -> None:
     """Print a line of the result on standard output, as it is."""
-    out().print(text, markup=False, highlight=False, soft_wrap=True)
+    out().print(text, markup=False, soft_wrap=True)
 
 
 def table(rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
     """Print rows of a result in columns, wrapped to the terminal where there is one.
 
-    Args:
-        rows: cells, as many in each; only the last one is wrapped where there is room.
-        styles: for each row rich's style of its first cell; none by default.
+    `styles` has for each row rich's style of its first cell.
     """
-    if not rows:
-        return
     if not out().is_terminal:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:
@@ -107,26 +88,38 @@ def table(rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    grid = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for _ in rows[0]:
-        grid.add_column(overflow="fold")
+    grid = Table.grid(padding=(0, 2, 0, 0))
     for row, style in zip(rows, styles or [""] * len(rows), strict=True):
-        grid.add_row(Text(row[0], style=style), *(Text(cell) for cell in row[1:]))
+        grid.add_row(Text(row[0], style=style), *map(Text, row[1:]))
+    for column in grid.columns:
+        column.overflow = "fold"
     out().print(grid)
 
 
-@contextlib.contextmanager
-def progress(title: str, total: float | None, unit: str = "") -> Generator[Progress, None, None]:
-    """Show counted work: the title's line, and below it a bar where there is a terminal.
+class Progress:
+    """Counted work in progress; `bar` is one of rich's, or None where nobody watches."""
 
-    Args:
-        title: what is going on.
-        total: how much there is in all; None when that is not known.
-        unit: what is counted, for the bar's end ("files").
-    """
-    if not logger.isEnabledFor(logging.INFO) or not err().is_terminal or err().is_dumb_terminal:
-        say(title if total is None else f"{title} ({total:.0f} {unit})")
-        yield _Silent()
+    def __init__(self, bar: Any = None) -> None:
+        self._bar = bar
+
+    def advance(self) -> None:
+        """Count one more as done."""
+        if self._bar is not None:
+            self._bar.advance(self._bar.task_ids[0])
+
+    def update(self, done: float, text: str = "") -> None:
+        """Set how much is done, and what is being done now."""
+        if self._bar is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done, description=text)
+
+
+@contextlib.contextmanager
+def progress(title: str, total: float, unit: str) -> Generator[Progress, None, None]:
+    """Show counted work: the title's line, and below it a bar where there is a terminal."""
+    console = _console(sys.stderr)
+    if not logger.isEnabledFor(logging.INFO) or not console.is_terminal:
+        say(f"{title} ({total:.0f} {unit})")
+        yield Progress()
         return
     from rich import progress as bars
 
@@ -138,46 +131,25 @@ def progress(title: str, total: float | None, unit: str = "") -> Generator[Progr
         bars.TextColumn(unit, markup=False),
         bars.TimeElapsedColumn(),
         bars.TimeRemainingColumn(),
-        console=err(),
+        console=console,
         transient=True,
     ) as bar:
-        yield _Bar(bar, bar.add_task("", total=total))
-
-
-class _Silent:
-    """Counted work that nobody watches."""
-
-    def advance(self, amount: float = 1) -> None:
-        """Print nothing."""
-
-    def update(self, done: float, text: str | None = None) -> None:
-        """Print nothing."""
-
-
-class _Bar:
-    def __init__(self, bar: Any, task: Any) -> None:
-        self._bar = bar
-        self._task = task
-
-    def advance(self, amount: float = 1) -> None:
-        self._bar.advance(self._task, amount)
-
-    def update(self, done: float, text: str | None = None) -> None:
-        more = {} if text is None else {"description": text}
-        self._bar.update(self._task, completed=done, **more)
+        bar.add_task("", total=total)
+        yield Progress(bar)
 
 
 @contextlib.contextmanager
 def growth(directory: Path, watched: Progress) -> Generator[None, None, None]:
-    """Keep a progress at the size of a directory's files, in MB, while the block runs.
-
-    For programs that show no progress of their own.
-    """
+    """Keep a progress at the size of a directory's files, in MB, while the block runs."""
     over = threading.Event()
 
     def follow() -> None:
         while not over.wait(_GROWTH_PERIOD_S):
-            watched.update(directory_bytes(directory) / 1e6)
+            total = 0
+            for path in directory.rglob("*"):
+                with contextlib.suppress(OSError):  # files come and go meanwhile
+                    total += path.stat().st_size
+            watched.update(total / 1e6)
 
     thread = threading.Thread(target=follow, daemon=True)
     thread.start()
@@ -188,22 +160,13 @@ def growth(directory: Path, watched: Progress) -> Generator[None, None, None]:
         thread.join()
 
 
-def directory_bytes(directory: Path) -> int:
-    """Return the bytes of the files below a directory, whose files may come and go meanwhile."""
-    total = 0
-    for path in directory.rglob("*"):
-        with contextlib.suppress(OSError):
-            total += path.stat().st_size
-    return total
-
-
 @functools.lru_cache(maxsize=4)
 def _console(stream: Any) -> rich.console.Console:
     """Return a console on a standard stream, which is plain when that is not a terminal."""
-    from rich.console import Console as RichConsole
+    from rich.console import Console
 
     plain = not stream.isatty() or os.environ.get("TERM", "dumb") == "dumb"
-    return RichConsole(
+    return Console(
         file=stream,
         force_terminal=not plain,
         no_color=True if plain or os.environ.get("NO_COLOR") else None,

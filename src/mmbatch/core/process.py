@@ -1,13 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run other programs: killed whole when we stop, explained in one sentence when they fail.
-
-The packages that carry them and the environment that they get are here, too.
-"""
+"""Run other programs: killed whole when we stop, explained in one sentence when they fail."""
 
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import re
 import selectors
@@ -15,28 +11,22 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
-from typing import IO, Any, TypeVar
+from typing import IO, TypeVar
 
-from mmbatch.core.errors import MmbatchError
+from mmbatch.core.errors import FULL_HINT, MmbatchError
 
 R = TypeVar("R")
 
 _PACKAGES = {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
-    "apt-cache": "apt",
-    "apt-get": "apt",
     "as": "binutils",
     "busybox": "busybox-static",
-    "dpkg-deb": "dpkg",
-    "dpkg-query": "dpkg",
     "ld": "binutils",
     "mke2fs": "e2fsprogs",
     "nm": "binutils",
@@ -73,15 +63,9 @@ _NOT_INHERITED = re.compile(
 
 @dataclass(frozen=True)
 class Result:
-    """How a program ended.
+    """How a program ended; with a log, `stdout` is the last 64 KiB of both of its streams."""
 
-    Attributes:
-        rc: exit status, negative for a signal.
-        stdout: what it printed; with a log, the last 64 KiB of both of its streams.
-        stderr: what it printed there; empty with a log.
-    """
-
-    rc: int
+    rc: int  # negative for a signal
     stdout: str
     stderr: str
 
@@ -95,7 +79,7 @@ def run(
     log: Path | None = None,
     timeout_s: float | None = None,
     check: bool = True,
-    stdin: str | None = None,
+    stdin: str = "",
     errors: str = "replace",
     foreground: bool = False,
     finish: bool = False,
@@ -103,14 +87,9 @@ def run(
     """Run a program to its end; it and all its children are gone when this returns or raises.
 
     Args:
-        argv: program and arguments.
         action: what this is for, as a phrase for error messages.
-        cwd: its working directory.
-        env: variables to add to its environment.
         log: file to append both of its streams to, with the command line before them.
-        timeout_s: seconds after which it is stopped.
         check: raise when it ends with anything but 0.
-        stdin: text for its standard input; none means an empty one.
         errors: how to decode output that is not UTF-8, as `bytes.decode` takes it.
         foreground: leave it in our process group, on our terminal; for sudo and the like.
         finish: let it come to its end when we are interrupted, as dpkg must, and only then stop.
@@ -118,32 +97,24 @@ def run(
     Raises:
         MmbatchError: there is no such program, it took too long, or (with check) it failed.
     """
-    with contextlib.ExitStack() as stack:
-        if foreground:
-            sys.stdout.flush()
-            with _started(argv, action, cwd, env, guard=not finish, group=False) as process:
-                _wait(process, None, finish)
-            result = Result(process.returncode, "", "")
-        else:
-            out = stack.enter_context(_open_log(log, argv))
-            err = out if log else stack.enter_context(tempfile.TemporaryFile())
-            input_file = stack.enter_context(tempfile.TemporaryFile())
-            input_file.write((stdin or "").encode())
-            input_file.seek(0)
-            start = out.tell()
-            pipes = {"stdin": input_file, "stdout": out, "stderr": err}
-            with _started(argv, action, cwd, env, guard=not finish, pipes=pipes) as process:
-                try:
-                    _wait(process, timeout_s, finish)
-                except subprocess.TimeoutExpired:
-                    raise _too_slow(argv, action, timeout_s) from None
-            if log is None:
-                result = Result(process.returncode, _read(out, 0, errors), _read(err, 0))
-            else:
-                size = os.fstat(out.fileno()).st_size
-                result = Result(process.returncode, _read(out, max(start, size - _KEPT_BYTES)), "")
+    temporary = tempfile.TemporaryFile
+    with _open_log(log, argv) as out, temporary() as err, temporary() as given:
+        given.write(stdin.encode())
+        given.seek(0)
+        start = out.tell()
+        pipes = None if foreground else (given, out, out if log else err)
+        with _started(argv, action, cwd, env, pipes, guard=not finish) as process:
+            try:
+                _wait(process, timeout_s, finish)
+            except subprocess.TimeoutExpired:
+                problem = f"{Path(argv[0]).name} did not finish within {timeout_s:.0f} s"
+                hint = "try again, on a machine with less other load"
+                raise MmbatchError(action, problem, hint) from None
+        if log is not None:
+            start = max(start, os.fstat(out.fileno()).st_size - _KEPT_BYTES)
+        result = Result(process.returncode, _read(out, start, errors), _read(err, 0))
     if check:
-        raise_unless_good(result, argv, action, log)
+        _raise_unless_good(result, argv, action, log)
     return result
 
 
@@ -151,50 +122,39 @@ def stream(
     argv: Sequence[str | Path],
     *,
     action: str,
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
     log: Path | None = None,
     timeout_s: float | None = None,
     silence_s: float | None = None,
-    check: bool = True,
 ) -> Generator[str, None, None]:
     """Yield a program's standard output line by line, as it comes, without line ends.
 
-    The arguments are those of `run`. A log gets its standard error, and `timeout_s` counts from its
-    start. It is also stopped if it prints nothing for `silence_s`.
-
-    Leaving the loop early, by break or by an exception, stops the program and its children
-    (use `contextlib.closing` where the moment matters).
+    A log gets its standard error. It is stopped `timeout_s` after its start, or if it prints
+    nothing for `silence_s`. Leaving the loop early, by break or by an exception, stops the program
+    and its children (use `contextlib.closing` where the moment matters).
 
     Raises:
-        MmbatchError: there is no such program, it took too long, or (with check) it failed.
+        MmbatchError: there is no such program, it took too long, or it failed.
     """
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    name = Path(argv[0]).name
     with _open_log(log, argv) as err:
         start = err.tell()
-        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": err}
-        with _started(argv, action, cwd, env, pipes=pipes) as process:
+        pipes = (subprocess.DEVNULL, subprocess.PIPE, err)
+        with _started(argv, action, None, None, pipes) as process:
             try:
                 assert process.stdout is not None
                 yield from _lines(process.stdout, deadline, silence_s)
                 _wait(process, None if deadline is None else deadline - time.monotonic())
             except (TimeoutError, subprocess.TimeoutExpired):
-                if deadline is None or time.monotonic() < deadline:
-                    problem = f"{Path(argv[0]).name} printed nothing for {silence_s:.0f} s"
-                    raise MmbatchError(action, problem, "see what it printed last") from None
-                raise _too_slow(argv, action, timeout_s) from None
+                problem = f"{name} printed nothing for {silence_s or 0:.0f} s"
+                if deadline is not None and time.monotonic() >= deadline:
+                    problem = f"{name} did not finish within {timeout_s:.0f} s"
+                raise MmbatchError(action, problem, "see what it printed last") from None
         result = Result(process.returncode, "", _read(err, start))
-    if check:
-        raise_unless_good(result, argv, action, log)
+    _raise_unless_good(result, argv, action, log)
 
 
-def _too_slow(argv: Sequence[str | Path], action: str, timeout_s: float | None) -> MmbatchError:
-    """Return the error for a program that ran past its time limit."""
-    problem = f"{Path(argv[0]).name} did not finish within {timeout_s:.0f} s"
-    return MmbatchError(action, problem, "try again, on a machine with less other load")
-
-
-def raise_unless_good(
+def _raise_unless_good(
     result: Result, argv: Sequence[str | Path], action: str, log: Path | None
 ) -> None:
     """Raise MmbatchError with a program's last words unless it ended with 0."""
@@ -207,13 +167,12 @@ def raise_unless_good(
         ended = f"was ended by signal {signal.Signals(-result.rc).name}"
     full = [line.strip() for line in lines if "No space left on device" in line]
     if full:
-        last = full[0]
-        hint = "free some space on that disk, or set MMBATCH_CACHE to a directory on another one"
+        last, hint = full[0], FULL_HINT
     elif log is not None:
         hint = f"read the whole output in {os.fspath(log)}"
         last = next((line.strip() for line in lines if _TELLING.search(line)), last)
     else:
-        hint = "run it by hand to see more: " + shlex.join([os.fspath(word) for word in argv])
+        hint = f"run it by hand to see more: {_shell(argv)}"
     raise MmbatchError(action, f"{Path(argv[0]).name} {ended}: {last}", hint)
 
 
@@ -223,34 +182,41 @@ def _started(
     action: str,
     cwd: Path | None,
     env: Mapping[str, str] | None,
+    pipes: Sequence[IO[bytes] | int] | None,
     *,
     guard: bool = True,
-    group: bool = True,
-    pipes: Mapping[str, Any] = MappingProxyType({}),
 ) -> Generator[subprocess.Popen[bytes], None, None]:
-    """Start a program, by default in a process group of its own, and stop it on the way out."""
-    words = guarded(argv, action, die_with_us=guard)
-    try:
-        process = subprocess.Popen(
-            words,
-            cwd=cwd,
-            env=child_env(env),
-            start_new_session=group,
-            pass_fds=tuple(inherited),
-            **pipes,
-        )
-    except OSError as error:
-        problem = f"{argv[0]} could not be started ({error.strerror})"
-        raise MmbatchError(action, problem, "check it by hand") from error
+    """Start a program, and stop it on the way out if we leave early.
+
+    With `pipes`, its three streams, it is in a process group of its own. The guard is that it dies
+    with us, even at kill -9.
+    """
+    words = [os.fspath(word) for word in argv]
+    if shutil.which(words[0]) is None:
+        name = Path(words[0]).name
+        hint = f"install it: apt-get install {package_of(name)}"
+        raise MmbatchError(action, f"there is no program {name} here", hint)
+    prefix = ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"] if guard else []
+    stdin, stdout, stderr = pipes or (None, None, None)
+    process = subprocess.Popen(
+        [*prefix, *words],
+        cwd=cwd,
+        env=_child_env(env),
+        stdin=stdin,
+        stdout=stdout,
+        stderr=stderr,
+        start_new_session=pipes is not None,
+        pass_fds=tuple(inherited),
+    )
     _running.add(process)
     try:
         yield process
     except BaseException:
-        if group:
-            _stop_group(process)
-        else:
+        if pipes is None:
             process.terminate()
             process.wait()
+        else:
+            _stop_group(process)
         raise
     finally:
         _running.discard(process)
@@ -300,12 +266,16 @@ def _lines(
         yield partial.decode(errors="replace")
 
 
+def _shell(argv: Sequence[str | Path]) -> str:
+    return shlex.join([os.fspath(word) for word in argv])
+
+
 def _open_log(log: Path | None, argv: Sequence[str | Path]) -> IO[bytes]:
     if log is None:
         return tempfile.TemporaryFile()
     log.parent.mkdir(parents=True, exist_ok=True)
     handle = log.open("a+b")
-    handle.write(f"$ {shlex.join([os.fspath(word) for word in argv])}\n".encode(errors="replace"))
+    handle.write(f"$ {_shell(argv)}\n".encode(errors="replace"))
     handle.flush()
     return handle
 
@@ -343,7 +313,7 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def child_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def _child_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the environment every child gets: ours in plain English, less `_NOT_INHERITED`."""
     env = {name: value for name, value in os.environ.items() if not _NOT_INHERITED.fullmatch(name)}
     env.setdefault("HOME", "/nonexistent")  # or spatch dies of an exception
@@ -351,46 +321,18 @@ def child_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return env | dict(extra or {})
 
 
-@functools.cache
-def _setpriv() -> str | None:
-    return shutil.which("setpriv")
-
-
 def package_of(program: str) -> str:
     """Return the Debian package of a program."""
     return _PACKAGES.get(program, program)
 
 
-def guarded(argv: Sequence[str | Path], action: str, *, die_with_us: bool = True) -> list[str]:
-    """Return argv with its program found, and, if asked, made to die with us even at kill -9.
-
-    Raises:
-        MmbatchError: there is no such program; names its Debian package.
-    """
-    words = [os.fspath(word) for word in argv]
-    found = shutil.which(words[0])
-    if found is None:
-        name = Path(words[0]).name
-        hint = f"install it: apt-get install {package_of(name)}"
-        raise MmbatchError(action, f"there is no program {name} here", hint)
-    guard = _setpriv() if die_with_us else None
-    prefix = [guard, "--pdeathsig", "KILL", "--"] if guard else []
-    return [*prefix, found, *words[1:]]
-
-
 @dataclass(frozen=True)
 class Toolchain:
-    """The programs that make objects.
+    """The programs that make objects."""
 
-    Attributes:
-        compiler: first line of the compiler's `--version`.
-        binutils: that of the first of the other programs, the assembler; empty without any.
-        identity: a text that differs for other programs, for the keys of cached builds.
-    """
-
-    compiler: str
-    binutils: str
-    identity: str
+    compiler: str  # first line of its `--version`
+    binutils: str  # that of the assembler; empty without other programs
+    identity: str  # differs for other programs; for the keys of cached builds
 
 
 def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:

@@ -257,7 +257,7 @@ class GitTree:
     def _git(
         self,
         *arguments: str,
-        stdin: str | None = None,
+        stdin: str = "",
         env: Mapping[str, str] | None = None,
         errors: str = "replace",
     ) -> str:
@@ -270,7 +270,7 @@ class GitTree:
         self,
         *arguments: str,
         action: str = "use git",
-        stdin: str | None = None,
+        stdin: str = "",
         env: Mapping[str, str] | None = None,
         errors: str = "replace",
     ) -> process.Result:
