@@ -34,7 +34,7 @@ _LIMIT_S = 3600
 _ROOT_DIRECTORIES = "/usr/sbin:/sbin:/usr/bin:/bin"
 _SUITE = re.compile(
     r"(bullseye|bookworm|trixie|forky|duke|sid|experimental|"
-    r"(?:old){0,2}stable|testing|unstable)(?:[-/](.+))?"
+    r"(?:old){0,2}stable|testing|unstable)(?:[-/].+)?"
 )
 # What we look into besides the suites that the system follows: the releases that carry a kernel
 # which we support. The index of sid is large, and most of what we want is in a stable release.
@@ -85,15 +85,14 @@ def find(package: str, version: str = "") -> list[tuple[str, str]]:
             if found and (not version or version in dict(found)):
                 return found
             first = first or found
-            if state.complaint and not state.has_lists():
-                if first:
-                    break
-                raise MmbatchError(
-                    f"fetch {package} from the Debian mirror",
-                    state.complaint,
-                    "check the network; where a command takes --tree DIR, DIR needs none",
-                )
+            if state.complaint and not state.has_lists() and not first:
+                hint = "check the network; where a command takes --tree DIR, DIR needs none"
+                raise MmbatchError(_mirror(package), state.complaint, hint)
         return first
+
+
+def _mirror(package: str) -> str:
+    return f"fetch {package} from the Debian mirror"
 
 
 def need(package: str, version: str = "") -> tuple[str, str]:
@@ -104,11 +103,8 @@ def need(package: str, version: str = "") -> tuple[str, str]:
     """
     found = find(package, version)
     if not found:
-        raise MmbatchError(
-            f"fetch {package} from the Debian mirror",
-            "no suite there carries it",
-            "choose another with --kernel, or give an unpacked kernel with --tree DIR",
-        )
+        hint = "choose another with --kernel, or give an unpacked kernel with --tree DIR"
+        raise MmbatchError(_mirror(package), "no suite there carries it", hint)
     return (version, dict(found)[version]) if version in dict(found) else found[0]
 
 
@@ -141,20 +137,17 @@ def download(package: str, version: str, directory: Path, *, needs: bool = False
     When the mirror no longer has that version (point releases move), the lists are fetched again,
     and the newest version is taken instead.
     """
-    for state in _states():
-        suite = dict(state.find(package)).get(version)
-        if suite is not None:
-            break
-    else:
+    state = next((state for state in _states() if version in dict(state.find(package))), None)
+    if state is None:
         raise MmbatchError(f"fetch {package}", f"no suite has {version}", "try again")
     try:
-        return state.download(package, version, suite, directory, needs=needs)
+        return state.download(package, version, directory, needs=needs)
     except MmbatchError:
         log.say(f"{package} {version} could not be fetched; asking the mirror again")
         with cache.lock("apt", "fetches lists of Debian's packages"):
             state.update()
-        version, suite = (state.find(package) or [(version, suite)])[0]
-        return state.download(package, version, suite, directory, needs=needs)
+        newest = [found for found, _ in state.find(package)]
+        return state.download(package, [*newest, version][0], directory, needs=needs)
 
 
 def unpack(package: str, version: str, directory: Path, *, needs: bool = False) -> None:
@@ -187,32 +180,21 @@ def followed() -> list[tuple[str, str]]:
     return list(reversed(suites.items()))
 
 
-def _base(suite: str) -> str:
-    match = _SUITE.fullmatch(suite)
-    return match[1] if match else suite
-
-
-def _is_security(suite: str) -> bool:
-    return suite.endswith(("-security", "/updates"))
-
-
 def _groups() -> tuple[dict[str, str], dict[str, str]]:
     """Return the suites to look into with their addresses: stable ones, and the others."""
     suites = dict(followed())
-    main = [suite for suite in suites if not _is_security(suite)] or list(suites)
-    own = _base(next((suite for suite in main if suite == _base(suite)), main[0]))
-    security = [uri for suite, uri in suites.items() if _is_security(suite)][:1]
+    security = [suite for suite in suites if suite.endswith(("-security", "/updates"))]
+    main = [suite for suite in suites if suite not in security] or security
+    # A system that follows "trixie-backports" alone is one of trixie, too.
+    bases = {suite: re.split("[-/]", suite)[0] for suite in main}
+    own = next((suite for suite in main if suite == bases[suite]), bases[main[0]])
     stable = {name: uri for name, uri in suites.items() if name not in _ROLLING or name == own}
     for pattern in _MAIN:
         stable.setdefault(pattern.format(own=own), suites[main[0]])
-    for uri in security:
-        for pattern in _SECURITY:
-            stable.setdefault(pattern.format(own=own), uri)
-    others = {name: uri for name, uri in suites.items() if name not in stable}
-    for name in _UNSTABLE:
-        if name not in stable:
-            others.setdefault(name, suites[main[0]])
-    return stable, others
+    for pattern in _SECURITY if security else ():
+        stable.setdefault(pattern.format(own=own), suites[security[0]])
+    others = dict.fromkeys(_UNSTABLE, suites[main[0]]) | suites
+    return stable, {name: uri for name, uri in others.items() if name not in stable}
 
 
 def _states() -> list[_State]:
@@ -289,17 +271,15 @@ class _State:
         elif self.has_lists():
             log.say(f"doing without what could not be fetched: {self.complaint}")
 
-    def download(
-        self, package: str, version: str, suite: str, directory: Path, *, needs: bool
-    ) -> list[Path]:
+    def download(self, package: str, version: str, directory: Path, *, needs: bool) -> list[Path]:
         """Fetch a package, and with `needs` all that it depends on, into a directory."""
-        wanted = f"{package}={version}"
-        how = ["download", wanted]
+        how = ["download", f"{package}={version}"]
         if needs:
+            suite = dict(self._madison(package)).get(version, "")
             (directory / "partial").mkdir(exist_ok=True)
             how = [
                 *("install", "--download-only", "--no-install-recommends", "-y", "-t", suite),
-                *("-o", f"Dir::Cache::archives={directory}", wanted),
+                *("-o", f"Dir::Cache::archives={directory}", f"{package}={version}"),
             ]
         self.apt("apt-get", "-q", *how, cwd=directory, action=f"fetch {package} {version}")
         return sorted(directory.glob("*.deb"))
@@ -391,12 +371,7 @@ def _become_root(action: str, packages: Sequence[str]) -> tuple[list[str], bool]
 
 
 def require(purpose: str, programs: Iterable[str], *, may_install: bool) -> None:
-    """Make sure that some programs are here.
-
-    Args:
-        purpose: what for, as a phrase for the error ("boot guests").
-        programs: their names.
-        may_install: install the packages of those that are missing.
+    """Make sure that some programs are here, which have a purpose ("boot guests").
 
     Raises:
         MmbatchError: one is missing and could not be, or must not be, installed.
@@ -419,11 +394,7 @@ def find_program(program: str) -> Path | None:
 
 
 def require_guests(arches: Iterable[str], *, may_install: bool) -> None:
-    """Make sure that guests of some architectures ("x86_64", "arm64") can be built and booted.
-
-    Raises:
-        MmbatchError: something is missing and could not be, or must not be, installed.
-    """
+    """Make sure that guests of some architectures ("x86_64", "arm64") can be built and booted."""
     arches = tuple(arches)
     if "x86_64" in arches and platform.machine() != "x86_64":
         raise MmbatchError(

@@ -41,8 +41,7 @@ def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> 
     """Write a script that runs a program.
 
     Args:
-        root: a directory in which packages are unpacked, its loader and libraries among them. It
-            may go elsewhere later.
+        root: where packages are unpacked, loader and libraries too; it may go elsewhere later.
         program: its path in there.
         wrapper: the script, in there too.
         first: arguments before those of the caller, as a shell has them.
@@ -64,12 +63,8 @@ def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> 
 def make_runnable(root: Path, directory: Path, package: str) -> None:
     """Let the programs of a package run here that this machine's own libraries are too old for.
 
-    Scripts take their places; the programs lie beside them, hidden.
-
-    Args:
-        root: where the package is unpacked; the libraries that it needs are unpacked there too.
-        directory: below it, with the programs.
-        package: its name.
+    Scripts take their places; the programs lie beside them, hidden. The directory with them is
+    below the root, where the package is unpacked, and the libraries that it needs will be.
     """
     programs = [path for path in _programs(directory) if _lacks_library(path)]
     if not programs:
@@ -100,44 +95,28 @@ class Headers(Protocol):
     """The part of a kernel's headers that names its compiler."""
 
     @property
-    def release(self) -> str:
-        """Release of the kernel, as printed by `uname -r`."""
-
+    def release(self) -> str: ...
     @property
-    def path(self) -> Path:
-        """The directory in which make runs."""
-
+    def path(self) -> Path: ...
     @property
-    def config(self) -> Mapping[str, str]:
-        """The options of the kernel that are set, with their values."""
+    def config(self) -> Mapping[str, str]: ...
 
 
 @dataclass(frozen=True)
 class Compiler:
-    """A compiler for a kernel's modules.
-
-    Attributes:
-        program: name or path of the program.
-        arguments: of make, to use it; none if the headers name it themselves.
-    """
+    """A compiler for a kernel's modules."""
 
     program: str
-    arguments: tuple[str, ...] = ()
+    arguments: tuple[str, ...] = ()  # of make, to use it; none if the headers name it
 
 
 @dataclass(frozen=True)
 class WantedCompiler:
-    """The compiler that a kernel's configuration names.
+    """The compiler that a kernel's configuration names."""
 
-    Attributes:
-        program: its name, "x86_64-linux-gnu-gcc-14".
-        package: Debian's package of it, "gcc-14".
-        version: of that package; empty if the configuration does not name it.
-    """
-
-    program: str
-    package: str
-    version: str
+    program: str  # "x86_64-linux-gnu-gcc-14"
+    package: str  # Debian's, "gcc-14"
+    version: str  # of that package; empty if the configuration does not name it
 
 
 def wanted_compiler(headers: Headers) -> WantedCompiler | None:

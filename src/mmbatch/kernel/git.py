@@ -27,17 +27,11 @@ _NO_GUESS = ("-c", "user.useConfigOnly=true")
 
 @dataclass(frozen=True)
 class Change:
-    """What one commit does.
-
-    Attributes:
-        subject: the first line of its message.
-        body: the rest.
-        contents: path to content of each file that it adds or replaces.
-    """
+    """What one commit does."""
 
     subject: str
     body: str
-    contents: Mapping[str, bytes]
+    contents: Mapping[str, bytes]  # by path, of each file that it adds or replaces
 
 
 class GitTree:
@@ -123,12 +117,6 @@ class GitTree:
         contents = {}
         for name in entries:
             header, _, data = data.partition(b"\n")
-            if b" blob " not in header:
-                raise MmbatchError(
-                    f"read {name} of {self.path}",
-                    f"git says '{header.decode(errors='replace')}'",
-                    "check the repository with git fsck",
-                )
             size = int(header.split()[2])
             contents[name], data = data[:size], data[size + 1 :]
         return contents
@@ -186,16 +174,9 @@ class GitTree:
         return True
 
     def write(self, base: str, changes: Sequence[Change], work: Path, author: str) -> str:
-        """Write commits on a base; no branch has them yet.
+        """Write commits on a base, and return the last one; no branch has them yet.
 
-        Args:
-            base: the commit that they follow.
-            changes: what they do.
-            work: an empty directory of ours, for the index and the files.
-            author: of the commits, "Name <mail>".
-
-        Returns:
-            The last commit.
+        The work directory is an empty one of ours; the author is a "Name <mail>".
         """
         name, _, mail = author.rstrip(">").partition(" <")
         by = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail}

@@ -26,21 +26,13 @@ _OBJECTS = ".objects"
 
 @dataclass(frozen=True)
 class ObjectTree:
-    """A kernel's output directory in which objects can be made.
-
-    Attributes:
-        source: the tree that it is made from.
-        path: the directory.
-        config_sha256: digest of the final .config.
-        compiler: first line of the `--version` of the compiler that makes its objects.
-        binutils: that of the assembler.
-    """
+    """A kernel's output directory in which objects can be made."""
 
     source: Source
     path: Path
     config_sha256: str
-    compiler: str
-    binutils: str = ""
+    compiler: str  # first line of its `--version`
+    binutils: str = ""  # that of the assembler
 
 
 def configure(
@@ -60,7 +52,7 @@ def configure(
         source: the kernel.
         fragment: configuration over allnoconfig.
         options: more of it, "CONFIG_X=y" each, which win over the fragment.
-        objects: what to make, as paths in the tree; missing ones are an error.
+        objects: what to make, as paths in the tree.
         jobs: how many compilers at a time.
         requires: what the configuration must have, "CONFIG_X=y" or "CONFIG_X=n", with the
             reason as a clause.
@@ -69,7 +61,10 @@ def configure(
         MmbatchError: the kernel can't be built here, or its configuration refused an option or
             lacks what is required.
     """
-    _refuse_options(options, requires, source.release)
+    for option in options:  # what says the opposite is refused at once
+        name = option.partition("=")[0]
+        against = [text for text in requires if text.startswith(f"{name}=") and text != option]
+        _refuse(against, [option], requires, source.release)
     text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
     tools = process.toolchain(*TOOLS)
     # Its makefiles name the source by its full path, so a cache that was moved is rebuilt.
@@ -86,13 +81,13 @@ def configure(
             path.mkdir()
             allnoconfig(make, path, text, source.release, log_file)
             check_options(path / ".config", options, source.release)
-            _check_required(path / ".config", options, requires, source.release)
+            _refuse(_absent(path / ".config", requires), options, requires, source.release)
             _make(make, ["prepare"], source.release, log_file)
             (path / _OBJECTS).touch()
             cache.finish(path)
             cache.use(path)
             cache.prune(path)
-        _check_required(path / ".config", options, requires, source.release)
+        _refuse(_absent(path / ".config", requires), options, requires, source.release)
         _add(make, path, objects, source.release, log_file)
     digest = hashlib.sha256((path / ".config").read_bytes()).hexdigest()
     return ObjectTree(source, path, digest, tools.compiler, tools.binutils)
@@ -162,17 +157,13 @@ def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> li
     record = tree.path / record_of(like)
     line = record.read_text(encoding="utf-8").splitlines()[0]
     words = shlex.split(line.split(":=", 1)[1].split(";")[0])
-    options: list[str] = []
-    skip_next = False
-    for word in words:
-        if skip_next:
-            skip_next = False
-        elif word == "-o":
-            skip_next = True
-        elif word == "-c" or word.startswith("-Wp,-MMD") or word.endswith((".c", ".S")):
-            continue
-        else:
-            options.append(word)
+    if "-o" in words:
+        del words[words.index("-o") : words.index("-o") + 2]
+    options = [
+        word
+        for word in words
+        if word != "-c" and not word.startswith("-Wp,-MMD") and not word.endswith((".c", ".S"))
+    ]
     if other_source is None:
         return options
     moved = [word.replace(str(tree.source.path), str(other_source)) for word in options]
@@ -245,29 +236,15 @@ def _absent(config: Path, options: Iterable[str]) -> list[str]:
     return [f"{name}={value}" for name, _, value in pairs if values.get(name, "n") != value]
 
 
-def _refuse_options(options: Sequence[str], requires: Mapping[str, str], release: str) -> None:
-    """Raise MmbatchError if an option says the opposite of what is required."""
-    required = {text.partition("=")[0]: text for text in requires}
-    for option in options:
-        text = required.get(option.partition("=")[0], option)
-        if text != option:
-            raise _unfit(release, [option], text, requires[text])
-
-
-def _check_required(
-    config: Path, options: Sequence[str], requires: Mapping[str, str], release: str
+def _refuse(
+    lacking: Iterable[str], options: Sequence[str], requires: Mapping[str, str], release: str
 ) -> None:
-    """Raise MmbatchError unless a finished .config has all that is required."""
-    for text in _absent(config, requires):
-        raise _unfit(release, options, text, requires[text])
-
-
-def _unfit(release: str, options: Sequence[str], required: str, reason: str) -> MmbatchError:
-    """Return the error for options that leave a kernel without what is required."""
-    shown = " ".join(f"-K {option}" for option in options)
-    return MmbatchError(
-        f"build the objects of Linux {release}" + (f" with {shown}" if shown else ""),
-        f"{required} is needed, because {reason}",
-        f"leave out {shown}" if shown else "choose another kernel",
-        ExitCode.USAGE,
-    )
+    """Raise MmbatchError if a kernel with some options lacks something that is required."""
+    for text in lacking:
+        shown = " ".join(f"-K {option}" for option in options)
+        raise MmbatchError(
+            f"build the objects of Linux {release}" + (f" with {shown}" if shown else ""),
+            f"{text} is needed, because {requires[text]}",
+            f"leave out {shown}" if shown else "choose another kernel",
+            ExitCode.USAGE,
+        )

@@ -35,41 +35,31 @@ _TRUSTED = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false")
 _LIST_FILES = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
 # What a kernel build leaves in a tree; `git ls-files --exclude-standard` leaves out the like.
 _PRODUCTS = re.compile(
-    r"^(?:.*\.(?:o|ko|a|mod|mod\.c)|\..*\.(?:cmd|d)|\.config.*|vmlinux(?:\.(?:o|a|map|unstripped))?"
-    r"|modules\.(?:order|builtin.*)|Module\.symvers|System\.map|\.tmp_.*|\.git)$"
+    r".*\.(?:o|ko|a|mod|mod\.c)|\..*\.(?:cmd|d)|\.config.*|vmlinux(?:\.(?:o|a|map|unstripped))?"
+    r"|modules\.(?:order|builtin.*)|Module\.symvers|System\.map|\.tmp_.*|\.git"
 )
 _PRODUCT_DIRECTORIES = re.compile(
-    r"^(?:include/(?:config|generated)|arch/[^/]+/include/generated)$"
+    r"\.git|include/(?:config|generated)|arch/[^/]+/include/generated"
 )
 
 
 @dataclass(frozen=True)
 class Source:
-    """A kernel source tree in our cache, which nobody else writes.
+    """A kernel source tree in our cache, which nobody else writes."""
 
-    Attributes:
-        series: "7.3".
-        release: "7.3.4", with an extra version where the tree has one.
-        path: the top of the tree.
-        origin: where it comes from, for people.
-        ident: short name of its place in the cache, safe as a file name.
-        state: digest that is another whenever a file of the tree is; the ident for Debian's.
-    """
-
-    series: str
-    release: str
+    series: str  # "7.3"
+    release: str  # "7.3.4", with an extra version where the tree has one
     path: Path
-    origin: str
-    ident: str
-    state: str
+    origin: str  # where it comes from, for people
+    ident: str  # short name of its place in the cache, safe as a file name
+    state: str  # digest that is another whenever a file of the tree is; the ident for Debian's
 
 
 def get(kernel: str | None = None, tree: Path | None = None) -> Source:
     """Return the kernel source that the user asked for, fetching it when it must be.
 
-    Args:
-        kernel: a series or its release; None for the newest that is here or can be had.
-        tree: an unpacked tree to take instead; it is only read.
+    The kernel is a series or its release, by default the newest that is here or can be had. A tree
+    is taken instead, and only read.
 
     Raises:
         MmbatchError: it can't be had, is not a kernel, or is of an unsupported series.
@@ -286,21 +276,12 @@ def _list_git(tree: Path) -> list[str]:
 def _list_directory(tree: Path) -> Iterator[str]:
     """Yield the files of a tree without git, less what a build left there."""
     for directory, directories, files in os.walk(tree):
-        top = os.path.relpath(directory, tree)
-        prefix = "" if top == "." else f"{top}/"
-        for name in directories:
-            if (Path(directory) / name).is_symlink():
-                yield prefix + name
+        top = Path(directory).relative_to(tree)
+        yield from (str(top / name) for name in directories if (tree / top / name).is_symlink())
+        yield from (str(top / name) for name in files if not _PRODUCTS.fullmatch(name))
         directories[:] = [
-            name
-            for name in directories
-            if name != ".git" and not _PRODUCT_DIRECTORIES.match(prefix + name)
+            name for name in directories if not _PRODUCT_DIRECTORIES.fullmatch(str(top / name))
         ]
-        for name in files:
-            if not _PRODUCTS.match(name) and not stat.S_ISFIFO(
-                (Path(directory) / name).lstat().st_mode
-            ):
-                yield prefix + name
 
 
 def _copy(source: Path, target: Path, earlier: Path | None, signature: Signature) -> None:
@@ -312,13 +293,4 @@ def _copy(source: Path, target: Path, earlier: Path | None, signature: Signature
             return
     except (FileNotFoundError, NotADirectoryError):
         pass
-    try:
-        shutil.copy2(source, target, follow_symlinks=False)
-    except OSError as error:
-        if error.filename != os.fspath(source):
-            raise
-        raise MmbatchError(
-            f"copy the tree {source.parent}",
-            f"{source} can't be read ({error.strerror})",
-            "make it readable, and leave the tree alone while it is copied",
-        ) from error
+    shutil.copy2(source, target, follow_symlinks=False)
