@@ -57,6 +57,17 @@ def test_the_cache_has_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         assert caught.value.action == "open the cache directory"
 
 
+def test_a_cache_that_can_not_run_programs(
+    own_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fields = list(os.statvfs(own_cache.parent))
+    fields[8] |= os.ST_NOEXEC
+    monkeypatch.setattr("os.statvfs", lambda _: os.statvfs_result(fields))
+    monkeypatch.setenv("MMBATCH_CACHE", str(own_cache / "other"))
+    with pytest.raises(MmbatchError, match="noexec"):
+        cache.root()
+
+
 HOLDER = """
 import sys, time
 from mmbatch.core import cache

@@ -62,6 +62,9 @@ def _open(place: Path) -> Path:
     except OSError as error:
         other = "set MMBATCH_CACHE to a directory that can be written"
         raise error_from_os(error, action, other) from None
+    if os.statvfs(real).f_flag & os.ST_NOEXEC:
+        problem = f"programs that are built in {real} can't run there (it is mounted noexec)"
+        raise MmbatchError(action, problem, "set MMBATCH_CACHE to a directory where they can")
     _sweep(real / "tmp")
     return real
 

@@ -117,6 +117,10 @@ class GitTree:
         contents = {}
         for name in entries:
             header, _, data = data.partition(b"\n")
+            if b" blob " not in header:  # a partial clone has some of them only
+                problem = f"git says '{header.decode(errors='replace')}'"
+                hint = "fetch all of the repository, or check it with git fsck"
+                raise MmbatchError(f"read {name} of {self.path}", problem, hint)
             size = int(header.split()[2])
             contents[name], data = data[:size], data[size + 1 :]
         return contents
