@@ -204,10 +204,11 @@ def _blocks(halves: Mapping[tuple[int, int], int]) -> tuple[tuple[int, ...], ...
 
 
 def checkout() -> tuple[str, bool | None]:
-    """Return the commit of this checkout, and whether its files have changes."""
+    """Return the commit of this checkout, and whether other files than pages and records differ."""
     words = ("git", "-C", str(paths.ROOT))
     commit = machine.output(*words, "rev-parse", "HEAD").strip()
-    changed = machine.output(*words, "status", "--porcelain", "--untracked-files=no")
+    code = ("--", ":/", ":!/results", ":!/*.md")  # `make results` writes the others
+    changed = machine.output(*words, "status", "--porcelain", "--untracked-files=no", *code)
     return (commit, bool(changed)) if commit else (UNKNOWN, None)
 
 
