@@ -58,8 +58,11 @@ def test_records_show_what_they_always_showed(name: str) -> None:
     def number(value: float | None) -> str:
         return "None" if value is None else f"{value:.9g}"
 
+    kept = record.read(paths.ROOT / "results" / name)
+    if kept.code.commit != record.UNKNOWN:
+        pytest.skip("it was measured again since")
     lines = []
-    for case_name, found in tables(record.read(paths.ROOT / "results" / name)).items():
+    for case_name, found in tables(kept).items():
         for each in found.rows:
             ratio, fill = each.ratio, each.fill
             low, high = (ratio.interval if ratio else None) or (None, None)
