@@ -11,7 +11,8 @@ from typing import Self
 
 import pytest
 
-from mmbatch.kernel import apt
+from mmbatch.guest import initramfs
+from mmbatch.kernel import apt, foreign
 
 NEEDED = ("apt-get", "dpkg", "dpkg-deb", "gpg", "tar", "xz")
 
@@ -136,3 +137,18 @@ class FakeArchive:
         if sign:
             clear = [*self._gpg, "--clearsign", "--output", str(signed), str(release)]
             subprocess.run(clear, check=True, capture_output=True)
+
+
+def libraries(program: str) -> dict[str, Path]:
+    """What a program of this machine needs, by its place in a directory of packages."""
+    found = [Path(library) for library in initramfs.libraries(Path(program))]
+    return {f"usr/lib/{foreign.TUPLE}/{path.name}": path for path in found}
+
+
+def wanting(program: Path, target: Path) -> Path:
+    """Make of a program one that asks for versions which no library has."""
+    content = program.read_bytes()
+    target.write_bytes(content.replace(b"\0GLIBC_2.", b"\0GLIBX_2."))
+    assert target.read_bytes() != content
+    target.chmod(0o755)
+    return target

@@ -20,12 +20,6 @@ def test_the_first_cpu_of_a_file() -> None:
     assert "model name" not in machine.parse_cpuinfo((DATA / "arm64.cpuinfo").read_text())
 
 
-def test_meminfo_is_in_bytes() -> None:
-    text = "MemTotal:        8145108 kB\nMemAvailable:    7000000 kB\nHugePages_Total:       3\n"
-    found = machine.parse_meminfo(text)
-    assert found == {"MemTotal": 8145108 << 10, "MemAvailable": 7000000 << 10}
-
-
 def test_last_level_cache_skips_zero_and_instruction_caches() -> None:
     text = "LEVEL1_ICACHE_SIZE 32768\nLEVEL2_CACHE_SIZE 524288\nLEVEL3_CACHE_SIZE 33554432\n"
     assert machine.parse_llc(text + "LEVEL4_CACHE_SIZE 0\n") == 32 << 20
@@ -58,11 +52,3 @@ def test_this_machine() -> None:
 def test_a_cpu_has_the_name_that_people_use(model: int, name: str) -> None:
     here = dataclasses.replace(example(), model=model, cpu="Example(R) 9000 CPU @ 2.00GHz")
     assert machine.name(here) == name
-
-
-def test_line_leaves_out_what_is_not_known() -> None:
-    assert machine.line(example()) == "Zen 3 (25/1/1), 2 CPUs of a VM, load 0.2, gcc 14.2.0"
-    bare = dataclasses.replace(example(), family=None, model=None, stepping=None, load=None)
-    bare = dataclasses.replace(bare, cores=1, hypervisor="", compiler="")
-    assert machine.line(bare) == "Example CPU 9000, 1 CPU, no VM"
-    assert "last-level cache 32 MiB, RAM 8.0 GiB" in machine.details(example())

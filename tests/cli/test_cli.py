@@ -2,12 +2,11 @@
 import errno
 import importlib
 import os
-import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -45,37 +44,6 @@ def test_help_lists_every_verb_and_imports_none() -> None:
     for verb, text in cli.VERBS.items():
         assert verb in done.stdout
         assert text in done.stdout
-
-
-def test_without_a_verb_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main([]) in (0, 2)  # as the version of click has it
-    output = "".join(capsys.readouterr())
-    assert "Exit codes: 0 good" in output
-    assert "hint:" not in output
-
-
-def every_command(
-    group: click.Group = cli.cli, name: str = "mmbatch"
-) -> Iterator[tuple[str, click.Command]]:
-    context = click.Context(group, info_name=name)
-    for verb in group.list_commands(context):
-        command = group.get_command(context, verb)
-        assert command is not None
-        yield f"{name} {verb}", command
-        if isinstance(command, click.Group):
-            yield from every_command(command, f"{name} {verb}")
-
-
-def test_help_is_one_line() -> None:
-    texts = [(name, command.short_help or "") for name, command in every_command()]
-    texts += [
-        (f"{name} {option.opts[-1]}", option.help or "")
-        for name, command in every_command()
-        for option in command.params
-        if isinstance(option, click.Option) and not option.hidden
-    ]
-    assert len(texts) > 50
-    assert [text for text in texts if not re.fullmatch(r"[A-Z].*[^.]", text[1])] == []
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-import shutil
 from pathlib import Path
 
 import pytest
@@ -50,12 +49,3 @@ def test_what_is_missing_is_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(MmbatchError, match=r"there is no flex; run: .* flex"):
         requirements.ensure(install=True)
     assert installed == ["flex"]
-
-
-@pytest.mark.skipif(shutil.which("spatch") is None, reason="no spatch")
-def test_a_spatch_that_is_too_old(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert requirements.spatch_version() >= (1, 0)
-    monkeypatch.setattr(requirements, "lacking", dict)
-    monkeypatch.setattr(requirements, "spatch_version", lambda: (1, 0, 8))
-    with pytest.raises(MmbatchError, match=r"spatch 1\.0\.8 is older than 1\.1\.1"):
-        requirements.ensure(install=False)

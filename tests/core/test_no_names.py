@@ -31,8 +31,3 @@ def test_the_tool_names_no_speedup() -> None:
         and (lines := lines_with(names, path.read_text(encoding="utf-8")))
     }
     assert found == {}
-
-
-def test_a_name_is_found_in_an_identifier() -> None:
-    text = "for toy in toys:\n    find_toy_method()\n    toyota\n"
-    assert lines_with(["toy"], text) == ["for toy in toys:", "    find_toy_method()"]

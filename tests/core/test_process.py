@@ -65,11 +65,6 @@ def test_failure_quotes_the_last_line() -> None:
     assert caught.value.problem == "sh ended with 3: last"
 
 
-def test_failure_names_the_signal() -> None:
-    with pytest.raises(MmbatchError, match="SIGKILL"):
-        run(["sh", "-c", "kill -9 $$"], action="do it")
-
-
 def test_log_takes_both_streams_and_is_named(tmp_path: Path) -> None:
     log = tmp_path / "deep" / "a.log"
     with pytest.raises(MmbatchError) as caught:
@@ -84,13 +79,6 @@ def test_of_many_lines_the_first_error_is_quoted(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         run(["sh", "-c", script], action="do it", log=tmp_path / "a.log")
     assert caught.value.problem == "sh ended with 2: a.c:1: error: no b"
-
-
-def test_log_appends_and_result_is_of_this_run(tmp_path: Path) -> None:
-    log = tmp_path / "a.log"
-    run(["echo", "earlier"], action="x", log=log)
-    assert run(["echo", "later"], action="x", log=log).stdout == "later\n"
-    assert "earlier" in log.read_text()
 
 
 def test_full_disk_is_named_even_if_other_lines_follow() -> None:
@@ -177,16 +165,6 @@ def test_child_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert set(kept) <= names
 
 
-def test_headers_that_a_variable_names_are_not_compiled(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They are no part of the key by which a cached build is found."""
-    (tmp_path / "toy.h").touch()
-    monkeypatch.setenv("CPATH", str(tmp_path))
-    text = '#if __has_include(<toy.h>)\n#error "toy.h is there"\n#endif\n'
-    run(["gcc", "-fsyntax-only", "-x", "c", "-"], action="compile", stdin=text)
-
-
 def test_a_toolchain_is_known_by_its_versions_and_its_files(tmp_path: Path) -> None:
     def toy(name: str, text: str) -> Path:
         path = tmp_path / name
@@ -206,25 +184,6 @@ def test_a_toolchain_is_known_by_its_versions_and_its_files(tmp_path: Path) -> N
     assert toolchain(first, linker).identity != found.identity
     with pytest.raises(MmbatchError, match="there is no program nothing here"):
         toolchain("nothing")
-
-
-def test_a_home_is_never_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without one, spatch dies of an exception."""
-    monkeypatch.delenv("HOME", raising=False)
-    assert "HOME=/nonexistent" in run(["env"], action="x").stdout.splitlines()
-    monkeypatch.setenv("HOME", "/home/user")
-    assert "HOME=/home/user" in run(["env"], action="x").stdout.splitlines()
-
-
-def test_output_that_is_no_utf8_is_no_error() -> None:
-    assert run(["printf", r"a\377b"], action="x").stdout == "a\N{REPLACEMENT CHARACTER}b"
-    printed = run(["printf", r"a\377b"], action="x", errors="surrogateescape").stdout
-    assert os.fsencode(printed) == b"a\xffb"
-
-
-def test_stdin_is_given_or_empty() -> None:
-    assert run(["cat"], action="x", stdin="given").stdout == "given"
-    assert run(["cat"], action="x", timeout_s=60).stdout == ""
 
 
 def test_stream_yields_lines_while_the_program_runs() -> None:
@@ -256,11 +215,6 @@ def test_stream_times_out_even_if_the_program_keeps_talking() -> None:
             pass
 
 
-def test_stream_times_out_after_the_output_has_ended() -> None:
-    with pytest.raises(MmbatchError, match="did not finish"):
-        list(stream(["sh", "-c", "exec >&-; sleep 600"], action="x", timeout_s=0.4))
-
-
 def test_jobs_run_side_by_side_and_are_yielded_in_order(tmp_path: Path) -> None:
     def job(number: int) -> int:
         # Each of two waits for the other, so one after the other would end by the limit.
@@ -288,26 +242,6 @@ def test_jobs_end_with_what_they_run(tmp_path: Path, error: BaseException) -> No
     with pytest.raises(type(error)):
         list(side_by_side([raising, endless], 2))
     assert gone(written_pid(pid_file))
-
-
-def test_jobs_end_when_nobody_wants_more(tmp_path: Path) -> None:
-    pid_file = tmp_path / "pid"
-
-    def first() -> int:
-        return written_pid(pid_file)
-
-    def endless() -> int:
-        run(["sh", "-c", f'echo $$ > "{pid_file}"; exec sleep 600'], action="wait")
-        return 0
-
-    def never() -> int:
-        (tmp_path / "began").touch()
-        return 0
-
-    with contextlib.closing(side_by_side([first, endless, endless, never], 2)) as ended:
-        pid = next(ended)
-    assert gone(pid)
-    assert not (tmp_path / "began").exists()
 
 
 def test_an_error_is_two_lines_whatever_it_quotes() -> None:

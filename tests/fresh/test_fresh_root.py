@@ -51,10 +51,6 @@ def test_an_empty_directory_or_a_root_of_ours_is_taken(
     assert NOT_ROOT in error(tmp_path, make(tmp_path, names))
 
 
-def test_a_new_directory_is_taken(tmp_path: Path) -> None:
-    assert NOT_ROOT in error(tmp_path, tmp_path / "new")
-
-
 def make(tmp_path: Path, names: Sequence[str]) -> Path:
     """Return a directory with empty files."""
     root = tmp_path / "a root"

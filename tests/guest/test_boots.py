@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from mmbatch.core import cache, paths
+from mmbatch.core import cache
 from mmbatch.core.errors import MmbatchError
-from mmbatch.guest import boots, plan, qemu
+from mmbatch.guest import boots, qemu
 from mmbatch.guest.console import Outcome
 from mmbatch.guest.kernel import ARCHES, GuestKernel
 from mmbatch.guest.plan import Boot, Plan
@@ -84,26 +84,6 @@ def test_added_memory_is_not_reserved_on_the_host(kernel: GuestKernel) -> None:
     assert "memory-backend-ram,id=ram-dimm,size=256G,reserve=off -device pc-dimm" in words
     words = command(kernel, virtio_mem_gib=512)
     assert "virtio-mem-pci,memdev=ram-vm,requested-size=512G" in words
-
-
-def test_nodes_features_and_threads(kernel: GuestKernel) -> None:
-    words = command(kernel, nodes=2, one_thread=True, without=("cx16",))
-    assert "-accel tcg,thread=single" in words
-    assert "-cpu max,family=15,model=107,stepping=1,-cx16" in words
-    assert "memory-backend-ram,id=ram1,size=1024M -numa node,nodeid=1,memdev=ram1" in words
-
-
-def test_a_slow_node_has_no_cpu_and_is_described_by_firmware(kernel: GuestKernel) -> None:
-    words = command(kernel, memory_gib=4, nodes=2, slow_mib=512)
-
-    assert "-machine q35,hmat=on -m 4608M -smp 2,sockets=2" in words
-    assert "size=2048M -numa node,nodeid=1,memdev=ram1 " in words
-    assert "size=512M -numa node,nodeid=2,memdev=ram2,initiator=0" in words
-    assert "cpu,node-id=1,socket-id=1" in words
-    assert "cpu,node-id=2" not in words
-    slow = "hmat-lb,initiator=1,target=2,hierarchy=memory,data-type=access"
-    assert f"{slow}-latency,latency=100" in words
-    assert f"{slow}-bandwidth,bandwidth=1G" in words
 
 
 def test_counting_fixes_all_that_could_differ(kernel: GuestKernel) -> None:
@@ -229,13 +209,6 @@ def test_the_kernels_own_tests_must_pass(
     assert sum(each.skipped is not None for each in found) == skipped
 
 
-def test_each_row_must_have_all_columns() -> None:
-    boot = Boot(("plain",), rows=("2M",), columns=("folios", "calls"))
-    outcome = Outcome(values=[("2M: folios", 32.0), ("1G calls", 1.0)])
-    assert list(boots.absent(outcome, boot)) == ["2M: no number of calls"]
-    assert list(boots.rows(outcome)) == ["2M: 32 folios", "1G: 1 calls"]
-
-
 LEAST = {"few": 2.5, "many": 0.95}
 
 
@@ -266,17 +239,6 @@ def test_a_livepatch_must_save_what_it_promises(outcome: Outcome, problems: list
     found = sorted(boots.too_many(outcome, Boot(("stock",), least=LEAST)))
     assert len(found) == len(problems)
     assert all(a.startswith(b) for a, b in zip(found, problems, strict=True))
-
-
-def test_all_scripts_are_in_each_guest() -> None:
-    settings = {"N": "two words"}
-    files = boots.files_of([*plan.plans().values()], ["toy/play"], settings)
-
-    assert files["scripts"] == b"toy/play"
-    assert files["settings"] == b"N='two words'\n"
-    names = {path.name for path in (paths.ROOT / "guest").glob("*.sh")}
-    names |= {path.name for path in (paths.LIVE / "guest").glob("*.sh")}
-    assert names <= set(files)
 
 
 def test_kvm_is_believed_only_after_a_boot(

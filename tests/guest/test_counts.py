@@ -15,7 +15,7 @@ from fake_run import counted_by
 from mmbatch.bench import record
 from mmbatch.bench.table import tables
 from mmbatch.core.paths import ROOT
-from mmbatch.guest import console, counts, initramfs
+from mmbatch.guest import counts, initramfs
 from mmbatch.guest.console import Case, Outcome
 from mmbatch.guest.plan import Boot, Count
 from mmbatch.hosted import events as samples
@@ -123,22 +123,6 @@ def test_two_boots_have_to_agree() -> None:
     output = list(counts.unlike(counted_record(outcome()), counted_record(other)))
 
     assert output == ["blocks, base: 57000 instructions, and 57114 in another boot"]
-
-
-def test_the_scripts_count_their_results() -> None:
-    script = f"""
-    set -u
-    . '{ROOT}/guest/lib.sh'
-    check good true
-    check bad sh -c 'echo why; false'
-    end
-    """
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
-    found = console.read(done.stdout.splitlines())
-
-    assert found.finished
-    assert found.passed == ["good"]
-    assert found.failed == ["bad: sh -c echo why; false (why)"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mmbatch.core import cache, paths, process
+from mmbatch.core import cache, process
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import kernel
 from mmbatch.guest.kernel import ARCHES, GuestKernel, Wanted
@@ -43,13 +43,6 @@ def test_a_kernel_must_keep_what_it_needs(tmp_path: Path) -> None:
     config.write_text("CONFIG_A=y\nCONFIG_C=m\nCONFIG_E=y\n")
     with pytest.raises(MmbatchError, match="CONFIG_D=y"):
         kasan.require(config, "7.3.4")
-
-
-def test_the_kernel_with_kasan_has_the_options_of_debug() -> None:
-    debug, kasan = (
-        Wanted(ARCHES["x86_64"], kind, (), (paths.ROOT / "guest",)) for kind in ("debug", "kasan")
-    )
-    assert kasan.config().startswith(debug.config())
 
 
 class Maker:

@@ -22,7 +22,6 @@ from mmbatch.splice.manifest import Configuration, Manifest, Mutant
 EVENT = {"event": "check", "combinations": 70, "runs": 280, "bytes": 3_000_000_000, "stepped": 0}
 GOOD = json.dumps({**EVENT, "good": True, "streamed": 0, "text": ""})
 BAD = json.dumps({**EVENT, "good": False, "streamed": 0, "text": "byte 3 of toy 7 at shift 9"})
-STEPPED = json.dumps({**EVENT, "good": True, "stepped": 5, "streamed": 12, "text": ""})
 MUTANT = Mutant("one too far", "a toy more", "mm/toys.c", "<", "<=")
 OTHER, OLD = ("CONFIG_TOYS=n",), ("CONFIG_OLD=y",)
 
@@ -139,12 +138,6 @@ def test_posted_code_that_changes_nothing_is_refused(
     monkeypatch.setattr(Program, "path", property(lambda program: program.sides))
     with pytest.raises(NoEffectError):
         toys.run(posted=("v2",))
-
-
-def test_what_was_followed_is_told_where_it_was(toys: Toys) -> None:
-    toys.ends["plain"] = f"echo '{STEPPED}'"
-    (outcome,) = toys.run(("equality",))[0].outcomes
-    assert outcome.detail.endswith(", 12 streaming stores followed to their drain")
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ from mmbatch.hosted import fuzz
 from mmbatch.hosted.check import Tally
 from mmbatch.hosted.fuzz import Found
 from mmbatch.hosted.program import Program
-from mmbatch.kernel import apt
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Hosted, Manifest, Mutant, load
 
@@ -127,10 +126,6 @@ def toys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Toys:
     return Toys(tmp_path, monkeypatch)
 
 
-def test_what_has_no_fuzzer_is_passed_over(toys: Toys) -> None:
-    assert toys.run(Hosted()) == Tally()
-
-
 @pytest.mark.parametrize(
     ("end", "problem"),
     [
@@ -193,18 +188,6 @@ def test_without_clang_it_is_skipped_and_says_what_to_do(
     result = CliRunner().invoke(verb.command, ["vmap", "--fuzz", "60"])
     assert isinstance(result.exception, MmbatchError)
     assert "clang libclang-rt-dev" in result.exception.hint
-
-
-def test_a_check_goes_on_without_what_it_could_not_install(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    def fail(*_: object) -> None:
-        raise MmbatchError("install clang", "we are not root", "ask someone who is")
-
-    monkeypatch.setattr(apt, "install", fail)
-    verb.ensure_fuzzer(install=True, needed=False)
-    with pytest.raises(MmbatchError, match="we are not root"):
-        verb.ensure_fuzzer(install=True, needed=True)
 
 
 @pytest.fixture(scope="module")

@@ -40,20 +40,6 @@ def run(directory: Path, *events: Event, then: str = "") -> list[Event]:
     return hosted.run(hosted_program, ALL, [CASE], directory / "hosted.log")
 
 
-def test_every_wish_becomes_arguments() -> None:
-    wishes = Request(("a", "b-1"), 4096, 5, 0, 14, ("fsrm=0", "erms=1"))
-    words = wishes.arguments()
-    assert dict(zip(words[:4:2], words[1:4:2], strict=True)) == {"--pairs": "5", "--seed": "0"}
-    for expected in (
-        ["--case", "a", "--case", "b-1"],
-        ["--cpu", "fsrm=0", "--cpu", "erms=1"],
-        ["--items", "4096"],
-        ["--budget", "14"],
-    ):
-        start = words.index(expected[0])
-        assert words[start : start + len(expected)] == expected
-
-
 def test_a_plan_is_what_the_program_lists(tmp_path: Path) -> None:
     small = Case("toy-hot", "hot", "ns", "toy", 8, 512, ("base",), 10)
     assert hosted.plan(program(tmp_path, CASE, small, Done()), ALL) == [CASE, small]
@@ -81,13 +67,6 @@ def test_an_unknown_case_or_feature_is_named(
     assert caught.value.code == ExitCode.USAGE
     assert problem in caught.value.action
     assert caught.value.hint == hint
-
-
-def test_a_program_that_dies_over_its_plan_is_told(tmp_path: Path) -> None:
-    last = "echo 'hosted: no address space for the arena' >&2; exit 70"
-    with pytest.raises(MmbatchError) as caught:
-        hosted.plan(program(tmp_path, then=last), ALL)
-    assert "no address space" in str(caught.value)
 
 
 def sized(items: int, name: str = "toy") -> Case:
@@ -157,11 +136,6 @@ def test_an_early_end_is_no_result(tmp_path: Path, keep: int) -> None:
     assert caught.value.code == ExitCode.FAILED
 
 
-def test_a_line_of_another_checkout_is_told_as_such(tmp_path: Path) -> None:
-    with pytest.raises(MmbatchError, match="must come from one checkout"):
-        run(tmp_path, CASE, then='echo \'{"event":"novelty"}\'; echo \'{"event":"done"}\'')
-
-
 def test_a_kernel_symbol_that_is_not_there_is_named(tmp_path: Path) -> None:
     words = "hosted: kernel code at 0x4711 touched 'toy_symbol', which is not defined"
     with pytest.raises(MmbatchError) as caught:
@@ -194,15 +168,6 @@ def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:
     timer.join()
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
-
-
-def test_memory_beside_the_image_counts_and_a_fixed_size_is_not_advised() -> None:
-    beside = replace(sized(GIB // 64, "fixed"), memory=2 * GIB, fixed=True)
-    hosted.require_memory([beside], 3 * GIB)
-    with pytest.raises(MmbatchError) as caught:
-        hosted.require_memory([beside], 2 * GIB)
-    assert "--pfns" not in caught.value.hint
-    assert "--case" in caught.value.hint
 
 
 def test_cache_is_measured_once_and_passed_on(tmp_path: Path) -> None:

@@ -29,8 +29,6 @@ from mmbatch.splice.manifest import load
 PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objcopy", "nm")
 LACKS = [name for name in PROGRAMS if shutil.which(name) is None]
 SIZE = 4096
-METHODS = {"copy", "movnti", "wide"}
-FEATURES = ("rep_good", "erms", "fsrm", "movdir64b", "clzero")
 
 pytestmark = [
     pytest.mark.kernel,

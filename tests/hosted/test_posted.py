@@ -108,7 +108,7 @@ def test_rows_beside_ours_and_wrong_bytes_refused(newest: Measured, code: str) -
     assert case.variants[case.variants.index("auto") + 1 :][:2] == case.posted
     equal = {event.variant: event for event in found if isinstance(event, Equal)}
     assert all(event.equal == (name != "wrong") for name, event in equal.items())
-    assert "descriptor 65535, byte 0: base has word" in equal["wrong"].detail
+    assert "page 65535, byte 0: base has word" in equal["wrong"].detail
     timed = {event.variant for event in found if isinstance(event, Sample)}
     assert {"base", "control", "auto", "good"} <= timed
     assert "wrong" not in timed

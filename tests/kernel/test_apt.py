@@ -164,25 +164,6 @@ def test_a_security_archive_that_can_not_be_reached(
 
 
 @needs_archive
-@pytest.mark.parametrize(
-    ("suites", "stable"),
-    [
-        ("bookworm bookworm-updates", {"bookworm", "trixie", "bookworm-backports"}),
-        ("sid", {"sid", "trixie", "trixie-backports"}),
-        ("trixie-backports", {"trixie", "trixie-backports"}),
-    ],
-)
-def test_what_is_looked_into_first(
-    filled: FakeArchive, monkeypatch: pytest.MonkeyPatch, suites: str, stable: set[str]
-) -> None:
-    filled.follow(monkeypatch, filled.sources.replace("trixie trixie-updates", suites))
-    found, others = apt._groups()
-    assert stable <= set(found)
-    assert "sid" in {*found, *others}
-    assert not set(found) & set(others)
-
-
-@needs_archive
 def test_a_system_that_follows_no_debian(
     filled: FakeArchive, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,20 +182,6 @@ def test_names_are_those_of_the_first_suites_that_have_any(filled: FakeArchive) 
     assert apt.names("headers-7.2.") == ["headers-7.2.12"]
     assert apt.names("headers-6.1.") == ["headers-6.1.1"]
     assert apt.depends("headers-7.2.12", "1") == ["libc6", "it"]
-
-
-@pytest.mark.network
-def test_the_real_mirror_has_a_kernel_that_we_support() -> None:
-    try:
-        versions = [apt.find(f"linux-source-{series}") for series in ("7.3", "7.2", "6.12")]
-    except MmbatchError as error:
-        pytest.skip(f"no network: {error.problem}")
-    assert any(versions)
-
-
-@pytest.mark.skipif("dpkg" in lacks(), reason="no dpkg")
-def test_missing_packages() -> None:
-    assert apt.missing(["dpkg", "no-such-package-here", "dpkg"]) == ["no-such-package-here"]
 
 
 def fake_program(directory: Path, name: str, script: str) -> None:

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_archive import FakeArchive, lacks
-from foreign_programs import libraries, wanting
+from fake_archive import FakeArchive, lacks, libraries, wanting
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import toolchain
 from mmbatch.kernel import foreign
@@ -166,20 +165,3 @@ def test_one_that_is_fetched(archive: FakeArchive, said: list[str]) -> None:
     said.clear()
     assert foreign.find_compiler(headers()) == found
     assert said == []
-
-
-@needs_archive
-@pytest.mark.parametrize(
-    ("number", "problem"),
-    # The backports have another version of the first, and lack the rest of it here.
-    [("99.1.0", "fetching it failed: "), ("98.1.0", "failed: no suite there carries it")],
-)
-def test_one_that_nobody_has(
-    archive: FakeArchive, own_cache: Path, number: str, problem: str
-) -> None:
-    text = f"{foreign.TUPLE}-gcc-{number[:2]} (Debian {number}-1) {number}"
-    with pytest.raises(MmbatchError) as caught:
-        foreign.find_compiler(headers(text))
-    assert problem in caught.value.problem
-    assert caught.value.hint == f"install it: apt-get install gcc-{number[:2]}"
-    assert not list((own_cache / "live").glob("compiler*"))

@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-import dataclasses
 import os
 import stat
 from collections.abc import Callable
@@ -46,19 +45,6 @@ def test_headers_come_from_another_copy_when_told_so(tmp_path: Path) -> None:
     assert "-I/spliced/include" in words
     assert "-I./include" in words
     assert not [word for word in words if "/toys/linux" in word]
-
-
-def test_a_tree_that_was_built_by_another_path_is_not_taken_for_the_spliced_one(
-    tmp_path: Path,
-) -> None:
-    (tmp_path / "link").symlink_to("/toys/linux")
-    tree = made_up(Path("/toys/linux"), tmp_path / "out")
-    linked = dataclasses.replace(
-        tree, source=dataclasses.replace(tree.source, path=tmp_path / "link")
-    )
-    with pytest.raises(MmbatchError, match=r"does not name .*/link") as caught:
-        kbuild.command(linked, "mm/toy.o", Path("/spliced"))
-    assert "is a link" in caught.value.hint
 
 
 def test_a_file_is_compiled_like_another_under_its_own_name(
@@ -204,26 +190,6 @@ def test_an_object_that_somebody_was_killed_over_is_made_again(
     assert (tree.path / "mm/half.o").read_text() == "object\n"
 
 
-def test_objects_that_cannot_be_added_leave_the_others(calls: Path, configure: Configure) -> None:
-    tree = configure("mm/a.o")
-    for _ in range(2):
-        with pytest.raises(MmbatchError, match="toy: error"):
-            configure("mm/a.o", "mm/broken.o")
-    before = calls.read_text()
-    assert configure("mm/a.o") == tree
-    assert calls.read_text() == before
-
-
-def test_what_is_required_is_asked_of_a_directory_that_is_there(
-    calls: Path, configure: Configure
-) -> None:
-    configure("mm/a.o")
-    before = calls.read_text()
-    with pytest.raises(MmbatchError, match="CONFIG_DOLLS=y is needed, because nobody"):
-        configure("mm/b.o", requires={"CONFIG_DOLLS=y": "nobody plays without"})
-    assert calls.read_text() == before
-
-
 def test_objects_of_another_compiler_are_not_taken(
     calls: Path, configure: Configure, tmp_path: Path
 ) -> None:
@@ -254,21 +220,6 @@ def test_an_option_against_what_is_required_is_refused_before_anything_runs(
     with pytest.raises(MmbatchError, match="with -K CONFIG_KCSAN=y: CONFIG_KCSAN=n is needed"):
         configure("mm/a.o", options=options, requires={"CONFIG_KCSAN=n": "it would be slow"})
     assert not calls.exists()
-
-
-def test_options_that_take_away_what_is_required_are_named_before_anything_is_built(
-    calls: Path, configure: Configure
-) -> None:
-    toys = {"CONFIG_DOLLS=y": "nobody plays without"}
-    with pytest.raises(MmbatchError, match=r"CONFIG_DOLLS=y is needed, because nobody") as caught:
-        configure("mm/a.o", options=("CONFIG_A=y", "CONFIG_B=m"), requires=toys)
-    assert "leave out -K CONFIG_A=y -K CONFIG_B=m" in caught.value.hint
-    with pytest.raises(MmbatchError, match=r"of Linux 7\.3\.4: CONFIG_DOLLS=y is needed") as caught:
-        configure("mm/a.o", requires=toys)
-    assert caught.value.hint == "choose another kernel"
-    assert "prepare" not in calls.read_text()
-    fits = {"CONFIG_TOYS=y": "", "CONFIG_A=y": "", "CONFIG_KASAN=n": ""}
-    configure("mm/a.o", options=("CONFIG_A=y",), requires=fits)
 
 
 def test_a_build_that_fails_is_tried_again(

@@ -29,10 +29,6 @@ def test_signatures_are_spelled_as_in_a_manifest() -> None:
     assert types.signatures("nothing") == []
 
 
-def test_a_function_that_is_there_twice_has_two_signatures() -> None:
-    assert len(Btf(kernel(twice=True)).signatures("get_it")) == 2
-
-
 @pytest.mark.parametrize("content", [b"", b"\x9f\xeb\x01\x00", bytes(40), kernel()[:60]])
 def test_what_is_no_btf(content: bytes) -> None:
     with pytest.raises(ValueError, match="BTF"):
@@ -48,15 +44,3 @@ def test_a_kernel_that_does_not_describe_its_types(tmp_path: Path) -> None:
         btf.read(path)
     path.write_bytes(kernel())
     assert btf.read(path).size_of("page") == 64
-
-
-@pytest.mark.skipif(
-    not Path("/sys/kernel/btf/vmlinux").exists(), reason="this kernel describes no types"
-)
-def test_the_running_kernel() -> None:
-    types = Btf(Path("/sys/kernel/btf/vmlinux").read_bytes())
-
-    assert types.size_of("page") in (56, 64, 72, 80, 96)
-    refcount = types.place("page", "_refcount")
-    assert refcount is not None
-    assert refcount.size == 4

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_archive import FakeArchive, lacks
-from foreign_programs import libraries, wanting
+from fake_archive import FakeArchive, lacks, libraries, wanting
 from mmbatch.core import cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.kernel import foreign

@@ -155,12 +155,6 @@ def test_each_driver_has_one_softdep() -> None:
         assert all(live.module in before[driver] for driver in live.drivers)
 
 
-def test_without_drivers_nothing_is_in_the_initramfs() -> None:
-    found = install.boot_files([WITHOUT])
-    assert list(found) == ["usr/lib/modules-load.d/mmbatch.conf"]
-    assert found.popitem()[1].decode().splitlines()[-1] == WITHOUT.module
-
-
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The packages of the speed-ups with drivers, unpacked, each into its directory."""
@@ -304,16 +298,6 @@ def test_a_module_that_was_not_built(
     assert "what the compiler said" in log.read_text()
     assert [words.split()[0] for words in done] == ["--install", "--purge"]
     assert done[-1] == f"--purge {dkms_name(WITH[0].speedup)}"
-
-
-def test_what_dpkg_leaves_is_told(root: Path, done: list[str]) -> None:
-    has(root, dkms_name(WITH[0].speedup), BOOT)
-    left = root / "lib/modules" / FITS / "updates/dkms" / f"{WITH[0].module}.ko.xz"
-    left.parent.mkdir(parents=True)
-    left.touch()
-    with pytest.raises(MmbatchError, match=re.escape(str(left))):
-        install.uninstall(System(root))
-    assert done == [f"--purge {BOOT} {dkms_name(WITH[0].speedup)}"]
 
 
 def test_only_root_installs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

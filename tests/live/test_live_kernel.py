@@ -37,12 +37,6 @@ def test_installed_headers(tmp_path: Path) -> None:
     assert "CONFIG_B" not in headers.config
 
 
-def test_headers_that_are_not_installed(tmp_path: Path) -> None:
-    install(tmp_path, ".config", "Makefile")
-
-    assert kernel.find_installed(RELEASE, tmp_path) is None
-
-
 def test_headers_that_lack_something(tmp_path: Path) -> None:
     directory = install(tmp_path, "Makefile")
 
@@ -69,14 +63,6 @@ def test_makefiles_find_what_is_unpacked_beside_them(tmp_path: Path) -> None:
         argv = ["make", "-s", "-C", str(sources / "one")]
         output = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
         assert output == f"{sources}/one\n"
-
-
-@pytest.mark.parametrize("release", ["x", "6", "6.12", "6.12-", "", "7.3.4/x", "7.3-a/b-amd64"])
-def test_no_release(release: str) -> None:
-    with pytest.raises(MmbatchError) as caught:
-        kernel.series_of(release)
-
-    assert caught.value.code == 2
 
 
 def test_a_kernel_is_named_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -115,26 +101,6 @@ def test_modules_come_with_all_that_they_need_in_order(stock: Stock) -> None:
 
     assert list(modules) == ["libnvdimm", "nd_btt", "nd_pmem"]  # dax is built in
     assert b"name=nd-pmem" in modules["nd_pmem"]
-
-
-@pytest.mark.parametrize("newer", [True, False])
-def test_where_the_kernel_is(stock: Stock, newer: bool) -> None:
-    library = stock.directory / "usr/lib/modules" / RELEASE
-    if newer:
-        library.mkdir(parents=True)
-    for name in ("config", "vmlinuz"):
-        path = library / name if newer else stock.directory / f"boot/{name}-{RELEASE}"
-        path.parent.mkdir(exist_ok=True)
-        path.touch()
-
-    assert stock.part("vmlinuz").is_file()
-
-
-def test_a_module_that_is_not_packaged(stock: Stock) -> None:
-    with pytest.raises(MmbatchError) as caught:
-        stock.modules(["gone"])
-
-    assert "gone" in caught.value.action
 
 
 class _Moved:

@@ -154,28 +154,6 @@ def test_a_module_that_was_left_is_removed_first(
     assert done.read_text() == "out\nin\n"
 
 
-def test_a_task_that_does_not_get_there(
-    kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    patched_by(kernel, "mmbatch_it", transition="1")
-    put(kernel.proc / "70/task/77/patch_state", "0")
-    put(kernel.proc / "70/task/77/comm", "stuck")
-    put(kernel.proc / "78/task/78/patch_state", "1")
-    put(kernel.proc / "78/task/78/comm", "there")
-    programs(tmp_path, monkeypatch, insmod="true")
-
-    monkeypatch.setattr("mmbatch.live.load._REVERT_S", 0.1)
-
-    with pytest.raises(MmbatchError) as caught:
-        load.load(live(), module, [], kernel, 0.1)
-
-    first, second = caught.value.problem.split(", and taking it back has not ended: ")
-    assert first == "after 0 s stuck (77) was still in the old function"
-    assert second == "after 0 s there (78) still used it"
-    assert caught.value.hint == "end it later: mmbatch live unload it"
-    assert (kernel.patch("mmbatch_it") / "enabled").read_text().strip() == "0"
-
-
 def test_a_task_that_does_not_get_there_leaves_nothing(
     kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,38 +211,6 @@ def test_what_the_kernel_says_when_it_refuses(
     assert caught.value.problem == "mmbatch_it: refusing: struct page has 72 bytes here"
 
 
-EARLIER = "[ 1.0] mmbatch_it: refusing: an earlier module"
-
-
-@pytest.mark.parametrize(
-    ("insmod", "logged", "problem"),
-    [
-        ("echo no memory >&2; exit 1", "", "no memory"),
-        ("echo no >&2; exit 1", "[ 2.0] livepatch: enabling patch 'mmbatch_it'", "no"),
-        ("exit 1", "", "insmod failed"),
-        ("exit 1", "[ 2.0] livepatch: failed to enable it", "livepatch: failed to enable it"),
-        ("kill -9 $$", "", "insmod was killed (SIGKILL), perhaps because memory was short"),
-    ],
-)
-def test_why_insmod_failed(
-    kernel: Kernel,
-    module: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    insmod: str,
-    logged: str,
-    problem: str,
-) -> None:
-    log = tmp_path / "log"
-    put(log, EARLIER)
-    programs(tmp_path, monkeypatch, insmod=f'echo "{logged}" >>{log}; {insmod}', dmesg=f"cat {log}")
-
-    with pytest.raises(MmbatchError) as caught:
-        load.load(live(), module, [], kernel, 1)
-
-    assert caught.value.problem == problem
-
-
 def built(path: Path, build_id: bytes) -> Path:
     """Compile nothing into a file that has a build ID as a module has."""
     text = ", ".join(str(byte) for byte in build_id)
@@ -276,14 +222,10 @@ def built(path: Path, build_id: bytes) -> Path:
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--module", "absent.ko", LIVES[0]], "there is no absent.ko"),
         (["--module", "x.ko", "--until", "core", LIVES[0]], "exclude each other"),
-        (["--module", "x.ko", *LIVES[:2]], "--module is the module of one speed-up"),
         ([], "no speed-up is named to load\nhint: name those that you want of: folio_copy"),
-        (["--set", "method=copy", LIVES[0]], "write it as SPEEDUP.PARAMETER=VALUE"),
         (["--set", f"{LIVES[0]}.method", LIVES[0]], "write it as SPEEDUP.PARAMETER=VALUE"),
         (["--set", f"{LIVES[1]}.method=copy", LIVES[0]], f"'{LIVES[1]}' is not among what"),
-        (["--limit", "nan", LIVES[0]], "invalid value for '--limit'"),
     ],
 )
 def test_wrong_usage(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -304,13 +246,6 @@ def test_another_build_of_what_is_loaded(kernel: Kernel, tmp_path: Path) -> None
         load.require_same(live(), path, kernel)
 
     assert caught.value.hint == "unload that one first: mmbatch live unload it"
-
-
-def test_what_is_no_module(module: Path) -> None:
-    module.write_bytes(b"a module")
-    with pytest.raises(MmbatchError, match="not a kernel module") as caught:
-        load.release_of(module)
-    assert caught.value.code == 2
 
 
 def test_a_parameter_that_the_module_lacks(module: Path) -> None:
@@ -360,52 +295,21 @@ def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert runs(kernel) == ("the kernel's own", False)
 
 
-def in_use(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: Kernel, times: int) -> Path:
-    """Make rmmod say so, so many times; return the file with a line for each try."""
-    (kernel.sys / "module/mmbatch_it").mkdir(parents=True)
-    tries = tmp_path / "tries"
-    script = f"echo >>{tries}; [ $(wc -l <{tries}) -gt {times} ] || {{ echo in use >&2; exit 1; }}"
-    programs(tmp_path, monkeypatch, rmmod=script)
-    return tries
-
-
 def test_a_module_that_is_in_use_for_a_moment(
     kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tries = in_use(tmp_path, monkeypatch, kernel, 2)
+    (kernel.sys / "module/mmbatch_it").mkdir(parents=True)
+    tries = tmp_path / "tries"
+    script = f"echo >>{tries}; [ $(wc -l <{tries}) -gt 2 ] || {{ echo in use >&2; exit 1; }}"
+    programs(tmp_path, monkeypatch, rmmod=script)
     monkeypatch.setattr("mmbatch.live.load._RELEASE_S", 30)
 
     assert load.unload("mmbatch_it", kernel, 10)
     assert len(tries.read_text()) == 3
 
 
-def test_a_module_that_stays_in_use(
-    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    in_use(tmp_path, monkeypatch, kernel, 1000)
-    monkeypatch.setattr("mmbatch.live.load._RELEASE_S", 0.05)
-
-    with pytest.raises(MmbatchError, match="in use"):
-        load.unload("mmbatch_it", kernel, 10)
-
-
 def test_unload_of_what_is_not_there(kernel: Kernel) -> None:
     assert not load.unload("mmbatch_it", kernel, 1)
-
-
-def test_unload_during_another_transition(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
-    patched_by(kernel, "mmbatch_it")
-
-    def busy(*_: object) -> None:
-        raise OSError(errno.EBUSY, os.strerror(errno.EBUSY))
-
-    monkeypatch.setattr(Path, "write_text", busy)
-
-    with pytest.raises(MmbatchError) as caught:
-        load.unload("mmbatch_it", kernel, 0.05)
-
-    assert "does not disable its livepatch now (device or resource busy)" in caught.value.problem
-    assert "another livepatch may be in transition" in caught.value.hint
 
 
 def test_unload_that_does_not_end(kernel: Kernel) -> None:
@@ -440,17 +344,6 @@ def test_transitions_and_livepatches_of_others(kernel: Kernel) -> None:
     put(kernel.patch("a_fix") / "stack_order", "2")
     put(kernel.patch("mmbatch_it") / "stack_order", "1")
     assert runs(kernel) == ("a_fix over mmbatch_it, in use everywhere", False)
-
-
-def test_a_livepatch_that_another_replaced(kernel: Kernel) -> None:
-    """`replace` of another livepatch takes ours away, and its module stays."""
-    (kernel.sys / "module/mmbatch_it").mkdir(parents=True)
-    assert runs(kernel) == ("the kernel's own; mmbatch_it is loaded, but disabled", False)
-    put(kernel.patch("vendor_fix") / "enabled", "1")
-    words = "mmbatch_it is loaded, but replaced by the livepatch vendor_fix"
-    assert runs(kernel) == (f"the kernel's own; {words}", False)
-    patched_by(kernel, "vendor_fix")
-    assert runs(kernel) == (f"vendor_fix, in use everywhere; {words}", False)
 
 
 def supported(kernel: Kernel) -> str:
@@ -529,18 +422,6 @@ def test_proofs(
 ) -> None:
     counts = f"{FUNCTION} passed {passed} 32 \n{FUNCTION} failed {failed} 32 "
     assert words in status(counts, sysfs, tmp_path, capsys)[0]
-
-
-def test_status_of_another_kernel(
-    sysfs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(kernels, "running", lambda: "6.18.44-fc-v669")
-    assert cli.main(["live", "status", "--sysfs", str(sysfs)]) == 0
-    printed = capsys.readouterr().out
-    assert "\nnothing is loaded\n" in printed
-    able = f"Linux 6.18.44-fc-v669 can't take {', '.join(LIVES)}: it supports only Linux 6.12, "
-    assert able in printed
-    assert "\nhint: boot another kernel" in printed
 
 
 def test_what_is_known_to_be_slower(

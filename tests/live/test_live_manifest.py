@@ -14,7 +14,6 @@ import pytest
 from fake_btf import kernel as fake_types
 from fake_live import GET, SET, live
 from fake_speedup import make_speedup
-from mmbatch.cli import main as cli
 from mmbatch.cli.live import _require_all_steps
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -120,20 +119,6 @@ def test_all_sources_of_a_real_module_are_there(speedup: str, series: str) -> No
         assert {name.removesuffix("o") + "c", name.removesuffix("o") + "S"} & set(found)
 
 
-@pytest.mark.parametrize("speedup", LIVES)
-def test_what_live_toml_lists_of_modules_and_devices(speedup: str) -> None:
-    """Each misfit is one that can be made, and each case is in bench.c, by its name there."""
-    real = manifest.load(paths.SPEEDUPS, speedup)
-    assert len({misfit.name for misfit in real.misfits}) == len(real.misfits) >= 3
-    for misfit in real.misfits:
-        assert misfit.words
-        assert bool(misfit.old) == bool(misfit.new) == (misfit.kind in ("string", "symbol"))
-        assert misfit.kind != "string" or len(misfit.old) == len(misfit.new)
-    bench = (paths.SPEEDUPS / speedup / "bench.c").read_text(encoding="utf-8")
-    assert all(f'"{match.case}"' in bench for match in real.devices)
-    assert not real.devices or real.drivers
-
-
 def test_a_speedup_without_a_livepatch(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError, match="find the speed-up 'nothing'") as caught:
         manifest.load(paths.SPEEDUPS, "nothing")
@@ -202,19 +187,6 @@ def test_the_core_is_that_of_the_speedup() -> None:
         assert live.steps[-1] == (core or manifest.load(paths.SPEEDUPS, speedup).steps[-1])
 
 
-def _late(speedup: str) -> list[str]:
-    names = load_splice(paths.SPEEDUPS / speedup).step_names
-    return names[: names.index(_ends(speedup)[0])]
-
-
-@pytest.mark.parametrize("speedup", [name for name in LIVES if _late(name)])
-def test_steps_before_any_code_are_refused(speedup: str) -> None:
-    with pytest.raises(MmbatchError) as caught:
-        manifest.load(paths.SPEEDUPS, speedup, until=_late(speedup)[-1])
-    assert caught.value.code == ExitCode.USAGE
-    assert f"name '{_ends(speedup)[0]}' or a later step" in caught.value.hint
-
-
 WITHOUT = [
     (speedup, step) for speedup in LIVES for step in manifest.load(paths.SPEEDUPS, speedup).without
 ]
@@ -232,27 +204,6 @@ def test_a_step_that_a_livepatch_leaves_out(speedup: str, step: str) -> None:
         manifest.contents(live, live.series[0])
     )
     assert not set(named[step].edits) & set(live.edits)
-
-
-def test_an_unknown_step_is_refused_with_those_that_there_are() -> None:
-    with pytest.raises(MmbatchError, match="it has no step of this name") as caught:
-        manifest.load(paths.SPEEDUPS, LIVES[0], until="nothing")
-    assert caught.value.code == ExitCode.USAGE
-    assert ENDS[0][1] in caught.value.hint
-
-
-@pytest.mark.parametrize("verb", ["build", "load"])
-def test_a_step_without_its_speedup_is_refused(
-    verb: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["live", verb, *LIVES[:2], "--until", ENDS[0][1]]) == ExitCode.USAGE
-    assert "name that speed-up as well" in capsys.readouterr().err
-
-
-def test_a_module_of_yours_has_the_steps_that_it_has(capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["live", "load", LIVES[0], "--module", "x.ko", "--until", CORE]
-    assert cli.main(argv) == ExitCode.USAGE
-    assert "--module and --until exclude each other" in capsys.readouterr().err
 
 
 def test_what_is_loaded_already_may_have_other_steps() -> None:

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from fake_live import live
-from fake_sysfs import make_sysfs
 from mmbatch.bench import record
 from mmbatch.cli import main as cli
 from mmbatch.core import paths
@@ -21,6 +20,31 @@ from mmbatch.live.plan import PAGE, Device, Rate
 
 GIB, MIB = 1 << 30, 1 << 20
 RESULTS = paths.ROOT / "results"
+DATA = paths.ROOT / "tests/data/sysfs"
+
+
+def make_sysfs(name: str, root: Path) -> Path:
+    """Make the tree NAME.txt in a new directory and return it."""
+    for line in (DATA / f"{name}.txt").read_text(encoding="utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if " -> " in line:
+            link, target = line.split(" -> ")
+            _above(root / link).symlink_to(target)
+        else:
+            file, content = line.split(" =", 1)
+            if file.endswith("/"):
+                (root / file).mkdir(parents=True)
+            else:
+                _above(root / file).write_text(f"{content.strip()}\n")
+    dangling = [path for path in root.rglob("*") if path.is_symlink() and not path.exists()]
+    assert not dangling
+    return root
+
+
+def _above(path: Path) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
 
 
 def found(name: str, tmp_path: Path) -> list[Device]:
@@ -35,47 +59,12 @@ def test_three_namespaces(tmp_path: Path) -> None:
     ]
 
 
-def test_a_namespace_that_became_system_ram(tmp_path: Path) -> None:
-    root = make_sysfs("three", tmp_path / "sys")
-    driver = root / "bus/nd/devices/dax1.1/dax1.0/driver"
-    driver.unlink()
-    driver.symlink_to(root / "bus/dax/drivers/kmem")
-    assert plan.devices(root)[2].mode == "system-ram"
-
-
 def test_cxl_and_soft_reserved_memory(tmp_path: Path) -> None:
     ram, devdax, free, region = found("cxl", tmp_path)
     assert ram == Device("dax0.0", "system-ram", 512 * GIB, "device", PAGE, 2, block=2 * GIB)
     assert devdax == Device("dax3.0", "devdax", 16 * GIB, "ram", 2 * MIB, 1)
     assert (free.device, free.bound) == ("dax12.0", False)
     assert (region.device, region.mode, region.bound) == ("region1", "cxl", False)
-
-
-def test_other_namespaces(tmp_path: Path) -> None:
-    devices = found("others", tmp_path)
-    assert [(device.device, device.mode, device.bound) for device in devices] == [
-        ("namespace0.0", "raw", False),
-        ("namespace0.1", "sector", True),
-        ("namespace0.2", "fsdax", True),
-        ("namespace0.9", "devdax", False),
-        ("namespace0.10", "fsdax", False),
-    ]
-    memmap = 64 * GIB // 64 + 8192
-    assert devices[3].size == 64 * GIB - memmap
-    assert devices[4].size == 64 * GIB - -(-memmap // (2 * MIB)) * 2 * MIB
-
-
-def test_system_ram_that_is_half_online(tmp_path: Path) -> None:
-    """What is offline has a memmap that nobody wrote."""
-    root = make_sysfs("cxl", tmp_path / "sys")
-    memory = root / "devices/system/memory"
-    (root / "bus/dax/devices/dax0.0/resource").write_text(f"{hex(4 * GIB)}\n")
-    for number in range(2, 258):
-        (memory / f"memory{number}").mkdir()
-        (memory / f"memory{number}/state").write_text("online\n" if number < 66 else "offline\n")
-    half = plan.devices(root)[0]
-    assert half.size == 64 * 2 * GIB
-    assert half.note == "64 of 256 memory blocks are online"
 
 
 def test_memory_that_comes_to_a_virtual_machine(tmp_path: Path) -> None:
@@ -89,15 +78,6 @@ def test_memory_that_comes_to_a_virtual_machine(tmp_path: Path) -> None:
     assert (virtio.device, virtio.mode, virtio.size) == ("virtio3", "virtio-mem", 0)
     assert (acpi.device, acpi.mode) == ("PNP0C80:00", "acpi")
     assert "in blocks of 128 MiB; sysfs does not say how much" in virtio.note
-
-
-def test_no_devices(tmp_path: Path) -> None:
-    assert found("nothing", tmp_path) == plan.devices(tmp_path / "missing") == []
-    assert found("gpu", tmp_path) == []
-    root = make_sysfs("three", tmp_path / "sys")
-    for path in root.glob("devices/*/*/*/*/*/namespace*/size"):
-        path.write_bytes(b"\xff\n")
-    assert plan.devices(root) == []
 
 
 def device(mode: str = "fsdax", size: int = 100 * GIB, **changes: Any) -> Device:
@@ -214,20 +194,6 @@ def test_what_is_printed(
     assert "Linux 7.3.4 (as given)\n" in printed
     assert "GPUs: no gain is claimed." in printed
     assert "Linux 6.18.44-fc-v669 can't take memory_hotplug, zone_device: it supports" in printed
-
-
-def test_a_record_of_instructions(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    given = RESULTS / "zone_device-7.3-icount.json"
-    printed, written = planned("three", tmp_path, capsys, "--record", str(given))
-    assert written["unit"] == "instructions"
-    assert "instructions" in printed.splitlines()[0]
-
-
-def test_nothing_that_is_bound(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    printed, written = planned("gpu", tmp_path, capsys)
-    assert printed.startswith("Nothing to gain: this machine has no NVDIMM namespace")
-    assert written["devices"] == []
-    assert written["sources"] == {}
 
 
 @pytest.mark.parametrize(

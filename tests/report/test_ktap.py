@@ -22,14 +22,6 @@ OUTCOMES = [
 ]
 
 
-def test_titles() -> None:
-    assert [outcome.title for outcome in OUTCOMES[:2]] == [
-        "toys on 7.3.4",
-        "toys on 7.3.4, ASan # 2",
-    ]
-    assert [outcome.passed for outcome in OUTCOMES] == [True, False, False, True, False]
-
-
 @pytest.mark.kernel
 def test_ktap_is_what_the_kernel_parses(tmp_path: Path) -> None:
     source = real_kernel.newest()

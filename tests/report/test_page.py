@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 import shutil
 import subprocess
@@ -14,7 +13,6 @@ import pytest
 
 from fake_run import SMALL, broken, case_events, few, mixed, noisy, record_of, run_events
 from mmbatch.bench import record
-from mmbatch.core import paths
 from mmbatch.report import html
 
 CHROMIUM = shutil.which("chromium")
@@ -77,25 +75,6 @@ def test_unproven_rows_have_no_mark() -> None:
         -1:
     ]
     assert "mark" not in row and "NOT CHECKED" in row
-
-
-def test_a_scale_puts_equal_ratios_at_equal_distances() -> None:
-    axis = html.Scale(0.5, 8, apart=8)
-    ends = [axis.x(ratio) for ratio in (0.5, 1, 2, 4, 8)]
-    steps = [right - left for left, right in itertools.pairwise(ends)]
-    assert steps == pytest.approx([steps[0]] * 4)
-    assert (axis.x(0.001), axis.x(1000)) == (ends[0], ends[-1])
-    assert next(label for _, label in axis.ticks) in ("0.5", "0.75")
-
-
-def test_dots_of_an_overview_lie_apart() -> None:
-    records = [record.read(path) for path in sorted((paths.ROOT / "results").glob("vmap-7.3*2c*"))]
-    found = html.overview(record.named(records))
-    assert isinstance(found["strips"], list)
-    (strip,) = found["strips"]
-    places = {(round(dot.x / 1.2), dot.rise) for dot in strip.dots}
-    assert len(places) > 0.9 * len(strip.dots)
-    assert max(dot.rise for dot in strip.dots) <= 45
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no chromium: apt-get install chromium, or make test")

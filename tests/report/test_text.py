@@ -45,24 +45,6 @@ def test_published_records_keep_to_72_columns(path: Path) -> None:
     assert max(map(len, printed.splitlines())) <= 72
 
 
-def test_hostile_words_stay_in_their_cells() -> None:
-    name = "c[bold]ase|\x1b[31m"
-    events = list(case_events(name, {**FSDAX, "a|b": 9e7}, regime="kält\x00\nline", blocks=3))
-    printed = text.report(record_of(run_events(events)), every=True)
-    assert printed.isascii()
-    assert "\x1b" not in printed
-    assert "c[bold]ase|?[31m: 26,214,400 struct pages, k?lt? line; 6 pairs" in printed
-
-
-def test_long_command_is_cut_between_words_and_can_be_pasted() -> None:
-    command = "mmbatch bench zone_device --tree '" + "a b/" * 12 + "' " + "--json out.json " * 6
-    lines = text.command(command)
-    assert len(lines) > 1
-    assert max(map(len, lines)) <= 72
-    joined = " ".join(line.removesuffix(" \\").strip() for line in lines)
-    assert joined.removeprefix("$ ") == command.strip()
-
-
 def test_no_number_of_an_unproven_variant_is_printed() -> None:
     events = [
         dataclasses.replace(event, ns=77_770_000)

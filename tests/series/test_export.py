@@ -136,20 +136,6 @@ def test_a_tree_that_was_changed_has_no_base_commit(tree: Path, tmp_path: Path) 
     assert f"\nbase-commit: {'ab' * 20}\n-- \n" in _body(_mails(tmp_path / "named")[0])
 
 
-def test_sentences_that_stay_out_of_a_mail(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text(
-        "# toys\n\n## Who benefits\n\nToys do. The machines in our "
-        "[results](../../results/README.md)\ngain 4 to 18 %. `toys_paint()` of the "
-        "[RFC](#compared-with-the-rfc)\nis one. See "
-        "[lore](https://lore.example/toys).\n\n`./mmbatch live plan` measures it.\n\n"
-        "## Compared with the RFC\n\nIt is [here](toys.md). It has one row.\n\n"
-        "| RFC | here | why |\n| --- | --- | --- |\n| a | b | c |\n"
-    )
-    (left,) = who_benefits(tmp_path, for_mail=True)
-    assert left == "Toys do. toys_paint() of the RFC is one. See lore."
-    assert list(compared(tmp_path)) == ["It has one row.", "- Posted: a. Here: b. Why: c."]
-
-
 @pytest.fixture
 def steps(tree: Path) -> Sequence[Applied]:
     """The patches of the whole series."""
@@ -234,27 +220,12 @@ def test_the_cover_shows_a_run_of_the_very_code(tree: Path, steps: Sequence[Appl
     assert export.figures_of(steps[:-1], [mine])[0] == ""
 
 
-def test_the_cover_of_a_core_has_its_row(tree: Path, steps: Sequence[Applied]) -> None:
-    core = [step for step in steps if step.speedup != "zone_device"]
-    core += [step for step in steps if step.speedup == "zone_device"][:4]
-    whole, _ = export.figures_of(core, [_each_run(tree)])
-    words = " ".join(whole.split())
-    assert "before and after this series (" in words
-    assert re.search(r" large 20\d\.\d ms 10\d\.\d ms ", words)
-
-
 def test_steps_that_show_no_difference_say_so(tree: Path, steps: Sequence[Applied]) -> None:
     _, gains = export.figures_of(steps, [_each_run(tree, large=150e6)])
     (_, streamed) = filter(None, gains)
     words = "In 2 cases that were measured before and after this patch, no difference is shown ("
     assert words in " ".join(streamed.split())
     assert "95 % interval" not in streamed
-
-
-def test_all_that_suit_the_kernel_get_a_directory(tree: Path, tmp_path: Path) -> None:
-    assert cli.main(["export", "--tree", str(tree), "-o", str(tmp_path / "out")]) == 0
-    names = {path.name for path in (tmp_path / "out").iterdir()}
-    assert {"zone_device", "streaming_copy"} <= names
 
 
 def test_nothing_is_overwritten_and_nothing_left(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.splice.hooks import apply_edit, fold, function_extent, split_lines
+from mmbatch.splice.hooks import apply_edit, fold, function_extent
 from mmbatch.splice.manifest import Edit
 
 TOYS = (Path(__file__).parents[1] / "data" / "edits" / "toys.c").read_text()
@@ -78,14 +78,6 @@ def test_functions_are_found_by_their_definition() -> None:
     assert extent is not None
     assert lines[extent[0]] == "static int toy_second(int toy,"
     assert extent[1] == len(lines)
-
-
-def test_lines_end_at_newlines_only() -> None:
-    text = "a\x0cb\r\nc\x85d\u2028e"
-    assert split_lines(text) == ["a\x0cb\r\n", "c\x85d\u2028e"]
-    edit = replace(PAINT, function=None, line="^c", text="f\n", op="before")
-    assert apply_edit(text, edit) == "a\x0cb\r\nf\nc\x85d\u2028e"
-    assert split_lines("") == []
 
 
 HEAD = "/* SPDX-License-Identifier: GPL-2.0-only */\n#ifndef _TOY_COMPAT_H\n#define _TOY_COMPAT_H\n"

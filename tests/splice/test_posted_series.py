@@ -89,16 +89,6 @@ def test_files_that_are_added_removed_and_renamed(source: Source, tmp_path: Path
     assert (source.path / "mm/toys.c").exists()
 
 
-def test_each_patch_of_a_series(source: Source, tmp_path: Path) -> None:
-    for number, patch in enumerate(series(source), 1):
-        (tmp_path / f"{number}.patch").write_text(patch)
-    found = applied(source, *(tmp_path / f"{n}.patch" for n in (1, 2, 3)), each=True)
-    assert [part.label for part in found] == ["mine 1/3", "mine 2/3", "mine 3/3"]
-    assert [len(cars(part)) for part in found] == [1, 2, 3]
-    assert [len(part.patches) for part in found] == [1, 2, 3]
-    assert [part.step for part in found] == [True, True, True]
-
-
 def test_a_conflict_names_patch_file_and_hunk(source: Source, tmp_path: Path) -> None:
     other = TOYS.replace("toy 30\n", "bus 30\n")
     patch = diff(

@@ -112,10 +112,3 @@ def test_a_byte_that_changed_is_found(move_folios: Path, tmp_path: Path) -> None
 
     assert done.returncode == 1
     assert "page 244 of 512 lost its content" in done.stderr
-
-
-def test_a_command_that_fails_is_told(move_folios: Path) -> None:
-    done = moved(move_folios, "anon", "run", "false")
-
-    assert done.returncode == 1
-    assert "it ended with 256: false" in done.stderr

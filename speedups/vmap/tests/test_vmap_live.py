@@ -15,17 +15,6 @@ from mmbatch.live import build, kernel, manifest
 LIVE = manifest.load(SPEEDUPS, "vmap")
 
 
-def test_options() -> None:
-    assert set(LIVE.needs) >= {
-        "CONFIG_KALLSYMS_ALL",
-        "CONFIG_HAVE_ARCH_HUGE_VMALLOC",
-        "CONFIG_SPARSEMEM_VMEMMAP",
-    }
-    assert "CONFIG_KMSAN" in LIVE.refuses
-    # It counts the mappings of processes only.
-    assert "CONFIG_PAGE_TABLE_CHECK" not in LIVE.refuses
-
-
 @pytest.mark.kernel
 @pytest.mark.parametrize("series", SERIES)
 def test_the_kernels_own_vmap_sees_its_caller(series: str) -> None:
