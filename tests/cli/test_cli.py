@@ -116,11 +116,6 @@ def test_a_full_disk(
     assert output.count("\n") == 2
 
 
-def test_our_own_mistakes_keep_their_traceback(verb: Verb) -> None:
-    with pytest.raises(OSError, match="bad address"):
-        verb(raising(OSError(errno.EFAULT, "bad address")))
-
-
 @pytest.mark.parametrize("arguments", ["--help", "bench --help", "doctor"])
 def test_a_reader_that_leaves_is_no_error(arguments: str, tmp_path: Path) -> None:
     command = f"'{sys.executable}' -m mmbatch {arguments}"

@@ -84,14 +84,6 @@ def test_inputs_are_counted_and_kept_in_a_directory(tmp_path: Path) -> None:
     assert f"-artifact_prefix={tmp_path}/toys/found/" in asked
 
 
-@pytest.mark.parametrize("output", ["", "stat::number_of_executed_units: 0"])
-def test_a_fuzzer_that_tried_nothing_has_found_nothing_good(tmp_path: Path, output: str) -> None:
-    program = script(tmp_path, f"echo '{output}' >&2")
-    tried_none = Found(0, 0, "it ended well, and tried no input")
-    assert fuzz.fuzz(program, tmp_path, 5) == tried_none
-    assert fuzz.give(program, tmp_path / "input") == tried_none
-
-
 class Toys:
     """What the stages build: scripts in place of fuzzers, and a tree with one file."""
 

@@ -46,29 +46,6 @@ def test_a_plan_is_what_the_program_lists(tmp_path: Path) -> None:
     assert (tmp_path / "asked").read_text() == "--pairs 24 --seed 1 --list\n"
 
 
-@pytest.mark.parametrize(
-    ("cases", "features", "problem", "hint"),
-    [
-        (("toy-hit",), (), "the case 'toy-hit'", "did you mean 'toy-hot'?"),
-        (("toy-hot", "zzz"), (), "the case 'zzz'", "known cases: toy-100G, toy-hot"),
-        ((), ("erms=1", "fsrn=0"), "the CPU feature 'fsrn'", "did you mean 'fsrm'?"),
-    ],
-)
-def test_an_unknown_case_or_feature_is_named(
-    tmp_path: Path, cases: tuple[str, ...], features: tuple[str, ...], problem: str, hint: str
-) -> None:
-    engine = Engine("toys", ("base",), 64, {"erms": True, "fsrm": False})
-    big = replace(CASE, case="toy-100G")
-    small = Case("toy-hot", "hot", "ns", "toy", 8, 512, ("base",), 10)
-    refuse = 'case "$*" in *toy-hit*|*zzz*|*fsrn*) exit 2;; esac'
-    asked = Request(cases, None, 1, 1, None, features)
-    with pytest.raises(MmbatchError) as caught:
-        hosted.plan(program(tmp_path, engine, big, small, Done(), then=refuse), asked)
-    assert caught.value.code == ExitCode.USAGE
-    assert problem in caught.value.action
-    assert caught.value.hint == hint
-
-
 def sized(items: int, name: str = "toy") -> Case:
     return Case(name, "cold", "ns", "toy", items, items * 64, ("base",), 2)
 
