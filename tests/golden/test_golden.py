@@ -36,7 +36,7 @@ UPDATE = "MMBATCH_UPDATE_GOLDEN" in os.environ
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty directory with the records and a series, where nothing is built but `engine.py`."""
-    (tmp_path / "results").symlink_to(paths.ROOT / "results")
+    (tmp_path / "results").symlink_to(Path(__file__).with_name("records"))
     (tmp_path / "v2.mbox").write_text("")
     (tmp_path / "tables.md").write_text("Before.\n<!-- results -->\n<!-- /results -->\nAfter.\n")
     monkeypatch.chdir(tmp_path)
