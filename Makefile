@@ -52,7 +52,11 @@ results:
 		test -f "$$file.new" || exit 1; \
 		mv "$$file.new" "$$file"; \
 	done
-	@./mmbatch report results/*.json --markdown results/README.md --svg results/overview.svg
+	@./mmbatch report results/*.json --svg results/overview.svg
+	@./mmbatch report results/*.json results/[cps]*/*.json --markdown results/README.md
+	@for page in results/[a-z]*.md; do \
+		./mmbatch report "$${page%.md}"-*.json --markdown "$$page"; \
+	done
 	@for page in $$(grep -l '^<!-- results$$' README.md speedups/*/README.md); do \
 		./mmbatch report results/core/*.json results/*.json --markdown "$$page"; \
 	done

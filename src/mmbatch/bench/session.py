@@ -21,6 +21,7 @@ from mmbatch.hosted.program import Program
 from mmbatch.hosted.run import Request
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import manifest
+from mmbatch.splice.apply import Spliced
 from mmbatch.splice.posted import PostedTree, digest
 
 STARTS = 4
@@ -224,19 +225,27 @@ def _record(work: Prepared, command: str, started: str, here: machine.Machine) -
 
 
 def _code(work: Prepared) -> Code:
-    commit, dirty = record.checkout()
-    spliced, directory = work.program.spliced, work.program.path.parent
+    directory = work.program.path.parent
     sides = [directory / f"side-{side}0.o" for side in ("base", "patched")]
-    own = (paths.SPEEDUPS / work.speedup).glob("*.[ch]")
-    engine = [path for path in sorted(paths.HOSTED.rglob("*")) if path.suffix in (".c", ".h")]
-    workload = [*(path for path in sorted(own) if not path.name.startswith("check")), *engine]
     return Code(
-        commit,
-        dirty,
-        digest({name: (spliced.path / name).read_bytes() for name in spliced.files}),
+        *record.checkout(),
+        spliced_code(work.program.spliced),
         hashlib.sha256("".join(map(machine_code, sides)).encode()).hexdigest(),
-        digest({str(path.relative_to(paths.ROOT)): path.read_bytes() for path in workload}),
+        workload(work.speedup),
     )
+
+
+def spliced_code(spliced: Spliced) -> str:
+    """Return the hash of the kernel files that speed-ups wrote, without their comments."""
+    return digest({name: (spliced.path / name).read_bytes() for name in spliced.files})
+
+
+def workload(speedup: str) -> str:
+    """Return the hash of a benchmark and of the engine, without their comments."""
+    own = [*sorted((paths.SPEEDUPS / speedup).glob("*.[ch]"))]
+    files = [path for path in own if not path.name.startswith("check")]
+    files += [path for path in sorted(paths.HOSTED.rglob("*")) if path.suffix in (".c", ".h")]
+    return digest({str(path.relative_to(paths.ROOT)): path.read_bytes() for path in files})
 
 
 def machine_code(path: Path) -> str:

@@ -23,6 +23,7 @@ from mmbatch.live.install import Fit, System
 from mmbatch.live.load import Kernel
 from mmbatch.live.manifest import LiveManifest
 from mmbatch.live.plan import Device, Plan, Source
+from mmbatch.report import compare
 from mmbatch.splice.manifest import ALL
 
 _PROOFS = {
@@ -295,7 +296,8 @@ def run_plan(
         gained = [plan.estimate(live, device, rates) for device in found]
         if gained != found:
             name = os.path.relpath(file, paths.ROOT) if file.is_relative_to(paths.ROOT) else file
-            cpu, release = chosen.where, chosen.kernel.release
+            cpu, release, code = chosen.where, chosen.kernel.release, compare.age(chosen)
+            similar += "" if code.is_today else f"; {code.sentence}"
             sources[live.speedup] = Source(str(name), cpu, release, similar)
             units |= {rate.unit for rate in rates.values()}
         found = gained

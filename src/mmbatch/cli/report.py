@@ -16,6 +16,9 @@ from mmbatch.core.cache import STDOUT, atomic_write
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import compare, html, markdown, text
 
+_QUICK = 5
+"""So many records are shown at once; for more, what takes seconds is said."""
+
 
 @click.command("report")
 @click.argument("runs", nargs=-1, metavar="[RECORD]...", type=click.Path(path_type=Path))
@@ -74,6 +77,7 @@ def command(
                 "write it as in --compare OLD NEW --fail-on slower",
             )
         return _compare(*runs, fail_on)
+    shown: list[str] = []
     records = {path: record.read(path) for path in runs or record.newest(cache.runs()).values()}
     if not records:
         raise MmbatchError(
@@ -83,9 +87,17 @@ def command(
             ExitCode.USAGE,
         )
     named = record.named(list(records.values()))
+    ages = {} if markdown_file or svg else {name: compare.age(held) for name, held in named.items()}
+    notes = {name: "" if held.is_today else held.sentence for name, held in ages.items()}
+    if cover and (old := next(filter(None, notes.values()), None)):
+        hint = "measure again with ./mmbatch bench --cover"
+        raise MmbatchError("make a table for a mail", old, hint, ExitCode.NOT_APPLICABLE)
     if svg is None and markdown_file is None:
         every = text_only or log.is_verbose()
-        shown = [text.report(found, every=every, cover=cover) for found in named.values()]
+        if len(named) > _QUICK:
+            log.say(f"computing the intervals of {len(named)} records")
+        for name, held in named.items():
+            shown.append(text.report(held, every=every, cover=cover, age=notes[name]))
         text.show("\n".join(shown))
     if svg is not None:
         _write(svg, html.svg(named), "overview")
@@ -93,7 +105,7 @@ def command(
         _write(markdown_file, markdown.into(markdown_file, records), "file with the tables")
     if output is not None or not (files or text_only or cover):
         name = datetime.now().astimezone().strftime("report-%Y-%m-%dT%H%M%S.html")
-        _write(output or cache.runs() / name, html.render(named), "page")
+        _write(output or cache.runs() / name, html.render(named, notes), "page")
     return ExitCode.GOOD
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What changed between two runs on one machine, by their ratios to the kernel's own code.
+"""What changed between two runs on one machine, and since a run in the code that it measured.
 
 Times of two runs are never compared: base was measured in both, and only the ratios to it are.
 """
@@ -7,15 +7,22 @@ Times of two runs are never compared: base was measured in both, and only the ra
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from mmbatch.bench.record import Record
+from mmbatch.bench import machine, record, session
+from mmbatch.bench.record import UNKNOWN, Record
 from mmbatch.bench.statistics import NOISE, Ratio
 from mmbatch.bench.table import tables
+from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import BASE
+from mmbatch.kernel import sources
+from mmbatch.kernel.git import GitTree
 from mmbatch.report.text import between, columns, paragraph
+from mmbatch.splice import apply, manifest, posted
+from mmbatch.splice.manifest import Manifest
 
 SLOWER = "slower"
 FASTER = "faster"
@@ -97,3 +104,110 @@ def text(old: Record, new: Record, found: Sequence[Change]) -> str:
         cells = [name, f"{change.old.median:.2f}", new_ratio, factor]
         rows.append([*cells, between(change.factor), change.verdict])
     return "\n".join([*lines, "", *columns(rows, (0, 5))]) + "\n"
+
+
+@dataclass(frozen=True)
+class Age:
+    """How the code of a record differs from this checkout's, in words, and the commits since."""
+
+    words: str
+    is_today: bool = False
+    commits: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """It, for people who read the record."""
+        if self.words == UNKNOWN:
+            return "the record does not name its code, which may be older than this checkout's"
+        since = f": {'; '.join(self.commits)}" if self.commits else ""
+        return f"its code compared with this checkout's: {self.words}{since}"
+
+
+def age(held: Record) -> Age:
+    """Compare the code of a record with that of this checkout.
+
+    If commits since changed it, what counts is the code that is spliced into the very kernel of
+    the record, without comments. If that differs, its machine code may still be that of a record
+    of today's code, of the same compiler. Where that kernel is not here, the commits tell.
+    """
+    code = held.code
+    if code.commit == UNKNOWN:
+        return Age(UNKNOWN)
+    manifests = manifest.load_with_needs(paths.SPEEDUPS, held.speedup)
+    is_other = code.workload not in (UNKNOWN, session.workload(held.speedup))
+    ending = ", other workload" if is_other else ""
+    commits = _commits_since(code.commit, manifests)
+    is_same = commits == () and code.dirty is False
+    today = "" if is_same else _code_today(held, manifests)
+    if is_same or today == code.spliced:
+        return Age(f"same{ending}", is_today=True)
+    if today and _is_same_machine_code(held, today):
+        return Age(f"same machine code{ending}", is_today=True)
+    if commits is None:
+        return Age(f"older: this clone lacks its commit, as shallow ones do{ending}")
+    if not today and not commits:
+        return Age(f"{UNKNOWN} without Linux {held.kernel.release}{ending}")
+    count = f"{len(commits)} commit{'s' if len(commits) > 1 else ''} older" if commits else "other"
+    return Age(f"{count}{ending}", commits=commits)
+
+
+def _code_today(held: Record, manifests: Sequence[Manifest]) -> str:
+    """Return the hash of today's code in the kernel of a record; empty if that is not here."""
+    source = sources.find_cached(".".join(held.kernel.release.split(".")[:2]))
+    if held.code.spliced == UNKNOWN or source is None or source.origin != held.kernel.source:
+        return ""
+    try:
+        return session.spliced_code(apply.splice(source, manifests))
+    except MmbatchError:  # spatch is missing, where nothing is built
+        return ""
+
+
+def _is_same_machine_code(held: Record, today: str) -> bool:
+    def built(one: Record) -> tuple[str, ...]:
+        tools = (one.machine.compiler, one.machine.binutils)
+        return (*tools, one.kernel.release, one.kernel.config_sha256, one.code.objects)
+
+    peers = map(record.read, (paths.ROOT / "results").rglob(f"{held.speedup}-*.json"))
+    alike = any(peer.code.spliced == today and built(peer) == built(held) for peer in peers)
+    return alike and held.code.objects != UNKNOWN
+
+
+def _commits_since(base: str, manifests: Sequence[Manifest]) -> tuple[str, ...] | None:
+    """Return the commits since one that changed code of speed-ups, None if that is not here.
+
+    What is not committed yet counts as one. Changes of comments alone do not count.
+    """
+    top, git = str(paths.ROOT), GitTree(paths.ROOT)
+    parts = ("splice", "tree", "speedup.toml")
+    places = [f"speedups/{each.speedup}/{part}" for each in manifests for part in parts]
+
+    def changes(old: str, new: str | None) -> bool:
+        words = ("git", "-C", top, "diff", "--name-only", old, *([new] if new else []))
+        names = machine.output(*words, "--", *places).splitlines()
+        if not names:
+            return False
+        after = git.read(new, names) if new else {}
+        if new is None:
+            here = [paths.ROOT / name for name in names]
+            after = {n: p.read_bytes() for n, p in zip(names, here, strict=True) if p.exists()}
+        return _bare(git.read(old, names)) != _bare(after)
+
+    if machine.output("git", "-C", top, "cat-file", "-t", base).strip() != "commit":
+        return None
+    words = ("git", "-C", top, "log", "--format=%h %s", f"{base}..HEAD", "--", *places)
+    lines = machine.output(*words).splitlines()
+    found = [line for line in lines if changes(f"{line.split()[0]}^", line.split()[0])]
+    return (*(["what is not committed"] if changes("HEAD", None) else []), *found)
+
+
+def _bare(contents: Mapping[str, bytes]) -> str:
+    """Return the hash of files of speed-ups: C and SmPL without comments, of TOML what is done."""
+    held: dict[str, bytes | None] = {}
+    for name, data in contents.items():
+        if name.endswith(".toml"):
+            steps = tomllib.loads(data.decode()).get("step", [])
+            done = [{**step, "subject": "", "body": ""} for step in steps]
+            held[name] = repr(done).encode()
+        else:
+            held[f"{name}.c"] = data
+    return posted.digest(held)

@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from mmbatch.bench import machine, table
 from mmbatch.bench.record import Record
@@ -106,8 +107,11 @@ Runs = Mapping[str, Record]
 """Runs by the names that a report calls them."""
 
 
-def render(runs: Runs) -> str:
-    """Make the page: HTML with its style and pictures in it, which loads nothing."""
+def render(runs: Runs, ages: Mapping[str, str] = MappingProxyType({})) -> str:
+    """Make the page: HTML with its style and pictures in it, which loads nothing.
+
+    `ages` say of runs that are not of today's code what to know of theirs.
+    """
     runs = dict(sorted(runs.items(), key=_order))
     speedups = dict.fromkeys(record.speedup for record in runs.values())
     sections = {name: list(_groups(name, runs)) for name in speedups}
@@ -120,6 +124,7 @@ def render(runs: Runs) -> str:
         sections=sections,
         shown=_SHOWN,
         runs=runs,
+        ages={name: ages[name] for name in runs if ages.get(name)},
         kind=kind,
         text=text,
         machine=machine,

@@ -15,10 +15,14 @@ from mmbatch.core.cache import STDOUT
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import release_numbers
 from mmbatch.hosted.events import BASE
+from mmbatch.report import compare
 from mmbatch.report.text import ascii_only, duration
 
 BEGIN = "<!-- results -->"
+AGES = "<!-- ages -->"
 END = "<!-- /results -->"
+OLD = " (old)"
+"""Follows figures of older code, and of records that do not name theirs."""
 
 Records = Mapping[Path, Record]
 
@@ -40,27 +44,54 @@ def into(path: Path, records: Records) -> str:
         raise MmbatchError(f"read {path}", problem, hint, ExitCode.USAGE) from None
     if MARK in text:
         return fill(text, list(records.values()))
-    head, begin, after = text.partition(BEGIN)
+    begin, table = (AGES, ages) if AGES in text else (BEGIN, page)
+    head, begun, after = text.partition(begin)
     _, end, tail = after.partition(END)
-    if not begin or not end:
+    if not begun or not end:
         problem = f"it has no {BEGIN} followed by {END}"
         hint = "write both where the tables belong"
         raise MmbatchError(f"put the tables into {path}", problem, hint, ExitCode.USAGE)
-    return f"{head}{BEGIN}\n{page(records, path.parent)}{END}{tail}"
+    return f"{head}{begin}\n{table(records, path.parent)}{END}{tail}"
 
 
 def page(records: Records, place: Path = Path()) -> str:
     """Return the tables of some records; links to them are relative to `place`."""
-    speedups = dict.fromkeys((record.speedup, record.timed) for record in records.values())
     lines: list[str] = []
-    for speedup, timed in sorted(speedups, key=lambda key: (not key[1], key[0])):
-        found = {
-            path: record
-            for path, record in records.items()
-            if (record.speedup, record.timed) == (speedup, timed)
-        }
+    for speedup, timed in sorted({_kind(each) for each in records.values()}, key=_timed_first):
         lines += ["", f"## {speedup}" + ("" if timed else ", instructions counted"), ""]
+        found = {path: each for path, each in records.items() if _kind(each) == (speedup, timed)}
         lines += _speedup(dict(sorted(found.items(), key=_newest)), place)
+    return "\n".join(lines) + "\n"
+
+
+def _kind(record: Record) -> tuple[str, bool]:
+    return record.speedup, record.timed
+
+
+def _timed_first(kind: tuple[str, bool]) -> tuple[bool, str]:
+    return not kind[1], kind[0]
+
+
+def ages(records: Records, place: Path = Path()) -> str:
+    """Return a table that says which records are of today's code, and how to list the commits."""
+    cells: dict[str, dict[str, str]] = {}
+    since: dict[str, None] = {}
+    for path, record in sorted(records.items(), key=lambda item: (item[1].speedup, *_newest(item))):
+        relative = os.path.relpath(path, place)
+        what = f"{record.speedup}, {'.'.join(record.kernel.release.split('.')[:2])}"
+        what += "".join(f", {part}" for part in Path(relative).parts[:-1])
+        found = compare.age(record)
+        cell = f"[{found.words}]({relative}) {record.started[:10]}"
+        row_of = cells.setdefault(what, {})
+        row_of[record.where] = "; ".join(filter(None, (row_of.get(record.where), cell)))
+        if found.commits:
+            name = f"{record.code.commit[:8]}.. -- speedups/{record.speedup}"
+            since[f"    git log --oneline {name}  # {record.where}"] = None
+    cpus = sorted({cpu for held in cells.values() for cpu in held})
+    lines = ["", row("records of", *cpus), row("---", *["---"] * len(cpus))]
+    lines += [row(what, *(held.get(cpu, "") for cpu in cpus)) for what, held in cells.items()]
+    if since:
+        lines += ["", "The commits since:", "", *since]
     return "\n".join(lines) + "\n"
 
 
@@ -80,7 +111,8 @@ def _speedup(records: Records, place: Path) -> Iterator[str]:
     heads, columns = [], []
     for record in records.values():
         old = release_numbers(record.kernel.release)[:2] != newest
-        heads.append(record.where + (f", {record.kernel.release}" if old else ""))
+        release = f", {record.kernel.release}" if old else ""
+        heads.append(f"{record.where}{release}{'' if compare.age(record).is_today else OLD}")
         columns.append(tables(record))
     cases = dict.fromkeys(name for column in columns for name in column)
     yield row("case", f"kernel, {heads[0]}", *heads)
@@ -158,7 +190,8 @@ def _small_cells(records: Sequence[Record], speedup: str, case: str, method: str
         table = tables(record).get(case) if record.speedup == speedup else None
         for row in table.rows if table else ():
             if table and row.name == (method or table.chosen.name):
-                cells[record.where] = _small_cell(table, row)
+                mark = "" if compare.age(record).is_today else OLD
+                cells[record.where] = _small_cell(table, row) + mark
     return cells
 
 

@@ -102,13 +102,14 @@ def columns(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[s
     return lines
 
 
-def report(record: Record, *, every: bool = False, cover: bool = False) -> str:
+def report(record: Record, *, every: bool = False, cover: bool = False, age: str = "") -> str:
     """Return a record as text: what was measured, a line a case, and what to know of it.
 
     Args:
         record: the record.
         every: add a table of every method for each case.
         cover: keep to 72 columns, for a cover letter.
+        age: what to know of its code, if that is not today's.
     """
     width = COVER if cover else WIDTH
     found = tables(record)
@@ -117,7 +118,8 @@ def report(record: Record, *, every: bool = False, cover: bool = False) -> str:
     about = f"{machine.line(record.machine) if record.timed else record.where}"
     if whole:
         about += "; memory identical"
-    lines += [*paragraph(about, width=width), ""]
+    note = f"Note: {age}." if age else ""
+    lines += [*paragraph(about, width=width), *paragraph(note, width=width), ""]
     lines += _grid(found) if record.posted else _cases(found, cover=cover)
     for words in ("", *_closing(record, found)):
         lines += paragraph(words, width=width) or [""]
