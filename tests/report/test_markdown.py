@@ -66,7 +66,7 @@ def test_tables_of_other_pages_are_current() -> None:
         ("aa", False, "bb", ("1 x",), "1 commit older"),
         ("aa", False, "", ("1 x", "2 y"), "2 commits older"),
         ("aa", True, "", (), "unknown without Linux 7.3.1"),
-        ("aa", False, "bb", None, "older: this clone lacks its commit, as shallow ones do"),
+        ("aa", False, "bb", None, "older (this clone lacks its commit, as shallow ones do)"),
     ],
 )
 def test_how_old_the_code_of_a_record_is(

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
@@ -13,6 +14,7 @@ from types import MappingProxyType
 
 from mmbatch.bench import machine, record, table
 from mmbatch.bench.record import Code, Record
+from mmbatch.bench.table import Table
 from mmbatch.core import cache, log, paths
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import events, run
@@ -89,12 +91,17 @@ def prepare(
     return Prepared(speedup, source, program, request, cases)
 
 
-def measure(prepared: Sequence[Prepared], command: str) -> dict[Path, Record]:
+def measure(
+    prepared: Sequence[Prepared],
+    command: str,
+    overview: Callable[[Mapping[str, Table]], Sequence[str]],
+) -> dict[Path, Record]:
     """Measure speed-ups in turns, and keep the record of each in the cache.
 
     Each program is started several times, so that what it draws by lot at its start is in the
     result, and so that what changes during the session is in all speed-ups alike. Cases in
     which noise hides the result are measured once again. The `command` repeats the session.
+    Meanwhile a terminal shows what the first start found, as the lines of an `overview`.
     """
     started = datetime.now().astimezone().isoformat(timespec="seconds")
     here = machine.describe()
@@ -104,7 +111,15 @@ def measure(prepared: Sequence[Prepared], command: str) -> dict[Path, Record]:
     if all(budgets):
         minutes = max(1, round(1.5 * sum(budgets) / 60))  # comparing memory takes time, too
         log.say(f"measuring takes about {minutes} min")
-    _in_turns(prepared, 0)
+    lines: list[str] = []
+    tables: dict[str, Table] = {}
+
+    def show(speedup: str, of_case: Sequence[Event]) -> None:
+        for name, case in record.cases_of([of_case])[0].items():
+            tables[name if len(prepared) == 1 else f"{speedup}: {name}"] = table.rows(case)
+        lines[:] = overview(tables)
+
+    _in_turns(prepared, 0, lines, show)
     found = [_record(work, command, started, here) for work in prepared]
     again = _measure_again(prepared, [table.hidden(result) for result in found])
     results = {}
@@ -134,7 +149,12 @@ def start_seed(first: int, number: int) -> int:
     return (first + number * 0x9E3779B97F4A7C15) % _SEEDS
 
 
-def _in_turns(prepared: Sequence[Prepared], first: int) -> None:
+def _in_turns(
+    prepared: Sequence[Prepared],
+    first: int,
+    above: Sequence[str] = (),
+    show: Callable[[str, Sequence[Event]], None] = lambda *_: None,
+) -> None:
     """Start the programs in turns, and the first of them again in the order of a mirror."""
     for number in range(STARTS):
         for work in prepared if number % 2 == 0 else prepared[::-1]:
@@ -151,7 +171,11 @@ def _in_turns(prepared: Sequence[Prepared], first: int) -> None:
             seed = start_seed(request.seed, first + number)
             request = replace(request, pairs=pairs, seed=seed, budget_s=budget_s, compared=compared)
             name = f"hosted-{work.speedup}-{first + number + 1}.log"
-            work.starts.append(run.run(work.program.path, request, cases, cache.logs() / name))
+            log_file = cache.logs() / name
+            show_case = functools.partial(show if not before else lambda *_: None, work.speedup)
+            work.starts.append(
+                run.run(work.program.path, request, cases, log_file, above, show_case)
+            )
 
 
 def _measure_again(prepared: Sequence[Prepared], hidden: Sequence[Sequence[str]]) -> set[str]:

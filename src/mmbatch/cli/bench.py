@@ -219,7 +219,7 @@ def command(
     repeated = _repeated(
         click.get_current_context(), names, source.series if tree is None else None
     )
-    found = session.measure(prepared, repeated)
+    found = session.measure(prepared, repeated, text.provisional)
     records = list(found.values())
     if json_file is not None:
         atomic_write(json_file, record.to_json([row for r in records for row in table.answer(r)]))

@@ -10,7 +10,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -114,8 +114,13 @@ class Progress:
 
 
 @contextlib.contextmanager
-def progress(title: str, total: float, unit: str) -> Generator[Progress, None, None]:
-    """Show counted work: the title's line, and below it a bar where there is a terminal."""
+def progress(
+    title: str, total: float, unit: str, above: Sequence[str] = ()
+) -> Generator[Progress, None, None]:
+    """Show counted work: the title's line, and below it a bar where there is a terminal.
+
+    The lines `above` the bar may change meanwhile, and are erased with it.
+    """
     console = _console(sys.stderr)
     if not logger.isEnabledFor(logging.INFO) or not console.is_terminal:
         say(f"{title} ({total:.0f} {unit})")
@@ -123,8 +128,13 @@ def progress(title: str, total: float, unit: str) -> Generator[Progress, None, N
         return
     from rich import progress as bars
 
+    class Bars(bars.Progress):
+        def get_renderables(self) -> Iterable[Any]:
+            yield from above[-max(1, console.height - 4) :]
+            yield from super().get_renderables()
+
     say(title)
-    with bars.Progress(
+    with Bars(
         bars.TextColumn("{task.description}", markup=False),
         bars.BarColumn(),
         bars.MofNCompleteColumn(),

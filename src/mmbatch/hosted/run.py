@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -161,15 +161,25 @@ def available_memory(machine_bytes: int | None) -> int | None:
     return min(free, default=None)
 
 
-def run(program: Path, request: Request, cases: Sequence[Case], file: Path) -> list[Event]:
+def run(
+    program: Path,
+    request: Request,
+    cases: Sequence[Case],
+    file: Path,
+    above: Sequence[str] = (),
+    case_ended: Callable[[Sequence[Event]], object] = lambda _: None,
+) -> list[Event]:
     """Run the program to its end and return its events; its complaints go to a file.
+
+    The lines `above` the progress bar may be changed by `case_ended`, which gets the events of
+    each case when they are complete.
 
     Raises:
         MmbatchError: it ended early; with the kernel symbol that it touched, where that is why.
     """
     events: list[Event] = []
     sizes = {case.case: case.pairs * len(case.variants) for case in cases}
-    done = 0
+    done = begun = 0
     wrong: MmbatchError | None = None
     ended = "it ended before its last line"
     file.unlink(missing_ok=True)
@@ -179,7 +189,7 @@ def run(program: Path, request: Request, cases: Sequence[Case], file: Path) -> l
     try:
         with (
             contextlib.closing(lines),
-            log.progress("measuring", sum(sizes.values()), "runs") as progress,
+            log.progress("measuring", sum(sizes.values()), "runs", above) as progress,
         ):
             for number, line in enumerate(lines, 1):
                 try:
@@ -187,6 +197,9 @@ def run(program: Path, request: Request, cases: Sequence[Case], file: Path) -> l
                 except MmbatchError as error:
                     wrong = wrong or error
                     continue
+                if isinstance(event, Case | Done):
+                    case_ended(events[begun:])
+                    begun = len(events)
                 events.append(event)
                 if isinstance(event, Case):
                     progress.update(done, f"{event.case}: equal?")

@@ -119,8 +119,8 @@ class Age:
         """It, for people who read the record."""
         if self.words == UNKNOWN:
             return "the record does not name its code, which may be older than this checkout's"
-        since = f": {'; '.join(self.commits)}" if self.commits else ""
-        return f"its code compared with this checkout's: {self.words}{since}"
+        since = f" ({'; '.join(self.commits)})" if self.commits else ""
+        return f"compared with this checkout, its code is {self.words}{since}"
 
 
 def age(held: Record) -> Age:
@@ -144,10 +144,12 @@ def age(held: Record) -> Age:
     if today and _is_same_machine_code(held, today):
         return Age(f"same machine code{ending}", is_today=True)
     if commits is None:
-        return Age(f"older: this clone lacks its commit, as shallow ones do{ending}")
+        return Age(f"older (this clone lacks its commit, as shallow ones do){ending}")
     if not today and not commits:
         return Age(f"{UNKNOWN} without Linux {held.kernel.release}{ending}")
-    count = f"{len(commits)} commit{'s' if len(commits) > 1 else ''} older" if commits else "other"
+    count = (
+        f"{len(commits)} commit{'s' if len(commits) > 1 else ''} older" if commits else "another"
+    )
     return Age(f"{count}{ending}", commits=commits)
 
 

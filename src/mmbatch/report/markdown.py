@@ -11,12 +11,14 @@ from pathlib import Path
 from mmbatch.bench.record import Record
 from mmbatch.bench.statistics import Verdict
 from mmbatch.bench.table import Row, Table, tables
+from mmbatch.core import paths
 from mmbatch.core.cache import STDOUT
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import release_numbers
 from mmbatch.hosted.events import BASE
 from mmbatch.report import compare
 from mmbatch.report.text import ascii_only, duration
+from mmbatch.splice.manifest import load_with_needs
 
 BEGIN = "<!-- results -->"
 AGES = "<!-- ages -->"
@@ -85,8 +87,9 @@ def ages(records: Records, place: Path = Path()) -> str:
         row_of = cells.setdefault(what, {})
         row_of[record.where] = "; ".join(filter(None, (row_of.get(record.where), cell)))
         if found.commits:
-            name = f"{record.code.commit[:8]}.. -- speedups/{record.speedup}"
-            since[f"    git log --oneline {name}  # {record.where}"] = None
+            held = load_with_needs(paths.SPEEDUPS, record.speedup)
+            places = " ".join(f"speedups/{each.speedup}" for each in held)
+            since[f"    git log --oneline {record.code.commit[:8]}.. -- {places}"] = None
     cpus = sorted({cpu for held in cells.values() for cpu in held})
     lines = ["", row("records of", *cpus), row("---", *["---"] * len(cpus))]
     lines += [row(what, *(held.get(cpu, "") for cpu in cpus)) for what, held in cells.items()]

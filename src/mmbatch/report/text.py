@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shlex
 import textwrap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mmbatch.bench import machine, table
 from mmbatch.bench.record import Record
@@ -160,7 +160,12 @@ def _title(record: Record, found: dict[str, Table]) -> str:
     return f"{record.speedup} on Linux {record.kernel.release}: {against}"
 
 
-def _cases(found: dict[str, Table], *, cover: bool) -> list[str]:
+def provisional(found: Mapping[str, Table]) -> list[str]:
+    """Return the lines of cases that one start of several measured."""
+    return _cases(found, cover=False, verdict="provisional")
+
+
+def _cases(found: Mapping[str, Table], *, cover: bool, verdict: str = "") -> list[str]:
     head = ["case", "kernel", "patched", "ratio", "95 % interval", "fill", "result"]
     rows = [head]
     for name, each in found.items():
@@ -173,7 +178,7 @@ def _cases(found: dict[str, Table], *, cover: bool) -> list[str]:
                 f"{row.ratio.median:.2f}" if row.ratio else "-",
                 between(row.ratio),
                 f"{row.fill.median:.2f}" if row.fill else "",
-                result(row) + (" [1]" if each.better else ""),
+                verdict or result(row) + (" [1]" if each.better else ""),
             ]
         )
     if cover or not any(row[5] for row in rows[1:]):
