@@ -40,6 +40,15 @@ several() {
 	echo '-:help' >>$TRACING/kprobe_events
 }
 
+# rebound DRIVER DEVICE: let the script of docs/live-measure.md bind it twice with two methods.
+rebound() {
+	method=$(cat "$METHOD")
+	sh /zone_device/rebind.sh "$1" "$2" 'movnti base' 2 >/tmp/times || return 1
+	cat /tmp/times
+	[ "$(cut -d ' ' -f 1 /tmp/times | tr '\n' ' ')" = 'movnti base movnti base ' ] &&
+		! grep -q -v ' ms [0-9]* pages$' /tmp/times && [ "$(cat "$METHOD")" = "$method" ]
+}
+
 # each NAME DRIVER: check what kernel and speed-up write, and which of them wrote it.
 each() {
 	device=$(bound "$2" 2>/dev/null)
@@ -60,7 +69,12 @@ each() {
 		*) check "$1: ours ran, $method" test "$(patched)" -eq $((before + 1)) ;;
 		esac
 	done
-	case $1 in fsdax*) several "$1" "$2" "$device" "$digest" ;; esac
+	case $1 in
+	fsdax*)
+		several "$1" "$2" "$device" "$digest"
+		check "$1: rebind.sh" rebound "$2" "$device"
+		;;
+	esac
 	check "$1: calls were counted" counted_as done
 	check "$1: the proof passed" counted_as passed
 	check "$1: unload" patch_out zone_device || return

@@ -196,7 +196,8 @@ def _started(
         name = Path(words[0]).name
         hint = f"install it: apt-get install {package_of(name)}"
         raise MmbatchError(action, f"there is no program {name} here", hint)
-    prefix = ["/usr/bin/setpriv", "--pdeathsig", "KILL", "--"] if guard else []
+    setpriv = shutil.which("setpriv") if guard else None  # busybox has another one
+    prefix = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
     stdin, stdout, stderr = pipes or (None, None, None)
     process = subprocess.Popen(
         [*prefix, *words],

@@ -96,6 +96,8 @@ def fuzz(program: Path, directory: Path, seconds: int, *options: str) -> Found:
     corpus, found = directory / "corpus", directory / "found"
     for part in (corpus, found):
         part.mkdir(parents=True, exist_ok=True)
+    # libFuzzer begins with an empty input, and ends if that reaches no code.
+    (corpus / "seed").write_bytes(bytes(range(_LONGEST_INPUT)))
     words = [f"-max_total_time={seconds}", f"-max_len={_LONGEST_INPUT}", f"-timeout={_INPUT_S}"]
     words += [f"-artifact_prefix={found}/", "-print_final_stats=1", "-verbosity=0", *options]
     return _ended([program, *words, corpus], seconds + _SLACK_S)
