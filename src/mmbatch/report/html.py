@@ -226,9 +226,7 @@ def overview(runs: Runs) -> dict[str, object]:
     strips: list[Strip] = []
     top = 26.0
     for (speedup, timed), held in rows.items():
-        strips.append(
-            _strip(speedup, "" if timed else "instructions, no time; ", held, asides, axis, top)
-        )
+        strips.append(_strip(speedup, "" if timed else "instructions: ", held, asides, axis, top))
         top += _HEAD + strips[-1].height
     return {"strips": strips, "axis": axis, "bottom": top}
 
@@ -249,9 +247,5 @@ def _strip(
     dots = tuple(Dot(x, rise * level, shape, said) for x, level, shape, said in placed)
     chosen = [row for _, row in held if row not in asides]
     faster, slower = (sum(kind(row) == name for row in chosen) for name in ("faster", "slower"))
-    words += (
-        f"{faster} faster, {slower} slower, {len(chosen) - faster - slower} not shown to differ"
-    )
-    if len(held) > len(chosen):
-        words += f"; hollow: {len(held) - len(chosen)} slower rows of methods that are not used"
+    words += f"{faster} faster, {slower} slower, {len(chosen) - faster - slower} others"
     return Strip(title, words, dots, top + _HEAD - 10, rise * levels + 10)
