@@ -177,6 +177,17 @@ def test_a_task_that_does_not_get_there_leaves_nothing(
     assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
 
 
+def test_a_load_that_can_not_be_taken_back_yet(
+    kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    patched_by(kernel, "mmbatch_it", transition="1")
+    programs(tmp_path, monkeypatch, insmod="true")
+    monkeypatch.setattr("mmbatch.live.load._REVERT_S", 0.05)
+    with pytest.raises(MmbatchError, match="and taking it back has not ended: after 0 s") as caught:
+        load.load(live(), module, [], kernel, 0.05)
+    assert caught.value.hint == "end it later: mmbatch live unload it"
+
+
 def test_loading_that_is_interrupted_leaves_nothing(
     kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,6 +355,14 @@ def test_transitions_and_livepatches_of_others(kernel: Kernel) -> None:
     put(kernel.patch("a_fix") / "stack_order", "2")
     put(kernel.patch("mmbatch_it") / "stack_order", "1")
     assert runs(kernel) == ("a_fix over mmbatch_it, in use everywhere", False)
+
+
+def test_a_module_whose_livepatch_is_disabled_or_replaced(kernel: Kernel) -> None:
+    (kernel.sys / "module/mmbatch_it").mkdir(parents=True)
+    assert runs(kernel) == ("the kernel's own; mmbatch_it is loaded, but disabled", False)
+    patched_by(kernel, "vendor_fix")
+    words = "mmbatch_it is loaded, but replaced by the livepatch vendor_fix"
+    assert runs(kernel) == (f"vendor_fix, in use everywhere; {words}", False)
 
 
 def supported(kernel: Kernel) -> str:

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import SERIES, Interval
 from mmbatch.live import build, convert, kernel, manifest
 from mmbatch.live.btf import Btf
-from mmbatch.live.manifest import Function, Layout
+from mmbatch.live.manifest import Layout
 from mmbatch.splice.manifest import ALL, CORE
 from mmbatch.splice.manifest import load as load_splice
 
@@ -35,9 +34,7 @@ def test_a_kernel_that_fits() -> None:
     assert refused({"CONFIG_A": "y"}) == ""
 
 
-def test_kernels_that_do_not_fit() -> None:
-    assert refused({}) == "it lacks CONFIG_A: no A"
-    assert refused({"CONFIG_A": "y", "CONFIG_B": "y"}) == "it has CONFIG_B: too much B"
+def test_series_that_are_not_supported() -> None:
     every = Interval.parse(">=6.11,<7.4")
     for series in ("6.11", "6.13", "7.1", "7.4"):
         problem = refused({"CONFIG_A": "y"}, series, kernels=every)
@@ -79,21 +76,6 @@ def test_options_that_a_real_module_needs_and_refuses(speedup: str) -> None:
         assert f"lacks {option}" in manifest.problem(real, "6.12", less)
     for option in real.refuses:
         assert f"has {option}" in manifest.problem(real, "6.12", {**config, option: "y"})
-
-
-@pytest.mark.parametrize(
-    ("types", "changes", "words"),
-    [
-        ({}, {"replaces": (Function("gone", ("void",), "x"),)}, "no gone(), or inlines it"),
-        ({"twice": True}, {}, "get_it() more than once"),
-        ({"params": 1}, {}, "set_it() is void(struct page *) there, not void(struct page *, 8)"),
-        ({"member": "_count"}, {}, "struct page has no member _refcount"),
-        ({}, {"layouts": (Layout(Interval(), {"folio": ("flags",)}),)}, "no struct folio"),
-    ],
-)
-def test_other_types(types: dict[str, Any], changes: dict[str, Any], words: str) -> None:
-    with pytest.raises(convert.UnfitError, match=re.escape(words)):
-        convert.tables(live(**changes).symbols("6.12"), Btf(fake_types(**types)))
 
 
 def test_the_module_is_told_what_the_kernel_says() -> None:

@@ -59,6 +59,17 @@ def test_three_namespaces(tmp_path: Path) -> None:
     ]
 
 
+def test_system_ram_that_is_half_online(tmp_path: Path) -> None:
+    """What is offline has a memmap that nobody wrote."""
+    root = make_sysfs("cxl", tmp_path / "sys")
+    (root / "bus/dax/devices/dax0.0/resource").write_text(f"{hex(4 * GIB)}\n")
+    for number in range(2, 258):
+        state = root / f"devices/system/memory/memory{number}/state"
+        _above(state).write_text("online\n" if number < 66 else "offline\n")
+    half = plan.devices(root)[0]
+    assert (half.size, half.note) == (128 * GIB, "64 of 256 memory blocks are online")
+
+
 def test_cxl_and_soft_reserved_memory(tmp_path: Path) -> None:
     ram, devdax, free, region = found("cxl", tmp_path)
     assert ram == Device("dax0.0", "system-ram", 512 * GIB, "device", PAGE, 2, block=2 * GIB)
