@@ -8,30 +8,24 @@ import functools
 import logging
 import os
 import sys
-import threading
-import time
 from collections.abc import Generator, Iterable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import rich.console
+    import rich.progress
 
 logger = logging.getLogger("mmbatch")
-_GROWTH_PERIOD_S = 0.2
+say = logger.info  # one phase line, unless -q is given
+detail = logger.debug  # a line that only -v shows
 _results_to_stderr = False
 
 
 class _Handler(logging.Handler):
-    """Prints each line with the seconds since the start."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._start = time.monotonic()
+    """Prints each line with the seconds since the start, above a bar if there is one."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        elapsed = time.monotonic() - self._start
-        text = f"[{elapsed:3.0f} s] {record.getMessage()}"
+        text = f"[{record.relativeCreated / 1000:3.0f} s] {record.getMessage()}"
         _console(sys.stderr).print(text, markup=False, soft_wrap=True)
 
 
@@ -49,19 +43,9 @@ def start(verbosity: int = 0, *, results_to_stderr: bool = False) -> None:
     logger.setLevel({-1: logging.ERROR, 0: logging.INFO}.get(verbosity, logging.DEBUG))
 
 
-def say(text: str) -> None:
-    """Print one phase line, unless -q is given."""
-    logger.info("%s", text)
-
-
 def is_verbose() -> bool:
     """Return whether -v is given."""
     return logger.isEnabledFor(logging.DEBUG)
-
-
-def detail(text: str) -> None:
-    """Print a line that only -v shows."""
-    logger.debug("%s", text)
 
 
 def out() -> rich.console.Console:
@@ -97,20 +81,19 @@ def table(rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
 
 
 class Progress:
-    """Counted work in progress; `bar` is one of rich's, or None where nobody watches."""
+    """Counted work in progress."""
 
-    def __init__(self, bar: Any = None) -> None:
+    def __init__(self, bar: rich.progress.Progress, total: float) -> None:
         self._bar = bar
+        self._task = bar.add_task("", total=total)
 
     def advance(self) -> None:
         """Count one more as done."""
-        if self._bar is not None:
-            self._bar.advance(self._bar.task_ids[0])
+        self._bar.advance(self._task)
 
     def update(self, done: float, text: str = "") -> None:
         """Set how much is done, and what is being done now."""
-        if self._bar is not None:
-            self._bar.update(self._bar.task_ids[0], completed=done, description=text)
+        self._bar.update(self._task, completed=done, description=text)
 
 
 @contextlib.contextmanager
@@ -121,11 +104,6 @@ def progress(
 
     The lines `above` the bar may change meanwhile, and are erased with it.
     """
-    console = _console(sys.stderr)
-    if not logger.isEnabledFor(logging.INFO) or not console.is_terminal:
-        say(f"{title} ({total:.0f} {unit})")
-        yield Progress()
-        return
     from rich import progress as bars
 
     class Bars(bars.Progress):
@@ -133,8 +111,10 @@ def progress(
             yield from above[-max(1, console.height - 4) :]
             yield from super().get_renderables()
 
-    say(title)
-    with Bars(
+    console = _console(sys.stderr)
+    watched = logger.isEnabledFor(logging.INFO) and console.is_terminal
+    say(title if watched else f"{title} ({total:.0f} {unit})")
+    bar = Bars(
         bars.TextColumn("{task.description}", markup=False),
         bars.BarColumn(),
         bars.MofNCompleteColumn(),
@@ -143,31 +123,10 @@ def progress(
         bars.TimeRemainingColumn(),
         console=console,
         transient=True,
-    ) as bar:
-        bar.add_task("", total=total)
-        yield Progress(bar)
-
-
-@contextlib.contextmanager
-def growth(directory: Path, watched: Progress) -> Generator[None, None, None]:
-    """Keep a progress at the size of a directory's files, in MB, while the block runs."""
-    over = threading.Event()
-
-    def follow() -> None:
-        while not over.wait(_GROWTH_PERIOD_S):
-            total = 0
-            for path in directory.rglob("*"):
-                with contextlib.suppress(OSError):  # files come and go meanwhile
-                    total += path.stat().st_size
-            watched.update(total / 1e6)
-
-    thread = threading.Thread(target=follow, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
+        redirect_stderr=False,  # or our own lines would not know of the bar
+    )
+    with bar if watched else contextlib.nullcontext():
+        yield Progress(bar, total)
 
 
 @functools.lru_cache(maxsize=4)
