@@ -16,7 +16,7 @@ def live(**changes: Any) -> LiveManifest:
     fields: dict[str, Any] = {
         "speedup": "it",
         "title": "a test",
-        "kernels": Interval.parse(">=6.12,<6.13"),
+        "kernels": Interval(">=6.12,<6.13"),
         "objects": ("mm/it.o",),
         "includes": ("linux/mm.h",),
         "needs": {"CONFIG_A": "no A"},

@@ -92,7 +92,7 @@ def start_holder(what: str = "time.sleep(600)") -> "subprocess.Popen[str]":
 
 def reopened() -> Path:
     """Open the cache as another process does, which sweeps it."""
-    cache._opened.clear()
+    cache._open.cache_clear()
     return cache.root()
 
 
@@ -230,7 +230,7 @@ def test_atomic_write_that_fails_keeps_the_old_file(
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr(os, "fchmod", full)
+    monkeypatch.setattr(Path, "write_bytes", full)
     with pytest.raises(MmbatchError, match="No space left on device; free some space"):
         atomic_write(path, "new")
     assert path.read_text() == "old"

@@ -60,5 +60,5 @@ def test_processes_that_share_a_cache(own_cache: Path) -> None:
         assert {path.read_text() for path in place.glob("[0-9]*")} == {"whole"}
         assert len(list(place.glob("[0-9]*"))) == 20
         assert cache.use(place)
-    cache._opened.clear()
+    cache._open.cache_clear()
     assert list((cache.root() / "tmp").iterdir()) == []

@@ -43,7 +43,6 @@ def test_suites_that_are_missing_spoil_no_other(filled: FakeArchive) -> None:
 def test_download_puts_one_verified_file(filled: FakeArchive, tmp_path: Path) -> None:
     (tmp_path / "dest").mkdir()
     (path,) = apt.download("linux-source-7.2", "7.2.9-1", tmp_path / "dest")
-    assert int(apt.describe("linux-source-7.2", "7.2.9-1")["Size"]) == path.stat().st_size
     assert path.read_bytes() == (filled.root / "pool" / path.name).read_bytes()
 
 

@@ -35,14 +35,14 @@ def test_a_kernel_that_fits() -> None:
 
 
 def test_series_that_are_not_supported() -> None:
-    every = Interval.parse(">=6.11,<7.4")
+    every = Interval(">=6.11,<7.4")
     for series in ("6.11", "6.13", "7.1", "7.4"):
         problem = refused({"CONFIG_A": "y"}, series, kernels=every)
         assert problem == "'it' supports only Linux 6.12, 7.2, 7.3"
 
 
 def test_what_is_another_in_each_series() -> None:
-    old, new = Interval.parse("<7.0"), Interval.parse(">=7.0")
+    old, new = Interval("<7.0"), Interval(">=7.0")
     put = dataclasses.replace(SET, name="put_it", kernels=old)
     have = dataclasses.replace(GET, name="have_it", kernels=new)
     both = live(

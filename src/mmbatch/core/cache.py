@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import glob
 import os
 import re
@@ -27,7 +28,6 @@ STDOUT = Path("/dev/stdout")
 """Standard output, which `atomic_write` prints to instead of reopening it."""
 
 _KEPT = 4
-_opened: dict[Path, Path] = {}
 _used: dict[Path, int] = {}
 
 
@@ -41,12 +41,10 @@ def default_root() -> Path:
 
 def root() -> Path:
     """Return the cache directory, made and swept when it is first asked for."""
-    place = default_root()
-    if place not in _opened:
-        _opened[place] = _open(place)
-    return _opened[place]
+    return _open(default_root())
 
 
+@functools.cache
 def _open(place: Path) -> Path:
     action = "open the cache directory"
     real = place.resolve()  # the kernel's build names files by their real paths
@@ -182,8 +180,10 @@ def remove(path: Path) -> None:
 @contextlib.contextmanager
 def atomic_dir(final: Path) -> Generator[Path, None, None]:
     """Yield an empty directory which takes the place of `final` when the block ends well."""
+    ours = final.is_relative_to(root())
+    name, beside = (final.name, None) if ours else (f".{final.name}", final.parent)
     try:
-        with temporary_dir(final.name, beside=final) as directory:
+        with temporary_dir(name, beside) as directory:
             work = directory / "new"
             work.mkdir()
             yield work
@@ -195,16 +195,12 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
 
 
 @contextlib.contextmanager
-def temporary_dir(name: str, *, beside: Path | None = None) -> Generator[Path, None, None]:
-    """Yield a directory that is gone after the block, or swept when we are killed.
-
-    It is on the file system of `beside`, by default in the cache.
-    """
-    outside = beside is not None and not beside.is_relative_to(root())
-    tmp = beside.parent if beside is not None and outside else root() / "tmp"
+def temporary_dir(name: str, parent: Path | None = None) -> Generator[Path, None, None]:
+    """Yield a directory, by default in the cache, that is gone or swept when we end."""
+    tmp = parent or root() / "tmp"
     with contextlib.ExitStack() as in_use:
         with _flocked(tmp, fcntl.LOCK_SH):  # no sweep comes between making and locking it
-            place = Path(tempfile.mkdtemp(prefix=f"{'.' if outside else ''}{name[:40]}-", dir=tmp))
+            place = Path(tempfile.mkdtemp(prefix=f"{name[:40]}-", dir=tmp))
             in_use.enter_context(_flocked(place, fcntl.LOCK_EX))
         try:
             place.chmod(0o755)
@@ -215,13 +211,11 @@ def temporary_dir(name: str, *, beside: Path | None = None) -> Generator[Path, N
 
 def _sweep(tmp: Path) -> None:
     """Remove temporary directories whose maker has ended, unless another process is at it."""
-    with contextlib.suppress(OSError), _flocked(tmp, fcntl.LOCK_EX | fcntl.LOCK_NB):
+    not_now = fcntl.LOCK_EX | fcntl.LOCK_NB
+    with contextlib.suppress(OSError), _flocked(tmp, not_now):
         for path in tmp.iterdir():
-            with contextlib.suppress(OSError), _flocked(path, fcntl.LOCK_EX | fcntl.LOCK_NB):
-                if path.is_dir():
-                    shutil.rmtree(path, ignore_errors=True)
-                else:
-                    path.unlink()
+            with contextlib.suppress(OSError), _flocked(path, not_now):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 @contextlib.contextmanager
@@ -248,15 +242,11 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
             path.write_bytes(data)  # a device, a pipe or a link is not replaced
             return
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name[:40]}-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-                os.fchmod(handle, mode)
-            Path(name).replace(path)
-        except BaseException:
-            Path(name).unlink(missing_ok=True)
-            raise
+        with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name[:40]}-") as place:
+            written = Path(place) / "new"
+            written.touch(mode)
+            written.write_bytes(data)
+            written.replace(path)
     except OSError as error:
         error.filename = os.fspath(path)
         raise error_from_os(error, f"write {path.name}") from error

@@ -2,9 +2,9 @@
 """Load TOML and JSON strictly into frozen dataclasses, by their annotations.
 
 A dataclass is the format: its fields are the only keys, and those without a default are required.
-Understood are dataclasses, str, int, float, bool, Path, Literal, tuples, mappings with string
-keys, `X | None`, and classes that parse a string (`Interval`). A class refuses values that don't
-go together by raising ValueError in `__post_init__`.
+Understood are dataclasses, str, int, float, bool, Path, Interval, Literal, tuples, mappings with
+string keys, and `X | None`. A class refuses values that don't go together by raising ValueError in
+`__post_init__`.
 
 Every error names the way to the value: "step 2: rule 1: unknown key 'cooci'".
 """
@@ -21,7 +21,7 @@ import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, is_dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, cast
+from typing import Annotated, Any, Literal, TypeVar
 
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.paths import ROOT
@@ -74,7 +74,8 @@ def key(name: str) -> Mapping[str, str]:
 
 def load(kind: type[T], data: Any) -> T:
     """Make a dataclass from what a TOML or JSON file holds; LoadError if it does not fit."""
-    return cast("T", _value(kind, data, ""))
+    loaded: T = _value(kind, data, "")
+    return loaded
 
 
 def parse_json(text: str) -> Any:
@@ -89,17 +90,15 @@ def from_json_file(kind: type[T], path: Path, hint: str) -> T:
     """Make a dataclass from a JSON file; MmbatchError if it can't be read or does not fit."""
     try:
         return load(kind, parse_json(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        problem = getattr(error, "strerror", None) or str(error)
-        raise MmbatchError(f"read {path}", problem, hint) from None
+    except OSError as error:
+        problem = error.strerror or str(error)
+        raise MmbatchError(f"read {path}", problem, hint, ExitCode.USAGE) from None
+    except ValueError as error:
+        raise MmbatchError(f"read {path}", str(error), hint) from None
 
 
 def from_toml(kind: type[T], path: Path) -> T:
-    """Make a dataclass from a TOML file of a speed-up; OSError if it can't be read.
-
-    Raises:
-        MmbatchError: it is not TOML or does not fit; exit code 2.
-    """
+    """Make a dataclass from a TOML file of a speed-up; OSError if it can't be read."""
     try:
         return load(kind, tomllib.loads(path.read_text(encoding="utf-8")))
     except ValueError as error:  # TOMLDecodeError and LoadError are
@@ -116,10 +115,10 @@ def _value(kind: Any, data: Any, where: str) -> Any:
     """Make a value of the annotation `kind`; `where` is the way to it, for errors."""
     if (origin := typing.get_origin(kind)) is not None:
         return _generic(origin, typing.get_args(kind), data, where)
-    if is_dataclass(kind) and not hasattr(kind, "parse"):
+    if kind in (Path, Interval):
+        return _made(kind, where, _typed(str, data, where))
+    if is_dataclass(kind):
         return _object(kind, data, where)
-    if hasattr(kind, "parse") or kind is Path:
-        return _made(getattr(kind, "parse", kind), where, _typed(str, data, where))
     if kind is float and type(data) is int:
         return data
     if kind is float and not math.isfinite(_typed(float, data, where)):
@@ -206,12 +205,10 @@ def _error(where: str, problem: str) -> LoadError:
     return LoadError(_below(where, problem))
 
 
-Version = tuple[int, int]
-
 SERIES = ("7.3", "7.2", "6.12")
 """The kernel series that the speed-ups are made for, newest first."""
 
-_TERM = re.compile(r"(>=|<)(\d+)\.(\d+)")
+_BOUND = re.compile(r"(>=|<)(\d+\.\d+)")
 
 
 def release_numbers(release: str) -> list[int]:
@@ -221,35 +218,23 @@ def release_numbers(release: str) -> list[int]:
 
 @dataclass(frozen=True)
 class Interval:
-    """Kernel series from `low` on and below `high`; in a manifest ">=6.12,<7.0", or one of them."""
+    """Kernel series as a manifest names them: ">=6.12,<7.0", or one of these bounds, or all."""
 
-    low: Version = (0, 0)
-    high: Version = (999, 0)
+    text: str = ""
+
+    def __post_init__(self) -> None:
+        if self.text and not all(map(_BOUND.fullmatch, self.text.split(","))):
+            raise ValueError(f"'{self.text}' is not an interval of kernels like '>=6.12,<7.0'")
 
     def __contains__(self, series: object) -> bool:
         """Return whether a series, "7.3", lies in the interval."""
-        return self.low <= tuple(release_numbers(str(series))[:2]) < self.high
+        found = release_numbers(str(series))[:2]
+        bounds = _BOUND.findall(self.text)
+        return all((found < release_numbers(bound)) == (sign == "<") for sign, bound in bounds)
 
     def __str__(self) -> str:
         """Return the interval as the manifest writes it."""
-        low = f">={self.low[0]}.{self.low[1]}" if self.low > (0, 0) else ""
-        high = f"<{self.high[0]}.{self.high[1]}" if self.high < (999, 0) else ""
-        return ",".join(part for part in (low, high) if part)
-
-    def __and__(self, other: Interval) -> Interval:
-        """Return what two intervals share."""
-        return Interval(max(self.low, other.low), min(self.high, other.high))
-
-    @classmethod
-    def parse(cls, text: str) -> Interval:
-        """Read an interval; ValueError if it is none."""
-        bounds = {">=": cls.low, "<": cls.high}
-        for term in text.split(","):
-            match = _TERM.fullmatch(term.strip())
-            if match is None:
-                raise ValueError(f"'{text}' is not an interval of kernels like '>=6.12,<7.0'")
-            bounds[match[1]] = (int(match[2]), int(match[3]))
-        return cls(bounds[">="], bounds["<"])
+        return self.text
 
 
 EVERY = Interval()

@@ -122,6 +122,7 @@ def stream(
     argv: Sequence[str | Path],
     *,
     action: str,
+    cwd: Path | None = None,
     log: Path | None = None,
     timeout_s: float | None = None,
     silence_s: float | None = None,
@@ -140,7 +141,7 @@ def stream(
     with _open_log(log, argv) as err:
         start = err.tell()
         pipes = (subprocess.DEVNULL, subprocess.PIPE, err)
-        with _started(argv, action, None, None, pipes) as process:
+        with _started(argv, action, cwd, None, pipes) as process:
             try:
                 assert process.stdout is not None
                 yield from _lines(process.stdout, deadline, silence_s)

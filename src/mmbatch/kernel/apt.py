@@ -19,7 +19,7 @@ from pathlib import Path
 
 from mmbatch.core import cache, log
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.process import Result, package_of, run
+from mmbatch.core.process import Result, package_of, run, stream
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
@@ -33,15 +33,13 @@ _MAX_AGE_S = 24 * 3600
 _LIMIT_S = 3600
 _ROOT_DIRECTORIES = "/usr/sbin:/sbin:/usr/bin:/bin"
 _SUITE = re.compile(
-    r"(bullseye|bookworm|trixie|forky|duke|sid|experimental|"
-    r"(?:old){0,2}stable|testing|unstable)(?:[-/].+)?"
+    r"(bookworm|trixie|forky|sid|experimental|(?:old)?stable|testing|unstable)(?:-.+)?"
 )
 # What we look into besides the suites that the system follows: the releases that carry a kernel
 # which we support. The index of sid is large, and most of what we want is in a stable release.
-_MAIN = ("{own}", "trixie", "{own}-backports", "trixie-backports", "bookworm-backports")
-_SECURITY = ("{own}-security", "trixie-security")
+_STABLE = ("trixie", "trixie-backports", "bookworm-backports")
+_SECURITY = ("trixie-security",)
 _UNSTABLE = ("forky", "sid", "experimental")
-_ROLLING = (*_UNSTABLE, "testing", "unstable")
 _ERRORS = re.compile(r"^Err:\d+ (.+ (?!Release$)\S+)\n +(.+)", re.MULTILINE)
 _CONFIG = """\
 // Written by mmbatch; read after the system's own configuration.
@@ -74,9 +72,6 @@ def find(package: str, version: str = "") -> list[tuple[str, str]]:
 
     Unstable suites are only looked into for what no other one has, or for a version that is
     preferred to newer ones of more stable suites.
-
-    Raises:
-        MmbatchError: an archive can't be reached, and no other one has the package.
     """
     with cache.lock("apt", "fetches lists of Debian's packages"):
         first: list[tuple[str, str]] = []
@@ -96,11 +91,7 @@ def _mirror(package: str) -> str:
 
 
 def need(package: str, version: str = "") -> tuple[str, str]:
-    """Return a package's newest version, or the wanted one where there is such, and its suite.
-
-    Raises:
-        MmbatchError: no suite has the package, or none can be reached.
-    """
+    """Return a package's newest version, or the wanted one where there is such, and its suite."""
     found = find(package, version)
     if not found:
         hint = "choose another with --kernel, or give an unpacked kernel with --tree DIR"
@@ -108,27 +99,17 @@ def need(package: str, version: str = "") -> tuple[str, str]:
     return (version, dict(found)[version]) if version in dict(found) else found[0]
 
 
-def describe(package: str, version: str) -> dict[str, str]:
-    """Return the fields of a package that `find` found."""
-    for state in _states():
-        shown = state.apt("apt-cache", "show", f"{package}={version}", check=False).stdout
-        if shown:
-            return dict(re.findall(r"^([\w-]+): (.*)$", shown, re.M))
-    return {}
-
-
 def depends(package: str, version: str) -> list[str]:
     """Return the packages that a package which `find` found needs; of choices, all."""
-    words = re.split(r"[,|]", describe(package, version).get("Depends", ""))
-    return [word.split()[0] for word in words if word.strip()]
+    shown = [state.ask("show", f"{package}={version}") for state in _states()]
+    words = re.findall(r"^Depends: (.*)$", "".join(shown), re.M)
+    return [word.split()[0] for line in words[:1] for word in re.split("[,|]", line)]
 
 
 def names(prefix: str) -> list[str]:
     """Return the packages whose names begin so, in the suites that were asked before."""
-    for state in _states():
-        if found := sorted(state.apt("apt-cache", "pkgnames", prefix).stdout.split()):
-            return found
-    return []
+    every = (sorted(state.ask("pkgnames", prefix).split()) for state in _states())
+    return next(filter(None, every), [])
 
 
 def download(package: str, version: str, directory: Path, *, needs: bool = False) -> list[Path]:
@@ -137,9 +118,7 @@ def download(package: str, version: str, directory: Path, *, needs: bool = False
     When the mirror no longer has that version (point releases move), the lists are fetched again,
     and the newest version is taken instead.
     """
-    state = next((state for state in _states() if version in dict(state.find(package))), None)
-    if state is None:
-        raise MmbatchError(f"fetch {package}", f"no suite has {version}", "try again")
+    state = next(state for state in _states() if version in dict(state.find(package)))
     try:
         return state.download(package, version, directory, needs=needs)
     except MmbatchError:
@@ -158,11 +137,7 @@ def unpack(package: str, version: str, directory: Path, *, needs: bool = False) 
 
 
 def followed() -> list[tuple[str, str]]:
-    """Return the (suite, address) pairs of Debian's that this system's apt is configured with.
-
-    Raises:
-        MmbatchError: it names none, so this is not a Debian system.
-    """
+    """Return the (suite, address) pairs of Debian's that this system's apt is configured with."""
     printed = run(
         ["apt-get", "update", "--print-uris", "-o", "Dir::State::lists=/nonexistent"],
         action="ask apt for its sources",
@@ -180,30 +155,21 @@ def followed() -> list[tuple[str, str]]:
     return list(reversed(suites.items()))
 
 
-def _groups() -> tuple[dict[str, str], dict[str, str]]:
-    """Return the suites to look into with their addresses: stable ones, and the others."""
-    suites = dict(followed())
-    security = [suite for suite in suites if suite.endswith(("-security", "/updates"))]
-    main = [suite for suite in suites if suite not in security] or security
-    # A system that follows "trixie-backports" alone is one of trixie, too.
-    bases = {suite: re.split("[-/]", suite)[0] for suite in main}
-    own = next((suite for suite in main if suite == bases[suite]), bases[main[0]])
-    stable = {name: uri for name, uri in suites.items() if name not in _ROLLING or name == own}
-    for pattern in _MAIN:
-        stable.setdefault(pattern.format(own=own), suites[main[0]])
-    for pattern in _SECURITY if security else ():
-        stable.setdefault(pattern.format(own=own), suites[security[0]])
-    others = dict.fromkeys(_UNSTABLE, suites[main[0]]) | suites
-    return stable, {name: uri for name, uri in others.items() if name not in stable}
-
-
 def _states() -> list[_State]:
     return _states_at(cache.root() / "apt")
 
 
 @functools.cache
 def _states_at(directory: Path) -> list[_State]:
-    stable, others = _groups()
+    suites = dict(followed())
+    security = [uri for suite, uri in suites.items() if suite.endswith("-security")]
+    main = [uri for uri in suites.values() if uri not in security] or security
+    every = dict.fromkeys((*_STABLE, *_UNSTABLE), main[0])
+    every |= dict.fromkeys(_SECURITY, security[0]) if security else {}
+    every |= suites
+    unstable = {*_UNSTABLE, "testing", "unstable"} & {*every}
+    stable = {suite: uri for suite, uri in every.items() if suite not in unstable}
+    others = {suite: uri for suite, uri in every.items() if suite in unstable}
     return [_State(directory / "stable", stable), _State(directory / "unstable", others)]
 
 
@@ -240,14 +206,12 @@ class _State:
         return found
 
     def _is_fresh(self) -> bool:
-        try:
-            age_s = time.time() - self._stamp.stat().st_mtime
-            return age_s < _MAX_AGE_S and self._stamp.read_text() == self.sources
-        except FileNotFoundError:
+        if not self._stamp.exists() or self._stamp.read_text() != self.sources:
             return False
+        return time.time() - self._stamp.stat().st_mtime < _MAX_AGE_S
 
     def _madison(self, package: str) -> list[tuple[str, str]]:
-        printed = self.apt("apt-cache", "madison", package, check=False).stdout
+        printed = self.ask("madison", package)
         found = re.findall(r"^[^|]*\| *(\S+) *\| \S+ ([^/\s]+)/\S+ \S+ Packages$", printed, re.M)
         return list(dict.fromkeys(found))
 
@@ -261,7 +225,8 @@ class _State:
         cache.atomic_write(self.root / "apt.conf", _CONFIG.format(root=self.root))
         # A mirror's address may hold a password.
         cache.atomic_write(self.root / "debian.sources", self.sources, 0o600)
-        done = self.apt("apt-get", "-q", "update", check=False)
+        argv = [*self._program("apt-get"), "-q", "update"]
+        done = run(argv, action="fetch Debian's package lists", timeout_s=_LIMIT_S, check=False)
         failures = [line for line in done.stderr.splitlines() if _is_failure(line)]
         # Where a suite is missing, apt does not repeat at the end what else went wrong.
         failures += [f"{suite}: {reason}" for suite, reason in _ERRORS.findall(done.stdout)]
@@ -273,28 +238,29 @@ class _State:
 
     def download(self, package: str, version: str, directory: Path, *, needs: bool) -> list[Path]:
         """Fetch a package, and with `needs` all that it depends on, into a directory."""
-        how = ["download", f"{package}={version}"]
+        argv = [*self._program("apt-get"), "-q", "-o", "APT::Status-Fd=1"]
         if needs:
             suite = dict(self._madison(package)).get(version, "")
             (directory / "partial").mkdir(exist_ok=True)
-            how = [
-                *("install", "--download-only", "--no-install-recommends", "-y", "-t", suite),
-                *("-o", f"Dir::Cache::archives={directory}", f"{package}={version}"),
-            ]
-        self.apt("apt-get", "-q", *how, cwd=directory, action=f"fetch {package} {version}")
+            argv += ["-o", f"Dir::Cache::archives={directory}", "-t", suite, "-y"]
+            argv += ["install", "--download-only", "--no-install-recommends"]
+        else:
+            argv.append("download")
+        action = f"fetch {package} {version}"
+        printed = stream([*argv, f"{package}={version}"], action=action, cwd=directory)
+        with log.progress(f"fetching {package} {version}", 100, "%") as bar:
+            for line in printed:
+                if done := re.match(r"dlstatus:\d+:([\d.]+):", line):
+                    bar.update(round(float(done[1])))
         return sorted(directory.glob("*.deb"))
 
-    def apt(
-        self,
-        program: str,
-        *words: str,
-        check: bool = True,
-        cwd: Path | None = None,
-        action: str = "read Debian's package lists",
-    ) -> Result:
-        """Run one of apt's programs on this state."""
-        argv: list[str | Path] = [program, "-c", self.root / "apt.conf", *words]
-        return run(argv, action=action, timeout_s=_LIMIT_S, check=check, cwd=cwd)
+    def ask(self, question: str, word: str) -> str:
+        """Return what apt-cache prints."""
+        argv = [*self._program("apt-cache"), question, word]
+        return run(argv, action="read Debian's package lists", check=False).stdout
+
+    def _program(self, name: str) -> list[str | Path]:
+        return [name, "-c", self.root / "apt.conf"]
 
 
 def _is_failure(line: str) -> bool:

@@ -6,7 +6,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import shlex
 import shutil
 import stat
 from collections.abc import Iterator
@@ -19,16 +18,8 @@ from mmbatch.core.process import run
 from mmbatch.kernel import apt
 
 SERIES = load.SERIES
-"""Those whose sources can be had, newest first."""
-
-SOURCE_PARTS = (
-    *("Kbuild", "Kconfig", "Makefile", "arch/x86", "include", "init"),
-    *("kernel", "lib", "mm", "scripts"),
-)
-"""What hosted builds read of a kernel tree."""
 
 _TREE_BYTES = 2_500_000_000
-_LIMIT_S = 3600
 _SIGNS = ("Makefile", "Kbuild", "Kconfig", "mm/mm_init.c", "scripts/config")
 # Another user's tree too, but then git must not run the program that its settings may name.
 _TRUSTED = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false")
@@ -60,9 +51,6 @@ def get(kernel: str | None = None, tree: Path | None = None) -> Source:
 
     The kernel is a series or its release, by default the newest that is here or can be had. A tree
     is taken instead, and only read.
-
-    Raises:
-        MmbatchError: it can't be had, is not a kernel, or is of an unsupported series.
     """
     if tree is not None:
         if kernel is not None:
@@ -86,15 +74,14 @@ def get(kernel: str | None = None, tree: Path | None = None) -> Source:
 
 
 def _newest() -> Source:
-    failure: MmbatchError | None = None
+    failures = []
     for series in SERIES:
         try:
             return find_cached(series) or _fetch(series)
         except MmbatchError as error:
             log.say(f"linux {series} can't be had: {error.problem}")
-            failure = failure or error
-    assert failure is not None
-    raise failure
+            failures.append(error)
+    raise failures[0]
 
 
 def _series(kernel: str) -> str:
@@ -113,7 +100,7 @@ def _series(kernel: str) -> str:
 def find_cached(series: str) -> Source | None:
     """Return the newest of Debian's trees of a series in the cache, or None."""
     places = cache.trees().glob(f"linux-source-{series}_*")
-    for place in sorted(places, key=lambda path: _version_key(path.name), reverse=True):
+    for place in sorted(places, key=lambda path: load.release_numbers(path.name), reverse=True):
         if cache.use(place):
             path, version = place / "linux", (place / "version").read_text().strip()
             origin = f"linux-source-{series} {version} (Debian)"
@@ -121,37 +108,20 @@ def find_cached(series: str) -> Source | None:
     return None
 
 
-def _version_key(version: str) -> list[tuple[int, str]]:
-    """Return a key which sorts Debian versions of one package well enough."""
-    parts = re.findall(r"\d+|~|[^\d~]+", version)
-    return [(int(part), "") if part.isdigit() else (-1, part) for part in parts]
-
-
 def read_release(tree: Path) -> str:
-    """Return a tree's release ("7.3.4", "7.3.4-rc1-mine") from its top Makefile.
-
-    Raises:
-        MmbatchError: it has none, so it is not a kernel.
-    """
-    try:
-        text = (tree / "Makefile").read_text(errors="replace")
-    except OSError as error:
-        raise _no_kernel(tree, f"its Makefile can't be read ({error.strerror})") from error
+    """Return a tree's release ("7.3.4", "7.3.4-rc1-mine") from its top Makefile."""
+    text = (tree / "Makefile").read_text(errors="replace")
     values: dict[str, str] = dict(
         re.findall(r"^(VERSION|PATCHLEVEL|SUBLEVEL|EXTRAVERSION)[ \t]*=[ \t]*(\S*)", text, re.M)
     )
-    if not all(re.fullmatch("[0-9]+", values.get(name, "")) for name in ("VERSION", "PATCHLEVEL")):
+    if not all(values.get(name, "").isdigit() for name in ("VERSION", "PATCHLEVEL")):
         raise _no_kernel(tree, "its Makefile has no VERSION and PATCHLEVEL")
     numbers = [values[name] for name in ("VERSION", "PATCHLEVEL", "SUBLEVEL") if values.get(name)]
     return ".".join(numbers) + values.get("EXTRAVERSION", "")
 
 
 def check_tree(tree: Path) -> tuple[str, str]:
-    """Return (series, release) of a tree that is a kernel we support.
-
-    Raises:
-        MmbatchError: it is not a kernel (USAGE) or an unsupported one (NOT_APPLICABLE).
-    """
+    """Return (series, release) of a tree that is a kernel we support."""
     if not tree.is_dir():
         raise _no_kernel(tree, "there is no such directory")
     missing = [name for name in _SIGNS if not (tree / name).exists()]
@@ -181,39 +151,28 @@ def _fetch(series: str) -> Source:
         if (cached := find_cached(series)) is not None:  # by whom we waited for
             return cached
         cache.require_space(cache.trees(), _TREE_BYTES, f"unpack linux {series}")
-        version, suite = apt.need(package)
-        size = int(apt.describe(package, version).get("Size", "0")) / 1e6
+        wanted, suite = apt.need(package)
         with cache.temporary_dir(package) as directory:
-            title = f"fetching {package} {version} from Debian {suite}"
-            with log.progress(title, size, "MB") as bar, log.growth(directory, bar):
-                (deb,) = apt.download(package, version, directory)
-            _unpack(package, deb)
+            log.say(f"fetching {package} {wanted} from Debian {suite}")
+            (deb,) = apt.download(package, wanted, directory)
+            version = deb.name.split("_")[1]  # another one, if that was replaced meanwhile
+            log.say(f"unpacking {package} {version}")
+
+            def fill(place: Path) -> None:
+                (place / "linux").mkdir()
+                action = f"unpack {package}"
+                run(["dpkg-deb", "--extract", deb, directory], action=action)
+                archive = directory / f"usr/src/{package}.tar.xz"
+                tar = ["tar", "-I", "xz -T0", "--strip-components=1", "--no-same-owner"]
+                run([*tar, "-C", place / "linux", "-xf", archive], action=action)
+                (place / "version").write_text(version + "\n")
+                check_tree(place / "linux")
+
+            name = re.sub(r"[^A-Za-z0-9.+_-]", "-", f"{package}_{version}")
+            cache.provide(cache.trees() / name, fill, f"unpacks {package}")
     fetched = find_cached(series)
     assert fetched is not None
     return fetched
-
-
-def _unpack(package: str, deb: Path) -> None:
-    action = f"unpack {package}"
-    version = run(["dpkg-deb", "--field", deb, "Version"], action=action).stdout.strip()
-    log.say(f"unpacking {package} {version}")
-    name = re.sub(r"[^A-Za-z0-9.+_-]", "-", f"{package}_{version}")
-
-    def fill(place: Path) -> None:
-        (place / "linux").mkdir()
-        stages = [
-            ["dpkg-deb", "--fsys-tarfile", str(deb)],
-            ["tar", "-xO", f"./usr/src/{package}.tar.xz"],
-            ["xz", "-dc", "-T0"],
-            ["tar", "-x", "--strip-components=1", "--no-same-owner", "-C", str(place / "linux")],
-        ]
-        joined = " | ".join(map(shlex.join, stages))
-        argv = ["bash", "-c", f"set -o pipefail; {joined}"]
-        run(argv, action=action, timeout_s=_LIMIT_S)
-        (place / "version").write_text(version + "\n")
-        check_tree(place / "linux")
-
-    cache.provide(cache.trees() / name, fill, f"unpacks {package}")
 
 
 def _of_tree(tree: Path) -> Source:

@@ -299,7 +299,7 @@ def install(system: System, lives: Sequence[LiveManifest], found: Sequence[Fit])
     If anything fails, those that were to change are removed, and others stay.
     """
     _begin("install the livepatches")
-    with temporary_dir("mmbatch", beside=system.root / "var/tmp/mmbatch") as place:
+    with temporary_dir("mmbatch", system.root / "var/tmp") as place:
         place.chmod(0o755)  # apt reads it as another user
         made = packages(lives, place)
         names = differing(system, made)
@@ -351,7 +351,7 @@ def _remove(system: System, going: Sequence[LiveManifest], staying: Sequence[Liv
     """Remove some speed-ups; if none stays, everything of ours."""
     action, names = "remove the packages", set(system.installed())
     if staying:  # a package that loads these alone depends on no other
-        with temporary_dir("mmbatch", beside=system.root / "var/tmp/mmbatch") as place:
+        with temporary_dir("mmbatch", system.root / "var/tmp") as place:
             file = _inside(system, _boot_package(staying, place))
             system.run(["dpkg", "--install", file], action)
         names &= {dkms_name(live.speedup) for live in going}
