@@ -14,9 +14,9 @@ from mmbatch.core import paths as checkout
 from mmbatch.core.process import cpus
 from mmbatch.kernel.sources import Source
 from mmbatch.series import export, verify
-from mmbatch.series.export import Letter, Series
+from mmbatch.series.export import Series
 from mmbatch.series.verify import Objection
-from mmbatch.splice.apply import Applied
+from mmbatch.splice.apply import Applied, Credit
 from mmbatch.splice.manifest import load, load_with_needs
 
 needs_spatch = pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch")
@@ -33,7 +33,9 @@ def mails(tmp_path: Path, git_user: Path) -> tuple[Series, list[Path]]:
     source = Source("7.3", "7.3.4", make_tree(tmp_path / "toys"), "toys", "toys", "1")
     series = export.plan_series(source, manifests)
     (tmp_path / "mails").mkdir()
-    return series, export.write(series, Letter(), tmp_path / "mails", [""] * len(series.steps))
+    nothing = [""] * len(series.steps)
+    credit = Credit("Some User <user@example.org>")
+    return series, export.write(series, tmp_path / "mails", nothing, credit)
 
 
 @needs_spatch

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -17,8 +18,8 @@ from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
 from mmbatch.core.errors import ExitCode
 from mmbatch.kernel import sources as kernels
+from mmbatch.kernel.git import GitTree
 from mmbatch.series import export, verify
-from mmbatch.series.export import Letter
 from mmbatch.splice import apply
 from mmbatch.splice.apply import Credit
 from mmbatch.splice.manifest import CORE, cut
@@ -99,8 +100,8 @@ def command(
     wanted = speedups or [
         held.speedup for held in apply.choose(paths.SPEEDUPS, [], source.series, source.release)
     ]
-    letter = Letter(prefix, reroll, credit)
-    author = letter.author()
+    whose = "" if credit.author else " (you, as git knows you; --author names another)"
+    credit = replace(credit, author=credit.author or GitTree(Path.cwd()).identity())
     passed, failed, base = 0, list[str](), commit
     with cache.atomic_dir(output.absolute()) as work:
         for name in wanted:
@@ -110,7 +111,7 @@ def command(
             records = _records(name, series, source.release, runs)
             figures, gains = export.figures_of(series.steps, records)
             (work / name).mkdir()
-            cover, *patches = export.write(series, letter, work / name, gains)
+            cover, *patches = export.write(series, work / name, gains, credit, prefix, reroll)
             reported = verify.checkpatch(source.path, patches, signed_off=credit.sign_off)
             why = verify.explanations(manifests)
             explained = verify.explained(itertools.chain(*reported), why)
@@ -142,8 +143,7 @@ def command(
                 passed += not problems
                 failed += [f"{name}: {what}: {problem}" for problem in problems]
     log.result(f"To use one: git am --empty=drop {output / wanted[-1]}/*.patch")
-    whose = "" if credit.author else " (you, as git knows you; --author names another)"
-    log.result(f"Author: {author}{whose}")
+    log.result(f"Author: {credit.author}{whose}")
     if not base:
         log.result("The letters have no base-commit: --base names one.")
     if not credit.sign_off:

@@ -1,5 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The speed-ups as patch series for a mailing list.
-
-`export` writes the mails with a cover letter, and `verify` applies and builds them again.
-"""
+"""The speed-ups as patch series for a mailing list: `export` writes them, `verify` checks them."""

@@ -7,7 +7,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.bench import machine, table
@@ -17,11 +17,12 @@ from mmbatch.core import cache, log, paths, process
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import BASE
 from mmbatch.kernel import sources
-from mmbatch.kernel.git import Change, GitTree
+from mmbatch.kernel.git import GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.report import text as mail
 from mmbatch.report.markdown import compared, who_benefits
 from mmbatch.splice.apply import Applied, Credit, change, choose, contents_in, named_files, plan
+from mmbatch.splice.apply import write as write_file
 from mmbatch.splice.manifest import CORE, Manifest, cut, known
 from mmbatch.splice.posted import digest
 
@@ -33,19 +34,6 @@ _COVER = re.compile(r"(v\d+-)?0000-cover-letter\.patch")
 
 
 @dataclass(frozen=True)
-class Letter:
-    """How the mails look: what begins their subjects, the version, and whose they are."""
-
-    prefix: str = "PATCH"
-    reroll: int | None = None
-    credit: Credit = field(default_factory=Credit)
-
-    def author(self) -> str:
-        """Return whose the patches are, "Name <mail>", by default the user as git knows him."""
-        return self.credit.author or GitTree(Path.cwd()).identity()
-
-
-@dataclass(frozen=True)
 class Series:
     """What a series is made of: files of the tree that it is for, and what its patches do."""
 
@@ -54,7 +42,7 @@ class Series:
 
 
 def plan_series(source: Source, manifests: Sequence[Manifest]) -> Series:
-    """Find out what the patches for a tree without the speed-ups are; it is only read."""
+    """Return the patches for a tree without the speed-ups, which is only read."""
     base = contents_in(source.path, named_files(source.series, manifests))
     steps = plan(manifests, source.series, source.release, base)
     if not any(step.speedup == manifests[-1].speedup for step in steps):
@@ -67,16 +55,21 @@ def plan_series(source: Source, manifests: Sequence[Manifest]) -> Series:
     return Series(base, steps)
 
 
-def write(series: Series, letter: Letter, directory: Path, figures: Sequence[str]) -> list[Path]:
+def write(
+    series: Series,
+    directory: Path,
+    figures: Sequence[str],
+    credit: Credit,
+    prefix: str = "PATCH",
+    reroll: int | None = None,
+) -> list[Path]:
     """Write the mails into a directory, and return their paths, the cover letter first.
 
-    The commits are made in a repository of our own with nothing but the named files: the
-    patches are the same as those of a branch on the whole tree. `fill_cover` completes the letter.
-    `figures` say what each patch gains, as text for its message; empty if that is not known.
+    The commits are made in a repository of our own with nothing but the named files. `figures`
+    say what each patch gains, as text for its message; empty if that is not known.
     """
-    author = letter.author()
-    user = GitTree(Path.cwd()).identity() if letter.credit.sign_off else author
-    ending = letter.credit.text(user)
+    user = GitTree(Path.cwd()).identity() if credit.sign_off else credit.author
+    ending = credit.text(user)
     changes = [
         change(step, f"\n\n{text}{ending}" if text else ending)
         for step, text in zip(series.steps, figures, strict=True)
@@ -84,10 +77,10 @@ def write(series: Series, letter: Letter, directory: Path, figures: Sequence[str
     with cache.temporary_dir("export") as work:
         git, base = repository(work / "git", series.base, user)
         (work / "index").mkdir()
-        tip = git.write(base, changes, work / "index", author)
+        tip = git.write(base, changes, work / "index", credit.author)
         words = ["format-patch", "--quiet", "--numbered", "--cover-letter", "--zero-commit"]
-        words += ["--signature=mmbatch", "--no-renames", f"--subject-prefix={letter.prefix}"]
-        words += [f"--reroll-count={letter.reroll}"] if letter.reroll is not None else []
+        words += ["--signature=mmbatch", "--no-renames", f"--subject-prefix={prefix}"]
+        words += [f"--reroll-count={reroll}"] if reroll else []
         words += ["--output-directory", os.path.relpath(directory, git.path), f"{base}..{tip}"]
         run_git(git.path, "-c", "core.abbrev=12", *words)
     paths = sorted(directory.glob("*.patch"))
@@ -109,11 +102,11 @@ def note_unmeasured(
     series: Series, patches: Sequence[Path], figures: Sequence[str], kernel: str
 ) -> None:
     """Say in each mail, where git am leaves it out, that no record got as far as its step."""
-    # A step before the last one that was measured changes nothing that is measured.
-    steps = [step for step, text in zip(series.steps, figures, strict=True) if text]
-    last = {step.speedup: series.steps.index(step) for step in steps}
     for number, (step, patch) in enumerate(zip(series.steps, patches, strict=True)):
-        if number > last.get(step.speedup, -1) and step.name != "kunit":
+        # A step before one that was measured changes nothing that is measured.
+        later = zip(series.steps[number:], figures[number:], strict=True)
+        is_known = any(text and each.speedup == step.speedup for each, text in later)
+        if not is_known and step.name != "kunit":
             words = (
                 "No figures for this patch by itself. This measures each patch that changes what "
                 f"runs on x86-64: ./mmbatch bench {step.speedup} --kernel {kernel} --each"
@@ -133,18 +126,16 @@ def base_commit(tree: Path, series: Series) -> str:
 
 def repository(place: Path, contents: Mapping[str, bytes], signer: str) -> tuple[GitTree, str]:
     """Make a git repository with one commit that has some files; return it and the commit."""
-    place.mkdir()
+    for name, content in contents.items():
+        write_file(place / name, content)
+    place.mkdir(exist_ok=True)
     run_git(place, "init", "--quiet", "--initial-branch=base")
     name, _, address = signer.rstrip(">").partition(" <")
     run_git(place, "config", "user.name", name)
     run_git(place, "config", "user.email", address)
-    empty = run_git(place, "hash-object", "-t", "tree", "-w", "--stdin")
-    root = run_git(place, "commit-tree", empty, "-m", "empty")
-    git = GitTree(place)
-    work = place / ".git" / "mmbatch"
-    work.mkdir()
-    change = Change("base", "the files that the series touches", contents)
-    return git, git.write(root, [change], work, signer)
+    run_git(place, "add", "--all", "--force")
+    run_git(place, "commit", "--quiet", "--allow-empty", "-m", "the files that the series touches")
+    return GitTree(place), run_git(place, "rev-parse", "HEAD")
 
 
 def run_git(place: Path, *words: str) -> str:
@@ -160,11 +151,10 @@ def codes_of(steps: Sequence[Applied]) -> list[str]:
 
 
 def figures_of(steps: Sequence[Applied], records: Sequence[Record]) -> tuple[str, list[str]]:
-    """Return what a series gains, and what each of its patches does, as text.
+    """Return what a series gains, and each of its patches, as text, empty without a record.
 
-    Only a record of the very code counts, which is known by the hash of all files that the steps
-    wrote up to there. A text is empty where there is none. `records` are those of the kernel that
-    it is for, oldest first.
+    `records` are those of the kernel that it is for, oldest first. Only those of the very code
+    count, which is known by the hash of all files that the steps wrote up to there.
     """
     codes = codes_of(steps)
     before: dict[str, list[str]] = {}
@@ -191,10 +181,7 @@ def figures_of(steps: Sequence[Applied], records: Sequence[Record]) -> tuple[str
 
 
 def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
-    """Yield the lines of what the last of some labels gains over the one before it.
-
-    If no case shows a difference, a sentence takes the place of the table.
-    """
+    """Yield the lines of what the last of some labels gains over the one before it."""
     rows: list[list[str]] = []
     alike = []
     for case, found in table.tables(record).items():
@@ -226,18 +213,16 @@ def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
         yield ""
         yield from mail.paragraph(f"No difference is shown in: {', '.join(alike)}.", "")
     elif alike:
-        cases = "1 case that was" if len(alike) == 1 else f"{len(alike)} cases that were"
-        words = f"In {cases} measured before and after this {what}, no difference is shown"
+        words = f"Before and after this {what}, no difference is shown in: {', '.join(alike)}"
         yield from mail.paragraph(f"{words} ({where}).", "")
 
 
 def cover_text(
     manifests: Sequence[Manifest], source: Source, figures: str, explained: Sequence[str]
 ) -> str:
-    """Write the body of the cover letter: ASCII of at most 72 columns, but for longer words.
+    """Write the body of the cover letter, which is about the last of the speed-ups.
 
-    It is about the last of the speed-ups. The `figures` are empty if they are not known, and
-    `explained` is what checkpatch reports and why it stays.
+    The `figures` may be empty, and `explained` is what checkpatch reports and why it stays.
     """
 
     def wrapped(words: str, indent: str = "") -> str:
@@ -252,12 +237,9 @@ def cover_text(
     if needed:
         parts.append(wrapped(f"The first patches are {needed}, which it needs."))
     parts.append(wrapped(f"Made for Linux {source.release} ({source.origin})."))
-    if figures:
-        parts.append(figures)
-    else:
-        parts.append("Not measured by the sender. To measure it:")
-        command = f"./mmbatch bench {manifest.speedup} --kernel {source.series}"
-        parts.append("\n".join(mail.command(command)))
+    command = mail.command(f"./mmbatch bench {manifest.speedup} --kernel {source.series}")
+    unknown = "\n".join(["Not measured by the sender. To measure it:", "", *command])
+    parts.append(figures or unknown)
     if explained:
         reports = [line for sentence in explained for line in mail.paragraph(f"- {sentence}")]
         head = "What checkpatch.pl --strict reports about the series:"

@@ -1,9 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Verify a series before it is posted.
-
-It applies with git am, builds and passes its checks patch by patch, and checkpatch reports nothing
-that the speed-up does not explain.
-"""
+"""Verify a series before it is posted: with git am, builds, checks and checkpatch."""
 
 from __future__ import annotations
 
@@ -48,8 +44,7 @@ def applies(series: Series, mails: Sequence[Path]) -> list[str]:
     The rest of the tree can't differ: a mail that touches another file does not apply.
     """
     with cache.temporary_dir("am") as work:
-        git, base = repository(work / "git", series.base, _NOBODY)
-        run_git(git.path, "reset", "--quiet", "--hard", base)
+        git, _ = repository(work / "git", series.base, _NOBODY)
         try:
             names = [os.fspath(mail.absolute()) for mail in mails]
             run_git(git.path, "am", "--quiet", "--empty=drop", *names)
@@ -67,10 +62,7 @@ def applies(series: Series, mails: Sequence[Path]) -> list[str]:
 def built(
     series: Series, source: Source, manifests: Sequence[Manifest], jobs: int
 ) -> Iterator[Found]:
-    """Build and check the tree after each patch; yield what each brought that was not there before.
-
-    The checks of the bytes begin with the patch that brings all that they need.
-    """
+    """Build and check the tree after each patch; yield what each brought that is wrong."""
     with cache.temporary_dir("bisect") as work:
         tree = work / "tree"
         process.run(["cp", "-al", source.path, tree], action="copy the tree")
@@ -105,23 +97,18 @@ def is_checkable(tree: Path, manifest: Manifest, series: str) -> bool:
     """Return whether a tree of a kernel series has what a speed-up's checks run, on x86.
 
     These are the objects that it adds, with the functions and variables that the checks use, and
-    its headers of all steps, for all architectures or for x86, but not those of tests: the checks
-    ask for each method there by its name, and expect what it does when all steps are there.
+    the headers of all its steps but those of tests and of other architectures.
     """
     if manifest.hosted is None:
         return False
     files = [file for step in load(manifest.directory).steps for file in step.files]
     places = {file.place for file in files if series in file.kernels}
     headers = [tree / name for name in places if _OWN_HEADER.fullmatch(name)]
-    code = ""
-    for stem in (tree / name for name in manifest.hosted.added):
-        found = [path for path in map(stem.with_suffix, (".c", ".S")) if path.exists()]
-        if not found:
-            return False
-        code += "".join(path.read_text(encoding="utf-8") for path in found)
-    return all(path.exists() for path in headers) and all(
-        re.search(rf"\b{name}\b", code) for name in manifest.hosted.extras
-    )
+    added = [name.removesuffix("o") + "[cS]" for name in manifest.hosted.added]
+    sources = [path for name in added for path in tree.glob(name)]
+    code = "".join(path.read_text(encoding="utf-8") for path in sources)
+    is_all = len(sources) == len(added) and all(path.exists() for path in headers)
+    return is_all and all(re.search(rf"\b{name}\b", code) for name in manifest.hosted.extras)
 
 
 def _complaints(source: Source, work: Path, goals: Iterable[str], jobs: int) -> list[str]:
@@ -145,8 +132,8 @@ def _complaints(source: Source, work: Path, goals: Iterable[str], jobs: int) -> 
         run = process.run(words, action=action, check=False, timeout_s=_TIMEOUT_S)
         output += run.stdout + run.stderr
         if run.rc != 0 and "error:" not in output:
-            found = [f"make ended with {run.rc}", *output.strip().splitlines()[-1:]]
-            raise MmbatchError(action, ": ".join(found), "build it by hand")
+            last = "".join(output.strip().splitlines()[-1:])
+            raise MmbatchError(action, f"make ended with {run.rc}: {last}", "build it by hand")
     if "specified, but sparse is not available" in output:
         raise MmbatchError(action, "the kernel's build refuses this sparse", "get another")
     lines = (_PLACE.sub(r"\1: ", line.strip()) for line in output.splitlines())
@@ -158,7 +145,7 @@ def _object(name: str) -> str:
 
 
 class Objection(NamedTuple):
-    """One complaint of checkpatch.pl: ERROR, WARNING or CHECK, its type, and its words."""
+    """A complaint of checkpatch.pl; its level is ERROR, WARNING or CHECK."""
 
     level: str
     type: str
@@ -189,8 +176,7 @@ def checkpatch(tree: Path, patches: Sequence[Path], *, signed_off: bool) -> list
             matches = filter(None, map(_OBJECTION.match, done.stdout.splitlines()))
             found = [Objection(*match.groups()) for match in matches]
             if done.rc != 0 and not found:
-                last = [*(done.stderr or done.stdout).strip().splitlines(), "it failed"][-1]
-                found = [Objection("ERROR", "CHECKPATCH", last)]
+                found = [Objection("ERROR", "CHECKPATCH", done.stderr.strip() or "it failed")]
             reported.append(found)
     return reported
 
