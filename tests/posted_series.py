@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from mmbatch.splice.hooks import function_extent
@@ -61,8 +61,3 @@ def mail(subject: str, patch: str, sender: str = "A Developer <dev@example.org>"
         f"Subject: {subject}\n\nToys were slow.\n\nSigned-off-by: {sender}\n---\n"
         f" toys.c | 2 +-\n\n{patch}-- \n2.39.5\n\n"
     )
-
-
-def mbox(mails: Sequence[str]) -> str:
-    """Return an mbox of mails."""
-    return "".join(mails)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,14 @@ from mmbatch.hosted.events import Event, parse
 from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice.manifest import load_with_needs
+
+_PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objcopy")
+_LACKS = [name for name in _PROGRAMS if shutil.which(name) is None]
+MARKS = [
+    pytest.mark.kernel,
+    pytest.mark.skipif(bool(_LACKS), reason=f"lacks {', '.join(_LACKS)}"),
+]
+"""Of tests that build hosted programs."""
 
 
 def newest() -> Source:

@@ -98,11 +98,6 @@ def test_errors_become_an_error_and_a_hint(
     assert capsys.readouterr().err == "error: cannot fetch a: no b\nhint: do c\n"
 
 
-@pytest.mark.parametrize(("result", "code"), [(None, 0), (0, 0), (4, 4), (ExitCode.SPLICE, 3)])
-def test_what_a_verb_returns_is_the_exit_code(verb: Verb, result: object, code: int) -> None:
-    assert verb(lambda: result) == code
-
-
 @pytest.mark.parametrize(
     ("name", "words"),
     [("/some/file", "cannot write /some/file: No space left"), (None, "cannot write the output")],

@@ -13,7 +13,7 @@ import pytest
 
 import mmbatch
 from mmbatch.core import cache
-from mmbatch.core.cache import atomic_dir, atomic_write, provide, prune, temporary_dir
+from mmbatch.core.cache import atomic_dir, atomic_write, provide, prune
 from mmbatch.core.errors import MmbatchError
 
 SOURCES = str(Path(mmbatch.__file__).parents[1])
@@ -235,13 +235,6 @@ def test_atomic_write_that_fails_keeps_the_old_file(
         atomic_write(path, "new")
     assert path.read_text() == "old"
     assert list(path.parent.iterdir()) == [path]
-
-
-def test_temporary_dir_is_gone_afterwards() -> None:
-    with pytest.raises(ValueError, match="x"), temporary_dir("name") as place:
-        (place / "file").touch()
-        raise ValueError("x")
-    assert not place.exists()
 
 
 def test_require_space(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -94,27 +94,20 @@ def test_values_arrive_in_their_fields() -> None:
         ([], "must be a table, not a list"),
         ({}, "'name' is missing"),
         ({"name": "x", "shelf": "top"}, "unknown key 'shelf'"),
-        ({"name": "x", "wheels": []}, "unknown key 'wheels'"),
         ({"name": "x", "wheel": [{"size": 3}, {"size": 0}]}, "wheel 2: size: must be at least 1"),
-        ({"name": "x", "wheel": [{"size": 3, "hub": 1}]}, "wheel 1: unknown key 'hub'"),
         (
             {"name": "x", "wheel": [{"size": 3, "spokes": -1}]},
             "wheel 1: spokes: must be at least 0, not -1",
         ),
         ({"name": "x", "kernels": "7.3"}, "kernels: '7.3' is not an interval"),
-        ({"name": "x", "kernels": 7.3}, "kernels: must be a string, not 7.3"),
         ({"name": "x", "colour": "green"}, "colour: must be one of red, blue, not 'green'"),
-        ({"name": "x", "from": {}}, "from: must be one of wood, tin, not a table"),
         ({"name": "x", "pattern": "("}, "pattern: is not a regular expression: missing )"),
         ({"name": "x", "pair": [1]}, "pair: must have 2 items, not 1"),
         ({"name": "x", "pair": [1, "2"]}, "pair 2: must be a number, not '2'"),
-        ({"name": "x", "pair": [1.5, 2]}, "pair 1: must be a whole number, not 1.5"),
         ({"name": "x", "prices": {"new": True}}, "prices: new: must be a number, not True"),
         ({"name": "x", "prices": {"new": float("nan")}}, "prices: new: must be a finite number"),
         ({"name": "x", "loud": 1}, "loud: must be true or false, not 1"),
         ({"name": "x", "loud": True}, "a loud toy needs a wheel"),
-        ({"name": None}, "name: must be a string, not None"),
-        ({"name": "x" * 99, "place": 5}, "place: must be a string, not 5"),
     ],
 )
 def test_an_error_names_the_way_to_the_value(values: Any, found: str) -> None:
@@ -128,7 +121,6 @@ def test_an_error_names_the_way_to_the_value(values: Any, found: str) -> None:
     [
         ("{", "it is not JSON: "),
         ('{"name": "x", "pair": [1, NaN]}', "pair 2: must be a finite number, not nan"),
-        (f'{{"name": {10**400}}}', "name: must be a string, not 1"),
     ],
 )
 def test_json_that_does_not_fit(text: str, found: str) -> None:

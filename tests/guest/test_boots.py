@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from fake_program import before_others, script
 from mmbatch.core import cache
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import boots, qemu
@@ -19,10 +19,7 @@ from mmbatch.guest.kernel import ARCHES, GuestKernel
 from mmbatch.guest.plan import Boot, Plan
 from mmbatch.guest.qemu import Guest
 
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 @pytest.fixture
@@ -32,13 +29,9 @@ def kernel(tmp_path: Path) -> GuestKernel:
     return GuestKernel("7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), config, ())
 
 
-def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    program = directory / "qemu-system-x86_64"
-    program.write_text(f"#!/bin/sh\n{script}\n")
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    script(tmp_path / "bin/qemu-system-x86_64", text)
+    before_others(tmp_path / "bin", monkeypatch)
 
 
 def test_a_guest_that_ends_well(

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_program import script
 from fake_run import counted_by
 from mmbatch.bench import record
 from mmbatch.bench.table import tables
@@ -139,10 +140,9 @@ def test_only_races_in_our_functions_fail(tmp_path: Path, on: int, report: str, 
     text = (ROOT / "guest/lib.sh").read_text(encoding="utf-8")
     library = tmp_path / "lib.sh"
     library.write_text(text.replace("/sys/kernel/debug/kcsan", str(kcsan)), encoding="utf-8")
-    dmesg = tmp_path / "dmesg"
-    dmesg.write_text(f"#!/bin/sh\necho 'kcsan: selftest: 3/3 tests passed'\necho '{report}'\n")
-    dmesg.chmod(0o755)
-    script = f"PATH={tmp_path}:$PATH; . {library}; no_race 'copied\\|other'"
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    dmesg = f"echo 'kcsan: selftest: 3/3 tests passed'\necho '{report}'"
+    script(tmp_path / "dmesg", dmesg)
+    commands = f"PATH={tmp_path}:$PATH; . {library}; no_race 'copied\\|other'"
+    done = subprocess.run(["sh", "-c", commands], capture_output=True, text=True, check=True)
     assert f"@@ {state}" in done.stdout
     assert "@@ value KCSAN: accesses watched 70" in done.stdout

@@ -14,10 +14,7 @@ from mmbatch.guest.kernel import ARCHES, GuestKernel, Wanted
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.apply import Spliced
 
-
-@pytest.fixture(autouse=True)
-def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+pytestmark = pytest.mark.usefixtures("own_cache")
 
 
 def wanted(directory: Path, kind: str = "plain", *options: str) -> Wanted:
@@ -109,13 +106,6 @@ def test_a_file_that_is_spliced_no_more_is_put_back(
     assert (tree / "object").exists()
     maker.build("new", "state 1")  # another source: nothing of the old one is left
     assert not (tree / "object").exists()
-
-
-def test_builds_of_a_forgotten_tree_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    place = cache.builds() / "guest-gone"
-    (place / "x86_64").mkdir(parents=True)
-    Maker(monkeypatch, tmp_path).build("new")
-    assert not place.exists()
 
 
 def test_a_build_that_fails_leaves_no_kernel(

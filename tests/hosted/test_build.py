@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A hosted program is that of the compiler which is here now, or its build is refused."""
 
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from mmbatch.core import paths, process
-from mmbatch.core.errors import ExitCode, MmbatchError
+from fake_program import before_others, script
+from mmbatch.core import process
 from mmbatch.hosted import program as hosted
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.apply import Spliced
-from mmbatch.splice.manifest import Hosted, Manifest, load
+from mmbatch.splice.manifest import Hosted, Manifest
 
 # Copies the configuration that it is given, and makes an object of each name, which says which
 # compiler made it.
@@ -26,21 +25,16 @@ allnoconfig) cp "$KCONFIG_ALLCONFIG" .config;;
 *.o) mkdir -p "${word%/*}"; gcc --version > "$word";;
 esac; done
 """
-Install = Callable[[str, str], None]
+Install = Callable[[str, str], Path]
 
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Put a program in front of all others; its `--version` prints a text."""
-    place = tmp_path / "bin"
-    place.mkdir()
-    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
-
-    def write(name: str, text: str) -> None:
-        (place / name).write_text(text if text.startswith("#!") else f"#!/bin/sh\necho '{text}'\n")
-        (place / name).chmod(0o755)
-
-    return write
+    place = before_others(tmp_path / "bin", monkeypatch)
+    return lambda name, text: script(
+        place / name, text if text.startswith("#!") else f"echo '{text}'"
+    )
 
 
 @pytest.fixture
@@ -81,22 +75,3 @@ def test_a_fuzzer_is_of_one_clang(install: Install, program: Program) -> None:
         pairs.append((replace(program, fuzz=True).path, replace(program).path))
     assert pairs[0][0] != pairs[1][0]
     assert pairs[0][1] == pairs[1][1]
-
-
-@pytest.mark.parametrize(
-    ("text", "given"),
-    [
-        *(("CONFIG_SMP=y", "CONFIG_SMP=n"), ("CONFIG_NUMA=y", "CONFIG_NUMA=n")),
-        *(("CONFIG_KASAN=n", "CONFIG_KASAN=y"), ("CONFIG_KCSAN=n", "CONFIG_KCSAN=y")),
-        ("CONFIG_ZONE_DEVICE=y", "CONFIG_ZONE_DEVICE=n"),
-    ],
-)
-def test_a_configuration_that_cannot_work_is_refused_at_once(
-    program: Program, text: str, given: str
-) -> None:
-    manifest = load(paths.SPEEDUPS / "zone_device")
-    with pytest.raises(MmbatchError) as caught:
-        _ = replace(program, manifests=[manifest], options=("CONFIG_PRINTK=y", given)).objects
-    assert caught.value.problem.startswith(f"{text} is needed, because ")
-    assert caught.value.hint == f"leave out -K {given}"
-    assert caught.value.code == ExitCode.USAGE

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fake_program import script
 from mmbatch.cli import check as verb
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import Interval
@@ -70,9 +71,7 @@ class Toys:
     ) -> tuple[Tally, list[str]]:
         """Check, and return the tally and what programs were asked for."""
         for name, text in self.ends.items():  # before any thread starts one
-            path = self.directory / name
-            path.write_text(f"#!/bin/sh\necho \"$*\" >> '{self.directory}/asked'\n{text}\n")
-            path.chmod(0o755)
+            script(self.directory / name, f"echo \"$*\" >> '{self.directory}/asked'\n{text}")
         source = Source("7.3", "7.3.4", self.directory, "toys", "toys", "1")
         labels: Any = posted
         tally = Tally()

@@ -2,7 +2,6 @@
 import json
 import os
 import signal
-import stat
 import threading
 import time
 from dataclasses import asdict, replace
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_program import script
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import run as hosted
 from mmbatch.hosted.events import Case, Done, Engine, Equal, Event, Sample
@@ -28,11 +28,9 @@ WHOLE: list[Event] = [
 
 def program(directory: Path, *events: Event, then: str = "") -> Path:
     """Make a program that prints events and then does something else."""
-    path = directory / "hosted"
     lines = "".join(json.dumps({"event": event.event, **asdict(event)}) + "\n" for event in events)
-    path.write_text(f"#!/bin/sh\necho \"$@\" > '{directory}/asked'\ncat <<'E'\n{lines}E\n{then}\n")
-    path.chmod(path.stat().st_mode | stat.S_IXUSR)
-    return path
+    text = f"echo \"$@\" > '{directory}/asked'\ncat <<'E'\n{lines}E\n{then}"
+    return script(directory / "hosted", text)
 
 
 def run(directory: Path, *events: Event, then: str = "") -> list[Event]:

@@ -2,7 +2,6 @@
 """The hosted program of a real kernel: what it finds equal, names, switches and chooses."""
 
 import resource
-import shutil
 from pathlib import Path
 
 import pytest
@@ -25,15 +24,11 @@ from mmbatch.hosted.events import (
 )
 from mmbatch.hosted.program import Program
 from mmbatch.splice.manifest import load
+from real_kernel import hosted_events
 
-PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objcopy", "nm")
-LACKS = [name for name in PROGRAMS if shutil.which(name) is None]
 SIZE = 4096
 
-pytestmark = [
-    pytest.mark.kernel,
-    pytest.mark.skipif(bool(LACKS), reason=f"lacks {', '.join(LACKS)}"),
-]
+pytestmark = real_kernel.MARKS
 
 SPLICE = """
 title = "Toys"
@@ -166,11 +161,6 @@ def toys(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return Program(real_kernel.newest(), [load(speedup_dir)]).path
 
 
-def run_program(program: Path, *arguments: str) -> list[Event]:
-    done = process.run([program, *arguments], action="run a hosted program", timeout_s=120)
-    return [parse(line, i) for i, line in enumerate(done.stdout.splitlines(), 1)]
-
-
 def equals(events: list[Event]) -> dict[str, dict[str, bool]]:
     found: dict[str, dict[str, bool]] = {}
     for event in events:
@@ -189,7 +179,7 @@ def test_a_symbol_that_nothing_defines_is_named(toys: Path, tmp_path: Path) -> N
 
 
 def test_what_is_not_touched_does_no_harm(toys: Path) -> None:
-    events = run_program(toys, "--case", "there", "--items", str(SIZE), "--pairs", "2")
+    events = hosted_events(toys, "--case", "there", "--items", str(SIZE), "--pairs", "2")
     assert equals(events) == {"there-4096": {"base": True, "control": True, "auto": True}}
 
 
@@ -209,7 +199,7 @@ def test_features_change_the_code_of_copies(toys: Path) -> None:
 
 def order(program: Path, seed: int) -> list[tuple[str, int, int, int]]:
     """Return each sample's variant and place; a fill's name depends on what was fastest."""
-    events = run_program(
+    events = hosted_events(
         program, "--case", "there", "--items", "64", "--pairs", "4", "--seed", str(seed)
     )
     return [
@@ -219,14 +209,19 @@ def order(program: Path, seed: int) -> list[tuple[str, int, int, int]]:
     ]
 
 
-def test_all_fills_are_timed_once_and_the_two_fastest_go_on(toys: Path) -> None:
-    events = run_program(toys, "--case", "there", "--items", "64", "--pairs", "8")
+def timed_fills(toys: Path, name: str) -> tuple[set[str], dict[int, set[str]]]:
+    """Return the fills of a case, and which of them each block timed."""
+    events = hosted_events(toys, "--case", name, "--items", "64", "--pairs", "8")
     (case,) = (event for event in events if isinstance(event, Case))
-    fills = {variant for variant in case.variants if is_limit(variant)}
     timed: dict[int, set[str]] = {}
     for event in events:
         if isinstance(event, Sample) and is_limit(event.variant):
             timed.setdefault(event.block, set()).add(event.variant)
+    return {variant for variant in case.variants if is_limit(variant)}, timed
+
+
+def test_all_fills_are_timed_once_and_the_two_fastest_go_on(toys: Path) -> None:
+    fills, timed = timed_fills(toys, "there")
     assert {"limit:rep stosq", "limit:mov 8", "limit:movnt 8", "limit:movnt 16"} <= fills
     assert len(timed) >= 4
     assert timed.pop(0) == fills
@@ -235,21 +230,15 @@ def test_all_fills_are_timed_once_and_the_two_fastest_go_on(toys: Path) -> None:
 
 
 def test_in_a_case_for_two_cpus_the_two_fastest_fills_of_one_go_on_as_well(toys: Path) -> None:
-    events = run_program(toys, "--case", "two", "--items", "64", "--pairs", "8")
-    (case,) = (event for event in events if isinstance(event, Case))
-    fills = {variant for variant in case.variants if is_limit(variant)}
+    fills, kept = timed_fills(toys, "two")
     alone = {variant for variant in fills if variant.endswith(ONE_CPU)}
     assert alone == {variant + ONE_CPU for variant in fills - alone}
-    kept: dict[int, set[str]] = {}
-    for event in events:
-        if isinstance(event, Sample) and is_limit(event.variant):
-            kept.setdefault(event.block, set()).add(event.variant)
     assert kept.pop(0) == fills
     assert {(len(each & alone), len(each - alone)) for each in kept.values()} == {(2, 2)}
 
 
 def test_where_something_else_is_timed_no_fill_is_a_limit(toys: Path) -> None:
-    events = run_program(toys, "--case", "other", "--items", "64", "--pairs", "2")
+    events = hosted_events(toys, "--case", "other", "--items", "64", "--pairs", "2")
     (case,) = (event for event in events if isinstance(event, Case))
     assert case.variants == ("base", "control", "auto")
 
@@ -259,7 +248,7 @@ def test_new_memory_costs_page_faults_in_each_run(toys: Path) -> None:
 
     def faults(name: str) -> tuple[int, int]:
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
-        events = run_program(toys, "--case", name, "--pairs", "4")
+        events = hosted_events(toys, "--case", name, "--pairs", "4")
         runs = sum(isinstance(event, Sample) for event in events)
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before, runs
 
@@ -271,7 +260,7 @@ def test_new_memory_costs_page_faults_in_each_run(toys: Path) -> None:
 
 def test_locks_keep_two_cpus_apart(toys: Path) -> None:
     """The program ends if two CPUs have a spinlock or a mutex at the same time."""
-    events = run_program(toys, "--case", "locked", "--items", "64", "--check-only")
+    events = hosted_events(toys, "--case", "locked", "--items", "64", "--check-only")
     assert equals(events) == {"locked-64": {"base": True, "control": True, "auto": True}}
 
 
@@ -280,7 +269,7 @@ def test_a_case_that_is_not_what_its_regime_says_is_noted(toys: Path) -> None:
     right, wrong = {"hot-4096", "flushed-4096"}, {"there-4096", "lost-4096"}
     noted: dict[str, str] = {}
     for _ in range(30):  # other programs can make any of them slow, though not every time
-        engine, *events = run_program(toys, *words, "--pairs", "2")
+        engine, *events = hosted_events(toys, *words, "--pairs", "2")
         assert isinstance(engine, Engine)
         if not engine.cached_bytes:
             pytest.skip("memory is as fast as the cache here")
@@ -303,14 +292,14 @@ def test_a_case_that_is_not_what_its_regime_says_is_noted(toys: Path) -> None:
     ],
 )
 def test_the_size_of_a_hot_case(toys: Path, words: list[str], part: int) -> None:
-    engine, *events = run_program(toys, "--case", "part", "--list", *words)
+    engine, *events = hosted_events(toys, "--case", "part", "--list", *words)
     (case,) = (event for event in events if isinstance(event, Case))
     assert isinstance(engine, Engine)
     assert engine.llc_bytes // part - case.bytes in range(engine.llc_bytes // 1000)
 
 
 def test_a_sample_of_a_short_case_is_many_runs(toys: Path) -> None:
-    events = run_program(toys, "--case", "short", "--pairs", "2")
+    events = hosted_events(toys, "--case", "short", "--pairs", "2")
     (case,) = (event for event in events if isinstance(event, Case))
     assert (case.regime, case.items) == ("cold, 64 times", 2 * 64)
     # One run of each variant is compared, one warms up, and two are timed.

@@ -1,19 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import Interval
-from mmbatch.hosted import check, program
+from mmbatch.hosted import check
 from mmbatch.hosted.program import Program
-from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
-from mmbatch.splice.manifest import Hosted, Manifest, Mutant, known, load
+from mmbatch.splice.manifest import Manifest, Mutant, known, load
 
 CODE = "for (toy = 0; toy < nr; toy++)\n\tpaint(toy);\n"
 TOO_FAR = Mutant("one too far", "x", "mm/toys.c", "toy < nr", "toy <= nr")
@@ -92,35 +89,3 @@ def test_every_mutant_of_this_checkout_is_in_our_code(speedup: str) -> None:
             files = [f for step in manifest.steps for f in step.files if f.fold == mutant.file]
             texts = [ours.read_text(), *later, *(file.source.read_text() for file in files)]
             assert sum(text.count(mutant.old) for text in texts) == 1, mutant.name
-
-
-@pytest.mark.parametrize(("changed", "compiled"), [("mm/b.c", "b"), ("mm/toys.h", "a b own")])
-def test_only_the_object_of_a_mutated_source_is_compiled_again(
-    changed: str, compiled: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    work, sibling = tmp_path / "work", tmp_path / "sibling"
-    work.mkdir()
-    found: list[str] = []
-    linked: list[Path] = []
-
-    def compile_like(_tree: object, _like: object, source: Path, *_: object, **__: object) -> None:
-        found.append(source.stem)
-
-    def join(_: object, side: str, layout: int, objects: list[Path]) -> Path:
-        if side == "patched" and layout == 0:
-            linked.extend(objects)
-        return work / "missing.o"
-
-    monkeypatch.setattr(kbuild, "compile_like", compile_like)
-    monkeypatch.setattr(program._Link, "_side", join)
-    source = Source("7.3", "7.3.4", tmp_path, "", "", "")
-    monkeypatch.setattr(Program, "objects", kbuild.ObjectTree(source, tmp_path, "", ""))
-    monkeypatch.setattr(Program, "path", sibling / "hosted")
-    hosted = Hosted(objects=("mm/a.o",), added=("mm/b.o",), own=("own.c",))
-    manifest: Any = SimpleNamespace(directory=tmp_path, hosted=hosted)
-    with pytest.raises(MmbatchError, match=r"missing\.o"):
-        Program(source, [manifest], jobs=1).mutant(work, tmp_path, changed)
-    assert found == compiled.split()
-    assert linked == [
-        (work if name in found else sibling) / f"patched-{name}.o" for name in ("a", "b", "own")
-    ]

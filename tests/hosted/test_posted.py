@@ -17,7 +17,7 @@ from mmbatch.hosted.posted import NoEffectError, sources_of
 from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import Source, find_cached
 from mmbatch.splice import manifest, posted
-from posted_series import at_the_end_of, at_the_start_of, diff, mail, mbox
+from posted_series import at_the_end_of, at_the_start_of, diff, mail
 
 FILE = "mm/mm_init.c"
 FUNCTION = "memmap_init_zone_device"
@@ -194,7 +194,7 @@ def test_a_series_of_three_that_adds_an_object(newest: Measured, code: str) -> N
     }
     series = [diff(top, first), diff(top, comment, first), diff(top, calling | added, comment)]
     mails = [mail(f"[PATCH {n}/3] toys: more", text) for n, text in enumerate(series, 1)]
-    program = newest.program({"v2": mbox(mails)}, each=True)
+    program = newest.program({"v2": "".join(mails)}, each=True)
     assert [(side.label, sorted(side.compiled)) for side in program.sides] == [
         ("v2 1/3", ["mm/mm_init.o"]),
         ("v2 3/3", ["mm/mm_init.o", "mm/toys.o"]),
@@ -260,7 +260,7 @@ def test_a_series_none_of_whose_steps_changes_anything(newest: Measured, code: s
     texts = [diff(newest.source.path, comments[0]), diff(newest.source.path, *comments[::-1])]
     mails = [mail(f"[PATCH {n}/2] toys: more", text) for n, text in enumerate(texts, 1)]
     with pytest.raises(NoEffectError, match="measure 'v2 2/2'"):
-        newest.program({"v2": mbox(mails)}, each=True)
+        newest.program({"v2": "".join(mails)}, each=True)
 
 
 @pytest.mark.parametrize("name", manifest.measured(paths.SPEEDUPS))

@@ -62,16 +62,6 @@ def test_nothing_of_the_old_name_is_left(checkout: Path) -> None:
         assert "template" not in path.read_text(encoding="utf-8").lower()
 
 
-@pytest.mark.parametrize("name", ["", "Hex", "hex-rows", "1hex", "streaming_copy"])
-def test_names_that_are_refused(checkout: Path, name: str) -> None:
-    before = sorted((checkout / "speedups").iterdir())
-    done = subprocess.run(
-        [checkout / "speedups/_template/new.sh", name], check=False, capture_output=True
-    )
-    assert done.returncode in (1, 2)
-    assert sorted((checkout / "speedups").iterdir()) == before
-
-
 @pytest.mark.kernel
 def test_the_copy_is_applied_measured_and_checked(checkout: Path, tmp_path: Path) -> None:
     kernel = real_kernel.newest()

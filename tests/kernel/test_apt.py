@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from fake_archive import FakeArchive, lacks
+from fake_archive import FakeArchive, needs_archive
+from fake_program import before_others, script
 from mmbatch.core import cache
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import MmbatchError
 from mmbatch.kernel import apt
 
-needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
-
-pytestmark = pytest.mark.usefixtures("own_cache")
+pytestmark = [needs_archive, pytest.mark.usefixtures("own_cache")]
 
 
 @pytest.fixture
@@ -30,7 +29,6 @@ def again() -> None:
     apt._states_at.cache_clear()
 
 
-@needs_archive
 def test_suites_that_are_missing_spoil_no_other(filled: FakeArchive) -> None:
     assert apt.find("linux-source-7.3") == [("7.3.4-1~bpo13+1", "trixie-backports")]
     assert apt.find("linux-source-7.2") == [("7.2.9-1", "sid")]
@@ -39,14 +37,12 @@ def test_suites_that_are_missing_spoil_no_other(filled: FakeArchive) -> None:
         apt.need("linux-source-9.9")
 
 
-@needs_archive
 def test_download_puts_one_verified_file(filled: FakeArchive, tmp_path: Path) -> None:
     (tmp_path / "dest").mkdir()
     (path,) = apt.download("linux-source-7.2", "7.2.9-1", tmp_path / "dest")
     assert path.read_bytes() == (filled.root / "pool" / path.name).read_bytes()
 
 
-@needs_archive
 def test_lists_are_fetched_again_after_a_day(filled: FakeArchive, said: list[str]) -> None:
     apt.find("linux-source-7.3")
     said.clear()
@@ -61,7 +57,6 @@ def test_lists_are_fetched_again_after_a_day(filled: FakeArchive, said: list[str
     assert apt.find("linux-source-7.3")[0][0] == "7.3.5-1~bpo13+1"
 
 
-@needs_archive
 def test_a_truncated_package_is_refused_and_leaves_nothing(
     filled: FakeArchive, tmp_path: Path
 ) -> None:
@@ -73,7 +68,6 @@ def test_a_truncated_package_is_refused_and_leaves_nothing(
     assert not list((tmp_path / "dest").glob("*.deb"))
 
 
-@needs_archive
 def test_a_point_release_that_moved_meanwhile(filled: FakeArchive, tmp_path: Path) -> None:
     version, _ = apt.need("linux-source-7.3")
     next((filled.root / "pool").glob("linux-source-7.3*")).unlink()
@@ -83,7 +77,6 @@ def test_a_point_release_that_moved_meanwhile(filled: FakeArchive, tmp_path: Pat
     assert "7.3.5-1" in path.name
 
 
-@needs_archive
 @pytest.mark.parametrize("how", ["unsigned", "tampered", "other key"])
 def test_nothing_is_taken_without_a_good_signature(filled: FakeArchive, how: str) -> None:
     index = next((filled.root / "dists" / "trixie-backports").glob("main/*/Packages"))
@@ -99,7 +92,6 @@ def test_nothing_is_taken_without_a_good_signature(filled: FakeArchive, how: str
         assert "linux-source-7.3" in error.action
 
 
-@needs_archive
 def test_no_network_is_said_once_and_soon(
     filled: FakeArchive, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
@@ -111,7 +103,6 @@ def test_no_network_is_said_once_and_soon(
     assert len(said) == 1
 
 
-@needs_archive
 def test_known_lists_serve_without_network(filled: FakeArchive) -> None:
     apt.find("linux-source-7.3")
     filled.root.rename(filled.root.with_name("gone"))
@@ -119,19 +110,10 @@ def test_known_lists_serve_without_network(filled: FakeArchive) -> None:
     assert apt.find("linux-source-7.3")
 
 
-@needs_archive
-def test_a_version_that_only_an_unstable_suite_has(filled: FakeArchive) -> None:
-    filled.add_kernel("sid", "7.3", "7.3.6-1")
-    assert apt.need("linux-source-7.3") == ("7.3.4-1~bpo13+1", "trixie-backports")
-    assert apt.need("linux-source-7.3", "7.3.6-1") == ("7.3.6-1", "sid")
-    assert apt.need("linux-source-7.3", "7.3.5-1") == ("7.3.4-1~bpo13+1", "trixie-backports")
-
-
 def with_security(filled: FakeArchive, uri: str) -> str:
     return f"{filled.sources}\nTypes: deb\nURIs: {uri}\nSuites: trixie-security\nComponents: main\n"
 
 
-@needs_archive
 def test_the_newest_of_all_stable_archives(
     filled: FakeArchive, tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -152,7 +134,6 @@ def test_the_newest_of_all_stable_archives(
     assert path.read_bytes() == (security.root / "pool" / path.name).read_bytes()
 
 
-@needs_archive
 def test_a_security_archive_that_can_not_be_reached(
     filled: FakeArchive, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
@@ -162,17 +143,6 @@ def test_a_security_archive_that_can_not_be_reached(
     assert apt.find("linux-source-7.2") == [("7.2.9-1", "sid")]
 
 
-@needs_archive
-def test_a_system_that_follows_no_debian(
-    filled: FakeArchive, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    filled.follow(monkeypatch, filled.sources.replace("trixie trixie-updates", "noble"))
-    with pytest.raises(MmbatchError, match="name no Debian suite") as caught:
-        apt.find("linux-source-7.3")
-    assert caught.value.code == ExitCode.NOT_APPLICABLE
-
-
-@needs_archive
 def test_names_are_those_of_the_first_suites_that_have_any(filled: FakeArchive) -> None:
     filled.add("trixie-backports", "headers-7.2.12", "1", {}, "libc6 (>= 2) | it")
     filled.add("forky", "headers-7.2.13", "1", {})
@@ -183,20 +153,14 @@ def test_names_are_those_of_the_first_suites_that_have_any(filled: FakeArchive) 
     assert apt.depends("headers-7.2.12", "1") == ["libc6", "it"]
 
 
-def fake_program(directory: Path, name: str, script: str) -> None:
-    path = directory / name
-    path.write_text(f"#!/bin/sh\n{script}\n")
-    path.chmod(0o755)
-
-
 def test_install_says_what_and_runs_apt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
     calls = tmp_path / "calls"
-    fake_program(tmp_path, "apt-get", f'echo "$DEBIAN_FRONTEND $@" >> "{calls}"')
-    fake_program(tmp_path, "sudo", 'shift; exec "$@"')
-    fake_program(tmp_path, "dpkg-query", "exit 1")
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    script(tmp_path / "apt-get", f'echo "$DEBIAN_FRONTEND $@" >> "{calls}"')
+    script(tmp_path / "sudo", 'shift; exec "$@"')
+    script(tmp_path / "dpkg-query", "exit 1")
+    before_others(tmp_path, monkeypatch)
     apt.install(["flex", "bison"])
     assert said[0] == "installing Debian packages: flex bison"
     call = calls.read_text().splitlines()[-1]
@@ -207,8 +171,8 @@ def test_install_says_what_and_runs_apt(
 def test_install_without_root_or_sudo_names_the_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fake_program(tmp_path, "sudo", "exit 1")
-    fake_program(tmp_path, "dpkg-query", "exit 1")
+    script(tmp_path / "sudo", "exit 1")
+    script(tmp_path / "dpkg-query", "exit 1")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr("sys.stdin.isatty", lambda: False)

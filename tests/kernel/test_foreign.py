@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from fake_archive import FakeArchive, lacks, libraries, wanting
+from fake_archive import FakeArchive, libraries, needs_archive, wanting
+from fake_program import script
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import toolchain
 from mmbatch.kernel import foreign
@@ -20,7 +21,6 @@ from mmbatch.kernel.foreign import Compiler, WantedCompiler
 RELEASE = "7.3.4+deb13-cloud-amd64"
 VERSION = "99.2.0-19"
 PART = "gcc-99-x86-64-linux-gnu"
-needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -135,9 +135,7 @@ def test_one_that_is_installed_is_used_as_it_is(
 ) -> None:
     if named:
         (tmp_path / ".kernelvariables").write_text("CC = gcc-99\n")
-    program = tmp_path / name
-    program.write_text("#!/bin/sh\necho this is it\n")
-    program.chmod(0o755)
+    script(tmp_path / name, "echo this is it")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     assert foreign.find_compiler(headers(path=tmp_path)) == Compiler(name, arguments)
 

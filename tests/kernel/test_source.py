@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernels of a made-up archive, and snapshots of a user's tree."""
 
-import errno
 import os
-import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-from fake_archive import FakeArchive, lacks, make_kernel
+from fake_archive import FakeArchive, make_kernel, needs_archive
+from fake_program import script
 from mmbatch.core import cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import sources
 from mmbatch.kernel.sources import check_tree, find_cached, get, read_release
-
-needs_archive = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
 
 
 @pytest.fixture(autouse=True)
@@ -105,12 +102,6 @@ def test_the_newest_cached_point_release_is_taken(older: str, newer: str) -> Non
     assert newer in found.origin
 
 
-def test_other_directories_are_no_cached_kernels(trees: Path) -> None:
-    (trees / "linux-source-7.3_7.3.4-1" / "linux").mkdir(parents=True)
-    put_cached("7.30", "7.30.1-1")
-    assert find_cached("7.3") is None
-
-
 @pytest.mark.parametrize("kernel", ["6.6", "", "seven"])
 def test_unsupported_series(kernel: str) -> None:
     with pytest.raises(MmbatchError) as caught:
@@ -119,20 +110,9 @@ def test_unsupported_series(kernel: str) -> None:
     assert "7.3, 7.2, 6.12" in caught.value.hint
 
 
-def test_kernel_and_tree_exclude_each_other(tmp_path: Path) -> None:
-    with pytest.raises(MmbatchError) as caught:
-        get("7.3", tmp_path)
-    assert caught.value.code == ExitCode.USAGE
-
-
 @pytest.mark.parametrize(("extra", "release"), [("", "7.3.4"), ("-rc2", "7.3.4-rc2")])
 def test_release_of_a_tree(tmp_path: Path, extra: str, release: str) -> None:
     assert read_release(make_kernel(tmp_path, extra=extra)) == release
-
-
-def test_release_without_sublevel(tmp_path: Path) -> None:
-    (tmp_path / "Makefile").write_text("VERSION = 7\nPATCHLEVEL = 3\nSUBLEVEL =\nEXTRAVERSION =\n")
-    assert read_release(tmp_path) == "7.3"
 
 
 @pytest.mark.parametrize("missing", ["Makefile", "Kconfig", "mm/mm_init.c"])
@@ -143,12 +123,6 @@ def test_a_tree_that_is_no_kernel(tmp_path: Path, missing: str) -> None:
     assert caught.value.code == ExitCode.USAGE
     with pytest.raises(MmbatchError, match="no such directory"):
         check_tree(tmp_path / "nowhere")
-
-
-def test_a_makefile_of_something_else(tmp_path: Path) -> None:
-    (make_kernel(tmp_path) / "Makefile").write_text("all:\n\ttrue\n")
-    with pytest.raises(MmbatchError, match="VERSION"):
-        check_tree(tmp_path)
 
 
 @pytest.mark.parametrize("release", ["6.6.1", "7.30.1", "8.0.0"])
@@ -250,9 +224,8 @@ def git(tree: Path, *arguments: str) -> None:
 def test_the_tree_of_another_user_whose_programs_do_not_run(
     tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    ran, program = tmp_path / "ran", tmp_path / "monitor"
-    program.write_text(f"#!/bin/sh\n: >'{ran}'\nexit 1\n")
-    program.chmod(0o755)
+    ran = tmp_path / "ran"
+    program = script(tmp_path / "monitor", f": >'{ran}'\nexit 1")
     git(tree, "init", "-q")
     git(tree, "add", "-A")
     git(tree, "config", "core.fsmonitor", str(program))
@@ -284,12 +257,3 @@ def test_a_git_tree_is_copied_as_it_lies_there(tree: Path) -> None:
         del wanted[name]
     assert copied == wanted
     assert (tree / ".git" / "index").read_bytes() == index
-
-
-def test_a_file_that_may_not_be_read(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(source: Path, target: Path, **_: object) -> None:
-        raise PermissionError(errno.EACCES, "Permission denied", str(source))
-
-    monkeypatch.setattr(shutil, "copy2", refuse)  # root may read everything
-    with pytest.raises(MmbatchError, match=r"mm_init.c: Permission denied|: Permission denied"):
-        get(tree=tree)

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from fake_archive import FakeArchive, lacks, libraries, wanting
+from fake_archive import FakeArchive, libraries, needs_archive, wanting
 from mmbatch.core import cache
-from mmbatch.core.errors import MmbatchError
 from mmbatch.kernel import foreign
 from mmbatch.live import kernel
 
@@ -19,7 +18,7 @@ VERSION = "7.3.4-1~bpo13+1"
 SUITE = "trixie-backports"
 KBUILD = "linux-kbuild-7.3.4+deb13"
 
-pytestmark = pytest.mark.skipif(bool(lacks()), reason=f"lacks {' '.join(lacks())}")
+pytestmark = needs_archive
 
 
 @pytest.fixture
@@ -77,13 +76,3 @@ def test_a_kernel_that_comes_in_parts(archive: FakeArchive) -> None:
     assert archive.root.is_dir()
     directory = kernel.fetch_image(RELEASE) / f"usr/lib/modules/{RELEASE}"
     assert {path.name for path in directory.iterdir()} == {"config", "vmlinuz", "modules.builtin"}
-
-
-def test_a_kernel_that_nobody_has(archive: FakeArchive) -> None:
-    assert archive.root.is_dir()
-    for fetch in (kernel.fetch, kernel.fetch_image):
-        with pytest.raises(
-            MmbatchError, match="no package on the Debian mirror has them"
-        ) as caught:
-            fetch("7.3.9-nobody")
-        assert caught.value.code == 77

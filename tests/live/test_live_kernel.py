@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import lzma
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -35,34 +34,6 @@ def test_installed_headers(tmp_path: Path) -> None:
     assert (headers.series, headers.path) == ("6.12", directory)
     assert headers.config["CONFIG_A"] == "y"
     assert "CONFIG_B" not in headers.config
-
-
-def test_headers_that_lack_something(tmp_path: Path) -> None:
-    directory = install(tmp_path, "Makefile")
-
-    with pytest.raises(MmbatchError) as caught:
-        kernel.at(directory, RELEASE)
-
-    assert "no .config and no Module.symvers" in caught.value.problem
-    assert f"linux-headers-{RELEASE}" in caught.value.hint
-
-
-def test_makefiles_find_what_is_unpacked_beside_them(tmp_path: Path) -> None:
-    sources = tmp_path / "usr/src"
-    for name, text in (
-        ("one", "KBUILD_OUTPUT=/usr/src/one\ninclude /usr/src/common/Makefile\n"),
-        ("common", "include common/more.mk\n$(info $(realpath $(KBUILD_OUTPUT)))\nall: ;\n"),
-    ):
-        (sources / name).mkdir(parents=True)
-        (sources / name / "Makefile").write_text(text)
-    (sources / "one/common").mkdir()
-    (sources / "one/common/more.mk").touch()
-
-    for _ in range(2):  # those of an earlier run of ours too
-        kernel._join_makefiles(sources)
-        argv = ["make", "-s", "-C", str(sources / "one")]
-        output = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
-        assert output == f"{sources}/one\n"
 
 
 def test_a_kernel_is_named_one_way(monkeypatch: pytest.MonkeyPatch) -> None:

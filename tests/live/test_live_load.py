@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from fake_live import live
+from fake_program import before_others, script
 from mmbatch.cli import main as cli
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
@@ -120,12 +121,9 @@ def runs(kernel: Kernel) -> tuple[str, bool]:
 
 
 def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **scripts: str) -> None:
-    directory = tmp_path / "bin"
-    directory.mkdir()
-    for name, script in scripts.items():
-        (directory / name).write_text(f"#!/bin/sh\n{script}\n")
-        (directory / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{directory}:{os.environ['PATH']}")
+    for name, text in scripts.items():
+        script(tmp_path / "bin" / name, text)
+    before_others(tmp_path / "bin", monkeypatch)
 
 
 def test_load_waits_for_the_transition(
@@ -133,8 +131,8 @@ def test_load_waits_for_the_transition(
 ) -> None:
     patched_by(kernel, "mmbatch_it", transition="1")
     path = kernel.patch("mmbatch_it") / "transition"
-    script = f'echo "$@" >{tmp_path}/given; (sleep 0.3; echo 0 >{path}) >/dev/null 2>&1 &'
-    programs(tmp_path, monkeypatch, insmod=script)
+    insmod = f'echo "$@" >{tmp_path}/given; (sleep 0.3; echo 0 >{path}) >/dev/null 2>&1 &'
+    programs(tmp_path, monkeypatch, insmod=insmod)
 
     load.load(live(), module, ["it.method=copy"], kernel, 10)
 
@@ -154,26 +152,34 @@ def test_a_module_that_was_left_is_removed_first(
     assert done.read_text() == "out\nin\n"
 
 
-def test_a_task_that_does_not_get_there_leaves_nothing(
-    kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("error", "limit_s"), [(MmbatchError, 0.1), (KeyboardInterrupt, 10)])
+def test_a_task_that_does_not_get_there_or_ctrl_c_leaves_nothing(
+    kernel: Kernel,
+    module: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: type[BaseException],
+    limit_s: float,
 ) -> None:
     patched_by(kernel, "mmbatch_it", transition="1")
     put(kernel.proc / "70/task/77/patch_state", "0")
     put(kernel.proc / "70/task/77/comm", "stuck")
     programs(tmp_path, monkeypatch, insmod="true", rmmod=f"echo $1 >{tmp_path}/removed")
 
-    def revert(_: float) -> None:
+    def sleep(_: float) -> None:
         if (kernel.patch("mmbatch_it") / "enabled").read_text().strip() == "0":
             shutil.rmtree(kernel.patch("mmbatch_it"))
+        elif error is KeyboardInterrupt:
+            raise KeyboardInterrupt
 
-    monkeypatch.setattr("mmbatch.live.load.time.sleep", revert)
+    monkeypatch.setattr("mmbatch.live.load.time.sleep", sleep)
 
-    with pytest.raises(MmbatchError) as caught:
-        load.load(live(), module, [], kernel, 0.1)
+    with pytest.raises(error) as caught:
+        load.load(live(), module, [], kernel, limit_s)
 
-    assert caught.value.problem == (
-        "after 0 s stuck (77) was still in the old function, so it was taken back"
-    )
+    if isinstance(caught.value, MmbatchError):
+        problem = "after 0 s stuck (77) was still in the old function, so it was taken back"
+        assert caught.value.problem == problem
     assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
 
 
@@ -186,26 +192,6 @@ def test_a_load_that_can_not_be_taken_back_yet(
     with pytest.raises(MmbatchError, match="and taking it back has not ended: after 0 s") as caught:
         load.load(live(), module, [], kernel, 0.05)
     assert caught.value.hint == "end it later: mmbatch live unload it"
-
-
-def test_loading_that_is_interrupted_leaves_nothing(
-    kernel: Kernel, module: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    patched_by(kernel, "mmbatch_it", transition="1")
-    programs(tmp_path, monkeypatch, insmod="true", rmmod=f"echo $1 >{tmp_path}/removed")
-
-    def interrupted(_: float) -> None:
-        if (kernel.patch("mmbatch_it") / "enabled").read_text().strip() == "0":
-            shutil.rmtree(kernel.patch("mmbatch_it"))
-        else:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr("mmbatch.live.load.time.sleep", interrupted)
-
-    with pytest.raises(KeyboardInterrupt):
-        load.load(live(), module, [], kernel, 10)
-
-    assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
 
 
 def test_what_the_kernel_says_when_it_refuses(
@@ -228,20 +214,6 @@ def built(path: Path, build_id: bytes) -> Path:
     source = f'.section {elf.BUILD_ID}, "a", @note\n.byte {text}\n'
     subprocess.run(["as", "-o", path, "-"], input=source, text=True, check=True)
     return path
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["--module", "x.ko", "--until", "core", LIVES[0]], "exclude each other"),
-        ([], "no speed-up is named to load\nhint: name those that you want of: folio_copy"),
-        (["--set", f"{LIVES[0]}.method", LIVES[0]], "write it as SPEEDUP.PARAMETER=VALUE"),
-        (["--set", f"{LIVES[1]}.method=copy", LIVES[0]], f"'{LIVES[1]}' is not among what"),
-    ],
-)
-def test_wrong_usage(words: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["live", "load", *words]) == 2
-    assert problem in capsys.readouterr().err
 
 
 def test_another_build_of_what_is_loaded(kernel: Kernel, tmp_path: Path) -> None:
@@ -304,19 +276,6 @@ def test_unload(kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     assert pauses
     assert (tmp_path / "removed").read_text() == "mmbatch_it\n"
     assert runs(kernel) == ("the kernel's own", False)
-
-
-def test_a_module_that_is_in_use_for_a_moment(
-    kernel: Kernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (kernel.sys / "module/mmbatch_it").mkdir(parents=True)
-    tries = tmp_path / "tries"
-    script = f"echo >>{tries}; [ $(wc -l <{tries}) -gt 2 ] || {{ echo in use >&2; exit 1; }}"
-    programs(tmp_path, monkeypatch, rmmod=script)
-    monkeypatch.setattr("mmbatch.live.load._RELEASE_S", 30)
-
-    assert load.unload("mmbatch_it", kernel, 10)
-    assert len(tries.read_text()) == 3
 
 
 def test_unload_of_what_is_not_there(kernel: Kernel) -> None:

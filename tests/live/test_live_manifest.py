@@ -20,7 +20,7 @@ from mmbatch.core.load import SERIES, Interval
 from mmbatch.live import build, convert, kernel, manifest
 from mmbatch.live.btf import Btf
 from mmbatch.live.manifest import Layout
-from mmbatch.splice.manifest import ALL, CORE
+from mmbatch.splice.manifest import CORE
 from mmbatch.splice.manifest import load as load_splice
 
 LIVES = manifest.known(paths.SPEEDUPS)
@@ -90,17 +90,6 @@ def test_the_module_is_told_what_the_kernel_says() -> None:
     assert '{ "set_it", set_it, 0 },' in convert.tables(local.symbols("6.12"), Btf(fake_types()))
 
 
-@pytest.mark.parametrize("series", SERIES)
-@pytest.mark.parametrize("speedup", LIVES)
-def test_all_sources_of_a_real_module_are_there(speedup: str, series: str) -> None:
-    real = manifest.load(paths.SPEEDUPS, speedup)
-    found = manifest.contents(real, series)
-
-    assert series in real.series
-    for name in real.objects:
-        assert {name.removesuffix("o") + "c", name.removesuffix("o") + "S"} & set(found)
-
-
 def test_a_speedup_without_a_livepatch(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError, match="find the speed-up 'nothing'") as caught:
         manifest.load(paths.SPEEDUPS, "nothing")
@@ -120,14 +109,6 @@ def _ends(speedup: str) -> list[str]:
 
 
 ENDS = [(speedup, step) for speedup in LIVES for step in _ends(speedup)]
-
-
-@pytest.mark.parametrize("speedup", LIVES)
-def test_without_a_step_it_has_all(speedup: str) -> None:
-    live = manifest.load(paths.SPEEDUPS, speedup)
-    assert live.until == ALL
-    names = load_splice(paths.SPEEDUPS / speedup).step_names
-    assert live.steps == tuple(name for name in names if name not in live.without)
 
 
 @pytest.mark.parametrize(("speedup", "step"), ENDS)

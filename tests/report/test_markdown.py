@@ -3,17 +3,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from fake_run import FSDAX, case_events, record_of, run_events, save_run
+from fake_run import FSDAX, case_events, record_of, run_events
 from mmbatch.bench import record, session
 from mmbatch.cli import main as cli
 from mmbatch.core import paths
-from mmbatch.core.errors import MmbatchError
 from mmbatch.report import compare, html, markdown
 
 RESULTS = paths.ROOT / "results"
@@ -89,13 +91,30 @@ def test_how_old_the_code_of_a_record_is(
     assert compare.age(replace(made, code=record.Code())).words == "unknown"
 
 
-def test_a_row_for_each_case_and_a_column_for_each_run(two_runs: list[Path]) -> None:
-    records = {path: record.read(path) for path in two_runs}
-    text = markdown.page(records, two_runs[0].parent)
-    assert "| case | kernel, Zen 3 (old) | Zen 3 (old) | Zen 3 (old) |" in text
-    assert "| fsdax-100G | 220.0 ms | 2.50 | 2.50 |" in text
-    assert "| small-hot | 400.0 us | ~ | **0.80** |" in text
-    assert "[Zen 3 (old)](one.json) 2026-01-02; [Zen 3 (old)](two.json) 2026-02-03" in text
+def test_a_shallow_clone(tmp_path: Path, own_cache: Path) -> None:
+    """It has its own commit, and says of a record of an earlier one that it lacks that."""
+    git = ["git", "-C", str(paths.ROOT), "rev-parse", "HEAD~1", "HEAD"]
+    found = subprocess.run(git, capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.skip("this checkout has no history")
+    earlier, head = found.stdout.split()
+    clone = tmp_path / "clone"
+    url = f"file://{paths.ROOT}"
+    subprocess.run(["git", "clone", "-q", "--depth", "1", url, clone], check=True)
+    made = record_of(run_events(list(case_events())))
+    code = record.Code(earlier, False, "aa", "cc", session.workload("zone_device"))
+    record.write(clone / "a.json", replace(made, code=code))
+
+    def python(*more: str) -> str:
+        env = {**os.environ, "PYTHONPATH": f"{clone}/src"}
+        argv = [sys.executable, *more]
+        done = subprocess.run(argv, cwd=clone, env=env, capture_output=True, text=True, check=True)
+        return " ".join(done.stdout.split())
+
+    checkout = python("-c", "from mmbatch.bench import record; print(record.checkout())")
+    assert checkout == f"('{head}', False)"
+    for more, words in (("--text", "lacks its commit, as shallow"), ("--markdown=-", "(old)")):
+        assert words in python("-m", "mmbatch", "report", "a.json", more)
 
 
 def test_older_kernels_are_columns_behind_the_newest(tmp_path: Path) -> None:
@@ -104,20 +123,6 @@ def test_older_kernels_are_columns_behind_the_newest(tmp_path: Path) -> None:
     other = record.Record(**{**made.__dict__, "kernel": old})
     text = markdown.page({tmp_path / "a.json": other, tmp_path / "b.json": made})
     assert "| case | kernel, Zen 3 (old) | Zen 3 (old) | Zen 3, 6.12.9 (old) |" in text
-
-
-def test_text_around_the_tables_stays(tmp_path: Path) -> None:
-    run = save_run(
-        tmp_path / "a.json", run_events(list(case_events())), "2026-01-02T03:04:05+00:00"
-    )
-    page = tmp_path / "page.md"
-    page.write_text(f"before\n{markdown.BEGIN}\nformer\n{markdown.END}\nafter\n")
-    assert cli.main(["report", str(run), "--markdown", str(page)]) == 0
-    text = page.read_text()
-    assert text.startswith("before\n") and text.endswith("after\n") and "former" not in text
-    page.write_text("no marks")
-    with pytest.raises(MmbatchError, match="has no <!-- results -->"):
-        markdown.into(page, {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(paths.ROOT)))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import mmbatch
+from fake_program import script
 from fake_tree import (
     NEEDS_APPLY,
     STEPS,
@@ -248,8 +249,7 @@ def test_without_a_spatch_that_does_nothing_is_written(
         if found := shutil.which(name):
             (directory / name).symlink_to(found)
     if version is not None:
-        (directory / "spatch").write_text(f"#!/bin/sh\necho spatch version {version}\n")
-        (directory / "spatch").chmod(0o755)
+        script(directory / "spatch", f"echo spatch version {version}")
     before = fingerprint(tree)
     with monkeypatch.context() as patched:
         patched.setenv("PATH", str(directory))
@@ -263,12 +263,11 @@ def test_without_a_spatch_that_does_nothing_is_written(
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_ended_at_work_and_run_again(call: Call, tree: Path, tmp_path: Path, number: int) -> None:
     directory = tmp_path / "bin"
-    directory.mkdir()
-    (directory / "spatch").write_text(
-        f'#!/bin/sh\n[ "$1" = --very-quiet ] || exec {shutil.which("spatch")} "$@"\n'
-        f"touch '{tmp_path}/reached'\nexec sleep 60\n"
+    script(
+        directory / "spatch",
+        f'[ "$1" = --very-quiet ] || exec {shutil.which("spatch")} "$@"\n'
+        f"touch '{tmp_path}/reached'\nexec sleep 60",
     )
-    (directory / "spatch").chmod(0o755)
     before = fingerprint(tree)
     running = subprocess.Popen(
         [sys.executable, "-m", "mmbatch", "apply", str(tree), "zone_device"],

@@ -35,17 +35,6 @@ def edit(source: Source, old: str, new: str, content: str = TOYS) -> str:
     return diff(source.path, {"mm/toys.c": changed}, {"mm/toys.c": content})
 
 
-def series(source: Source) -> list[str]:
-    """Return three patches, each on top of the one before."""
-    first = TOYS.replace("toy 3\n", "car 3\n")
-    second = first.replace("toy 4\n", "car 4\n")
-    return [
-        edit(source, "toy 3\n", "car 3\n"),
-        edit(source, "toy 4\n", "car 4\n", first),
-        edit(source, "toy 30\n", "car 30\n", second),
-    ]
-
-
 def applied(source: Source, *paths: Path, each: bool = False) -> list[Posted]:
     return posted.from_files(source, "mine", list(paths), each=each)
 

@@ -11,7 +11,6 @@ from fake_tree import fingerprint, make_tree
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source, read_release
-from mmbatch.splice import apply
 from mmbatch.splice.apply import Spliced, apply_steps, is_applied, named_files, splice
 from mmbatch.splice.manifest import Manifest, load, load_with_needs
 
@@ -149,14 +148,6 @@ def test_a_hook_that_does_not_fit_is_exit_code_3(
     assert list(splices.iterdir()) == []
 
 
-def test_a_file_of_the_same_name_is_exit_code_3(tree: Path) -> None:
-    (tree / "mm/zone_device.c").write_text("someone else's\n")
-    with pytest.raises(MmbatchError) as caught:
-        into_cache(tree)
-    assert caught.value.code == ExitCode.SPLICE
-    assert caught.value.problem == "the tree has a file of this name already"
-
-
 def test_a_kernel_that_is_not_meant_is_exit_code_77(splices: Path, tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         into_cache(make_tree(tmp_path / "old", "6.11.2"))
@@ -208,15 +199,3 @@ def test_presence_needs_every_hook(tree: Path, name: str, old: str) -> None:
     list(apply_steps(tree, "7.3", zone_device()))
     edit(tree, name, old, "")
     assert not is_applied(tree, "7.3", load(checkout.SPEEDUPS / "zone_device"))
-
-
-def test_named_files_are_all_that_the_steps_touch(tmp_path: Path, tree: Path) -> None:
-    bare = tmp_path / "bare"
-    for name in named_files("7.3", zone_device()):
-        if (tree / name).exists():
-            (bare / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(tree / name, bare / name)
-    taken = list(apply_steps(bare, "7.3", zone_device()))
-    written = {name for step in taken for name in step.contents}
-    assert written <= named_files("7.3", zone_device())
-    assert all(apply.read_text(bare / name) for name in written)

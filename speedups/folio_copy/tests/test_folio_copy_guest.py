@@ -82,33 +82,3 @@ def test_counts_that_tell_of_another_way(
     assert len(outcome.failed) == len(failed)
     for problem, expected in zip(outcome.failed, failed, strict=True):
         assert problem.startswith(f"case: {expected}")
-
-
-@pytest.fixture(scope="module")
-def move_folios(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    program = tmp_path_factory.mktemp("guest") / "move_folios"
-    source = DIRECTORY / "move_folios.c"
-    subprocess.run(["gcc", "-O2", "-Wall", "-Werror", "-o", program, source], check=True)
-    return program
-
-
-def moved(program: Path, memory: str, *action: str) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [program, memory, "2", "64", "0", *action], capture_output=True, text=True, check=False
-    )
-    if "set_mempolicy" in done.stderr or "madvise" in done.stderr:
-        pytest.skip(f"this machine does not let it: {done.stderr.strip()}")
-    return done
-
-
-def test_memory_that_is_left_alone_is_good(move_folios: Path) -> None:
-    assert moved(move_folios, "anon", "run", "true").returncode == 0
-
-
-def test_a_byte_that_changed_is_found(move_folios: Path, tmp_path: Path) -> None:
-    file = tmp_path / "memory"
-    change = f"printf x | dd of={file} bs=1 seek=1000000 conv=notrunc status=none"
-    done = moved(move_folios, str(file), "run", change)
-
-    assert done.returncode == 1
-    assert "page 244 of 512 lost its content" in done.stderr

@@ -2,26 +2,21 @@
 """The machine code of streaming copies in real kernels: what streams, in which order, and when."""
 
 import re
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+import real_kernel
 from mmbatch.core import paths as checkout
 from mmbatch.core import process
 from mmbatch.hosted.program import Program
 from mmbatch.kernel.sources import SERIES, Source, find_cached
 from mmbatch.splice.manifest import load_with_needs
 
-PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objdump", "nm")
-LACKS = [name for name in PROGRAMS if shutil.which(name) is None]
 FLUSHES = {"clwb", "clflush", "clflushopt"}
 
-pytestmark = [
-    pytest.mark.kernel,
-    pytest.mark.skipif(bool(LACKS), reason=f"lacks {', '.join(LACKS)}"),
-]
+pytestmark = real_kernel.MARKS
 
 
 @dataclass(frozen=True)

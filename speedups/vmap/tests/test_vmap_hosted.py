@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What vmap() costs by the length of the array, in the hosted program."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -12,10 +11,7 @@ from mmbatch.hosted.events import Equal, Sample
 SHORT, LONG = 25_600, 4_194_304
 MOST = 8  # a quadratic search would cost 164 times as much
 
-pytestmark = [
-    pytest.mark.kernel,
-    pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch"),
-]
+pytestmark = real_kernel.MARKS
 
 
 @pytest.fixture(scope="module")

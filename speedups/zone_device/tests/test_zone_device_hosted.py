@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The hosted program of zone_device: all methods are equal."""
 
-import shutil
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,7 @@ SIZE = 4096
 METHODS = {"copy", "movnti", "wide"}
 FEATURES = ("rep_good", "erms", "fsrm")
 
-pytestmark = [
-    pytest.mark.kernel,
-    pytest.mark.skipif(shutil.which("spatch") is None, reason="lacks spatch"),
-]
+pytestmark = real_kernel.MARKS
 
 
 @pytest.fixture(scope="module")
