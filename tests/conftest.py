@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+import os
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -6,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import mmbatch
 from fake_run import losing, mixed, save_run
 from fake_tree import commit, make_tree
 from mmbatch.cli import main as cli
@@ -19,6 +21,9 @@ _IDENTITY = [f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part i
 # would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+# So that a Python which tests start finds the tool.
+os.environ["PYTHONPATH"] = str(Path(mmbatch.__file__).parents[1])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -16,7 +16,7 @@ CEILINGS = {
     "splice": 1_515,
 }
 MODULES = 66
-TESTS = 12_013
+TESTS = 11_900
 
 
 def _lines(paths: list[str]) -> int:

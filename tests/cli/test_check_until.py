@@ -69,20 +69,3 @@ def test_the_code_after_a_step_is_checked(
     assert (side.path / "mm/zone_device.c").exists()
     assert (side.path / "mm/zone_device_wide.c").exists() == (last == "all")
     assert "1 passed, 0 failed" in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("words", "problem"),
-    [
-        (["--until", CORE], "--until is for the steps of one speed-up"),
-        (["vmap", "--until", CORE, "--patch", "a=/"], "--until is for the steps of one speed-up"),
-        (["vmap", "--until", CORE, "--fuzz", "9"], "posted code can't be fuzzed"),
-        (["vmap", "--tree", "/"], "--tree is for posted code"),
-    ],
-)
-def test_what_is_refused(
-    checked: list[Program], capsys: pytest.CaptureFixture[str], words: list[str], problem: str
-) -> None:
-    assert cli.main(["check", *words]) == ExitCode.USAGE
-    assert problem in capsys.readouterr().err
-    assert checked == []

@@ -13,14 +13,11 @@ from types import SimpleNamespace
 import click
 import pytest
 
-import mmbatch
 from mmbatch.cli import main as cli
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import SERIES
 from mmbatch.splice.manifest import known
-
-SOURCES = str(Path(mmbatch.__file__).parents[1])
 
 
 def call(*arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
@@ -29,7 +26,7 @@ def call(*arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
         capture_output=True,
         text=True,
         check=False,
-        env=dict(os.environ, PYTHONPATH=SOURCES, **env),
+        env=dict(os.environ, **env),
     )
 
 
@@ -115,7 +112,7 @@ def test_a_full_disk(
 def test_a_reader_that_leaves_is_no_error(arguments: str, tmp_path: Path) -> None:
     command = f"'{sys.executable}' -m mmbatch {arguments}"
     script = f"{{ sleep 0.3; exec {command}; }} | true; echo ${{PIPESTATUS[0]}}"
-    env = {"PYTHONPATH": SOURCES, "MMBATCH_CACHE": f"{tmp_path}/cache", "PYTHONUNBUFFERED": "1"}
+    env = {"MMBATCH_CACHE": f"{tmp_path}/cache", "PYTHONUNBUFFERED": "1"}
     done = subprocess.run(
         ["bash", "-c", script],
         capture_output=True,
@@ -152,7 +149,6 @@ def test_signals_clean_up(number: signal.Signals, code: int) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=dict(os.environ, PYTHONPATH=SOURCES),
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

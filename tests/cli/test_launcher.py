@@ -1,5 +1,4 @@
 # SPDX-License-Identifier: GPL-2.0-only
-import ast
 import importlib.util
 import os
 import subprocess
@@ -11,29 +10,13 @@ from mmbatch.cli import launcher
 from mmbatch.core.paths import ROOT
 from mmbatch.kernel import apt
 
-OLD = "import sys\nsys.version_info = (3, 9, 2)\n"
-
-
-def test_the_first_file_parses_on_old_pythons() -> None:
-    ast.parse((ROOT / "mmbatch").read_text(), feature_version=(3, 4))
-
-
-def test_an_old_python_is_told() -> None:
-    text = (ROOT / "mmbatch").read_text().replace("import sys\n", OLD, 1)
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    error, hint = done.stderr.splitlines()
-    assert error.startswith("error: cannot start: Python 3.9 ")
-    assert hint.startswith("hint: ")
-
 
 def test_only_the_standard_library_is_imported() -> None:
     code = (
         "import sys\nimport mmbatch.cli.launcher, mmbatch.kernel.apt\n"
         "sys.exit(','.join(n for n in ('click', 'rich', 'numpy') if n in sys.modules) or 0)"
     )
-    env = dict(os.environ, PYTHONPATH=str(ROOT / "src"))
-    done = subprocess.run([sys.executable, "-c", code], check=False, env=env, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True)
     assert done.stderr == b""
     assert done.returncode == 0
 

@@ -11,12 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import mmbatch
 from mmbatch.core import cache
 from mmbatch.core.cache import atomic_dir, atomic_write, provide, prune
 from mmbatch.core.errors import MmbatchError
-
-SOURCES = str(Path(mmbatch.__file__).parents[1])
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -81,10 +78,7 @@ with cache.lock("work", "does some work"), cache.atomic_dir(cache.trees() / "fin
 
 def start_holder(what: str = "time.sleep(600)") -> "subprocess.Popen[str]":
     code = HOLDER.format(what)
-    env = dict(os.environ, PYTHONPATH=SOURCES)
-    holder = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, text=True, env=env
-    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
     assert holder.stdout is not None
     assert holder.stdout.readline() == "ready\n"
     return holder
@@ -181,7 +175,6 @@ def test_the_last_few_of_a_name_are_kept_and_those_in_use(own_cache: Path) -> No
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=dict(os.environ, PYTHONPATH=SOURCES),
     )
     assert user.stdout is not None and user.stdout.readline() == "ready\n"
     os.utime(made[0], (0, 0))

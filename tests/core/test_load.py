@@ -25,7 +25,6 @@ from mmbatch.core.load import (
     load,
     parse_json,
 )
-from mmbatch.core.paths import SPEEDUPS
 
 
 @dataclass(frozen=True)
@@ -170,8 +169,3 @@ def test_a_toml_file_is_named(tmp_path: Path) -> None:
         assert caught.value.code == ExitCode.USAGE
     path.write_text('name = "cart"\n')
     assert from_toml(Toy, path) == Toy("cart")
-
-
-def test_a_file_of_this_checkout_is_named_from_its_top() -> None:
-    with pytest.raises(MmbatchError, match=r"^cannot read speedups/[^/]*/speedup.toml: "):
-        from_toml(Wheel, next(SPEEDUPS.glob("*/speedup.toml")))

@@ -10,12 +10,9 @@ from pathlib import Path
 
 import pytest
 
-import mmbatch
 from fake_program import script
 from mmbatch.core.errors import MmbatchError, message
 from mmbatch.core.process import run, side_by_side, stream, toolchain
-
-SOURCES = str(Path(mmbatch.__file__).parents[1])
 
 
 def gone(pid: int, within_s: float = 300.0) -> bool:
@@ -114,9 +111,7 @@ def test_kill_minus_9_of_ours_ends_the_child(tmp_path: Path) -> None:
         "from mmbatch.core.process import run\n"
         f"run(['sh', '-c', 'echo $$ > {pid}; exec sleep 600'], action='x')\n"
     )
-    parent = subprocess.Popen(
-        [sys.executable, "-c", code], env=dict(os.environ, PYTHONPATH=SOURCES)
-    )
+    parent = subprocess.Popen([sys.executable, "-c", code])
     child = written_pid(pid)
     parent.kill()
     parent.wait()

@@ -25,14 +25,6 @@ not ok 1 toys on Linux 7.3.4
 """
 
 
-def test_the_playbook_is_one() -> None:
-    if shutil.which("ansible-playbook") is None:
-        pytest.skip("ansible is not installed: apt-get install ansible")
-    argv = ["ansible-playbook", "--syntax-check", "-i", "host,", str(FLEET / "playbook.yml")]
-    done = subprocess.run(argv, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.kernel
 def test_it_installs_on_a_chroot(tmp_path: Path) -> None:
     lacks = [name for name in ("ansible-playbook", "debootstrap") if shutil.which(name) is None]

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The hosted program of a real kernel: what it finds equal, names, switches and chooses."""
 
-import resource
 from pathlib import Path
 
 import pytest
@@ -235,27 +234,6 @@ def test_in_a_case_for_two_cpus_the_two_fastest_fills_of_one_go_on_as_well(toys:
     assert alone == {variant + ONE_CPU for variant in fills - alone}
     assert kept.pop(0) == fills
     assert {(len(each & alone), len(each - alone)) for each in kept.values()} == {(2, 2)}
-
-
-def test_where_something_else_is_timed_no_fill_is_a_limit(toys: Path) -> None:
-    events = hosted_events(toys, "--case", "other", "--items", "64", "--pairs", "2")
-    (case,) = (event for event in events if isinstance(event, Case))
-    assert case.variants == ("base", "control", "auto")
-
-
-def test_new_memory_costs_page_faults_in_each_run(toys: Path) -> None:
-    """The image has 256 KiB, so one huge page or 64 small ones."""
-
-    def faults(name: str) -> tuple[int, int]:
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt
-        events = hosted_events(toys, "--case", name, "--pairs", "4")
-        runs = sum(isinstance(event, Sample) for event in events)
-        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_minflt - before, runs
-
-    usual, _ = faults("there")
-    new, runs = faults("fresh")
-    assert runs > 0
-    assert new - usual >= runs
 
 
 def test_locks_keep_two_cpus_apart(toys: Path) -> None:

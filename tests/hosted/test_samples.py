@@ -68,8 +68,3 @@ def test_malformed_lines_are_refused(kind: type[Event], old: str, new: str, foun
     with pytest.raises(MmbatchError, match="event 12 of the engine") as caught:
         samples.parse(line, 12)
     assert found in caught.value.problem
-
-
-def test_json_that_is_no_object_is_refused() -> None:
-    with pytest.raises(MmbatchError, match="not an event of an engine"):
-        samples.parse("[1, 2]")

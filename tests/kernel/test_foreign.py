@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from fake_archive import FakeArchive, libraries, needs_archive, wanting
+from fake_archive import FakeArchive, libraries, needs_archive
 from fake_program import script
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import toolchain
@@ -82,24 +82,6 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
         fake.add(suite, PART, version, {f"usr/bin/{foreign.TUPLE}-gcc-99": echo}, *needs)
         fake.add(suite, "gcc-99", version, {}, f"{PART} (= {version})")
     return fake
-
-
-@needs_archive
-def test_programs_that_need_newer_libraries_are_wrapped(
-    archive: FakeArchive, root: Path, said: list[str]
-) -> None:
-    archive.add("trixie", "prog", "1-1", {}, "libc6 (>= 2.41)")
-    wants = wanting(root / "usr/bin/prog", root / "usr/bin/wants")
-    (root / "usr/bin/text").write_text("#!/bin/sh\n")
-    (root / "usr/bin/link").symlink_to("wants")
-
-    foreign.make_runnable(root, root / "usr/bin", "prog")
-
-    assert wants.read_text().startswith("#!/bin/sh\n# Made by mmbatch")
-    assert (root / "usr/bin/.wants").exists()
-    assert b"ELF" in (root / "usr/bin/prog").read_bytes()[:4]
-    assert (root / "usr/bin/text").read_text() == "#!/bin/sh\n"
-    assert any("libraries that programs of prog need" in line for line in said)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import pytest
 
-import mmbatch
 from fake_program import script
 from fake_tree import (
     NEEDS_APPLY,
@@ -34,7 +33,6 @@ from mmbatch.splice.manifest import load_with_needs
 pytestmark = NEEDS_APPLY
 
 BRANCH = "mmbatch/zone_device"
-SOURCES = Path(mmbatch.__file__).parents[1]
 Call = Callable[..., tuple[int, str, str]]
 
 
@@ -206,20 +204,6 @@ def test_what_is_no_kernel_or_not_ours(call: Call, tree: Path, tmp_path: Path) -
     assert branches(tree) == ["main"]
 
 
-def test_a_speedup_for_other_kernels_is_exit_code_77(
-    call: Call, tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    speedups = tmp_path / "speedups"
-    shutil.copytree(checkout.SPEEDUPS / "streaming_copy", speedups / "streaming_copy")
-    path = speedups / "streaming_copy" / "speedup.toml"
-    path.write_text(path.read_text().replace('kernels = ">=6.12,<7.4"', 'kernels = "<7.0"', 1))
-    monkeypatch.setattr(checkout, "SPEEDUPS", speedups)
-    for words in (["streaming_copy"], []):
-        code, _, err = call(tree, *words)
-        assert (code, "it is made for kernels <7.0" in err) == (77, True)
-    assert branches(tree) == ["main"]
-
-
 def test_no_commit_yet_and_no_name(call: Call, tmp_path: Path, git_user: Path) -> None:
     tree = make_tree(tmp_path / "linux")
     git(tree, "init", "-q", "-b", "main")
@@ -271,7 +255,7 @@ def test_ended_at_work_and_run_again(call: Call, tree: Path, tmp_path: Path, num
     before = fingerprint(tree)
     running = subprocess.Popen(
         [sys.executable, "-m", "mmbatch", "apply", str(tree), "zone_device"],
-        env=dict(os.environ, PYTHONPATH=str(SOURCES), PATH=f"{directory}:{os.environ['PATH']}"),
+        env=dict(os.environ, PATH=f"{directory}:{os.environ['PATH']}"),
         stderr=subprocess.PIPE,
         text=True,
     )
@@ -293,7 +277,6 @@ def test_two_at_once_make_one_branch(tree: Path) -> None:
     both = [
         subprocess.Popen(
             [sys.executable, "-m", "mmbatch", "apply", str(tree), "zone_device", "-q"],
-            env=dict(os.environ, PYTHONPATH=str(SOURCES)),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

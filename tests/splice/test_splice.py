@@ -176,16 +176,6 @@ def test_the_diffs_of_the_steps_make_the_spliced_tree(tmp_path: Path, tree: Path
         assert (tree / name).read_bytes() == (work / name).read_bytes()
 
 
-def test_presence_is_seen_and_absence_too(tree: Path) -> None:
-    streaming_copy, zone = zone_device()
-    assert not is_applied(tree, "7.3", streaming_copy)
-    list(apply_steps(tree, "7.3", [streaming_copy]))
-    assert is_applied(tree, "7.3", streaming_copy)
-    assert not is_applied(tree, "7.3", zone)
-    list(apply_steps(tree, "7.3", [zone]))
-    assert is_applied(tree, "7.3", zone)
-
-
 @pytest.mark.parametrize(
     ("name", "old"),
     [

@@ -64,11 +64,8 @@ def test_counts_that_are_as_they_should_be(
     [
         (PAGES, "bulk", ["copied as folios", "bulk copied them", "not page by page"]),
         (PAGES | {"mc": {64: 8 * 512}}, "pages", ["not as single pages"]),
-        (PAGES | {"mc": {64: 7}}, "pages", ["copied as folios"]),
         (BULK, "pages", ["bulk did not", "page by page"]),
-        (AUTO, "bulk", ["auto did not", "bulk copied them"]),
         (BULK, "auto", ["auto copied them"]),
-        (BULK, "stream", ["bulk did not", "stream copied them"]),
         ({}, "bulk", ["copied as folios of 512 pages", "bulk copied them"]),
         ({"folio": {1: 4096}, "bulk": {16: 256}}, "bulk", ["copied as folios", "bulk copied"]),
         (BULK | {"bulk": {512: 7}}, "bulk", ["bulk copied them"]),
