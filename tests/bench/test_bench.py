@@ -91,8 +91,8 @@ def asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Asked:
         (["--repeats", "3"], 3, None, None),
         (["--quick"], 12, 1, 2000),
         (["--quick", "--repeats", "3"], 3, None, 2000),
-        (["--quick", "--pfns", "77"], 12, 1, 77),
-        (["--pfns", "77"], 24, 3, 77),
+        (["--quick", "--size", "308K"], 12, 1, 77),
+        (["--size", "308K"], 24, 3, 77),
     ],
 )
 def test_size_pairs_and_budget(
@@ -128,11 +128,11 @@ def test_a_quick_case_is_named_as_in_a_whole_run(
     [
         ["vmap"],
         ["vmap", "--quick"],
-        ["vmap", "--quick", "--pfns", "77"],
+        ["vmap", "--quick", "--size", "308K"],
         ["vmap", "--repeats", "3"],
         ["vmap", "--kernel", "7.3", "--repeats", "3", "--seed", "18446744073709551615"],
         ["vmap", "--quick", "--repeats", "4", "--case", "toys-hot", "--case", "a b"],
-        ["vmap", "--tree", "/my linux", "--pfns", "5", "--repeats", "1", "-K", 'CONFIG_S="a"'],
+        ["vmap", "--tree", "/my linux", "--size", "20K", "--repeats", "1", "-K", 'CONFIG_S="a"'],
         ["vmap", "--repeats", "2", "--cpu", "fsrm=0", "--cpu", "erms=1", "-K", "CONFIG_A=n"],
     ],
 )

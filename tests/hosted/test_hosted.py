@@ -56,7 +56,7 @@ def test_the_largest_size_that_fits_is_named_and_fits() -> None:
     assert caught.value.code == ExitCode.NOT_APPLICABLE
     assert "big" in caught.value.action
     assert "2.0 GiB are free" in caught.value.problem
-    items = int(caught.value.hint.rpartition("--pfns ")[2])
+    items = int(caught.value.hint.rpartition("--size ")[2].rstrip("M")) << 8
     hosted.require_memory([sized(items)], 2 * GIB)
     with pytest.raises(MmbatchError):
         hosted.require_memory([sized(items + (2 << 20) // 64)], 2 * GIB)
@@ -123,7 +123,7 @@ def test_a_program_that_is_killed_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(MmbatchError) as caught:
         run(tmp_path, *WHOLE[:3], then="kill -9 $$")
     assert "SIGKILL" in caught.value.problem
-    assert "smaller --pfns" in caught.value.hint
+    assert "smaller --size" in caught.value.hint
 
 
 def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:

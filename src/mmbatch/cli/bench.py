@@ -26,22 +26,19 @@ from mmbatch.splice import manifest
 _PAIRS = 24
 _BUDGET_S = 12
 _QUICK_PAIRS = 12
-QUICK_PART = 4
-"""`--quick` divides the size of the large cases by this."""
-
+_QUICK_PART = 4  # `--quick` divides the size of the large cases by this
 _QUICK_BUDGET_S = 4
 _MOST_PFNS = 1 << 40  # as many as 52 bits of physical address have
 _MOST_PAIRS = 1_000  # the bootstrap takes memory with the square of them
-_MOST_SEED = (1 << 64) - 1
+_SEED = click.IntRange(0, (1 << 64) - 1)
 _MEASURED = (
     *("tree", "settings", "patches", "trees", "ranges", "each", "entries", "until", "only_posted"),
-    *("show_unequal", "cases", "extra", "quick", "pfns", "size", "repeats", "seed", "features"),
+    *("show_unequal", "cases", "extra", "quick", "size", "repeats", "seed", "features"),
 )
 """Parameters that decide what is measured."""
 
 
-def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | None) -> None:
-    """Raise MmbatchError if --baseline names a file."""
+def _refuse_baseline(_: click.Context, __: click.Parameter, file: str | None) -> None:
     if file is not None:
         raise MmbatchError(
             f"compare with the times in {file}",
@@ -53,14 +50,11 @@ def _refuse_baseline(context: click.Context, _: click.Parameter, file: Path | No
         )
 
 
-def _read_features(
-    _: click.Context, __: click.Parameter, values: tuple[str, ...]
-) -> tuple[str, ...]:
+def _features(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
     for value in values:
         if not re.fullmatch(r"[a-z0-9_]+=[01]", value):
-            raise Misuse(
-                f"--cpu {value} is not FEATURE=0 or FEATURE=1", "write it as in --cpu fsrm=0"
-            )
+            problem = f"--cpu {value} is not FEATURE=0 or FEATURE=1"
+            raise Misuse(problem, "write it as in --cpu fsrm=0")
     return values
 
 
@@ -87,12 +81,6 @@ def _read_features(
 @click.option("--list", "list_only", is_flag=True, help="List the cases and end")
 @click.option("--quick", is_flag=True, help="Measure a quarter of the size with half the pairs")
 @click.option(
-    "--pfns",
-    type=click.IntRange(1, _MOST_PFNS),
-    metavar="N",
-    help="Set the size of the large cases, in items",
-)
-@click.option(
     "--size",
     callback=options.read_size,
     metavar="SIZE",
@@ -104,19 +92,13 @@ def _read_features(
     metavar="N",
     help=f"Measure N pairs of each comparison, by default up to {_PAIRS}",
 )
-@click.option(
-    "--seed",
-    type=click.IntRange(0, _MOST_SEED),
-    metavar="N",
-    default=1,
-    help="Seed the order of the runs",
-)
+@click.option("--seed", type=_SEED, metavar="N", default=1, help="Seed the order of the runs")
 @click.option(
     "--cpu",
     "features",
     multiple=True,
     metavar="FEATURE=0|1",
-    callback=_read_features,
+    callback=_features,
     help="Switch a CPU feature off or on",
 )
 @options.json_file
@@ -131,13 +113,7 @@ def _read_features(
     help_text="Write the report's page of this session to FILE, - for standard output",
 )
 @click.option(
-    "--baseline",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    expose_value=False,
-    is_eager=True,
-    callback=_refuse_baseline,
-    hidden=True,
+    "--baseline", expose_value=False, is_eager=True, callback=_refuse_baseline, hidden=True
 )
 @options.jobs
 @options.install
@@ -155,7 +131,6 @@ def command(
     extra: bool,
     list_only: bool,
     quick: bool,
-    pfns: int | None,
     size: int | None,
     repeats: int | None,
     seed: int,
@@ -176,14 +151,13 @@ def command(
     """
     names = tuple(dict.fromkeys(speedups))
     of_steps = asked.is_of_steps or until is not None
-    _check(
-        asked, of_steps=of_steps, names=names, only=only_posted, unequal=show_unequal, until=until
-    )
+    strange = "--only-posted" if only_posted else "--show-unequal" if show_unequal else ""
+    _check(asked, names, strange, "--until" if until else "--each alone" if of_steps else "")
     if record_file is not None and len(names) != 1:
         raise Misuse("--record holds one speed-up", "name one")
     request = Request(
         cases=cases,
-        items=_items(pfns, size),
+        items=_items(size),
         pairs=repeats or (_QUICK_PAIRS if quick else _PAIRS),
         seed=seed,
         budget_s=None if repeats else _QUICK_BUDGET_S if quick else _BUDGET_S,
@@ -206,7 +180,7 @@ def command(
         session.prepare,
         source,
         request=request,
-        part=QUICK_PART if quick and request.items is None else 1,
+        part=_QUICK_PART if quick and request.items is None else 1,
         posted=trees,
         options=settings,
         jobs=jobs,
@@ -216,9 +190,7 @@ def command(
     if list_only:
         log.table([[c.case, c.regime, f"{c.items:,} {c.item}s"] for p in prepared for c in p.cases])
         return ExitCode.GOOD
-    repeated = _repeated(
-        click.get_current_context(), names, source.series if tree is None else None
-    )
+    repeated = _repeated(names, source.series if tree is None else None)
     found = session.measure(prepared, repeated, text.provisional)
     records = list(found.values())
     if json_file is not None:
@@ -243,20 +215,17 @@ def _code(records: Sequence[record.Record]) -> ExitCode:
     return next(code for code in order if code in codes)
 
 
-def _repeated(context: click.Context, names: Sequence[str], series: str | None) -> str:
+def _repeated(names: Sequence[str], series: str | None) -> str:
     """Return the command that repeats a run: as it was given, with the kernel and the seed."""
+    context = click.get_current_context()
     words = ["./mmbatch", "bench", *names, *(("--kernel", series) if series else ())]
     for parameter in context.command.params:
         name, option = parameter.name or "", parameter.opts[-1]
         given = context.get_parameter_source(name) != ParameterSource.DEFAULT
         value = context.params.get(name)
         if name in _MEASURED and (given or name == "seed") and value is not None:
-            values = value if isinstance(value, tuple) else (value,)
-            words += [
-                word
-                for each in values
-                for word in ((option,) if each is True else (option, str(each)))
-            ]
+            for each in value if isinstance(value, tuple) else (value,):
+                words += [option] if each is True else [option, str(each)]
     return shlex.join(words)
 
 
@@ -270,56 +239,28 @@ def _list(names: Sequence[str]) -> bool:
         if path is None:
             return False
         for case, held in record.read(path).cases.items():
-            rows.append(
-                [
-                    *([name] if len(names) > 1 else []),
-                    case,
-                    held.regime,
-                    f"{held.items:,} {held.item}s",
-                ]
-            )
-    log.table(rows)
+            rows.append([name, case, held.regime, f"{held.items:,} {held.item}s"])
+    log.table([row if len(names) > 1 else row[1:] for row in rows])
     return True
 
 
-def quick(cases: tuple[str, ...]) -> Request:
-    """Return what `--quick` runs of some cases."""
-    return Request(
-        cases=cases,
-        items=None,
-        pairs=_QUICK_PAIRS,
-        seed=1,
-        budget_s=_QUICK_BUDGET_S,
-        features=(),
-    )
+def _check(asked: posted.Asked, names: Sequence[str], option: str, step: str) -> None:
+    """Raise Misuse for options that make no sense together.
 
-
-def _check(
-    asked: posted.Asked,
-    *,
-    of_steps: bool,
-    names: Sequence[str],
-    only: bool,
-    unequal: bool,
-    until: str | None,
-) -> None:
-    """Raise Misuse for options that make no sense together."""
-    if (only or unequal) and not asked:
-        option = "--only-posted" if only else "--show-unequal"
+    `option` is one that is for somebody else's code, `step` one that is for steps of ours.
+    """
+    if option and not asked:
         raise Misuse(f"{option} is for somebody else's code", "give that with --patch FILE")
-    if of_steps and asked:
+    if step and asked:
         raise Misuse("--until is for our own steps", "leave out --patch, --against and --range")
-    if of_steps and len(names) != 1:
-        option = "--each alone" if until is None else "--until"
-        raise Misuse(f"{option} is for the steps of one speed-up", "name one speed-up")
+    if step and len(names) != 1:
+        raise Misuse(f"{step} is for the steps of one speed-up", "name one speed-up")
 
 
-def _items(pfns: int | None, size: int | None) -> int | None:
+def _items(size: int | None) -> int | None:
     """Return the size of the large cases in items, which are pages of device memory."""
     if size is None:
-        return pfns
-    if pfns is not None:
-        raise Misuse("--size and --pfns exclude each other", "leave out one of them")
+        return None
     items, odd_bytes = divmod(size, options.PFN_BYTES)
     if odd_bytes or not 1 <= items <= _MOST_PFNS:
         raise Misuse(

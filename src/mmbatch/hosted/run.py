@@ -136,7 +136,11 @@ def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
     if largest.fixed:
         hint = "free some memory, or name smaller cases with --case"
     else:
-        hint = f"the largest size that fits is --pfns {fits}" if fits else "free some memory"
+        hint = (
+            f"the largest size that fits is --size {fits * 4 // 1024}M"
+            if fits
+            else "free some memory"
+        )
     raise MmbatchError(
         f"make room for {largest.case}",
         f"its memory takes {needed / 2**30:.1f} GiB and {available_bytes / 2**30:.1f} GiB are free",
@@ -226,7 +230,7 @@ def _ended_early(file: Path, ended: str) -> MmbatchError:
     if symbol:
         hint = f"give hosted/kernel/ a definition of {symbol[1]}, or link the object that has one"
     elif "SIGKILL" in problem:
-        hint = "the system ends what takes too much memory: give a smaller --pfns"
+        hint = "the system ends what takes too much memory: give a smaller --size"
     else:
         hint = f"its output is in {file}"
     return MmbatchError("run the hosted program", problem, hint)

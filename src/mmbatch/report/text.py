@@ -18,6 +18,8 @@ WIDTH = 80
 COVER = 72
 """Columns of a mail."""
 
+_FEW = 4  # so many cases of a method are named
+
 _SHORT = {
     Verdict.FEWER: "fewer",
     Verdict.MORE: "more",
@@ -218,24 +220,25 @@ def _closing(record: Record, found: dict[str, Table]) -> Iterator[str]:
         yield (
             ", ".join(f"{count} {word}" for word, count in counts.items()) + f", {others} unclear."
         )
-    for label, rows in (("Slower", judged), ("Slower methods that are not used", _unused(found))):
-        slower: dict[str, list[str]] = {}
-        for name, row in rows:
-            if row.slower and row.ratio:
-                figures = f"{row.ratio.median:.2f}"
-                if label == "Slower":
-                    figures += f", {between(row.ratio)}"
-                slower.setdefault(row.name, []).append(f"{name} ({figures})")
-        for variant, cases in slower.items():
-            yield f"{label}: {variant} in {', '.join(cases)}."
-    better = [(name, each.better) for name, each in found.items() if each.better]
-    if better:
-        times = (
-            f"{best[0]} needs {best[1].median:.2f} of this time in {name}"
-            for name, best in better
-            if best
+    for variant, cases in _by_name(pair for pair in judged if pair[1].slower).items():
+        shown = (
+            f"{name} ({row.ratio.median:.2f}, {between(row.ratio)})"
+            for name, row in cases
+            if row.ratio
         )
-        yield f"[1] not the best choice here: {', '.join(times)}."
+        yield f"Slower: {variant} in {', '.join(shown)}."
+    unused = {
+        variant: {name: row.ratio.median for name, row in cases if row.ratio}
+        for variant, cases in _by_name(pair for pair in _unused(found) if pair[1].slower).items()
+    }
+    if unused:
+        yield f"Slower methods that are not used: {_where(unused)}."
+    better: dict[str, dict[str, float]] = {}
+    for name, each in found.items():
+        if each.better:
+            better.setdefault(each.better[0], {})[name] = each.better[1].median
+    if better:
+        yield f"[1] another method needs only this part of the time: {_where(better)}."
     unproven = [
         f"{row.name} in {name}"
         for name, each in found.items()
@@ -250,8 +253,31 @@ def _closing(record: Record, found: dict[str, Table]) -> Iterator[str]:
         yield f"Noisy: in {', '.join(noisy)} only differences of {limits} % count."
     yield from filter(None, (by_cpus(name, each) for name, each in found.items()))
     yield from posted(record)
+    notes: dict[str, list[str]] = {}
     for note in table.notes(record):
-        yield f"Note: {note}."
+        case, _, rest = note.partition(": ")
+        notes.setdefault(rest if case in found else note, []).extend([case] * (case in found))
+    for note, noted in notes.items():
+        yield f"Note: {', '.join(noted)}{': ' if noted else ''}{note}."
+
+
+def _by_name(pairs: Iterable[tuple[str, Row]]) -> dict[str, list[tuple[str, Row]]]:
+    held: dict[str, list[tuple[str, Row]]] = {}
+    for case, row in pairs:
+        held.setdefault(row.name, []).append((case, row))
+    return held
+
+
+def _where(methods: Mapping[str, Mapping[str, float]]) -> str:
+    """Name the cases in which methods have some ratios, or only count them if they are many."""
+    parts = []
+    for name, cases in methods.items():
+        words = ", ".join(f"{case} ({ratio:.2f})" for case, ratio in cases.items())
+        if len(cases) > _FEW:
+            low, high = min(cases.values()), max(cases.values())
+            words = f"{len(cases)} cases ({low:.2f} to {high:.2f})"
+        parts.append(f"{name} in {words}")
+    return "; ".join(parts)
 
 
 def _unused(found: dict[str, Table]) -> Iterator[tuple[str, Row]]:
