@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Put a speed-up into a kernel tree.
-
-`manifest` reads speedup.toml, `hooks` changes files, `apply` makes a branch or a copy of a tree,
-and `posted` makes copies that have somebody else's patches.
-"""
+"""Put a speed-up, or somebody else's patches, into a copy or a branch of a kernel tree."""

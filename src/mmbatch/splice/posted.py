@@ -1,9 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Put somebody else's patches into a copy of a kernel tree, to be measured beside ours.
 
-Only the files that the patches name are copied. All others are hard links to the tree's, which
-is never written. git reads the mails of a series as people save it, and this knows what a series
-is.
+Only the files that the patches name are copied. All others are hard links to the tree's.
 """
 
 from __future__ import annotations
@@ -80,11 +78,11 @@ def from_files(
     """
     with cache.temporary_dir("mails") as work:
         series = read_series(paths, work)
-    notes: list[str] = []
     with cache.temporary_dir("posted") as work:
-        states = list(_states(work, source, label, series.patches, notes))
+        states = list(_states(work, source, label, series.patches))
     total = series.total or len(states)
-    origin = ", ".join(map(os.fspath, paths)) + "".join(f" ({note})" for note in notes)
+    notes = [f" (patch {i}: {note})" for i, (_, note) in enumerate(states, 1) if note]
+    origin = ", ".join(map(os.fspath, paths)) + "".join(notes)
     subjects = tuple(patch.subject for patch in series.patches)
     return [
         Posted(
@@ -95,7 +93,7 @@ def from_files(
             contents,
             step=each and total > 1,
         )
-        for number, contents in enumerate(states, 1)
+        for number, (contents, _) in enumerate(states, 1)
         if each or number == len(states)
     ]
 
@@ -195,9 +193,9 @@ def _code(name: str, content: bytes) -> bytes:
 
 
 def _states(
-    work: Path, source: Source, label: str, patches: Sequence[Patch], notes: list[str]
-) -> Iterator[dict[str, bytes | None]]:
-    """Yield the files that differ from the kernel's after each patch."""
+    work: Path, source: Source, label: str, patches: Sequence[Patch]
+) -> Iterator[tuple[dict[str, bytes | None], str]]:
+    """Yield the files that differ from the kernel's after each patch, and what `_apply` noted."""
     names = sorted({name for patch in patches for _, name in _named(patch.text)})
     before = contents_in(source.path, names)
     for name, content in before.items():
@@ -209,9 +207,8 @@ def _states(
         note = _apply(work, source, patch, name)
         if note:
             log.say(f"{name}: {note}")
-            notes.append(f"patch {number}: {note}")
         after = contents_in(work, names)
-        yield {name: after.get(name) for name in names if after.get(name) != before.get(name)}
+        yield {each: after.get(each) for each in names if after.get(each) != before.get(each)}, note
 
 
 def _named(text: bytes) -> Iterator[tuple[int, str]]:
@@ -337,8 +334,7 @@ def read_series(paths: Sequence[Path], work: Path) -> Series:
     What is left out is named: cover letters, replies to patches, older versions, copies of a
     mail, and files without a patch. `work` is an empty directory of ours.
     """
-    sums: list[str] = []
-    parts = [_Reader(path, work, sums).read() for path in paths]
+    parts, sums = map(list, zip(*(_read(path, work) for path in paths), strict=True))
     if len(parts) > 1 and all(len(part) == 1 for part in parts):
         parts = [[patch for part in parts for patch in part]]  # each patch in a file of its own
     found: list[Patch] = []
@@ -350,101 +346,91 @@ def read_series(paths: Sequence[Path], work: Path) -> Series:
     return Series(found, sums[0] if len(sums) == 1 else joined, total)
 
 
-@dataclass
-class _Reader:
-    """Reads one file or directory."""
+def _read(path: Path, work: Path) -> tuple[list[Patch], str]:
+    """Return the patches of a file or directory, in the order of files, and its SHA-256."""
+    action, hint = f"read the patches in {path}", "give a patch, an mbox or a directory"
+    if not (path.is_file() or path.is_dir()):
+        raise MmbatchError(action, "it is no file or directory", hint, ExitCode.USAGE)
+    files, total = _files(path, work)
+    names = sorted(files, key=lambda name: [int(n) if n.isdigit() else n for n in _split(name)])
+    strips: dict[str, int | None] = {}
+    if "series" in files:  # of quilt
+        lines = [line.split("#")[0].split() for line in files["series"].decode().splitlines()]
+        for name, *options in filter(None, lines):
+            levels = [int(option[2:]) for option in options if re.fullmatch(r"-p\d", option)]
+            strips[name] = levels[0] if levels else None
+        if lost := [name for name in strips if name not in files]:
+            raise MmbatchError(action, f"series names {lost[0]}, which is not there", hint)
+        names = [*strips, *(name for name in names if name not in strips)]
+    found: list[Patch] = []
+    for name in names:
+        patches = [] if _LEFT_BEHIND.fullmatch(name) else list(_patches(files[name], work))
+        if patches and name in (strips or files):
+            found += [replace(patch, strip=strips.get(name)) for patch in patches]
+        elif name != "series" and len(names) > 1:
+            why = "is not in its series" if patches else "has no patch or is a backup"
+            log.say(f"leaving out {name}, which {why}")
+    if not found:
+        raise MmbatchError(action, "it has no patch", hint, ExitCode.USAGE)
+    return found, total
 
-    _path: Path
-    _work: Path
-    _sums: list[str]
 
-    def read(self) -> list[Patch]:
-        """Return the patches of its files, in the order of those."""
-        action, hint = f"read the patches in {self._path}", "give a patch, an mbox or a directory"
-        if not (self._path.is_file() or self._path.is_dir()):
-            raise MmbatchError(action, "it is no file or directory", hint, ExitCode.USAGE)
-        files = self._files()
-        names = sorted(files, key=lambda name: [int(n) if n.isdigit() else n for n in _split(name)])
-        strips: dict[str, int | None] = {}
-        if "series" in files:  # of quilt
-            lines = [line.split("#")[0].split() for line in files["series"].decode().splitlines()]
-            for name, *options in filter(None, lines):
-                levels = [int(option[2:]) for option in options if re.fullmatch(r"-p\d", option)]
-                strips[name] = levels[0] if levels else None
-            if lost := [name for name in strips if name not in files]:
-                raise MmbatchError(action, f"series names {lost[0]}, which is not there", hint)
-            names = [*strips, *(name for name in names if name not in strips)]
-        found: list[Patch] = []
-        for name in names:
-            patches = [] if _LEFT_BEHIND.fullmatch(name) else list(self._patches(files[name]))
-            if patches and name in (strips or files):
-                found += [replace(patch, strip=strips.get(name)) for patch in patches]
-            elif name != "series" and len(names) > 1:
-                why = "is not in its series" if patches else "has no patch or is a backup"
-                log.say(f"leaving out {name}, which {why}")
-        if not found:
-            raise MmbatchError(action, "it has no patch", hint, ExitCode.USAGE)
-        return found
+def _files(path: Path, work: Path) -> tuple[dict[str, bytes], str]:
+    """Return name to content, unpacked, and the SHA-256 of all as they are."""
+    places = [path / "cur", path / "new"] if (path / "cur").is_dir() else [path]
+    every = [path] if path.is_file() else [each for at in places for each in sorted(at.glob("*"))]
+    total, files = hashlib.sha256(), {}
+    for file in filter(Path.is_file, every):
+        content = file.read_bytes()
+        total.update(content)
+        for magic, program in _PACKED.items():
+            if content.startswith(magic):
+                content = _run([program, "-dc", file.absolute()], work)
+        files[file.name] = content
+    if path.is_file() and files[path.name][257:262] == b"ustar":
+        with tarfile.open(fileobj=io.BytesIO(files.pop(path.name))) as tar:
+            for member in filter(tarfile.TarInfo.isfile, tar):
+                files[Path(member.name).name] = tar.extractfile(member).read()  # type: ignore[union-attr]
+    return files, total.hexdigest()
 
-    def _files(self) -> dict[str, bytes]:
-        """Return name to content, unpacked."""
-        path = self._path
-        if path.is_dir():
-            places = [path / "cur", path / "new"] if (path / "cur").is_dir() else [path]
-            paths = [file for place in places for file in sorted(place.glob("*"))]
-        else:
-            paths = [path]
-        total, files = hashlib.sha256(), {}
-        for file in filter(Path.is_file, paths):
-            content = file.read_bytes()
-            total.update(content)
-            for magic, program in _PACKED.items():
-                if content.startswith(magic):
-                    content = _run([program, "-dc", file.absolute()], self._work)
-            files[file.name] = content
-        self._sums.append(total.hexdigest())
-        if not path.is_dir() and files[path.name][257:262] == b"ustar":
-            with tarfile.open(fileobj=io.BytesIO(files.pop(path.name))) as tar:
-                for member in filter(tarfile.TarInfo.isfile, tar):
-                    files[Path(member.name).name] = tar.extractfile(member).read()  # type: ignore[union-attr]
-        return files
 
-    def _patches(self, content: bytes) -> Iterator[Patch]:
-        """Yield the patches of a file: a bare diff, one mail, or several of an mbox."""
-        if content.startswith((b"\xff\xfe", b"\xfe\xff")):
-            content = content.decode("utf-16", errors="replace").encode()
-        content = content.removeprefix(b"\xef\xbb\xbf")
-        is_mail = email.message_from_bytes(content)["Subject"] is not None
-        if not is_mail and not content.startswith(b"From "):
-            if DIFF.search(content):
-                yield Patch(content.replace(b"\r\n", b"\n"))
-            return
-        place = Path(tempfile.mkdtemp(dir=self._work))
-        (place / "mbox").write_bytes(content)
-        _run(["git", "mailsplit", "-b", "-o.", "mbox"], place)
-        for file in sorted(place.glob("[0-9]*")):
-            yield from self._mail(file.read_bytes())
+def _patches(content: bytes, work: Path) -> Iterator[Patch]:
+    """Yield the patches of a file: a bare diff, one mail, or several of an mbox."""
+    if content.startswith((b"\xff\xfe", b"\xfe\xff")):
+        content = content.decode("utf-16", errors="replace").encode()
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    is_mail = email.message_from_bytes(content)["Subject"] is not None
+    if not is_mail and not content.startswith(b"From "):
+        if DIFF.search(content):
+            yield Patch(content.replace(b"\r\n", b"\n"))
+        return
+    place = Path(tempfile.mkdtemp(dir=work))
+    (place / "mbox").write_bytes(content)
+    _run(["git", "mailsplit", "-b", "-o.", "mbox"], place)
+    for file in sorted(place.glob("[0-9]*")):
+        yield from _mail(file.read_bytes(), work)
 
-    def _mail(self, content: bytes) -> Iterator[Patch]:
-        """Yield the patch of a mail, or those that are attached to it."""
-        mail = email.message_from_bytes(content)
-        subject = str(email.message_from_bytes(content, policy=email.policy.default)["Subject"])
-        subject = " ".join(subject.split())
-        headed = _tagged(Patch(b"", subject, mail["Message-ID"] or ""))
-        if mail.is_multipart():
-            for part in _leaves(mail):
-                for patch in self._patches(part):
-                    yield patch if patch.subject else replace(headed, text=patch.text)
-            return
-        (self._work / "mail").write_bytes(content)
-        info = _run(["sh", "-c", _MAILINFO], self._work).decode(errors="replace")
-        text = (self._work / "patch").read_bytes()
-        if not DIFF.search(text):  # its header may promise parts that it has no more
-            text = content.partition(b"\n\n")[2]
-        if DIFF.search(text):
-            own = re.search(r"^Subject: (.*)", info, re.MULTILINE)
-            subject = own[1] if own and headed.is_reply else subject
-            yield replace(headed, text=_utf8(text, mail), subject=subject)
+
+def _mail(content: bytes, work: Path) -> Iterator[Patch]:
+    """Yield the patch of a mail, or those that are attached to it."""
+    mail = email.message_from_bytes(content)
+    subject = str(email.message_from_bytes(content, policy=email.policy.default)["Subject"])
+    subject = " ".join(subject.split())
+    headed = _tagged(Patch(b"", subject, mail["Message-ID"] or ""))
+    if mail.is_multipart():
+        for part in _leaves(mail):
+            for patch in _patches(part, work):
+                yield patch if patch.subject else replace(headed, text=patch.text)
+        return
+    (work / "mail").write_bytes(content)
+    info = _run(["sh", "-c", _MAILINFO], work).decode(errors="replace")
+    text = (work / "patch").read_bytes()
+    if not DIFF.search(text):  # its header may promise parts that it has no more
+        text = content.partition(b"\n\n")[2]
+    if DIFF.search(text):
+        own = re.search(r"^Subject: (.*)", info, re.MULTILINE)
+        subject = own[1] if own and headed.is_reply else subject
+        yield replace(headed, text=_utf8(text, mail), subject=subject)
 
 
 def _split(name: str) -> list[str]:
