@@ -11,6 +11,7 @@ from mmbatch.bench import record
 from mmbatch.bench.machine import Machine
 from mmbatch.bench.record import Code, Kernel, Posted, Record
 from mmbatch.hosted.events import (
+    LIMIT_PREFIX,
     Case,
     Done,
     Engine,
@@ -18,7 +19,6 @@ from mmbatch.hosted.events import (
     Event,
     Note,
     Sample,
-    is_limit,
 )
 
 ENGINE = Engine("zone_device", ("base", "control", "patched"), 64, {"erms": True, "fsrm": False})
@@ -80,7 +80,7 @@ def case_events(
     variants = tuple(times)
     yield Case(name, regime, unit, "struct page", items, items * 64, variants, blocks * 2)
     for variant in variants:
-        if not is_limit(variant) and variant != "base":
+        if not variant.startswith(LIMIT_PREFIX) and variant != "base":
             yield Equal(name, variant, True, items * 64, "")
     for block in range(blocks):
         turn = variants[block % len(variants) :] + variants[: block % len(variants)]

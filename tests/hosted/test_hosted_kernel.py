@@ -10,6 +10,7 @@ from mmbatch.core import process
 from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import run as hosted
 from mmbatch.hosted.events import (
+    LIMIT_PREFIX,
     ONE_CPU,
     Case,
     Check,
@@ -18,7 +19,6 @@ from mmbatch.hosted.events import (
     Event,
     Note,
     Sample,
-    is_limit,
     parse,
 )
 from mmbatch.hosted.program import Program
@@ -202,7 +202,12 @@ def order(program: Path, seed: int) -> list[tuple[str, int, int, int]]:
         program, "--case", "there", "--items", "64", "--pairs", "4", "--seed", str(seed)
     )
     return [
-        ("limit" if is_limit(e.variant) and e.block else e.variant, e.block, e.half, e.pos)
+        (
+            "limit" if e.variant.startswith(LIMIT_PREFIX) and e.block else e.variant,
+            e.block,
+            e.half,
+            e.pos,
+        )
         for e in events
         if isinstance(e, Sample)
     ]
@@ -214,9 +219,9 @@ def timed_fills(toys: Path, name: str) -> tuple[set[str], dict[int, set[str]]]:
     (case,) = (event for event in events if isinstance(event, Case))
     timed: dict[int, set[str]] = {}
     for event in events:
-        if isinstance(event, Sample) and is_limit(event.variant):
+        if isinstance(event, Sample) and event.variant.startswith(LIMIT_PREFIX):
             timed.setdefault(event.block, set()).add(event.variant)
-    return {variant for variant in case.variants if is_limit(variant)}, timed
+    return {variant for variant in case.variants if variant.startswith(LIMIT_PREFIX)}, timed
 
 
 def test_all_fills_are_timed_once_and_the_two_fastest_go_on(toys: Path) -> None:

@@ -147,21 +147,7 @@ _KINDS: dict[str, type[Event]] = {
 
 
 def parse(line: str, line_number: int = 0) -> Event:
-    """Read one event.
-
-    Unknown fields are ignored, so that an engine may say more than this tool knows.
-
-    Args:
-        line: one JSON object.
-        line_number: its place in the stream, for the error message.
-
-    Returns:
-        The event.
-
-    Raises:
-        MmbatchError: not JSON, an unknown event, a field missing or of another type, or a
-            sample that took no time.
-    """
+    """Read one event; fields that this tool does not know are ignored."""
     try:
         data = parse_json(line)
         kind = _KINDS.get(str(data.get("event"))) if isinstance(data, dict) else None
@@ -175,8 +161,3 @@ def parse(line: str, line_number: int = 0) -> Event:
             str(error),
             "rebuild, or run `bench` again: engine and tool must come from one checkout",
         ) from None
-
-
-def is_limit(variant: str) -> bool:
-    """Whether a variant is a limit row, which is not a speed-up and produces other memory."""
-    return variant.startswith(LIMIT_PREFIX)

@@ -76,7 +76,8 @@ def build(live: LiveManifest, headers: Headers, engine: Path = paths.LIVE) -> Mo
             raise manifest.unfit(live, headers.release, why)
         _require_made(done, live.module, headers, output)
         try:
-            atomic_write(place / file, convert.link(needed, work / file, headers.exports))
+            exports = (headers.path / "Module.symvers").read_text(encoding="utf-8")
+            atomic_write(place / file, convert.link(needed, work / file, exports))
         except ValueError as error:
             hint = "correct live.toml or live.c of the speed-up"
             raise MmbatchError(f"link {file}", str(error), hint) from error

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from mmbatch.core import cache, log
 from mmbatch.core.cache import atomic_write, require_space
-from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
-from mmbatch.core.load import SERIES, release_numbers
+from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.load import release_numbers
 from mmbatch.kernel import apt
 from mmbatch.kernel.foreign import make_runnable
 
@@ -36,11 +36,6 @@ class Headers:
     series: str
     path: Path
     config: Mapping[str, str]
-
-    @property
-    def exports(self) -> str:
-        """Content of its Module.symvers."""
-        return (self.path / "Module.symvers").read_text(encoding="utf-8")
 
     @property
     def types(self) -> Path:
@@ -65,10 +60,6 @@ def choose(release: str | None, series: str | None) -> str:
         problem = "--kernel and --kernel-release exclude each other"
         raise MmbatchError("choose a kernel", problem, "give one of them", ExitCode.USAGE)
     if series is not None:
-        if series not in SERIES:  # the mirror need not be asked
-            action, problem = f"choose kernel {series}", "it is not a supported series"
-            hint = suggestion(series, SERIES, "series")
-            raise MmbatchError(action, problem, hint, ExitCode.NOT_APPLICABLE)
         return newest(series)
     if release is None:
         return running()
@@ -182,7 +173,9 @@ def _unpack(package: str, place: Path, belongs: Callable[[str], bool], contents:
     """Fetch a package, and those of its dependencies that belong to it, into a directory."""
     found = apt.find(package)
     if not found:
-        raise _not_packaged(contents)
+        problem = "no package on the Debian mirror has them"
+        hint = "install them, or name one of Debian's kernels with --kernel-release or --kernel"
+        raise MmbatchError(f"fetch {contents}", problem, hint, ExitCode.NOT_APPLICABLE)
     version = found[0][0]
     require_space(cache.live(), _PACKAGE_BYTES, f"unpack {contents}")
     names = [package, *filter(belongs, apt.depends(package, version))]
@@ -201,12 +194,6 @@ def _join_makefiles(sources: Path) -> None:
         found = found.replace("KBUILD_OUTPUT=/usr/src/", f"KBUILD_OUTPUT := {beside}")
         if found != text:
             atomic_write(makefile, found)
-
-
-def _not_packaged(contents: str) -> MmbatchError:
-    problem = "no package on the Debian mirror has them"
-    hint = "install them, or name one of Debian's kernels with --kernel-release or --kernel"
-    return MmbatchError(f"fetch {contents}", problem, hint, ExitCode.NOT_APPLICABLE)
 
 
 def module_content(path: Path) -> bytes:
