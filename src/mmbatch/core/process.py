@@ -48,6 +48,7 @@ _KEPT_BYTES = 64 * 1024
 _STOP_PERIOD_S = 0.1
 _NOT_OURS = (ProcessLookupError, PermissionError)  # gone, or root's by sudo
 _running: set[subprocess.Popen[bytes]] = set()
+_ended: set[subprocess.Popen[bytes]] = set()
 
 # A calling make's flags would change what our own makes do, and so would the variables by which
 # a kernel's makefiles and gcc choose programs, flags and headers.
@@ -213,6 +214,8 @@ def _started(
     _running.add(process)
     try:
         yield process
+        if process in _ended:  # not a failure of the program's
+            raise KeyboardInterrupt
     except BaseException:
         if pipes is None:
             process.terminate()
@@ -304,6 +307,7 @@ def side_by_side(jobs: Sequence[Callable[[], R]], most: int) -> Generator[R, Non
             while not all(future.done() for future in started):
                 with contextlib.suppress(KeyboardInterrupt):  # another one: this is the way out
                     for process in tuple(_running):
+                        _ended.add(process)
                         with contextlib.suppress(ProcessLookupError):
                             os.killpg(process.pid, signal.SIGKILL)
                     time.sleep(_STOP_PERIOD_S)
