@@ -26,7 +26,7 @@ help:
 	@echo ''
 	@echo 'Variables:'
 	@echo '  ARGS="..."            more arguments, as in: make bench ARGS="--kernel 6.12 --quick"'
-	@echo '  XDG_CACHE_HOME=DIR    directory for kernels, builds and the Python environment'
+	@echo '  MMBATCH_CACHE=DIR     directory for kernels, builds and the Python environment'
 	@echo '                        (DIR/mmbatch; by default ~/.cache/mmbatch)'
 	@echo ''
 	@echo 'See ./mmbatch --help for everything else.'

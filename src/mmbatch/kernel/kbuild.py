@@ -222,8 +222,8 @@ def check_options(config: Path, options: Sequence[str], release: str) -> None:
     for option in _absent(config, options):
         raise MmbatchError(
             f"configure Linux {release} with {option}",
-            "its dependencies do not allow it",
-            "give the options that it depends on with -K too",
+            "the kernel has no such option, or its dependencies do not allow it",
+            "look for it in the kernel's Kconfig, and give what it depends on with -K too",
             ExitCode.USAGE,
         )
 
