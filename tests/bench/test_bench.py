@@ -10,9 +10,8 @@ import pytest
 from fake_run import broken, case_events, noisy, run_events
 from mmbatch.bench import record, session
 from mmbatch.bench.table import tables
+from mmbatch.cli import doctor, posted
 from mmbatch.cli import main as cli
-from mmbatch.cli import posted
-from mmbatch.cli import requirements as doctor
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import run as hosted

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from fake_tree import NEEDS_APPLY, commit, make_tree
+from mmbatch.cli import doctor
 from mmbatch.cli import main as cli
-from mmbatch.cli import requirements
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode
 from mmbatch.hosted import check
@@ -33,7 +33,7 @@ def checked(monkeypatch: pytest.MonkeyPatch) -> list[Program]:
             pass
 
     monkeypatch.setattr(check, "run", run)
-    monkeypatch.setattr(requirements, "ensure", lambda *_, **__: None)
+    monkeypatch.setattr(doctor, "ensure", lambda *_, **__: None)
     return benches
 
 

@@ -22,8 +22,8 @@ import pytest
 from fake_run import machine as example_machine
 from mmbatch.bench import machine, session
 from mmbatch.bench.record import Code
+from mmbatch.cli import doctor, posted
 from mmbatch.cli import main as cli
-from mmbatch.cli import posted, requirements
 from mmbatch.core import paths
 from mmbatch.hosted import run as hosted
 from mmbatch.hosted.program import Program
@@ -58,7 +58,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(Program, "path", property(path))
     monkeypatch.setattr(Program, "objects", objects)
     monkeypatch.setattr(Program, "sides", property(lambda one: (side,) if one.posted else ()))
-    monkeypatch.setattr(requirements, "ensure", lambda *_, **__: None)
+    monkeypatch.setattr(doctor, "ensure", lambda *_, **__: None)
     monkeypatch.setattr(machine, "describe", lambda: replace(example_machine(), load=0.25))
     monkeypatch.setattr(session, "_code", lambda _: Code())
     monkeypatch.setattr(hosted, "available_memory", lambda _: 1 << 40)

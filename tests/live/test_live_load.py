@@ -216,6 +216,17 @@ def built(path: Path, build_id: bytes) -> Path:
     return path
 
 
+def test_what_is_loaded_already_may_have_other_steps(
+    sysfs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mmbatch.cli.live.Kernel", lambda _: Kernel("7.3.4-amd64", sysfs))
+    (sysfs / f"kernel/livepatch/mmbatch_{LIVES[0]}").mkdir(parents=True)
+    assert cli.main(["live", "load", "--until", "core", LIVES[0]]) == 1
+    assert f"unload it first: mmbatch live unload {LIVES[0]}" in capsys.readouterr().err
+    assert cli.main(["live", "load", LIVES[0]]) == 0
+    assert "is loaded already" in capsys.readouterr().out
+
+
 def test_another_build_of_what_is_loaded(kernel: Kernel, tmp_path: Path) -> None:
     path = built(tmp_path / "mmbatch_it.ko", b"one")
     note = kernel.sys / "module/mmbatch_it/notes" / elf.BUILD_ID

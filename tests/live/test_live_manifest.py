@@ -13,7 +13,6 @@ import pytest
 from fake_btf import kernel as fake_types
 from fake_live import GET, SET, live
 from fake_speedup import make_speedup
-from mmbatch.cli.live import _require_all_steps
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import SERIES, Interval
@@ -167,13 +166,6 @@ def test_a_step_that_a_livepatch_leaves_out(speedup: str, step: str) -> None:
         manifest.contents(live, live.series[0])
     )
     assert not set(named[step].edits) & set(live.edits)
-
-
-def test_what_is_loaded_already_may_have_other_steps() -> None:
-    _require_all_steps(manifest.load(paths.SPEEDUPS, LIVES[0]))
-    with pytest.raises(MmbatchError, match="it is loaded already") as caught:
-        _require_all_steps(manifest.load(paths.SPEEDUPS, LIVES[0], until=CORE))
-    assert f"live unload {LIVES[0]}" in caught.value.hint
 
 
 def _builds() -> list[tuple[str, str, str]]:

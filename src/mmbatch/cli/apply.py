@@ -6,35 +6,47 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
 from mmbatch.cli import options
+from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import check_tree
 from mmbatch.splice import apply
-from mmbatch.splice.manifest import CORE, Manifest, cut
+from mmbatch.splice.manifest import CORE, Manifest, cut, known
 
 
-@click.command("apply")
-@click.argument("tree", type=click.Path(path_type=Path))
-@options.speedups
-@click.option(
-    "--branch", "name", metavar="NAME", help="Name the branch so, by default mmbatch/SPEEDUP"
+def _first(_: click.Context, __: click.Parameter, tree: Path) -> Path:
+    if str(tree) in known(paths.SPEEDUPS) and not tree.exists():
+        hint = f"write it as in mmbatch apply TREE {tree}"
+        raise Misuse(f"{tree} is a speed-up, and the kernel tree comes first", hint)
+    return tree
+
+
+@options.verb(
+    "apply",
+    click.argument("tree", type=click.Path(path_type=Path), callback=_first),
+    options.speedups,
+    click.option(
+        "--branch", "name", metavar="NAME", help="Name the branch so, by default mmbatch/SPEEDUP"
+    ),
+    options.until(CORE),
+    options.credit,
+    click.option(
+        "-n", "--dry-run", is_flag=True, help="Print the diff of each step and write nothing"
+    ),
 )
-@options.until(CORE)
-@options.credit
-@click.option("-n", "--dry-run", is_flag=True, help="Print the diff of each step and write nothing")
-@options.output
 def command(
     *,
     tree: Path,
     speedups: tuple[str, ...],
     name: str | None,
     until: str,
-    credit: apply.Credit,
     dry_run: bool,
+    **credit: Any,
 ) -> int:
     """Put SPEEDUPs, by default all that support its kernel, into the kernel TREE.
 
@@ -48,7 +60,8 @@ def command(
     manifests = cut(every, until)
     name = name or apply.branch_name(manifests)
     if (tree / ".git").exists():
-        done = apply.make_branch(tree, series, release, manifests, name, credit, dry_run=dry_run)
+        whose = apply.Credit(**credit)
+        done = apply.make_branch(tree, series, release, manifests, name, whose, dry_run=dry_run)
     elif dry_run:
         contents = apply.contents_in(tree, apply.named_files(series, manifests))
         steps = apply.plan(manifests, series, release, contents)

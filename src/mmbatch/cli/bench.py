@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from mmbatch.bench import record, session, table
-from mmbatch.cli import options, posted, requirements
+from mmbatch.cli import doctor, options, posted
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
 from mmbatch.core.cache import atomic_write
@@ -169,7 +169,7 @@ def command(
     manifest.load_with_needs(paths.SPEEDUPS, *names)
     if list_only and _list(names or manifest.known(paths.SPEEDUPS)):
         return ExitCode.GOOD
-    requirements.ensure(log.say, install=install)
+    doctor.ensure(install=install)
     source = sources.get(kernel, tree)
     names = names or session.measurable(source, harnesses=bool(asked))
     trees = posted.make_trees(source, asked, tree)

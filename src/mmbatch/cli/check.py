@@ -3,14 +3,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from dataclasses import replace
 from pathlib import Path
 
 import click
 
-from mmbatch.cli import options, posted, requirements
+from mmbatch.cli import doctor, options, posted
+from mmbatch.cli.options import Names
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -23,49 +23,43 @@ PARTS = ("equality", "configurations", "sanitizers", "mutants", "fuzz")
 _FUZZ_S = 20
 
 
-@click.command("check")
-@options.measured
-@options.several_kernels
-@options.tree
-@posted.options
-@click.option(
-    "--until", metavar="STEP", help="Check our own code after this step, or 'core', as posted code"
+@options.verb(
+    "check",
+    options.measured,
+    options.several_kernels,
+    options.tree,
+    posted.options,
+    click.option(
+        "--until",
+        metavar="STEP",
+        help="Check our own code after this step, or 'core', as posted code",
+    ),
+    click.option(
+        "--only",
+        "parts",
+        multiple=True,
+        type=click.Choice(PARTS),
+        help="Do this part only, by default all; 'configurations' are those besides the usual one",
+    ),
+    click.option(
+        "--fuzz",
+        "fuzz_s",
+        type=click.IntRange(min=1),
+        metavar="SECONDS",
+        help="Only fuzz, on each kernel for this long",
+    ),
+    options.outcome_files,
+    options.jobs,
+    options.install,
 )
-@click.option(
-    "--only",
-    "parts",
-    multiple=True,
-    type=click.Choice(PARTS),
-    help="Do this part only, by default all; 'configurations' are those besides the usual one",
-)
-@click.option(
-    "--fuzz",
-    "fuzz_s",
-    type=click.IntRange(min=1),
-    metavar="SECONDS",
-    help="Only fuzz, on each kernel for this long",
-)
-@click.option(
-    "--fuzz-input",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Only run the fuzzer's program on this input",
-)
-@options.json_file
-@options.outcome_files
-@options.jobs
-@options.install
-@options.output
 def command(
-    speedups: tuple[str, ...],
-    series: tuple[str, ...],
+    speedups: Names,
+    series: Names,
     tree: Path | None,
     asked: posted.Asked,
     until: str | None,
-    parts: tuple[str, ...],
+    parts: Names,
     fuzz_s: int | None,
-    fuzz_input: Path | None,
-    json_file: Path | None,
     write_outcomes: options.WriteOutcomes,
     jobs: int,
     install: bool,
@@ -80,28 +74,27 @@ def command(
     the newest kernel, in each configuration and with ASan and UBSan.
     """
     is_posted = bool(asked) or until is not None
-    fuzzes = bool(fuzz_s or fuzz_input)
     for wrong, problem in (
         (asked.is_of_steps, "--each is for the patches of a posted series"),
-        (is_posted and fuzzes, "posted code can't be fuzzed"),
+        (is_posted and fuzz_s, "posted code can't be fuzzed"),
         (until and (asked or len(speedups) != 1), "--until is for the steps of one speed-up"),
         (tree and (series or not is_posted), "--tree is for posted code, without --kernel"),
     ):
         if wrong:
             raise Misuse(problem, "leave out one of the options, or name one speed-up")
-    requirements.ensure(install=install)
-    ensure_fuzzer(install=install, needed=fuzzes)
+    doctor.ensure(install=install)
+    if install:
+        apt.install(fuzz.PACKAGES)
+    elif fuzz_s and not fuzz.available():
+        hint = f"run: {apt.install_command(fuzz.PACKAGES)}"
+        raise MmbatchError("fuzz", "clang or its libFuzzer is missing", hint)
     tally = check.Tally()
     kernels = series or sources.SERIES
 
     def check_one(kernel: Program, name: str) -> None:
         program = replace(kernel, manifests=manifest.load_with_needs(paths.SPEEDUPS, name))
-        if fuzz_input:
-            fuzz.again(replace(program, fuzz=True), tally, fuzz_input)
-        elif fuzz_s:
+        if fuzz_s:
             fuzz.run(replace(program, fuzz=True), tally, fuzz_s)
-        elif is_posted:
-            check.run(program, tally, parts or PARTS)
         else:
             run_parts(program, tally, parts or PARTS, kernels)
 
@@ -117,37 +110,9 @@ def command(
             functools.partial(check_one, kernel_alone),
             named=bool(speedups),
         )
-    if fuzzes and not tally.outcomes:
+    if fuzz_s and not tally.outcomes:
         raise Misuse("no speed-up that is named has a fuzzer", "name another")
-    options.write_answer(json_file, "check", tally)
     write_outcomes(tally.outcomes)
-    return report(tally)
-
-
-def run_parts(
-    program: Program, tally: check.Tally, parts: tuple[str, ...], kernels: tuple[str, ...]
-) -> None:
-    """Check a speed-up on one of some kernels, in the parts that are asked for."""
-    check.run(program, tally, parts)
-    if "mutants" in parts:
-        check.run_mutants(program, tally, kernels)
-    hosted = program.manifest.hosted
-    if "fuzz" in parts and hosted is not None and hosted.fuzz_by_default:
-        fuzz.run(replace(program, fuzz=True), tally, _FUZZ_S, kernels)
-
-
-def ensure_fuzzer(*, install: bool, needed: bool) -> None:
-    """Install clang and libFuzzer if that is allowed; without them fuzzing is skipped."""
-    with contextlib.nullcontext() if needed else contextlib.suppress(MmbatchError):
-        if install:
-            apt.install(fuzz.PACKAGES)
-        elif not fuzz.available():
-            command = apt.install_command(fuzz.PACKAGES)
-            raise MmbatchError("fuzz", "clang or its libFuzzer is missing", f"run: {command}")
-
-
-def report(tally: check.Tally) -> int:
-    """Print the tally and return the exit code."""
     for line in (*tally.failed, *tally.skipped):
         log.result(line)
     if tally.killed:
@@ -156,3 +121,15 @@ def report(tally: check.Tally) -> int:
         log.result(f"{tally.combinations} combinations compared in full runs.")
     log.result(f"{tally.passed} passed, {len(tally.failed)} failed, {len(tally.skipped)} skipped")
     return ExitCode.FAILED if tally.failed else ExitCode.GOOD
+
+
+def run_parts(
+    program: Program, tally: check.Tally, parts: tuple[str, ...], kernels: tuple[str, ...]
+) -> None:
+    """Check a speed-up, or posted code, on one of some kernels."""
+    check.run(program, tally, parts)
+    if "mutants" in parts and not program.posted:
+        check.run_mutants(program, tally, kernels)
+    hosted = program.manifest.hosted
+    if "fuzz" in parts and not program.posted and hosted is not None and hosted.fuzz_by_default:
+        fuzz.run(replace(program, fuzz=True), tally, _FUZZ_S, kernels)

@@ -4,19 +4,21 @@
 from __future__ import annotations
 
 import itertools
-import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import click
 
 from mmbatch.bench import record
 from mmbatch.bench.record import Record
-from mmbatch.cli import options, requirements
+from mmbatch.cli import doctor, options
 from mmbatch.cli.apply import left_out
+from mmbatch.cli.options import Names
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
 from mmbatch.core.errors import ExitCode
+from mmbatch.kernel import apt
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.git import GitTree
 from mmbatch.series import export, verify
@@ -27,64 +29,62 @@ from mmbatch.splice.manifest import CORE, cut
 RESULTS = paths.ROOT / "results"
 
 
-def _read_commit(_: click.Context, __: click.Parameter, value: str | None) -> str:
-    if value and not re.fullmatch(r"[0-9a-f]{40}|[0-9a-f]{64}", value):
-        raise Misuse(f"--base {value} is no commit", "give all of its digits (git rev-parse)")
-    return value or ""
-
-
-@click.command("export")
-@options.speedups
-@options.kernel
-@options.tree
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="Write a directory for each series into DIR, which is new or empty",
+@options.verb(
+    "export",
+    options.speedups,
+    options.kernel,
+    options.tree,
+    click.option(
+        "-o",
+        "--output",
+        required=True,
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="Write a directory for each series into DIR, which is new or empty",
+    ),
+    click.option(
+        "--prefix", default="PATCH", help="Begin the subjects with this, as in 'RFC PATCH'"
+    ),
+    click.option(
+        "--reroll", type=click.IntRange(1), metavar="N", help="Number the version of the series"
+    ),
+    options.until(CORE),
+    options.credit,
+    click.option(
+        "--base",
+        "commit",
+        metavar="COMMIT",
+        default="",
+        callback=options.like("[0-9a-f]{40}|[0-9a-f]{64}", "a whole commit", "$(git rev-parse A)"),
+        help="Name this base-commit in the cover letter, by default the HEAD of --tree",
+    ),
+    options.repeated(
+        "--run",
+        "runs",
+        "RUN",
+        "Show this record, by default the last one of this code in results/ and the cache",
+    ),
+    click.option(
+        "--check", is_flag=True, help="Check that every patch applies, builds and is clean"
+    ),
+    options.jobs,
+    options.install,
 )
-@click.option("--prefix", default="PATCH", help="Begin the subjects with this, as in 'RFC PATCH'")
-@click.option(
-    "--reroll", type=click.IntRange(1), metavar="N", help="Number the version of the series"
-)
-@options.until(CORE)
-@options.credit
-@click.option(
-    "--base",
-    "commit",
-    metavar="COMMIT",
-    callback=_read_commit,
-    help="Name this base-commit in the cover letter, by default the HEAD of --tree",
-)
-@click.option(
-    "--run",
-    "runs",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="RUN",
-    help="Show this record, by default the last one of this code in results/ and the cache",
-)
-@click.option("--check", is_flag=True, help="Check that every patch applies, builds and is clean")
-@options.jobs
-@options.install
-@options.output
 def command(
     *,
-    speedups: tuple[str, ...],
+    speedups: Names,
     kernel: str | None,
     tree: Path | None,
     output: Path,
     prefix: str,
     reroll: int | None,
     until: str,
-    credit: Credit,
     commit: str,
-    runs: tuple[Path, ...],
+    runs: Names,
     check: bool,
     jobs: int,
     install: bool,
+    **whose: Any,
 ) -> int:
     """Write SPEEDUPs, by default all that support the kernel, as series that git am takes.
 
@@ -92,58 +92,65 @@ def command(
     first in its series. Applied to the kernel they give what apply gives.
     """
     options.require_one(until, speedups)
-    options.require_new(output)
+    if output.is_file() or (output.exists() and any(output.iterdir())):
+        raise Misuse(f"{output} is there and not empty", "name another directory with -o DIR")
     if check:
-        requirements.ensure(install=install)
-        requirements.ensure_sparse(install=install)
+        doctor.ensure(install=install)
+        apt.require("check a series with sparse", ["sparse"], may_install=install)
     source = kernels.get(kernel, tree)
-    wanted = speedups or [
-        held.speedup for held in apply.choose(paths.SPEEDUPS, [], source.series, source.release)
-    ]
-    whose = "" if credit.author else " (you, as git knows you; --author names another)"
-    credit = replace(credit, author=credit.author or GitTree(Path.cwd()).identity())
+    chosen = apply.choose(paths.SPEEDUPS, speedups, source.series, source.release)
+    wanted = speedups or [held.speedup for held in chosen]
+    given = Credit(**whose)
+    credit = replace(given, author=given.author or GitTree(Path.cwd()).identity())
     passed, failed, base = 0, list[str](), commit
     with cache.atomic_dir(output.absolute()) as work:
         for name in wanted:
             every = apply.choose(paths.SPEEDUPS, [name], source.series, source.release)
             manifests = cut(every, until)
             series = export.plan_series(source, manifests)
-            records = _records(name, series, source.release, runs)
-            figures, gains = export.figures_of(series.steps, records)
+            figures, gains = export.figures_of(
+                series.steps, _records(name, series, source.release, runs)
+            )
             (work / name).mkdir()
             cover, *patches = export.write(series, work / name, gains, credit, prefix, reroll)
             reported = verify.checkpatch(source.path, patches, signed_off=credit.sign_off)
             why = verify.explanations(manifests)
             explained = verify.explained(itertools.chain(*reported), why)
-            if tree is not None and not commit and (tree / ".git").exists():
-                base = export.base_commit(tree, series)
+            in_git = tree is not None and (tree / ".git").exists()
+            base = commit or (export.base_commit(tree, series) if tree and in_git else "")
             title = f"{apply.branch_name(manifests).removeprefix(apply.PREFIX)}: {every[-1].title}"
             text = export.cover_text(manifests, source, figures, explained)
             export.fill_cover(cover, title, text, base)
             export.note_unmeasured(series, patches, gains, source.series)
-            log.result(f"{output / name}: {len(patches)} patches and a cover letter")
-            log.result("\n".join(f"  {path.name}" for path in (cover, *patches)))
+            lines = [f"{output / name}: {len(patches)} patches and a cover letter"]
+            lines += [f"  {path.name}" for path in (cover, *patches)]
             if not figures:
-                words = f"this code is not measured yet on {source.release}, and the cover says so"
-                log.result(f"  {words}")
-            log.result(f"  {sum(map(bool, gains))} of {len(gains)} patches have their own figures")
+                lines.append(
+                    f"  this code is not measured yet on {source.release}, and the cover says so"
+                )
+            lines += [f"  {sum(map(bool, gains))} of {len(gains)} patches have their own figures"]
+            log.result("\n".join(lines))
             if note := left_out(every, manifests, source.series):
                 log.say(f"{name}: {note}")
-            found = itertools.chain(
-                [("git am gives what apply gives", verify.applies(series, [cover, *patches]))],
-                (
-                    (f"checkpatch {patch.name}", list(map(" ".join, unexplained)))
-                    for patch, each in zip(patches, reported, strict=True)
-                    for unexplained in [verify.unexplained(each, why)]
-                ),
-                verify.built(series, source, manifests, jobs),
-            )
-            for what, problems in found if check else ():
+            checkpatch = [
+                (f"checkpatch {patch.name}", list(map(" ".join, verify.unexplained(found, why))))
+                for patch, found in zip(patches, reported, strict=True)
+            ]
+            for what, problems in (
+                itertools.chain(
+                    [("git am gives what apply gives", verify.applies(series, [cover, *patches]))],
+                    checkpatch,
+                    verify.built(series, source, manifests, jobs),
+                )
+                if check
+                else ()
+            ):
                 log.say(f"{'FAIL ' if problems else 'ok   '} {name}: {what}")
                 passed += not problems
                 failed += [f"{name}: {what}: {problem}" for problem in problems]
     log.result(f"To use one: git am --empty=drop {output / wanted[-1]}/*.patch")
-    log.result(f"Author: {credit.author}{whose}")
+    words = "" if given.author else " (you, as git knows you; --author names another)"
+    log.result(f"Author: {credit.author}{words}")
     if not base:
         log.result("The letters have no base-commit: --base names one.")
     if not credit.sign_off:
@@ -153,11 +160,9 @@ def command(
     return ExitCode.FAILED if failed else ExitCode.GOOD
 
 
-def _records(
-    name: str, series: export.Series, release: str, runs: tuple[Path, ...]
-) -> list[Record]:
+def _records(name: str, series: export.Series, release: str, runs: Names) -> list[Record]:
     """Return records of a series on a kernel, oldest first: those chosen, or all here."""
-    found = [record.read(path) for path in runs]
+    found = [record.read(Path(path)) for path in runs]
     for path, each in zip(runs, found, strict=True):
         if each.kernel.release != release:
             problem = f"{path} is of Linux {each.kernel.release}, and the series of {release}"

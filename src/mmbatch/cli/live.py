@@ -4,24 +4,22 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import click
 
 from mmbatch.bench import record
 from mmbatch.cli import guest, options, usage
+from mmbatch.cli.options import Names, number, repeated, verb
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.core.cache import temporary_dir
-from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.live import build, install, kernel, load, manifest, plan
-from mmbatch.live.install import Fit, System
+from mmbatch.live.install import System
 from mmbatch.live.load import Kernel
-from mmbatch.live.manifest import LiveManifest
 from mmbatch.live.plan import Device, Plan, Source
 from mmbatch.report import compare
 from mmbatch.splice.manifest import ALL
@@ -47,95 +45,78 @@ def command() -> None:
     """Put the speed-ups into a distribution's kernel as livepatches, while it runs."""
 
 
-_root = click.option(
-    "--root",
-    type=click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path),
-    default="/",
-    show_default=True,
-    metavar="DIR",
-    help="Change the system below this directory, such as an image that will be booted",
-)
-_limit = options.number(
-    "--limit", 60, "Wait no longer than this for all tasks to switch", metavar="SECONDS"
-)
-_sysfs = click.option(
-    "--sysfs",
-    type=click.Path(file_okay=False, exists=True, path_type=Path),
-    metavar="DIR",
-    default="/sys",
-    show_default=True,
-    help="Read sysfs from this directory",
-)
+_speedups = options.speedups_of(manifest.known)
+_named = options.speedups_of(manifest.known, required=True)
+_limit = number("--limit", 60, "Wait at most N seconds for all tasks to switch")
 _dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would change")
 
 
-@command.command(
-    "build", short_help="Build livepatch modules for the running kernel or another one"
-)
-@options.live_speedups
-@options.stock_kernel
-@options.until(ALL)
-@options.output
-def run_build(
-    speedups: tuple[str, ...],
-    release: str | None,
-    series: str | None,
-    until: str,
-) -> int:
-    """Build livepatch modules, for the kernel that runs here or for another one.
+def _directory(name: str, default: str, help_text: str) -> options.Decorator:
+    kind = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
+    return click.option(
+        name, type=kind, default=default, show_default=True, metavar="DIR", help=help_text
+    )
+
+
+_sysfs = _directory("--sysfs", "/sys", "Read sysfs from this directory")
+_root = _directory("--root", "/", "Change the system in this directory, such as an image's root")
+
+
+@verb("build", _speedups, options.stock_kernel, options.until(ALL), group=command)
+def _build(speedups: Names, release: str | None, series: str | None, until: str) -> int:
+    """Build livepatch modules for the running kernel or another one.
 
     The kernel's headers are those that are installed, or Debian's packages of them, unpacked
     into the cache.
     """
     options.require_one(until, speedups)
     lives = manifest.load_all(speedups, until=until)
-    modules = build.build_all(lives, kernel.choose(release, series))
-    for module in modules:
+    for module in build.build_all(lives, kernel.choose(release, series)):
         log.result(str(module.path))
     return ExitCode.GOOD
 
 
-@command.command("load", short_help="Load modules into the running kernel, built where necessary")
-@options.live_speedups
-@click.option(
-    "--set",
-    "parameters",
-    multiple=True,
-    metavar="SPEEDUP.PARAMETER=VALUE",
-    help="Set a parameter of a module",
+@verb(
+    "load",
+    _named,
+    repeated(
+        "--set",
+        "parameters",
+        "SPEEDUP.PARAMETER=VALUE",
+        "Set a parameter of a module",
+        options.like(r"\w+\.\w+=.*", "SPEEDUP.PARAMETER=VALUE", "NAME.method=base"),
+    ),
+    click.option(
+        "--module",
+        "file",
+        type=click.Path(exists=True, dir_okay=False, path_type=Path),
+        help="Load this file, such as one that you have signed, instead of building one",
+    ),
+    options.until(ALL),
+    _limit,
+    group=command,
 )
-@click.option(
-    "--module",
-    "file",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Load this file, such as one that you have signed, instead of building one",
-)
-@options.until(ALL)
-@_limit
-@options.output
-def run_load(
-    speedups: tuple[str, ...],
-    parameters: tuple[str, ...],
-    file: Path | None,
-    until: str,
-    limit: int,
-) -> int:
-    """Build and load modules into the kernel that runs here, and wait until they are in use."""
-    _require_named(speedups, "load")
-    if file is not None and len(speedups) != 1:
-        raise Misuse("--module is the module of one speed-up", "name one speed-up")
-    if file is not None and until != ALL:
-        raise Misuse("--module and --until exclude each other", "leave out one of them")
-    if file is not None and not file.exists():
-        raise Misuse(f"there is no {file}", "give --module a file that is there")
+def _load(speedups: Names, parameters: Names, file: Path | None, until: str, limit: int) -> int:
+    """Load modules into the running kernel, built where necessary.
+
+    They are loaded one by one, each when the one before it is in use.
+    """
+    if file is not None and (len(speedups) != 1 or until != ALL):
+        raise Misuse("--module is all of one speed-up", "name one speed-up, and leave out --until")
     options.require_one(until, speedups)
-    lives = manifest.load_all(speedups, "load", until)
-    _require_taken(parameters, speedups)
+    for setting in parameters:
+        if setting.partition(".")[0] not in speedups:
+            raise Misuse(f"--set {setting} is of no speed-up that is named", "name it as well")
     running = Kernel(kernel.running())
-    for live in lives:
+    for live in manifest.load_all(speedups, "load", until):
         own = [setting for setting in parameters if setting.startswith(f"{live.speedup}.")]
         if running.patch(live.module).exists():
-            _require_all_steps(live)
+            if until != ALL:
+                raise MmbatchError(
+                    f"load {live.module} until '{until}'",
+                    "it is loaded already, and nothing tells with which steps",
+                    f"unload it first: mmbatch live unload {live.speedup}",
+                )
             if file is not None:
                 load.require_same(live, file, running)
             load.set_parameters(live, own, running)
@@ -154,48 +135,17 @@ def run_load(
     return ExitCode.GOOD
 
 
-def _require_named(speedups: Sequence[str], verb: str) -> None:
-    if not speedups:
-        names = " ".join(manifest.known(paths.SPEEDUPS))
-        raise Misuse(f"no speed-up is named to {verb}", f"name those that you want of: {names}")
-
-
-def _require_all_steps(live: LiveManifest) -> None:
-    """Raise MmbatchError if the user named a step, and the speed-up is loaded already."""
-    if live.until != ALL:
-        raise MmbatchError(
-            f"load {live.module} until '{live.until}'",
-            "it is loaded already, and nothing tells with which steps",
-            f"unload it first: mmbatch live unload {live.speedup}",
-        )
-
-
-def _require_taken(parameters: Sequence[str], speedups: Sequence[str]) -> None:
-    """Raise Misuse if a parameter belongs to none of some speed-ups."""
-    for setting in parameters:
-        match = re.fullmatch(r"(\w+)\.\w+=.*", setting)
-        if match is None:
-            problem = f"--set {setting} has no speed-up or no value"
-            raise Misuse(problem, "write it as SPEEDUP.PARAMETER=VALUE")
-        if match[1] not in speedups:
-            problem = f"--set {setting}: '{match[1]}' is not among what is loaded"
-            raise Misuse(problem, suggestion(match[1], list(speedups), "speed-ups"))
-
-
-@command.command("status", short_help="Show what runs for each function that a speed-up replaces")
-@options.live_speedups
-@_sysfs
-@options.json_file
-@options.output
-def run_status(speedups: tuple[str, ...], sysfs: Path, json_file: Path | None) -> int:
-    """Show what runs now for each function that a speed-up replaces.
+@verb("status", _speedups, _sysfs, options.json_file, group=command)
+def _status(speedups: Names, sysfs: Path, json_file: Path | None) -> int:
+    """Show what runs for each function that a speed-up replaces.
 
     For speed-ups that are loaded, also how many calls and pages they handled, how many calls they
     left to the kernel and why, their method, and whether their proof before use passed.
     """
     running = Kernel(kernel.running(), sysfs)
     lives = manifest.load_all(speedups, "show the state of")
-    _show_functions([row for live in lives for row in load.functions(live, running)])
+    functions = [row for live in lives for row in load.functions(live, running)]
+    _show_functions(functions)
     states = [load.state(live, running) for live in lives]
     for state in states:
         method = f"method {state.method}" if state.method else ""
@@ -205,9 +155,8 @@ def run_status(speedups: tuple[str, ...], sysfs: Path, json_file: Path | None) -
     if not any(state.loaded for state in states):
         log.result("nothing is loaded")
     _show_support(running.release, states)
-    rows = [asdict(row) for live in lives for row in load.functions(live, running)]
-    answer = {"release": running.release, "functions": rows}
-    answer["speedups"] = [asdict(state) for state in states]
+    answer = {"release": running.release, "functions": list(map(asdict, functions))}
+    answer["speedups"] = list(map(asdict, states))
     options.write_answer(json_file, "live status", answer)
     return ExitCode.GOOD
 
@@ -230,24 +179,17 @@ def _show_support(release: str, states: Sequence[load.Speedup]) -> None:
         if not state.supported:
             refused.setdefault((state.problem, state.remedy), []).append(state.speedup)
     for (problem, remedy), names in refused.items():
-        log.result(f"Linux {release} can't take {', '.join(names)}: {problem}")
-        log.result(f"hint: {remedy}")
+        log.result(f"Linux {release} can't take {', '.join(names)}: {problem}\nhint: {remedy}")
     able = [state.speedup for state in states if state.supported and not state.loaded]
     if able:
         log.result(f"Linux {release} can take {', '.join(able)}: ./mmbatch live load NAME")
 
 
-@command.command(
-    "unload", short_help="Give the kernel its own functions back and remove the modules"
-)
-@options.live_speedups
-@_limit
-@options.output
-def run_unload(speedups: tuple[str, ...], limit: int) -> int:
-    """Give the kernel its own functions back, and remove the modules, by default all."""
+@verb("unload", _speedups, _limit, group=command)
+def _unload(speedups: Names, limit: int) -> int:
+    """Give the kernel its own functions back, and remove the modules."""
     running = Kernel(kernel.running())
-    lives = manifest.load_all(speedups, "unload")
-    for live in lives:
+    for live in manifest.load_all(speedups, "unload"):
         if load.unload(live.module, running, limit):
             _show_functions(load.functions(live, running))
         else:
@@ -255,26 +197,21 @@ def run_unload(speedups: tuple[str, ...], limit: int) -> int:
     return ExitCode.GOOD
 
 
-@command.command("plan", short_help="Tell what the devices of this machine would gain")
-@options.live_speedups
-@click.option(
-    "--record",
-    "files",
-    type=click.Path(dir_okay=False, path_type=Path),
-    multiple=True,
-    metavar="FILE",
-    help="Use the times of this record of bench, not those of the most similar CPU in results/",
+@verb(
+    "plan",
+    _speedups,
+    repeated(
+        "--record",
+        "files",
+        "FILE",
+        "Use the times of this record of bench, not those of the most similar CPU in results/",
+    ),
+    _sysfs,
+    options.json_file,
+    group=command,
 )
-@_sysfs
-@options.json_file
-@options.output
-def run_plan(
-    speedups: tuple[str, ...],
-    files: tuple[Path, ...],
-    sysfs: Path,
-    json_file: Path | None,
-) -> int:
-    """Tell what the devices of this machine would gain from SPEEDUPs, by default from all.
+def _plan(speedups: Names, files: Names, sysfs: Path, json_file: Path | None) -> int:
+    """Tell what the devices of this machine would gain.
 
     It reads which NVDIMM namespaces and DAX devices are bound, takes the times that a page takes
     from a record, and says what binding each device takes in the kernel's own functions and with
@@ -282,7 +219,9 @@ def run_plan(
     """
     running = Kernel(kernel.running(), sysfs)
     lives = [live for live in manifest.load_all(speedups, "plan with") if live.devices]
-    given = {found.speedup: (file, found) for file in files for found in [record.read(file)]}
+    given = {
+        found.speedup: (file, found) for file in map(Path, files) for found in [record.read(file)]
+    }
     if strangers := sorted(given.keys() - {live.speedup for live in lives}):
         raise Misuse(f"a --record is of '{strangers[0]}'", "name speed-ups that devices gain from")
     found, sources, units = plan.devices(sysfs), {}, set()
@@ -296,9 +235,9 @@ def run_plan(
         gained = [plan.estimate(live, device, rates) for device in found]
         if gained != found:
             name = os.path.relpath(file, paths.ROOT) if file.is_relative_to(paths.ROOT) else file
-            cpu, release, code = chosen.where, chosen.kernel.release, compare.age(chosen)
+            code = compare.age(chosen)
             similar += "" if code.is_today else f"; {code.sentence}"
-            sources[live.speedup] = Source(str(name), cpu, release, similar)
+            sources[live.speedup] = Source(str(name), chosen.where, chosen.kernel.release, similar)
             units |= {rate.unit for rate in rates.values()}
         found = gained
     if len(units) > 1:
@@ -326,11 +265,10 @@ def _show_plan(answer: Plan) -> None:
         words = "; ".join(word for word in (device.speedup, reasons, device.note) if word)
         facts = (device.device, device.mode, plan.size_text(device.size) if device.size else "-")
         node = "-" if device.node < 0 else str(device.node)
-        times = (amount(device.now), amount(device.then), amount(less))
-        return (*facts, device.memmap, node, *times, words)
+        return (*facts, device.memmap, node, *map(amount, (device.now, device.then, less)), words)
 
     if answer.sources:
-        low, high = (amount(end) for end in answer.less)
+        low, high = map(amount, answer.less)
         log.result(
             f"To gain: {amount(answer.now - answer.then)} of {amount(answer.now)} each time all of "
             f"these devices are bound (noise: {low} to {high})."
@@ -352,46 +290,39 @@ def _show_plan(answer: Plan) -> None:
     log.result(_GPUS)
 
 
-@command.command("dkms", short_help="Make Debian packages that build the modules through DKMS")
-@options.live_speedups
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(file_okay=False, path_type=Path),
-    default=".",
-    help="Write the packages into this directory",
+@verb(
+    "dkms",
+    _named,
+    click.option(
+        "-o",
+        "--output",
+        type=click.Path(file_okay=False, path_type=Path),
+        default=".",
+        help="Write the packages into this directory",
+    ),
+    group=command,
 )
-@options.output
-def run_dkms(speedups: tuple[str, ...], output: Path) -> int:
-    """Make Debian packages that build the modules for each kernel, and load them at boot."""
-    _require_named(speedups, "package")
+def _dkms(speedups: Names, output: Path) -> int:
+    """Make Debian packages that build the modules through DKMS.
+
+    They build them for each kernel, and load them at boot.
+    """
     for path in install.packages(manifest.load_all(speedups, "package"), output):
         log.result(str(path))
     return ExitCode.GOOD
 
 
-@command.command("install", short_help="Load the speed-ups at each boot, before devices are bound")
-@options.live_speedups
-@_root
-@_dry_run
-@options.json_file
-@options.output
-def run_install(
-    speedups: tuple[str, ...],
-    root: Path,
-    dry_run: bool,
-    json_file: Path | None,
-) -> int:
-    """Install SPEEDUPs, so that each boot loads them before devices are bound.
+@verb("install", _named, _root, _dry_run, group=command)
+def _install(speedups: Names, root: Path, dry_run: bool) -> int:
+    """Load the speed-ups at each boot, before devices are bound.
 
     They are Debian packages: one for each speed-up, from which DKMS builds its module for every
     kernel, and mmbatch-boot, which loads the modules. What is loaded now does not change.
     """
-    _require_named(speedups, "install")
     system = System(root)
     chosen = {live.speedup: live for live in manifest.load_all(speedups, "install")}
-    lives = list({**{live.speedup: live for live in system.speedups()}, **chosen}.values())
-    lives.sort(key=lambda live: live.speedup)
+    every = {**{live.speedup: live for live in system.speedups()}, **chosen}
+    lives = [every[name] for name in sorted(every)]
     found = install.fits(system, lives)
     install.require_free(system, lives)
     if dry_run:
@@ -403,45 +334,29 @@ def run_install(
         files = system.files(sorted(system.installed()))
     would = "would be " if dry_run else ""
     log.result(f"{would}installed: {', '.join(changed) or 'nothing, because all is there'}")
-    _show_kernels(found)
-    before = install.drivers(lives)
-    for names in dict.fromkeys(" and ".join(modules) for modules in before.values()):
-        own = [driver for driver, modules in before.items() if " and ".join(modules) == names]
-        log.result(f"{names} before {', '.join(own)}")
-    for file in files:
-        log.result(f"file: {file}")
-    if changed and not dry_run and system.own:
-        names = " ".join(chosen)
-        log.result(
-            f"They are loaded at the next boot. To load them now: ./mmbatch live load {names}"
-        )
-    answer: dict[str, Any] = {"root": str(root), "dry_run": dry_run, "changed": changed}
-    answer |= {"speedups": [live.speedup for live in lives], "drivers": before, "files": files}
-    answer["kernels"] = [asdict(fit) for fit in found]
-    options.write_answer(json_file, "live install", answer)
-    return ExitCode.GOOD
-
-
-def _show_kernels(found: Sequence[Fit]) -> None:
     rows: dict[tuple[str, str], list[str]] = {}
     for fit in found:
         rows.setdefault((fit.release, fit.problem), []).append(fit.speedup)
     for (release, problem), own in rows.items():
         names = ", ".join(own)
         log.result(f"Linux {release}: {f'not {names}, because {problem}' if problem else names}")
+    before: dict[str, list[str]] = {}
+    for driver, modules in install.drivers(lives).items():
+        before.setdefault(" and ".join(modules), []).append(driver)
+    for names, own in before.items():
+        log.result(f"{names} before {', '.join(own)}")
+    log.result("\n".join(f"file: {file}" for file in files))
+    if changed and not dry_run and system.own:
+        names = " ".join(chosen)
+        log.result(
+            f"They are loaded at the next boot. To load them now: ./mmbatch live load {names}"
+        )
+    return ExitCode.GOOD
 
 
-@command.command("uninstall", short_help="Remove what `live install` installed")
-@options.live_speedups
-@_root
-@_dry_run
-@options.output
-def run_uninstall(
-    speedups: tuple[str, ...],
-    root: Path,
-    dry_run: bool,
-) -> int:
-    """Remove SPEEDUPs, by default everything that `live install` installed.
+@verb("uninstall", _speedups, _root, _dry_run, group=command)
+def _uninstall(speedups: Names, root: Path, dry_run: bool) -> int:
+    """Remove what `live install` installed.
 
     Modules that are loaded stay until `live unload` or the next boot.
     """

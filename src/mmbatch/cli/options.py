@@ -8,9 +8,8 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -20,16 +19,10 @@ from mmbatch.core.errors import CaseOutcome, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.splice import manifest
-from mmbatch.splice.apply import Credit
 from mmbatch.splice.manifest import ALL, CORE
 
-if TYPE_CHECKING:
-    from _typeshed import DataclassInstance
-
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
-
-RESULTS_TO_STDERR = "mmbatch.results_to_stderr"
-"""Key of click's `Context.meta`, true where a file that was asked for is standard output."""
+Names = tuple[str, ...]
 
 WriteOutcomes = Callable[[Sequence[CaseOutcome]], None]
 """Writes how tests ended into the files that --ktap and --junit name."""
@@ -40,6 +33,29 @@ _RESULTS_TO_STDERR = "mmbatch.results_to_stderr"
 PFN_BYTES = 4096
 """Of device memory, for each page frame number: what a PFN is on the kernels measured here."""
 _SERIES = ", ".join(sources.SERIES)
+
+
+def joined(*declared: Decorator) -> Decorator:
+    """Declare several options at once, which the help shows in this order."""
+
+    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
+        return functools.reduce(lambda body, one: one(body), reversed(declared), function)
+
+    return declare
+
+
+def verb(
+    name: str, *declared: Decorator, group: click.Group | None = None
+) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command, of a group if it is in one, with its options and -q and -v."""
+
+    def make(function: Callable[..., Any]) -> click.Command:
+        command = click.command(name)(joined(*declared)(output(function)))
+        if group is not None:
+            group.add_command(command)
+        return command
+
+    return make
 
 
 def output(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -88,13 +104,10 @@ json_file = output_file(
 )
 
 
-def write_answer(
-    file: Path | None, verb: str, answer: DataclassInstance | Mapping[str, Any]
-) -> None:
+def write_answer(file: Path | None, verb: str, answer: Mapping[str, Any]) -> None:
     """Write the answer of a verb as JSON, if that was asked for."""
     if file is not None:
-        fields = answer if isinstance(answer, Mapping) else asdict(answer)
-        content = {"schema": 1, "command": verb, **fields}
+        content = {"schema": 1, "command": verb, **answer}
         cache.atomic_write(file, json.dumps(content, indent=1) + "\n")
 
 
@@ -117,18 +130,17 @@ def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_files
 
 
-def _speedups(known: Callable[[Path], Iterable[str]]) -> Decorator:
-    """Declare an argument of any number of speed-ups, by their names or directories.
-
-    Args:
-        known: returns all names.
-    """
+def speedups_of(known: Callable[[Path], Iterable[str]], *, required: bool = False) -> Decorator:
+    """Declare an argument of any number of the known speed-ups, by names or directories."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
         return [name for name in known(paths.SPEEDUPS) if name.startswith(incomplete)]
 
-    def check(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-        names = list(known(paths.SPEEDUPS)) if values else []
+    def check(ctx: click.Context, _: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+        names = list(known(paths.SPEEDUPS)) if values or required else []
+        if required and not values:
+            hint = f"name those that you want of: {' '.join(names)}"
+            raise Misuse(f"no speed-up is named to {ctx.info_name}", hint)
         chosen = tuple(Path(value).name if Path(value).is_dir() else value for value in values)
         for value in chosen:
             if Path(value).is_file():
@@ -143,15 +155,8 @@ def _speedups(known: Callable[[Path], Iterable[str]]) -> Decorator:
     )
 
 
-def _loaded(directory: Path) -> list[str]:
-    from mmbatch.live import manifest as live  # and with it what reads ELF and BTF
-
-    return live.known(directory)
-
-
-speedups = _speedups(manifest.known)
-measured = _speedups(manifest.measured)
-live_speedups = _speedups(_loaded)
+speedups = speedups_of(manifest.known)
+measured = speedups_of(manifest.measured)
 
 
 def until(default: str) -> Decorator:
@@ -198,18 +203,15 @@ several_kernels = _kernel(
 )
 
 
-def stock_kernel(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that name a distribution's kernel."""
-    release = click.option(
+stock_kernel = joined(
+    click.option(
         "--kernel-release",
         "release",
         metavar="R",
         help="Use the kernel with this release, as printed by uname -r, or cloud-amd64",
-    )
-    series = _kernel("series", help_text="Use Debian's newest kernel of this series")
-    return release(series(command))
-
-
+    ),
+    _kernel("series", help_text="Use Debian's newest kernel of this series"),
+)
 tree = click.option(
     "--tree",
     type=click.Path(file_okay=False, path_type=Path),
@@ -217,7 +219,7 @@ tree = click.option(
 )
 
 
-def _like(pattern: str, form: str, example: str) -> Callable[..., Any]:
+def like(pattern: str, form: str, example: str) -> Callable[..., Any]:
     """Return what refuses values that are not of a form."""
 
     def check(_: click.Context, option: click.Parameter, value: Any) -> Any:
@@ -230,13 +232,21 @@ def _like(pattern: str, form: str, example: str) -> Callable[..., Any]:
     return check
 
 
-config = click.option(
+def repeated(
+    name: str, parameter: str, metavar: str, help_text: str, check: Callable[..., Any] | None = None
+) -> Decorator:
+    """Declare an option that may be given several times, each with a value that is checked."""
+    return click.option(
+        name, parameter, multiple=True, metavar=metavar, callback=check, help=help_text
+    )
+
+
+config = repeated(
     "-K",
     "settings",
-    multiple=True,
-    metavar="CONFIG_X=y",
-    callback=_like(r"CONFIG_[A-Z0-9_]+=\S+", "CONFIG_NAME=value", "CONFIG_KASAN=y"),
-    help="Set this option in the kernel's configuration",
+    "CONFIG_X=y",
+    "Set this option in the kernel's configuration",
+    like(r"CONFIG_[A-Z0-9_]+=\S+", "CONFIG_NAME=value", "CONFIG_KASAN=y"),
 )
 jobs = click.option(
     "-j",
@@ -249,13 +259,11 @@ jobs = click.option(
 install = click.option("--install", is_flag=True, help="Install what is missing, with apt")
 
 
-def number(
-    name: str, default: int, help_text: str, at_least: int = 1, metavar: str = "N"
-) -> Decorator:
-    """Declare an option that takes a whole number."""
+def number(name: str, default: int, help_text: str, at_least: int = 1) -> Decorator:
+    """Declare an option that takes a whole number, N."""
     kind = click.IntRange(min=at_least)
     return click.option(
-        name, type=kind, metavar=metavar, default=default, show_default=True, help=help_text
+        name, type=kind, metavar="N", default=default, show_default=True, help=help_text
     )
 
 
@@ -269,36 +277,29 @@ def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 
-def credit(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options that say whose its commits are; it gets them as `credit`."""
-    author = r"[^<>\s][^<>\n]* <[^<>@\s]+@[^<>@\s]+>"
-    trailer = r"[A-Z][A-Za-z]*(-[a-z]+)*: \S[^\n]*"
-
-    @click.option(
+credit = joined(
+    click.option(
         "--author",
         metavar="NAME <ADDRESS>",
-        callback=_like(author, "NAME <ADDRESS>", "'A. Hacker <hacker@example.org>'"),
+        default="",
+        callback=like(
+            r"[^<>\s][^<>\n]* <[^<>@\s]+@[^<>@\s]+>",
+            "NAME <ADDRESS>",
+            "'A. Hacker <hacker@example.org>'",
+        ),
         help="Make this the author of the commits, by default you, as git knows you",
-    )
-    @click.option(
+    ),
+    repeated(
         "--trailer",
         "trailers",
-        multiple=True,
-        metavar="TOKEN: VALUE",
-        callback=_like(trailer, "TOKEN: VALUE", "'Link: https://example.org'"),
-        help="End each message with this line, such as Co-developed-by or Link",
-    )
-    @click.option("-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line")
-    @functools.wraps(command)
-    def with_credit(
-        *args: Any, author: str | None, trailers: tuple[str, ...], sign_off: bool, **words: Any
-    ) -> Any:
-        return command(*args, credit=Credit(author or "", trailers, sign_off), **words)
-
-    return with_credit
-
-
-def require_new(directory: Path) -> None:
-    """Raise Misuse unless a directory that -o names is missing or empty."""
-    if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
-        raise Misuse(f"{directory} is there and not empty", "name another directory with -o DIR")
+        "TOKEN: VALUE",
+        "End each message with this line, such as Co-developed-by or Link",
+        like(
+            r"[A-Z][A-Za-z]*(-[a-z]+)*: \S[^\n]*",
+            "TOKEN: VALUE",
+            "'Link: https://example.org'",
+        ),
+    ),
+    click.option("-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line"),
+)
+"""Whose the commits are: the fields of `mmbatch.splice.apply.Credit`."""

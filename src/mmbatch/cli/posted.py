@@ -4,15 +4,15 @@
 from __future__ import annotations
 
 import functools
-import os
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from mmbatch.cli.options import joined, repeated
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.hosted.events import AUTO, BASE, CONTROL
@@ -25,39 +25,24 @@ _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,15}")
 _ENTRY = re.compile(r"[A-Za-z_]\w*=[A-Za-z_]\w*", re.ASCII)
 _MOST = 32
 _TAKEN = (BASE, CONTROL, AUTO)
-_OPTIONS = (
-    click.option(
+_OPTIONS = joined(
+    repeated(
         "--patch",
         "patches",
-        multiple=True,
-        metavar="[LABEL=]FILE",
-        help="Use this posted series: a patch, an mbox or a directory of mails",
+        "[LABEL=]FILE",
+        "Use this posted series: a patch, an mbox or a directory of mails",
     ),
-    click.option(
-        "--against",
-        "trees",
-        multiple=True,
-        metavar="[LABEL=]TREE",
-        help="Use this other tree of the same release",
-    ),
-    click.option(
-        "--range",
-        "ranges",
-        multiple=True,
-        metavar="[LABEL=]A..B",
-        help="Use these commits of the git tree that --tree names",
+    repeated("--against", "trees", "[LABEL=]TREE", "Use this other tree of the same release"),
+    repeated(
+        "--range", "ranges", "[LABEL=]A..B", "Use these commits of the git tree that --tree names"
     ),
     click.option(
         "--each",
         is_flag=True,
         help="Use the code after every patch or commit; without a posted series, after every step",
     ),
-    click.option(
-        "--entry",
-        "entries",
-        multiple=True,
-        metavar="OLD=NEW",
-        help="Use the function NEW of the posted series in place of OLD",
+    repeated(
+        "--entry", "entries", "OLD=NEW", "Use the function NEW of the posted series in place of OLD"
     ),
 )
 _Result = TypeVar("_Result")
@@ -65,37 +50,25 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Asked:
-    """Somebody else's code by its label, as named on the command line.
+    """Somebody else's code, as named on the command line.
 
-    With `each`, it is measured after every patch or commit, or without such code after every
-    step of a speed-up. `entries` maps a function of the harness to its name in this code.
+    `code` has the option and its values by label. With `each`, the code is measured after every
+    patch or commit, or without such code after every step of a speed-up. `entries` maps a function
+    of the harness to its name in this code.
     """
 
-    patches: dict[str, list[Path]]
-    trees: dict[str, Path]
-    ranges: dict[str, str]
+    code: dict[str, tuple[str, list[str]]]
     each: bool
     entries: dict[str, str]
 
     def __bool__(self) -> bool:
         """Whether any code is named."""
-        return bool(self.patches or self.trees or self.ranges)
+        return bool(self.code)
 
     @property
     def is_of_steps(self) -> bool:
         """Whether the steps of a speed-up are asked for, and nobody else's code."""
         return self.each and not self
-
-    @property
-    def words(self) -> tuple[str, ...]:
-        """The words that ask for it again."""
-        named = [
-            ("--patch", f"{k}={os.fspath(p)}") for k, held in self.patches.items() for p in held
-        ]
-        named += [("--against", f"{k}={os.fspath(path)}") for k, path in self.trees.items()]
-        named += [("--range", f"{k}={text}") for k, text in self.ranges.items()]
-        named += [("--entry", f"{k}={name}") for k, name in self.entries.items()]
-        return (*(word for pair in named for word in pair), *(["--each"] if self.each else []))
 
 
 def options(command: Callable[..., int]) -> Callable[..., int]:
@@ -112,71 +85,53 @@ def options(command: Callable[..., int]) -> Callable[..., int]:
         entries: Sequence[str],
         **words: Any,
     ) -> int:
-        asked = Asked({}, {}, {}, each, dict(map(_entry, entries)))
+        for text in entries:
+            if not _ENTRY.fullmatch(text):
+                raise Misuse(f"--entry {text} is not OLD=NEW", "give the names of two functions")
+        asked = Asked({}, each, dict(text.split("=") for text in entries))
         for text in patches:
-            label, path = _labelled(text, "--patch", asked.patches)
+            path = _add(asked, "--patch", text)
             if not path or not Path(path).exists():
                 hint = "give a patch, an mbox or a directory of mails"
                 raise Misuse(f"there is no file '{path}'", hint)
-            asked.patches.setdefault(label, []).append(Path(path))
         for text in trees:
-            label, path = _new(text, "--against", {*asked.patches, *asked.trees})
-            asked.trees[label] = Path(path)
+            _add(asked, "--against", text)
         for text in ranges:
-            taken = {*asked.patches, *asked.trees, *asked.ranges}
-            label, commits = _new(text, "--range", taken)
-            if tree is None or not all(commits.partition("..")):
+            if tree is None or not all(_add(asked, "--range", text).partition("..")):
                 hint = "write it as in --tree GIT-TREE --range A..B"
                 raise Misuse(f"--range {text} can't be read", hint)
-            asked.ranges[label] = commits
         if each and trees and not (patches or ranges):
             raise Misuse("--each is for the patches of a series", "give the series with --patch")
         return command(*args, tree=tree, asked=asked, **words)
 
-    for option in reversed(_OPTIONS):
-        with_asked = option(with_asked)
-    return with_asked
+    return _OPTIONS(with_asked)
 
 
-def _entry(text: str) -> tuple[str, str]:
-    if not _ENTRY.fullmatch(text):
-        raise Misuse(f"--entry {text} is not OLD=NEW", "give the names of two functions")
-    old, _, new = text.partition("=")
-    return old, new
-
-
-def _new(text: str, option: str, labels: Collection[str]) -> tuple[str, str]:
-    label, value = _labelled(text, option, labels)
-    if label in labels:
-        raise Misuse(f"two variants have the label '{label}'", "give each a label of its own")
-    return label, value
-
-
-def _labelled(text: str, option: str, labels: Collection[str]) -> tuple[str, str]:
-    """Return the label and the rest of a value; without a label, it gets one from its name."""
+def _add(asked: Asked, option: str, text: str) -> str:
+    """Note a value under its label, which it gets from its name if it has none, and return it."""
     label, equals, path = text.partition("=")
     if not equals or Path(text).exists():
-        name = Path(text.rpartition("..")[2]).absolute().name
+        path, name = text, Path(text.rpartition("..")[2]).absolute().name
         name = name.partition(".")[0] if option == "--patch" else name
         first = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-._+")[:12] or "posted"
         names = [first, *(f"{first[:9]}-{number}" for number in range(2, _MOST + 2))]
-        return next(name for name in names if name not in labels and name not in _TAKEN), text
-    if not _LABEL.fullmatch(label) or label in _TAKEN:
+        label = next(name for name in names if name not in asked.code and name not in _TAKEN)
+    elif not _LABEL.fullmatch(label) or label in _TAKEN:
         raise Misuse(
             f"'{label}' can't be the label of {option}",
             "use up to 16 letters, digits and '._+-', and none of " + ", ".join(_TAKEN),
         )
-    return label, path
+    kind, values = asked.code.setdefault(label, (option, []))
+    if values and not kind == option == "--patch":
+        raise Misuse(f"two variants have the label '{label}'", "give each a label of its own")
+    values.append(path)
+    return path
 
 
 def for_each_harness(
     names: Sequence[str], work: Callable[[str], _Result], *, named: bool
 ) -> list[_Result]:
-    """Do something for each speed-up, and return what came of it.
-
-    If the user did not name them, those are left out of which the posted code changes nothing,
-    unless it changes nothing of any of them.
-    """
+    """Do something for each speed-up; if none was named, leave out those that are not changed."""
     results, refused = [], None
     for name in names:
         try:
@@ -194,25 +149,20 @@ def for_each_harness(
 def make_trees(source: Source, asked: Asked, tree: Path | None) -> list[PostedTree]:
     """Put the code into copies of a kernel, which is itself a copy of the user's tree, if any."""
     found: list[Posted] = []
-    for label, files in asked.patches.items():
-        found += posted.from_files(source, label, files, each=asked.each)
-    found += [posted.from_tree(source, label, path) for label, path in asked.trees.items()]
-    for label, text in asked.ranges.items():
-        assert tree is not None
-        found += posted.from_range(source, label, tree, text, each=asked.each)
+    for label, (option, values) in asked.code.items():
+        if option == "--patch":
+            files = list(map(Path, values))
+            found += posted.from_files(source, label, files, each=asked.each)
+        elif option == "--against":
+            found.append(posted.from_tree(source, label, Path(values[0])))
+        else:
+            assert tree is not None
+            found += posted.from_range(source, label, tree, values[0], each=asked.each)
     return _make(source, found)
 
 
 def make_steps(source: Source, name: str, last: str, *, each: bool) -> list[PostedTree]:
-    """Put the steps of a speed-up into copies of a kernel, each with all before it.
-
-    Args:
-        source: the kernel.
-        name: of the speed-up.
-        last: leave out the steps after this one, as in `mmbatch.splice.manifest.cut`.
-        each: make a copy for each step, and not only for the last, which is "core" then, if that
-            was asked for.
-    """
+    """Put the steps of a speed-up up to one, or with `each` every one, into copies of a kernel."""
     found = posted.from_steps(source, manifest.load_with_needs(paths.SPEEDUPS, name), last)
     if not each:
         found = [replace(found[-1], label=manifest.CORE) if last == manifest.CORE else found[-1]]

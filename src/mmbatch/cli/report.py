@@ -14,52 +14,45 @@ from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log
 from mmbatch.core.cache import STDOUT, atomic_write
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.report import compare, html, markdown, text
+from mmbatch.report import compare as comparison
+from mmbatch.report import html, text
+from mmbatch.report import markdown as tables
 
 _QUICK = 5
 """So many records are shown at once; for more, what takes seconds is said."""
 
 
-@click.command("report")
-@click.argument("runs", nargs=-1, metavar="[RECORD]...", type=click.Path(path_type=Path))
-@options.output_file(
-    "-o",
-    "--html",
-    "output",
-    help_text="Write the page to FILE, - for standard output; by default beside the runs",
+@options.verb(
+    "report",
+    click.argument("runs", nargs=-1, metavar="[RECORD]...", type=click.Path(path_type=Path)),
+    options.output_file(
+        "-o", "--html", "output", help_text="Write the page to FILE, by default beside the runs"
+    ),
+    options.output_file(
+        "--svg", help_text="Write an overview of the newest kernels to FILE, and no page"
+    ),
+    options.output_file(
+        "--markdown", help_text="Write the tables between the two marks of FILE, and no page"
+    ),
+    click.option("--text", "text_only", is_flag=True, help="Print every method and write no page"),
+    click.option("--cover", is_flag=True, help="Print tables of 72 columns for a cover letter"),
+    click.option(
+        "--compare", is_flag=True, help="Print what changed from the first RECORD to the second"
+    ),
+    click.option(
+        "--fail-on",
+        type=click.Choice([comparison.SLOWER]),
+        help="End with 5 if --compare finds a slower row, with 1 if a row is gone",
+    ),
 )
-@options.output_file(
-    "--svg",
-    help_text="Write an overview of the newest kernels to this SVG file instead of a page",
-)
-@options.output_file(
-    "--markdown",
-    "markdown_file",
-    help_text="Write the tables between the two marks of this Markdown file, "
-    "- for standard output, instead of a page",
-)
-@click.option("--text", "text_only", is_flag=True, help="Print every method and write no page")
-@click.option("--cover", is_flag=True, help="Print tables of 72 columns for a cover letter instead")
-@click.option(
-    "--compare",
-    "compared",
-    is_flag=True,
-    help="Print what changed from the first RECORD to the second instead",
-)
-@click.option(
-    "--fail-on",
-    type=click.Choice([compare.SLOWER]),
-    help="End with 5 if --compare finds a slower row, with 1 if a row is gone",
-)
-@options.output
 def command(
     runs: tuple[Path, ...],
     output: Path | None,
     svg: Path | None,
-    markdown_file: Path | None,
+    markdown: Path | None,
     text_only: bool,
     cover: bool,
-    compared: bool,
+    compare: bool,
     fail_on: str | None,
 ) -> int:
     """Show RECORDs side by side: files that bench --record wrote.
@@ -67,42 +60,37 @@ def command(
     Without a RECORD, the last one of each speed-up on this machine. The page is one file: it loads
     nothing, and can be mailed.
     """
-    files = output or svg or markdown_file
+    files = output or svg or markdown
     if (text_only or cover) and files is not None:
         raise Misuse("--text and --cover write no file", "leave out the file")
-    if compared or fail_on:
-        if files is not None or text_only or cover or not compared or len(runs) != 2:
+    if compare or fail_on:
+        if files is not None or text_only or cover or not compare or len(runs) != 2:
             raise Misuse(
                 "--compare takes two records, and --fail-on belongs to it",
                 "write it as in --compare OLD NEW --fail-on slower",
             )
         return _compare(*runs, fail_on)
-    shown: list[str] = []
     records = {path: record.read(path) for path in runs or record.newest(cache.runs()).values()}
     if not records:
-        raise MmbatchError(
-            "find the last runs on this machine",
-            "there is none",
-            "measure first with `mmbatch bench`, or name records",
-            ExitCode.USAGE,
-        )
+        hint = "measure first with `mmbatch bench`, or name records"
+        action = "find the last runs on this machine"
+        raise MmbatchError(action, "there is none", hint, ExitCode.USAGE)
     named = record.named(list(records.values()))
-    ages = {} if markdown_file or svg else {name: compare.age(held) for name, held in named.items()}
+    ages = {} if markdown or svg else {name: comparison.age(held) for name, held in named.items()}
     notes = {name: "" if held.is_today else held.sentence for name, held in ages.items()}
     if cover and (old := next(filter(None, notes.values()), None)):
         hint = "measure again with ./mmbatch bench --cover"
         raise MmbatchError("make a table for a mail", old, hint, ExitCode.NOT_APPLICABLE)
-    if svg is None and markdown_file is None:
+    if svg is None and markdown is None:
         every = text_only or log.is_verbose()
         if len(named) > _QUICK:
             log.say(f"computing the intervals of {len(named)} records")
-        for name, held in named.items():
-            shown.append(text.report(held, every=every, cover=cover, age=notes[name]))
+        shown = (text.report(named[n], every=every, cover=cover, age=notes[n]) for n in named)
         text.show("\n".join(shown))
     if svg is not None:
         _write(svg, html.svg(named), "overview")
-    if markdown_file is not None:
-        _write(markdown_file, markdown.into(markdown_file, records), "file with the tables")
+    if markdown is not None:
+        _write(markdown, tables.into(markdown, records), "file with the tables")
     if output is not None or not (files or text_only or cover):
         name = datetime.now().astimezone().strftime("report-%Y-%m-%dT%H%M%S.html")
         _write(output or cache.runs() / name, html.render(named, notes), "page")
@@ -112,10 +100,10 @@ def command(
 def _compare(older: Path, newer: Path, fail_on: str | None) -> int:
     """Print what changed between two runs, and return the exit code."""
     old, new = record.read(older), record.read(newer)
-    found = compare.changes(old, new)
-    text.show(compare.text(old, new, found))
+    found = comparison.changes(old, new)
+    text.show(comparison.text(old, new, found))
     verdicts = {change.verdict for change in found}
-    if fail_on and compare.GONE in verdicts:
+    if fail_on and comparison.GONE in verdicts:
         return ExitCode.FAILED
     return ExitCode.SLOWER if fail_on in verdicts else ExitCode.GOOD
 

@@ -76,19 +76,9 @@ def run(program: Program, tally: Tally, seconds: int, kernels: Sequence[str] = (
         result.text = f"{found.inputs} inputs{runs}, none wrong"
         result.problem = found.problem
         if found.problem is not None and found.kept is not None:
-            command = f"./mmbatch check {name} --kernel {series} --fuzz-input"
-            result.problem = f"{found.problem}; again with: {command} {found.kept}"
+            result.problem = f"{found.problem}; again with: {program.path} {found.kept}"
     for mutant in chosen_mutants(program, kernels, fuzz=True):
         attempt(program, mutant, tally, _killer)
-
-
-def again(program: Program, tally: Tally, input_file: Path) -> None:
-    """Give the fuzzer's program one input that was kept; see `run`."""
-    if not fuzzes(program):
-        return
-    with stage(program.name, input_file.name, tally) as result:
-        result.text = "not wrong"
-        result.problem = give(program.path, input_file).problem
 
 
 def fuzz(program: Path, directory: Path, seconds: int, *options: str) -> Found:
@@ -100,16 +90,12 @@ def fuzz(program: Path, directory: Path, seconds: int, *options: str) -> Found:
     (corpus / "seed").write_bytes(bytes(range(_LONGEST_INPUT)))
     words = [f"-max_total_time={seconds}", f"-max_len={_LONGEST_INPUT}", f"-timeout={_INPUT_S}"]
     words += [f"-artifact_prefix={found}/", "-print_final_stats=1", "-verbosity=0", *options]
-    return _ended([program, *words, corpus], seconds + _SLACK_S)
-
-
-def give(program: Path, input_file: Path) -> Found:
-    """Give a fuzzer's program one input that was kept."""
-    return _ended([program, "-print_final_stats=1", input_file], _SLACK_S)
-
-
-def _ended(argv: list[str | Path], limit_s: float) -> Found:
-    result = process.run(argv, action="run the fuzzer", timeout_s=limit_s, check=False)
+    result = process.run(
+        [program, *words, corpus],
+        action="run the fuzzer",
+        timeout_s=seconds + _SLACK_S,
+        check=False,
+    )
     inputs, runs = (
         int(match[1]) if (match := pattern.search(result.stderr)) else 0
         for pattern in (_EXECUTED, _RUNS)
