@@ -1,6 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Boot whole kernels under QEMU and read what they print.
-
-`plan` is the table of boots, and `boots` boots them. `kernel` builds kernels, `stock` takes a
-distribution's and what is loaded into it, and `counts` counts instructions.
-"""
+"""Boot whole kernels under QEMU, built here or a distribution's, and read what they print."""

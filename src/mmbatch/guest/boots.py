@@ -20,14 +20,10 @@ from mmbatch.guest.console import Outcome
 from mmbatch.guest.kernel import ARCHES, GuestKernel, Wanted, build
 from mmbatch.guest.plan import ALL, STOCK, Boot, Plan
 from mmbatch.guest.qemu import Booted, Guest
-from mmbatch.hosted.events import AUTO
+from mmbatch.hosted.events import AUTO, BASE, CONTROL
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import apply
 from mmbatch.splice.manifest import Manifest, known, load_with_needs, suites_of
-
-BASE = "base"
-CONTROL = "control"
-"""Base, measured a second time."""
 
 PATCHED = "patched"
 _APART = 0.01  # the share by which counts before loading and after unloading may differ

@@ -18,11 +18,12 @@ from mmbatch.bench import machine, record, table
 from mmbatch.core import cache, log
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.guest import plan, qemu
-from mmbatch.guest.boots import BASE, CONTROL, Spliced
+from mmbatch.guest.boots import Spliced
 from mmbatch.guest.console import Outcome
 from mmbatch.guest.plan import Boot, Count
 from mmbatch.guest.qemu import Booted
 from mmbatch.hosted import events as bench_events
+from mmbatch.hosted.events import BASE, CONTROL
 from mmbatch.report import text
 
 UNIT = "instructions"

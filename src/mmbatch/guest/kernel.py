@@ -14,7 +14,7 @@ from pathlib import Path
 from mmbatch.core import cache, log, process
 from mmbatch.kernel.kbuild import TOOLS, allnoconfig, check_options
 from mmbatch.kernel.sources import Source
-from mmbatch.splice.apply import Spliced
+from mmbatch.splice.apply import Spliced, write
 
 _BUILD_BYTES = 3_000_000_000
 _OPTIONAL = "optional"  # the fragment with options that some kernels lack
@@ -217,21 +217,10 @@ def _overlay(place: Path, source: Source, spliced: Spliced) -> Path:
     every = sorted({*names, *before["files"]})
     cache.atomic_write(record, json.dumps({"state": source.state, "files": every}))
     for name in every:
-        origin = (spliced.path if name in names else source.path) / name
-        _put(tree / name, origin.read_bytes() if origin.exists() else None)
+        path, origin = tree / name, (spliced.path if name in names else source.path) / name
+        if not origin.exists():
+            path.unlink(missing_ok=True)
+        elif not path.exists() or path.read_bytes() != origin.read_bytes():
+            write(path, origin.read_bytes())
     cache.atomic_write(record, json.dumps({"state": source.state, "files": names}))
     return tree
-
-
-def _put(path: Path, content: bytes | None) -> None:
-    """Write a file, or remove it if there is no content.
-
-    It may be a hard link to the original, so it is replaced and never written through.
-    """
-    if path.exists():
-        if path.read_bytes() == content:
-            return
-        path.unlink()
-    if content is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
