@@ -150,7 +150,6 @@ static const struct hosted_case folio_copy_cases[] = {
 static const struct hosted_variant folio_copy_variants[] = {
 	{ "base",	HOSTED_BASE },
 	{ "control",	HOSTED_CONTROL },
-	{ "memcpy",	HOSTED_PATCHED, "memcpy" },
 	{ "bulk",	HOSTED_PATCHED, "bulk" },
 	{ "stream",	HOSTED_PATCHED, "stream" },
 	{ "auto",	HOSTED_PATCHED, "auto" },

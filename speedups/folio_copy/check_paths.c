@@ -13,12 +13,10 @@
 #include "check.h"
 #include "folios.h"
 
-HOSTED_ENTRY(folio_copy);
 HOSTED_ENTRY(folio_mc_copy);
 HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
 HOSTED_EXTRA(bool, folio_copy_streams, unsigned long nr, u64 plain, u64 stream);
-HOSTED_EXTRA(void, copy_mc_pages, void);
-HOSTED_EXTRA(void, copy_pages_streaming, void);
+HOSTED_EXTRA(void, folio_copy_bulk, void);
 HOSTED_EXTRA(void, __copy_mc_pages_streaming, void);
 
 unsigned long copy_mc_enhanced_fast_string(void *dst, const void *src, unsigned int len);
@@ -30,12 +28,10 @@ unsigned long copy_mc_enhanced_fast_string(void *dst, const void *src, unsigned 
 
 /* Bits of hosted_trace.visited, in the order of watched[]. */
 enum {
-	COPY_PAGE	= 1 << 0,
-	FRAGILE		= 1 << 1,
-	FAST_STRING	= 1 << 2,
-	MC_BULK		= 1 << 3,
-	STREAM		= 1 << 4,
-	MC_STREAM	= 1 << 5,
+	FRAGILE		= 1 << 0,
+	FAST_STRING	= 1 << 1,
+	BULK		= 1 << 2,
+	STREAM		= 1 << 3,
 };
 
 /* The code that a copy is expected to run. */
@@ -50,7 +46,6 @@ struct path_run {
 	const struct folios_cpu *cpu;
 	const char *method;
 	enum hosted_side side;
-	bool mc;
 	unsigned long nr;
 	bool always;		/* never skip it, because few runs are like it */
 };
@@ -61,9 +56,7 @@ static void copy(void *data)
 	struct folio *dst = (struct folio *)folios_page(0);
 	struct folio *src = (struct folio *)folios_page(SRC);
 
-	if (!run->mc)
-		folio_copy_of[0][run->side](dst, src);
-	else if (folio_mc_copy_of[0][run->side](dst, src))
+	if (folio_mc_copy_of[0][run->side](dst, src))
 		hosted_die("folio_mc_copy() reported poison, but there is none");
 }
 
@@ -73,10 +66,9 @@ static int wrong(struct hosted_check *check, const struct path_run *run, const c
 	const struct folios_cpu *cpu = run->cpu;
 
 	hosted_format(check->text, sizeof(check->text),
-		      "%s %s, %s of %lu pages on a CPU with rep_good %d, erms %d, fsrm %d, movdir64b %d%s: %s: got %#lx, expected %#lx",
+		      "%s %s, folio_mc_copy() of %lu pages on a CPU with rep_good %d, erms %d, fsrm %d, movdir64b %d%s: %s: got %#lx, expected %#lx",
 		      run->side == HOSTED_BASE ? "base's" : "patched", run->method,
-		      run->mc ? "folio_mc_copy()" : "folio_copy()", run->nr,
-		      cpu->rep_good, cpu->erms, cpu->fsrm, cpu->movdir64b,
+		      run->nr, cpu->rep_good, cpu->erms, cpu->fsrm, cpu->movdir64b,
 		      cpu->fragile ? ", fragile" : "", what, got, expected);
 	return -1;
 }
@@ -87,11 +79,9 @@ static int check_path(struct hosted_check *check, struct path_run *run,
 {
 	struct hosted_trace got = {
 		.watch = {
-			copy_page,
 			copy_mc_fragile,
 			copy_mc_enhanced_fast_string,
-			copy_mc_pages_of[0],
-			copy_pages_streaming_of[0],
+			folio_copy_bulk_of[0],
 			__copy_mc_pages_streaming_of[0],
 		},
 	};
@@ -127,19 +117,19 @@ static int check_path(struct hosted_check *check, struct path_run *run,
 	return 0;
 }
 
-/* The loop over pages, which is the kernel's own code. */
-static struct copy_path by_page(const struct folios_cpu *cpu, bool mc, unsigned long nr)
+/* What copy_mc_to_kernel() runs, for each page or for the range. */
+static struct copy_path plainly(const struct folios_cpu *cpu, enum hosted_side side,
+				unsigned long nr)
 {
 	struct copy_path path = {};
 
-	if (!mc) {
-		path.visited = COPY_PAGE;
-		path.movsq = cpu->rep_good ? nr * WORDS : 0;
-	} else if (cpu->fragile) {
+	if (cpu->fragile) {
 		path.visited = FRAGILE;
 	} else if (cpu->erms) {
 		path.visited = FAST_STRING;
 		path.movsb = nr * PAGE_SIZE;
+	} else if (cpu->rep_good && side == HOSTED_PATCHED) {
+		path.movsq = nr * WORDS;
 	} else {
 		path.is_memcpy = true;
 		path.movsb = cpu->fsrm ? nr * PAGE_SIZE : 0;
@@ -147,36 +137,22 @@ static struct copy_path by_page(const struct folios_cpu *cpu, bool mc, unsigned 
 	return path;
 }
 
-/* One string instruction for the range, if the CPU is good at them. copy_pages() is inline. */
-static struct copy_path bulk(const struct folios_cpu *cpu, bool mc, unsigned long nr)
+static struct copy_path bulk(const struct folios_cpu *cpu, unsigned long nr)
 {
-	struct copy_path path = { .visited = mc ? MC_BULK : 0 };
+	struct copy_path path = plainly(cpu, HOSTED_PATCHED, nr);
 
-	if (!cpu->rep_good)
-		return by_page(cpu, mc, nr);
-
-	if (mc && cpu->fragile) {
-		path.visited |= FRAGILE;
-	} else if (cpu->erms) {
-		path.visited |= mc ? FAST_STRING : 0;
-		path.movsb = nr * PAGE_SIZE;
-	} else {
-		path.movsq = nr * WORDS;
-	}
+	path.visited |= BULK;
 	return path;
 }
 
-static struct copy_path stream(const struct folios_cpu *cpu, bool mc, unsigned long nr)
+static struct copy_path stream(const struct folios_cpu *cpu, unsigned long nr)
 {
 	struct copy_path path = {};
 
-	if (!cpu->rep_good)
-		return by_page(cpu, mc, nr);
-
-	if (mc && cpu->fragile) {
+	if (cpu->fragile) {
 		path.visited = FRAGILE;
 	} else {
-		path.visited = mc ? MC_STREAM : STREAM;
+		path.visited = STREAM;
 		path.streamed = nr * (cpu->movdir64b ? LINES : WORDS);
 	}
 	return path;
@@ -184,54 +160,38 @@ static struct copy_path stream(const struct folios_cpu *cpu, bool mc, unsigned l
 
 static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 {
-	struct path_run run = { .cpu = cpu };
-	unsigned int mc;
-	struct copy_path want;
+	struct path_run run = { .cpu = cpu, .side = HOSTED_BASE, .method = "base", .nr = 1 };
+	struct copy_path want = plainly(cpu, run.side, 1);
 
 	folios_be(cpu);
-	for (mc = 0; mc < 2; mc++) {
-		/* folio_copy() is the same on fragile platforms. */
-		if (cpu->fragile && !mc)
-			continue;
-		run.mc = mc;
+	if (check_path(check, &run, &want))
+		return -1;
 
-		run.side = HOSTED_BASE;
-		run.method = "base";
-		run.nr = 1;
-		want = by_page(cpu, mc, 1);
-		if (check_path(check, &run, &want))
-			return -1;
-
-		run.side = hosted_checked(check);
-		run.nr = PAGES;
-		if (hosted_is_posted(run.side)) {
-			run.method = "posted";
-			if (check_path(check, &run, NULL))
-				return -1;
-			continue;
-		}
-		want = by_page(cpu, mc, PAGES);
-		if (check_path(check, &run, &want))
-			return -1;
-		run.method = "bulk";
-		run.always = cpu->fragile;
-		want = bulk(cpu, mc, PAGES);
-		if (check_path(check, &run, &want))
-			return -1;
-		run.always = false;
-		run.method = "stream";
-		want = stream(cpu, mc, PAGES);
-		if (check_path(check, &run, &want))
-			return -1;
-
-		/* One page is copied by the kernel's own code. */
-		run.method = "auto";
-		run.nr = 1;
-		want = by_page(cpu, mc, 1);
-		if (check_path(check, &run, &want))
-			return -1;
+	run.side = hosted_checked(check);
+	run.nr = PAGES;
+	if (hosted_is_posted(run.side)) {
+		run.method = "posted";
+		return check_path(check, &run, NULL);
 	}
-	return 0;
+	want = plainly(cpu, run.side, PAGES);
+	if (check_path(check, &run, &want))
+		return -1;
+	run.method = "bulk";
+	run.always = cpu->fragile;
+	want = bulk(cpu, PAGES);
+	if (check_path(check, &run, &want))
+		return -1;
+	run.always = false;
+	run.method = "stream";
+	want = stream(cpu, PAGES);
+	if (check_path(check, &run, &want))
+		return -1;
+
+	/* One page is copied by the kernel's own code. */
+	run.method = "auto";
+	run.nr = 1;
+	want = plainly(cpu, run.side, 1);
+	return check_path(check, &run, &want);
 }
 
 /* "auto" copies some pages plainly, and streams more and more to see if that is faster. */
@@ -292,15 +252,15 @@ static const struct choice {
 	{ &lines_cpu, LARGE, 0, 0, false },
 };
 
-static int check_trial(struct hosted_check *check, const struct trial *trial, bool mc)
+static int check_trial(struct hosted_check *check, const struct trial *trial)
 {
 	struct path_run run = {
 		.cpu = trial->cpu, .method = "auto", .side = HOSTED_PATCHED,
-		.mc = mc, .nr = trial->nr, .always = true,
+		.nr = trial->nr, .always = true,
 	};
 	unsigned long streamed = trial->streamed ? trial->streamed : trial->nr - PLAIN;
 	struct copy_path want = {
-		.visited = run.mc ? MC_BULK | MC_STREAM : STREAM,
+		.visited = BULK | STREAM,
 		.movsq = (trial->nr - streamed) * WORDS,
 		.streamed = streamed * (trial->cpu->movdir64b ? LINES : WORDS),
 	};
@@ -323,7 +283,7 @@ int check_auto(struct hosted_check *check)
 		.cpu = &words_cpu, .method = "auto", .side = HOSTED_PATCHED,
 		.nr = LEAST / 2,
 	};
-	struct copy_path want = bulk(&words_cpu, false, run.nr);
+	struct copy_path want = bulk(&words_cpu, run.nr);
 	unsigned int i;
 
 	if (hosted_is_posted(hosted_checked(check)))
@@ -342,7 +302,7 @@ int check_auto(struct hosted_check *check)
 	if (check_path(check, &run, &want))
 		return -1;
 	for (i = 0; i < ARRAY_SIZE(trials); i++) {
-		if (check_trial(check, &trials[i], i % 2))
+		if (check_trial(check, &trials[i]))
 			return -1;
 	}
 	return 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Copy large folios on write, with writes to pages at their ends, next to these and in the
- * middle, on every kind of CPU and with every method. Then check with poison in which
- * order pages are copied, and which page is reported.
+ * middle, on every kind of CPU and with every method. Then check with poison which page is
+ * reported.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -27,7 +27,7 @@ HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
 #define ORDER		3U
 #define LINE		64UL
 
-static const char *const methods[] = { "base", "memcpy", "bulk", "stream", "auto" };
+static const char *const methods[] = { "base", "bulk", "stream", "auto" };
 
 struct user_run {
 	const struct folios_cpu *cpu;
@@ -36,7 +36,6 @@ struct user_run {
 	unsigned int order;
 	unsigned long written;		/* the page that user space writes to */
 	unsigned long poison, second;	/* poisoned pages, the same for only one */
-	unsigned long reported;
 	unsigned long offset;
 	int result;
 };
@@ -98,15 +97,13 @@ static int check_guard(struct hosted_check *check, const struct user_run *run,
 /* Base offers to reschedule before each page, and patched code before each piece. */
 static unsigned long expected_offers(const struct user_run *run)
 {
-	unsigned long nr = 1UL << run->order, after = nr - run->written - 1, offers = 3;
+	unsigned long nr = 1UL << run->order;
 
 	if (IS_ENABLED(CONFIG_PREEMPTION))
 		return 0;
 	if (run->side == HOSTED_BASE || !strcmp(run->method, "base"))
 		return nr;
-	offers += after ? DIV_ROUND_UP(after, UNIT) - 1 : 0;
-	offers += run->written ? DIV_ROUND_UP(run->written, UNIT) - 1 : 0;
-	return offers;
+	return DIV_ROUND_UP(nr, UNIT);
 }
 
 static int check_one(struct hosted_check *check, struct user_run *run)
@@ -182,19 +179,14 @@ static int check_bytes(struct hosted_check *check, struct user_run *run)
 	return 0;
 }
 
-/*
- * Which page is reported when two are poisoned shows the order: first the pages after the
- * written one, then those before it, then this one.
- */
-static const struct user_order {
-	unsigned long written, poison, second, reported;
-} orders[] = {
-	{ 3, 4, 4, 4 }, { 3, 7, 7, 7 }, { 3, 0, 0, 0 }, { 3, 2, 2, 2 }, { 3, 3, 3, 3 },
-	{ 3, 0, 4, 4 }, { 3, 2, 7, 7 }, { 3, 3, 2, 2 }, { 3, 3, 6, 6 }, { 3, 1, 2, 1 },
-	{ 5, 5, 7, 7 }, { 5, 1, 5, 1 }, { 0, 0, 1, 1 }, { 7, 0, 7, 0 }, { 7, 6, 7, 6 },
+/* With one or two poisoned pages; the loop over pages reports the first of these. */
+static const struct user_poison {
+	unsigned long written, poison, second;
+} poisons[] = {
+	{ 3, 4, 4 }, { 3, 7, 7 }, { 3, 0, 0 }, { 3, 2, 2 }, { 3, 3, 3 },
+	{ 3, 0, 4 }, { 3, 2, 7 }, { 5, 1, 5 }, { 0, 0, 1 }, { 7, 6, 7 },
 };
 
-/* Poison at the end of a page takes two machine checks, unless the page is copied alone. */
 static int check_poison_at(struct hosted_check *check, struct user_run *run)
 {
 	const char *from = folios_address(0);
@@ -207,11 +199,10 @@ static int check_poison_at(struct hosted_check *check, struct user_run *run)
 		.from = from,
 	};
 	bool by_page = !strcmp(run->method, "base");
-	bool alone = run->reported == run->written;
-	unsigned int checks = !by_page && !alone && run->offset ? 2 : 1, failures;
+	unsigned int checks = by_page ? 1 : 2, failures;
 	unsigned long named;
 
-	/* Always run, because these are few, and each shows another part of the order. */
+	/* Always run, because these are few. */
 	check_turn(check);
 	folios_make(0, ORDER);
 	folios_make(DST, ORDER);
@@ -226,26 +217,23 @@ static int check_poison_at(struct hosted_check *check, struct user_run *run)
 		return wrong(check, run, "pages reported as poisoned", failures, 1);
 	if (hosted_is_posted(run->side))
 		return 0;
-	/* The loop over pages copies them in another order. */
-	if (named != run->reported && !(by_page && (named == run->poison || named == run->second)))
-		return wrong(check, run, "page reported as poisoned", named, run->reported);
+	/* The kernel's own loop copies them in another order. */
+	if (named != run->poison && !(by_page && named == run->second))
+		return wrong(check, run, "page reported as poisoned", named, run->poison);
 	if (poison.taken != checks)
 		return wrong(check, run, "machine checks", poison.taken, checks);
 	return 0;
 }
 
-static int check_orders(struct hosted_check *check, struct user_run *run)
+static int check_poisons(struct hosted_check *check, struct user_run *run)
 {
 	unsigned int i;
 
 	run->order = ORDER;
-	for (i = 0; i < 2 * ARRAY_SIZE(orders); i++) {
-		const struct user_order *order = &orders[i / 2];
-
-		run->written = order->written;
-		run->poison = order->poison;
-		run->second = order->second;
-		run->reported = order->reported;
+	for (i = 0; i < 2 * ARRAY_SIZE(poisons); i++) {
+		run->written = poisons[i / 2].written;
+		run->poison = poisons[i / 2].poison;
+		run->second = poisons[i / 2].second;
 		run->offset = i % 2 ? PAGE_SIZE - LINE : 0;
 		if (check_poison_at(check, run))
 			return -1;
@@ -257,7 +245,6 @@ int check_user(struct hosted_check *check)
 {
 	static const char *const poisoned[] = { "base", "bulk", "stream" };
 	struct user_run run = {};
-	bool by_page_panics;
 	unsigned int i, j;
 
 	for (i = 0; i < folios_nr_cpus; i++) {
@@ -267,19 +254,17 @@ int check_user(struct hosted_check *check)
 			return -1;
 
 		/* Without ERMS, the kernel's own code panics, and posted code may. */
-		by_page_panics = !run.cpu->fragile && run.cpu->erms != 1;
-		if (by_page_panics && hosted_is_posted(hosted_checked(check)))
+		if (!run.cpu->fragile && run.cpu->erms != 1 &&
+		    hosted_is_posted(hosted_checked(check)))
 			continue;
 		fill_source(1UL << ORDER, 1);
 		run.side = hosted_checked(check);
 		for (j = 0; j < (hosted_is_posted(run.side) ? 1 : ARRAY_SIZE(poisoned)); j++) {
 			run.method = hosted_is_posted(run.side) ? "posted" : poisoned[j];
-			if (by_page_panics && !strcmp(run.method, "base"))
-				continue;
 			if (!hosted_is_posted(run.side) &&
 			    folio_copy_set_method_of[0](run.method))
 				return wrong(check, &run, "rejected methods", 1, 0);
-			if (check_orders(check, &run))
+			if (check_poisons(check, &run))
 				return -1;
 		}
 	}

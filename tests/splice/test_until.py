@@ -61,4 +61,4 @@ def test_a_branch_ends_at_the_step(call: Call, tree: Path) -> None:
     assert call(tree, "folio_copy", "--until", STEPS[1])[0] == 0
     log = git(tree, "log", "--reverse", "--format=%s", "main..mmbatch/folio_copy").splitlines()
     assert len(log) == 2
-    assert "folio_copy_user" not in git(tree, "show", "mmbatch/folio_copy:mm/folio_copy.h")
+    assert "folio_copy_kunit" not in git(tree, "show", "mmbatch/folio_copy:mm/Makefile")

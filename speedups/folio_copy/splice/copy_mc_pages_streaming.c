@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Follows copy_mc_pages() in arch/x86/lib/copy_mc.c.
+// Precedes copy_mc_to_user() in arch/x86/lib/copy_mc.c.
 
 /**
- * copy_mc_pages_streaming - copy_mc_pages() past the cache
+ * copy_mc_pages_streaming - copy pages past the cache and survive a machine check
  * @to: destination
  * @from: source
  * @npages: number of pages, at least 1 and at most 1 GiB
@@ -14,9 +14,13 @@
 unsigned long __must_check copy_mc_pages_streaming(void *to, const void *from,
 						   unsigned long npages)
 {
-	if (copy_mc_fragile_enabled)
-		return copy_mc_to_kernel(to, from, npages << PAGE_SHIFT);
+	unsigned long len = npages << PAGE_SHIFT, left;
 
-	instrument_memcpy_before(to, from, npages << PAGE_SHIFT);
-	return __copy_mc_pages_streaming(to, from, npages << PAGE_SHIFT);
+	if (copy_mc_fragile_enabled)
+		return copy_mc_to_kernel(to, from, len);
+
+	instrument_memcpy_before(to, from, len);
+	left = __copy_mc_pages_streaming(to, from, len);
+	instrument_memcpy_after(to, from, len, left);
+	return left;
 }

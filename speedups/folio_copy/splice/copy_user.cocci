@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Copy ranges if that is possible, before the loop over pages is chosen. The call is
-// matched without the function around it, because spatch needs minutes to match "...".
-
-@include@
-@@
- #include "internal.h"
-+#include "folio_copy.h"
+// Copy a folio on write as migration does, where both copy a page in the same way. The call
+// is matched without the function around it, because spatch needs minutes to match "...".
 
 @call@
 expression dst, src, addr_hint, vma, nr;
 @@
-+if (folio_copies_ranges())
-+	return folio_copy_user(dst, src, addr_hint);
++if (IS_ENABLED(CONFIG_ARCH_HAS_COPY_MC) && !IS_ENABLED(CONFIG_KMSAN))
++	return folio_mc_copy(dst, src);
  if (unlikely(nr > MAX_ORDER_NR_PAGES))
  	return copy_user_gigantic_page(dst, src, addr_hint, vma, nr);

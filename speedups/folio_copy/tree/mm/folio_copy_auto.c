@@ -10,11 +10,10 @@
 #include <linux/mm.h>
 #include <linux/sched/clock.h>
 #include <linux/sizes.h>
+#include <linux/uaccess.h>
 
 #include "folio_copy_method.h"
 #include "internal.h"
-
-#ifdef can_copy_pages
 
 /* Fewer pages are copied plainly, because a trial would be too much of them. */
 #define FOLIO_COPY_LEAST	256
@@ -67,56 +66,38 @@ bool folio_copy_streams(unsigned long nr, u64 plain, u64 stream)
 	return copy_pages_streams_lines() ? 5 * stream < 4 * plain : 3 * stream < 2 * plain;
 }
 
-static unsigned long folio_copy_try(folio_copy_fn *bulk, folio_copy_fn *stream,
-				    void *to, const void *from, unsigned long npages)
+unsigned long folio_copy_auto(void *to, const void *from, unsigned long npages)
 {
-	unsigned long done = 2 * FOLIO_COPY_PLAIN, n, left, at;
-	folio_copy_fn *rest = bulk;
+	unsigned long done = 2 * FOLIO_COPY_PLAIN, n, failed, at;
+	folio_copy_fn *rest = folio_copy_bulk;
 	u64 start, plain, took;
 	unsigned int i;
 
 	if (npages < FOLIO_COPY_LEAST)
-		return bulk(to, from, npages);
+		return folio_copy_bulk(to, from, npages);
 
-	left = bulk(to, from, FOLIO_COPY_PLAIN);
-	if (left)
-		return left + ((npages - FOLIO_COPY_PLAIN) << PAGE_SHIFT);
+	if (folio_copy_bulk(to, from, FOLIO_COPY_PLAIN))
+		return 1;
 
 	at = FOLIO_COPY_PLAIN << PAGE_SHIFT;
 	start = local_clock();
-	left = bulk(to + at, from + at, FOLIO_COPY_PLAIN);
+	failed = folio_copy_bulk(to + at, from + at, FOLIO_COPY_PLAIN);
 	plain = (local_clock() - start) / FOLIO_COPY_PLAIN;
 
-	for (i = 0; !left && rest == bulk && i < ARRAY_SIZE(folio_copy_trials); i++) {
+	for (i = 0; !failed && rest == folio_copy_bulk && i < ARRAY_SIZE(folio_copy_trials); i++) {
 		at = done << PAGE_SHIFT;
 		n = folio_copy_trials[i].npages;
 		start = local_clock();
-		left = stream(to + at, from + at, n);
+		failed = folio_copy_stream(to + at, from + at, n);
 		took = local_clock() - start;
 		done += n;
 		if (folio_copy_streams(npages, plain * n, took))
-			rest = stream;
+			rest = folio_copy_stream;
 		else if (took > folio_copy_trials[i].most * (plain * n / 4) ||
 			 (took < plain * n && !copy_pages_streams_lines()))
 			break;
 	}
 
-	npages -= done;
-	if (left)
-		return left + (npages << PAGE_SHIFT);
-
 	at = done << PAGE_SHIFT;
-	return rest(to + at, from + at, npages);
+	return failed ? failed : rest(to + at, from + at, npages - done);
 }
-
-unsigned long folio_copy_auto(void *to, const void *from, unsigned long npages)
-{
-	return folio_copy_try(folio_copy_bulk, folio_copy_stream, to, from, npages);
-}
-
-unsigned long folio_copy_mc_auto(void *to, const void *from, unsigned long npages)
-{
-	return folio_copy_try(folio_copy_mc_bulk, folio_copy_mc_stream, to, from, npages);
-}
-
-#endif /* can_copy_pages */

@@ -10,37 +10,17 @@
 #include "internal.h"
 #include "method.h"
 
-#ifdef can_copy_pages
-
 #undef MODULE_PARAM_PREFIX
 #define MODULE_PARAM_PREFIX	"folio_copy."
 
-unsigned long folio_copy_mc_bulk(void *to, const void *from, unsigned long npages)
+unsigned long folio_copy_bulk(void *to, const void *from, unsigned long npages)
 {
-	return copy_mc_pages(to, from, npages);
-}
-
-static unsigned long folio_copy_memcpy(void *to, const void *from,
-				       unsigned long npages)
-{
-	memcpy(to, from, npages << PAGE_SHIFT);
-	return 0;
-}
-
-static unsigned long folio_copy_mc_memcpy(void *to, const void *from,
-					  unsigned long npages)
-{
-#ifdef copy_mc_to_kernel
 	return copy_mc_to_kernel(to, from, npages << PAGE_SHIFT);
-#else
-	return folio_copy_memcpy(to, from, npages);
-#endif
 }
 
 /* The first one is the default. */
 static const struct folio_copy_method folio_copy_methods[] = {
-	{ "bulk",	folio_copy_bulk,	folio_copy_mc_bulk },
-	{ "memcpy",	folio_copy_memcpy,	folio_copy_mc_memcpy },
+	{ "bulk",	folio_copy_bulk },
 	{ "base" },
 };
 
@@ -58,33 +38,13 @@ const struct folio_copy_method *folio_copy_method_at(unsigned int i)
 }
 
 /**
- * folio_copy_by_range - get whether the chosen method copies pages together
+ * folio_copy_chosen - get the way in which the chosen method copies
  *
- * Return: true if it does; false for "base", which is the kernel's own loop.
+ * Return: a function that copies pages, or NULL for "base", the kernel's own loop.
  */
-bool folio_copy_by_range(void)
+folio_copy_fn *folio_copy_chosen(void)
 {
 	return READ_ONCE(folio_copy_now)->copy;
-}
-
-/**
- * folio_copy_chosen - get the way in which the chosen method copies
- * @nr: number of pages
- * @mc: whether it must survive machine checks
- *
- * A single page is copied plainly, and so are more if the method was set to "base" after
- * folio_copy_by_range().
- *
- * Return: a function that copies pages.
- */
-folio_copy_fn *folio_copy_chosen(unsigned long nr, bool mc)
-{
-	const struct folio_copy_method *method = READ_ONCE(folio_copy_now);
-
-	if (nr == 1 || !method->copy)
-		return mc ? folio_copy_mc_bulk : folio_copy_bulk;
-
-	return mc ? method->copy_mc : method->copy;
 }
 
 /**
@@ -121,5 +81,3 @@ const char *folio_copy_method(void)
 
 DEFINE_METHOD_PARAM(folio_copy);
 MODULE_PARM_DESC(method, "How large folios are copied, or base to copy page by page");
-
-#endif /* can_copy_pages */

@@ -7,25 +7,11 @@
 #include "folio_copy_method.h"
 #include "internal.h"
 
-#ifdef can_copy_pages
-
 unsigned long folio_copy_stream(void *to, const void *from, unsigned long npages)
-{
-#ifdef copy_pages_streaming
-	copy_pages_streaming(to, from, npages);
-	return 0;
-#else
-	return folio_copy_bulk(to, from, npages);
-#endif
-}
-
-unsigned long folio_copy_mc_stream(void *to, const void *from, unsigned long npages)
 {
 #ifdef copy_mc_pages_streaming
 	return copy_mc_pages_streaming(to, from, npages);
 #else
-	return folio_copy_mc_bulk(to, from, npages);
+	return folio_copy_bulk(to, from, npages);
 #endif
 }
-
-#endif /* can_copy_pages */
