@@ -10,19 +10,12 @@ struct page;
 #ifdef CONFIG_MEMORY_HOTPLUG
 unsigned long memmap_fill_pageblock(struct page *page, unsigned long pfn,
 				    unsigned long end_pfn);
-unsigned int memmap_online(struct page *page, unsigned int nr_pages, bool check);
 #else
 static inline unsigned long memmap_fill_pageblock(struct page *page,
 						  unsigned long pfn,
 						  unsigned long end_pfn)
 {
 	return pfn + 1;
-}
-
-static inline unsigned int memmap_online(struct page *page, unsigned int nr_pages,
-					 bool check)
-{
-	return 0;
 }
 #endif
 

@@ -9,6 +9,4 @@
 #define unrolled_full		_Pragma("GCC unroll 65534")
 #endif
 
-#define memmap_flags(page)	((page)->flags)
-
 #endif /* _MM_MEMMAP_HOTPLUG_COMPAT_H */

@@ -4,6 +4,4 @@
 
 #include <linux/unroll.h>
 
-#define memmap_flags(page)	((page)->flags.f)
-
 #endif /* _MM_MEMMAP_HOTPLUG_COMPAT_H */
