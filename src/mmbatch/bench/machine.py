@@ -37,16 +37,13 @@ class Machine:
 
     Attributes:
         cpu: model name, or implementer and part where there is none (arm64).
-        flags: whether the CPU has each of `FLAGS`.
         cores: CPUs that this process may run on.
         llc_bytes: size of one last-level cache.
-        available_bytes: memory that could be had without swapping, at the start of the run.
         hypervisor: its name, "unknown" for one without, empty on bare metal.
-        load: 1 minute load average at the start of the run.
+        load: of the last minute before the run.
         host_kernel: release of the running kernel (not the measured one).
         compiler: first line of the `--version` of what built the measured code, or of gcc.
         cached_bytes: memory that was found to stay in the cache; None where nobody measured it.
-        binutils: the same of the assembler that went with the compiler.
     """
 
     cpu: str
@@ -165,14 +162,12 @@ def line(machine: Machine) -> str:
     """Describe a machine in a line of at most 80 columns, without what isn't known."""
     numbers = (machine.family, machine.model, machine.stepping)
     shown = "/".join(str(number) for number in numbers if number is not None)
+    where = name(machine) + (f" ({shown})" if shown else "")
     cpus = f"{machine.cores} CPU{'s' if machine.cores > 1 else ''}"
-    parts = [
-        f"{name(machine)} ({shown})" if shown else name(machine),
-        f"{cpus} of a VM" if machine.hypervisor else f"{cpus}, no VM",
-        f"load {machine.load:.1f}" if machine.load is not None else "",
-        re.sub(r"^gcc \(.*\) ", "gcc ", machine.compiler),
-    ]
-    return ", ".join(part for part in parts if part)
+    cpus += " of a VM" if machine.hypervisor else ", no VM"
+    load = f", load {machine.load:.1f}" if machine.load is not None else ""
+    compiler = re.sub(r"^gcc \(.*\) ", "gcc ", machine.compiler)
+    return f"{where}, {cpus}{load}, {compiler}"
 
 
 def details(machine: Machine) -> str:

@@ -7,7 +7,6 @@ from the samples, in `table`.
 
 from __future__ import annotations
 
-import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -157,7 +156,7 @@ def cases_of(starts: Sequence[Iterable[Event]]) -> tuple[dict[str, Case], tuple[
     notes: dict[str, None] = {}
     equal: dict[tuple[str, str], bool] = {}
     void = False
-    halves: dict[tuple[str, str, int], dict[tuple[int, int], int]] = {}
+    blocks: dict[tuple[str, str, int], dict[int, tuple[int, ...]]] = {}
     run_in: dict[str, list[int]] = {}
     for number, start in enumerate(starts):
         for event in start:
@@ -165,8 +164,8 @@ def cases_of(starts: Sequence[Iterable[Event]]) -> tuple[dict[str, Case], tuple[
                 cases.setdefault(event.case, event)
                 run_in.setdefault(event.case, []).append(number)
             elif isinstance(event, Sample):
-                held = halves.setdefault((event.case, event.variant, number), {})
-                held[event.block, event.half] = event.ns
+                held = blocks.setdefault((event.case, event.variant, number), {})
+                held[event.block] = (*held.get(event.block, ()), event.ns)
             elif isinstance(event, Equal):
                 key = (event.case, event.variant)
                 if equal.get(key, True) and not event.equal:
@@ -183,7 +182,8 @@ def cases_of(starts: Sequence[Iterable[Event]]) -> tuple[dict[str, Case], tuple[
     for name, case in cases.items():
         variants, limits = {}, {}
         for variant in case.variants:
-            samples = tuple(_blocks(halves.get((name, variant, n), {})) for n in run_in[name])
+            held_in = (blocks.get((name, variant, number), {}) for number in run_in[name])
+            samples = tuple(tuple(held.values()) for held in held_in)
             if variant.startswith(LIMIT_PREFIX):
                 limits[variant.removeprefix(LIMIT_PREFIX)] = samples
                 continue
@@ -196,11 +196,6 @@ def cases_of(starts: Sequence[Iterable[Event]]) -> tuple[dict[str, Case], tuple[
             case.regime, case.item, case.items, case.unit, variants, limits, reads, case.posted
         )
     return found, tuple(notes)
-
-
-def _blocks(halves: Mapping[tuple[int, int], int]) -> tuple[tuple[int, ...], ...]:
-    blocks = itertools.groupby(sorted(halves.items()), lambda item: item[0][0])
-    return tuple(tuple(time for _, time in block) for _, block in blocks)
 
 
 def checkout() -> tuple[str, bool | None]:
@@ -231,12 +226,10 @@ def read(path: Path) -> Record:
 def named(records: Sequence[Record]) -> dict[str, Record]:
     """Name runs by speed-up, CPU and kernel, and by their start where that is not enough."""
     plain = [f"{each.speedup}: {each.where}, Linux {each.kernel.release}" for each in records]
-    found = {
-        f"{name}, {record.started[:19].replace('T', ' ')}"
-        if plain.count(name) > 1
-        else name: record
-        for name, record in zip(plain, records, strict=True)
-    }
+    found = {}
+    for name, each in zip(plain, records, strict=True):
+        start = f", {each.started[:19].replace('T', ' ')}" if plain.count(name) > 1 else ""
+        found[f"{name}{start}"] = each
     if len(found) < len(records):
         problem = "two of them started at the same time"
         raise MmbatchError("report on runs", problem, "give each run once", ExitCode.USAGE)
@@ -244,11 +237,10 @@ def named(records: Sequence[Record]) -> dict[str, Record]:
 
 
 def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
-    """Return the last whole hosted run of each speed-up in a directory of runs.
+    """Return the last whole hosted run of each speed-up, or only those on a `release`.
 
-    Passed over are runs that can't be read, such as those of another version, and those in which
-    the user left out cases, which may be the slower ones, or changed the machine or kernel.
-    The names of files begin with the time. A `release` is the only one then.
+    Runs of another version are passed over, and those in which the user left out cases, which may
+    be the slower ones, or changed the machine or kernel.
     """
     found: dict[str, Path] = {}
     for path in sorted(runs.glob("*.json")):

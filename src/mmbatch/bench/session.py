@@ -50,10 +50,7 @@ class Prepared:
 
 
 def measurable(source: Source, *, harnesses: bool) -> tuple[str, ...]:
-    """Return the names of the speed-ups that can be measured on a kernel, or of harnesses too.
-
-    Without posted code, a harness shows nothing but base.
-    """
+    """Return what can be measured on a kernel; harnesses show nothing without posted code."""
     names = (manifest.measured if harnesses else manifest.known)(paths.SPEEDUPS)
     speedups = [manifest.load(paths.SPEEDUPS / name) for name in names]
     return tuple(m.speedup for m in speedups if m.hosted and source.series in m.kernels)
@@ -70,10 +67,7 @@ def prepare(
     jobs: int,
     renamed: Mapping[str, str] = MappingProxyType({}),
 ) -> Prepared:
-    """Build a speed-up's program, and ask it what it will run, in `part` of the usual size.
-
-    The other arguments are those of `Program`.
-    """
+    """Build a speed-up's program, and ask it what it will run, in `part` of the usual size."""
     manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
     program = Program(source, manifests, options, jobs, posted=posted, renamed=renamed)
     request = run.with_cache(program.path, request)
@@ -121,15 +115,12 @@ def measure(
 
     _in_turns(prepared, 0, lines, show)
     found = [_record(work, command, started, here) for work in prepared]
-    again = _measure_again(prepared, [table.hidden(result) for result in found])
-    results = {}
-    for work, first in zip(prepared, found, strict=True):
-        is_longer = work.speedup in again
-        result = _record(work, command, started, here) if is_longer else first
-        name = f"{started[:19].replace(':', '')}-{result.speedup}-{result.kernel.release}.json"
-        path = cache.runs() / name
+    if _measure_again(prepared, [table.hidden(result) for result in found]):
+        found = [_record(work, command, started, here) for work in prepared]
+    time = started[:19].replace(":", "")
+    results = {cache.runs() / f"{time}-{r.speedup}-{r.kernel.release}.json": r for r in found}
+    for path, result in results.items():
         record.write(path, result)
-        results[path] = result
     return results
 
 
@@ -141,10 +132,10 @@ def share(pairs: int, number: int) -> int:
 
 
 def start_seed(first: int, number: int) -> int:
-    """Return a start's seed, another for each, and the user's own for the first.
+    """Return a start's seed: the user's own for the first, then others.
 
-    The program begins with the layout of the code that the seed gives, modulo the number of
-    layouts. Each start adds 1 to that, so that few blocks in each reach all of them.
+    The seed modulo the number of layouts is the first layout of the code. Each start adds 1 to
+    that, so that few blocks in each reach all of them.
     """
     return (first + number * 0x9E3779B97F4A7C15) % _SEEDS
 
@@ -178,12 +169,11 @@ def _in_turns(
             )
 
 
-def _measure_again(prepared: Sequence[Prepared], hidden: Sequence[Sequence[str]]) -> set[str]:
-    """Measure the cases again in which noise hides the result, within `AGAIN_S`.
+def _measure_again(prepared: Sequence[Prepared], hidden: Sequence[Sequence[str]]) -> bool:
+    """Measure the cases again in which noise hides the result, and return whether there are any.
 
-    That is done once, and all samples count: whoever measured until something shows would find
-    differences that are none. If the user chose the number of pairs, it stays as it is.
-    Returned are the names of the speed-ups that have more samples now.
+    That is done once, within `AGAIN_S`, and all samples count: measuring until something shows
+    would find differences that are none. If the user chose the number of pairs, it stays.
     """
     count = sum(map(len, hidden))
     again = []
@@ -203,7 +193,7 @@ def _measure_again(prepared: Sequence[Prepared], hidden: Sequence[Sequence[str]]
     for work in again:
         text = "measured again, since noise hid the result"
         work.starts[-1] += [Note(name, text) for name in work.request.cases]
-    return {work.speedup for work in again}
+    return bool(again)
 
 
 def _differs(event: Event, posted: Sequence[str]) -> bool:
@@ -218,16 +208,11 @@ def _record(work: Prepared, command: str, started: str, here: machine.Machine) -
     program, objects, source = work.program, work.program.objects, work.source
     cases, notes = record.cases_of(work.starts)
     cached = [event.cached_bytes for event in work.starts[0] if isinstance(event, events.Engine)]
-    posted = tuple(
-        record.Posted(
-            side.label,
-            side.posted.source,
-            side.posted.sha256,
-            side.posted.patches,
-            tuple(side.compiled),
-        )
-        for side in program.sides
-    )
+    posted = []
+    for side in program.sides:
+        what, objects_of = side.posted, tuple(side.compiled)
+        origin = (side.label, what.source, what.sha256, what.patches)
+        posted.append(record.Posted(*origin, objects_of))
     return Record(
         schema=record.SCHEMA,
         speedup=work.speedup,
@@ -243,7 +228,7 @@ def _record(work: Prepared, command: str, started: str, here: machine.Machine) -
         kernel=record.Kernel(source.release, source.origin, objects.config_sha256),
         engine="hosted",
         cases=cases,
-        posted=posted,
+        posted=tuple(posted),
         notes=notes,
     )
 

@@ -71,10 +71,9 @@ class Ratio:
 def tail(blocks: int) -> float:
     """Share of resampled medians to leave out on each side for a 95 % interval.
 
-    A plain percentile interval is too narrow for few blocks: it leaves out 2.5 % whatever their
-    number. This is the expanded percentile interval of Hesterberg, "What Teachers Should Know
-    About the Bootstrap" (2015), section 3.3: Phi(sqrt(n / (n - 1)) * t(0.025, n - 1)). It is 0.0086
-    for 10 blocks, towards 0.025 for many, and 0.025 for a single one, whose interval is empty.
+    A plain percentile interval is too narrow for few blocks. This is the expanded one of
+    Hesterberg, "What Teachers Should Know About the Bootstrap" (2015), section 3.3:
+    Phi(sqrt(n / (n - 1)) * t(0.025, n - 1)), which is 0.0086 for 10 blocks.
     """
     return 0.5 * math.erfc(_reach(blocks) / math.sqrt(2)) if blocks > 1 else 0.025
 
@@ -145,12 +144,9 @@ def _between_starts(
 ) -> float:
     """Return half of the 95 % interval that differences between starts alone would give.
 
-    What a program draws by lot when it starts is the same for all of its samples, so no number of
-    them shows it. The medians of the starts do: how much more they vary than the samples explain
-    is the variance between starts, with as many degrees of freedom as there are starts less 1.
-
-    `logs` are logarithms of the paired ratios, `starts` the start of each pair, and `half` is half
-    of the interval of all pairs, as a logarithm, which gives the samples' share.
+    What a program draws by lot when it starts is the same for all of its samples. How much more the
+    medians of the starts vary than the samples explain, by `half` of the interval of all pairs, is
+    the variance between starts. All are logarithms.
     """
     import numpy as np
 
@@ -174,13 +170,11 @@ def paired_ratio(
 
     The bootstrap draws whole blocks with replacement, takes the median of all their pairs, and
     reads the interval off the percentiles of these medians, at `tail(blocks)` from either end.
-    Starts of the program are too few to be drawn, so the interval is widened by what they differ
-    by: its halves are added to that of the starts as independent errors are, by their squares.
-    Medians and percentiles are taken of logarithms, so that swapping base and variant gives
-    exactly the inverse; for an odd number of pairs the median is the plain one.
+    Starts are too few to be drawn, so the interval is widened by how they differ, as independent
+    errors add up. Medians and percentiles are taken of logarithms, so that swapping base and
+    variant gives exactly the inverse.
 
-    All sequences are of shape (pairs,), at least one, with times above 0: base[i] and variant[i]
-    were run together, in blocks[i] of starts[i].
+    base[i] and variant[i], both above 0, were run together, in blocks[i] of starts[i].
     """
     import numpy as np
 
@@ -215,13 +209,7 @@ def claimed_from(band: float) -> float:
 
 
 def verdict(ratio: Ratio | None, control: Ratio | None) -> Verdict:
-    """Return what a ratio of base against a variant shows beside base against its second copy.
-
-    In this order: too few pairs; no difference shown (the interval lies within 2 % of 1, or inside
-    the control's band, of which at most `WIDE` counts); faster or slower (the interval clears
-    `claimed_from` of the band); too noisy (band or interval is wider than `WIDE`); else
-    inconclusive, as everything is without a control.
-    """
+    """Return what a ratio of base against a variant shows beside base against its second copy."""
     if ratio is None or ratio.pairs < MIN_PAIRS:
         return Verdict.TOO_FEW
     if control is None or control.pairs < MIN_PAIRS:
@@ -230,7 +218,12 @@ def verdict(ratio: Ratio | None, control: Ratio | None) -> Verdict:
 
 
 def beside_band(ratio: Ratio, band: float) -> Verdict:
-    """Return what a ratio of enough pairs shows beside a control with this band."""
+    """Return what a ratio of enough pairs shows beside a control with this band.
+
+    In this order: no difference (the interval lies within 2 % of 1, or inside the band, of which at
+    most `WIDE` counts); faster or slower (it clears `claimed_from` of the band); too noisy (band
+    or interval is wider than `WIDE`); else inconclusive.
+    """
     quiet = max(min(band, WIDE), NOISE)
     if max(ratio.hi, 1 / ratio.lo) <= 1 + quiet:
         return Verdict.NO_DIFFERENCE

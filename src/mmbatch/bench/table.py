@@ -144,7 +144,7 @@ class Table:
     def best(self) -> tuple[str, Ratio] | None:
         """The fastest of the methods that `auto` could choose, and its time by that of `auto`."""
         beside = (BASE, AUTO, *self.case.posted)
-        others = [row for row in self.rows if row.name not in beside and row.median is not None]
+        others = [row for row in self.rows if row.name not in beside and row.times]
         auto = next((row for row in self.rows if row.name == AUTO), None)
         best = min(others, key=_median, default=None)
         ratio = paired(best, auto) if best and auto else None
@@ -167,13 +167,9 @@ class Table:
     def _bound(self, limits: Sequence[Row]) -> Row | None:
         """Return which of some limits bounds the case.
 
-        Any of several plain fills would do for the work, so the fastest is the bound. What only
-        reads bounds it as well, because nothing can be copied without being read. The slower of
-        the two counts.
-
-        A fill that is slow here is timed in the first block only. When processes take turns, each
-        of them keeps the fills that were the fastest in its own first block. So a fill with less
-        than half of the samples that another one has is left out.
+        Any plain fill would do for the work, so the fastest bounds it. What only reads does, too,
+        because nothing is copied without being read. The slower of the two counts. A fill that is
+        slow here is timed in few blocks, so one with less than half of the samples is left out.
         """
         most = max((len(row.times) for row in limits), default=0)
         timed = [row for row in limits if 2 * len(row.times) >= most > 0]
@@ -270,9 +266,8 @@ def hidden(record: Record) -> list[str]:
 def exit_code(record: Record) -> ExitCode:
     """Return the exit code that a record stands for.
 
-    FAILED if a variant or the control lacks a passed equality check; SLOWER if what a user gets,
-    or posted code, is slower than the kernel in any case; INCONCLUSIVE if noise hides in a case
-    whether it is; else GOOD.
+    FAILED if a variant or the control was not seen to be equal; SLOWER if what a user gets, or
+    posted code, is slower in any case; INCONCLUSIVE if noise hides in a case whether it is.
     """
     found = tables(record).values()
     if not all(row.equal for table in found for row in table.checked):
@@ -283,18 +278,15 @@ def exit_code(record: Record) -> ExitCode:
 
 
 def outcomes(record: Record) -> Iterator[CaseOutcome]:
-    """Yield how each variant fared in each case, as tests for KTAP and JUnit.
-
-    A variant that only shows what a method does may be slower. One in which noise hides what is
-    asked for counts as skipped.
-    """
+    """Yield how each variant fared in each case, as tests for KTAP and JUnit."""
     suite = f"{record.speedup} on {record.kernel.release}"
     for name, table in tables(record).items():
         for row in table.checked:
             problem = skipped = None
-            if not row.equal:
-                differs = "it produced other memory than the kernel"
-                problem = differs if row.equal is False else "not checked"
+            if row.equal is None:
+                problem = "not checked"
+            elif not row.equal:
+                problem = "it produced other memory than the kernel"
             elif row.slower and _decides(table, row):
                 problem = "it is slower than the kernel"
             elif row.verdict == Verdict.TOO_NOISY and row in table.judged:
