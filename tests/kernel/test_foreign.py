@@ -6,17 +6,15 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
 
 from fake_archive import FakeArchive, libraries, needs_archive
 from fake_program import script
-from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import toolchain
 from mmbatch.kernel import foreign
-from mmbatch.kernel.foreign import Compiler, WantedCompiler
+from mmbatch.kernel.foreign import WantedCompiler
 
 RELEASE = "7.3.4+deb13-cloud-amd64"
 VERSION = "99.2.0-19"
@@ -25,17 +23,8 @@ PART = "gcc-99-x86-64-linux-gnu"
 pytestmark = pytest.mark.usefixtures("own_cache")
 
 
-@dataclass(frozen=True)
-class Headers:
-    release: str = RELEASE
-    path: Path = Path("/no")
-    config: dict[str, str] = field(default_factory=dict)
-
-
-def headers(
-    text: str = f"{foreign.TUPLE}-gcc-99 (Debian {VERSION}) 99.2.0", path: Path = Path("/no")
-) -> Headers:
-    return Headers(path=path, config={"CONFIG_CC_VERSION_TEXT": f'"{text}"'})
+def config(text: str = f"{foreign.TUPLE}-gcc-99 (Debian {VERSION}) 99.2.0") -> dict[str, str]:
+    return {"CONFIG_CC_VERSION_TEXT": f'"{text}"'}
 
 
 @pytest.fixture
@@ -97,51 +86,29 @@ def archive(tmp_path: Path, gpg_home: Path, monkeypatch: pytest.MonkeyPatch) -> 
     ],
 )
 def test_what_a_kernel_says_of_its_compiler(text: str, wanted: WantedCompiler | None) -> None:
-    assert foreign.wanted_compiler(headers(text)) == wanted
+    assert foreign.wanted_compiler(config(text)) == wanted
 
 
-@pytest.mark.parametrize(
-    ("name", "named", "arguments"),
-    [
-        (f"{foreign.TUPLE}-gcc-99", True, ()),
-        (f"{foreign.TUPLE}-gcc-99", False, (f"CC={foreign.TUPLE}-gcc-99",)),
-        ("gcc-99", True, ("CC=gcc-99",)),
-    ],
-)
+@pytest.mark.parametrize("name", [f"{foreign.TUPLE}-gcc-99", "gcc-99"])
 def test_one_that_is_installed_is_used_as_it_is(
-    name: str,
-    named: bool,
-    arguments: tuple[str, ...],
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if named:
-        (tmp_path / ".kernelvariables").write_text("CC = gcc-99\n")
     script(tmp_path / name, "echo this is it")
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    assert foreign.find_compiler(headers(path=tmp_path)) == Compiler(name, arguments)
-
-
-def test_one_that_must_not_be_fetched() -> None:
-    with pytest.raises(MmbatchError) as caught:
-        foreign.find_compiler(headers(), fetch=False)
-    assert RELEASE in caught.value.action
-    assert caught.value.problem == "it was built with gcc-99, and that is not installed here"
-    assert caught.value.hint == "install it: apt-get install gcc-99"
-    assert foreign.find_compiler(headers("")) == Compiler("gcc")
+    assert foreign.find_compiler(RELEASE, config()) == name
+    assert foreign.find_compiler(RELEASE, {}) == "gcc"
 
 
 @needs_archive
 def test_one_that_is_fetched(archive: FakeArchive, said: list[str]) -> None:
-    found = foreign.find_compiler(headers())
+    found = foreign.find_compiler(RELEASE, config())
 
     assert f"fetching gcc-99 {VERSION}, which is not installed, and its needs" in said
-    assert found.arguments == (f"CC={found.program}",)
-    directory = Path(found.program).parent
-    assert toolchain(found.program).compiler == f"-B{directory}/ --version"
+    directory = Path(found).parent
+    assert toolchain(found).compiler == f"-B{directory}/ --version"
     for name in ("cc1", "as"):
         ran = subprocess.run([directory / name, "a  b"], check=True, capture_output=True, text=True)
         assert ran.stdout == "a  b\n"
     said.clear()
-    assert foreign.find_compiler(headers()) == found
+    assert foreign.find_compiler(RELEASE, config()) == found
     assert said == []

@@ -184,20 +184,20 @@ def test_objects_of_another_compiler_are_not_taken(
     assert system.compiler != "toy gcc 99"
 
 
-def test_an_option_against_what_is_required_is_refused_before_anything_runs(
+def test_an_option_against_what_is_required_is_refused_before_objects_are_made(
     calls: Path, configure: Configure
 ) -> None:
     options = ("CONFIG_A=y", "CONFIG_SMP=n", "CONFIG_KCSAN=y")
+    needed = {"CONFIG_A=y": "", "CONFIG_SMP=y": "it has two"}
     with pytest.raises(MmbatchError, match=r"CONFIG_SMP=y is needed, because it has two") as caught:
-        configure(
-            "mm/a.o", options=options, requires={"CONFIG_SMP=y": "it has two", "CONFIG_B=y": ""}
-        )
+        configure("mm/a.o", options=options, requires=needed)
     assert caught.value.action.endswith("with -K CONFIG_SMP=n")
     assert caught.value.hint == "leave out -K CONFIG_SMP=n"
     assert caught.value.code == ExitCode.USAGE
     with pytest.raises(MmbatchError, match="with -K CONFIG_KCSAN=y: CONFIG_KCSAN=n is needed"):
         configure("mm/a.o", options=options, requires={"CONFIG_KCSAN=n": "it would be slow"})
-    assert not calls.exists()
+    assert "allnoconfig" in calls.read_text()
+    assert ".o" not in calls.read_text().replace(" O=", "")
 
 
 def test_a_build_that_fails_is_tried_again(

@@ -122,12 +122,12 @@ def installed(packages: Path, scratch: Path, **words: str) -> dict[str, str]:
 
 def appears(headers: Headers) -> str:
     """Return what makes the compiler of a kernel appear in the root."""
-    found = foreign.find_compiler(headers)
-    want = foreign.wanted_compiler(headers)
+    found = foreign.find_compiler(headers.release, headers.config)
+    want = foreign.wanted_compiler(headers.config)
     assert want is not None
-    if not found.arguments:
+    if not Path(found).is_absolute():
         return f"mv /aside/{want.program} /usr/bin"
-    program = Path(found.program).relative_to(cache.live())
+    program = Path(found).relative_to(cache.live())
     path = f"/usr/bin/{want.program}"
     return f"""echo '#!/bin/sh\nexec /headers/{program} "$@"' >{path}; chmod 755 {path}"""
 
@@ -136,7 +136,7 @@ def test_it_is_built_for_what_fits_and_leaves_nothing_behind(
     packages: Path, tmp_path: Path
 ) -> None:
     fit, newer = (kernel.fetch(kernel.newest(series)) for series in ("6.12", "7.3"))
-    wanted = [want for headers in (fit, newer) if (want := foreign.wanted_compiler(headers))]
+    wanted = [want for headers in (fit, newer) if (want := foreign.wanted_compiler(headers.config))]
     before = sources()
 
     output = installed(

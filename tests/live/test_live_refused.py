@@ -77,5 +77,5 @@ def test_headers_and_compilers_that_nobody_has(
     compiler = {"CONFIG_CC_VERSION_TEXT": '"gcc-99 (Debian 99.1.0-1) 99.1.0"'}
     failed = "it was built with gcc-99, and that is not installed here, and fetching it failed: no "
     with pytest.raises(MmbatchError, match=failed) as caught:
-        foreign.find_compiler(Headers("7.3.9-amd64", "7.3", tmp_path, compiler))
+        foreign.find_compiler("7.3.9-amd64", compiler)
     assert (caught.value.code, caught.value.hint) == (1, "install it: apt-get install gcc-99")

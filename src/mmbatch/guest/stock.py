@@ -177,7 +177,7 @@ def _payload(
     modules |= {f"mmbatch_{name}": path.read_bytes() for name, path in paths_of.items()}
     modules["older"] = misfits.older(paths_of[tested])
     modules["rebuilt"] = misfits.rebuilt(paths_of[tested])
-    compiler = foreign.find_compiler(headers)
+    compiler = foreign.find_compiler(headers.release, headers.config)
     for each in (plan.common(), *plans):
         for name in (*each.modules, *each.observers):
             modules[name] = build.plain(each.find(f"{name}.c"), headers, compiler)

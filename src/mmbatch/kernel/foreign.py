@@ -14,7 +14,6 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from mmbatch.core import cache, log
 from mmbatch.core.errors import MmbatchError
@@ -33,8 +32,6 @@ root=${{0%/*}}/{up}
 exec "$root"/{loader} --library-path {libraries} --argv0 "$0" "$root"/{program} {first}"$@"
 """
 _COMPILER_BYTES = 300_000_000
-_KERNELVARIABLES = ".kernelvariables"
-"""The file with which Debian's headers name the compiler to make."""
 
 
 def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> None:
@@ -91,25 +88,6 @@ def _lacks_library(program: Path) -> bool:
     return " not found" in printed.stdout + printed.stderr
 
 
-class Headers(Protocol):
-    """The part of a kernel's headers that names its compiler."""
-
-    @property
-    def release(self) -> str: ...
-    @property
-    def path(self) -> Path: ...
-    @property
-    def config(self) -> Mapping[str, str]: ...
-
-
-@dataclass(frozen=True)
-class Compiler:
-    """A compiler for a kernel's modules."""
-
-    program: str
-    arguments: tuple[str, ...] = ()  # of make, to use it; none if the headers name it
-
-
 @dataclass(frozen=True)
 class WantedCompiler:
     """The compiler that a kernel's configuration names."""
@@ -119,11 +97,11 @@ class WantedCompiler:
     version: str  # of that package; empty if the configuration does not name it
 
 
-def wanted_compiler(headers: Headers) -> WantedCompiler | None:
+def wanted_compiler(config: Mapping[str, str]) -> WantedCompiler | None:
     """Return the compiler that built a kernel, None if its configuration does not name it."""
-    text = headers.config.get("CONFIG_CC_VERSION_TEXT", "").strip('"')
-    number = re.search(r"(\d+)\.\d+\.\d+$", text)
-    if number is None or len(text.split()) < 2:
+    text = config.get("CONFIG_CC_VERSION_TEXT", "").strip('"')
+    number = re.search(r" (\d+)\.\d+\.\d+$", text)
+    if number is None:
         return None
     program = text.split()[0]
     short = re.sub(r"-\d+$", "", program.removeprefix(f"{TUPLE}-"))
@@ -131,22 +109,19 @@ def wanted_compiler(headers: Headers) -> WantedCompiler | None:
     return WantedCompiler(program, f"{short}-{number[1]}", version[1] if version else "")
 
 
-def find_compiler(headers: Headers, *, fetch: bool = True) -> Compiler:
+def find_compiler(release: str, config: Mapping[str, str]) -> str:
     """Return the compiler of a kernel; if it is not installed, fetch and unpack Debian's packages.
 
-    Raises:
-        MmbatchError: it is not installed, and can't or must not be fetched.
+    Args:
+        release: the kernel's, for errors.
+        config: the kernel's options with their values.
     """
-    wanted = wanted_compiler(headers)
+    wanted = wanted_compiler(config)
     if wanted is None:
-        return Compiler("gcc")
-    if shutil.which(wanted.program):
-        named = (headers.path / _KERNELVARIABLES).exists()
-        return Compiler(wanted.program, () if named else (f"CC={wanted.program}",))
-    if shutil.which(wanted.package):
-        return Compiler(wanted.package, (f"CC={wanted.package}",))
-    if not fetch:
-        raise _no_compiler(headers, wanted, "that is not installed here")
+        return "gcc"
+    for program in (wanted.program, wanted.package):
+        if shutil.which(program):
+            return program
     place = cache.live() / f"compiler-{wanted.package}-{wanted.version or 'newest'}"
 
     def fill(root: Path) -> None:
@@ -156,36 +131,27 @@ def find_compiler(headers: Headers, *, fetch: bool = True) -> Compiler:
             log.say(f"fetching {wanted.package} {version}, which is not installed, and its needs")
             apt.unpack(wanted.package, version, root, needs=True)
         except MmbatchError as error:
-            found = f"that is not installed here, and fetching it failed: {error.problem}"
-            raise _no_compiler(headers, wanted, found) from error
-        wrap_compiler(root, wanted)
+            problem = (
+                f"it was built with {wanted.package}, and that is not installed here, "
+                f"and fetching it failed: {error.problem}"
+            )
+            hint = f"install it: apt-get install {wanted.package}"
+            raise MmbatchError(f"make a module for Linux {release}", problem, hint) from error
+        wrap_compiler(root, wanted.package)
 
     cache.provide(place, fill, f"fetches {wanted.package}")
-    program = str(place / "bin" / wanted.package)
-    return Compiler(program, (f"CC={program}",))
+    return str(place / "bin" / wanted.package)
 
 
-def wrap_compiler(root: Path, wanted: WantedCompiler) -> None:
+def wrap_compiler(root: Path, package: str) -> None:
     """Write bin/ into a directory of unpacked packages: a compiler that runs on this machine."""
-    number = wanted.package.rpartition("-")[2]
+    number = package.rpartition("-")[2]
     (root / "bin").mkdir()
-    for name, places, first in (
-        # It looks there for the programs that it starts.
-        (wanted.package, [f"usr/bin/{TUPLE}-{wanted.package}"], ['-B"${0%/*}/"']),
-        (
-            "cc1",
-            [f"usr/{directory}/gcc/{TUPLE}/{number}/cc1" for directory in ("libexec", "lib")],
-            [],
-        ),
-        ("as", [f"usr/bin/{TUPLE}-as"], []),
+    # It looks beside itself for the programs that it starts. cc1 is in lib up to gcc 12.
+    for name, place, first in (
+        (package, f"usr/bin/{TUPLE}-{package}", ['-B"${0%/*}/"']),
+        ("cc1", f"usr/lib*/gcc/{TUPLE}/{number}/cc1", []),
+        ("as", f"usr/bin/{TUPLE}-as", []),
     ):
-        program = next(place for place in places if (root / place).is_file())
-        wrap(root, program, root / "bin" / name, first)
-
-
-def _no_compiler(headers: Headers, wanted: WantedCompiler, found: str) -> MmbatchError:
-    return MmbatchError(
-        f"make a module for Linux {headers.release}",
-        f"it was built with {wanted.package}, and {found}",
-        f"install it: apt-get install {wanted.package}",
-    )
+        program = next(root.glob(place))
+        wrap(root, str(program.relative_to(root)), root / "bin" / name, first)

@@ -56,15 +56,7 @@ def configure(
         jobs: how many compilers at a time.
         requires: what the configuration must have, "CONFIG_X=y" or "CONFIG_X=n", with the
             reason as a clause.
-
-    Raises:
-        MmbatchError: the kernel can't be built here, or its configuration refused an option or
-            lacks what is required.
     """
-    for option in options:  # what says the opposite is refused at once
-        name = option.partition("=")[0]
-        against = [text for text in requires if text.startswith(f"{name}=") and text != option]
-        _refuse(against, [option], requires, source.release)
     text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
     tools = process.toolchain(*TOOLS)
     # Its makefiles name the source by its full path, so a cache that was moved is rebuilt.
@@ -81,13 +73,13 @@ def configure(
             path.mkdir()
             allnoconfig(make, path, text, source.release, log_file)
             check_options(path / ".config", options, source.release)
-            _refuse(_absent(path / ".config", requires), options, requires, source.release)
+            _require(path / ".config", options, requires, source.release)
             _make(make, ["prepare"], source.release, log_file)
             (path / _OBJECTS).touch()
             cache.finish(path)
             cache.use(path)
             cache.prune(path)
-        _refuse(_absent(path / ".config", requires), options, requires, source.release)
+        _require(path / ".config", options, requires, source.release)
         _add(make, path, objects, source.release, log_file)
     digest = hashlib.sha256((path / ".config").read_bytes()).hexdigest()
     return ObjectTree(source, path, digest, tools.compiler, tools.binutils)
@@ -98,7 +90,7 @@ def _add(
 ) -> None:
     """Make the objects that an output directory lacks."""
     listed = path / _OBJECTS
-    finished = set(listed.read_text().split()) if listed.exists() else set()
+    finished = set(listed.read_text().split())
     lacking = sorted({*objects} - finished)
     if not lacking:
         return
@@ -121,11 +113,7 @@ def _make(make: Sequence[str], goals: Sequence[str], release: str, log_file: Pat
 
 
 def allnoconfig(
-    make: Sequence[str | Path],
-    output: Path,
-    config: str,
-    release: str,
-    log_file: Path,
+    make: Sequence[str | Path], output: Path, config: str, release: str, log_file: Path
 ) -> None:
     """Configure a kernel in an output directory with some options over allnoconfig.
 
@@ -159,21 +147,14 @@ def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> li
     words = shlex.split(line.split(":=", 1)[1].split(";")[0])
     if "-o" in words:
         del words[words.index("-o") : words.index("-o") + 2]
-    options = [
+    words = [
         word
         for word in words
         if word != "-c" and not word.startswith("-Wp,-MMD") and not word.endswith((".c", ".S"))
     ]
-    if other_source is None:
-        return options
-    moved = [word.replace(str(tree.source.path), str(other_source)) for word in options]
-    if not any(str(tree.source.path) in word for word in options):
-        raise MmbatchError(
-            f"compile with the headers of {other_source}",
-            f"the command of {like} does not name {tree.source.path}, which they replace",
-            "see whether a directory of the cache is a link, and give its real path",
-        )
-    return moved
+    if other_source is not None:
+        words = [word.replace(str(tree.source.path), str(other_source)) for word in words]
+    return words
 
 
 def compile_like(
@@ -214,7 +195,7 @@ def groups(objects: Sequence[str]) -> list[list[str]]:
     """
     libraries = [name for name in objects if "/lib/" in name]
     others = [name for name in objects if name not in libraries]
-    return [group for group in (others, ["-j1", *libraries] if libraries else []) if group]
+    return [group for group in (others, libraries and ["-j1", *libraries]) if group]
 
 
 def check_options(config: Path, options: Sequence[str], release: str) -> None:
@@ -236,12 +217,14 @@ def _absent(config: Path, options: Iterable[str]) -> list[str]:
     return [f"{name}={value}" for name, _, value in pairs if values.get(name, "n") != value]
 
 
-def _refuse(
-    lacking: Iterable[str], options: Sequence[str], requires: Mapping[str, str], release: str
+def _require(
+    config: Path, options: Sequence[str], requires: Mapping[str, str], release: str
 ) -> None:
     """Raise MmbatchError if a kernel with some options lacks something that is required."""
-    for text in lacking:
-        shown = " ".join(f"-K {option}" for option in options)
+    for text in _absent(config, requires):
+        name = text.partition("=")[0]
+        against = [option for option in options if option.startswith(f"{name}=")] or options
+        shown = " ".join(f"-K {option}" for option in against)
         raise MmbatchError(
             f"build the objects of Linux {release}" + (f" with {shown}" if shown else ""),
             f"{text} is needed, because {requires[text]}",

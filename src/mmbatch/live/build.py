@@ -15,7 +15,6 @@ from mmbatch.core.cache import atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import Result, run, toolchain
 from mmbatch.kernel import foreign
-from mmbatch.kernel.foreign import Compiler
 from mmbatch.live import btf, convert, kernel, manifest
 from mmbatch.live.kernel import Headers
 from mmbatch.live.manifest import LiveManifest
@@ -56,7 +55,7 @@ def build(live: LiveManifest, headers: Headers, engine: Path = paths.LIVE) -> Mo
         tables = convert.tables(needed, btf.read(headers.types))
     except ValueError as error:
         raise manifest.unfit(live, headers.release, str(error)) from error
-    compiler = foreign.find_compiler(headers)
+    compiler = foreign.find_compiler(headers.release, headers.config)
     content = generated(live, headers.series, engine)
     content["live/live_tables.h"] = tables.encode()
     name = f"{live.module}-{headers.release}-{live.until}"
@@ -106,10 +105,10 @@ def generated(live: LiveManifest, series: str, engine: Path = paths.LIVE) -> dic
     return {**content, "Kbuild": kbuild.encode()}
 
 
-def _key(headers: Headers, compiler: Compiler, content: Mapping[str, bytes]) -> str:
+def _key(headers: Headers, compiler: str, content: Mapping[str, bytes]) -> str:
     """Return a digest of all that a module is built from."""
-    tools = toolchain(compiler.program, *_TOOLS)
-    parts = [headers.release, str(headers.path), tools.identity, *compiler.arguments]
+    tools = toolchain(compiler, *_TOOLS)
+    parts = [headers.release, str(headers.path), tools.identity]
     digest = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape"))
     digest.update(Path(convert.__file__).read_bytes())
     for name in ("Module.symvers", ".config"):
@@ -120,7 +119,7 @@ def _key(headers: Headers, compiler: Compiler, content: Mapping[str, bytes]) -> 
 
 
 def plain(
-    source: Path, headers: Headers, chosen: Compiler, others: Mapping[str, bytes] | None = None
+    source: Path, headers: Headers, compiler: str, others: Mapping[str, bytes] | None = None
 ) -> bytes:
     """Return an ordinary module, built from one C file and the headers that `others` has."""
     name, output = source.stem, cache.logs() / f"{source.stem}.log"
@@ -129,16 +128,16 @@ def plain(
         for target, content in (others or {}).items():
             (directory / target).write_bytes(content)
         (directory / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
-        _require_made(_make(headers, chosen, directory, output), name, headers, output)
+        _require_made(_make(headers, compiler, directory, output), name, headers, output)
         built = directory / f"{name}.ko"
         run(["objcopy", "--strip-debug", built], action=f"strip {built.name}", log=output)
         return built.read_bytes()
 
 
-def _make(headers: Headers, chosen: Compiler, directory: Path, output: Path) -> Result:
+def _make(headers: Headers, compiler: str, directory: Path, output: Path) -> Result:
     # BTF of the module itself would need pahole, and nobody reads it.
     argv = ["make", "-s", "-C", str(headers.path), f"M={directory}"]
-    argv += [*chosen.arguments, "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
+    argv += [f"CC={compiler}", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
     output.unlink(missing_ok=True)
     action = f"compile a module for Linux {headers.release}"
     return run(argv, action=action, env=_QUIET, log=output, timeout_s=_TIMEOUT_S, check=False)
