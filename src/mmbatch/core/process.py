@@ -43,6 +43,7 @@ inherited: set[int] = set()
 """Open files that every program gets: the locks that must outlive our kill -9 (`cache.lock`)."""
 
 _TELLING = re.compile(r"\b(?:error|fatal): |undefined reference", re.IGNORECASE)
+_BYTES = "surrogateescape"  # what is not UTF-8 stays as it is, from output to input
 _TERM_GRACE_S = 3.0
 _KEPT_BYTES = 64 * 1024
 _STOP_PERIOD_S = 0.1
@@ -81,7 +82,6 @@ def run(
     timeout_s: float | None = None,
     check: bool = True,
     stdin: str = "",
-    errors: str = "replace",
     foreground: bool = False,
     finish: bool = False,
 ) -> Result:
@@ -91,7 +91,6 @@ def run(
         action: what this is for, as a phrase for error messages.
         log: file to append both of its streams to, with the command line before them.
         check: raise when it ends with anything but 0.
-        errors: how to decode output that is not UTF-8, as `bytes.decode` takes it.
         foreground: leave it in our process group, on our terminal; for sudo and the like.
         finish: let it come to its end when we are interrupted, as dpkg must, and only then stop.
 
@@ -100,7 +99,7 @@ def run(
     """
     temporary = tempfile.TemporaryFile
     with _open_log(log, argv) as out, temporary() as err, temporary() as given:
-        given.write(stdin.encode())
+        given.write(stdin.encode(errors=_BYTES))
         given.seek(0)
         start = out.tell()
         pipes = None if foreground else (given, out, out if log else err)
@@ -113,7 +112,7 @@ def run(
                 raise MmbatchError(action, problem, hint) from None
         if log is not None:
             start = max(start, os.fstat(out.fileno()).st_size - _KEPT_BYTES)
-        result = Result(process.returncode, _read(out, start, errors), _read(err, 0))
+        result = Result(process.returncode, _read(out, start), _read(err, 0))
     if check:
         _raise_unless_good(result, argv, action, log)
     return result
@@ -285,9 +284,9 @@ def _open_log(log: Path | None, argv: Sequence[str | Path]) -> IO[bytes]:
     return handle
 
 
-def _read(handle: IO[bytes], start: int, errors: str = "replace") -> str:
+def _read(handle: IO[bytes], start: int) -> str:
     handle.seek(start)
-    return handle.read().decode(errors=errors)
+    return handle.read().decode(errors=_BYTES)
 
 
 def side_by_side(jobs: Sequence[Callable[[], R]], most: int) -> Generator[R, None, None]:

@@ -21,8 +21,6 @@ _SETTINGS = (
     "core.untrackedCache=false",
     "log.showSignature=false",
 )
-_NO_GUESS = ("-c", "user.useConfigOnly=true")
-"""Or git makes an address of the names of the user and of the machine."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class GitTree:
 
     def head(self) -> str:
         """Return the commit that is checked out."""
-        done = self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}", action="find HEAD")
+        done = self._try("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         if done.rc != 0:
             if done.stderr.strip():
                 raise self._failed(done, "find HEAD")
@@ -69,31 +67,22 @@ class GitTree:
         return [entry[3:] for entry in status.split("\0") if entry]
 
     def identity(self) -> str:
-        """Return the user as git would sign a commit: "Name <mail>".
-
-        Raises:
-            MmbatchError: git does not know who that is.
-        """
-        for role in ("AUTHOR", "COMMITTER"):
-            done = self._try(
-                *_NO_GUESS, "var", f"GIT_{role}_IDENT", action="find the committer's name"
+        """Return the user as git would sign a commit: "Name <mail>"."""
+        # Or git makes an address of the names of the user and of the machine.
+        done = self._try("-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT")
+        if done.rc != 0:
+            raise MmbatchError(
+                "find whose name the commits get",
+                "git knows no name and address",
+                "set them: git config --global user.name NAME, and user.email likewise",
+                ExitCode.USAGE,
             )
-            if done.rc != 0:
-                raise MmbatchError(
-                    "find whose name the commits get",
-                    "git knows no name and address",
-                    "set them: git config --global user.name NAME, and user.email likewise",
-                    ExitCode.USAGE,
-                )
         return done.stdout.strip().rpartition(">")[0] + ">"
 
     def check_branch_name(self, branch: str) -> None:
         """Raise MmbatchError unless git takes a name for a branch."""
-        action = f"name a branch '{branch}'"
-        if self._try("check-ref-format", "--branch", branch, action=action).rc != 0:
-            raise MmbatchError(
-                action, "git takes no such name", "choose another with --branch", ExitCode.USAGE
-            )
+        if self._try("check-ref-format", "--branch", branch).rc != 0:
+            raise self._bad_branch(f"name a branch '{branch}'", "git takes no such name")
 
     def tip(self, branch: str) -> str | None:
         """Return the last commit of a branch, None when there is no such branch."""
@@ -103,56 +92,32 @@ class GitTree:
         return done.stdout.strip() if done.rc == 0 else None
 
     def read(self, commit: str, names: Iterable[str]) -> dict[str, bytes]:
-        """Return the contents of those of the files that a commit has.
-
-        Raises:
-            MmbatchError: exit code 3; one is not a regular file there.
-        """
-        entries = self._entries(commit, names)
-        if not entries:
-            return {}
-        request = "".join(f"{blob}\n" for _, blob in entries.values())
-        blobs = self._git("cat-file", "--batch", stdin=request, errors="surrogateescape")
-        data = blobs.encode(errors="surrogateescape")
-        contents = {}
-        for name in entries:
-            header, _, data = data.partition(b"\n")
-            if b" blob " not in header:  # a partial clone has some of them only
-                problem = f"git says '{header.decode(errors='replace')}'"
-                hint = "fetch all of the repository, or check it with git fsck"
-                raise MmbatchError(f"read {name} of {self.path}", problem, hint)
-            size = int(header.split()[2])
-            contents[name], data = data[:size], data[size + 1 :]
-        return contents
+        """Return the contents of those of the files that a commit has, which must be regular."""
+        return {
+            name: self._git("cat-file", "blob", blob).encode(errors="surrogateescape")
+            for name, (_, blob) in self._entries(commit, names).items()
+        }
 
     def commits(self, first: str, last: str) -> tuple[str, list[str]]:
-        """Return where the range "first..last" of commits starts, and its commits in order.
-
-        Raises:
-            MmbatchError: exit code 2; git knows no such commit, or there is none between them.
-        """
+        """Return where the range "first..last" of commits starts, and its commits in order."""
         action = f"find the commits {first}..{last} in {self.path}"
-        names = []
         for name in (first, last):
             done = self._try("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}")
-            if done.rc != 0 and "dubious ownership" in done.stderr:
-                raise self._failed(done, action)
             if done.rc != 0:
-                hint = (
-                    f"see what there is: git -C {shlex.quote(os.fspath(self.path))} log --oneline"
-                )
+                if "dubious ownership" in done.stderr:
+                    raise self._failed(done, action)
+                path = shlex.quote(os.fspath(self.path))
+                hint = f"see what there is: git -C {path} log --oneline"
                 raise MmbatchError(action, f"git knows no commit {name}", hint, ExitCode.USAGE)
-            names.append(done.stdout.strip())
-        base = self._try("merge-base", *names).stdout.strip()
+        base = self._try("merge-base", first, last).stdout.strip()
         if not base:
             problem = "git knows no commit that both descend from, as in a shallow clone"
             raise MmbatchError(action, problem, "get the history: git fetch --unshallow")
-        words = ("rev-list", "--reverse", "--first-parent", f"{base}..{names[1]}", "--")
-        found = self._git(*words).split()
+        found = self._git("rev-list", "--reverse", "--first-parent", f"{base}..{last}", "--")
         if not found:
             problem = f"{last} has no commit that {first} lacks"
             raise MmbatchError(action, problem, "give the older one first", ExitCode.USAGE)
-        return base, found
+        return base, found.split()
 
     def names_changed(self, old: str, new: str) -> list[str]:
         """Return the files that differ between two commits."""
@@ -161,21 +126,15 @@ class GitTree:
 
     def holds(self, base: str, tip: str, changes: Sequence[Change]) -> bool:
         """Return whether a branch consists of exactly these commits on a base."""
-        commits = self._git("rev-list", "--reverse", "--parents", f"{base}..{tip}", "--")
-        rows = [line.split() for line in commits.splitlines()]
-        if len(rows) != len(changes):
-            return False
-        parent = base
-        for (commit, *parents), change in zip(rows, changes, strict=True):
-            if (
-                parents != [parent]
-                or self._git("log", "-1", "--format=%s", commit).strip() != change.subject
-                or set(self.names_changed(parent, commit)) != set(change.contents)
-                or self.read(commit, change.contents) != change.contents
-            ):
-                return False
-            parent = commit
-        return True
+        listing = self._git("log", "--reverse", "--format=%H%x09%P%x09%s", f"{base}..{tip}", "--")
+        rows = [line.split("\t", 2) for line in listing.splitlines()]
+        parents = [base, *(row[0] for row in rows)]
+        return len(rows) == len(changes) and all(
+            row[1:] == [parent, change.subject]
+            and {*self.names_changed(parent, row[0])} == {*change.contents}
+            and self.read(row[0], change.contents) == change.contents
+            for row, parent, change in zip(rows, parents, changes, strict=False)
+        )
 
     def write(self, base: str, changes: Sequence[Change], work: Path, author: str) -> str:
         """Write commits on a base, and return the last one; no branch has them yet.
@@ -187,13 +146,14 @@ class GitTree:
         index = {"GIT_INDEX_FILE": os.fspath(work / "index")}
         self._git("read-tree", base, env=index)
         parent = base
-        for number, change in enumerate(changes):
-            blobs = self._write_blobs(change.contents, work / str(number))
+        for change in changes:
             old = self._entries(parent, change.contents)
-            lines = [
-                f"{old[name][0] if name in old else _REGULAR[0]} {blob}\t{name}\0"
-                for name, blob in blobs.items()
-            ]
+            lines = []
+            for path, content in change.contents.items():
+                text = content.decode(errors="surrogateescape")
+                blob = self._git("hash-object", "-w", "--stdin", stdin=text).strip()
+                mode = old[path][0] if path in old else _REGULAR[0]
+                lines.append(f"{mode} {blob}\t{path}\0")
             self._git("update-index", "-z", "--index-info", stdin="".join(lines), env=index)
             tree = self._git("write-tree", env=index).strip()
             message = f"{change.subject}\n\n{change.body}\n"
@@ -205,12 +165,11 @@ class GitTree:
         arguments = ("update-ref", "--create-reflog", "-m", reason, f"refs/heads/{branch}")
         done = self._try(*arguments, tip, "0" * len(tip))
         if done.rc != 0:
-            raise MmbatchError(
-                f"make the branch {branch}",
-                _reason(done),
-                "choose another name with --branch",
-                ExitCode.USAGE,
-            )
+            raise self._bad_branch(f"make the branch {branch}", _reason(done))
+
+    def _bad_branch(self, action: str, problem: str) -> MmbatchError:
+        hint = "choose another name with --branch"
+        return MmbatchError(action, problem, hint, ExitCode.USAGE)
 
     def _entries(self, commit: str, names: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Return (mode, blob) of those of the files that a commit has."""
@@ -229,45 +188,25 @@ class GitTree:
             entries[name] = (mode, blob)
         return entries
 
-    def _write_blobs(self, contents: Mapping[str, bytes], directory: Path) -> dict[str, str]:
-        directory.mkdir()
-        paths = []
-        for number, content in enumerate(contents.values()):
-            paths.append(directory / str(number))
-            paths[-1].write_bytes(content)
-        request = "".join(f"{path}\n" for path in paths)
-        hashes = self._git("hash-object", "-w", "--no-filters", "--stdin-paths", stdin=request)
-        return dict(zip(contents, hashes.split(), strict=True))
-
-    def _git(
-        self,
-        *arguments: str,
-        stdin: str = "",
-        env: Mapping[str, str] | None = None,
-        errors: str = "replace",
-    ) -> str:
-        done = self._try(*arguments, stdin=stdin, env=env, errors=errors)
+    def _git(self, *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None) -> str:
+        done = self._try(*arguments, stdin=stdin, env=env)
         if done.rc != 0:
             raise self._failed(done, f"run git {arguments[0]} in {self.path}")
         return done.stdout
 
     def _try(
-        self,
-        *arguments: str,
-        action: str = "use git",
-        stdin: str = "",
-        env: Mapping[str, str] | None = None,
-        errors: str = "replace",
+        self, *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None
     ) -> process.Result:
         settings = [word for setting in _SETTINGS for word in ("-c", setting)]
-        return process.run(
-            ["git", "--no-optional-locks", *settings, "-C", self.path, *arguments],
-            action=action,
-            stdin=stdin,
-            env=env,
-            errors=errors,
-            check=False,
-        )
+        argv: list[str | Path] = [
+            "git",
+            "--no-optional-locks",
+            *settings,
+            "-C",
+            self.path,
+            *arguments,
+        ]
+        return process.run(argv, action="use git", stdin=stdin, env=env, check=False)
 
     def _failed(self, done: process.Result, action: str) -> MmbatchError:
         path = shlex.quote(os.fspath(self.path.absolute()))

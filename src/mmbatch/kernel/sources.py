@@ -224,11 +224,8 @@ def _signature(path: Path) -> Signature:
 
 def _list_git(tree: Path) -> list[str]:
     """Return the files of the working tree: those in git and new ones that it does not ignore."""
-    listing = run(
-        ["git", *_TRUSTED, "-C", tree, *_LIST_FILES],
-        action=f"list the files of {tree}",
-        errors="surrogateescape",
-    ).stdout
+    argv: list[str | Path] = ["git", *_TRUSTED, "-C", tree, *_LIST_FILES]
+    listing = run(argv, action=f"list the files of {tree}").stdout
     return [name for name in listing.split("\0") if name]
 
 

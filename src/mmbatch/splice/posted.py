@@ -438,7 +438,7 @@ def _split(name: str) -> list[str]:
 
 
 def _run(argv: Sequence[str | Path], work: Path) -> bytes:
-    done = process.run(argv, action=f"read mails by {argv[0]}", cwd=work, errors="surrogateescape")
+    done = process.run(argv, action=f"read mails by {argv[0]}", cwd=work)
     return done.stdout.encode(errors="surrogateescape")
 
 
