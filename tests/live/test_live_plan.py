@@ -78,6 +78,14 @@ def test_cxl_and_soft_reserved_memory(tmp_path: Path) -> None:
     assert (region.device, region.mode, region.bound) == ("region1", "cxl", False)
 
 
+def test_memory_that_may_come_is_listed_without_seconds(tmp_path: Path) -> None:
+    root = make_sysfs("nothing", tmp_path / "sys")
+    (root / "bus/virtio/drivers/virtio_mem/virtio3").mkdir(parents=True)
+    (root / "bus/acpi/devices/PNP0C80:00").mkdir(parents=True)
+    rows = [(each.device, each.mode, each.size, each.now) for each in plan.devices(root)]
+    assert rows == [("virtio3", "virtio-mem", 0, None), ("PNP0C80:00", "acpi", 0, None)]
+
+
 def device(mode: str = "fsdax", size: int = 100 * GIB, **changes: Any) -> Device:
     return Device("it", mode, size, **{"memmap": "device", **changes})
 
