@@ -63,7 +63,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(session, "_code", lambda _: Code())
     monkeypatch.setattr(hosted, "available_memory", lambda _: 1 << 40)
     monkeypatch.setattr(sources, "get", lambda *_: source)
-    monkeypatch.setattr(posted, "make_trees", lambda _, __, asked, *___: [v2] if asked else [])
+    monkeypatch.setattr(posted, "make_trees", lambda _, asked: [v2] if asked else [])
     return tmp_path
 
 

@@ -6,11 +6,11 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from mmbatch.cli import options
+from mmbatch.cli.options import Names, argument, flag, value
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -26,27 +26,14 @@ def _first(_: click.Context, __: click.Parameter, tree: Path) -> Path:
     return tree
 
 
-@options.verb(
-    "apply",
-    click.argument("tree", type=click.Path(path_type=Path), callback=_first),
-    options.speedups,
-    click.option(
-        "--branch", "name", metavar="NAME", help="Name the branch so, by default mmbatch/SPEEDUP"
-    ),
-    options.until(CORE),
-    options.credit,
-    click.option(
-        "-n", "--dry-run", is_flag=True, help="Print the diff of each step and write nothing"
-    ),
-)
+@options.verb("apply")
 def command(
-    *,
-    tree: Path,
-    speedups: tuple[str, ...],
-    name: str | None,
-    until: str,
-    dry_run: bool,
-    **credit: Any,
+    tree: Path = argument(type=click.Path(path_type=Path), callback=_first),
+    speedups: Names = options.speedups,
+    name: str | None = value("--branch NAME", "Name the branch so, by default mmbatch/SPEEDUP"),
+    until: str = options.until(CORE),
+    credit: apply.Credit = options.credit,
+    dry_run: bool = flag("-n, --dry-run", "Print the diff of each step and write nothing"),
 ) -> int:
     """Put SPEEDUPs, by default all that support its kernel, into the kernel TREE.
 
@@ -60,8 +47,7 @@ def command(
     manifests = cut(every, until)
     name = name or apply.branch_name(manifests)
     if (tree / ".git").exists():
-        whose = apply.Credit(**credit)
-        done = apply.make_branch(tree, series, release, manifests, name, whose, dry_run=dry_run)
+        done = apply.make_branch(tree, series, release, manifests, name, credit, dry_run=dry_run)
     elif dry_run:
         contents = apply.contents_in(tree, apply.named_files(series, manifests))
         steps = apply.plan(manifests, series, release, contents)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import functools
-import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,6 +13,7 @@ from click.core import ParameterSource
 
 from mmbatch.bench import record, session, table
 from mmbatch.cli import doctor, options, posted
+from mmbatch.cli.options import Names, file, flag, number, value, values
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
 from mmbatch.core.cache import atomic_write
@@ -30,7 +30,7 @@ _QUICK_PART = 4  # `--quick` divides the size of the large cases by this
 _QUICK_BUDGET_S = 4
 _MOST_PFNS = 1 << 40  # as many as 52 bits of physical address have
 _MOST_PAIRS = 1_000  # the bootstrap takes memory with the square of them
-_SEED = click.IntRange(0, (1 << 64) - 1)
+_MOST_SEED = (1 << 64) - 1
 _MEASURED = (
     *("tree", "settings", "patches", "trees", "ranges", "each", "entries", "until", "only_posted"),
     *("show_unequal", "cases", "extra", "quick", "size", "repeats", "seed", "features"),
@@ -50,98 +50,49 @@ def _refuse_baseline(_: click.Context, __: click.Parameter, file: str | None) ->
         )
 
 
-def _features(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
-    for value in values:
-        if not re.fullmatch(r"[a-z0-9_]+=[01]", value):
-            problem = f"--cpu {value} is not FEATURE=0 or FEATURE=1"
-            raise Misuse(problem, "write it as in --cpu fsrm=0")
-    return values
-
-
-@click.command("bench")
-@options.measured
-@options.kernel
-@options.tree
-@options.config
-@posted.options
-@click.option(
-    "--until",
-    metavar="STEP",
-    help="Use our own code after this step, or 'core', beside all of it; with --each, after every "
-    "step up to this one",
-)
-@click.option("--only-posted", is_flag=True, help="Leave out our own variants")
-@click.option(
-    "--show-unequal",
-    is_flag=True,
-    help="Measure a posted series even if it produces other memory than base",
-)
-@click.option("--case", "cases", multiple=True, metavar="NAME", help="Run this case only")
-@click.option("--all", "extra", is_flag=True, help="Run also the cases that run only on request")
-@click.option("--list", "list_only", is_flag=True, help="List the cases and end")
-@click.option("--quick", is_flag=True, help="Measure a quarter of the size with half the pairs")
-@click.option(
-    "--size",
-    callback=options.read_size,
-    metavar="SIZE",
-    help="Set the size of the large cases in bytes of device memory, such as 10T",
-)
-@click.option(
-    "--repeats",
-    type=click.IntRange(1, _MOST_PAIRS),
-    metavar="N",
-    help=f"Measure N pairs of each comparison, by default up to {_PAIRS}",
-)
-@click.option("--seed", type=_SEED, metavar="N", default=1, help="Seed the order of the runs")
-@click.option(
-    "--cpu",
-    "features",
-    multiple=True,
-    metavar="FEATURE=0|1",
-    callback=_features,
-    help="Switch a CPU feature off or on",
-)
-@options.json_file
-@options.output_file(
-    "--record", "record_file", help_text="Write the record of one speed-up to FILE"
-)
-@options.outcome_files
-@click.option("--cover", is_flag=True, help="Print a table of 72 columns, for a cover letter")
-@options.output_file(
-    "--html",
-    "html_file",
-    help_text="Write the report's page of this session to FILE, - for standard output",
-)
-@click.option(
-    "--baseline", expose_value=False, is_eager=True, callback=_refuse_baseline, hidden=True
-)
-@options.jobs
-@options.install
-@options.output
+@options.verb("bench")
 def command(
-    speedups: tuple[str, ...],
-    kernel: str | None,
-    tree: Path | None,
-    settings: tuple[str, ...],
-    asked: posted.Asked,
-    until: str | None,
-    only_posted: bool,
-    show_unequal: bool,
-    cases: tuple[str, ...],
-    extra: bool,
-    list_only: bool,
-    quick: bool,
-    size: int | None,
-    repeats: int | None,
-    seed: int,
-    features: tuple[str, ...],
-    json_file: Path | None,
-    record_file: Path | None,
-    write_outcomes: options.WriteOutcomes,
-    cover: bool,
-    html_file: Path | None,
-    jobs: int,
-    install: bool,
+    speedups: Names = options.measured,
+    kernel: str | None = options.kernel,
+    settings: Names = options.settings,
+    asked: posted.Asked = posted.asked,
+    until: str | None = value(
+        "--until STEP",
+        "Use our own code after this step, or 'core', beside all of it; with --each, after every "
+        "step up to this one",
+    ),
+    only_posted: bool = flag("--only-posted", "Leave out our own variants"),
+    show_unequal: bool = flag(
+        "--show-unequal", "Measure a posted series even if it produces other memory than base"
+    ),
+    cases: Names = values("--case NAME", "Run this case only"),
+    extra: bool = flag("--all", "Run also the cases that run only on request"),
+    list_only: bool = flag("--list", "List the cases and end"),
+    quick: bool = flag("--quick", "Measure a quarter of the size with half the pairs"),
+    size: int | None = value(
+        "--size SIZE",
+        "Set the size of the large cases in bytes of device memory, such as 10T",
+        options.read_size,
+    ),
+    repeats: int | None = number(
+        "--repeats N",
+        f"Measure N pairs of each comparison, by default up to {_PAIRS}",
+        most=_MOST_PAIRS,
+    ),
+    seed: int = number("--seed N", "Seed the order of the runs", 0, _MOST_SEED, default=1),
+    features: Names = values(
+        "--cpu FEATURE=0|1",
+        "Switch a CPU feature off or on",
+        options.like("[a-z0-9_]+=[01]", "FEATURE=0 or FEATURE=1", "fsrm=0"),
+    ),
+    json_file: Path | None = options.json_file,
+    record_file: Path | None = file("--record", "Write the record of one speed-up to FILE"),
+    write_outcomes: options.WriteOutcomes = options.outcome_files,
+    cover: bool = flag("--cover", "Print a table of 72 columns, for a cover letter"),
+    html_file: Path | None = file("--html", "Write the report's page of this session to FILE"),
+    baseline: None = value("--baseline FILE", "", _refuse_baseline, is_eager=True, hidden=True),
+    jobs: int = options.jobs,
+    install: bool = options.install,
 ) -> int:
     """Measure SPEEDUPs, by default all that support the kernel, on this machine.
 
@@ -170,9 +121,9 @@ def command(
     if list_only and _list(names or manifest.known(paths.SPEEDUPS)):
         return ExitCode.GOOD
     doctor.ensure(install=install)
-    source = sources.get(kernel, tree)
+    source = sources.get(kernel, asked.tree)
     names = names or session.measurable(source, harnesses=bool(asked))
-    trees = posted.make_trees(source, asked, tree)
+    trees = posted.make_trees(source, asked)
     if of_steps:
         last = until or manifest.ALL
         trees = posted.make_steps(source, names[0], last, each=asked.each)
@@ -190,7 +141,7 @@ def command(
     if list_only:
         log.table([[c.case, c.regime, f"{c.items:,} {c.item}s"] for p in prepared for c in p.cases])
         return ExitCode.GOOD
-    repeated = _repeated(names, source.series if tree is None else None)
+    repeated = _repeated(names, source.series if asked.tree is None else None)
     found = session.measure(prepared, repeated, text.provisional)
     records = list(found.values())
     if json_file is not None:

@@ -5,12 +5,11 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
-from pathlib import Path
 
 import click
 
 from mmbatch.cli import doctor, options, posted
-from mmbatch.cli.options import Names
+from mmbatch.cli.options import Names, number, value, values
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -23,46 +22,23 @@ PARTS = ("equality", "configurations", "sanitizers", "mutants", "fuzz")
 _FUZZ_S = 20
 
 
-@options.verb(
-    "check",
-    options.measured,
-    options.several_kernels,
-    options.tree,
-    posted.options,
-    click.option(
-        "--until",
-        metavar="STEP",
-        help="Check our own code after this step, or 'core', as posted code",
-    ),
-    click.option(
-        "--only",
-        "parts",
-        multiple=True,
-        type=click.Choice(PARTS),
-        help="Do this part only, by default all; 'configurations' are those besides the usual one",
-    ),
-    click.option(
-        "--fuzz",
-        "fuzz_s",
-        type=click.IntRange(min=1),
-        metavar="SECONDS",
-        help="Only fuzz, on each kernel for this long",
-    ),
-    options.outcome_files,
-    options.jobs,
-    options.install,
-)
+@options.verb("check")
 def command(
-    speedups: Names,
-    series: Names,
-    tree: Path | None,
-    asked: posted.Asked,
-    until: str | None,
-    parts: Names,
-    fuzz_s: int | None,
-    write_outcomes: options.WriteOutcomes,
-    jobs: int,
-    install: bool,
+    speedups: Names = options.measured,
+    series: Names = options.kernels,
+    asked: posted.Asked = posted.asked,
+    until: str | None = value(
+        "--until STEP", "Check our own code after this step, or 'core', as posted code"
+    ),
+    parts: Names = values(
+        "--only PART",
+        f"Do this part only, by default all: {', '.join(PARTS)}",
+        type=click.Choice(PARTS),
+    ),
+    fuzz_s: int | None = number("--fuzz SECONDS", "Only fuzz, on each kernel for this long"),
+    write_outcomes: options.WriteOutcomes = options.outcome_files,
+    jobs: int = options.jobs,
+    install: bool = options.install,
 ) -> int:
     """Compare patched kernel code with the kernel's own, over many inputs, byte for byte.
 
@@ -78,7 +54,7 @@ def command(
         (asked.is_of_steps, "--each is for the patches of a posted series"),
         (is_posted and fuzz_s, "posted code can't be fuzzed"),
         (until and (asked or len(speedups) != 1), "--until is for the steps of one speed-up"),
-        (tree and (series or not is_posted), "--tree is for posted code, without --kernel"),
+        (asked.tree and (series or not is_posted), "--tree is for posted code, without --kernel"),
     ):
         if wrong:
             raise Misuse(problem, "leave out one of the options, or name one speed-up")
@@ -99,8 +75,8 @@ def command(
             run_parts(program, tally, parts or PARTS, kernels)
 
     for kernel in (None,) if is_posted and not series else kernels:
-        base = sources.get(kernel, tree)
-        trees = posted.make_trees(base, asked, tree)
+        base = sources.get(kernel, asked.tree)
+        trees = posted.make_trees(base, asked)
         if until is not None:
             trees = posted.make_steps(base, speedups[0], until, each=False)
         kernel_alone = Program(base, (), (), jobs, posted=trees, renamed=asked.entries)

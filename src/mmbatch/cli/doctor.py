@@ -53,8 +53,8 @@ def _lacking(*, install: bool) -> dict[str, str]:
     return found
 
 
-@options.verb("doctor", options.install)
-def command(install: bool) -> int:
+@options.verb("doctor")
+def command(install: bool = options.install) -> int:
     """Check that this machine has what mmbatch needs, and say how to get what is missing."""
     found = _lacking(install=install)
     rows = [*_programs(), *(("missing", name, "") for name in found), *_notes()]

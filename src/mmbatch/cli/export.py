@@ -6,7 +6,6 @@ from __future__ import annotations
 import itertools
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -14,7 +13,7 @@ from mmbatch.bench import record
 from mmbatch.bench.record import Record
 from mmbatch.cli import doctor, options
 from mmbatch.cli.apply import left_out
-from mmbatch.cli.options import Names
+from mmbatch.cli.options import Names, flag, number, value, values
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
 from mmbatch.core.errors import ExitCode
@@ -29,62 +28,36 @@ from mmbatch.splice.manifest import CORE, cut
 RESULTS = paths.ROOT / "results"
 
 
-@options.verb(
-    "export",
-    options.speedups,
-    options.kernel,
-    options.tree,
-    click.option(
-        "-o",
-        "--output",
+@options.verb("export")
+def command(
+    speedups: Names = options.speedups,
+    kernel: str | None = options.kernel,
+    tree: Path | None = options.tree,
+    output: Path = value(
+        "-o, --output DIR",
+        "Write a directory for each series into DIR, which is new or empty",
         required=True,
         type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="Write a directory for each series into DIR, which is new or empty",
     ),
-    click.option(
-        "--prefix", default="PATCH", help="Begin the subjects with this, as in 'RFC PATCH'"
+    prefix: str = value(
+        "--prefix TEXT", "Begin the subjects with this, as in 'RFC PATCH'", default="PATCH"
     ),
-    click.option(
-        "--reroll", type=click.IntRange(1), metavar="N", help="Number the version of the series"
-    ),
-    options.until(CORE),
-    options.credit,
-    click.option(
-        "--base",
-        "commit",
-        metavar="COMMIT",
+    reroll: int | None = number("--reroll N", "Number the version of the series"),
+    until: str = options.until(CORE),
+    credit: Credit = options.credit,
+    commit: str = value(
+        "--base COMMIT",
+        "Name this base-commit in the cover letter, by default the HEAD of --tree",
+        options.like("[0-9a-f]{40}|[0-9a-f]{64}", "a whole commit", "$(git rev-parse A)"),
         default="",
-        callback=options.like("[0-9a-f]{40}|[0-9a-f]{64}", "a whole commit", "$(git rev-parse A)"),
-        help="Name this base-commit in the cover letter, by default the HEAD of --tree",
     ),
-    options.repeated(
-        "--run",
-        "runs",
-        "RUN",
+    runs: Names = values(
+        "--run RUN",
         "Show this record, by default the last one of this code in results/ and the cache",
     ),
-    click.option(
-        "--check", is_flag=True, help="Check that every patch applies, builds and is clean"
-    ),
-    options.jobs,
-    options.install,
-)
-def command(
-    *,
-    speedups: Names,
-    kernel: str | None,
-    tree: Path | None,
-    output: Path,
-    prefix: str,
-    reroll: int | None,
-    until: str,
-    commit: str,
-    runs: Names,
-    check: bool,
-    jobs: int,
-    install: bool,
-    **whose: Any,
+    check: bool = flag("--check", "Check that every patch applies, builds and is clean"),
+    jobs: int = options.jobs,
+    install: bool = options.install,
 ) -> int:
     """Write SPEEDUPs, by default all that support the kernel, as series that git am takes.
 
@@ -100,8 +73,8 @@ def command(
     source = kernels.get(kernel, tree)
     chosen = apply.choose(paths.SPEEDUPS, speedups, source.series, source.release)
     wanted = speedups or [held.speedup for held in chosen]
-    given = Credit(**whose)
-    credit = replace(given, author=given.author or GitTree(Path.cwd()).identity())
+    whose = "" if credit.author else " (you, as git knows you; --author names another)"
+    credit = replace(credit, author=credit.author or GitTree(Path.cwd()).identity())
     passed, failed, base = 0, list[str](), commit
     with cache.atomic_dir(output.absolute()) as work:
         for name in wanted:
@@ -149,8 +122,7 @@ def command(
                 passed += not problems
                 failed += [f"{name}: {what}: {problem}" for problem in problems]
     log.result(f"To use one: git am --empty=drop {output / wanted[-1]}/*.patch")
-    words = "" if given.author else " (you, as git knows you; --author names another)"
-    log.result(f"Author: {credit.author}{words}")
+    log.result(f"Author: {credit.author}{whose}")
     if not base:
         log.result("The letters have no base-commit: --base names one.")
     if not credit.sign_off:

@@ -7,14 +7,14 @@ What boots is imported late: `live` needs its commands without it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from mmbatch.cli import options, usage
-from mmbatch.cli.options import Names
+from mmbatch.cli.options import Names, flag, value, values
 from mmbatch.cli.usage import Misuse
 from mmbatch.core.errors import ExitCode, suggestion
 from mmbatch.kernel import sources
@@ -29,40 +29,62 @@ def command() -> None:
     """Boot real kernels with the speed-ups under QEMU."""
 
 
-_boot_options = options.joined(
-    options.repeated(
-        "--only", "names", "BOOT", "Boot only this one, such as x86_64-kasan or 'x86_64-debug*'"
-    ),
-    click.option(
-        "--size",
-        metavar="SIZE",
-        callback=options.read_size,
-        help="Give the NVDIMM, or what is plugged, this size",
-    ),
-    options.repeated(
-        "--set",
-        "variables",
-        "NAME=VALUE",
+@dataclass(frozen=True)
+class Chosen:
+    """The boots that the user chose, by name, and what is changed of them."""
+
+    names: Names
+    size: int | None
+    variables: Names
+
+    def boots(self, *, live: bool) -> list[Boot]:
+        """Return them, of those of livepatches or of the others."""
+        from mmbatch.guest import plan
+
+        every = [boot for boot in plan.boots() if (boot.kernel == plan.STOCK) is live]
+        found = plan.choose(every, self.names)
+        if self.size:
+            found = [boot.with_size(self.size >> 30) for boot in found]
+        settings = dict(value.split("=", 1) for value in self.variables)
+        return [replace(boot, settings={**boot.settings, **settings}) for boot in found]
+
+
+@dataclass(frozen=True)
+class Where:
+    """The kernel that is spliced and booted, and how it is built."""
+
+    kernel: str | None
+    tree: Path | None
+    settings: Names
+    jobs: int
+    install: bool
+
+    def spliced(self, chosen: Sequence[Boot]) -> Spliced:
+        """Return it for some boots."""
+        from mmbatch.guest.boots import Spliced
+
+        _ensure(chosen, install=self.install)
+        return Spliced.of(sources.get(self.kernel, self.tree), self.settings, self.jobs)
+
+
+_chosen = options.packed(
+    Chosen,
+    names=values("--only BOOT", "Boot only this one, such as x86_64-kasan or 'x86_64-debug*'"),
+    size=value("--size SIZE", "Give the NVDIMM, or what is plugged, this size", options.read_size),
+    variables=values(
+        "--set NAME=VALUE",
         "Set a variable of the scripts, such as REBINDS=100 or ROUNDS=200",
         options.like(r"\w+=.*", "NAME=VALUE", "REBINDS=100"),
     ),
-    options.outcome_files,
 )
-_kernel_options = options.joined(
-    options.kernel, options.tree, options.config, options.jobs, options.install
+_where = options.packed(
+    Where,
+    kernel=options.kernel,
+    tree=options.tree,
+    settings=options.settings,
+    jobs=options.jobs,
+    install=options.install,
 )
-
-
-def _chosen(
-    names: Names, size: int | None = None, variables: Names = (), *, live: bool
-) -> list[Boot]:
-    """Return the boots that the user chose, of those of livepatches or of the others."""
-    from mmbatch.guest import plan
-
-    every = [boot for boot in plan.boots() if (boot.kernel == plan.STOCK) is live]
-    sized = [boot.with_size(size >> 30) if size else boot for boot in plan.choose(every, names)]
-    settings = dict(value.split("=", 1) for value in variables)
-    return [replace(boot, settings={**boot.settings, **settings}) for boot in sized]
 
 
 def _ensure(chosen: Sequence[Boot], *, install: bool) -> None:
@@ -71,20 +93,6 @@ def _ensure(chosen: Sequence[Boot], *, install: bool) -> None:
 
     doctor.ensure(install=install)
     apt.require_guests(sorted({boot.arch for boot in chosen}), may_install=install)
-
-
-def _spliced(
-    chosen: Sequence[Boot],
-    kernel: str | None,
-    tree: Path | None,
-    settings: tuple[str, ...],
-    jobs: int,
-    install: bool,
-) -> Spliced:
-    from mmbatch.guest.boots import Spliced
-
-    _ensure(chosen, install=install)
-    return Spliced.of(sources.get(kernel, tree), settings, jobs)
 
 
 def _run(setup: Setup, chosen: Sequence[Boot], write: options.WriteOutcomes) -> ExitCode:
@@ -96,35 +104,25 @@ def _run(setup: Setup, chosen: Sequence[Boot], write: options.WriteOutcomes) -> 
     return ExitCode.FAILED if failed else ExitCode.GOOD
 
 
-@options.verb("test", _boot_options, _kernel_options, group=command)
+@options.verb("test", command)
 def test(
-    names: Names,
-    size: int | None,
-    variables: Names,
-    write_outcomes: options.WriteOutcomes,
-    **where: Any,
+    chosen: Chosen = _chosen,
+    write_outcomes: options.WriteOutcomes = options.outcome_files,
+    where: Where = _where,
 ) -> int:
     """Boot kernels; run KUnit suites and the speed-ups' own tests."""
-    chosen = _chosen(names, size, variables, live=False)
-    return _run(_spliced(chosen, **where), chosen, write_outcomes)
+    boots = chosen.boots(live=False)
+    return _run(where.spliced(boots), boots, write_outcomes)
 
 
-@options.verb(
-    "test",
-    click.option("--once", is_flag=True, help="Boot once only: load, use, refuse and unload"),
-    _boot_options,
-    options.stock_kernel,
-    options.install,
-)
+@options.verb("test")
 def live_test(
-    names: Names,
-    size: int | None,
-    variables: Names,
-    write_outcomes: options.WriteOutcomes,
-    release: str | None,
-    series: str | None,
-    once: bool,
-    install: bool,
+    once: bool = flag("--once", "Boot once only: load, use, refuse and unload"),
+    chosen: Chosen = _chosen,
+    write_outcomes: options.WriteOutcomes = options.outcome_files,
+    release: str | None = options.release,
+    series: str | None = options.series,
+    install: bool = options.install,
 ) -> int:
     """Boot Debian's kernel under QEMU and patch it while it works.
 
@@ -133,29 +131,27 @@ def live_test(
     """
     from mmbatch.guest.stock import Livepatched, choose
 
-    chosen = _chosen(("live-once",) if once else names, size, variables, live=True)
-    _ensure(chosen, install=install)
-    return _run(Livepatched.of(choose(release, series)), chosen, write_outcomes)
+    boots = (replace(chosen, names=("live-once",)) if once else chosen).boots(live=True)
+    _ensure(boots, install=install)
+    return _run(Livepatched.of(choose(release, series)), boots, write_outcomes)
 
 
-@options.verb(
-    "bench",
-    click.argument("speedup"),
-    click.option(
-        "--arch",
+@options.verb("bench", command)
+def bench(
+    speedup: str = options.argument(),
+    arch: str = value(
+        "--arch ARCH",
+        "Count on this architecture",
         type=click.Choice(("x86_64", "arm64")),
         default="x86_64",
         show_default=True,
-        help="Count on this architecture",
     ),
-    options.number("--rounds", 6, "Count each method N times", at_least=6),
-    click.option("--twice", is_flag=True, help="Boot twice and check that both count the same"),
-    options.json_file,
-    _kernel_options,
-    group=command,
-)
-def bench(
-    speedup: str, arch: str, rounds: int, twice: bool, json_file: Path | None, **where: Any
+    rounds: int = options.number(
+        "--rounds N", "Count each method N times", 6, default=6, show_default=True
+    ),
+    twice: bool = flag("--twice", "Boot twice and check that both count the same"),
+    json_file: Path | None = options.json_file,
+    where: Where = _where,
 ) -> int:
     """Count instructions in a guest, base against patched.
 
@@ -170,5 +166,5 @@ def bench(
             suggestion(speedup, list(counted), "speed-ups"),
         )
     title = f"{arch}-{counted[speedup].boot}"
-    chosen = _chosen((title,), variables=(f"ROUNDS={rounds}",), live=False)
-    return counts.run(_spliced(chosen, **where), speedup, chosen[0], json_file, twice=twice)
+    boots = Chosen((title,), None, (f"ROUNDS={rounds}",)).boots(live=False)
+    return counts.run(where.spliced(boots), speedup, boots[0], json_file, twice=twice)

@@ -12,7 +12,7 @@ import click
 
 from mmbatch.bench import record
 from mmbatch.cli import guest, options, usage
-from mmbatch.cli.options import Names, number, repeated, verb
+from mmbatch.cli.options import Names, flag, value, values, verb
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.core.cache import temporary_dir
@@ -47,23 +47,24 @@ def command() -> None:
 
 _speedups = options.speedups_of(manifest.known)
 _named = options.speedups_of(manifest.known, required=True)
-_limit = number("--limit", 60, "Wait at most N seconds for all tasks to switch")
-_dry_run = click.option("-n", "--dry-run", is_flag=True, help="Show what would change")
+_limit = options.number(
+    "--limit N", "Wait at most N seconds for all tasks to switch", default=60, show_default=True
+)
+_dry_run = flag("-n, --dry-run", "Show what would change")
+_DIRECTORY = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
+_sysfs = value("--sysfs DIR", "Read this sysfs", type=_DIRECTORY, default="/sys")
+_root = value(
+    "--root DIR", "Change this system, such as an image's root", type=_DIRECTORY, default="/"
+)
 
 
-def _directory(name: str, default: str, help_text: str) -> options.Decorator:
-    kind = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
-    return click.option(
-        name, type=kind, default=default, show_default=True, metavar="DIR", help=help_text
-    )
-
-
-_sysfs = _directory("--sysfs", "/sys", "Read sysfs from this directory")
-_root = _directory("--root", "/", "Change the system in this directory, such as an image's root")
-
-
-@verb("build", _speedups, options.stock_kernel, options.until(ALL), group=command)
-def _build(speedups: Names, release: str | None, series: str | None, until: str) -> int:
+@verb("build", command)
+def _build(
+    speedups: Names = _speedups,
+    release: str | None = options.release,
+    series: str | None = options.series,
+    until: str = options.until(ALL),
+) -> int:
     """Build livepatch modules for the running kernel or another one.
 
     The kernel's headers are those that are installed, or Debian's packages of them, unpacked
@@ -76,27 +77,22 @@ def _build(speedups: Names, release: str | None, series: str | None, until: str)
     return ExitCode.GOOD
 
 
-@verb(
-    "load",
-    _named,
-    repeated(
-        "--set",
-        "parameters",
-        "SPEEDUP.PARAMETER=VALUE",
+@verb("load", command)
+def _load(
+    speedups: Names = _named,
+    parameters: Names = values(
+        "--set SPEEDUP.PARAMETER=VALUE",
         "Set a parameter of a module",
         options.like(r"\w+\.\w+=.*", "SPEEDUP.PARAMETER=VALUE", "NAME.method=base"),
     ),
-    click.option(
-        "--module",
-        "file",
+    file: Path | None = value(
+        "--module FILE",
+        "Load this file, such as one that you have signed, instead of building one",
         type=click.Path(exists=True, dir_okay=False, path_type=Path),
-        help="Load this file, such as one that you have signed, instead of building one",
     ),
-    options.until(ALL),
-    _limit,
-    group=command,
-)
-def _load(speedups: Names, parameters: Names, file: Path | None, until: str, limit: int) -> int:
+    until: str = options.until(ALL),
+    limit: int = _limit,
+) -> int:
     """Load modules into the running kernel, built where necessary.
 
     They are loaded one by one, each when the one before it is in use.
@@ -135,8 +131,12 @@ def _load(speedups: Names, parameters: Names, file: Path | None, until: str, lim
     return ExitCode.GOOD
 
 
-@verb("status", _speedups, _sysfs, options.json_file, group=command)
-def _status(speedups: Names, sysfs: Path, json_file: Path | None) -> int:
+@verb("status", command)
+def _status(
+    speedups: Names = _speedups,
+    sysfs: Path = _sysfs,
+    json_file: Path | None = options.json_file,
+) -> int:
     """Show what runs for each function that a speed-up replaces.
 
     For speed-ups that are loaded, also how many calls and pages they handled, how many calls they
@@ -185,8 +185,8 @@ def _show_support(release: str, states: Sequence[load.Speedup]) -> None:
         log.result(f"Linux {release} can take {', '.join(able)}: ./mmbatch live load NAME")
 
 
-@verb("unload", _speedups, _limit, group=command)
-def _unload(speedups: Names, limit: int) -> int:
+@verb("unload", command)
+def _unload(speedups: Names = _speedups, limit: int = _limit) -> int:
     """Give the kernel its own functions back, and remove the modules."""
     running = Kernel(kernel.running())
     for live in manifest.load_all(speedups, "unload"):
@@ -197,20 +197,16 @@ def _unload(speedups: Names, limit: int) -> int:
     return ExitCode.GOOD
 
 
-@verb(
-    "plan",
-    _speedups,
-    repeated(
-        "--record",
-        "files",
-        "FILE",
+@verb("plan", command)
+def _plan(
+    speedups: Names = _speedups,
+    files: Names = values(
+        "--record FILE",
         "Use the times of this record of bench, not those of the most similar CPU in results/",
     ),
-    _sysfs,
-    options.json_file,
-    group=command,
-)
-def _plan(speedups: Names, files: Names, sysfs: Path, json_file: Path | None) -> int:
+    sysfs: Path = _sysfs,
+    json_file: Path | None = options.json_file,
+) -> int:
     """Tell what the devices of this machine would gain.
 
     It reads which NVDIMM namespaces and DAX devices are bound, takes the times that a page takes
@@ -290,19 +286,16 @@ def _show_plan(answer: Plan) -> None:
     log.result(_GPUS)
 
 
-@verb(
-    "dkms",
-    _named,
-    click.option(
-        "-o",
-        "--output",
+@verb("dkms", command)
+def _dkms(
+    speedups: Names = _named,
+    output: Path = value(
+        "-o, --output DIR",
+        "Write the packages into this directory",
         type=click.Path(file_okay=False, path_type=Path),
         default=".",
-        help="Write the packages into this directory",
     ),
-    group=command,
-)
-def _dkms(speedups: Names, output: Path) -> int:
+) -> int:
     """Make Debian packages that build the modules through DKMS.
 
     They build them for each kernel, and load them at boot.
@@ -312,8 +305,8 @@ def _dkms(speedups: Names, output: Path) -> int:
     return ExitCode.GOOD
 
 
-@verb("install", _named, _root, _dry_run, group=command)
-def _install(speedups: Names, root: Path, dry_run: bool) -> int:
+@verb("install", command)
+def _install(speedups: Names = _named, root: Path = _root, dry_run: bool = _dry_run) -> int:
     """Load the speed-ups at each boot, before devices are bound.
 
     They are Debian packages: one for each speed-up, from which DKMS builds its module for every
@@ -354,8 +347,8 @@ def _install(speedups: Names, root: Path, dry_run: bool) -> int:
     return ExitCode.GOOD
 
 
-@verb("uninstall", _speedups, _root, _dry_run, group=command)
-def _uninstall(speedups: Names, root: Path, dry_run: bool) -> int:
+@verb("uninstall", command)
+def _uninstall(speedups: Names = _speedups, root: Path = _root, dry_run: bool = _dry_run) -> int:
     """Remove what `live install` installed.
 
     Modules that are loaded stay until `live unload` or the next boot.

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Options that several verbs have, so that each is spelled, completed and refused one way."""
+"""Options that several verbs have, and how a verb is made of a function.
+
+The default of a parameter declares its option, so a verb says each only once:
+
+    def command(until: str | None = value("--until STEP", "Stop after this step")) -> int: ...
+"""
 
 from __future__ import annotations
 
 import functools
+import inspect
 import json
 import os
 import re
@@ -19,9 +25,10 @@ from mmbatch.core.errors import CaseOutcome, suggestion
 from mmbatch.core.process import cpus
 from mmbatch.kernel import sources
 from mmbatch.splice import manifest
+from mmbatch.splice.apply import Credit
 from mmbatch.splice.manifest import ALL, CORE
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Body = Callable[..., Any]
 Names = tuple[str, ...]
 
 WriteOutcomes = Callable[[Sequence[CaseOutcome]], None]
@@ -35,22 +42,23 @@ PFN_BYTES = 4096
 _SERIES = ", ".join(sources.SERIES)
 
 
-def joined(*declared: Decorator) -> Decorator:
-    """Declare several options at once, which the help shows in this order."""
-
-    def declare(function: Callable[..., Any]) -> Callable[..., Any]:
-        return functools.reduce(lambda body, one: one(body), reversed(declared), function)
-
-    return declare
-
-
-def verb(
-    name: str, *declared: Decorator, group: click.Group | None = None
-) -> Callable[[Callable[..., Any]], click.Command]:
+def verb(name: str, group: click.Group | None = None) -> Callable[[Body], click.Command]:
     """Make a function a command, of a group if it is in one, with its options and -q and -v."""
 
-    def make(function: Callable[..., Any]) -> click.Command:
-        command = click.command(name)(joined(*declared)(output(function)))
+    def make(function: Body) -> click.Command:
+        @click.option("-q", "--quiet", is_flag=True, help="Print results only")
+        @click.option("-v", "--verbose", is_flag=True, help="Print details too")
+        @functools.wraps(function)
+        def body(*, quiet: bool, verbose: bool, **words: Any) -> Any:
+            if quiet and verbose:
+                raise Misuse("-q and -v exclude each other", "leave out one of them")
+            to_stderr = click.get_current_context().meta.get(_RESULTS_TO_STDERR, False)
+            log.start(verbose - quiet, results_to_stderr=to_stderr)
+            return function(**words)
+
+        for parameter in reversed(list(inspect.signature(function).parameters.values())):
+            body = parameter.default(parameter.name)(body)
+        command = click.command(name)(body)
         if group is not None:
             group.add_command(command)
         return command
@@ -58,20 +66,40 @@ def verb(
     return make
 
 
-def output(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a verb -q and -v, by which its log begins."""
+def argument(**given: Any) -> Any:
+    """Declare an argument."""
+    return lambda parameter: click.argument(parameter, **given)
 
-    @click.option("-q", "--quiet", is_flag=True, help="Print results only")
-    @click.option("-v", "--verbose", is_flag=True, help="Print details too")
-    @functools.wraps(function)
-    def verb(*args: Any, quiet: bool, verbose: bool, **kwargs: Any) -> Any:
-        if quiet and verbose:
-            raise Misuse("-q and -v exclude each other", "leave out one of them")
-        to_stderr = click.get_current_context().meta.get(_RESULTS_TO_STDERR, False)
-        log.start(verbose - quiet, results_to_stderr=to_stderr)
-        return function(*args, **kwargs)
 
-    return verb
+def value(names: str, help_text: str, check: Body | None = None, **given: Any) -> Any:
+    """Declare an option with a value, such as "-o, --output DIR"."""
+    flags = re.findall(r"(?:^| )(-[\w-]+)", names)
+    metavar = names.removeprefix(", ".join(flags)).strip() or None
+    given |= {"metavar": metavar, "callback": check, "help": help_text}
+    return lambda parameter: click.option(*flags, parameter, **given)
+
+
+values = functools.partial(value, multiple=True)
+flag = functools.partial(value, is_flag=True)
+
+
+def packed(kind: Body, **declared: Any) -> Any:
+    """Declare a parameter that is made of several options, by their names."""
+
+    def declare(parameter: str) -> Callable[[Body], Body]:
+        def decorate(body: Body) -> Body:
+            @functools.wraps(body)
+            def with_packed(**words: Any) -> Any:
+                parts = {name: words.pop(name) for name in declared}
+                return body(**{parameter: kind(**parts)}, **words)
+
+            for name in reversed(declared):
+                with_packed = declared[name](name)(with_packed)
+            return with_packed
+
+        return decorate
+
+    return declare
 
 
 class _File(click.Path):
@@ -94,14 +122,12 @@ class _File(click.Path):
         return path
 
 
-def output_file(*names: str, help_text: str) -> Decorator:
+def file(names: str, help_text: str) -> Any:
     """Declare an option that names a file to write, - for standard output."""
-    return click.option(*names, type=_File(), metavar="FILE", help=help_text)
+    return value(f"{names} FILE", help_text, type=_File())
 
 
-json_file = output_file(
-    "--json", "json_file", help_text="Write the result as JSON to FILE, - for standard output"
-)
+json_file = file("--json", "Write the result as JSON to FILE, - for standard output")
 
 
 def write_answer(file: Path | None, verb: str, answer: Mapping[str, Any]) -> None:
@@ -111,26 +137,25 @@ def write_answer(file: Path | None, verb: str, answer: Mapping[str, Any]) -> Non
         cache.atomic_write(file, json.dumps(content, indent=1) + "\n")
 
 
-def outcome_files(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command --ktap and --junit; it gets what they name as `write_outcomes`."""
+def _writer(ktap: Path | None, junit: Path | None) -> WriteOutcomes:
+    def write_outcomes(found: Sequence[CaseOutcome]) -> None:
+        from mmbatch.report import ktap as writers
 
-    @output_file("--ktap", help_text="Write how each test ended as KTAP to FILE")
-    @output_file("--junit", help_text="Write how each test ended as JUnit XML to FILE")
-    @functools.wraps(command)
-    def with_files(*args: Any, ktap: Path | None, junit: Path | None, **words: Any) -> Any:
-        def write_outcomes(found: Sequence[CaseOutcome]) -> None:
-            from mmbatch.report import ktap as writers
+        for path, text in ((ktap, writers.ktap), (junit, writers.junit)):
+            if path is not None:
+                cache.atomic_write(path, text(found))
 
-            for file, text in ((ktap, writers.ktap), (junit, writers.junit)):
-                if file is not None:
-                    cache.atomic_write(file, text(found))
-
-        return command(*args, write_outcomes=write_outcomes, **words)
-
-    return with_files
+    return write_outcomes
 
 
-def speedups_of(known: Callable[[Path], Iterable[str]], *, required: bool = False) -> Decorator:
+outcome_files = packed(
+    _writer,
+    ktap=file("--ktap", "Write how each test ended as KTAP to FILE"),
+    junit=file("--junit", "Write how each test ended as JUnit XML to FILE"),
+)
+
+
+def speedups_of(known: Callable[[Path], Iterable[str]], *, required: bool = False) -> Any:
     """Declare an argument of any number of the known speed-ups, by names or directories."""
 
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
@@ -150,24 +175,19 @@ def speedups_of(known: Callable[[Path], Iterable[str]], *, required: bool = Fals
                 raise Misuse(f"there is no speed-up '{value}' here", hint)
         return chosen
 
-    return click.argument(
-        "speedups", nargs=-1, metavar="[SPEEDUP]...", callback=check, shell_complete=complete
-    )
+    form = "[SPEEDUP]..."
+    return argument(nargs=-1, metavar=form, callback=check, shell_complete=complete)
 
 
 speedups = speedups_of(manifest.known)
 measured = speedups_of(manifest.measured)
 
 
-def until(default: str) -> Decorator:
+def until(default: str) -> Any:
     """Declare the option that leaves out the last steps of speed-ups."""
-    words = {ALL: "all of them", CORE: "the core"}
-    return click.option(
-        "--until",
-        metavar="STEP",
-        default=default,
-        help=f"Use the steps up to this one, 'core' or 'all'; by default {words[default]}",
-    )
+    words = {ALL: "all of them", CORE: "the core"}[default]
+    text = f"Use the steps up to this one, 'core' or 'all'; by default {words}"
+    return value("--until STEP", text, default=default)
 
 
 def require_one(last: str, names: Sequence[str]) -> None:
@@ -176,50 +196,35 @@ def require_one(last: str, names: Sequence[str]) -> None:
         raise Misuse(f"--until {last} names a step of one speed-up", "name that speed-up as well")
 
 
-def _kernel(*names: str, help_text: str, several: bool = False) -> Decorator:
+def _kernel(help_text: str, *, multiple: bool = False) -> Any:
     def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
         return [series for series in sources.SERIES if series.startswith(incomplete)]
 
     def check(_: click.Context, __: click.Parameter, value: Any) -> Any:
-        for name in value if several else [value] * bool(value):
+        for name in value if multiple else [value] * bool(value):
             if ".".join(name.split(".")[:2]) not in sources.SERIES:
                 raise Misuse(f"--kernel {name} is of no known series", f"known: {_SERIES}")
         return value
 
-    return click.option(
-        "--kernel",
-        *names,
-        multiple=several,
-        metavar="SERIES",
-        callback=check,
-        shell_complete=complete,
-        help=help_text,
-    )
+    more = {"multiple": multiple, "shell_complete": complete}
+    return value("--kernel SERIES", help_text, check, **more)
 
 
-kernel = _kernel(help_text=f"Use this kernel: a series ({_SERIES}), or a release in the cache")
-several_kernels = _kernel(
-    "series", several=True, help_text=f"Use this kernel only, by default all: {_SERIES}"
+kernel = _kernel(f"Use this kernel: a series ({_SERIES}), or a release in the cache")
+kernels = _kernel(f"Use this kernel only, by default all: {_SERIES}", multiple=True)
+series = _kernel("Use Debian's newest kernel of this series")
+release = value(
+    "--kernel-release R",
+    "Use the kernel with this release, as printed by uname -r, or cloud-amd64",
 )
-
-
-stock_kernel = joined(
-    click.option(
-        "--kernel-release",
-        "release",
-        metavar="R",
-        help="Use the kernel with this release, as printed by uname -r, or cloud-amd64",
-    ),
-    _kernel("series", help_text="Use Debian's newest kernel of this series"),
-)
-tree = click.option(
-    "--tree",
+tree = value(
+    "--tree DIRECTORY",
+    "Read the kernel from this tree instead",
     type=click.Path(file_okay=False, path_type=Path),
-    help="Read the kernel from this tree instead",
 )
 
 
-def like(pattern: str, form: str, example: str) -> Callable[..., Any]:
+def like(pattern: str, form: str, example: str) -> Body:
     """Return what refuses values that are not of a form."""
 
     def check(_: click.Context, option: click.Parameter, value: Any) -> Any:
@@ -232,39 +237,20 @@ def like(pattern: str, form: str, example: str) -> Callable[..., Any]:
     return check
 
 
-def repeated(
-    name: str, parameter: str, metavar: str, help_text: str, check: Callable[..., Any] | None = None
-) -> Decorator:
-    """Declare an option that may be given several times, each with a value that is checked."""
-    return click.option(
-        name, parameter, multiple=True, metavar=metavar, callback=check, help=help_text
-    )
+def number(
+    names: str, help_text: str, least: int = 1, most: int | None = None, **given: Any
+) -> Any:
+    """Declare an option that takes a whole number."""
+    return value(names, help_text, type=click.IntRange(least, most), **given)
 
 
-config = repeated(
-    "-K",
-    "settings",
-    "CONFIG_X=y",
+settings = values(
+    "-K CONFIG_X=y",
     "Set this option in the kernel's configuration",
     like(r"CONFIG_[A-Z0-9_]+=\S+", "CONFIG_NAME=value", "CONFIG_KASAN=y"),
 )
-jobs = click.option(
-    "-j",
-    "--jobs",
-    type=click.IntRange(min=1),
-    metavar="N",
-    default=cpus,
-    help="Run N compilers at a time",
-)
-install = click.option("--install", is_flag=True, help="Install what is missing, with apt")
-
-
-def number(name: str, default: int, help_text: str, at_least: int = 1) -> Decorator:
-    """Declare an option that takes a whole number, N."""
-    kind = click.IntRange(min=at_least)
-    return click.option(
-        name, type=kind, metavar="N", default=default, show_default=True, help=help_text
-    )
+jobs = number("-j, --jobs N", "Run N compilers at a time", default=cpus)
+install = flag("--install", "Install what is missing, with apt")
 
 
 def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -277,29 +263,22 @@ def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> 
     return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
 
 
-credit = joined(
-    click.option(
-        "--author",
-        metavar="NAME <ADDRESS>",
-        default="",
-        callback=like(
+credit = packed(
+    Credit,
+    author=value(
+        "--author NAME <ADDRESS>",
+        "Make this the author of the commits, by default you, as git knows you",
+        like(
             r"[^<>\s][^<>\n]* <[^<>@\s]+@[^<>@\s]+>",
             "NAME <ADDRESS>",
             "'A. Hacker <hacker@example.org>'",
         ),
-        help="Make this the author of the commits, by default you, as git knows you",
+        default="",
     ),
-    repeated(
-        "--trailer",
-        "trailers",
-        "TOKEN: VALUE",
+    trailers=values(
+        "--trailer TOKEN: VALUE",
         "End each message with this line, such as Co-developed-by or Link",
-        like(
-            r"[A-Z][A-Za-z]*(-[a-z]+)*: \S[^\n]*",
-            "TOKEN: VALUE",
-            "'Link: https://example.org'",
-        ),
+        like(r"[A-Z][A-Za-z]*(-[a-z]+)*: \S[^\n]*", "TOKEN: VALUE", "'Link: https://example.org'"),
     ),
-    click.option("-s", "--signoff", "sign_off", is_flag=True, help="Add your Signed-off-by line"),
+    sign_off=flag("-s, --signoff", "Add your Signed-off-by line"),
 )
-"""Whose the commits are: the fields of `mmbatch.splice.apply.Credit`."""

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import click
-
-from mmbatch.cli.options import joined, repeated
+from mmbatch.cli import options
+from mmbatch.cli.options import Names, packed, values
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.hosted.events import AUTO, BASE, CONTROL
@@ -22,41 +20,21 @@ from mmbatch.splice import manifest, posted
 from mmbatch.splice.posted import Posted, PostedTree
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,15}")
-_ENTRY = re.compile(r"[A-Za-z_]\w*=[A-Za-z_]\w*", re.ASCII)
 _MOST = 32
 _TAKEN = (BASE, CONTROL, AUTO)
-_OPTIONS = joined(
-    repeated(
-        "--patch",
-        "patches",
-        "[LABEL=]FILE",
-        "Use this posted series: a patch, an mbox or a directory of mails",
-    ),
-    repeated("--against", "trees", "[LABEL=]TREE", "Use this other tree of the same release"),
-    repeated(
-        "--range", "ranges", "[LABEL=]A..B", "Use these commits of the git tree that --tree names"
-    ),
-    click.option(
-        "--each",
-        is_flag=True,
-        help="Use the code after every patch or commit; without a posted series, after every step",
-    ),
-    repeated(
-        "--entry", "entries", "OLD=NEW", "Use the function NEW of the posted series in place of OLD"
-    ),
-)
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Somebody else's code, as named on the command line.
+    """Somebody else's code, as named on the command line, and the tree that --tree names.
 
     `code` has the option and its values by label. With `each`, the code is measured after every
     patch or commit, or without such code after every step of a speed-up. `entries` maps a function
     of the harness to its name in this code.
     """
 
+    tree: Path | None
     code: dict[str, tuple[str, list[str]]]
     each: bool
     entries: dict[str, str]
@@ -71,40 +49,45 @@ class Asked:
         return self.each and not self
 
 
-def options(command: Callable[..., int]) -> Callable[..., int]:
-    """Give a command with --tree the options that name code; it gets them as `asked`."""
+def _read(
+    tree: Path | None, patches: Names, trees: Names, ranges: Names, entries: Names, *, each: bool
+) -> Asked:
+    asked = Asked(tree, {}, each, dict(text.split("=") for text in entries))
+    for text in patches:
+        path = _add(asked, "--patch", text)
+        if not path or not Path(path).exists():
+            hint = "give a patch, an mbox or a directory of mails"
+            raise Misuse(f"there is no file '{path}'", hint)
+    for text in trees:
+        _add(asked, "--against", text)
+    for text in ranges:
+        if tree is None or not all(_add(asked, "--range", text).partition("..")):
+            hint = "write it as in --tree GIT-TREE --range A..B"
+            raise Misuse(f"--range {text} can't be read", hint)
+    if each and trees and not (patches or ranges):
+        raise Misuse("--each is for the patches of a series", "give the series with --patch")
+    return asked
 
-    @functools.wraps(command)
-    def with_asked(
-        *args: Any,
-        tree: Path | None,
-        patches: Sequence[str],
-        trees: Sequence[str],
-        ranges: Sequence[str],
-        each: bool,
-        entries: Sequence[str],
-        **words: Any,
-    ) -> int:
-        for text in entries:
-            if not _ENTRY.fullmatch(text):
-                raise Misuse(f"--entry {text} is not OLD=NEW", "give the names of two functions")
-        asked = Asked({}, each, dict(text.split("=") for text in entries))
-        for text in patches:
-            path = _add(asked, "--patch", text)
-            if not path or not Path(path).exists():
-                hint = "give a patch, an mbox or a directory of mails"
-                raise Misuse(f"there is no file '{path}'", hint)
-        for text in trees:
-            _add(asked, "--against", text)
-        for text in ranges:
-            if tree is None or not all(_add(asked, "--range", text).partition("..")):
-                hint = "write it as in --tree GIT-TREE --range A..B"
-                raise Misuse(f"--range {text} can't be read", hint)
-        if each and trees and not (patches or ranges):
-            raise Misuse("--each is for the patches of a series", "give the series with --patch")
-        return command(*args, tree=tree, asked=asked, **words)
 
-    return _OPTIONS(with_asked)
+asked = packed(
+    _read,
+    tree=options.tree,
+    patches=values(
+        "--patch [LABEL=]FILE", "Use this posted series: a patch, an mbox or a directory of mails"
+    ),
+    trees=values("--against [LABEL=]TREE", "Use this other tree of the same release"),
+    ranges=values("--range [LABEL=]A..B", "Use these commits of the git tree that --tree names"),
+    each=options.flag(
+        "--each",
+        "Use the code after every patch or commit; without a posted series, after every step",
+    ),
+    entries=values(
+        "--entry OLD=NEW",
+        "Use the function NEW of the posted series in place of OLD",
+        options.like(r"[A-Za-z_]\w*=[A-Za-z_]\w*", "OLD=NEW", "set_toys=set_all_toys"),
+    ),
+)
+"""The options that name code, with --tree."""
 
 
 def _add(asked: Asked, option: str, text: str) -> str:
@@ -121,10 +104,10 @@ def _add(asked: Asked, option: str, text: str) -> str:
             f"'{label}' can't be the label of {option}",
             "use up to 16 letters, digits and '._+-', and none of " + ", ".join(_TAKEN),
         )
-    kind, values = asked.code.setdefault(label, (option, []))
-    if values and not kind == option == "--patch":
+    kind, texts = asked.code.setdefault(label, (option, []))
+    if texts and not kind == option == "--patch":
         raise Misuse(f"two variants have the label '{label}'", "give each a label of its own")
-    values.append(path)
+    texts.append(path)
     return path
 
 
@@ -146,18 +129,18 @@ def for_each_harness(
     return results
 
 
-def make_trees(source: Source, asked: Asked, tree: Path | None) -> list[PostedTree]:
+def make_trees(source: Source, asked: Asked) -> list[PostedTree]:
     """Put the code into copies of a kernel, which is itself a copy of the user's tree, if any."""
     found: list[Posted] = []
-    for label, (option, values) in asked.code.items():
+    for label, (option, texts) in asked.code.items():
         if option == "--patch":
-            files = list(map(Path, values))
+            files = list(map(Path, texts))
             found += posted.from_files(source, label, files, each=asked.each)
         elif option == "--against":
-            found.append(posted.from_tree(source, label, Path(values[0])))
+            found.append(posted.from_tree(source, label, Path(texts[0])))
         else:
-            assert tree is not None
-            found += posted.from_range(source, label, tree, values[0], each=asked.each)
+            assert asked.tree is not None
+            found += posted.from_range(source, label, asked.tree, texts[0], each=asked.each)
     return _make(source, found)
 
 

@@ -10,6 +10,7 @@ import click
 
 from mmbatch.bench import record
 from mmbatch.cli import options
+from mmbatch.cli.options import argument, file, flag, value
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log
 from mmbatch.core.cache import STDOUT, atomic_write
@@ -22,38 +23,26 @@ _QUICK = 5
 """So many records are shown at once; for more, what takes seconds is said."""
 
 
-@options.verb(
-    "report",
-    click.argument("runs", nargs=-1, metavar="[RECORD]...", type=click.Path(path_type=Path)),
-    options.output_file(
-        "-o", "--html", "output", help_text="Write the page to FILE, by default beside the runs"
-    ),
-    options.output_file(
-        "--svg", help_text="Write an overview of the newest kernels to FILE, and no page"
-    ),
-    options.output_file(
-        "--markdown", help_text="Write the tables between the two marks of FILE, and no page"
-    ),
-    click.option("--text", "text_only", is_flag=True, help="Print every method and write no page"),
-    click.option("--cover", is_flag=True, help="Print tables of 72 columns for a cover letter"),
-    click.option(
-        "--compare", is_flag=True, help="Print what changed from the first RECORD to the second"
-    ),
-    click.option(
-        "--fail-on",
-        type=click.Choice([comparison.SLOWER]),
-        help="End with 5 if --compare finds a slower row, with 1 if a row is gone",
-    ),
-)
+@options.verb("report")
 def command(
-    runs: tuple[Path, ...],
-    output: Path | None,
-    svg: Path | None,
-    markdown: Path | None,
-    text_only: bool,
-    cover: bool,
-    compare: bool,
-    fail_on: str | None,
+    runs: tuple[Path, ...] = argument(
+        nargs=-1, metavar="[RECORD]...", type=click.Path(path_type=Path)
+    ),
+    output: Path | None = file("-o, --html", "Write the page to FILE, by default beside the runs"),
+    svg: Path | None = file(
+        "--svg", "Write an overview of the newest kernels to FILE, and no page"
+    ),
+    markdown: Path | None = file(
+        "--markdown", "Write the tables between the two marks of FILE, and no page"
+    ),
+    text_only: bool = flag("--text", "Print every method and write no page"),
+    cover: bool = flag("--cover", "Print tables of 72 columns for a cover letter"),
+    compare: bool = flag("--compare", "Print what changed from the first RECORD to the second"),
+    fail_on: str | None = value(
+        "--fail-on VERDICT",
+        "End with 5 if --compare finds a slower row, with 1 if a row is gone",
+        type=click.Choice([comparison.SLOWER]),
+    ),
 ) -> int:
     """Show RECORDs side by side: files that bench --record wrote.
 
