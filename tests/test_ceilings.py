@@ -5,7 +5,7 @@ from mmbatch.core.paths import ROOT
 
 CEILINGS = {
     "bench": 1_256,
-    "cli": 2_496,
+    "cli": 2_030,
     "core": 1_169,
     "guest": 1_794,
     "hosted": 1_547,

@@ -53,13 +53,9 @@ def command(
         steps = apply.plan(manifests, series, release, contents)
         done = apply.Branch(steps, "", already="" if steps else str(tree))
     else:
-        raise MmbatchError(
-            f"make a branch in {tree}",
-            "it has no git",
-            f"use what -n prints: mmbatch apply -n {shlex.quote(str(tree))} | patch -d "
-            f"{shlex.quote(str(tree))} -p1",
-            ExitCode.USAGE,
-        )
+        place = shlex.quote(str(tree))
+        hint = f"use what -n prints: mmbatch apply -n {place} | patch -d {place} -p1"
+        raise MmbatchError(f"make a branch in {tree}", "it has no git", hint, ExitCode.USAGE)
     if done.already:
         log.result(
             f"Already applied: {done.already} has {', '.join(m.speedup for m in manifests)}."

@@ -28,6 +28,7 @@ _BUDGET_S = 12
 _QUICK_PAIRS = 12
 _QUICK_PART = 4  # `--quick` divides the size of the large cases by this
 _QUICK_BUDGET_S = 4
+_PFN_BYTES = 4096  # of device memory, on the kernels measured here
 _MOST_PFNS = 1 << 40  # as many as 52 bits of physical address have
 _MOST_PAIRS = 1_000  # the bootstrap takes memory with the square of them
 _MOST_SEED = (1 << 64) - 1
@@ -212,10 +213,10 @@ def _items(size: int | None) -> int | None:
     """Return the size of the large cases in items, which are pages of device memory."""
     if size is None:
         return None
-    items, odd_bytes = divmod(size, options.PFN_BYTES)
+    items, odd_bytes = divmod(size, _PFN_BYTES)
     if odd_bytes or not 1 <= items <= _MOST_PFNS:
         raise Misuse(
-            f"--size {size} is not made of pages of {options.PFN_BYTES} bytes, 1 to {_MOST_PFNS}",
+            f"--size {size} is not made of pages of {_PFN_BYTES} bytes, 1 to {_MOST_PFNS}",
             "give it as in --size 100G",
         )
     return items

@@ -12,7 +12,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import NoReturn
 
 _ROOT = Path(__file__).resolve().parents[3]
 _SYSTEM = "/usr/bin/python3"
@@ -27,46 +26,33 @@ def main() -> int:
 
         return run()
     from mmbatch.core.errors import MmbatchError, message
+    from mmbatch.kernel import apt
 
     logging.basicConfig(format="%(message)s", level=logging.INFO)
+    packages = [f"python3-{name}" for name in _LIBRARIES]
     try:
-        _become_another()
+        _become_one_that_has_them()
+        if _MAY_INSTALL:
+            apt.install(packages)
+            _become_one_that_has_them()
+        raise MmbatchError(
+            "start",
+            f"this Python has not all of {', '.join(_LIBRARIES)}",
+            f"{'' if _MAY_INSTALL else 'give --install, or '}run: {apt.install_command(packages)}; "
+            f"or without root: python3 -m venv ~/mmbatch-venv && "
+            f"~/mmbatch-venv/bin/pip install {' '.join(_LIBRARIES)}, "
+            f"and then: . ~/mmbatch-venv/bin/activate",
+        )
     except MmbatchError as error:
         print(message(error), file=sys.stderr)
         return int(error.code)
 
 
-def _become(python: str) -> NoReturn:
-    os.execv(python, [python, os.fspath(_ROOT / "mmbatch"), *sys.argv[1:]])
-
-
-def _become_another() -> NoReturn:
-    from mmbatch.core.errors import MmbatchError
-    from mmbatch.kernel import apt
-
-    _become_one_that_has_them()
-    packages = [f"python3-{name}" for name in _LIBRARIES]
-    if _MAY_INSTALL:
-        apt.install(packages)
-        _become_one_that_has_them()
-    raise MmbatchError(
-        "start",
-        f"this Python has not all of {', '.join(_LIBRARIES)}",
-        f"{'' if _MAY_INSTALL else 'give --install, or '}run: {apt.install_command(packages)}; "
-        f"or without root: python3 -m venv ~/mmbatch-venv && "
-        f"~/mmbatch-venv/bin/pip install {' '.join(_LIBRARIES)}, "
-        f"and then: . ~/mmbatch-venv/bin/activate",
-    )
-
-
 def _become_one_that_has_them() -> None:
     """Become the Python of an active environment or of the system, if that has the libraries."""
     for python in (f"{os.environ.get('VIRTUAL_ENV', '')}/bin/python", _SYSTEM):
-        code = f"import {', '.join(_LIBRARIES)}"
-        if (
-            os.access(python, os.X_OK)
-            and not subprocess.run(
-                [python, "-c", code], check=False, stderr=subprocess.DEVNULL
-            ).returncode
-        ):
-            _become(python)
+        argv = [python, "-c", f"import {', '.join(_LIBRARIES)}"]
+        if not os.access(python, os.X_OK):
+            continue
+        if subprocess.run(argv, check=False, stderr=subprocess.DEVNULL).returncode == 0:
+            os.execv(python, [python, os.fspath(_ROOT / "mmbatch"), *sys.argv[1:]])

@@ -16,7 +16,7 @@ from mmbatch.cli.options import Names, flag, value, values, verb
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.core.cache import temporary_dir
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import MmbatchError
 from mmbatch.live import build, install, kernel, load, manifest, plan
 from mmbatch.live.install import System
 from mmbatch.live.load import Kernel
@@ -64,7 +64,7 @@ def _build(
     release: str | None = options.release,
     series: str | None = options.series,
     until: str = options.until(ALL),
-) -> int:
+) -> None:
     """Build livepatch modules for the running kernel or another one.
 
     The kernel's headers are those that are installed, or Debian's packages of them, unpacked
@@ -74,7 +74,6 @@ def _build(
     lives = manifest.load_all(speedups, until=until)
     for module in build.build_all(lives, kernel.choose(release, series)):
         log.result(str(module.path))
-    return ExitCode.GOOD
 
 
 @verb("load", command)
@@ -92,7 +91,7 @@ def _load(
     ),
     until: str = options.until(ALL),
     limit: int = _limit,
-) -> int:
+) -> None:
     """Load modules into the running kernel, built where necessary.
 
     They are loaded one by one, each when the one before it is in use.
@@ -128,7 +127,6 @@ def _load(
         log.say(f"loading {live.module}")
         load.load(live, path, own, running, limit)
         _show_functions(load.functions(live, running))
-    return ExitCode.GOOD
 
 
 @verb("status", command)
@@ -136,7 +134,7 @@ def _status(
     speedups: Names = _speedups,
     sysfs: Path = _sysfs,
     json_file: Path | None = options.json_file,
-) -> int:
+) -> None:
     """Show what runs for each function that a speed-up replaces.
 
     For speed-ups that are loaded, also how many calls and pages they handled, how many calls they
@@ -158,7 +156,6 @@ def _status(
     answer = {"release": running.release, "functions": list(map(asdict, functions))}
     answer["speedups"] = list(map(asdict, states))
     options.write_answer(json_file, "live status", answer)
-    return ExitCode.GOOD
 
 
 def _show_functions(rows: Sequence[load.Function]) -> None:
@@ -186,7 +183,7 @@ def _show_support(release: str, states: Sequence[load.Speedup]) -> None:
 
 
 @verb("unload", command)
-def _unload(speedups: Names = _speedups, limit: int = _limit) -> int:
+def _unload(speedups: Names = _speedups, limit: int = _limit) -> None:
     """Give the kernel its own functions back, and remove the modules."""
     running = Kernel(kernel.running())
     for live in manifest.load_all(speedups, "unload"):
@@ -194,7 +191,6 @@ def _unload(speedups: Names = _speedups, limit: int = _limit) -> int:
             _show_functions(load.functions(live, running))
         else:
             log.result(f"{live.module} is not loaded")
-    return ExitCode.GOOD
 
 
 @verb("plan", command)
@@ -206,7 +202,7 @@ def _plan(
     ),
     sysfs: Path = _sysfs,
     json_file: Path | None = options.json_file,
-) -> int:
+) -> None:
     """Tell what the devices of this machine would gain.
 
     It reads which NVDIMM namespaces and DAX devices are bound, takes the times that a page takes
@@ -244,7 +240,6 @@ def _plan(
     _show_plan(answer)
     _show_support(running.release, [load.state(live, running) for live in lives])
     options.write_answer(json_file, "live plan", asdict(answer))
-    return ExitCode.GOOD
 
 
 def _show_plan(answer: Plan) -> None:
@@ -295,18 +290,17 @@ def _dkms(
         type=click.Path(file_okay=False, path_type=Path),
         default=".",
     ),
-) -> int:
+) -> None:
     """Make Debian packages that build the modules through DKMS.
 
     They build them for each kernel, and load them at boot.
     """
     for path in install.packages(manifest.load_all(speedups, "package"), output):
         log.result(str(path))
-    return ExitCode.GOOD
 
 
 @verb("install", command)
-def _install(speedups: Names = _named, root: Path = _root, dry_run: bool = _dry_run) -> int:
+def _install(speedups: Names = _named, root: Path = _root, dry_run: bool = _dry_run) -> None:
     """Load the speed-ups at each boot, before devices are bound.
 
     They are Debian packages: one for each speed-up, from which DKMS builds its module for every
@@ -344,11 +338,10 @@ def _install(speedups: Names = _named, root: Path = _root, dry_run: bool = _dry_
         log.result(
             f"They are loaded at the next boot. To load them now: ./mmbatch live load {names}"
         )
-    return ExitCode.GOOD
 
 
 @verb("uninstall", command)
-def _uninstall(speedups: Names = _speedups, root: Path = _root, dry_run: bool = _dry_run) -> int:
+def _uninstall(speedups: Names = _speedups, root: Path = _root, dry_run: bool = _dry_run) -> None:
     """Remove what `live install` installed.
 
     Modules that are loaded stay until `live unload` or the next boot.
@@ -370,7 +363,6 @@ def _uninstall(speedups: Names = _speedups, root: Path = _root, dry_run: bool = 
     if system.own and not dry_run and loaded:
         log.result(f"Until the next boot, these stay loaded: {loaded}")
         log.result(f"To unload them now: ./mmbatch live unload {loaded}")
-    return ExitCode.GOOD
 
 
 command.add_command(guest.live_test)

@@ -61,12 +61,9 @@ def cli() -> None:
     """
 
 
-class _Ended(KeyboardInterrupt):
-    """Someone sent SIGTERM or SIGHUP: clean up as for Ctrl-C."""
-
-
 def _end(number: int, _: Any) -> NoReturn:
-    raise _Ended(number)
+    """Clean up as for Ctrl-C when somebody sends SIGTERM or SIGHUP."""
+    raise KeyboardInterrupt(number)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

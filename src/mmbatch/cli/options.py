@@ -37,8 +37,6 @@ WriteOutcomes = Callable[[Sequence[CaseOutcome]], None]
 _RESULTS_TO_STDERR = "mmbatch.results_to_stderr"
 """Key of click's `Context.meta`: a file that was asked for is standard output."""
 
-PFN_BYTES = 4096
-"""Of device memory, for each page frame number: what a PFN is on the kernels measured here."""
 _SERIES = ", ".join(sources.SERIES)
 
 
