@@ -50,16 +50,15 @@ def _open(place: Path) -> Path:
     real = place.resolve()  # the kernel's build names files by their real paths
     if re.search(r"[\s:]", os.fspath(real)):
         problem = f"its path '{real}' has a space or a colon, which the kernel's build refuses"
-        other = "set MMBATCH_CACHE to a directory without them"
-        raise MmbatchError(action, problem, other, ExitCode.USAGE)
+        hint = "set MMBATCH_CACHE to a directory without them"
+        raise MmbatchError(action, problem, hint, ExitCode.USAGE)
     try:
         for name in ("locks", "tmp"):
             (real / name).mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=real / "tmp"):
-            pass
+        tempfile.TemporaryFile(dir=real / "tmp").close()
     except OSError as error:
-        other = "set MMBATCH_CACHE to a directory that can be written"
-        raise error_from_os(error, action, other) from None
+        hint = "set MMBATCH_CACHE to a directory that can be written"
+        raise error_from_os(error, action, hint) from None
     if os.statvfs(real).f_flag & os.ST_NOEXEC:
         problem = f"programs that are built in {real} can't run there (it is mounted noexec)"
         raise MmbatchError(action, problem, "set MMBATCH_CACHE to a directory where they can")
@@ -67,20 +66,17 @@ def _open(place: Path) -> Path:
     return real
 
 
-def _below(name: str) -> Callable[[], Path]:
-    def directory() -> Path:
-        (root() / name).mkdir(exist_ok=True)
-        return root() / name
-
-    return directory
+def _below(name: str) -> Path:
+    (root() / name).mkdir(exist_ok=True)
+    return root() / name
 
 
-trees = _below("trees")  # kernel sources
-builds = _below("builds")  # objects, programs and kernels
-splices = _below("splices")  # kernels with speed-ups in them
-logs = _below("logs")  # what programs printed
-runs = _below("runs")  # records of measured runs
-live = _below("live")  # livepatches
+trees = functools.partial(_below, "trees")  # kernel sources
+builds = functools.partial(_below, "builds")  # objects, programs and kernels
+splices = functools.partial(_below, "splices")  # kernels with speed-ups in them
+logs = functools.partial(_below, "logs")  # what programs printed
+runs = functools.partial(_below, "runs")  # records of measured runs
+live = functools.partial(_below, "live")  # livepatches
 
 
 @contextlib.contextmanager
@@ -254,14 +250,11 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
 
 def free_bytes(path: Path) -> int:
     """Return the bytes free for us on the file system of a path, which need not exist yet."""
-    while not path.exists():
-        path = path.parent
-    return shutil.disk_usage(path).free
+    return shutil.disk_usage(path).free if path.exists() else free_bytes(path.parent)
 
 
 def require_space(path: Path, needed_bytes: int, action: str) -> None:
     """Raise MmbatchError unless the file system of a path, which need not exist, has room."""
-    free = free_bytes(path)
-    if free < needed_bytes:
+    if (free := free_bytes(path)) < needed_bytes:
         problem = f"it needs {needed_bytes / 1e9:.1f} GB in {path} and {free / 1e9:.1f} GB are free"
         raise MmbatchError(action, problem, FULL_HINT)

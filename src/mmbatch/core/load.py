@@ -42,18 +42,16 @@ class LoadError(ValueError):
     """Data that does not have the form it must have."""
 
 
-def _regular_expression(data: Any) -> Any:
+def _regular_expression(text: str) -> None:
     try:
-        re.compile(data if isinstance(data, str) else "")
+        re.compile(text)
     except re.error as error:
         raise ValueError(f"is not a regular expression: {error}") from None
-    return data
 
 
-def _at_least(low: int, data: Any) -> Any:
-    if type(data) is int and data < low:
-        raise ValueError(f"must be at least {low}, not {data}")
-    return data
+def _at_least(low: int, number: int) -> None:
+    if number < low:
+        raise ValueError(f"must be at least {low}, not {number}")
 
 
 Pattern = Annotated[str, _regular_expression]
@@ -129,7 +127,9 @@ def _value(kind: Any, data: Any, where: str) -> Any:
 def _generic(origin: Any, inner: tuple[Any, ...], data: Any, where: str) -> Any:
     """Make a value of an annotation with others in brackets or beside it."""
     if origin is Annotated:
-        return _value(inner[0], _made(inner[1], where, data), where)
+        value = _value(inner[0], data, where)
+        _made(inner[1], where, value)
+        return value
     if origin is tuple:
         items = _typed(list, data, where)
         kinds = (inner[0],) * len(items) if inner[-1] is Ellipsis else inner
@@ -149,33 +149,23 @@ def _generic(origin: Any, inner: tuple[Any, ...], data: Any, where: str) -> Any:
 
 def _object(kind: Any, data: Any, where: str) -> Any:
     given = dict(_typed(dict, data, where))
-    expected = _fields(kind)
-    if "*" in expected:
-        given["*"] = {name: given.pop(name) for name in [*given] if name not in expected}
-    for name, (_, _, required) in expected.items():
-        if required and name not in given:
+    values, others = {}, None
+    for field in dataclasses.fields(kind):
+        name, annotation = field.metadata.get("key", field.name), _hints(kind)[field.name]
+        if name == "*":
+            others = field.name, annotation
+        elif name in given:
+            values[field.name] = _value(annotation, given.pop(name), _below(where, name))
+        elif name is not None and field.default is field.default_factory is dataclasses.MISSING:
             raise _error(where, f"'{name}' is missing")
-    if unknown := sorted(set(given) - set(expected)):
-        raise _error(where, f"unknown key {_shown(unknown[0])}")
-    values = {
-        field: _value(annotation, given[name], where if name == "*" else _below(where, name))
-        for name, (field, annotation, _) in expected.items()
-        if name in given
-    }
+    if others is not None:
+        values[others[0]] = _value(others[1], given, where)
+    elif given:
+        raise _error(where, f"unknown key {_shown(min(given))}")
     return _made(kind, where, **values)
 
 
-@functools.cache
-def _fields(kind: Any) -> dict[str, tuple[str, Any, bool]]:
-    """Return key to field, annotation, and whether it is required."""
-    hints = typing.get_type_hints(kind, include_extras=True)
-    found = {}
-    for field in dataclasses.fields(kind):
-        name = field.metadata.get("key", field.name)
-        required = field.default is field.default_factory is dataclasses.MISSING
-        if name is not None:
-            found[name] = (field.name, hints[field.name], required)
-    return found
+_hints = functools.cache(functools.partial(typing.get_type_hints, include_extras=True))
 
 
 def _made(make: Callable[..., Any], where: str, /, *args: Any, **kwargs: Any) -> Any:
@@ -187,13 +177,12 @@ def _made(make: Callable[..., Any], where: str, /, *args: Any, **kwargs: Any) ->
 
 
 def _typed(kind: Any, data: Any, where: str) -> Any:
-    if type(data) is not kind:
-        raise _error(where, f"must be {_NAMES[kind]}, not {_shown(data)}")
-    return data
+    if type(data) is kind:
+        return data
+    raise _error(where, f"must be {_NAMES[kind]}, not {_shown(data)}")
 
 
 def _shown(data: Any) -> str:
-    """Return a wrong value as an error quotes it."""
     return _NAMES[type(data)] if isinstance(data, list | dict) else repr(data)
 
 

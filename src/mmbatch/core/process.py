@@ -6,7 +6,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import selectors
+import select
 import shlex
 import shutil
 import signal
@@ -23,15 +23,10 @@ from mmbatch.core.errors import FULL_HINT, MmbatchError
 
 R = TypeVar("R")
 
-_PACKAGES = {
+_PACKAGES = dict.fromkeys(("as", "ld", "nm", "objcopy", "objdump"), "binutils") | {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
-    "as": "binutils",
     "busybox": "busybox-static",
-    "ld": "binutils",
     "mke2fs": "e2fsprogs",
-    "nm": "binutils",
-    "objcopy": "binutils",
-    "objdump": "binutils",
     "qemu-system-aarch64": "qemu-system-arm",
     "qemu-system-x86_64": "qemu-system-x86",
     "spatch": "coccinelle",
@@ -44,6 +39,7 @@ inherited: set[int] = set()
 
 _TELLING = re.compile(r"\b(?:error|fatal): |undefined reference", re.IGNORECASE)
 _BYTES = "surrogateescape"  # what is not UTF-8 stays as it is, from output to input
+_FOREVER_S = 1e7
 _TERM_GRACE_S = 3.0
 _KEPT_BYTES = 64 * 1024
 _STOP_PERIOD_S = 0.1
@@ -93,9 +89,6 @@ def run(
         check: raise when it ends with anything but 0.
         foreground: leave it in our process group, on our terminal; for sudo and the like.
         finish: let it come to its end when we are interrupted, as dpkg must, and only then stop.
-
-    Raises:
-        MmbatchError: there is no such program, it took too long, or (with check) it failed.
     """
     temporary = tempfile.TemporaryFile
     with _open_log(log, argv) as out, temporary() as err, temporary() as given:
@@ -124,20 +117,16 @@ def stream(
     action: str,
     cwd: Path | None = None,
     log: Path | None = None,
-    timeout_s: float | None = None,
-    silence_s: float | None = None,
+    timeout_s: float = _FOREVER_S,
+    silence_s: float = _FOREVER_S,
 ) -> Generator[str, None, None]:
     """Yield a program's standard output line by line, as it comes, without line ends.
 
     A log gets its standard error. It is stopped `timeout_s` after its start, or if it prints
     nothing for `silence_s`. Leaving the loop early, by break or by an exception, stops the program
     and its children (use `contextlib.closing` where the moment matters).
-
-    Raises:
-        MmbatchError: there is no such program, it took too long, or it failed.
     """
-    deadline = None if timeout_s is None else time.monotonic() + timeout_s
-    name = Path(argv[0]).name
+    deadline = time.monotonic() + timeout_s
     with _open_log(log, argv) as err:
         start = err.tell()
         pipes = (subprocess.DEVNULL, subprocess.PIPE, err)
@@ -145,11 +134,11 @@ def stream(
             try:
                 assert process.stdout is not None
                 yield from _lines(process.stdout, deadline, silence_s)
-                _wait(process, None if deadline is None else deadline - time.monotonic())
+                process.wait(deadline - time.monotonic())
             except (TimeoutError, subprocess.TimeoutExpired):
-                problem = f"{name} printed nothing for {silence_s or 0:.0f} s"
-                if deadline is not None and time.monotonic() >= deadline:
-                    problem = f"{name} did not finish within {timeout_s:.0f} s"
+                problem = f"{Path(argv[0]).name} printed nothing for {silence_s:.0f} s"
+                if time.monotonic() >= deadline:
+                    problem = f"{Path(argv[0]).name} did not finish within {timeout_s:.0f} s"
                 raise MmbatchError(action, problem, "see what it printed last") from None
         result = Result(process.returncode, "", _read(err, start))
     _raise_unless_good(result, argv, action, log)
@@ -161,17 +150,16 @@ def _raise_unless_good(
     """Raise MmbatchError with a program's last words unless it ended with 0."""
     if result.rc == 0:
         return
-    lines = [line for line in (result.stdout + "\n" + result.stderr).splitlines() if line.strip()]
-    last = lines[-1].strip() if lines else "it printed nothing"
+    lines = list(filter(None, map(str.strip, f"{result.stdout}\n{result.stderr}".splitlines())))
+    last = lines[-1] if lines else "it printed nothing"
     ended = f"ended with {result.rc}"
     if result.rc < 0:
         ended = f"was ended by signal {signal.Signals(-result.rc).name}"
-    full = [line.strip() for line in lines if "No space left on device" in line]
-    if full:
+    if full := [line for line in lines if "No space left on device" in line]:
         last, hint = full[0], FULL_HINT
     elif log is not None:
-        hint = f"read the whole output in {os.fspath(log)}"
-        last = next((line.strip() for line in lines if _TELLING.search(line)), last)
+        hint = f"read the whole output in {log}"
+        last = next(filter(_TELLING.search, lines), last)
     else:
         hint = f"run it by hand to see more: {_shell(argv)}"
     raise MmbatchError(action, f"{Path(argv[0]).name} {ended}: {last}", hint)
@@ -248,26 +236,20 @@ def _stop_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _lines(
-    pipe: IO[bytes], deadline: float | None, silence_s: float | None
-) -> Generator[str, None, None]:
+def _lines(pipe: IO[bytes], deadline: float, silence_s: float) -> Generator[str, None, None]:
     """Yield decoded lines from a pipe; TimeoutError at the deadline, or after a silence."""
     partial = b""
-    with selectors.DefaultSelector() as selector:
-        selector.register(pipe, selectors.EVENT_READ)
-        while True:
-            left = [] if deadline is None else [deadline - time.monotonic()]
-            left += [] if silence_s is None else [silence_s]
-            if not selector.select(min(left, default=None)):
-                raise TimeoutError
-            chunk = os.read(pipe.fileno(), 1 << 16)
-            *whole, partial = (partial + chunk).split(b"\n")
-            for line in whole:
-                yield line.decode(errors="replace")
-            if not chunk:
-                break
-    if partial:
-        yield partial.decode(errors="replace")
+    while True:
+        left = min(deadline - time.monotonic(), silence_s)
+        if left < 0 or not select.select([pipe], [], [], left)[0]:
+            raise TimeoutError
+        chunk = os.read(pipe.fileno(), 1 << 16)
+        *whole, partial = (partial + chunk).split(b"\n")
+        if not chunk:
+            whole = [partial] if partial else []
+        yield from (line.decode(errors="replace") for line in whole)
+        if not chunk:
+            return
 
 
 def _shell(argv: Sequence[str | Path]) -> str:

@@ -14,12 +14,13 @@ from mmbatch.core import process
 from mmbatch.core.errors import ExitCode, MmbatchError
 
 _REGULAR = ("100644", "100755")
-# These would let git write beside the index that it is given, or start a daemon.
-_SETTINGS = (
-    "core.splitIndex=false",
-    "core.fsmonitor=false",
-    "core.untrackedCache=false",
-    "log.showSignature=false",
+# The settings would let git write beside the index that it is given, or start a daemon.
+_FLAGS = (
+    "--no-optional-locks",
+    *("-c", "core.splitIndex=false"),
+    *("-c", "core.fsmonitor=false"),
+    *("-c", "core.untrackedCache=false"),
+    *("-c", "log.showSignature=false"),
 )
 
 
@@ -197,15 +198,7 @@ class GitTree:
     def _try(
         self, *arguments: str, stdin: str = "", env: Mapping[str, str] | None = None
     ) -> process.Result:
-        settings = [word for setting in _SETTINGS for word in ("-c", setting)]
-        argv: list[str | Path] = [
-            "git",
-            "--no-optional-locks",
-            *settings,
-            "-C",
-            self.path,
-            *arguments,
-        ]
+        argv: list[str | Path] = ["git", *_FLAGS, "-C", self.path, *arguments]
         return process.run(argv, action="use git", stdin=stdin, env=env, check=False)
 
     def _failed(self, done: process.Result, action: str) -> MmbatchError:
