@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from fake_program import script
 from mmbatch.core.errors import MmbatchError, message
-from mmbatch.core.process import run, side_by_side, stream, toolchain
+from mmbatch.core.process import run, side_by_side, stream
 
 
 def gone(pid: int, within_s: float = 300.0) -> bool:
@@ -147,24 +146,6 @@ def test_child_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     names = {line.partition("=")[0] for line in output}
     assert not names & set(dropped)
     assert set(kept) <= names
-
-
-def test_a_toolchain_is_known_by_its_versions_and_its_files(tmp_path: Path) -> None:
-    def toy(name: str, text: str) -> Path:
-        return script(tmp_path / name, f"echo '{text}'\necho more")
-
-    first, linker = toy("gcc", "toy gcc 1.2"), toy("ld", "toy ld 3")
-    found = toolchain(first, linker)
-    assert (found.compiler, found.binutils) == ("toy gcc 1.2", "toy ld 3")
-    assert toolchain(first).binutils == ""
-    assert found == toolchain(first, linker)
-    (tmp_path / "link").symlink_to(first)
-    assert toolchain(tmp_path / "link", linker) == found
-    assert toolchain(toy("same", "toy gcc 1.2"), linker).identity != found.identity
-    toy("ld", "toy ld 4")
-    assert toolchain(first, linker).identity != found.identity
-    with pytest.raises(MmbatchError, match="there is no program nothing here"):
-        toolchain("nothing")
 
 
 def test_stream_yields_a_last_line_without_end_and_checks() -> None:

@@ -12,9 +12,9 @@ import pytest
 
 from fake_archive import FakeArchive, libraries, needs_archive
 from fake_program import script
-from mmbatch.core.process import toolchain
 from mmbatch.kernel import foreign
 from mmbatch.kernel.foreign import WantedCompiler
+from mmbatch.kernel.kbuild import toolchain
 
 RELEASE = "7.3.4+deb13-cloud-amd64"
 VERSION = "99.2.0-19"

@@ -8,7 +8,7 @@ from fake_program import before_others, script
 from mmbatch.core import cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import kbuild
-from mmbatch.kernel.kbuild import ObjectTree
+from mmbatch.kernel.kbuild import ObjectTree, toolchain
 from mmbatch.kernel.sources import Source
 
 Configure = Callable[..., ObjectTree]
@@ -216,3 +216,21 @@ def test_what_kill_minus_9_left_is_made_again(calls: Path, configure: Configure)
     before = calls.read_text()
     assert configure("mm/a.o") == tree
     assert calls.read_text() == 2 * before
+
+
+def test_a_toolchain_is_known_by_its_versions_and_its_files(tmp_path: Path) -> None:
+    def toy(name: str, text: str) -> Path:
+        return script(tmp_path / name, f"echo '{text}'\necho more")
+
+    first, linker = toy("gcc", "toy gcc 1.2"), toy("ld", "toy ld 3")
+    found = toolchain(first, linker)
+    assert (found.compiler, found.binutils) == ("toy gcc 1.2", "toy ld 3")
+    assert toolchain(first).binutils == ""
+    assert found == toolchain(first, linker)
+    (tmp_path / "link").symlink_to(first)
+    assert toolchain(tmp_path / "link", linker) == found
+    assert toolchain(toy("same", "toy gcc 1.2"), linker).identity != found.identity
+    toy("ld", "toy ld 4")
+    assert toolchain(first, linker).identity != found.identity
+    with pytest.raises(MmbatchError, match="there is no program nothing here"):
+        toolchain("nothing")

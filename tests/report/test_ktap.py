@@ -10,7 +10,7 @@ from junitparser import Failure, JUnitXml, Skipped
 
 import real_kernel
 from mmbatch.core import process
-from mmbatch.core.errors import CaseOutcome
+from mmbatch.hosted.events import CaseOutcome
 from mmbatch.report.ktap import junit, ktap
 
 OUTCOMES = [

@@ -15,8 +15,8 @@ from statistics import median
 from mmbatch.bench import statistics
 from mmbatch.bench.record import Case, Record, Samples
 from mmbatch.bench.statistics import Ratio, Verdict
-from mmbatch.core.errors import CaseOutcome, ExitCode
-from mmbatch.hosted.events import AUTO, BASE, CONTROL, ONE_CPU
+from mmbatch.core.errors import ExitCode
+from mmbatch.hosted.events import AUTO, BASE, CONTROL, ONE_CPU, CaseOutcome
 
 CHOSEN_WELL = 0.95
 """Another method is told of if it takes less than this part of the time of `auto`."""

@@ -21,8 +21,9 @@ import click
 
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
-from mmbatch.core.errors import CaseOutcome, suggestion
+from mmbatch.core.errors import suggestion
 from mmbatch.core.process import cpus
+from mmbatch.hosted.events import CaseOutcome
 from mmbatch.kernel import sources
 from mmbatch.splice import manifest
 from mmbatch.splice.apply import Credit

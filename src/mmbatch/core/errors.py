@@ -8,7 +8,6 @@ import errno
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 
 
@@ -39,33 +38,6 @@ class MmbatchError(Exception):
         self.problem = problem
         self.hint = hint
         self.code = code
-
-
-@dataclass(frozen=True)
-class CaseOutcome:
-    """How one test ended."""
-
-    suite: str  # what was tested, such as a speed-up on a kernel
-    case: str = ""  # empty for the plain test of the suite
-    problem: str | None = None
-    skipped: str | None = None  # why it was not run
-    detail: str = ""
-    seconds: float | None = None
-
-    @property
-    def title(self) -> str:
-        """The suite and the case."""
-        return f"{self.suite}, {self.case}" if self.case else self.suite
-
-    @property
-    def name(self) -> str:
-        """The case; KTAP needs a name that differs from that of the suite."""
-        return self.case or "plain"
-
-    @property
-    def passed(self) -> bool:
-        """Whether it was run and did not fail."""
-        return self.problem is None and self.skipped is None
 
 
 def message(error: MmbatchError) -> str:

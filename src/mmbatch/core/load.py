@@ -42,16 +42,18 @@ class LoadError(ValueError):
     """Data that does not have the form it must have."""
 
 
-def _regular_expression(text: str) -> None:
+def _regular_expression(data: Any) -> Any:
     try:
-        re.compile(text)
+        re.compile(data if isinstance(data, str) else "")
     except re.error as error:
         raise ValueError(f"is not a regular expression: {error}") from None
+    return data
 
 
-def _at_least(low: int, number: int) -> None:
-    if number < low:
-        raise ValueError(f"must be at least {low}, not {number}")
+def _at_least(low: int, data: Any) -> Any:
+    if type(data) is int and data < low:
+        raise ValueError(f"must be at least {low}, not {data}")
+    return data
 
 
 Pattern = Annotated[str, _regular_expression]
@@ -127,9 +129,7 @@ def _value(kind: Any, data: Any, where: str) -> Any:
 def _generic(origin: Any, inner: tuple[Any, ...], data: Any, where: str) -> Any:
     """Make a value of an annotation with others in brackets or beside it."""
     if origin is Annotated:
-        value = _value(inner[0], data, where)
-        _made(inner[1], where, value)
-        return value
+        return _value(inner[0], _made(inner[1], where, data), where)
     if origin is tuple:
         items = _typed(list, data, where)
         kinds = (inner[0],) * len(items) if inner[-1] is Ellipsis else inner

@@ -204,11 +204,7 @@ def _started(
         if process in _ended:  # not a failure of the program's
             raise KeyboardInterrupt
     except BaseException:
-        if pipes is None:
-            process.terminate()
-            process.wait()
-        else:
-            _stop_group(process)
+        _stop_group(process)
         raise
     finally:
         _running.discard(process)
@@ -227,7 +223,7 @@ def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, finish: boo
 
 
 def _stop_group(process: subprocess.Popen[bytes]) -> None:
-    """End a process and all of its group: TERM first, KILL for who is still there."""
+    """End a process and its group, if it has its own: TERM first, KILL for who is still there."""
     with contextlib.suppress(*_NOT_OURS):
         os.killpg(process.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -253,7 +249,7 @@ def _lines(pipe: IO[bytes], deadline: float, silence_s: float) -> Generator[str,
 
 
 def _shell(argv: Sequence[str | Path]) -> str:
-    return shlex.join([os.fspath(word) for word in argv])
+    return shlex.join(map(str, argv))
 
 
 def _open_log(log: Path | None, argv: Sequence[str | Path]) -> IO[bytes]:
@@ -300,36 +296,13 @@ def cpus() -> int:
     return len(os.sched_getaffinity(0))
 
 
-def _child_env(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def _child_env(extra: Mapping[str, str] | None) -> dict[str, str]:
     """Return the environment every child gets: ours in plain English, less `_NOT_INHERITED`."""
-    env = {name: value for name, value in os.environ.items() if not _NOT_INHERITED.fullmatch(name)}
-    env.setdefault("HOME", "/nonexistent")  # or spatch dies of an exception
-    env |= {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
-    return env | dict(extra or {})
+    env = {"HOME": "/nonexistent"}  # or spatch dies of an exception
+    env |= {name: value for name, value in os.environ.items() if not _NOT_INHERITED.fullmatch(name)}
+    return env | {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"} | dict(extra or {})
 
 
 def package_of(program: str) -> str:
     """Return the Debian package of a program."""
     return _PACKAGES.get(program, program)
-
-
-@dataclass(frozen=True)
-class Toolchain:
-    """The programs that make objects."""
-
-    compiler: str  # first line of its `--version`
-    binutils: str  # that of the assembler; empty without other programs
-    identity: str  # differs for other programs; for the keys of cached builds
-
-
-def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:
-    """Return what a compiler and the programs that work with it are."""
-    versions, identities = [], []
-    for program in (compiler, *others):
-        printed = run([program, "--version"], action=f"ask {program} for its version").stdout
-        versions.append(printed.partition("\n")[0].strip())
-        # Another program can print the same version: a wrapper, or a build of one's own.
-        path = Path(shutil.which(program) or program).resolve()
-        status = path.stat()
-        identities.append(f"{path} {status.st_size} {status.st_mtime_ns} {versions[-1]}")
-    return Toolchain(versions[0], versions[1] if others else "", "\n".join(identities))

@@ -13,14 +13,14 @@ from pathlib import Path
 from typing import Protocol
 
 from mmbatch.core import cache, log, paths
-from mmbatch.core.errors import CaseOutcome, MmbatchError, message
+from mmbatch.core.errors import MmbatchError, message
 from mmbatch.core.process import cpus, run, side_by_side
 from mmbatch.guest import initramfs, plan, qemu
 from mmbatch.guest.console import Outcome
 from mmbatch.guest.kernel import ARCHES, GuestKernel, Wanted, build
 from mmbatch.guest.plan import ALL, STOCK, Boot, Plan
 from mmbatch.guest.qemu import Booted, Guest
-from mmbatch.hosted.events import AUTO, BASE, CONTROL
+from mmbatch.hosted.events import AUTO, BASE, CONTROL, CaseOutcome
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import apply
 from mmbatch.splice.manifest import Manifest, known, load_with_needs, suites_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import cache, log, process
-from mmbatch.kernel.kbuild import TOOLS, allnoconfig, check_options
+from mmbatch.kernel.kbuild import TOOLS, allnoconfig, check_options, toolchain
 from mmbatch.kernel.sources import Source
 from mmbatch.splice.apply import Spliced, write
 
@@ -142,7 +142,7 @@ def build(source: Source, spliced: Spliced, wanted: Wanted, jobs: int) -> GuestK
     """
     place = cache.builds() / f"guest-{source.ident}"
     text = wanted.config()
-    tools = process.toolchain(*(f"{wanted.arch.prefix}{name}" for name in TOOLS))
+    tools = toolchain(*(f"{wanted.arch.prefix}{name}" for name in TOOLS))
     key = hashlib.sha256("\n".join([source.state, text, tools.identity]).encode())
     for name in sorted(spliced.files):
         key.update(f"\n{name}\n".encode() + (spliced.path / name).read_bytes())

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mmbatch.core import cache, log, process
-from mmbatch.core.errors import CaseOutcome, MmbatchError
+from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import events
+from mmbatch.hosted.events import CaseOutcome
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.hosted.program import Program
 from mmbatch.splice.manifest import Mutant

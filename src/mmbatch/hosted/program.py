@@ -176,7 +176,7 @@ class Program:
             f"{self.objects.path.name} {self.spliced.ident} {self.linked}".encode()
         )
         if self.fuzz:
-            digest.update(process.toolchain("clang").identity.encode())
+            digest.update(kbuild.toolchain("clang").identity.encode())
         for path in (
             *sorted(p for p in paths.HOSTED.rglob("*") if p.suffix in (".c", ".h", ".lds")),
             *sorted(self.manifest.directory.glob("*.[ch]")),

@@ -25,6 +25,30 @@ _OBJECTS = ".objects"
 
 
 @dataclass(frozen=True)
+class Toolchain:
+    """The programs that make objects."""
+
+    compiler: str  # first line of its `--version`
+    binutils: str  # that of the assembler; empty without other programs
+    identity: str  # differs for other programs; for the keys of cached builds
+
+
+def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:
+    """Return what a compiler and the programs that work with it are."""
+    versions, identities = [], []
+    for program in (compiler, *others):
+        printed = process.run(
+            [program, "--version"], action=f"ask {program} for its version"
+        ).stdout
+        versions.append(printed.partition("\n")[0].strip())
+        # Another program can print the same version: a wrapper, or a build of one's own.
+        path = Path(shutil.which(program) or program).resolve()
+        status = path.stat()
+        identities.append(f"{path} {status.st_size} {status.st_mtime_ns} {versions[-1]}")
+    return Toolchain(versions[0], versions[1] if others else "", "\n".join(identities))
+
+
+@dataclass(frozen=True)
 class ObjectTree:
     """A kernel's output directory in which objects can be made."""
 
@@ -58,7 +82,7 @@ def configure(
             reason as a clause.
     """
     text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
-    tools = process.toolchain(*TOOLS)
+    tools = toolchain(*TOOLS)
     # Its makefiles name the source by its full path, so a cache that was moved is rebuilt.
     parts = [source.state, str(source.path), text, tools.identity]
     wanted = hashlib.sha256("\n".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:12]

@@ -13,8 +13,9 @@ from pathlib import Path
 from mmbatch.core import cache, log, paths
 from mmbatch.core.cache import atomic_write, temporary_dir
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.process import Result, run, toolchain
+from mmbatch.core.process import Result, run
 from mmbatch.kernel import foreign
+from mmbatch.kernel.kbuild import toolchain
 from mmbatch.live import btf, convert, kernel, manifest
 from mmbatch.live.kernel import Headers
 from mmbatch.live.manifest import LiveManifest
