@@ -77,7 +77,7 @@ tool() { python3 -m mmbatch live "$@" 2>&1; }
 says() {
 	words=$1
 	shift
-	tool "$@" >/tmp/printed || return 1
+	tool "$@" >/tmp/printed || { cat /tmp/printed && return 1; }
 	tr -s ' ' </tmp/printed | grep -q -F "$words" || ! cat /tmp/printed
 }
 

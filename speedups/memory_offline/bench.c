@@ -65,7 +65,7 @@ static void memory_offline_prepare(const struct hosted_case *c, enum hosted_side
 		order = min_t(unsigned int, MAX_PAGE_ORDER, __ffs(pfn));
 		if (o->every && pfn % o->every == 0) {
 			order = 0;
-			memory_use(pfn, MEMORY_LRU);
+			memory_use(pfn, USED_LRU);
 			continue;
 		}
 		if (o->every)

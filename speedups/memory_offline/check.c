@@ -52,7 +52,7 @@ static void lay_out(u32 seed)
 		memory_block(pfn, types[below(ARRAY_SIZE(types))]);
 	used = below(4) ? below(64) : 0;
 	/* Most layouts have only pages that don't stop the isolation. */
-	uses = below(4) ? 1 : MEMORY_USES;
+	uses = below(4) ? 1 : USED_KINDS;
 	for (pfn = FIRST_PFN; pfn < end; pfn += 1UL << order) {
 		order = min_t(unsigned int, MAX_PAGE_ORDER, __ffs(pfn));
 		order -= below(2) ? 0 : below(order + 1);

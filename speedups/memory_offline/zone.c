@@ -20,10 +20,6 @@ HOSTED_ENTRY(undo_isolate_page_range);
 HOSTED_ENTRY(offline_scan);
 
 /* Kernels before 7.0 take a type and flags, where others take a mode. */
-#ifdef MEMORY_OFFLINE
-#define OLD_ARGUMENTS
-#undef MEMORY_OFFLINE
-#endif
 typedef int memory_isolate_fn(unsigned long start, unsigned long end, unsigned int mode_or_type,
 			      int flags, gfp_t gfp);
 typedef void memory_undo_fn(unsigned long start, unsigned long end, unsigned int type);
@@ -154,19 +150,19 @@ void memory_use(unsigned long pfn, enum memory_use use)
 {
 	struct page *page = pfn_to_page(pfn);
 
-	set_page_count(page, use != ZONE_HELD && use != MEMORY_OFFLINE);
+	set_page_count(page, use != ZONE_HELD && use != USED_OFFLINE);
 	switch (use) {
-	case MEMORY_LRU:
+	case USED_LRU:
 		__set_bit(PG_lru, (unsigned long *)&page->flags);
 		break;
-	case MEMORY_RESERVED:
+	case USED_RESERVED:
 		__SetPageReserved(page);
 		break;
-	case MEMORY_POISONED:
+	case USED_POISONED:
 		__set_bit(PG_hwpoison, (unsigned long *)&page->flags);
 		break;
-	case MEMORY_OFFLINE:
-	case MEMORY_OFFLINE_HELD:
+	case USED_OFFLINE:
+	case USED_OFFLINE_HELD:
 		__SetPageOffline(page);
 		break;
 	default:
@@ -180,9 +176,14 @@ int memory_isolate(enum hosted_side side, unsigned long start, unsigned long end
 	memory_isolate_fn *isolate =
 		(memory_isolate_fn *)start_isolate_page_range_of[hosted_layout][side];
 
-#ifdef OLD_ARGUMENTS
-	return isolate(start, end, why == MEMORY_WHY_CMA ? MIGRATE_CMA : MIGRATE_MOVABLE,
-		       why == MEMORY_WHY_OFFLINE ? 3 : 0, GFP_KERNEL);
+#ifdef MEMORY_OFFLINE
+#ifdef CONFIG_CMA
+	if (why == MEMORY_WHY_CMA)
+		return isolate(start, end, MIGRATE_CMA, 0, GFP_KERNEL);
+#endif
+	return isolate(start, end, MIGRATE_MOVABLE,
+		       why == MEMORY_WHY_OFFLINE ? MEMORY_OFFLINE | REPORT_FAILURE : 0,
+		       GFP_KERNEL);
 #else
 	static const enum pb_isolate_mode modes[MEMORY_WHYS] = {
 		PB_ISOLATE_MODE_MEM_OFFLINE, PB_ISOLATE_MODE_CMA_ALLOC, PB_ISOLATE_MODE_OTHER,

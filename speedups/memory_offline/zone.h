@@ -15,14 +15,14 @@
 
 /* Who uses a page that is not free, or what is wrong with it. */
 enum memory_use {
-	MEMORY_LRU,		/* it can be migrated */
-	MEMORY_KERNEL,		/* it can't */
-	MEMORY_RESERVED,
+	USED_LRU,		/* it can be migrated */
+	USED_KERNEL,		/* it can't */
+	USED_RESERVED,
 	ZONE_HELD,		/* free, but not in the page allocator's lists */
-	MEMORY_POISONED,
-	MEMORY_OFFLINE,		/* a driver has it, which agrees that it goes */
-	MEMORY_OFFLINE_HELD,	/* and one that does not */
-	MEMORY_USES
+	USED_POISONED,
+	USED_OFFLINE,		/* a driver has it, which agrees that it goes */
+	USED_OFFLINE_HELD,	/* and one that does not */
+	USED_KINDS
 };
 
 /* Why memory is isolated. */
