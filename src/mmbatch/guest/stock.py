@@ -32,9 +32,18 @@ All machines test the same kernel, whichever newer ones their own release has.
 _SUBJECT = "/CN=mmbatch, a key for one test"
 _RIVAL = "rival"  # a second livepatch that replaces a function of the one that the tool loads
 _SPARE = "dummy"  # a module of the stock kernel that nobody needs
-_PACKAGES = ("click", "rich")
+_PACKAGES = ("click", "numpy", "rich")
 _DIRECTORIES = ("live", "speedups", "src")
-_LEFT_OUT = {"__pycache__", "ensurepip", "idlelib", "lib2to3", "site-packages", "test", "tkinter"}
+_LEFT_OUT = {
+    "__pycache__",
+    "ensurepip",
+    "idlelib",
+    "lib2to3",
+    "site-packages",
+    "test",
+    "tests",
+    "tkinter",
+}
 
 _BROKEN = ("cx16",)
 """With this CPU feature, a stock kernel dies under QEMU 7.2 before any of our modules is loaded:
@@ -253,7 +262,8 @@ def _tool_files(speedup: str) -> dict[str, bytes]:
             found[target] = path.read_bytes()
     for path in paths.ROOT.glob(f"results/{speedup}-{SERIES[0]}-*.json"):
         found[f"mmbatch/results/{path.name}"] = path.read_bytes()
-    for program in (python, *library.glob("lib-dynload/*.so")):
+    numpy = places["site/numpy"].rglob("*.so")
+    for program in (python, *library.glob("lib-dynload/*.so"), *numpy):
         for needed in initramfs.libraries(program):
             found[needed.lstrip("/")] = Path(needed).read_bytes()
     return found
