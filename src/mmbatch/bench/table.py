@@ -215,16 +215,19 @@ def _ratio(first: Samples, second: Samples) -> Ratio | None:
 
 def answer(record: Record) -> Iterator[dict[str, object]]:
     """Yield each row of a record as data, for scripts."""
+    digits = 9  # the last ones depend on the machine that computes
     for name, table in tables(record).items():
         for row in table.rows:
+            ratio = row.ratio
+            ends = [round(end, digits) for end in (ratio and ratio.interval) or ()]
             yield {
                 "speedup": record.speedup,
                 "case": name,
                 "variant": row.name,
                 "median": row.median,
                 "unit": table.case.unit,
-                "ratio": row.ratio.median if row.ratio else None,
-                "interval": row.ratio.interval if row.ratio else None,
+                "ratio": round(ratio.median, digits) if ratio else None,
+                "interval": ends or None,
                 "verdict": str(row.verdict),
             }
 
