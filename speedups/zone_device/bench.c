@@ -23,6 +23,7 @@ struct zone_device_case {
 	unsigned int shift;
 	bool altmap;
 	bool each;		/* every CPU writes the memmap of a device of its own */
+	bool cleared;		/* the allocator has cleared the memmap just before */
 	unsigned long chased;	/* if set, what is timed are loads of another CPU from so much */
 };
 
@@ -31,12 +32,9 @@ static const struct zone_device_case devdax = { MEMORY_DEVICE_GENERIC, 9, true }
 static const struct zone_device_case shared = { MEMORY_DEVICE_GENERIC, 9, false };
 static const struct zone_device_case private = { MEMORY_DEVICE_PRIVATE, 0, false };
 static const struct zone_device_case each = { MEMORY_DEVICE_PRIVATE, 0, false, true };
-static const struct zone_device_case chase_cache = {
-	MEMORY_DEVICE_PRIVATE, 0, false, false, SZ_8M
-};
-static const struct zone_device_case chase_memory = {
-	MEMORY_DEVICE_PRIVATE, 0, false, false, SZ_256M
-};
+static const struct zone_device_case cleared = { MEMORY_DEVICE_PRIVATE, .cleared = true };
+static const struct zone_device_case chase_cache = { MEMORY_DEVICE_PRIVATE, .chased = SZ_8M };
+static const struct zone_device_case chase_memory = { MEMORY_DEVICE_PRIVATE, .chased = SZ_256M };
 
 /*
  * What does another CPU lose? It makes as many loads as there are descriptors, and each
@@ -58,6 +56,11 @@ static const struct hosted_case zone_device_cases[] = {
 	  HOSTED_FIXED | HOSTED_FLUSHED, &private },
 	{ "cold-4G",	"flushed, RAM-backed",	 4 * PFNS_1G, 0,
 	  HOSTED_FIXED | HOSTED_FLUSHED, &private },
+	/* With init_on_alloc=1: test_hmm adds 256 MiB at a time, and a GPU all it has. */
+	{ "private-64G-cleared", "just cleared, RAM-backed", 64 * PFNS_1G, 0,
+	  HOSTED_FIXED, &cleared },
+	{ "private-256M-cleared", "just cleared, hot, RAM-backed", PFNS_1G / 4, 0,
+	  HOSTED_FIXED | HOSTED_HOT, &cleared },
 	{ "small-hot",	"hot, LLC/4",		 0, 4, HOSTED_HOT, &private },
 	{ "small-readback", "hot, LLC/4, read back", 0, 4,
 	  HOSTED_HOT | HOSTED_READBACK, &private },
@@ -285,6 +288,20 @@ static void zone_device_begin(const struct hosted_case *c)
 		zone_device_chain_up(dev->chased);
 }
 
+/*
+ * __add_pages() makes the memmap of all sections, and only then is it initialised. With
+ * init_on_alloc=1, the allocator clears each page of it, in order.
+ */
+static void zone_device_arrange(const struct hosted_case *c, unsigned long items)
+{
+	const struct zone_device_case *dev = c->data;
+	char *at = (char *)pfn_to_page(FIRST_PFN);
+	char *end = at + items * sizeof(struct page);
+
+	for (; dev->cleared && at < end; at += PAGE_SIZE)
+		clear_page(at);
+}
+
 static int zone_device_select(const char *setting)
 {
 	bool one = !strcmp(setting, AUTO_ONE_CPU);
@@ -315,6 +332,7 @@ const struct hosted_bench hosted_bench = {
 	.nr_limits	= ARRAY_SIZE(zone_device_limits),
 	.setup		= zone_device_setup,
 	.begin		= zone_device_begin,
+	.arrange	= zone_device_arrange,
 	.select		= zone_device_select,
 	.run		= zone_device_run,
 	.touch		= zone_device_touch,
