@@ -17,8 +17,8 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from mmbatch.core import log, paths  # noqa: E402
-from mmbatch.hosted.program import Program  # noqa: E402
-from mmbatch.kernel import sources  # noqa: E402
+from mmbatch.core.load import SERIES  # noqa: E402
+from mmbatch.live import manifest  # noqa: E402
 from mmbatch.splice.manifest import load_with_needs  # noqa: E402
 
 _REFUTED = 10  # CBMC's exit status when a property does not hold
@@ -30,7 +30,7 @@ _INCLUDE = re.compile(r'^#include ([<"])([^>"]+)[>"]', re.MULTILINE)
 def prove_all(speedup, *proofs):
     """Run proofs of a speed-up on the newest kernel, and return an exit status.
 
-    A proof has a `harness` in proofs/, the `file` of the spliced tree that it includes, `variants`
+    A proof has a `harness` in proofs/, the `file` of the livepatch that it includes, `variants`
     (macros to define, a run for each), `unwind` (how often a loop is entered) with exceptions in
     `loops`, functions `replaced` by others of the harness, and the mutants that it `refutes`.
     """
@@ -38,11 +38,11 @@ def prove_all(speedup, *proofs):
         print(f"skip  proofs of {speedup}: cbmc is not installed (Debian 13 has it)")
         return 77
     log.start()
-    program = Program(sources.get(), load_with_needs(paths.SPEEDUPS, speedup))
-    known = {mutant.name: mutant for mutant in program.manifest.mutants}
+    files = manifest.contents(manifest.load(paths.SPEEDUPS, speedup), SERIES[0])
+    known = {mutant.name: mutant for mutant in load_with_needs(paths.SPEEDUPS, speedup)[-1].mutants}
     good = True
     for proof in proofs:
-        code = (program.spliced.path / proof["file"]).read_text()
+        code = files[proof["file"]].decode()
         for variant in proof["variants"]:
             refuted, words = _prove(speedup, proof, code, variant)
             good &= not refuted

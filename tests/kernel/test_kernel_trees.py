@@ -19,7 +19,7 @@ Call = Callable[..., tuple[int, str, str]]
 
 SIGNS = ("Makefile", "Kbuild", "Kconfig", "scripts/config", "mm/mm_init.c")
 MOST = 64  # the walk of vmalloc.c for arrays of pages, which vmap changes at each level
-OUR_FILES = {"mm/zone_device.c", "include/linux/streaming_copy.h"}
+OUR_FILES = {"mm/zone_device_method.c", "include/linux/streaming_copy.h"}
 
 pytestmark = [
     pytest.mark.kernel,

@@ -156,9 +156,9 @@ def _each_run(tree: Path, *, large: float = 100e6) -> Record:
         large: how long the last step takes in the first of two cases, in ns.
     """
     found = posted.from_steps(_source(tree), load_with_needs(checkout.SPEEDUPS, "zone_device"))
-    shown = [code for code in found if code.label in ("3 zone_device", "4 stream")]
-    times = {"base": 200e6, "control": 200e6, "3 zone_device": 150e6, "4 stream": large}
-    small = {**times, "4 stream": 150e6}
+    shown = [code for code in found if code.label in ("2 zone_device", "3 small")]
+    times = {"base": 200e6, "control": 200e6, "2 zone_device": 150e6, "3 small": large}
+    small = {**times, "3 small": 150e6}
     events = run_events(list(case_events("large", times)), list(case_events("small", small)))
     info = dataclasses.replace(record_of(events).kernel, release="7.3.4")
     code = tuple(record.Posted(p.label, p.source, p.sha256, p.patches, ()) for p in shown)
@@ -170,10 +170,10 @@ def test_patches_have_their_own_figures(
 ) -> None:
     record.write(tmp_path / "each.json", _each_run(tree))
     assert _export(tree, tmp_path / "out", "--run", tmp_path / "each.json", "-s") == 0
-    assert "2 of 11 patches have their own figures" in capsys.readouterr().out
+    assert "2 of 10 patches have their own figures" in capsys.readouterr().out
     mails = _mails(tmp_path / "out")
-    (copied,) = (_body(mail) for mail in mails if "memory from templates" in mail["subject"])
-    (streamed,) = (_body(mail) for mail in mails if "stream the memmap" in mail["subject"])
+    (copied,) = (_body(mail) for mail in mails if "of large device memory" in mail["subject"])
+    (streamed,) = (_body(mail) for mail in mails if "of small device memory" in mail["subject"])
     message = " ".join(copied.split("\n---\n")[0].split())
     assert "before and after this patch (" in message
     assert re.search(r"^  large +\d+\.\d ms +1\d+\.\d ms +1\.3\d +1\.\d+ to 1\.\d+$", copied, re.M)
@@ -181,7 +181,7 @@ def test_patches_have_their_own_figures(
     assert "\nNo difference is shown in: small.\n\nSigned-off-by:" in streamed
     assert sum("before and after this patch" in _words(mail) for mail in mails) == 2
     cover = _words(mails[0])
-    assert "before and after this series up to its step stream (" in cover
+    assert "before and after this series up to its step small (" in cover
     assert re.search(r" large 20\d\.\d ms 10\d\.\d ms [12]\.\d+ ", cover)
     unmeasured = [mail["subject"] for mail in mails if "No figures for this" in _body(mail)]
     # streaming_copy's two, and the optional steps, before which the run ended: all but the tests

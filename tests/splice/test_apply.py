@@ -73,7 +73,7 @@ def test_a_branch_has_a_commit_for_each_step(call: Call, tree: Path, tmp_path: P
         for name, content in step.contents.items():
             shown = ["git", "-C", str(tree), "show", f"{applied}:{name}"]
             assert subprocess.run(shown, capture_output=True, check=True).stdout == content
-    listed = git(tree, "ls-tree", BRANCH, "mm/Makefile", "mm/zone_device.c").splitlines()
+    listed = git(tree, "ls-tree", BRANCH, "mm/Makefile", "mm/zone_device_method.c").splitlines()
     assert [line.split()[0] for line in listed] == ["100755", "100644"]
     assert git(tree, "diff", "--check", "main", BRANCH, "--", ":!mm/Kconfig") == ""
     messages = git(tree, "log", "--format=%B", f"main..{BRANCH}").splitlines()
@@ -153,7 +153,7 @@ def test_a_branch_with_something_else_is_left_alone(call: Call, tree: Path, chan
     elif change != "foreign":
         git(tree, "switch", "-q", BRANCH)
         if change == "amended":
-            (tree / "mm/zone_device.c").write_text("/* mine */\n")
+            (tree / "mm/mm_init.c").write_text("/* mine */\n")
         git(tree, "add", "-u")
         extra = ["--amend", "--no-edit"] if change == "amended" else ["--allow-empty", "-m", "x"]
         git(tree, "commit", "-q", *extra)
@@ -179,14 +179,14 @@ def test_trees_that_are_refused(call: Call, tree: Path, dry: list[str]) -> None:
     code, _, err = call(tree, "zone_device", *dry)
     assert (code, "Kbuild and 1 more changed since the last commit" in err) == (2, True)
     git(tree, "commit", "-q", "-a", "-m", "toys: changed")
-    path = tree / "mm/Makefile"
-    path.write_text(path.read_text().replace("memremap.o", "toyremap.o"))
+    path = tree / "mm/mm_init.c"
+    path.write_text(path.read_text().replace("stackdepot.h", "toydepot.h"))
     git(tree, "commit", "-q", "-a", "-m", "toys: rename")
     before = fingerprint(tree)
     code, _, err = call(tree, "zone_device", *dry)
-    assert (code, "splice into mm/Makefile" in err) == (3, True)
-    path.rename(tree / "mm/Makefile.toys")
-    path.symlink_to("Makefile.toys")
+    assert (code, "splice into mm/mm_init.c" in err) == (3, True)
+    path.rename(tree / "mm/mm_init.toys")
+    path.symlink_to("mm_init.toys")
     git(tree, "add", "-A")
     git(tree, "commit", "-q", "-m", "toys: link")
     before = fingerprint(tree)

@@ -66,17 +66,16 @@ def test_a_spliced_copy_has_it_all_and_the_source_nothing(tree: Path) -> None:
     before = fingerprint(tree)
     spliced = into_cache(tree)
     assert fingerprint(tree) == before
-    for name in ("mm/zone_device.c", "include/linux/streaming_copy.h"):
+    for name in ("mm/zone_device_method.c", "include/linux/streaming_copy.h"):
         assert (spliced.path / name).read_bytes() != b""
     content = (spliced.path / MM_INIT).read_text()
     assert CALL in content
     assert "pgmap);\n\tfor (; pfn < end_pfn; pfn += step) {\n" in content
-    assert "\nvoid __ref __init_zone_device_page(" in content
-    assert "\nunsigned long compound_nr_pages(" in content
+    assert "\nstatic void zone_device_write(" in content
     assert "driver page allocator" not in content
     assert (spliced.path / "lib/toys.c").samefile(tree / "lib/toys.c")
     assert os.access(spliced.path / "scripts/config", os.X_OK)
-    assert {MM_INIT, "mm/zone_device.c", "mm/Makefile"} <= set(spliced.files)
+    assert {MM_INIT, "mm/zone_device_method.c", "mm/Makefile"} <= set(spliced.files)
 
 
 def test_the_second_time_it_comes_from_the_cache(tree: Path) -> None:
@@ -107,18 +106,13 @@ def test_what_changed_is_spliced_anew(
             "'call' of zone_device.cocci matched 0",
         ),
         (MM_INIT, "driver page", "toy page", "'driver page allocator' matched 0 lines"),
-        (
-            MM_INIT,
-            "static inline unsigned long compound_nr_pages(",
-            "unsigned long compound_nr_pages(",
-            "'compound' of expose.cocci matched 0",
-        ),
         (MM_INIT, "__init_zone_device_page", "__init_toy", "no function __init_zone_device_page()"),
         (
             MM_INIT,
-            "\ttoy_paint(page, pfn);",
-            "\ttoys_try_all(paint, return, page) {\n\t\ttoy_paint(page, pfn);\n\t}",
-            "spatch can't parse __init_zone_device_page(), it stumbles at: toys_try_all(",
+            "\tint nid = toy_nid(zone);\n",
+            "\tint nid = toy_nid(zone);\n\n"
+            "\ttoys_try_all(paint, return, page) {\n\t\ttoy_paint(page, pfn);\n\t}\n",
+            "spatch can't parse memmap_init_zone_device(), it stumbles at: toys_try_all(",
         ),
         ("mm/Makefile", "memremap.o", "toyremap.o", "matched 0 lines instead of 1"),
         (
@@ -180,8 +174,7 @@ def test_the_diffs_of_the_steps_make_the_spliced_tree(tmp_path: Path, tree: Path
     ("name", "old"),
     [
         (MM_INIT, CALL),
-        ("mm/internal.h", "zone_device_memmap_init("),
-        ("mm/Makefile", "zone_device.o"),
+        ("mm/Makefile", "zone_device_method.o"),
         ("mm/Kconfig", "config ZONE_DEVICE_KUNIT_TEST"),
     ],
 )

@@ -19,8 +19,8 @@ extern typeof(memmap_init_zone_device) live_original_memmap_init_zone_device;
 extern typeof(memmap_init_zone_device) live_memmap_init_zone_device;
 
 /* The speed-up, and what it calls: live.c has its own. */
-unsigned long zone_device_memmap_init(unsigned long start_pfn, unsigned long end_pfn,
-				      unsigned long zone_idx, int nid, struct dev_pagemap *pgmap);
+unsigned long live_zone_device_init(unsigned long start_pfn, unsigned long end_pfn,
+				    unsigned long zone_idx, int nid, struct dev_pagemap *pgmap);
 void __init_zone_device_page(struct page *page, unsigned long pfn, unsigned long zone_idx,
 			     int nid, struct dev_pagemap *pgmap);
 unsigned long compound_nr_pages(unsigned long pfn, struct vmem_altmap *altmap,

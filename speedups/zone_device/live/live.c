@@ -237,8 +237,8 @@ static u8 zone_device_compare(struct zone *zone, unsigned long pfn,
 		goto differs;
 
 	/* It declines if the slow path was chosen meanwhile. */
-	if (zone_device_memmap_init(pfn, pfn + nr, zone_idx(zone),
-				    zone_to_nid(zone), &apart) != pfn + nr)
+	if (live_zone_device_init(pfn, pfn + nr, zone_idx(zone),
+				  zone_to_nid(zone), &apart) != pfn + nr)
 		return ZONE_DEVICE_UNKNOWN;
 
 	if (!memcmp(zone_device_proof[0], head, bytes) &&
@@ -326,8 +326,8 @@ zone_device_live_write(struct zone *zone, unsigned long pfn,
 
 	found = zone_device_live_prove(zone, pfn, end_pfn, pgmap);
 	if (found == ZONE_DEVICE_DONE &&
-	    zone_device_memmap_init(pfn, end_pfn, zone_idx(zone),
-				    zone_to_nid(zone), pgmap) != end_pfn)
+	    live_zone_device_init(pfn, end_pfn, zone_idx(zone),
+				  zone_to_nid(zone), pgmap) != end_pfn)
 		return ZONE_DEVICE_LEFT_TRACED;
 
 	return found;

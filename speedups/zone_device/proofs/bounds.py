@@ -10,7 +10,7 @@ from prove import prove_all
 
 WRITTEN = {
     "harness": "memmap.c",
-    "file": "mm/zone_device.c",
+    "file": "mm/mm_init.c",
     "variants": [f"ORDER={order}{how}" for order in range(4) for how in ("", " STREAM")],
     "unwind": 9,
     "loops": {
@@ -36,7 +36,7 @@ WRITTEN = {
 }
 SHARED_BY_CPUS = {
     "harness": "chunks.c",
-    "file": "mm/zone_device.c",
+    "file": "mm/mm_init.c",
     "variants": ["ORDER=0", "ORDER=1", "ORDER=3"],
     "unwind": 6,
     "loops": {

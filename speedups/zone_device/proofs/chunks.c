@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A bounded proof of how mm/zone_device.c divides a range among CPUs.
+ * A bounded proof of how mm/mm_init.c divides a range among CPUs.
  *
  * What memmap.c proves of zone_device_write() is taken for granted: it is replaced by
  * write_chunk(). As there, one descriptor is the witness for all of them.
@@ -99,7 +99,7 @@ static void cancel_work_sync(struct work_struct *work)
 	work->queued = false;
 }
 
-#include "mm/zone_device.c"
+#include "mm/mm_init.c"
 
 static void copy_run(struct zone_device_run *to, const struct zone_device_run *from, size_t bytes)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What mm/zone_device.c needs of the kernel, for proofs: short sections, a memmap of PAGES
+ * What the code in mm/mm_init.c needs of the kernel, for proofs: short sections, a memmap of PAGES
  * descriptors that have two bytes each, and compounds of one ORDER.
  */
 
@@ -17,6 +17,9 @@
 #define min3(a, b, c)		min(min((unsigned long)(a), (unsigned long)(b)), c)
 #define READ_ONCE(x)		(x)
 #define barrier()		((void)0)
+#define __ref
+#define static_assert(what)	_Static_assert(what, #what)
+#define offsetofend(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 #define container_of(at, type, member) ((type *)((char *)(at) - offsetof(type, member)))
 #define __builtin_prefetch(at)	((void)(at))
 
@@ -25,6 +28,11 @@ struct page {
 	unsigned char head;	/* PFN of the head that a tail points to */
 };
 
+struct folio {
+	struct page page, tail, _deferred_list;
+};
+
+struct zone;
 struct vmem_altmap;
 struct dev_pagemap {
 	unsigned int vmemmap_shift;
@@ -64,8 +72,6 @@ struct work_struct { bool queued; };
 struct cpumask { int none; };
 
 #define ATOMIC_LONG_INIT(number)	{ number }
-#define module_param_named(...)
-#define MODULE_PARM_DESC(...)
 #define PF_KTHREAD		1
 #define HK_TYPE_DOMAIN		0
 #define HK_TYPE_WQ		1

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A bounded proof of which descriptors mm/zone_device.c writes, and with what.
+ * A bounded proof of which descriptors mm/mm_init.c writes, and with what.
  *
  * The memmap has few descriptors, in short sections. Nothing is stored in it. Instead, one
  * of its descriptors, the witness, is chosen arbitrarily, and this records what happens to
@@ -139,7 +139,7 @@ static void prep_compound_head(struct page *head, unsigned int order)
 #define cancel_work_sync(work)	((void)0)
 #define atomic_long_fetch_add(number, at) ((at)->value)
 
-#include "mm/zone_device.c"
+#include "mm/mm_init.c"
 
 static void copy_run(struct zone_device_run *to, const struct zone_device_run *from, size_t bytes)
 {

@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Precedes zone_device_memmap_init() in mm/zone_device.c.
+// Precedes zone_device_memmap_init() in mm/mm_init.c.
 
 /* The works of so many CPUs fit on the stack. */
 #define ZONE_DEVICE_CPUS	8U
 
 unsigned int zone_device_cpus = 4;
-module_param_named(cpus, zone_device_cpus, uint, 0644);
-MODULE_PARM_DESC(cpus, "Most CPUs that write the memmap of one device, up to 8");
 
 /* One CPU takes half a millisecond or more for so much, and another starts in less. */
 unsigned long zone_device_share = SZ_16M;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Precedes zone_device_write() in mm/zone_device.c where each page marks its pageblock.
+// Precedes zone_device_write() in mm/mm_init.c where each page marks its pageblock.
 
 /*
  * The slow path marks a pageblock when it writes the first descriptor of the block. Copied

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Run zone_device.c and its methods with a stand-in for struct page of PAGE_BYTES
+ * Run what the steps add to mm_init.c, and its methods, with a stand-in for struct page of PAGE_BYTES
  * bytes, and compare every byte with a simple loop.
  *
  * Nearly all configurations of the kernels that are measured have 64 bytes: x86 and
@@ -40,6 +40,9 @@ enum { PGMAP_ALTMAP_VALID = 1, page_ref_set = 0 };
 #define MODULE_PARM_DESC(...)	struct unused
 #define module_param_cb(name, ops, ...) struct unused_ ## name
 #define unrolled_count(n)
+#define __ref
+#define static_assert(what)	_Static_assert(what, #what)
+#define offsetofend(type, member) (offsetof(type, member) + sizeof(((type *)0)->member))
 #undef __always_inline
 #define __always_inline		inline __attribute__((always_inline))
 
@@ -55,6 +58,12 @@ struct page {
 };
 _Static_assert(sizeof(struct page) == PAGE_BYTES, "the size that is asked for");
 
+struct folio {
+	struct page page, tail;
+	unsigned long _deferred_list;
+};
+
+struct zone;
 struct vmem_altmap {
 	unsigned long unused;
 };
@@ -147,7 +156,7 @@ static void memcpy_flushcache(void *dst, const void *src, size_t n)
 #endif
 }
 
-#include "zone_device.c"
+#include "mm_init.c"
 #include "zone_device_method.c"
 #ifdef __x86_64__
 #include "zone_device_wide.c"

@@ -21,8 +21,11 @@ def spliced(folder: Path) -> list[Path]:
     *needed, own = load_with_needs(paths.SPEEDUPS, "zone_device")
     for speedup in (*needed, own.until("wide")):
         tree = speedup.directory / "tree"
-        for path in (path for part in PARTS for path in (tree / part).rglob("*.[ch]")):
-            name = path.relative_to(tree)
+        found = (path for part in PARTS for path in (tree / part).rglob("*.[ch]"))
+        files = {path: path.relative_to(tree) for path in found}
+        if speedup.speedup == "zone_device":
+            files[own.directory / "live/mm_init.c"] = Path("mm/mm_init.c")
+        for path, name in files.items():
             content = path.read_text()
             for step in speedup.steps:
                 for edit in (edit for edit in step.edits if edit.file == str(name)):

@@ -109,7 +109,7 @@ def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
     A new file only needs to be there: one that was changed since, or that another version of
     the speed-up brought, is not a reason to bring it a second time. Hooks are known by the
     marks that count them in a diff, seen on the file as if all of it were added. The text of
-    an edit need not be there if an edit of a later step changes it.
+    an edit need not be there if another edit changes it.
     """
     steps = [step for step in manifest.steps if series in step.kernels]
     files = [file for step in steps for file in step.files if series in file.kernels]
@@ -134,13 +134,13 @@ def _has(work: Path, series: str, step: Step, later: list[Step]) -> bool:
     ) and all(
         edit.text in content(edit.file)
         for edit in _wanted_edits(work, step, series)
-        if not any(_changes(other, edit) for after in later for other in after.edits)
+        if not any(_changes(other, edit) for after in (step, *later) for other in after.edits)
     )
 
 
 def _changes(later: Edit, edit: Edit) -> bool:
     """Tell whether an edit changes the text that another one inserts."""
-    lines = edit.text.splitlines() if later.file == edit.file else []
+    lines = edit.text.splitlines() if later.file == edit.file and later is not edit else []
     found = [i for i, line in enumerate(lines) if re.search(later.anchor, line)]
     beside = {"before": 0, "after": len(lines) - 1}.get(later.op)
     return any(at != beside for at in found)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Compare the memmap that mm/zone_device.c writes with that of the slow path.
+ * Compare the memmap that mm/mm_init.c writes from templates with that of the slow path.
  *
  * Some sections of unused physical addresses become device memory, whose memmap
  * nothing else uses. The slow path ("base") writes an image there, and each method

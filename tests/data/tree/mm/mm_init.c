@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Made up for tests: the hooks find their places, the code means nothing.
+#include <linux/stackdepot.h>
 #include <linux/toys.h>
 #include "internal.h"
 
