@@ -95,7 +95,10 @@ static pmd_t *vmap_live_pmd(unsigned long addr, pgtbl_mod_mask *mask)
 	return pud ? pmd_alloc_track(&init_mm, pud, addr, mask) : NULL;
 }
 
-/* As in a spliced kernel, but its vmap_try_huge_pmd() has no symbol here. */
+/*
+ * As in a spliced kernel, but its vmap_try_huge_pmd() has no symbol here. Huge vmalloc() may take
+ * the place of an empty table of PTEs, as it does in the kernel's own code. vmap() frees none.
+ */
 static bool vmap_live_block(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
 			    pmd_t *pmd, unsigned long addr, unsigned long end)
 {
@@ -183,12 +186,8 @@ static void *vmap_live_fill(struct vm_struct *area, struct page **pages,
 {
 	unsigned long start = (unsigned long)area->addr;
 
-	if (!vmap_fill_area(start, start + size, prot, pages, flags)) {
-		/* Until here, vread_iter() skips the area. Pairs with its smp_rmb(). */
-		smp_wmb();
-		area->flags &= ~VM_UNINITIALIZED;
+	if (!vmap_fill_area(start, start + size, prot, pages, flags))
 		return (void *)start;
-	}
 
 	vunmap((void *)start);
 	return NULL;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Opts arm64 in, with its contiguous PTE blocks, in its asm/vmalloc.h.
 
+#ifdef CONFIG_SPARSEMEM_VMEMMAP
 #define ARCH_VMAP_BATCHES	1
+#endif
 
 /* vmap() and others unmap contiguous PTE blocks as a whole. */
 #define ARCH_VMAP_GROUP_SHIFT	CONT_PTE_SHIFT

@@ -3,22 +3,14 @@
 
 static_assert(VMAP_POOL_PAGES == MAX_VA_SIZE_PAGES);
 
-/*
- * Until everything is mapped, vread_iter() skips the area, because a huge PMD mapping may
- * free a table. Areas from the pools are too small for one.
- */
+/* Areas from the pools are too small for larger leaf entries. */
 static int vmap_map_area(struct vm_struct *area, unsigned long size, pgprot_t prot,
 			 struct page **pages)
 {
 	unsigned long addr = (unsigned long)area->addr;
-	int err;
 
 	if (size < VMAP_POOL_PAGES * PAGE_SIZE)
 		return vmap_pages_range(addr, addr + size, prot, pages, PAGE_SHIFT);
 
-	err = vmap_fill_area(addr, addr + size, prot, pages, area->flags);
-	if (!err)
-		clear_vm_uninitialized_flag(area);
-
-	return err;
+	return vmap_fill_area(addr, addr + size, prot, pages, area->flags);
 }

@@ -18,6 +18,8 @@
 
 /* The steps of the method that is chosen by vmap_set_method(). */
 extern unsigned int vmap_chosen_steps;
+/* How many blocks are worth a flush of all TLBs; tests change it. */
+extern unsigned int vmap_free_blocks;
 
 /**
  * vmap_steps - get what is done in batches

@@ -12,7 +12,6 @@ statement failed;
 -		pgtbl_mod_mask *mask)
 +		pgtbl_mod_mask *mask, struct vmap_walk *walk)
  {
-+	const bool batches = vmap_batches();
 	...
 	pte = pte_alloc_kernel_track(pmd, addr, mask);
 	if (!pte)
@@ -31,7 +30,7 @@ identifier page;
  {
 	<...
 -	pfn_valid(page_to_pfn(page))
-+	vmap_is_valid(page_to_pfn(page), batches)
++	vmap_pages_valid(page_to_pfn(page), 1)
 	...>
  }
 

@@ -64,11 +64,11 @@ static __always_inline bool vmap_ptes_none(pte_t *pte, unsigned long nr)
 /* Whether a huge PMD mapping can map the next pages. */
 static bool vmap_is_contiguous(struct vmap_walk *walk, struct page **pages)
 {
-	unsigned long pfn, i;
+	unsigned long pfn;
 
 	if (!pages[0])
 		return false;
-	if (walk->known_shift >= PMD_SHIFT || pages < walk->blocks_end)
+	if (walk->known_shift >= PMD_SHIFT)
 		return true;
 
 	pfn = page_to_pfn(pages[0]);
@@ -77,42 +77,11 @@ static bool vmap_is_contiguous(struct vmap_walk *walk, struct page **pages)
 	/* A cheap test first. Most arrays that only begin like a block fail it. */
 	if (pages[VMAP_PMD_PAGES - 1] != pages[0] + (VMAP_PMD_PAGES - 1))
 		return false;
-	for (i = 0; i < VMAP_PMD_PAGES; i += VMAP_UNIT) {
-		if (!pfn_valid(pfn + i))
-			return false;
-	}
+	if (!vmap_pages_valid(pfn, VMAP_PMD_PAGES))
+		return false;
 
 	walk->run = vmap_run(pages, VMAP_PMD_PAGES);
 	return walk->run == VMAP_PMD_PAGES;
-}
-
-/* Out of line, so that the loops stay small. */
-static noinline bool vmap_look_up(struct vmap_sections *sections, unsigned long nr,
-				  unsigned long pfn)
-{
-	if (!vmap_is_early(pfn) && !vmap_is_whole(pfn))
-		return pfn_valid(pfn);
-	__set_bit(nr, sections->valid);
-	return true;
-}
-
-/*
- * pfn_valid() takes longer than all else for a page that is in no run. It is the same for
- * all pages of a section that was present at boot, or that has no hole, so each of those is
- * looked up once, until a page is outside of the bitmap. With a bit for each, an array may
- * alternate between them.
- */
-static __always_inline bool vmap_pfn_valid(struct vmap_sections *sections, unsigned long pfn)
-{
-	unsigned long nr = vmap_section(pfn) ^ sections->first;
-
-	if (nr < VMAP_SECTIONS)
-		return (sections->valid[BIT_WORD(nr)] & BIT_MASK(nr)) ||
-		       vmap_look_up(sections, nr, pfn);
-
-	/* If pages are near and far at random, CPUs mispredict. So remember nothing from now on. */
-	sections->first = ULONG_MAX;
-	return vmap_is_early(pfn) || pfn_valid(pfn);
 }
 
 /*
@@ -130,9 +99,8 @@ static __always_inline unsigned long vmap_map_run(struct page **pages, pgprot_t 
 	if (!pages[0])
 		return 0;
 	pfn = page_to_pfn(pages[0]);
-	max = min(max, VMAP_UNIT - pfn % VMAP_UNIT);
 	nr = nr ? min(nr, max) : vmap_run(pages, max);
-	if (!pfn_valid(pfn) || !vmap_ptes_none(pte, nr))
+	if (!vmap_pages_valid(pfn, nr) || !vmap_ptes_none(pte, nr))
 		return 0;
 
 	arch_vmap_set_ptes(&init_mm, addr, pte, mk_pte(pages[0], prot), nr, max_shift);
@@ -153,19 +121,16 @@ static __always_inline bool vmap_may_be_run(struct page **pages, unsigned long n
  *
  * Return: the number of pages.
  */
-static noinline unsigned long vmap_map_singles(struct vmap_sections *sections,
-					       struct page **pages, unsigned long addr,
+static noinline unsigned long vmap_map_singles(struct page **pages, unsigned long addr,
 					       pte_t *pte, pte_t zero, unsigned long max)
 {
 	unsigned long nr, pfn;
 
 	for (nr = 0; nr < max; nr++) {
-		/* Without SPARSEMEM_VMEMMAP, page_to_pfn() reads the struct page. */
-		if (!IS_ENABLED(CONFIG_SPARSEMEM_VMEMMAP) && !pages[nr])
+		if (vmap_may_be_run(pages + nr, max - nr) || !pages[nr])
 			break;
 		pfn = page_to_pfn(pages[nr]);
-		if (vmap_may_be_run(pages + nr, max - nr) ||
-		    !vmap_pfn_valid(sections, pfn) || !pte_none(ptep_get(pte + nr)))
+		if (!vmap_pages_valid(pfn, 1) || !pte_none(ptep_get(pte + nr)))
 			break;
 		set_pte_at(&init_mm, addr + nr * PAGE_SIZE, pte + nr,
 			   pte_advance_pfn(zero, pfn));
@@ -191,18 +156,16 @@ unsigned long vmap_map_batch(struct vmap_walk *walk, struct page **pages, pgprot
 	const unsigned int max_shift = walk ? walk->max_shift : PAGE_SHIFT;
 	unsigned long max = (end - addr) >> PAGE_SHIFT, nr, i = 0;
 	unsigned long run = walk ? walk->run : 0;
-	struct vmap_sections sections = {};
 	pte_t zero = pfn_pte(0, prot);
 
-	sections.first = *pages ? vmap_section(page_to_pfn(*pages)) : 0;
 	lazy_mmu_mode_enable();
 	do {
 		if (vmap_may_be_run(pages + i, max - i))
 			nr = vmap_map_run(pages + i, prot, addr + i * PAGE_SIZE, pte + i, run,
 					  max - i, max_shift);
 		else
-			nr = vmap_map_singles(&sections, pages + i, addr + i * PAGE_SIZE,
-					      pte + i, zero, max - i);
+			nr = vmap_map_singles(pages + i, addr + i * PAGE_SIZE, pte + i, zero,
+					      max - i);
 		i += nr;
 		run = 0;
 	} while (nr && i < max);
@@ -211,100 +174,21 @@ unsigned long vmap_map_batch(struct vmap_walk *walk, struct page **pages, pgprot
 	return i;
 }
 
-#ifdef arch_vmap_flush_tables
 /**
- * vmap_detach_table - detach an empty table of PTEs, so that a leaf entry can take its place
- * @pmd: PMD entry, which may point to no table
- * @addr: address that it maps
- * @old: where to collect the table
- *
- * Context: init_mm is locked for reading, because ptdump holds the lock for writing and expects
- * no table to be freed.
- */
-void vmap_detach_table(pmd_t *pmd, unsigned long addr, struct vmap_tables *old)
-{
-	if (!pmd_present(*pmd) || pmd_leaf(*pmd))
-		return;
-	if (list_empty(&old->list))
-		old->first = addr;
-	old->last = addr;
-	list_add(&page_ptdesc(pmd_page(*pmd))->pt_list, &old->list);
-	pmd_clear(pmd);
-}
-
-/**
- * vmap_free_tables - free detached tables, with one flush for all
- * @old: the tables
- */
-void vmap_free_tables(struct vmap_tables *old)
-{
-	struct ptdesc *table, *next;
-
-	if (list_empty(&old->list))
-		return;
-	/*
-	 * CPUs may have cached the PMD entries of these tables. No PTE was in use, so one
-	 * page is enough for one table. The range of several is usually flushed as a whole.
-	 */
-	arch_vmap_flush_tables(old->first, old->last + PAGE_SIZE);
-	list_for_each_entry_safe(table, next, &old->list, pt_list)
-		pte_free_kernel(&init_mm, ptdesc_address(table));
-}
-
-/*
- * Whether a leaf entry can map the next block. If there are tables of PTEs, free those of all
- * blocks that follow. vmap_try_huge_pmd() would free one at a time, and flush the TLBs of all CPUs
- * for each. For a few blocks, even one flush takes longer than leaf entries save.
- */
-static noinline bool vmap_make_room(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
-				    unsigned long addr, unsigned long end)
-{
-	struct vmap_tables old = { LIST_HEAD_INIT(old.list) };
-	struct vmap_walk ahead = *walk;
-	unsigned long i, nr = 0;
-
-	while (end - addr - nr * PMD_SIZE >= PMD_SIZE &&
-	       vmap_is_contiguous(&ahead, pages + nr * VMAP_PMD_PAGES))
-		nr++;
-	walk->blocks_end = pages + nr * VMAP_PMD_PAGES;
-	if (walk->known_shift < PMD_SHIFT && nr < VMAP_FREE_BLOCKS)
-		return false;
-
-	if (!mmap_read_trylock(&init_mm))
-		return false;
-	for (i = 0; i < nr; i++)
-		vmap_detach_table(pmd + i, addr + i * PMD_SIZE, &old);
-	vmap_free_tables(&old);
-	mmap_read_unlock(&init_mm);
-
-	return true;
-}
-#else
-static inline bool vmap_make_room(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
-				  unsigned long addr, unsigned long end)
-{
-	return true;
-}
-#endif
-
-/**
- * vmap_prepare_pmd - let a huge PMD mapping map the pages that come next, if it can
+ * vmap_prepare_pmd - whether a huge PMD mapping can map the pages that come next
  * @walk: state of the walk
  * @pages: these pages
  * @pmd: entry for the block
- * @addr: start of the block, aligned
- * @end: end of the mapping, under the same PUD, a block or more after @addr
  *
- * If tables of PTEs are in the way, it may free them, and flush what CPUs have cached of them.
+ * Huge vmalloc() asks for leaf entries wherever it maps, as before, although
+ * vmap_try_huge_pmd() may have to free a table of PTEs for them. For others, no table is freed.
  *
- * Return: true if the pages are a block, and its place is free or vmap_try_huge_pmd() may
- * free it.
+ * Return: true if the pages are a block, and its place is free or may be taken.
  */
-bool vmap_prepare_pmd(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
-		      unsigned long addr, unsigned long end)
+bool vmap_prepare_pmd(struct vmap_walk *walk, struct page **pages, pmd_t *pmd)
 {
-	return vmap_is_contiguous(walk, pages) &&
-	       (pmd_none(*pmd) || vmap_make_room(walk, pages, pmd, addr, end));
+	return (walk->known_shift >= PMD_SHIFT || pmd_none(*pmd)) &&
+	       vmap_is_contiguous(walk, pages);
 }
 
 /**

@@ -12,7 +12,8 @@
 /*
  * An architecture opts in to batches in its asm/vmalloc.h. For any other one, nobody
  * has checked that a PTE maps one page, that set_ptes() does not need the folio of a
- * page, and that a plain write to a PTE is allowed while CPUs may be using it.
+ * page, and that a plain write to a PTE is allowed while CPUs may be using it. It needs
+ * SPARSEMEM_VMEMMAP, with which pages that are adjacent in the memmap are adjacent in memory.
  */
 #ifndef ARCH_VMAP_BATCHES
 #define ARCH_VMAP_BATCHES	0
@@ -31,41 +32,17 @@ static inline bool vmap_batches(void)
 #define VMAP_RUN_MIN	8UL
 
 /*
- * In an aligned block of VMAP_UNIT pages, pfn_valid() is the same for all pages, and
- * pages that are adjacent in memory are adjacent in the memmap. The architectures
- * that map in batches use sparsemem and its pfn_valid(), so their units are large.
- * For all others a unit of one page is correct, if slow.
+ * Whether pages that are contiguous in the memmap are valid. Only a pointer that is no page is
+ * not, which is a bug of the caller. So only kernels for debugging ask.
  */
-#if defined(CONFIG_HAVE_ARCH_PFN_VALID) || !defined(CONFIG_SPARSEMEM)
-#define VMAP_UNIT	1UL
-#elif defined(CONFIG_SPARSEMEM_VMEMMAP)
-#define VMAP_UNIT	PAGES_PER_SUBSECTION
-#else
-#define VMAP_UNIT	PAGES_PER_SECTION
-#endif
-
-#if VMAP_UNIT > 1
-/*
- * Whether a page is valid because its section was present at boot. Unlike pfn_valid(),
- * this needs no RCU lock, because it does not look at the map of subsections.
- */
-static __always_inline bool vmap_is_early(unsigned long pfn)
+static __always_inline bool vmap_pages_valid(unsigned long pfn, unsigned long nr)
 {
-	struct mem_section *section = __pfn_to_section(pfn);
+	for (; IS_ENABLED(CONFIG_DEBUG_VM) && nr; nr--, pfn++) {
+		if (!pfn_valid(pfn))
+			return false;
+	}
 
-	return valid_section(section) && early_section(section);
-}
-#else
-static inline bool vmap_is_early(unsigned long pfn)
-{
-	return false;
-}
-#endif
-
-/* The same as pfn_valid(), but faster for most pages if @batches, which is vmap_batches(). */
-static __always_inline bool vmap_is_valid(unsigned long pfn, bool batches)
-{
-	return (batches && vmap_is_early(pfn)) || pfn_valid(pfn);
+	return true;
 }
 
 /**
@@ -74,20 +51,17 @@ static __always_inline bool vmap_is_valid(unsigned long pfn, bool batches)
  * @known_shift: the caller guarantees that aligned blocks of the array of this size
  *	(as log2) are contiguous and aligned in memory
  * @run: number of contiguous pages that come next, or 0 if not counted yet
- * @blocks_end: the end of the blocks that vmap_make_room() has compared
  */
 struct vmap_walk {
 	unsigned int max_shift;
 	unsigned int known_shift;
 	unsigned long run;
-	struct page **blocks_end;
 };
 
 /* mm/vmap.c */
 int vmap_map_pages(unsigned long addr, unsigned long end, pgprot_t prot,
 		   struct page **pages, unsigned int max_shift, unsigned int known_shift);
-bool vmap_prepare_pmd(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
-		      unsigned long addr, unsigned long end);
+bool vmap_prepare_pmd(struct vmap_walk *walk, struct page **pages, pmd_t *pmd);
 unsigned long vmap_map_batch(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
 			     pte_t *pte, unsigned long addr, unsigned long end);
 bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
@@ -97,10 +71,7 @@ bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
 int vmap_walk_pages_noflush(unsigned long addr, unsigned long end, pgprot_t prot,
 			    struct page **pages, struct vmap_walk *walk);
 
-/*
- * Whether a leaf entry can map the pages that come next. If so, the tables of PTEs in its way
- * may have been freed.
- */
+/* Whether a leaf entry can map the pages that come next. */
 static inline bool vmap_prepare_block(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
 				      unsigned long addr, unsigned long end)
 {
@@ -109,7 +80,7 @@ static inline bool vmap_prepare_block(struct vmap_walk *walk, struct page **page
 
 	walk->run = 0;
 	return walk->max_shift >= PMD_SHIFT && end - addr >= PMD_SIZE &&
-	       IS_ALIGNED(addr, PMD_SIZE) && vmap_prepare_pmd(walk, pages, pmd, addr, end);
+	       IS_ALIGNED(addr, PMD_SIZE) && vmap_prepare_pmd(walk, pages, pmd);
 }
 
 /*

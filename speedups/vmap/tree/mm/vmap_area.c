@@ -59,10 +59,6 @@ static noinline unsigned long vmap_best_align(struct page **pages, unsigned long
  * - The search skips free ranges that are larger than the area by less than the
  *   alignment, although some of them would fit. This matters only when vmalloc space
  *   is nearly exhausted.
- * - The area has VM_UNINITIALIZED, so that vread_iter() skips it. That function walks
- *   page tables without a lock that keeps them, and a huge PMD mapping may free a table.
- *   The caller must clear the flag when everything is mapped, with a write barrier
- *   before it.
  *
  * Context: process context, may sleep.
  * Return: the area, or NULL if no address space is left.
@@ -72,7 +68,6 @@ struct vm_struct *vmap_aligned_area(unsigned long size, unsigned long align,
 {
 	struct vm_struct *area;
 
-	flags |= VM_UNINITIALIZED;
 	if (align) {
 		area = __get_vm_area_node(size, align, PAGE_SHIFT, flags,
 					  VMALLOC_START, VMALLOC_END, NUMA_NO_NODE,
@@ -96,7 +91,7 @@ struct vm_struct *vmap_aligned_area(unsigned long size, unsigned long align,
  * Small areas come from the pools of vmalloc.c, which need no lock that all CPUs share,
  * but have few addresses. So these ask for no alignment.
  *
- * See vmap_aligned_area(), also for what the caller must do.
+ * See vmap_aligned_area().
  *
  * Context: process context, may sleep.
  * Return: the area, or NULL if no address space is left.

@@ -25,7 +25,7 @@
 #include <trace/events/csd.h>
 #include <trace/events/lock.h>
 
-#include "vmap_internal.h"
+#include "vmap_reuse.h"
 
 #undef pr_fmt
 #define pr_fmt(fmt) "vmap_bench: " fmt

@@ -11,7 +11,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
-#include "vmap_internal.h"
+#include "vmap_reuse.h"
 #include "vmap_kunit.h"
 
 #undef MODULE_PARAM_PREFIX

@@ -7,7 +7,7 @@
 #include <linux/export.h>
 #include <linux/scatterlist.h>
 
-#include "vmap_internal.h"
+#include "vmap_reuse.h"
 
 /*
  * A run of so many pages or more is mapped by itself. The pages of shorter ones are collected,
