@@ -43,6 +43,8 @@ enum vmap_kind { AREA, BLOCKS, DEVICE, TABLE };
  *	one has this array of the same size
  * @flush_ns: how long a flush of all TLBs takes, in a case with @other
  * @plugged: the memory was added after boot
+ * @fresh: no other pages were mapped at these addresses before, so no table of PTEs is there
+ * @used: small pages were mapped there before, which left tables of PTEs
  */
 struct vmap_case {
 	enum vmap_kind kind;
@@ -54,6 +56,8 @@ struct vmap_case {
 	arrays_fn *other;
 	unsigned int flush_ns;
 	bool plugged;
+	bool fresh;
+	bool used;
 };
 
 #define SHORT		(HOSTED_FIXED | HOSTED_SHORT)
@@ -145,6 +149,10 @@ static const struct hosted_case vmap_cases[] = {
 	ARRAY(MAP_ROW, short, "runs of 1 to 3")
 	MAP_ROW("vmap", "vunmap", "-plugged", "order 0, added after boot", PAGES_100M, 0,
 		AREA, .fill = arrays_scattered, .plugged = true)
+	MAP_ROW("vmap", "vunmap", "-order9-fresh", "2 MiB blocks, fresh addresses", PAGES_100M, 0,
+		AREA, .fill = arrays_order9, .fresh = true)
+	MAP_ROW("vmap", "vunmap", "-order9-used", "2 MiB blocks, used addresses", PAGES_100M, 0,
+		AREA, .fill = arrays_order9, .used = true)
 	TABLE_ROW(order8, "1 MiB blocks"),
 	TABLE_ROW(order9, "2 MiB blocks"),
 	TABLE_ROW(mixed, "orders 8, 4, 0"),
@@ -446,7 +454,16 @@ static void vmap_prepare(const struct hosted_case *c, enum hosted_side side, uns
 	}
 	/* Purge freed areas, so that all areas of this side get the same address. */
 	HOSTED_CALL(vm_unmap_aliases, side);
-	vmap_on_cpus(c, side, items, vmap_prepare_part);
+	if (work->fresh || work->used)
+		space_drop_tables();
+	if (work->used) {
+		arrays_scattered(vmap_pages, items, 1);
+		vmap_map(work, side, 0, items);
+		vmap_unmap(0);
+		work->fill(vmap_pages, items, vmap_filled.seed);
+	} else {
+		vmap_on_cpus(c, side, items, vmap_prepare_part);
+	}
 	HOSTED_CALL(vm_unmap_aliases, side);
 	if (work->unmap)
 		vmap_map(work, side, 0, items);

@@ -53,7 +53,7 @@ static int check_bad_page(struct matrix *m)
 	struct page *kept = m->pages[i];
 	int err;
 
-	m->pages[i] = check_random(m, 2) ? NULL :
+	m->pages[i] = check_random(m, 2) || check_leaves_invalid(m) ? NULL :
 		      pfn_to_page(NO_PFN + page_to_pfn(m->pages[check_random(m, m->nr)]));
 	err = check_rejected(m, "result with the invalid page", i);
 	m->pages[i] = kept;
@@ -212,7 +212,9 @@ int check_rejections(struct matrix *m)
 {
 	if (!check_is_posted(m) && (check_hidden(m) || check_parts(m)))
 		return -1;
-	if (check_in_use(m, check_random(m, m->nr), false) || check_bad_page(m) || check_hole(m))
+	if (check_in_use(m, check_random(m, m->nr), false) || check_bad_page(m))
+		return -1;
+	if (!check_leaves_invalid(m) && check_hole(m))
 		return -1;
 	return check_after_block(m);
 }
