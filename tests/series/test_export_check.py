@@ -131,7 +131,7 @@ def test_checks_run_from_the_patch_on_that_brings_all_they_need(tmp_path: Path) 
     assert manifest.hosted is not None
     (tmp_path / "mm").mkdir()
     sources = [f"vmap{part}.c" for part in ("", "_unmap", "_area", "_sgt", "_method")]
-    for name in ("vmap.h", "vmap_internal.h", "method.h", *sources):
+    for name in ("vmap.h", "vmap_internal.h", "vmap_reuse.h", "method.h", *sources):
         assert not verify.is_checkable(tmp_path, manifest, "7.3")
         (tmp_path / "mm" / name).write_text(" ".join(manifest.hosted.extras))
     assert verify.is_checkable(tmp_path, manifest, "7.3")
