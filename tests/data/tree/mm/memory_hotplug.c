@@ -20,3 +20,16 @@ void remove_pfn_range_from_zone(struct zone *zone, unsigned long start_pfn,
 	toy_glue(zone, end_pfn);
 	set_zone_contiguous(zone);
 }
+
+static int scan_movable_pages(unsigned long start, unsigned long end)
+{
+	unsigned long pfn;
+
+	for (pfn = start; pfn < end; pfn++) {
+		struct page *page;
+
+		page = pfn_to_page(pfn);
+		toy_glue(page, pfn);
+	}
+	return 0;
+}
