@@ -28,6 +28,7 @@ STDOUT = Path("/dev/stdout")
 """Standard output, which `atomic_write` prints to instead of reopening it."""
 
 _KEPT = 4
+_NO_WAIT = fcntl.LOCK_EX | fcntl.LOCK_NB
 _used: dict[Path, int] = {}
 
 
@@ -89,7 +90,7 @@ def lock(name: str, doing: str = "") -> Generator[None, None, None]:
     handle = os.open(root() / "locks" / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     try:
         try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, _NO_WAIT)
         except BlockingIOError:
             pid, _, task = os.pread(handle, 4096, 0).decode(errors="replace").partition(" ")
             log.say(f"waiting for another mmbatch (pid {pid}) that {task or 'works here'}")
@@ -168,8 +169,7 @@ def prune(directory: Path) -> None:
 
 def remove(path: Path) -> None:
     """Remove a directory of the cache unless somebody uses it."""
-    not_now = fcntl.LOCK_EX | fcntl.LOCK_NB
-    with contextlib.suppress(OSError), _flocked(path, not_now), temporary_dir(path.name) as grave:
+    with contextlib.suppress(OSError), _flocked(path, _NO_WAIT), temporary_dir(path.name) as grave:
         path.rename(grave / path.name)
 
 
@@ -207,10 +207,9 @@ def temporary_dir(name: str, parent: Path | None = None) -> Generator[Path, None
 
 def _sweep(tmp: Path) -> None:
     """Remove temporary directories whose maker has ended, unless another process is at it."""
-    not_now = fcntl.LOCK_EX | fcntl.LOCK_NB
-    with contextlib.suppress(OSError), _flocked(tmp, not_now):
+    with contextlib.suppress(OSError), _flocked(tmp, _NO_WAIT):
         for path in tmp.iterdir():
-            with contextlib.suppress(OSError), _flocked(path, not_now):
+            with contextlib.suppress(OSError), _flocked(path, _NO_WAIT):
                 shutil.rmtree(path, ignore_errors=True)
 
 

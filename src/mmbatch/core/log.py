@@ -30,11 +30,9 @@ class _Handler(logging.Handler):
 
 
 def start(verbosity: int = 0, *, results_to_stderr: bool = False) -> None:
-    """Begin the output of one verb.
+    """Begin the output of one verb: -1 prints results only, 0 phases, 1 details too.
 
-    Args:
-        verbosity: -1 prints results only, 0 phases, 1 details too.
-        results_to_stderr: print results to standard error, because a file goes to standard output.
+    Results go to standard error where a file goes to standard output.
     """
     global _results_to_stderr  # noqa: PLW0603 (standard output is global, too)
     _results_to_stderr = results_to_stderr

@@ -98,7 +98,11 @@ def run(
         pipes = None if foreground else (given, out, out if log else err)
         with _started(argv, action, cwd, env, pipes, guard=not finish) as process:
             try:
-                _wait(process, timeout_s, finish)
+                process.wait(timeout_s)
+            except KeyboardInterrupt:
+                if finish:  # a second Ctrl-C stops it all the same
+                    process.wait(timeout_s)
+                raise
             except subprocess.TimeoutExpired:
                 problem = f"{Path(argv[0]).name} did not finish within {timeout_s:.0f} s"
                 hint = "try again, on a machine with less other load"
@@ -210,16 +214,6 @@ def _started(
         _running.discard(process)
         if process.stdout is not None:
             process.stdout.close()
-
-
-def _wait(process: subprocess.Popen[bytes], timeout_s: float | None, finish: bool = False) -> None:
-    """Wait for a process to end, even when interrupted if it must `finish`."""
-    try:
-        process.wait(timeout=timeout_s)
-    except KeyboardInterrupt:
-        if finish:  # a second Ctrl-C stops it all the same
-            process.wait(timeout=timeout_s)
-        raise
 
 
 def _stop_group(process: subprocess.Popen[bytes]) -> None:

@@ -289,29 +289,26 @@ def install_command(packages: Sequence[str]) -> str:
 
 
 def install(packages: Sequence[str]) -> None:
-    """Install packages with the system's apt, as root or through sudo, after saying which.
-
-    Raises:
-        MmbatchError: there is no way to become root, or apt failed.
-    """
+    """Install packages with the system's apt, as root or through sudo, after saying which."""
     lacking = missing(packages)
     if not lacking:
         return
     action = f"install {' '.join(lacking)}"
-    prefix, foreground = _become_root(action, lacking)
+    sudo = [] if os.geteuid() == 0 else ["sudo"]
+    if sudo and not _may_sudo():
+        hint = f"run: {install_command(lacking)}"
+        raise MmbatchError(action, "we are not root and sudo can't be used here", hint)
     log.say(f"installing Debian packages: {' '.join(lacking)}")
 
     def apt(*arguments: str, check: bool = True) -> Result:
+        argv = [*sudo, "env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-q"]
         return run(
-            [
-                *(*prefix, "env", "DEBIAN_FRONTEND=noninteractive"),
-                *("apt-get", "-q", "-o", "DPkg::Lock::Timeout=120", *arguments),
-            ],
+            [*argv, "-o", "DPkg::Lock::Timeout=120", *arguments],
             action=action,
             log=cache.logs() / "apt-install.log",
             timeout_s=_LIMIT_S,
             check=check,
-            foreground=foreground,
+            foreground=bool(sudo),
             finish=True,
         )
 
@@ -323,33 +320,21 @@ def install(packages: Sequence[str]) -> None:
     apt(*order)
 
 
-def _become_root(action: str, packages: Sequence[str]) -> tuple[list[str], bool]:
-    """Return (words before a command, whether it needs the terminal for a password)."""
-    if os.geteuid() == 0:
-        return [], False
-    if shutil.which("sudo") is not None:
-        if run(["sudo", "-n", "true"], action=action, check=False).rc == 0:
-            return ["sudo", "-n"], False
-        if sys.stdin.isatty():
-            return ["sudo"], True
-    hint = f"run: {install_command(packages)}"
-    raise MmbatchError(action, "we are not root and sudo can't be used here", hint)
+def _may_sudo() -> bool:
+    """Return whether sudo is here and asks for no password, or can."""
+    if shutil.which("sudo") is None:
+        return False
+    return sys.stdin.isatty() or run(["sudo", "-n", "true"], action="sudo", check=False).rc == 0
 
 
 def require(purpose: str, programs: Iterable[str], *, may_install: bool) -> None:
-    """Make sure that some programs are here, which have a purpose ("boot guests").
-
-    Raises:
-        MmbatchError: one is missing and could not be, or must not be, installed.
-    """
+    """Make sure that some programs are here, which have a purpose ("boot guests")."""
     lacking = [program for program in programs if find_program(program) is None]
     packages = sorted({package_of(program) for program in lacking})
     if lacking and may_install:
         install(packages)
-        lacking = [program for program in lacking if find_program(program) is None]
-    if lacking:
-        command = install_command(packages)
-        hint = f"run: {command}" if may_install else f"give --install, or run: {command}"
+    elif lacking:
+        hint = f"give --install, or run: {install_command(packages)}"
         raise MmbatchError(purpose, f"there is no {' and no '.join(lacking)} here", hint)
 
 
