@@ -6,10 +6,10 @@ from mmbatch.core.paths import ROOT
 CEILINGS = {
     "bench": 1_252,
     "cli": 2_029,
-    "core": 1_030,
+    "core": 1_011,
     "guest": 1_786,
     "hosted": 1_560,
-    "kernel": 1_270,
+    "kernel": 1_243,
     "live": 2_290,
     "report": 1_168,
     "series": 498,
