@@ -23,16 +23,8 @@ struct folio_copy_method {
 };
 
 const struct folio_copy_method *folio_copy_method_at(unsigned int i);
+folio_copy_fn *folio_copy_chosen(void);
 int folio_copy_set_method(const char *name);
 const char *folio_copy_method(void);
-
-#ifdef CONFIG_ARCH_HAS_COPY_MC
-folio_copy_fn *folio_copy_chosen(void);
-#else
-static inline folio_copy_fn *folio_copy_chosen(void)
-{
-	return NULL;
-}
-#endif
 
 #endif /* _MM_FOLIO_COPY_METHOD_H */
