@@ -42,6 +42,7 @@ def interrupt_after(started: Path, sent: Path | None = None) -> None:
 
     def interrupt() -> None:
         written_pid(started)
+        time.sleep(0.5)  # until we wait for the child, which has begun before Popen() returns
         os.kill(os.getpid(), signal.SIGINT)
         if sent is not None:
             sent.touch()
