@@ -419,6 +419,5 @@ def test_what_is_known_to_be_slower(
     monkeypatch.setattr(load, "require_loadable", lambda *_: None)
     monkeypatch.setattr(load, "load", lambda *_: None)
     monkeypatch.setattr("mmbatch.cli.live.Kernel", lambda _: Kernel("7.3.4-amd64", sysfs))
-    monkeypatch.setattr("os.cpu_count", lambda: 64)
     assert cli.main(["live", "load", "vmap", "--module", str(module)]) == 0
     assert "vmap: slower: ioremap() of one page" in capsys.readouterr().out

@@ -93,14 +93,14 @@ def test_how_old_the_code_of_a_record_is(
 
 def test_a_shallow_clone(tmp_path: Path, own_cache: Path) -> None:
     """It has its own commit, and says of a record of an earlier one that it lacks that."""
-    git = ["git", "-C", str(paths.ROOT), "rev-parse", "HEAD~1", "HEAD"]
-    found = subprocess.run(git, capture_output=True, text=True, check=False)
-    if found.returncode:
-        pytest.skip("this checkout has no history")
-    earlier, head = found.stdout.split()
-    clone = tmp_path / "clone"
-    url = f"file://{paths.ROOT}"
-    subprocess.run(["git", "clone", "-q", "--depth", "1", url, clone], check=True)
+    origin, clone = tmp_path / "origin", tmp_path / "clone"
+    subprocess.run(["git", "clone", "-q", paths.ROOT, origin], check=True)
+    git = ["git", "-C", str(origin), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    subprocess.run([*git, "commit", "-q", "--allow-empty", "-m", "another"], check=True)
+    earlier, head = subprocess.check_output(
+        [*git, "rev-parse", "HEAD~1", "HEAD"], text=True
+    ).split()
+    subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{origin}", clone], check=True)
     made = record_of(run_events(list(case_events())))
     code = record.Code(earlier, False, "aa", "cc", session.workload("zone_device"))
     record.write(clone / "a.json", replace(made, code=code))

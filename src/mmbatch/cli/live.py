@@ -121,9 +121,8 @@ def _load(
         path = file or build.build_all([live], running.release)[0].path
         load.require_loadable(live, path, running)
         load.require_parameters(path, own)
-        for slower in live.slower:
-            if (os.cpu_count() or 1) >= slower.least_cpus:
-                log.result(f"{live.speedup}: slower: {slower.words}")
+        for words in live.slower:
+            log.result(f"{live.speedup}: slower: {words}")
         log.say(f"loading {live.module}")
         load.load(live, path, own, running, limit)
         _show_functions(load.functions(live, running))

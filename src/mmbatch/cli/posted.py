@@ -21,7 +21,7 @@ from mmbatch.splice.posted import Posted, PostedTree
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,15}")
 _MOST = 32
-_TAKEN = (BASE, CONTROL, AUTO)
+_TAKEN = (BASE, CONTROL, AUTO, manifest.CORE)
 _Result = TypeVar("_Result")
 
 

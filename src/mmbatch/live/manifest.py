@@ -67,14 +67,6 @@ class Misfit:
 
 
 @dataclass(frozen=True)
-class Slower:
-    """Something that takes longer with the livepatch, told on machines with so many CPUs."""
-
-    words: str
-    least_cpus: Natural = 0
-
-
-@dataclass(frozen=True)
 class Match:
     """Devices that gain, and the case of the benchmark that is like them; see docs/live.md."""
 
@@ -116,7 +108,7 @@ class LiveManifest(Terms):
     replaces: tuple[Function, ...] = field(default=(), metadata=key("replace"))
     layouts: tuple[Layout, ...] = field(default=(), metadata=key("structs"))
     misfits: tuple[Misfit, ...] = field(default=(), metadata=key("misfit"))
-    slower: tuple[Slower, ...] = ()
+    slower: tuple[str, ...] = ()
     devices: tuple[Match, ...] = field(default=(), metadata=key("device"))
     edits: tuple[Edit, ...] = field(default=(), metadata=NOT_IN_FILE)
     speedup: str = field(default="", metadata=NOT_IN_FILE)
