@@ -28,7 +28,7 @@ for other in $SPEEDUPS; do [ "$other" = "$TOOL_SPEEDUP" ] || break; done
 	sleep 30
 	echo 0 >$SLOW/delay_ms
 } &
-check "faults: a transition that does not end" denied "so it was taken back" \
+check "faults: a transition that does not end" denied "so the load was undone" \
 	load "$TOOL_SPEEDUP" --module "$file" --limit 3
 check "faults: it names the task" \
 	grep -q "after 3 s .* ([0-9]*) .*still in the old function" /tmp/printed

@@ -11,7 +11,7 @@ parameter=$TOOL_SPEEDUP.$TOOL_PARAMETER
 shown=/sys/module/$module/parameters/$parameter
 check "tool: status before" says "$TOOL_FUNCTION(): the kernel's own" status
 check "tool: nothing is loaded" says "nothing is loaded" status
-check "tool: this kernel can take it" says "can take $TOOL_SPEEDUP: " status "$TOOL_SPEEDUP"
+check "tool: this kernel can take it" says "$TOOL_SPEEDUP can run on " status "$TOOL_SPEEDUP"
 check "tool: a module that does not fit" denied "$(cat "/refused/$TOOL_REFUSED.txt")" \
 	load "$TOOL_SPEEDUP" --module "/refused/$TOOL_REFUSED.ko"
 check "tool: load" says "$TOOL_FUNCTION(): $module, in use everywhere" \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Somebody else's patches of a real kernel: compiled, compared with base, and refused."""
+"""Posted patches of a real kernel: compiled, compared with base, and refused."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -198,4 +198,4 @@ def test_what_is_printed(
     assert f"zone_device: times of {given.relative_to(paths.ROOT)}, measured on Zen 5" in printed
     assert "Linux 7.3.4 (as given" in printed
     assert "GPUs: no gain is claimed." in printed
-    assert "Linux 6.18.44-fc-v669 can't take memory_hotplug, zone_device: it supports" in printed
+    assert "memory_hotplug, zone_device can't run on Linux 6.18.44-fc-v669: it is none" in printed

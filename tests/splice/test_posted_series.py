@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Somebody else's patches: read from what people have, and applied to a copy or not at all."""
+"""Posted patches: read from what people have, and applied to a copy or not at all."""
 
 import hashlib
 from dataclasses import replace

@@ -96,7 +96,7 @@ class Code:
 
 @dataclass(frozen=True)
 class Posted:
-    """Somebody else's code that was measured, or steps of ours, in the row `label`.
+    """Posted code that was measured, or steps of ours, in the row `label`.
 
     Attributes:
         source: where it comes from: files, a tree, a range of commits, or a step.

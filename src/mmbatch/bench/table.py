@@ -19,7 +19,7 @@ from mmbatch.core.errors import ExitCode
 from mmbatch.hosted.events import AUTO, BASE, CONTROL, ONE_CPU, CaseOutcome
 
 CHOSEN_WELL = 0.95
-"""Another method is told of if it takes less than this part of the time of `auto`."""
+"""Another method is named if it takes less than this part of the time of `auto`."""
 
 _BEYOND = 0.97  # a variant that takes less of its limit's time shows that the limit is none
 _COUNTED = {Verdict.FASTER: Verdict.FEWER, Verdict.SLOWER: Verdict.MORE}

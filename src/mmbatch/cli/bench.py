@@ -199,10 +199,10 @@ def _list(names: Sequence[str]) -> bool:
 def _check(asked: posted.Asked, names: Sequence[str], option: str, step: str) -> None:
     """Raise Misuse for options that make no sense together.
 
-    `option` is one that is for somebody else's code, `step` one that is for steps of ours.
+    `option` is one that is for posted code, `step` one that is for steps of ours.
     """
     if option and not asked:
-        raise Misuse(f"{option} is for somebody else's code", "give that with --patch FILE")
+        raise Misuse(f"{option} is for posted code", "give that with --patch FILE")
     if step and asked:
         raise Misuse("--until is for our own steps", "leave out --patch, --against and --range")
     if step and len(names) != 1:

@@ -97,11 +97,11 @@ def _load(
     They are loaded one by one, each when the one before it is in use.
     """
     if file is not None and (len(speedups) != 1 or until != ALL):
-        raise Misuse("--module is all of one speed-up", "name one speed-up, and leave out --until")
+        raise Misuse("--module is for one speed-up", "name one speed-up, and leave out --until")
     options.require_one(until, speedups)
     for setting in parameters:
         if setting.partition(".")[0] not in speedups:
-            raise Misuse(f"--set {setting} is of no speed-up that is named", "name it as well")
+            raise Misuse(f"--set {setting} is for a speed-up that is not named", "name it as well")
     running = Kernel(kernel.running())
     for live in manifest.load_all(speedups, "load", until):
         own = [setting for setting in parameters if setting.startswith(f"{live.speedup}.")]
@@ -109,7 +109,7 @@ def _load(
             if until != ALL:
                 raise MmbatchError(
                     f"load {live.module} until '{until}'",
-                    "it is loaded already, and nothing tells with which steps",
+                    "it is loaded already, and its steps are not known",
                     f"unload it first: mmbatch live unload {live.speedup}",
                 )
             if file is not None:
@@ -169,16 +169,16 @@ def _counted(row: load.Function) -> str:
 
 
 def _show_support(release: str, states: Sequence[load.Speedup]) -> None:
-    """Print which speed-ups the running kernel can take, and why not the others."""
+    """Print which speed-ups can run on the running kernel, and why not the others."""
     refused: dict[tuple[str, str], list[str]] = {}
     for state in states:
         if not state.supported:
             refused.setdefault((state.problem, state.remedy), []).append(state.speedup)
     for (problem, remedy), names in refused.items():
-        log.result(f"Linux {release} can't take {', '.join(names)}: {problem}\nhint: {remedy}")
+        log.result(f"{', '.join(names)} can't run on Linux {release}: {problem}\nhint: {remedy}")
     able = [state.speedup for state in states if state.supported and not state.loaded]
     if able:
-        log.result(f"Linux {release} can take {', '.join(able)}: ./mmbatch live load NAME")
+        log.result(f"{', '.join(able)} can run on Linux {release}: ./mmbatch live load NAME")
 
 
 @verb("unload", command)
@@ -202,7 +202,7 @@ def _plan(
     sysfs: Path = _sysfs,
     json_file: Path | None = options.json_file,
 ) -> None:
-    """Tell what the devices of this machine would gain.
+    """Estimate how much faster this machine's devices bind.
 
     It reads which NVDIMM namespaces and DAX devices are bound, takes the times that a page takes
     from a record, and says what binding each device takes in the kernel's own functions and with

@@ -163,7 +163,7 @@ def speedups_of(known: Callable[[Path], Iterable[str]], *, required: bool = Fals
     def check(ctx: click.Context, _: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
         names = list(known(paths.SPEEDUPS)) if values or required else []
         if required and not values:
-            hint = f"name those that you want of: {' '.join(names)}"
+            hint = f"name some of: {' '.join(names)}"
             raise Misuse(f"no speed-up is named to {ctx.info_name}", hint)
         chosen = tuple(Path(value).name if Path(value).is_dir() else value for value in values)
         for value in chosen:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The options of `bench` and `check` by which somebody else's code is given."""
+"""The options of `bench` and `check` by which posted code is given."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True)
 class Asked:
-    """Somebody else's code, as named on the command line, and the tree that --tree names.
+    """Posted code, as named on the command line, and the tree that --tree names.
 
     `code` has the option and its values by label. With `each`, the code is measured after every
     patch or commit, or without such code after every step of a speed-up. `entries` maps a function

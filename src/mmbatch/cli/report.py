@@ -20,7 +20,7 @@ from mmbatch.report import html, text
 from mmbatch.report import markdown as tables
 
 _QUICK = 5
-"""So many records are shown at once; for more, what takes seconds is said."""
+"""Reading more records than this takes seconds, so a line announces it."""
 
 
 @options.verb("report")

@@ -29,7 +29,7 @@ class Group(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         verb, known = args[0], self.list_commands(ctx)
         if verb not in known and not verb.startswith("-") and not ctx.resilient_parsing:
-            raise Misuse(f"there is no verb '{verb}'", suggestion(verb, known, "verbs"))
+            raise Misuse(f"there is no command '{verb}'", suggestion(verb, known, "commands"))
         return super().resolve_command(ctx, args)
 
 
@@ -43,7 +43,7 @@ def message(error: click.ClickException, words: list[str]) -> str:
     text = " ".join(text.split()).rstrip(".")
     context = getattr(error, "ctx", None)
     verb = context.command_path if context else f"mmbatch {words[0]}"
-    hint = f"run '{verb} --help' to see how it is called"
+    hint = f"see '{verb} --help'"
     if close := getattr(error, "possibilities", None):
         hint = f"did you mean '{close[0]}'?"
     if text[1:2].islower():  # not the name of a file, as in README.md

@@ -85,7 +85,7 @@ def lock(name: str, doing: str = "") -> Generator[None, None, None]:
     """Hold a lock against all other mmbatch processes on this cache.
 
     Programs that are run meanwhile hold it too: what they started may outlive us, and write.
-    Who waits is told what the holder is `doing` ("fetches linux 7.3").
+    Others that wait print what the holder is `doing` ("fetches linux 7.3").
     """
     handle = os.open(root() / "locks" / f"{name}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
     try:

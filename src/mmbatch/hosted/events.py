@@ -52,7 +52,7 @@ class Case:
     """A workload: `items` things of kind `item` in `bytes` bytes, timed in `unit` per run.
 
     `memory` is what it takes in all, where that is more; the size of a `fixed` one is its own.
-    `reads` are the limit rows that only read, and `posted` the variants of somebody else's code.
+    `reads` are the limit rows that only read, and `posted` the variants of posted code.
     """
 
     event: ClassVar[str] = "case"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Compile what somebody else's patches change of a hosted program, and nothing else."""
+"""Compile what posted patches change of a hosted program, and nothing else."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class NoEffectError(MmbatchError):
 
 @dataclass(frozen=True)
 class PostedSide:
-    """Somebody else's code, compiled.
+    """Posted code, compiled.
 
     Attributes:
         posted: the code.

@@ -83,7 +83,7 @@ class Program:
         jobs: how many compilers at a time.
         sanitize: with ASan and UBSan in our code, in the patched side and in posted ones.
         fuzz: with libFuzzer, instead of the engine's own main().
-        posted: trees of somebody else's patches, each of which becomes a side of its own.
+        posted: trees of posted patches, each of which becomes a side of its own.
         renamed: function of the harness to the name that it has in some of these.
         tree: the kernel with the speed-up in it, where that exists already.
     """

@@ -79,7 +79,7 @@ def _newest() -> Source:
         try:
             return find_cached(series) or _fetch(series)
         except MmbatchError as error:
-            log.say(f"linux {series} can't be had: {error.problem}")
+            log.say(f"doing without Linux {series}: {error.problem}")
             failures.append(error)
     raise failures[0]
 

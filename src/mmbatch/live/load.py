@@ -76,7 +76,7 @@ class Kernel:
         return ", ".join(names[:_SHOWN_TASKS]) or "some task"
 
     def config(self) -> dict[str, str] | None:
-        """Return the options of the kernel that are set; None if nothing tells them."""
+        """Return the options of the kernel that are set; None if they are not known."""
         installed, own = self.boot / f"config-{self.release}", self.proc / "config.gz"
         if installed.exists():
             return kernel.config_of(installed)
@@ -193,7 +193,7 @@ def load(
         problem = f"after {limit_s:.0f} s {tasks} was still in the old function"
         _take_back(live, running, action, problem)
         hint = "try again, or allow more time with --limit"
-        raise MmbatchError(action, f"{problem}, so it was taken back", hint)
+        raise MmbatchError(action, f"{problem}, so the load was undone", hint)
 
 
 def _take_back(live: LiveManifest, running: Kernel, action: str, problem: str) -> None:
@@ -337,11 +337,11 @@ def state(live: LiveManifest, running: Kernel) -> Speedup:
 
 
 def _unsupported(live: LiveManifest, running: Kernel) -> tuple[str, str]:
-    """Return why the running kernel can't take a speed-up and what would help, or nothing."""
+    """Return why a speed-up can't run on the running kernel and what would help, or nothing."""
     config = running.config()
     series = kernel.series_in(running.release)
     why = manifest.problem(live, series, live.needs if config is None else config)
-    why = why.replace(f"'{live.speedup}' supports", "it supports")  # alike for several
+    why = why.replace(f"'{live.speedup}' supports only", "it is none of")  # alike for several
     if not why and not running.patches.is_dir():
         why = _NO_LIVEPATCHES
     remedy = "boot another kernel, such as Debian's, or one with the speed-up in it (mmbatch apply)"

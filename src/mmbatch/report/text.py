@@ -201,7 +201,7 @@ def _grid(found: dict[str, Table]) -> list[str]:
 
 
 def _cell(row: Row) -> str:
-    """A ratio: alone if faster, with a mark if slower or if it is not told, "~" if alike."""
+    """A ratio: alone if faster, with a mark if slower or unclear, "~" if alike."""
     if row.ratio is None:
         return result(row)
     if row.verdict in _MARKS:

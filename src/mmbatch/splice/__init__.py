@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Put a speed-up, or somebody else's patches, into a copy or a branch of a kernel tree."""
+"""Put a speed-up, or posted patches, into a copy or a branch of a kernel tree."""

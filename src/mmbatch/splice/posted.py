@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Put somebody else's patches into a copy of a kernel tree, to be measured beside ours.
+"""Put posted patches into a copy of a kernel tree, to be measured beside ours.
 
 Only the files that the patches name are copied. All others are hard links to the tree's.
 """
@@ -44,7 +44,7 @@ _NAME = re.compile(
 
 @dataclass(frozen=True)
 class Posted:
-    """Somebody else's code: the row that it has, where it is from for people, and what it is.
+    """Posted code: the row that it has, where it is from for people, and what it is.
 
     `sha256` is of what it was read from, `patches` are subjects, and `contents` has each file that
     it changes, None for one that it removes. A `step` of a series may well change nothing that is
@@ -61,7 +61,7 @@ class Posted:
 
 @dataclass(frozen=True)
 class PostedTree:
-    """A tree with somebody else's code in it, of which it has only what is compiled."""
+    """A tree with posted code in it, of which it has only what is compiled."""
 
     posted: Posted
     path: Path
@@ -270,7 +270,7 @@ def _apply(work: Path, source: Source, patch: Patch, name: str) -> str:
 
 
 def make_tree(source: Source, posted: Posted) -> PostedTree:
-    """Return a copy of a tree with somebody else's code in it, from the cache if it is there."""
+    """Return a copy of a tree with posted code in it, from the cache if it is there."""
     key = repr((source.state, sorted(posted.contents.items()))).encode()
     ident = f"posted-{source.ident}-{hashlib.sha256(key).hexdigest()[:12]}"
 
