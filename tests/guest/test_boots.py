@@ -16,8 +16,9 @@ from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import boots, qemu
 from mmbatch.guest.console import Outcome
 from mmbatch.guest.kernel import ARCHES, GuestKernel
-from mmbatch.guest.plan import Boot, Plan
+from mmbatch.guest.plan import Boot
 from mmbatch.guest.qemu import Guest
+from mmbatch.hosted.events import CaseOutcome
 
 pytestmark = pytest.mark.usefixtures("own_cache")
 
@@ -26,7 +27,7 @@ pytestmark = pytest.mark.usefixtures("own_cache")
 def kernel(tmp_path: Path) -> GuestKernel:
     config = tmp_path / ".config"
     config.write_text("CONFIG_TEST=m\nCONFIG_IN=y\n")
-    return GuestKernel("7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), config, ())
+    return GuestKernel("7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), config)
 
 
 def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
@@ -86,21 +87,15 @@ def test_counting_fixes_all_that_could_differ(kernel: GuestKernel) -> None:
         assert word in words
 
 
-class FakeSetup:
-    """A kernel that is there, and one suite; QEMU is played by a script."""
+def run(kernel: GuestKernel, *wanted: Boot) -> list[CaseOutcome]:
+    """Boot guests of a kernel that is there; QEMU is played by a script."""
 
-    plans: Sequence[Plan] = ()
-
-    def __init__(self, kernel: GuestKernel) -> None:
-        self.kernel = kernel
-
-    def suites(self, boot: Boot) -> list[str]:
-        return list(boot.suites)
-
-    def prepare(self, boot: Boot) -> Guest:
+    def prepare(boot: Boot) -> Guest:
         if boot.kernel == "kasan":
             raise MmbatchError("build it", "the disk is full", "make room")
-        return Guest(boot, self.kernel, b"" if boot.scripts else None)
+        return Guest(boot, kernel, None)
+
+    return boots.run_all(prepare, wanted)
 
 
 SUITE = r"[    1.0]     ok 1 one\n[    1.0] ok 1 toy\n"
@@ -126,7 +121,7 @@ def test_what_a_guest_says_becomes_outcomes(
     console, closing = STORIES[story]
     play(tmp_path, monkeypatch, f"printf '{console}'")
 
-    outcomes = boots.run_all(FakeSetup(kernel), [Boot(("plain",), suites=("toy",))])
+    outcomes = run(kernel, Boot(("plain",), suites=("toy",)))
 
     assert all(outcome.passed for outcome in outcomes) is (story == "good")
     assert closing in capsys.readouterr().out
@@ -141,7 +136,7 @@ def test_one_kernel_that_can_not_be_built_stops_no_other(
     play(tmp_path, monkeypatch, f"printf '{SUITE}'")
     wanted = [Boot((kind,), suites=("toy",)) for kind in ("plain", "kasan", "debug")]
 
-    outcomes = boots.run_all(FakeSetup(kernel), wanted)
+    outcomes = run(kernel, *wanted)
 
     assert [(outcome.suite, outcome.passed) for outcome in outcomes] == [
         ("x86_64", True),
@@ -157,7 +152,7 @@ def test_a_panic_of_the_emulators_threads_is_followed_by_a_boot_with_one(
     with_one = 'case "$*" in *thread=single*)'
     play(tmp_path, monkeypatch, f"{with_one} printf '{SUITE}';; *) printf '{STALE}';; esac")
 
-    (outcome,) = boots.run_all(FakeSetup(kernel), [Boot(("plain",), suites=("toy",))])
+    (outcome,) = run(kernel, Boot(("plain",), suites=("toy",)))
 
     assert outcome.passed
     assert "int3" in (cache.logs() / "guest-x86_64.console").read_text()
@@ -170,7 +165,7 @@ def test_a_breakpoint_that_one_thread_meets_is_the_kernels_own(
 ) -> None:
     play(tmp_path, monkeypatch, f"printf '{STALE}'")
 
-    outcomes = boots.run_all(FakeSetup(kernel), [Boot(("plain",), **{alone: True})])  # type: ignore[arg-type]
+    outcomes = run(kernel, Boot(("plain",), **{alone: True}))  # type: ignore[arg-type]
 
     assert "the kernel complained: Oops: int3" in str(outcomes[0].problem)
 
@@ -196,7 +191,7 @@ def test_the_kernels_own_tests_must_pass(
     outcome = Outcome(passed=passed, finished=True)
     booted = qemu.Booted(Guest(boot, kernel, None), outcome, [], 1.0, "")
 
-    found = boots.report(FakeSetup(kernel), booted)
+    found = boots.report(booted)
 
     assert sum(each.problem is not None for each in found) == failed
     assert sum(each.skipped is not None for each in found) == skipped

@@ -5,17 +5,17 @@ import pytest
 
 from fake_btf import kernel
 from mmbatch.live import btf
-from mmbatch.live.btf import Btf, Place
+from mmbatch.live.btf import Btf
 
 
 def test_members_are_found_also_in_nameless_unions_and_structs() -> None:
     types = Btf(kernel())
 
     assert types.size_of("page") == 64
-    assert types.place("page", "flags") == Place(0, 8)
-    assert types.place("page", "lru") == Place(8, 8)
-    assert types.place("page", "private") == Place(16, 8)
-    assert types.place("page", "_refcount") == Place(52, 4)
+    assert types.place("page", "flags") == (0, 8)
+    assert types.place("page", "lru") == (8, 8)
+    assert types.place("page", "private") == (16, 8)
+    assert types.place("page", "_refcount") == (52, 4)
     assert types.place("page", "nothing") is None
     assert types.place("folio", "flags") is None
     assert types.size_of("folio") is None
@@ -29,13 +29,9 @@ def test_signatures_are_spelled_as_in_a_manifest() -> None:
     assert types.signatures("nothing") == []
 
 
-@pytest.mark.parametrize("content", [b"", b"\x9f\xeb\x01\x00", bytes(40), kernel()[:60]])
-def test_what_is_no_btf(content: bytes) -> None:
-    with pytest.raises(ValueError, match="BTF"):
-        Btf(content)
-
-
 def test_a_kernel_that_does_not_describe_its_types(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="do not begin with the magic number of BTF"):
+        Btf(bytes(40))
     path = tmp_path / "vmlinux"
     with pytest.raises(ValueError, match="its headers have no vmlinux"):
         btf.read(path)

@@ -250,4 +250,4 @@ def test_a_module_that_was_not_built(
 def test_only_root_installs(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(MmbatchError, match="only root"):
-        install.uninstall(System(root))
+        install.uninstall(System(root), [])

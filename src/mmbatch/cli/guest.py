@@ -20,7 +20,7 @@ from mmbatch.core.errors import ExitCode, suggestion
 from mmbatch.kernel import sources
 
 if TYPE_CHECKING:
-    from mmbatch.guest.boots import Setup, Spliced
+    from mmbatch.guest.boots import Prepare, Spliced
     from mmbatch.guest.plan import Boot
 
 
@@ -64,7 +64,7 @@ class Where:
         from mmbatch.guest.boots import Spliced
 
         _ensure(chosen, install=self.install)
-        return Spliced.of(sources.get(self.kernel, self.tree), self.settings, self.jobs)
+        return Spliced(sources.get(self.kernel, self.tree), self.settings, self.jobs)
 
 
 _chosen = options.packed(
@@ -95,10 +95,10 @@ def _ensure(chosen: Sequence[Boot], *, install: bool) -> None:
     apt.require_guests(sorted({boot.arch for boot in chosen}), may_install=install)
 
 
-def _run(setup: Setup, chosen: Sequence[Boot], write: options.WriteOutcomes) -> ExitCode:
+def _run(prepare: Prepare, chosen: Sequence[Boot], write: options.WriteOutcomes) -> ExitCode:
     from mmbatch.guest import boots
 
-    outcomes = boots.run_all(setup, chosen)
+    outcomes = boots.run_all(prepare, chosen)
     write(outcomes)
     failed = any(outcome.problem is not None for outcome in outcomes)
     return ExitCode.FAILED if failed else ExitCode.GOOD
@@ -112,7 +112,7 @@ def test(
 ) -> int:
     """Boot kernels; run KUnit suites and the speed-ups' own tests."""
     boots = chosen.boots(live=False)
-    return _run(where.spliced(boots), boots, write_outcomes)
+    return _run(where.spliced(boots).prepare, boots, write_outcomes)
 
 
 @options.verb("test")
@@ -133,7 +133,7 @@ def live_test(
 
     boots = (replace(chosen, names=("live-once",)) if once else chosen).boots(live=True)
     _ensure(boots, install=install)
-    return _run(Livepatched.of(choose(release, series)), boots, write_outcomes)
+    return _run(Livepatched(choose(release, series)).prepare, boots, write_outcomes)
 
 
 @options.verb("bench", command)

@@ -29,6 +29,7 @@ _PROOFS = {
     "failed": "the proof before use FAILED for some memory, which is left to the kernel",
     "none": "no proof yet, because nothing used it",
 }
+_REMEDY = "boot another kernel, such as Debian's, or one with the speed-up in it (mmbatch apply)"
 _GPUS = (
     "GPUs: no gain is claimed. Their drivers gain only if they register device pages, which "
     "`grep -A 9 'zone *Device' /proc/zoneinfo` shows: 'spanned' grows when the driver is loaded."
@@ -73,7 +74,7 @@ def _build(
     options.require_one(until, speedups)
     lives = manifest.load_all(speedups, until=until)
     for module in build.build_all(lives, kernel.choose(release, series)):
-        log.result(str(module.path))
+        log.result(str(module))
 
 
 @verb("load", command)
@@ -118,7 +119,7 @@ def _load(
             change = f"; it has {' and '.join(own)} now" if own else ""
             log.result(f"{live.module} is loaded already{change}")
             continue
-        path = file or build.build_all([live], running.release)[0].path
+        path = file or build.build_all([live], running.release)[0]
         load.require_loadable(live, path, running)
         load.require_parameters(path, own)
         for words in live.slower:
@@ -170,13 +171,13 @@ def _counted(row: load.Function) -> str:
 
 def _show_support(release: str, states: Sequence[load.Speedup]) -> None:
     """Print which speed-ups can run on the running kernel, and why not the others."""
-    refused: dict[tuple[str, str], list[str]] = {}
+    refused: dict[str, list[str]] = {}
     for state in states:
-        if not state.supported:
-            refused.setdefault((state.problem, state.remedy), []).append(state.speedup)
-    for (problem, remedy), names in refused.items():
-        log.result(f"{', '.join(names)} can't run on Linux {release}: {problem}\nhint: {remedy}")
-    able = [state.speedup for state in states if state.supported and not state.loaded]
+        if state.problem:
+            refused.setdefault(state.problem, []).append(state.speedup)
+    for problem, names in refused.items():
+        log.result(f"{', '.join(names)} can't run on Linux {release}: {problem}\nhint: {_REMEDY}")
+    able = [state.speedup for state in states if not state.problem and not state.loaded]
     if able:
         log.result(f"{', '.join(able)} can run on Linux {release}: ./mmbatch live load NAME")
 
@@ -346,19 +347,19 @@ def _uninstall(speedups: Names = _speedups, root: Path = _root, dry_run: bool = 
     Modules that are loaded stay until `live unload` or the next boot.
     """
     system = System(root)
-    lives = manifest.load_all(speedups, "uninstall") if speedups else []
+    chosen = manifest.load_all(speedups, "uninstall")
+    going = chosen if speedups else system.speedups()
     if dry_run:
-        removed = install.removable(system, lives)
+        removed = install.removable(system, going)
         files = system.files(removed)
     else:
-        removed, files = install.uninstall(system, lives), []
+        removed, files = install.uninstall(system, going), []
     would = "would be " if dry_run else ""
     log.result(f"{would}removed: {', '.join(removed) or 'nothing, because nothing is there'}")
     for file in files:
         log.result(f"file: {file}")
     running = Kernel(kernel.running())
-    every = lives or manifest.load_all(())
-    loaded = " ".join(live.speedup for live in every if running.is_loaded(live.module))
+    loaded = " ".join(live.speedup for live in chosen if running.is_loaded(live.module))
     if system.own and not dry_run and loaded:
         log.result(f"Until the next boot, these stay loaded: {loaded}")
         log.result(f"To unload them now: ./mmbatch live unload {loaded}")

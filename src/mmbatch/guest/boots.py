@@ -7,23 +7,26 @@ import contextlib
 import functools
 import shlex
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
-from typing import Protocol
 
 from mmbatch.core import cache, log, paths
 from mmbatch.core.errors import MmbatchError, message
-from mmbatch.core.process import cpus, run, side_by_side
+from mmbatch.core.process import run, side_by_side
 from mmbatch.guest import initramfs, plan, qemu
 from mmbatch.guest.console import Outcome
-from mmbatch.guest.kernel import ARCHES, GuestKernel, Wanted, build
+from mmbatch.guest.kernel import ARCHES, Wanted, build
 from mmbatch.guest.plan import ALL, STOCK, Boot, Plan
 from mmbatch.guest.qemu import Booted, Guest
 from mmbatch.hosted.events import AUTO, BASE, CONTROL, CaseOutcome
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import apply
-from mmbatch.splice.manifest import Manifest, known, load_with_needs, suites_of
+from mmbatch.splice.manifest import known, load_with_needs, suites_of
+
+Prepare = Callable[[Boot], Guest]
+"""Makes a guest for a boot, and builds its kernel if that takes one."""
 
 PATCHED = "patched"
 _APART = 0.01  # the share by which counts before loading and after unloading may differ
@@ -36,76 +39,38 @@ _CHECKS: dict[str, tuple[str, ...]] = {
 }
 
 
-class Setup(Protocol):
-    """What guests are made from: a kernel with speed-ups, or one that they are loaded into."""
-
-    @property
-    def plans(self) -> Sequence[Plan]:
-        """What the guests run of each speed-up."""
-
-    def suites(self, boot: Boot) -> list[str]:
-        """Return the names of the KUnit suites that must pass."""
-
-    def prepare(self, boot: Boot) -> Guest:
-        """Return a guest that can be booted."""
-
-
 @dataclass(frozen=True)
 class Spliced:
-    """Guests whose kernels are built with the speed-ups.
+    """Guests whose kernels are built with every speed-up that is made for them.
 
-    Attributes:
-        manifests: the speed-ups that are spliced into it.
-        options: options added to its configuration, CONFIG_X=y each.
-        jobs: how many compilers run at a time.
+    `options` are added to the configuration, CONFIG_X=y each, and `jobs` compilers run at a time.
     """
 
     source: Source
-    manifests: Sequence[Manifest]
-    options: tuple[str, ...] = ()
-    jobs: int = cpus()
-
-    @classmethod
-    def of(cls, source: Source, options: tuple[str, ...], jobs: int) -> Spliced:
-        """Return guests with every speed-up that is made for a kernel."""
-        every = load_with_needs(paths.SPEEDUPS, *known(paths.SPEEDUPS))
-        fitting = [manifest for manifest in every if source.series in manifest.kernels]
-        return cls(source, fitting, options, jobs)
-
-    @property
-    def plans(self) -> list[Plan]:
-        """What the guests run of each speed-up."""
-        every = plan.plans()
-        names = [manifest.speedup for manifest in self.manifests]
-        return [every[name] for name in names if name in every]
-
-    def kernel(self, arch: str, kind: str) -> GuestKernel:
-        """Return a kernel with the speed-ups, built unless the cache has it."""
-        spliced = apply.splice(self.source, self.manifests)
-        speedups = (paths.SPEEDUPS / manifest.speedup for manifest in self.manifests)
-        fragments = (plan.COMMON, *(speedup / "guest" for speedup in speedups))
-        wanted = Wanted(ARCHES[arch], kind, self.options, fragments)
-        return build(self.source, spliced, wanted, self.jobs)
+    options: tuple[str, ...]
+    jobs: int
 
     def prepare(self, boot: Boot) -> Guest:
-        """Return a guest that can be booted."""
-        kernel = self.kernel(boot.arch, boot.kernel)
-        settings = {"KIND": boot.kernel, "NVDIMM_GIB": str(boot.pmem_gib), **boot.settings}
+        """Return a guest that can be booted, whose kernel is built unless the cache has it."""
+        every = load_with_needs(paths.SPEEDUPS, *known(paths.SPEEDUPS))
+        speedups = [each for each in every if self.source.series in each.kernels]
+        fragments = (plan.COMMON, *(each.directory / "guest" for each in speedups))
+        wanted = Wanted(ARCHES[boot.arch], boot.kernel, self.options, fragments)
+        kernel = build(self.source, apply.splice(self.source, speedups), wanted, self.jobs)
         filesystem = None
         if boot.scripts:
-            files = {f"modules/{path.name}": path.read_bytes() for path in kernel.modules}
-            files |= files_of(self.plans, boot.scripts, settings)
-            filesystem = initramfs.make(files)
+            settings = {"KIND": boot.kernel, "NVDIMM_GIB": str(boot.pmem_gib), **boot.settings}
+            names = [each.speedup for each in speedups]
+            plans = [each for name, each in plan.plans().items() if name in names]
+            modules = kernel.image.parent.glob("*.ko")
+            files = {f"modules/{path.name}": path.read_bytes() for path in modules}
+            filesystem = initramfs.make(files | files_of(plans, boot.scripts, settings))
+        if boot.suites == (ALL,):
+            boot = replace(boot, suites=tuple(chain.from_iterable(map(suites_of, speedups))))
         emulated = boot.counted or boot.one_thread or boot.without
-        words = [*(_SUITES_ON if boot.suites else ()), *_CHECKS.get(boot.kernel, ())]
+        words = (*(_SUITES_ON if boot.suites else ()), *_CHECKS.get(boot.kernel, ()))
         kvm = not emulated and qemu.kvm_works(kernel)
-        return Guest(boot, kernel, filesystem, tuple(words), kvm=kvm)
-
-    def suites(self, boot: Boot) -> list[str]:
-        """Return the names of the KUnit suites that must pass."""
-        if boot.suites != (ALL,):
-            return list(boot.suites)
-        return [name for manifest in self.manifests for name in suites_of(manifest)]
+        return Guest(boot, kernel, filesystem, words, kvm=kvm)
 
 
 def files_of(
@@ -134,17 +99,17 @@ def compiled(source: Path) -> bytes:
         return program.read_bytes()
 
 
-def run_all(setup: Setup, boots: Sequence[Boot]) -> list[CaseOutcome]:
+def run_all(prepare: Prepare, boots: Sequence[Boot]) -> list[CaseOutcome]:
     """Boot guests, as many at a time as this machine can, and report them in their order.
 
-    While one runs, the kernel of the next is built.
+    While one runs, the next is prepared, and its kernel built.
     """
     one = threading.Lock()  # a lock of the cache is for one thread of a process
 
     def job(boot: Boot) -> Booted | MmbatchError:
         try:
             with one:
-                guest = setup.prepare(boot)
+                guest = prepare(boot)
             log.say(f"booting {boot.title} (Linux {guest.kernel.release})")
             return qemu.run(guest)
         except MmbatchError as error:  # the others are booted nevertheless
@@ -158,7 +123,7 @@ def run_all(setup: Setup, boots: Sequence[Boot]) -> list[CaseOutcome]:
                 log.result(f"FAILED {boot.title}:\n{message(ended)}")
                 outcomes.append(CaseOutcome(boot.title, "boot", problem=str(ended)))
             else:
-                outcomes += report(setup, ended)
+                outcomes += report(ended)
     failed = sum(outcome.problem is not None for outcome in outcomes)
     skipped = sum(outcome.skipped is not None for outcome in outcomes)
     passed = len(outcomes) - failed - skipped
@@ -166,10 +131,10 @@ def run_all(setup: Setup, boots: Sequence[Boot]) -> list[CaseOutcome]:
     return outcomes
 
 
-def report(setup: Setup, booted: Booted) -> list[CaseOutcome]:
+def report(booted: Booted) -> list[CaseOutcome]:
     """Print how a boot ended, and return how each of its tests did."""
     boot, outcome = booted.guest.boot, booted.outcome
-    passed, failed, skipped = outcome.verdicts(setup.suites(boot))
+    passed, failed, skipped = outcome.verdicts(boot.suites)
     for option, names in boot.passes.items():
         if booted.guest.kernel.has(option, "ym" if boot.scripts else "y"):
             failed += [f"{name} did not pass" for name in names if name not in passed]

@@ -17,7 +17,7 @@ from pathlib import Path
 from mmbatch.bench import machine, record, table
 from mmbatch.core import cache, log
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.guest import plan, qemu
+from mmbatch.guest import boots, plan, qemu
 from mmbatch.guest.boots import Spliced
 from mmbatch.guest.console import Outcome
 from mmbatch.guest.plan import Boot, Count
@@ -40,33 +40,33 @@ def run(
     """
     count = plan.plans()[speedup].count
     assert count is not None
-    found = _count(setup, speedup, count, boot)
+    found, outcome = _count(setup, speedup, count, boot)
     name = f"{found.started[:19].replace(':', '')}-guest-{found.kernel.release}.json"
     for path in (cache.runs() / name, json_file):
         if path is not None:
             record.write(path, found)
     text.show(text.report(found, every=True))
     log.say(f"the record is {cache.runs() / name}")
-    wrong = [*absent(found, count), *too_many(found, boot)]
+    wrong = [*absent(found, count), *boots.too_many(outcome, boot)]
     if twice:
-        again = _count(setup, speedup, count, boot)
+        again, _ = _count(setup, speedup, count, boot)
         wrong += unlike(found, again)
     for sentence in wrong:
         log.result(f"FAILED {sentence}")
     return ExitCode.FAILED if wrong else table.exit_code(found)
 
 
-def _count(setup: Spliced, speedup: str, count: Count, boot: Boot) -> record.Record:
-    """Boot once, and return the record."""
+def _count(setup: Spliced, speedup: str, count: Count, boot: Boot) -> tuple[record.Record, Outcome]:
+    """Boot once, and return the record, and what it was made of."""
     started = datetime.now().astimezone().isoformat(timespec="seconds")
     guest = setup.prepare(boot)
     kernel = guest.kernel
     log.say(f"booting Linux {kernel.release} to count instructions of {speedup}")
     booted = qemu.run(guest)
-    _require_result(booted, setup.suites(boot), count)
+    _require_result(booted, count)
     config_sha256 = hashlib.sha256(kernel.config.read_bytes()).hexdigest()
     cases, notes = record.cases_of([list(events(booted.outcome, speedup, count))])
-    return record.Record(
+    found = record.Record(
         schema=record.SCHEMA,
         speedup=speedup,
         command=_reproducer(setup, speedup, boot),
@@ -78,6 +78,7 @@ def _count(setup: Spliced, speedup: str, count: Count, boot: Boot) -> record.Rec
         cases=cases,
         notes=notes,
     )
+    return found, booted.outcome
 
 
 def _reproducer(setup: Spliced, speedup: str, boot: Boot) -> str:
@@ -117,8 +118,8 @@ def events(outcome: Outcome, speedup: str, count: Count) -> Iterator[bench_event
     yield bench_events.Done()
 
 
-def _require_result(booted: Booted, suites: list[str], count: Count) -> None:
-    _, failed, _ = booted.outcome.verdicts(suites)
+def _require_result(booted: Booted, count: Count) -> None:
+    _, failed, _ = booted.outcome.verdicts(booted.guest.boot.suites)
     # A method whose proof fails has a row without numbers, and does not stop the others.
     found = booted.trouble or "; ".join(
         failure for failure in failed if not failure.startswith(count.proof)
@@ -144,14 +145,6 @@ def absent(result: record.Record, count: Count) -> Iterator[str]:
         lacking = [name for name in (BASE, CONTROL, bench_events.AUTO) if (case, name) not in found]
         if lacking:
             yield f"{case}: no count of {' and '.join(lacking)}"
-
-
-def too_many(result: record.Record, boot: Boot) -> Iterator[str]:
-    """Yield a sentence for each case in which `auto` saves less than it must."""
-    for case, each in table.tables(result).items():
-        least, ratio = boot.least.get(case), each.chosen.ratio
-        if least is not None and ratio is not None and ratio.median < least:
-            yield f"{case}: auto takes {ratio.median:.2f} times fewer, but must take {least:g}"
 
 
 def unlike(result: record.Record, again: record.Record) -> Iterator[str]:

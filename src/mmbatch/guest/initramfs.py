@@ -10,7 +10,6 @@ import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from mmbatch.core.errors import MmbatchError
 from mmbatch.core.process import run
 from mmbatch.kernel import apt
 
@@ -22,15 +21,11 @@ def make(files: Mapping[str, bytes]) -> bytes:
     """Return an initramfs with busybox as its shell, ndctl, daxctl and mke2fs, and more files.
 
     Files are all executable. The kernel itself makes /dev/console.
-
-    Raises:
-        MmbatchError: a program is not installed here.
     """
     content = dict(files)
     for name in _PROGRAMS:
         program = apt.find_program(name)
-        if program is None:
-            raise MmbatchError("make the guest's filesystem", f"no {name}", "give --install")
+        assert program is not None, name  # since `apt.require_guests` has looked
         content[f"bin/{name}"] = program.read_bytes()
         for library in libraries(program):
             content[library.lstrip("/")] = Path(library).read_bytes()

@@ -33,16 +33,14 @@ _SAME_ANYWHERE = {
 
 @dataclass(frozen=True)
 class Arch:
-    """How a kernel is built for an architecture.
+    """How a kernel is built for an architecture, by its name in the kernel's makefiles.
 
     Attributes:
-        kernel: its name in the kernel's makefiles.
         machine: its name as printed by `uname -m`.
         image: the file that QEMU boots, relative to the output directory.
     """
 
     name: str
-    kernel: str
     machine: str
     image: str
 
@@ -53,8 +51,8 @@ class Arch:
 
 
 ARCHES = {
-    "x86_64": Arch("x86_64", "x86_64", "x86_64", "arch/x86/boot/bzImage"),
-    "arm64": Arch("arm64", "arm64", "aarch64", "arch/arm64/boot/Image"),
+    "x86_64": Arch("x86_64", "x86_64", "arch/x86/boot/bzImage"),
+    "arm64": Arch("arm64", "aarch64", "arch/arm64/boot/Image"),
 }
 
 
@@ -66,7 +64,6 @@ class GuestKernel:
         origin: a description of where it comes from.
         image: the file that QEMU boots.
         config: its .config.
-        modules: those that were built with it.
         compiler: first line of the `--version` of what built it; empty for a distribution's.
         binutils: that of the assembler.
     """
@@ -76,7 +73,6 @@ class GuestKernel:
     arch: Arch
     image: Path
     config: Path
-    modules: tuple[Path, ...]
     compiler: str = ""
     binutils: str = ""
 
@@ -117,11 +113,8 @@ class Wanted:
 
     def require(self, config: Path, release: str) -> None:
         """Raise MmbatchError if the kernel lost an option that is asked for."""
-        check_options(config, self.options, release)
-        lines = "".join(self._fragments()).splitlines()
+        lines = [*"".join(self._fragments()).splitlines(), *self.options]  # the last one counts
         needed = dict(line.split("=", 1) for line in lines if line.startswith("CONFIG_"))
-        for option in self.options:
-            needed.pop(option.partition("=")[0], None)
         check_options(config, [f"{name}={value}" for name, value in needed.items()], release)
 
     def _fragments(self) -> list[str]:
@@ -167,7 +160,6 @@ def build(source: Source, spliced: Spliced, wanted: Wanted, jobs: int) -> GuestK
         wanted.arch,
         final / Path(wanted.arch.image).name,
         final / ".config",
-        tuple(sorted(final.glob("*.ko"))),
         tools.compiler,
         tools.binutils,
     )
@@ -185,7 +177,7 @@ def _make(tree: Path, output: Path, wanted: Wanted, jobs: int, release: str) -> 
     output.mkdir(parents=True, exist_ok=True)
     make_log = cache.logs() / f"{output.parent.name}-{wanted.flavour}.log"
     make = ["make", "-s", "-C", str(tree), f"O={output}", f"-j{jobs}"]
-    make += [f"ARCH={wanted.arch.kernel}", f"CROSS_COMPILE={wanted.arch.prefix}"]
+    make += [f"ARCH={wanted.arch.name}", f"CROSS_COMPILE={wanted.arch.prefix}"]
     allnoconfig(make, output, wanted.config(), release, make_log)
     wanted.require(output / ".config", release)
     process.run(

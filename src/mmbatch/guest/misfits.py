@@ -4,18 +4,14 @@
 from __future__ import annotations
 
 import re
-import struct
-from dataclasses import replace
 from pathlib import Path
 
-from mmbatch.core.errors import MmbatchError
 from mmbatch.live import elf
-from mmbatch.live.elf import Elf
+from mmbatch.live.elf import Elf, Section
 from mmbatch.live.manifest import LiveManifest, Misfit
 
-_PLACE = struct.Struct("<QQII")
-_VERSION = struct.Struct("<Q56s")
-_HAS_VERSIONS = re.compile(rb"vermagic=[^\0]*\bmodversions\b")
+_AT_SIZE, _AT_OFFSET = 20, 40
+"""Where live_places[] has the size of its first struct, and the offset of that one's member."""
 
 
 def variants(live: LiveManifest, module: Path) -> dict[str, tuple[bytes, str]]:
@@ -26,16 +22,10 @@ def variants(live: LiveManifest, module: Path) -> dict[str, tuple[bytes, str]]:
     data = module.read_bytes()
     found = {}
     for misfit in live.misfits:
-        if misfit.kind == "version" and not _HAS_VERSIONS.search(data):
-            continue
-        broken = elf.parse(data)
-        if not _break(broken, misfit):
-            raise MmbatchError(
-                f"make the module '{misfit.name}', which must be refused",
-                f"{module.name} does not have what is to be changed exactly once",
-                f"correct [[misfit]] in live.toml of '{live.speedup}'",
-            )
-        found[misfit.name] = (broken.pack(), misfit.words)
+        if misfit.kind != "version" or b" modversions " in data:
+            broken = elf.parse(data)
+            _break(broken, misfit)
+            found[misfit.name] = (broken.pack(), misfit.words)
     return found
 
 
@@ -47,48 +37,38 @@ def older(module: Path) -> bytes:
 def rebuilt(module: Path) -> bytes:
     """Return a module as if it came from another build: with another build ID."""
     content = elf.parse(module.read_bytes())
-    section = content.find(elf.BUILD_ID)
-    assert section is not None
-    section.content = section.content[:-1] + bytes([section.content[-1] ^ 1])
+    _flip(content.find(elf.BUILD_ID), -1, 1)
     return content.pack()
 
 
-def _break(module: Elf, misfit: Misfit) -> bool:
-    """Change one thing of a module; return whether it was there exactly once."""
+def _break(module: Elf, misfit: Misfit) -> None:
+    """Change one thing of a module, which must be there exactly once."""
     if misfit.kind == "string":
-        return _replace(module, ".rodata", f"\0{misfit.old}\0", f"\0{misfit.new}\0")
-    if misfit.kind == "magic":  # which names the kernel that the module was built for
-        return _replace(module, ".modinfo", " SMP preempt", " smp preempt")
-    if misfit.kind == "symbol":  # make the kernel look for another one
+        _replace(module, ".rodata", f"\0{misfit.old}\0", f"\0{misfit.new}\0")
+    elif misfit.kind == "magic":  # which names the kernel that the module was built for
+        _replace(module, ".modinfo", " SMP preempt", " smp preempt")
+    elif misfit.kind == "symbol":  # make the kernel look for another one
         old, new = (f".klp.sym.vmlinux.{name},0" for name in (misfit.old, misfit.new))
-        at = [i for i, symbol in enumerate(module.symbols) if symbol.name == old]
-        for index in at:
-            module.symbols[index] = replace(module.symbols[index], name=new)
-        return len(at) == 1
-    if misfit.kind == "version":  # the checksum of a symbol's type
-        section = module.find("__versions")
-        assert section is not None
-        content = bytearray(section.content)
-        for at_byte in range(0, len(content), _VERSION.size):
-            checksum, name = _VERSION.unpack_from(content, at_byte)
-            if name.rstrip(b"\0") == b"module_layout":
-                _VERSION.pack_into(content, at_byte, checksum ^ 1, name)
-        changed, section.content = bytes(content) != section.content, bytes(content)
-        return changed
-    # The table of places begins with a struct and its first member.
-    places = [symbol for symbol in module.symbols if symbol.name == "live_places"]
-    for symbol in places:
-        section = module.sections[symbol.section]
-        content = bytearray(section.content)
-        at_byte = symbol.value + (_PLACE.size if misfit.kind == "offset" else 0)
-        name, member, offset, size = _PLACE.unpack_from(content, at_byte)
-        offset, size = (offset + 8, size) if misfit.kind == "offset" else (offset, size + 8)
-        _PLACE.pack_into(content, at_byte, name, member, offset, size)
-        section.content = bytes(content)
-    return len(places) == 1
+        at = [symbol.name for symbol in module.symbols].index(old)
+        module.symbols[at] = module.symbols[at]._replace(name=new)
+    elif misfit.kind == "version":  # the checksum of a symbol's type
+        versions = module.find("__versions")
+        assert versions is not None
+        _flip(versions, versions.content.index(b"module_layout\0") - 8, 1)
+    else:
+        (places,) = (symbol for symbol in module.symbols if symbol.name == "live_places")
+        at = places.value + (_AT_OFFSET if misfit.kind == "offset" else _AT_SIZE)
+        _flip(module.sections[places.section], at, 8)
 
 
-def _replace(module: Elf, sections: str, old: str, new: str) -> bool:
+def _flip(section: Section | None, at: int, bits: int) -> None:
+    assert section is not None
+    content = bytearray(section.content)
+    content[at] ^= bits
+    section.content = bytes(content)
+
+
+def _replace(module: Elf, sections: str, old: str, new: str) -> None:
     hits = 0
     for section in module.sections:
         if section.name.startswith(sections):
@@ -96,4 +76,4 @@ def _replace(module: Elf, sections: str, old: str, new: str) -> bool:
             after = before.replace(old.encode(), new.encode())
             hits += before != after
             section.content = after[1:]
-    return hits == 1
+    assert hits == 1, old

@@ -122,25 +122,6 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Tool:
-    """How `mmbatch live` itself is tested with a speed-up.
-
-    Attributes:
-        parameter: of the speed-up's module, which takes `value` and `other`, but not `wrong`.
-        refused: a module that must be refused.
-        slow: functions of the kernel, at least one of each series, that the first one that the
-            speed-up replaces calls often, until it ends.
-    """
-
-    parameter: str
-    value: str
-    other: str
-    wrong: str
-    refused: str
-    slow: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Plan:
     """A guest.toml.
 
@@ -150,6 +131,7 @@ class Plan:
         observers: those of `modules` that look at the results, and are loaded first.
         drivers: the stock kernel's own modules that are loaded first.
         optional: more of them, without which a speed-up can still be used.
+        tool: how `mmbatch live` itself is tested with the speed-up, in shell variables TOOL_KEY.
     """
 
     boots: tuple[Boot, ...] = field(default=(), metadata=load.key("boot"))
@@ -159,7 +141,7 @@ class Plan:
     drivers: tuple[str, ...] = ()
     optional: tuple[str, ...] = ()
     count: Count | None = None
-    tool: Tool | None = None
+    tool: Mapping[str, str] = field(default_factory=dict)
     directory: Path = field(default=Path(), metadata=load.NOT_IN_FILE)
 
     @property

@@ -6,18 +6,17 @@ from __future__ import annotations
 import re
 import sys
 import sysconfig
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
 from mmbatch.core import cache, log, paths
-from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import SERIES
 from mmbatch.core.process import run
 from mmbatch.guest import boots, initramfs, misfits, plan
 from mmbatch.guest.kernel import ARCHES, GuestKernel
-from mmbatch.guest.plan import Boot, Plan, Tool
+from mmbatch.guest.plan import Boot, Plan
 from mmbatch.guest.qemu import Guest
 from mmbatch.kernel import foreign
 from mmbatch.live import build, kernel, manifest
@@ -72,12 +71,7 @@ class Stock:
             if name in found or name in self._built_in():
                 return
             path = self._find(name)
-            if path is None:
-                raise MmbatchError(
-                    f"take the module {name} from Linux {self.release}",
-                    "its package does not have it",
-                    "use another of the distribution's kernels",
-                )
+            assert path is not None, name
             content = kernel.module_content(path)
             depends = re.search(rb"(?:^|\0)depends=([^\0]*)", content)
             for needed in depends[1].decode().replace("-", "_").split(",") if depends else []:
@@ -113,120 +107,84 @@ class Stock:
         return merged if merged.exists() else self.directory / "lib/modules" / self.release
 
 
-@dataclass(frozen=True)
 class Livepatched:
-    """Guests whose kernel is a distribution's.
+    """Guests with a distribution's kernel, which load every livepatch, built for it.
 
-    Attributes:
-        plans: of the speed-ups that this kernel has the drivers to use.
-        files: all that they can load, by name.
-        settings: shell variables that say what it is.
+    Speed-ups whose drivers the kernel lacks are left out, and named.
     """
 
-    stock: Stock
-    plans: Sequence[Plan]
-    files: Mapping[str, bytes]
-    settings: Mapping[str, str]
-
-    @classmethod
-    def of(cls, release: str) -> Livepatched:
-        """Return guests that load every livepatch, built for one kernel.
-
-        Speed-ups whose drivers the kernel lacks are left out, and named.
-
-        Raises:
-            MmbatchError: a module can't be built for this kernel.
-        """
-        stock = Stock(release, kernel.fetch_image(release))
-        every = plan.plans()
-        usable = []
+    def __init__(self, release: str) -> None:
+        """Raise MmbatchError if a module can't be built for this kernel."""
+        self._stock = Stock(release, kernel.fetch_image(release))
+        self._plans = []
         for name in manifest.known(paths.SPEEDUPS):
-            lacking = [driver for driver in every[name].drivers if not stock.has(driver)]
+            own = plan.plans()[name]
+            lacking = [driver for driver in own.drivers if not self._stock.has(driver)]
             if lacking:
                 log.result(f"not {name}: Linux {release} has no {' and no '.join(lacking)}")
             else:
-                usable.append(every[name])
-        files, settings = _payload(stock, kernel.find(release), usable)
-        return cls(stock, usable, files, settings)
-
-    def suites(self, _: Boot) -> list[str]:
-        """Return no KUnit suites: a distribution's kernel has none of ours."""
-        return []
+                self._plans.append(own)
+        self._files, self._settings = _payload(self._stock, kernel.find(release), self._plans)
 
     def prepare(self, boot: Boot) -> Guest:
         """Return a guest that can be booted."""
         scripts = ["start"]
         for script in boot.scripts:
             folder, _, name = script.rpartition("/")
-            speedups = [each.speedup for each in self.plans] if folder == plan.ALL else [folder]
+            speedups = [each.speedup for each in self._plans] if folder == plan.ALL else [folder]
             scripts += [f"{speedup}/{name}".lstrip("/") for speedup in speedups]
-        files = boots.files_of(self.plans, scripts, {**self.settings, **boot.settings})
+        files = boots.files_of(self._plans, scripts, {**self._settings, **boot.settings})
         if "tool" in scripts:
-            files |= _tool_files(self.settings["TOOL_SPEEDUP"])
-        config, image = self.stock.part("config"), self.stock.part("vmlinuz")
-        origin = f"Debian's {self.stock.release}"
-        found = GuestKernel(self.stock.release, origin, ARCHES["x86_64"], image, config, ())
+            files |= _tool_files(self._settings["TOOL_SPEEDUP"])
+        stock = self._stock
+        config, image = stock.part("config"), stock.part("vmlinuz")
+        origin = f"Debian's {stock.release}"
+        found = GuestKernel(stock.release, origin, ARCHES["x86_64"], image, config)
         boot = replace(boot, without=(*boot.without, *_BROKEN))
-        return Guest(boot, found, initramfs.make({**files, **self.files}))
+        return Guest(boot, found, initramfs.make({**files, **self._files}))
 
 
 def _payload(
     stock: Stock, headers: Headers, plans: Sequence[Plan]
 ) -> tuple[dict[str, bytes], dict[str, str]]:
     """Return the files that guests can load, and the shell variables that name them."""
-    lives = manifest.load_all(tuple(each.speedup for each in plans))
-    tested, tool = _subject(plans)
-    subject = next(live for live in lives if live.speedup == tested)
+    names = [each.speedup for each in plans]
+    lives = dict(zip(names, manifest.load_all(names), strict=True))
+    tested = next(each for each in plans if each.tool)
+    subject = lives[tested.speedup]
     rival = replace(subject, speedup=_RIVAL)
-    built = build.build_all([*lives, rival], headers.release)
-    paths_of = {module.speedup: module.path for module in built}
+    built = build.build_all([*lives.values(), rival], headers.release)
+    paths_of = dict(zip([*names, _RIVAL], built, strict=True))
+    good = paths_of[tested.speedup]
     optional = [name for each in plans for name in each.optional if stock.has(name)]
     drivers = stock.modules([*(name for each in plans for name in each.drivers), *optional])
     modules = drivers | stock.modules([_SPARE])
     modules |= {f"mmbatch_{name}": path.read_bytes() for name, path in paths_of.items()}
-    modules["older"] = misfits.older(paths_of[tested])
-    modules["rebuilt"] = misfits.rebuilt(paths_of[tested])
+    modules |= {"older": misfits.older(good), "rebuilt": misfits.rebuilt(good)}
     compiler = foreign.find_compiler(headers.release, headers.config)
     for each in (plan.common(), *plans):
         for name in (*each.modules, *each.observers):
             modules[name] = build.plain(each.find(f"{name}.c"), headers, compiler)
     files = {f"modules/{name}.ko": content for name, content in modules.items()}
-    files["refused/signed.ko"] = _sign(headers, paths_of[tested])
-    names = []
-    for live in lives:
-        variants = misfits.variants(live, paths_of[live.speedup])
-        for name, (content, words) in variants.items():
-            names.append(f"{live.speedup}_{name}")
-            files[f"refused/{names[-1]}.ko"] = content
-            files[f"refused/{names[-1]}.txt"] = words.encode()
+    files["refused/signed.ko"] = _sign(headers, good)
+    refused = {
+        f"{speedup}_{name}": variant
+        for speedup, live in lives.items()
+        for name, variant in misfits.variants(live, paths_of[speedup]).items()
+    }
+    for name, (content, words) in refused.items():
+        files |= {f"refused/{name}.ko": content, f"refused/{name}.txt": words.encode()}
     return files, {
-        "SPEEDUPS": " ".join(live.speedup for live in lives),
+        "SPEEDUPS": " ".join(names),
         "OBSERVERS": " ".join(name for each in plans for name in each.observers),
         "DRIVER_MODULES": " ".join(drivers),
         "SPARE_MODULE": _SPARE,
-        "REFUSED": " ".join(names),
+        "REFUSED": " ".join(refused),
         "RIVAL": _RIVAL,
-        "TOOL_SPEEDUP": tested,
+        "TOOL_SPEEDUP": tested.speedup,
         "TOOL_FUNCTION": subject.replaced(headers.series)[0].name,
-        "TOOL_PARAMETER": tool.parameter,
-        "TOOL_VALUE": tool.value,
-        "TOOL_OTHER": tool.other,
-        "TOOL_WRONG": tool.wrong,
-        "TOOL_REFUSED": f"{tested}_{tool.refused}",
-        "TOOL_SLOW": ",".join(tool.slow),
+        **{f"TOOL_{key.upper()}": value for key, value in tested.tool.items()},
     }
-
-
-def _subject(plans: Sequence[Plan]) -> tuple[str, Tool]:
-    """Return the first speed-up with which the tool can be tested, and how."""
-    for each in plans:
-        if each.tool is not None:
-            return each.speedup, each.tool
-    raise MmbatchError(
-        "test `mmbatch live` in a guest",
-        "no guest.toml of what this kernel can use has a table [tool]",
-        "use another of the distribution's kernels",
-    )
 
 
 def _sign(headers: Headers, module: Path) -> bytes:

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from mmbatch.live import elf
 
 _MAGIC = 0xEB9F
 _HEADER = struct.Struct("<HBBIIIII")
-_TYPE = struct.Struct("<III")
-_MEMBER = struct.Struct("<III")
+_WORDS = struct.Struct("<III")  # a type, a member and an array have three words each
 _PARAM = struct.Struct("<II")
-_ARRAY = struct.Struct("<III")
 
 _INT, _PTR, _ARRAY_KIND, _STRUCT, _UNION, _ENUM = 1, 2, 3, 4, 5, 6
 _TYPEDEF, _VOLATILE, _CONST, _RESTRICT, _FUNC, _PROTO, _VAR = 8, 9, 10, 11, 12, 13, 14
@@ -31,73 +29,52 @@ _FIXED = {_INT: 4, _ARRAY_KIND: 12, _VAR: 4, _DECL_TAG: 4}
 _EACH = {_STRUCT: 12, _UNION: 12, _ENUM: 8, _PROTO: 8, _DATASEC: 12, _ENUM64: 12}
 
 
-@dataclass(frozen=True)
-class _Type:
+class _Type(NamedTuple):
     name: str
     kind: int
     flag: bool
-    count: int
+    vlen: int
     size: int
     more: int
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a member is in its struct, in bytes."""
-
-    offset: int
-    size: int
-
-
 class Btf:
-    """A kernel's types, from BTF as in the section .BTF and in /sys/kernel/btf.
-
-    Raises:
-        ValueError: it is not BTF.
-    """
+    """A kernel's types, from BTF as in the section .BTF and in /sys/kernel/btf."""
 
     def __init__(self, data: bytes) -> None:
-        try:
-            magic, _, _, length, types, types_len, names, names_len = _HEADER.unpack_from(data)
-            if magic != _MAGIC:
-                raise ValueError("it does not begin with the magic number of BTF")
-            self._data = data
-            self._names = data[length + names : length + names + names_len]
-            self._types = list(self._read(length + types, length + types + types_len))
-        except (struct.error, IndexError, ValueError) as error:
-            raise ValueError(f"this is not BTF: {error}") from error
-        self._structs = {
-            kind.name: kind for kind in self._types if kind.kind == _STRUCT and kind.name
-        }
-        self._functions: dict[str, list[_Type]] = {}
-        for function in self._types:
-            if function.kind == _FUNC:
-                self._functions.setdefault(function.name, []).append(function)
+        magic, _, _, length, types, types_len, names, names_len = _HEADER.unpack_from(data)
+        if magic != _MAGIC:
+            raise ValueError("its types do not begin with the magic number of BTF")
+        self._data = data
+        self._names = data[length + names : length + names + names_len]
+        self._types = list(self._read(length + types, length + types + types_len))
+        self._named: dict[tuple[int, str], list[_Type]] = {}
+        for each in self._types:
+            self._named.setdefault((each.kind, each.name), []).append(each)
 
     def size_of(self, struct_name: str) -> int | None:
         """Return the size of a struct in bytes, or None if the kernel has none of that name."""
-        found = self._structs.get(struct_name)
-        return None if found is None else found.size
+        return next((each.size for each in self._named.get((_STRUCT, struct_name), ())), None)
 
-    def place(self, struct_name: str, member: str) -> Place | None:
-        """Return where a member of a struct is, even in a nameless inner struct, or None."""
-        found = self._structs.get(struct_name)
-        return None if found is None else self._find(found, member)
+    def place(self, struct_name: str, member: str) -> tuple[int, int] | None:
+        """Return offset and size of a member of a struct, even in a nameless inner one, or None."""
+        found = self._named.get((_STRUCT, struct_name))
+        return None if found is None else self._find(found[0], member)
 
     def signatures(self, name: str) -> list[tuple[str, ...]]:
         """Return the types of result and parameters of each function of this name."""
         found = []
-        for function in self._functions.get(name, []):
+        for function in self._named.get((_FUNC, name), ()):
             proto = self._types[function.size]
-            params = _PARAM.iter_unpack(self._data[proto.more : proto.more + 8 * proto.count])
+            params = _PARAM.iter_unpack(self._data[proto.more : proto.more + 8 * proto.vlen])
             found.append((self._spelled(proto.size), *(self._spelled(kind) for _, kind in params)))
         return found
 
     def _read(self, at: int, end: int) -> Iterator[_Type]:
         yield _Type("", 0, False, 0, 0, 0)
         while at < end:
-            name, info, size = _TYPE.unpack_from(self._data, at)
-            at += _TYPE.size
+            name, info, size = _WORDS.unpack_from(self._data, at)
+            at += _WORDS.size
             kind, count = info >> 24 & 0x1F, info & 0xFFFF
             yield _Type(self._string(name), kind, bool(info >> 31), count, size, at)
             at += _FIXED.get(kind, 0) + _EACH.get(kind, 0) * count
@@ -116,22 +93,21 @@ class Btf:
         if found.kind == _PTR:
             return _POINTER_BYTES
         if found.kind == _ARRAY_KIND:
-            element, _, count = _ARRAY.unpack_from(self._data, found.more)
+            element, _, count = _WORDS.unpack_from(self._data, found.more)
             return int(count) * self._size(element)
         return found.size if found.kind in _SIZED else 0
 
-    def _find(self, found: _Type, member: str) -> Place | None:
-        content = self._data[found.more : found.more + 12 * found.count]
-        for name, number, bits in _MEMBER.iter_unpack(content):
+    def _find(self, found: _Type, member: str) -> tuple[int, int] | None:
+        content = self._data[found.more : found.more + 12 * found.vlen]
+        for name, number, bits in _WORDS.iter_unpack(content):
             offset = (bits & 0xFFFFFF if found.flag else bits) // 8
             called = self._string(name)
             if called == member:
-                return Place(offset, self._size(number))
+                return offset, self._size(number)
             inner = self._plain(number)
-            if not called and inner.kind in (_STRUCT, _UNION):
-                place = self._find(inner, member)
-                if place is not None:
-                    return Place(offset + place.offset, place.size)
+            nameless = not called and inner.kind in (_STRUCT, _UNION)
+            if nameless and (place := self._find(inner, member)):
+                return offset + place[0], place[1]
         return None
 
     def _spelled(self, number: int) -> str:

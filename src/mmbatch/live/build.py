@@ -7,13 +7,12 @@ import hashlib
 import re
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import cache, log, paths
-from mmbatch.core.cache import atomic_write, temporary_dir
+from mmbatch.core.cache import temporary_dir
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.process import Result, run
+from mmbatch.core.process import run
 from mmbatch.kernel import foreign
 from mmbatch.kernel.kbuild import toolchain
 from mmbatch.live import btf, convert, kernel, manifest
@@ -26,19 +25,11 @@ _TOOLS = ("as", "ld", "objcopy")
 _QUIET = {"KBUILD_MODPOST_WARN": "1"}  # `convert` handles the symbols that modpost cannot find
 
 
-@dataclass(frozen=True)
-class Module:
-    """A module that can be loaded; nobody removes its file while this process lives."""
+def build_all(lives: Sequence[LiveManifest], release: str) -> list[Path]:
+    """Return the modules of some speed-ups for one kernel, built in the cache.
 
-    speedup: str
-    name: str
-    path: Path
-    release: str
-    built: bool
-
-
-def build_all(lives: Sequence[LiveManifest], release: str) -> list[Module]:
-    """Return the modules of some speed-ups for one kernel, built in the cache."""
+    Nobody removes them while this process lives.
+    """
     series = kernel.series_of(release)
     for live in lives:  # before anything is fetched
         if series not in live.series:
@@ -47,13 +38,13 @@ def build_all(lives: Sequence[LiveManifest], release: str) -> list[Module]:
     return [build(live, headers) for live in lives]
 
 
-def build(live: LiveManifest, headers: Headers, engine: Path = paths.LIVE) -> Module:
+def build(live: LiveManifest, headers: Headers, engine: Path = paths.LIVE) -> Path:
     """Return a module, built in the cache if none was built there of just the same."""
     if why := manifest.problem(live, headers.series, headers.config):
         raise manifest.unfit(live, headers.release, why)
     needed = live.symbols(headers.series)
     try:
-        tables = convert.tables(needed, btf.read(headers.types))
+        tables = "\n".join([*convert.tables(needed, btf.read(headers.types)), ""])
     except ValueError as error:
         raise manifest.unfit(live, headers.release, str(error)) from error
     compiler = foreign.find_compiler(headers.release, headers.config)
@@ -61,32 +52,31 @@ def build(live: LiveManifest, headers: Headers, engine: Path = paths.LIVE) -> Mo
     content["live/live_tables.h"] = tables.encode()
     name = f"{live.module}-{headers.release}-{live.until}"
     file, output = f"{live.module}.ko", cache.logs() / f"{name}.log"
-    built = False
 
     def fill(place: Path) -> None:
-        nonlocal built
         log.say(f"building {live.module} for Linux {headers.release}")
         work = place / "build"
         for target, data in content.items():
             (work / target).parent.mkdir(parents=True, exist_ok=True)
             (work / target).write_bytes(data)
-        done = _make(headers, compiler, work, output)
-        if found := re.search(r'static assertion failed: "(layout of [^"]*)"', done.stdout):
-            why = f"the {found[1]} is another in its headers than in its BTF"
-            raise manifest.unfit(live, headers.release, why)
-        _require_made(done, live.module, headers, output)
+        try:
+            _make(headers, compiler, work, output)
+        except MmbatchError as error:
+            printed = output.read_text(encoding="utf-8")
+            if found := re.search(r'static assertion failed: "(layout of [^"]*)"', printed):
+                why = f"the {found[1]} is another in its headers than in its BTF"
+                raise manifest.unfit(live, headers.release, why) from error
+            raise
         try:
             exports = (headers.path / "Module.symvers").read_text(encoding="utf-8")
-            atomic_write(place / file, convert.link(needed, work / file, exports))
+            (place / file).write_bytes(convert.link(needed, work / file, exports))
         except ValueError as error:
             hint = "correct live.toml or live.c of the speed-up"
             raise MmbatchError(f"link {file}", str(error), hint) from error
         shutil.rmtree(work)
-        built = True
 
     place = cache.live() / f"{name}-{_key(headers, compiler, content)[:12]}"
-    cache.provide(place, fill, f"builds {live.module}", lock=name)
-    return Module(live.speedup, live.module, place / file, headers.release, built)
+    return cache.provide(place, fill, f"builds {live.module}", lock=name) / file
 
 
 def generated(live: LiveManifest, series: str, engine: Path = paths.LIVE) -> dict[str, bytes]:
@@ -129,22 +119,16 @@ def plain(
         for target, content in (others or {}).items():
             (directory / target).write_bytes(content)
         (directory / "Kbuild").write_text(f"obj-m := {name}.o\n", encoding="utf-8")
-        _require_made(_make(headers, compiler, directory, output), name, headers, output)
+        _make(headers, compiler, directory, output)
         built = directory / f"{name}.ko"
         run(["objcopy", "--strip-debug", built], action=f"strip {built.name}", log=output)
         return built.read_bytes()
 
 
-def _make(headers: Headers, compiler: str, directory: Path, output: Path) -> Result:
+def _make(headers: Headers, compiler: str, directory: Path, output: Path) -> None:
     # BTF of the module itself would need pahole, and nobody reads it.
     argv = ["make", "-s", "-C", str(headers.path), f"M={directory}"]
     argv += [f"CC={compiler}", "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"]
     output.unlink(missing_ok=True)
     action = f"compile a module for Linux {headers.release}"
-    return run(argv, action=action, env=_QUIET, log=output, timeout_s=_TIMEOUT_S, check=False)
-
-
-def _require_made(done: Result, name: str, headers: Headers, output: Path) -> None:
-    if done.rc:
-        action = f"compile {name} for Linux {headers.release}"
-        raise MmbatchError(action, f"make failed with exit status {done.rc}", f"see {output}")
+    run(argv, action=action, env=_QUIET, log=output, timeout_s=_TIMEOUT_S)

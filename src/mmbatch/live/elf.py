@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 BUILD_ID = ".note.gnu.build-id"
 """The section that tells builds apart. sysfs shows it for each loaded module."""
@@ -23,7 +24,6 @@ SHN_UNDEF = 0
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
-_RELA = struct.Struct("<QQq")
 
 
 @dataclass
@@ -42,8 +42,7 @@ class Section:
     size: int
 
 
-@dataclass(frozen=True)
-class Symbol:
+class Symbol(NamedTuple):
     """A symbol; `section` is an index, or a special value such as SHN_UNDEF."""
 
     name: str
@@ -57,16 +56,6 @@ class Symbol:
     def undefined(self) -> bool:
         """Whether another file must define it."""
         return self.section == SHN_UNDEF and self.name != ""
-
-
-@dataclass(frozen=True)
-class Rela:
-    """A relocation: its place, kind and symbol."""
-
-    offset: int
-    kind: int
-    symbol: int
-    addend: int
 
 
 @dataclass
@@ -90,21 +79,13 @@ class Elf:
         """Return the names of symbols that other files must define."""
         return {symbol.name for symbol in self.symbols if symbol.undefined}
 
-    def relocations(self, section: Section) -> list[Rela]:
-        """Return the relocations in a section of relocations."""
-        return [
-            Rela(offset, info & 0xFFFFFFFF, info >> 32, addend)
-            for offset, info, addend in _RELA.iter_unpack(section.content)
-        ]
-
     def pack(self) -> bytes:
         """Return the file's bytes, with rewritten tables of symbols and names."""
         names, at = _strings(section.name for section in self.sections)
         table = self.sections[self.symbol_table]
         strings, named = _strings(symbol.name for symbol in self.symbols)
         table.content = b"".join(
-            _SYMBOL.pack(named[sym.name], sym.info, sym.other, sym.section, sym.value, sym.size)
-            for sym in self.symbols
+            _SYMBOL.pack(named[name], *others) for name, *others in self.symbols
         )
         self.sections[table.link].content = strings
         fields = list(_HEADER.unpack(self.head))
@@ -127,25 +108,9 @@ class Elf:
 
 
 def parse(data: bytes) -> Elf:
-    """Return the file with this content; ValueError if it is none."""
-    try:
-        return _parse(data)
-    except (struct.error, ValueError, IndexError) as error:
-        raise ValueError(f"it is not an ELF file of x86-64 ({error})") from error
-
-
-def pack_relocations(relocations: list[Rela]) -> bytes:
-    """Return the content of a section of relocations."""
-    return b"".join(
-        _RELA.pack(rela.offset, rela.symbol << 32 | rela.kind, rela.addend) for rela in relocations
-    )
-
-
-def _parse(data: bytes) -> Elf:
+    """Return the file with this content, which must be a module or a vmlinux of x86-64."""
     head = data[: _HEADER.size]
     fields = _HEADER.unpack(head)
-    if fields[0][:6] != b"\x7fELF\x02\x01":
-        raise ValueError("not 64 bits, little endian")
     start, step, count, names_at = fields[6], fields[11], fields[12], fields[13]
     raw = [_SECTION.unpack_from(data, start + i * step) for i in range(count)]
 

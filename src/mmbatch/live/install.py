@@ -16,14 +16,14 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
-import mmbatch
 from mmbatch import VERSION
 from mmbatch.core import cache, log, paths
 from mmbatch.core.cache import temporary_dir
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import run
-from mmbatch.live import btf, build, convert, elf, kernel, manifest
+from mmbatch.live import build, kernel, manifest
 from mmbatch.live.manifest import LiveManifest
 
 BOOT = "mmbatch-boot"
@@ -32,7 +32,7 @@ SOFTDEP = "usr/lib/modprobe.d/mmbatch.conf"
 _LIMIT_S = 3600
 _OURS = "mmbatch-*"
 _FIELD = "Mmbatch-Digest"  # tells two builds of one version apart
-_COPIED = (mmbatch, elf, btf, convert)
+_COPIED = ("__init__.py", "live/elf.py", "live/btf.py", "live/convert.py")
 _CONFIGURATION = ("etc", "run", "usr/local/lib", "usr/lib")
 _LINE = re.compile(r"^\s*softdep\s+(\S+)\s+(.*)$", re.M)
 _NO_MODULE = re.compile(r"no module for \S+: .*")
@@ -85,14 +85,11 @@ def _dkms_package(live: LiveManifest, directory: Path) -> Path:
     }
     source = {"Makefile": _template("dkms-makefile", words).encode()}
     source["dkms.conf"] = _template("dkms.conf", words).encode()
-    here = Path(mmbatch.__file__).parent
-    for path in (Path(str(module.__file__)) for module in _COPIED):
-        source[f"mmbatch/{path.relative_to(here)}"] = path.read_bytes()
+    for name in _COPIED:
+        source[f"mmbatch/{name}"] = (paths.ROOT / "src/mmbatch" / name).read_bytes()
     for each in live.series:
-        content = {
-            **build.generated(live, each),
-            "symbols.json": live.symbols(each).json().encode(),
-        }
+        source[f"{each}/symbols.json"] = live.symbols(each).json().encode()
+        content = build.generated(live, each)
         source |= {f"{each}/{name}": data for name, data in content.items()}
     files = {f"usr/src/{words['name']}-{VERSION}/{name}": data for name, data in source.items()}
     scripts = {name: _template(name, words) for name in ("postinst", "prerm")}
@@ -220,13 +217,12 @@ def files_of(made: Iterable[Path]) -> list[str]:
     return _shown(f"/{line.split(' ./', 1)[1].rstrip('/')}" for line in listed.splitlines())
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """Why DKMS won't build a speed-up's module for an installed kernel; empty if it will."""
 
     release: str
     speedup: str
-    problem: str = ""
+    problem: str
 
 
 def fits(system: System, lives: Sequence[LiveManifest]) -> list[Fit]:
@@ -249,7 +245,7 @@ def fits(system: System, lives: Sequence[LiveManifest]) -> list[Fit]:
                 hint = f"install the headers: apt-get install linux-headers-{lacking[-1]}"
                 code = ExitCode.FAILED
             raise MmbatchError(f"install '{live.speedup}'", problem, hint, code)
-    return sorted(found, key=lambda fit: fit.release)
+    return sorted(found)
 
 
 def _problem(system: System, live: LiveManifest, release: str) -> str:
@@ -315,46 +311,43 @@ def install(system: System, lives: Sequence[LiveManifest], found: Sequence[Fit])
             _require_built(system, found)
         except BaseException:
             going = [live for live in lives if dkms_name(live.speedup) in names]
-            staying = [live for live in lives if live not in going]
             log.say(f"that failed, so it is removed again: {' '.join(names)}")
             with contextlib.suppress(MmbatchError):
-                _remove(system, going or lives, staying if going else ())
+                _remove(system, going)
             raise
     return names
 
 
-def removable(system: System, lives: Sequence[LiveManifest]) -> list[str]:
-    """Return the packages that `uninstall` would remove."""
-    names = system.installed()
-    if not _staying(system, lives):
-        return sorted(names)
-    return sorted(names.keys() & {dkms_name(live.speedup) for live in lives})
+def removable(system: System, going: Sequence[LiveManifest]) -> list[str]:
+    """Return the packages that go with some speed-ups: everything of ours if none stays."""
+    names = set(system.installed())
+    if _staying(system, going):
+        names &= {dkms_name(live.speedup) for live in going}
+    return sorted(names)
 
 
-def uninstall(system: System, lives: Sequence[LiveManifest] = ()) -> list[str]:
-    """Remove speed-ups, by default everything of ours, and return the packages that went."""
+def uninstall(system: System, going: Sequence[LiveManifest]) -> list[str]:
+    """Remove speed-ups, everything of ours if none stays, and return the packages that went."""
     action = "uninstall the livepatches"
     _begin(action)
-    before, staying = system.installed(), _staying(system, lives)
-    _remove(system, lives, staying)
-    if not staying and (left := remains(system)):
+    before = system.installed()
+    _remove(system, going)
+    if not system.speedups() and (left := remains(system)):
         problem = f"something is left: {', '.join(left)}"
         raise MmbatchError(action, problem, "remove it, and report this")
     return sorted(before.keys() - system.installed().keys())
 
 
 def _staying(system: System, going: Sequence[LiveManifest]) -> list[LiveManifest]:
-    return [live for live in system.speedups() if live not in going] if going else []
+    return [live for live in system.speedups() if live not in going]
 
 
-def _remove(system: System, going: Sequence[LiveManifest], staying: Sequence[LiveManifest]) -> None:
-    """Remove some speed-ups; if none stays, everything of ours."""
-    action, names = "remove the packages", set(system.installed())
-    if staying:  # a package that loads these alone depends on no other
+def _remove(system: System, going: Sequence[LiveManifest]) -> None:
+    action, names = "remove the packages", removable(system, going)
+    if staying := _staying(system, going):  # a package that loads these alone depends on no other
         with temporary_dir("mmbatch", system.root / "var/tmp") as place:
             file = _inside(system, _boot_package(staying, place))
             system.run(["dpkg", "--install", file], action)
-        names &= {dkms_name(live.speedup) for live in going}
     if names:
         argv = ["dpkg", "--purge", *sorted(names, key=lambda name: (name != BOOT, name))]
         system.run(argv, action)

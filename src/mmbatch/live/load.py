@@ -6,7 +6,6 @@ from __future__ import annotations
 import gzip
 import os
 import re
-import signal
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -234,11 +233,9 @@ def unload(name: str, running: Kernel, limit_s: float) -> bool:
 def remove(name: str, action: str) -> None:
     """Remove a module, which the kernel may release only after a moment."""
     deadline = time.monotonic() + _RELEASE_S
-    while time.monotonic() < deadline:
-        if run(["rmmod", name], action=action, check=False, finish=True).rc == 0:
-            return
+    argv = ["rmmod", name]
+    while run(argv, action=action, check=time.monotonic() > deadline, finish=True).rc:
         time.sleep(_PAUSE_S)
-    run(["rmmod", name], action=action, finish=True)
 
 
 @dataclass(frozen=True)
@@ -265,15 +262,16 @@ class Function:
 
 @dataclass(frozen=True)
 class Speedup:
-    """The state of a speed-up, how its proofs before use ended, and if the kernel can take it."""
+    """The state of a speed-up, how its proofs before use ended, and why the kernel can't take it.
+
+    `problem` is empty if it can.
+    """
 
     speedup: str
     loaded: bool
     method: str | None
     proof: str | None
-    supported: bool
-    problem: str = ""
-    remedy: str = ""
+    problem: str
 
 
 def functions(live: LiveManifest, running: Kernel) -> list[Function]:
@@ -331,21 +329,17 @@ def state(live: LiveManifest, running: Kernel) -> Speedup:
     ended = [row[1] for row in proofs if row[2]]
     proof = ("failed" if "failed" in ended else "passed" if ended else "none") if proofs else None
     loaded = running.is_loaded(live.module)
-    problem, remedy = ("", "") if loaded else _unsupported(live, running)
-    words = (live.speedup, loaded, read_line(method) or None, proof, not problem)
-    return Speedup(*words, problem, remedy)
+    problem = "" if loaded else _unsupported(live, running)
+    return Speedup(live.speedup, loaded, read_line(method) or None, proof, problem)
 
 
-def _unsupported(live: LiveManifest, running: Kernel) -> tuple[str, str]:
-    """Return why a speed-up can't run on the running kernel and what would help, or nothing."""
+def _unsupported(live: LiveManifest, running: Kernel) -> str:
+    """Return why a speed-up can't run on the running kernel, or nothing."""
     config = running.config()
     series = kernel.series_in(running.release)
     why = manifest.problem(live, series, live.needs if config is None else config)
     why = why.replace(f"'{live.speedup}' supports only", "it is none of")  # alike for several
-    if not why and not running.patches.is_dir():
-        why = _NO_LIVEPATCHES
-    remedy = "boot another kernel, such as Debian's, or one with the speed-up in it (mmbatch apply)"
-    return (why, remedy) if why else ("", "")
+    return why or ("" if running.patches.is_dir() else _NO_LIVEPATCHES)
 
 
 def _require_root(action: str) -> None:
@@ -367,10 +361,7 @@ def _refusal(module: str, before: Sequence[str], done: Result) -> str:
     reasons = [line for line in found if not _PROGRESS.search(line)]
     if reasons:
         return re.sub(r"^\[[^]]*\] ", "", reasons[-1])
-    if done.rc < 0:
-        name = signal.Signals(-done.rc).name
-        return f"insmod was killed ({name}), perhaps because memory was short"
-    return done.stderr.strip() or "insmod failed"
+    return done.stderr.strip() or f"insmod ended with {done.rc}"
 
 
 def read_line(path: Path) -> str:
