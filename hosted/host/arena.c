@@ -55,7 +55,7 @@ FROM_KERNEL void *hosted_arena(unsigned long bytes)
 }
 
 /*
- * Map the same @bytes again and again. Whoever writes to one part writes to all of them,
+ * Map the same @bytes again and again. A write to one part changes all of them,
  * so a memmap of any size takes as much memory as one part, if all parts are alike.
  */
 FROM_KERNEL void *hosted_repeated_arena(unsigned long bytes, unsigned long times)

@@ -9,7 +9,7 @@
 
 #define LINE	64UL
 
-/* Some CPUs write zeroes at twice the speed, but no descriptor is all zero. */
+/* Some CPUs write zeroes at twice the speed, but no struct page is all zero. */
 #define WORD	(hosted_bench.fills == HOSTED_FILLS_ZERO ? 0 : 0x0300000000002000UL)
 
 #define STORE(op, reg, at)	op " " reg ", " #at "(%[at])\n\t"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Compare the image that each variant produces with that of base. All images
- * are made at the same address, because descriptors hold pointers to each
+ * are made at the same address, because struct pages hold pointers to each
  * other. So only a hash of each chunk is kept of base's image. If a hash differs,
  * both images are made again, and the chunk is compared byte by byte.
  */

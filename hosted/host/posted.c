@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rows of posted code: patches that somebody else wrote. They are compared with base
+ * Rows of posted code. They are compared with base
  * and timed as all variants are. One that differs is left out, and does not keep the
  * others from being timed.
  */

@@ -24,7 +24,7 @@ enum hosted_side {
 	HOSTED_BASE,		/* the tree's own objects */
 	HOSTED_CONTROL,		/* the same again: any difference is noise */
 	HOSTED_PATCHED,		/* built from the spliced tree */
-	HOSTED_POSTED,		/* the first of the posted sides: somebody else's code */
+	HOSTED_POSTED,		/* the first of the posted sides */
 	HOSTED_SIDES = HOSTED_POSTED + HOSTED_NR_POSTED
 };
 
@@ -50,7 +50,7 @@ extern unsigned int hosted_layout;
  */
 #define HOSTED_SHORT	32u
 /*
- * The image's memory was given back, so whoever writes a page of it first takes a page
+ * The image's memory was given back, so the first write to a page of it takes a page
  * fault, as on a hypervisor when a guest writes memory for the first time.
  */
 #define HOSTED_FRESH	64u
@@ -210,7 +210,7 @@ struct hosted_poison {
 /**
  * struct hosted_bench - what a speed-up's bench.c offers to the engine
  * @speedup: its name
- * @item: what is counted ("descriptor")
+ * @item: what is counted ("struct page")
  * @item_bytes: size of an item in the image
  * @item_memory: bytes of memory that an item stands for, in the row's name
  * @cases: workloads
@@ -336,7 +336,7 @@ void hosted_confine(int confined);
  */
 enum hosted_workers {
 	HOSTED_WORKERS_RACE,	/* work items run as soon as their CPU gets to them */
-	HOSTED_WORKERS_FIRST,	/* whoever queues one waits for its end at once */
+	HOSTED_WORKERS_FIRST,	/* the CPU that queues one waits for its end at once */
 	HOSTED_WORKERS_NEVER,	/* none ever begins, as when there is no memory for a worker */
 };
 

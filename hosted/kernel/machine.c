@@ -97,7 +97,7 @@ static unsigned char *hosted_effects;
 static unsigned long hosted_effects_bytes;
 static struct page *hosted_first_page;
 
-/* Let the memmap begin at @memmap with the descriptor of PFN @pfn. */
+/* Let the memmap begin at @memmap with the struct page of PFN @pfn. */
 void hosted_memmap_at(void *memmap, unsigned long pfn)
 {
 	vmemmap_base = (unsigned long)memmap - pfn * sizeof(struct page);

@@ -49,8 +49,8 @@ static unsigned long hosted_allocations_good, hosted_allocations_bad;
  * hosted_memory_init - give kernel code memory to allocate
  * @bytes: size of that memory
  *
- * Its first page is PFN 0. The memmap has descriptors for these pages only: the
- * descriptor of any other page has an address, but must not be read or written.
+ * Its first page is PFN 0. The memmap has struct pages for these pages only: the
+ * struct page of any other page has an address, but must not be read or written.
  */
 void hosted_memory_init(unsigned long bytes)
 {

@@ -268,7 +268,7 @@ static bool fork_child(struct area *area)
 	return true;
 }
 
-/* Send some pages through a pipe whose ring is allocated anew. */
+/* Send some pages through a pipe whose ring is allocated again. */
 static bool pass_through_pipe(struct area *area)
 {
 	static uint64_t buffer[16 * WORDS];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Delay each call of some functions of the kernel, so that whoever calls them takes long. */
+/* Delay each call of some functions of the kernel, so that their callers take long. */
 
 #include <linux/delay.h>
 #include <linux/errno.h>

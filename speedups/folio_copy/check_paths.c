@@ -206,7 +206,7 @@ static const struct folios_cpu lines_cpu = { "movdir64b", 1, 0, 0, 1, false };
 /*
  * What "auto" measures in ns, and what follows. It streams 2, 8, 56 and 32 pages, as long
  * as that takes at most 8/4, 5/4 and 5/4 of the time of a plain copy, and the rest if it
- * took less than 2/3, or 4/5 if it streams lines, because a reader would lose more. Between
+ * took less than 2/3, or 4/5 if it streams lines, because a reader would wait longer. Between
  * this and the time of a plain copy, it goes on only if it streams lines.
  */
 static const struct trial {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Memory with descriptors, and CPUs to copy it with. */
+/* Memory with struct pages, and CPUs to copy it with. */
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/sched/clock.h>

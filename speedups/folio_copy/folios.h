@@ -2,7 +2,7 @@
 #ifndef FOLIOS_H
 #define FOLIOS_H
 
-/* Memory with descriptors, and CPUs to copy it with, for the bench and the check. */
+/* Memory with struct pages, and CPUs to copy it with, for the bench and the check. */
 #include <linux/types.h>
 
 struct folio;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Compare the descriptors of memory that is added to a zone, and of memory that is then
+ * Compare the struct pages of memory that is added to a zone, and of memory that is then
  * given to the page allocator, with those that the kernel's own functions leave. The
  * zone, its free lists, the type of each pageblock and what is counted or reported are
  * compared, too.
  *
- * Some descriptors are changed before they are given to the page allocator, one at a
+ * Some struct pages are changed before they are given to the page allocator, one at a
  * time, as drivers that keep pages offline or a stray write might. The kernel reports
  * some of these changes, and undoes others.
  */
@@ -34,7 +34,7 @@ struct added {
 	unsigned long reserve, free;
 };
 
-/* A change of the descriptor @at, before the memory is freed. */
+/* A change of the struct page @at, before the memory is freed. */
 struct change {
 	const char *name;
 	void (*make)(struct page *page);
@@ -339,7 +339,7 @@ static void work(void *data)
 
 /*
  * Slow code would also be right. So count the instructions that it takes to write, and
- * to free, the descriptors of one pageblock.
+ * to free, the struct pages of one pageblock.
  */
 static int memmap_costs(struct comparison *c)
 {

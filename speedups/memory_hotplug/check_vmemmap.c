@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Compare the page tables that map the descriptors of a device, and the references to
+ * Compare the page tables that map the struct pages of a device, and the references to
  * the pages that they map, with those that the kernel's own code leaves. Devices begin
  * anywhere, their parts are mapped in any order and twice, entries are in use, and
  * memory runs out.

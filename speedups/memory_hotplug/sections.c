@@ -130,7 +130,7 @@ void *sections_pagemap_of(unsigned long pfn)
 	return page_zonenum(pfn_to_page(pfn)) == ZONE_DEVICE ? &sections_pagemap : NULL;
 }
 
-/* Describe @nr sections, whose descriptors are in @memmap. No memory is there yet. */
+/* Describe @nr sections, whose struct pages are in @memmap. No memory is there yet. */
 void sections_init(void *memmap, unsigned long nr)
 {
 	unsigned long first = pfn_to_section_nr(FIRST_PFN), roots, i;
@@ -248,7 +248,7 @@ void sections_zero_counts(void)
 	jiffies += 61 * HZ;
 }
 
-/* Read what kernel code left besides descriptors, for @nr sections. */
+/* Read what kernel code left besides struct pages, for @nr sections. */
 void sections_read(struct sections_state *state, unsigned long pfn, unsigned int nr)
 {
 	unsigned int i;
@@ -269,7 +269,7 @@ void sections_read(struct sections_state *state, unsigned long pfn, unsigned int
 		state->counts[4] += (i + 1) * EVENTS[i];
 }
 
-/* Let kernel code check the descriptors of pages that it frees, as a hardened kernel does. */
+/* Let kernel code check the struct pages of pages that it frees, as a hardened kernel does. */
 void sections_checks(enum hosted_side side, bool on)
 {
 	atomic_t *key = &check_pages_enabled_of[hosted_layout][side]->key.enabled;

@@ -35,7 +35,7 @@ bool section_is_hole(unsigned long pfn);
 void section_device(unsigned long pfn, bool device);
 void sections_online(unsigned long pfn, unsigned long nr_pages, bool online);
 
-/* The state of memory besides its descriptors: pageblocks, zones, counts, reports. */
+/* The state of memory besides its struct pages: pageblocks, zones, counts, reports. */
 struct sections_state {
 	unsigned long bitmaps[SECTIONS_READ][SECTIONS_BITMAP / sizeof(long)];
 	struct zone zones[SECTIONS_NODES][2];	/* ZONE_NORMAL and ZONE_MOVABLE */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The memory that __populate_section_memmap() allocates, and the page tables that it
- * makes. All of it is one piece of memory, which serves as the direct map: descriptors
+ * makes. All of it is one piece of memory, which serves as the direct map: struct pages
  * of its own pages first, then the top page table, then what was allocated, in order.
  * So whatever kernel code does can be compared byte for byte.
  *
@@ -88,7 +88,7 @@ bool vmemmap_populate_device(enum hosted_side side, unsigned long pfn, unsigned 
 	return HOSTED_CALL(__populate_section_memmap, side, pfn, nr_pages, nid, NULL, &pgmap);
 }
 
-/* The same for memory of which no page shares its descriptors with another one. */
+/* The same for memory of which no page shares its struct pages with another one. */
 bool vmemmap_populate_plain(enum hosted_side side, unsigned long pfn, unsigned long nr_pages,
 			    int nid)
 {
@@ -116,7 +116,7 @@ unsigned long vmemmap_nodes(void)
 	return vmemmap_node_bits;
 }
 
-/* Return the PFN of page @at of the descriptors that begin with that of @pfn. */
+/* Return the PFN of page @at of the struct pages that begin with that of @pfn. */
 unsigned long vmemmap_pfn(unsigned long pfn, unsigned int at)
 {
 	const unsigned long addr = (unsigned long)pfn_to_page(pfn) + at * PAGE_SIZE;

@@ -3,7 +3,7 @@
 #define VMEMMAP_H
 
 /*
- * A device whose descriptors lie in memory of the machine, and the page tables that map
+ * A device whose struct pages lie in memory of the machine, and the page tables that map
  * them. Shared by bench.c and check_vmemmap.c.
  */
 

@@ -63,7 +63,7 @@ static unsigned long sections(void)
 	return DIV_ROUND_UP(memory_pages, PAGES_PER_SECTION);
 }
 
-/* Describe memory whose descriptors are in @memmap. */
+/* Describe memory whose struct pages are in @memmap. */
 void memory_init(void *memmap, unsigned long nr_pages)
 {
 	unsigned long first = pfn_to_section_nr(FIRST_PFN), roots, i;

@@ -11,7 +11,7 @@
 
 /*
  * First PFN of the memory to map. The memory is never accessed, and neither are its
- * descriptors: only their addresses are used.
+ * struct pages: only their addresses are used.
  */
 #define ARRAYS_PFN	0x1000000UL
 

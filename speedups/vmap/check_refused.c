@@ -266,7 +266,7 @@ static int check_failures(struct matrix *m, bool table)
 
 /*
  * No range of vmalloc space is large enough for an array that begins at an offset from a
- * block. What is behind vmalloc space may not be used.
+ * block. What is after vmalloc space may not be used.
  */
 static int check_no_space(struct matrix *m)
 {

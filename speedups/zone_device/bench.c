@@ -37,7 +37,7 @@ static const struct zone_device_case chase_cache = { MEMORY_DEVICE_PRIVATE, .cha
 static const struct zone_device_case chase_memory = { MEMORY_DEVICE_PRIVATE, .chased = SZ_256M };
 
 /*
- * What does another CPU lose? It makes as many loads as there are descriptors, and each
+ * How much slower does another CPU become? It makes as many loads as there are struct pages, and each
  * waits for the one before. The others bind one device after the other until it ends.
  */
 #define BESIDE(cpus, where, gib)						\
@@ -49,7 +49,7 @@ static const struct hosted_case zone_device_cases[] = {
 	{ "fsdax",	"cold, altmap",		 PFNS_100G, 0, 0, &fsdax },
 	{ "devdax-2M",	"cold, altmap",		 PFNS_100G, 0, 0, &devdax },
 	{ "private",	"cold, RAM-backed",	 PFNS_100G, 0, 0, &private },
-	/* Without an altmap, 128 descriptors of each compound are written. */
+	/* Without an altmap, 128 struct pages of each compound are written. */
 	{ "devdax-2M-ram", "cold, RAM-backed, a quarter written", PFNS_100G, 0,
 	  HOSTED_EXTRA_CASE, &shared },
 	{ "cold-1G",	"flushed, RAM-backed",	 PFNS_1G, 0,
@@ -126,7 +126,7 @@ static const struct hosted_variant zone_device_variants[] = {
 	{ "auto",	HOSTED_PATCHED, "auto" },
 };
 
-/* Their descriptors point here, so each device has the same place in all runs. */
+/* Their struct pages point here, so each device has the same place in all runs. */
 static struct dev_pagemap zone_device_pgmaps[HOSTED_CPUS];
 
 static void zone_device_bind(const struct zone_device_case *dev, enum hosted_side side,
@@ -137,8 +137,8 @@ static void zone_device_bind(const struct zone_device_case *dev, enum hosted_sid
 
 	/*
 	 * An altmap lies before the memory that it describes, and the function
-	 * does not write the altmap's own descriptors. So the range is larger by
-	 * the altmap, and @items descriptors remain to be written.
+	 * does not write the altmap's own struct pages. So the range is larger by
+	 * the altmap, and @items struct pages remain to be written.
 	 */
 	if (dev->altmap)
 		offset = ALIGN(PFN_UP(items * sizeof(struct page)),

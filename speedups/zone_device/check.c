@@ -14,7 +14,7 @@
 #include "hosted.h"
 #include "check.h"
 
-#define MARGIN		64UL		/* descriptors around the range */
+#define MARGIN		64UL		/* struct pages around the range */
 #define LARGE_SECTIONS	32UL		/* "auto" streams so many or more */
 #define SHARE_SECTIONS	8UL		/* so many are worth a CPU */
 /* A compound of the highest order, aligned, can end so much after CHECK_PFN. */
@@ -77,7 +77,7 @@ struct combination {
 
 struct matrix {
 	struct hosted_check *check;
-	struct page *memmap;	/* ARENA descriptors, from CHECK_PFN - CHECK_BEFORE on */
+	struct page *memmap;	/* ARENA struct pages, from CHECK_PFN - CHECK_BEFORE on */
 	u64 *reference;
 	u8 *effects, *reference_effects;
 	const char *method;
@@ -90,7 +90,7 @@ static unsigned long range_end(const struct combination *c, unsigned long start)
 	return ALIGN(start + c->length, 1UL << shifts[c->shift]);
 }
 
-/* Make one call. Returns the PFN after the last descriptor that it may write. */
+/* Make one call. Returns the PFN after the last struct page that it may write. */
 static unsigned long run_range(const struct combination *c, unsigned long start,
 			       enum hosted_side side)
 {
@@ -133,7 +133,7 @@ static void run_side(const struct combination *c, enum hosted_side side)
 			     altmaps[c->altmap].free, side);
 }
 
-/* Number of descriptors to compare: all that may be written, and a margin. */
+/* Number of struct pages to compare: all that may be written, and a margin. */
 static unsigned long window(const struct combination *c)
 {
 	unsigned long offset = altmaps[c->altmap].reserve + altmaps[c->altmap].free;
@@ -227,7 +227,7 @@ static bool drains(const struct matrix *m, const struct combination *c)
 	}
 	if (hosted_is_posted(stepped.side))
 		return true;
-	/* Compounds can be so small that all their descriptors get plain stores. */
+	/* Compounds can be so small that all their struct pages get plain stores. */
 	if (streams ? !shifts[c->shift] && !trace.streamed : trace.streamed) {
 		describe(m, c, streams ? "nothing was streamed" : "something was streamed");
 		return false;
@@ -332,7 +332,7 @@ static bool chooses(struct hosted_check *check)
 static const struct {
 	const char *what;
 	unsigned int cpus, online, works;
-	long more;		/* descriptors than two CPUs are worth */
+	long more;		/* struct pages than two CPUs are worth */
 	unsigned int nid;
 	bool confined;
 } divisions[] = {

@@ -61,7 +61,7 @@ void live_move_pfn_range_to_zone(struct zone *zone, unsigned long start_pfn,
 
 /**
  * live_remove_pfn_range_from_zone - replacement of remove_pfn_range_from_zone()
- * @zone: the zone that loses memory
+ * @zone: the zone that memory is removed from
  * @start_pfn: first page of it
  * @nr_pages: number of pages
  */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The descriptors of hot-added memory in a kernel that was built without the speed-up.
+ * The struct pages of hot-added memory in a kernel that was built without the speed-up.
  *
  * The kernel's own function writes the last pageblock of a range, and the first
- * descriptor of all others, which is then copied. That the descriptors of a pageblock are
+ * struct page of all others, which is then copied. That the struct pages of a pageblock are
  * alike is not assumed: those of the last one show it for this range, before any copy is
  * made.
  */
@@ -22,7 +22,7 @@
 
 LIVE_ORIGINAL(memmap_init_range);
 
-/* Whether descriptors differ in nothing but their list head, which points to itself. */
+/* Whether struct pages differ in nothing but their list head, which points to itself. */
 static bool live_memmap_alike(const struct page *page, const struct page *end)
 {
 	struct page image = *page;
@@ -64,7 +64,7 @@ void live_memmap_init_range(unsigned long size, int nid, unsigned long zone,
 		return;
 	}
 
-	/* This also lets the kernel know the highest page that has a descriptor. */
+	/* This also lets the kernel know the highest page that has a struct page. */
 	live_original_memmap_init_range(end_pfn - last_pfn, nid, zone, last_pfn,
 					zone_end_pfn, context, LIVE_MOVE_ARGS);
 	if (!live_memmap_alike(pfn_to_page(last_pfn), pfn_to_page(end_pfn - 1) + 1)) {

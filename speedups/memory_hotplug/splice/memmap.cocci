@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// memmap_init_range() writes one descriptor in each round of its loop, and then looks
+// memmap_init_range() writes one struct page in each round of its loop, and then looks
 // after the pageblock that begins there. A round now ends with copies of this
-// descriptor, up to the end of its pageblock. The rest of the loop does not change.
+// struct page, up to the end of its pageblock. The rest of the loop does not change.
 
 @include@
 @@

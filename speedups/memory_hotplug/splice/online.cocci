@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// __free_pages_core() has a loop over descriptors that were hot-added, and one over
+// __free_pages_core() has a loop over struct pages that were hot-added, and one over
 // those that were there at boot. Only the first one clears PageOffline. It remains for
 // what memmap_online() declines.
 

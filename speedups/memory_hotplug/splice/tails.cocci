@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// If memmap_online() found all descriptors clean, the loop over tails would find nothing
+// If memmap_online() found all struct pages clean, the loop over tails would find nothing
 // and change nothing. Nobody else passes FPI_CLEAN.
 
 @tails@

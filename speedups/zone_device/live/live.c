@@ -5,7 +5,7 @@
  * The kernel's own function does here what it does in a spliced kernel: it makes
  * the templates, it is the slow path, and it is the oracle.
  *
- * - Templates: the running kernel writes the first descriptor of each kind, so
+ * - Templates: the running kernel writes the first struct page of each kind, so
  *   reference counts and flags are those of this release.
  * - First tails of a compound: what the kernel stores there is not assumed. It is
  *   found by comparing these tails with a plain tail of the same compound.
@@ -65,7 +65,7 @@ const struct live_count live_counts[] = {
 
 const unsigned int live_nr_counts = ARRAY_SIZE(live_counts);
 
-/* Descriptors to compare at each place, and the number of places in a range. */
+/* Struct pages to compare at each place, and the number of places in a range. */
 #define ZONE_DEVICE_PROOF	16UL
 #define ZONE_DEVICE_PROOFS	2
 
@@ -159,8 +159,8 @@ static bool zone_device_learn(const struct page *head, const struct page *other,
 }
 
 /**
- * __init_zone_device_page - let the kernel write one descriptor
- * @page: the descriptor
+ * __init_zone_device_page - let the kernel write one struct page
+ * @page: the struct page
  * @pfn: its PFN
  * @zone_idx: ZONE_DEVICE
  * @nid: node of the memory
@@ -173,7 +173,7 @@ void __init_zone_device_page(struct page *page, unsigned long pfn,
 	static DEFINE_MUTEX(lock);
 	static struct dev_pagemap single;
 
-	/* The descriptor points to it for a moment, so it is not on the stack. */
+	/* The struct page points to it for a moment, so it is not on the stack. */
 	mutex_lock(&lock);
 	memcpy(&single, pgmap, sizeof(single));
 	single.flags &= ~PGMAP_ALTMAP_VALID;
@@ -185,7 +185,7 @@ void __init_zone_device_page(struct page *page, unsigned long pfn,
 }
 
 /**
- * compound_nr_pages - how many descriptors of a compound are written
+ * compound_nr_pages - how many struct pages of a compound are written
  * @pfn: not used: the kernel initialises the ranges for which it matters
  * @altmap: of the memory
  * @pgmap: of the memory
@@ -203,7 +203,7 @@ unsigned long compound_nr_pages(unsigned long pfn,
 	return pgmap_vmemmap_nr(pgmap);
 }
 
-/* Releases differ in the descriptors that they write in a section of boot memory. */
+/* Releases differ in the struct pages that they write in a section of boot memory. */
 static bool zone_device_touches_early(unsigned long pfn, unsigned long end_pfn)
 {
 	for (; pfn < end_pfn; pfn = ALIGN(pfn + 1, PAGES_PER_SECTION)) {
@@ -223,7 +223,7 @@ static u8 zone_device_compare(struct zone *zone, unsigned long pfn,
 	struct page *other = pfn_to_page(pfn + nr / ZONE_DEVICE_PROOFS);
 	unsigned long each = min(nr / ZONE_DEVICE_PROOFS, ZONE_DEVICE_PROOF);
 	unsigned long bytes = each * sizeof(struct page);
-	/* Descriptors point to it until the caller rewrites them. */
+	/* Struct pages point to it until the caller rewrites them. */
 	static struct dev_pagemap apart;
 
 	/* An altmap would move the start of the range. */
@@ -296,7 +296,7 @@ zone_device_live_prove(struct zone *zone, unsigned long pfn,
 
 /*
  * What memmap_init_zone_device() does after its loop, for the whole range, including
- * pages whose descriptors are shared. Earlier releases of 6.12 mark pageblocks page by
+ * pages whose struct pages are shared. Earlier releases of 6.12 mark pageblocks page by
  * page instead, and leave these out.
  */
 static void zone_device_live_mark(unsigned long pfn, unsigned long end_pfn)

@@ -107,7 +107,7 @@ static void prep_compound_tail(struct page *tail, struct page *head, unsigned in
 static void set_page_count(struct page *page, int count)
 {
 	prove(page_to_pfn(page) == seed_pfn && seed.image == LINKED && count == 0,
-	      "the seed of tails loses its reference");
+	      "the template of tails has no reference");
 	seed.image = TAIL;
 }
 

@@ -2,8 +2,8 @@
 // Precedes zone_device_write() in mm/mm_init.c where each page marks its pageblock.
 
 /*
- * The slow path marks a pageblock when it writes the first descriptor of the block. Copied
- * descriptors do not go through there.
+ * The slow path marks a pageblock when it writes the first struct page of the block. Copied
+ * struct pages do not go through there.
  */
 static void zone_device_mark_pageblocks(struct dev_pagemap *pgmap, unsigned long pfn,
 					unsigned long end_pfn)

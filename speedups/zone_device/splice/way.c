@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Precedes zone_device_compound() in mm/mm_init.c.
 
-/* The descriptors that are written are few if compounds share their tails. */
+/* The struct pages that are written are few if compounds share their tails. */
 static unsigned long zone_device_bytes(struct dev_pagemap *pgmap, unsigned long pfn,
 				       unsigned long end_pfn)
 {

@@ -6,8 +6,8 @@
  * Nearly all configurations of the kernels that are measured have 64 bytes: x86 and
  * arm64 align struct page to 16 bytes, and only KMSAN makes it larger. Other
  * architectures do not align it, and the kernel allows 56 to 96 bytes.
- * WANT_PAGE_VIRTUAL makes each descriptor depend on its PFN, which also happens on
- * other architectures only. Then the slow path writes all descriptors.
+ * WANT_PAGE_VIRTUAL makes each struct page depend on its PFN, which also happens on
+ * other architectures only. Then the slow path writes all struct pages.
  *
  * The headers of the kernel that the code includes are all replaced by this file; the
  * test makes an empty one for each.
@@ -174,7 +174,7 @@ void __init_zone_device_page(struct page *page, unsigned long pfn,
 		page->rest[i] = 3 * i + nid + 1;
 }
 
-/* Without an altmap, a compound has two pages of descriptors at most. */
+/* Without an altmap, a compound has two pages of struct pages at most. */
 unsigned long compound_nr_pages(unsigned long pfn, struct vmem_altmap *altmap,
 				struct dev_pagemap *pgmap)
 {

@@ -29,7 +29,7 @@
  * fewer pages are streamed. If the destination is cached, it stays slow. So a trial
  * continues with more pages while streaming is not much slower than a plain copy. If
  * words are streamed, and it is a little faster, more pages show nothing new, and
- * whoever reads them loses.
+ * their first reader waits for memory.
  */
 static const struct {
 	unsigned int npages;
@@ -51,8 +51,8 @@ static const struct {
  * @plain: time that a plain copy of some of them took
  * @stream: time that it took to stream as many
  *
- * The cache defers the cost of plain stores, and whoever reads a streamed copy gets it
- * from memory. That costs up to a third of the time of a plain copy, but less than a
+ * The cache defers the cost of plain stores, and the first reader of a streamed copy
+ * gets it from memory. That costs up to a third of the time of a plain copy, but less than a
  * fifth on CPUs that stream whole lines. So if the copy could stay in the cache,
  * streaming must save as much.
  *

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Write the descriptors (struct pages) of memory that is added, in batches.
+ * Write the struct pages of memory that is added, in batches.
  *
  * memmap_init_range() makes all of them alike when memory is added to a zone: offline,
- * with one reference. memmap_fill_pageblock() copies the first descriptor of a pageblock
+ * with one reference. memmap_fill_pageblock() copies the first struct page of a pageblock
  * to the rest of it. All are identical, but for the list head, which points to itself.
  */
 #include <linux/array_size.h>
@@ -19,17 +19,17 @@
 #define LRU	(offsetof(struct page, lru) / sizeof(unsigned long))
 
 /**
- * memmap_fill_pageblock() - copy a descriptor to the rest of its pageblock
- * @page: the descriptor, as memmap_init_range() wrote it
+ * memmap_fill_pageblock() - copy a struct page to the rest of its pageblock
+ * @page: the struct page, as memmap_init_range() wrote it
  * @pfn: its PFN
  * @end_pfn: PFN after the range that is written
  *
- * Write what memmap_init_range() would write. It remains to do so where a descriptor
+ * Write what memmap_init_range() would write. It remains to do so where a struct page
  * holds the address of its page, and while the page_ref_set tracepoint is enabled,
  * because a copied refcount raises no event.
  *
  * Context: any; writes at most one pageblock.
- * Return: the PFN after the last descriptor that is complete.
+ * Return: the PFN after the last struct page that is complete.
  */
 unsigned long memmap_fill_pageblock(struct page *page, unsigned long pfn,
 				    unsigned long end_pfn)

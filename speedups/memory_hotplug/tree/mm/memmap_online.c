@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Let the descriptors (struct pages) of memory that was added go online in one pass.
+ * Let the struct pages of memory that was added go online in one pass.
  *
  * __free_pages_core() clears PageOffline and the refcount of each, and then each is
  * checked and cleared again, as those of any pages that are freed. memmap_online() does
@@ -13,7 +13,7 @@
 #include "memmap_online_compat.h"
 
 /*
- * Without checks, freeing only clears flags of all descriptors but the first one. Do that
+ * Without checks, freeing only clears flags of all struct pages but the first one. Do that
  * here, too, while their lines are in the cache.
  */
 static void memmap_online_unchecked(struct page *page, const struct page *end)
@@ -29,9 +29,9 @@ static void memmap_online_unchecked(struct page *page, const struct page *end)
 }
 
 /**
- * memmap_online() - let the descriptors of memory that was added be those of free pages
+ * memmap_online() - let the struct pages of memory that was added be those of free pages
  * @page: the first one
- * @nr_pages: number of descriptors, at least one
+ * @nr_pages: number of struct pages, at least one
  * @check: whether freeing pages checks each of them
  *
  * Clear PageOffline and the refcount. If all else is as memmap_init_range() wrote it,
@@ -39,7 +39,7 @@ static void memmap_online_unchecked(struct page *page, const struct page *end)
  * nothing is left to report.
  *
  * Context: any.
- * Return: @nr_pages, or 0 if the caller must look at each descriptor.
+ * Return: @nr_pages, or 0 if the caller must look at each struct page.
  */
 unsigned int memmap_online(struct page *page, unsigned int nr_pages, bool check)
 {

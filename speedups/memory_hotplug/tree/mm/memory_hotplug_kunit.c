@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Compare zone->contiguous with a scan of the whole zone by set_zone_contiguous(),
- * whenever memory came or went. Compare descriptors that are written in batches with
+ * whenever memory came or went. Compare struct pages that are written in batches with
  * those that the kernel writes one by one.
  *
  * Some sections of unused physical addresses become device memory, whose memmap
@@ -131,7 +131,7 @@ static void memory_hotplug_parts(struct kunit *test)
 	mem_hotplug_done();
 }
 
-/* Write a descriptor as memmap_init_range() does. */
+/* Write a struct page as memmap_init_range() does. */
 static void hotplug_write(unsigned long pfn)
 {
 	struct page *page = pfn_to_page(pfn);
@@ -179,7 +179,7 @@ static void memory_hotplug_fill(struct kunit *test)
 	}
 }
 
-/* Descriptors become those of free pages, unless one of them is not as it was written. */
+/* Struct pages become those of free pages, unless one of them is not as it was written. */
 static void memory_hotplug_online(struct kunit *test)
 {
 	const unsigned int nr = MAX_ORDER_NR_PAGES;
@@ -240,7 +240,7 @@ static struct resource *hotplug_addresses(resource_size_t size)
 	return found ?: ERR_PTR(-EBUSY);
 }
 
-/* The PFN of the page that holds the descriptor at @page; 0 if no PTE maps it. */
+/* The PFN of the page that holds the struct page at @page; 0 if no PTE maps it. */
 static unsigned long hotplug_descriptor_pfn(const struct page *page)
 {
 	const unsigned long addr = (unsigned long)page;
@@ -277,7 +277,7 @@ static void hotplug_check_shared(struct kunit *test, unsigned long pfn, unsigned
 }
 
 /*
- * The tail pages of each compound page have their descriptors in one page, with a
+ * The tail pages of each compound page have their struct pages in one page, with a
  * reference for each time it is mapped. Sections in the middle of a compound page share
  * the page of the one before.
  */

@@ -5,7 +5,7 @@
  * Some sections of unused physical addresses become device memory, whose memmap
  * nothing else uses. The slow path ("base") writes an image there, and each method
  * must produce the same one. All images are made at the same address, because
- * descriptors point to each other. The descriptors around the range are compared
+ * struct pages point to each other. The struct pages around the range are compared
  * as well.
  */
 
@@ -148,7 +148,7 @@ static void zone_device_same_over_sections(struct kunit *test)
 	zone_device_compare(test, 9, 0, 2 * PAGES_PER_SECTION - 1024);
 }
 
-/* An altmap that takes the whole range leaves no descriptor to write. */
+/* An altmap that takes the whole range leaves no struct page to write. */
 static void zone_device_empty(struct kunit *test)
 {
 	struct zone_device_window window = zone_device_kunit_window(PAGES_PER_SECTION, 512);

@@ -8,7 +8,7 @@
 struct kunit;
 struct page;
 
-/* Descriptors before and after a range, which must not be written. */
+/* Struct pages before and after a range, which must not be written. */
 #define CANARIES	64UL
 
 /* A range of the scratch memmap, and the memory to compare, canaries included. */

@@ -31,7 +31,7 @@ static const struct zone_device_method *zone_device_now = zone_device_methods;
  * @pfn: first PFN of the range
  * @end_pfn: PFN after the range
  *
- * Return: a function that replicates a descriptor, or NULL for the slow path.
+ * Return: a function that replicates a struct page, or NULL for the slow path.
  */
 zone_device_fn *zone_device_chosen(struct dev_pagemap *pgmap, unsigned long pfn,
 				   unsigned long end_pfn)

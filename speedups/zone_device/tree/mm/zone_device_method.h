@@ -5,7 +5,7 @@
 struct dev_pagemap;
 struct page;
 
-/* Writes @nr copies of a descriptor. */
+/* Writes @nr copies of a struct page. */
 typedef void (zone_device_fn)(struct page *page, const struct page *tmpl, unsigned long nr);
 
 zone_device_fn zone_device_copy;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Stream descriptors from four SSE registers, which hold a whole one. */
+/* Stream struct pages from four SSE registers, which hold a whole one. */
 
 #include <linux/mm.h>
 #include <asm/fpu/api.h>
