@@ -7,7 +7,7 @@ import re
 import sys
 import sysconfig
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -56,27 +56,29 @@ def choose(release: str | None, series: str | None) -> str:
     return kernel.choose(release, series)
 
 
-@dataclass(frozen=True)
 class Stock:
     """A distribution's kernel as it is, unpacked: its image, and the modules of its package."""
 
-    release: str
-    directory: Path
+    def __init__(self, release: str, directory: Path) -> None:
+        self.release = release
+        self._boot = directory / "boot"
+        merged = directory / "usr/lib/modules" / release
+        self._library = merged if merged.exists() else directory / "lib/modules" / release
+        lines = (self._library / "modules.builtin").read_text(encoding="utf-8").splitlines()
+        self._built_in = {_module_name(line) for line in lines}
+        self._files = {_module_name(str(path)): path for path in self._library.rglob("*.ko*")}
 
     def modules(self, names: Sequence[str]) -> dict[str, bytes]:
         """Return modules that are not built in, and those that they need, in order of loading."""
         found: dict[str, bytes] = {}
 
         def visit(name: str) -> None:
-            if name in found or name in self._built_in():
+            if name in found or name in self._built_in:
                 return
-            path = self._find(name)
-            assert path is not None, name
-            content = kernel.module_content(path)
-            depends = re.search(rb"(?:^|\0)depends=([^\0]*)", content)
-            for needed in depends[1].decode().replace("-", "_").split(",") if depends else []:
-                if needed:
-                    visit(needed)
+            content = kernel.module_content(self._files[name])
+            depends = re.search(rb"(?:^|\0)depends=([^\0]+)", content)
+            for needed in depends[1].decode().split(",") if depends else []:
+                visit(_module_name(needed))
             found[name] = content
 
         for name in names:
@@ -85,26 +87,16 @@ class Stock:
 
     def has(self, name: str) -> bool:
         """Return whether the kernel has a module, or has it built in."""
-        return name in self._built_in() or self._find(name) is not None
+        return name in self._built_in or name in self._files
 
     def part(self, name: str) -> Path:
         """Return a file that is in boot/, or beside the modules in newer packages."""
-        in_boot = self.directory / f"boot/{name}-{self.release}"
+        in_boot = self._boot / f"{name}-{self.release}"
         return in_boot if in_boot.exists() else self._library / name
 
-    def _built_in(self) -> set[str]:
-        text = (self._library / "modules.builtin").read_text(encoding="utf-8")
-        return {Path(line).stem.replace("-", "_") for line in text.splitlines()}
 
-    def _find(self, name: str) -> Path | None:
-        pattern = re.compile(name.replace("_", "[-_]") + r"\.ko(\.xz|\.zst)?")
-        found = (path for path in self._library.rglob("*.ko*") if pattern.fullmatch(path.name))
-        return next(found, None)
-
-    @property
-    def _library(self) -> Path:
-        merged = self.directory / "usr/lib/modules" / self.release
-        return merged if merged.exists() else self.directory / "lib/modules" / self.release
+def _module_name(path: str) -> str:
+    return Path(path).name.partition(".")[0].replace("-", "_")
 
 
 class Livepatched:

@@ -281,12 +281,9 @@ def require_free(system: System, lives: Sequence[LiveManifest]) -> None:
 def differing(system: System, files: Sequence[Path]) -> list[str]:
     """Return the names of those packages that a system does not have as they are."""
     there = system.installed()
-    argv = ("dpkg-deb", "--field")
-    digests = {
-        _name(path): run([*argv, path, _FIELD], action=f"read {path.name}").stdout.strip()
-        for path in files
-    }
-    return [name for name, digest in digests.items() if there.get(name) != digest]
+    argv = ["dpkg-deb", "--show", f"--showformat=${{Package}} ${{{_FIELD}}}"]
+    shown = (run([*argv, path], action=f"read {path.name}").stdout.split() for path in files)
+    return [name for name, digest in shown if there.get(name) != digest]
 
 
 def install(system: System, lives: Sequence[LiveManifest], found: Sequence[Fit]) -> list[str]:
