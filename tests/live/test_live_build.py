@@ -105,7 +105,7 @@ def headers(request: pytest.FixtureRequest) -> Headers:
 def test_the_module_says_what_it_is(
     headers: Headers, speedup: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    live = manifest.load(paths.SPEEDUPS, speedup)
+    live = manifest.load(speedup)
     module = build.build(live, headers)
     output = subprocess.run(
         ["readelf", "-W", "-S", "-s", module], check=True, capture_output=True, text=True
@@ -162,4 +162,4 @@ def test_a_replacement_that_would_be_missed_on_a_stack(
     changed = header.replace("live_stay()\tbarrier()", "live_stay() ((void)0)")
     (engine / "live.h").write_text(changed)
     with pytest.raises(MmbatchError, match=r"\(\) leaves by a jump to "):
-        build.build(manifest.load(paths.SPEEDUPS, speedup), headers, engine)
+        build.build(manifest.load(speedup), headers, engine)

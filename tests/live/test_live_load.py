@@ -28,7 +28,7 @@ RELEASE = "6.12.1-test"
 MAGIC = b"\0vermagic=6.12.1-test SMP preempt \0"
 LIVES = manifest.known(paths.SPEEDUPS)
 PROVES = "zone_device"
-FUNCTION = manifest.load(paths.SPEEDUPS, PROVES).replaces[0].name
+FUNCTION = manifest.load(PROVES).replaces[0].name
 
 
 @pytest.fixture

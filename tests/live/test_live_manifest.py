@@ -5,14 +5,12 @@ from __future__ import annotations
 
 import dataclasses
 import subprocess
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fake_btf import kernel as fake_types
 from fake_live import GET, SET, live
-from fake_speedup import make_speedup
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import SERIES, Interval
@@ -65,7 +63,7 @@ def test_what_is_another_in_each_series() -> None:
 
 @pytest.mark.parametrize("speedup", LIVES)
 def test_options_that_a_real_module_needs_and_refuses(speedup: str) -> None:
-    real = manifest.load(paths.SPEEDUPS, speedup)
+    real = manifest.load(speedup)
     assert {"CONFIG_LIVEPATCH", "CONFIG_DEBUG_INFO_BTF", "CONFIG_MODULES"} < set(real.needs)
     assert {"CONFIG_CFI", "CONFIG_CFI_CLANG", "CONFIG_KASAN", "CONFIG_KMSAN"} <= set(real.refuses)
     config = dict.fromkeys(real.needs, "y")
@@ -90,20 +88,10 @@ def test_the_module_is_told_what_the_kernel_says() -> None:
     assert '\t{ "set_it", set_it, 0 },' in lines
 
 
-def test_a_speedup_without_a_livepatch(tmp_path: Path) -> None:
-    with pytest.raises(MmbatchError, match="find the speed-up 'nothing'") as caught:
-        manifest.load(paths.SPEEDUPS, "nothing")
-    assert ", ".join(LIVES) in caught.value.hint
-    make_speedup(tmp_path)
-    with pytest.raises(MmbatchError, match="cannot unload 'toy': it has no livepatch") as caught:
-        manifest.load(tmp_path, "toy", "unload")
-    assert caught.value.code == 2
-
-
 def _ends(speedup: str) -> list[str]:
     """Return the steps that a livepatch of a speed-up may end at."""
     names = load_splice(paths.SPEEDUPS / speedup).step_names
-    live = manifest.load(paths.SPEEDUPS, speedup)
+    live = manifest.load(speedup)
     names = names[names.index(live.first) if live.first else 0 :]
     return [name for name in names if name not in live.without]
 
@@ -113,8 +101,8 @@ ENDS = [(speedup, step) for speedup in LIVES for step in _ends(speedup)]
 
 @pytest.mark.parametrize(("speedup", "step"), ENDS)
 def test_it_ends_at_the_step(speedup: str, step: str) -> None:
-    whole = manifest.load(paths.SPEEDUPS, speedup)
-    live = manifest.load(paths.SPEEDUPS, speedup, until=step)
+    whole = manifest.load(speedup)
+    live = manifest.load(speedup, until=step)
     names = list(whole.steps)
 
     assert list(live.steps) == names[: names.index(step) + 1]
@@ -136,8 +124,8 @@ def test_edits_of_steps_that_are_left_out_are_not_made() -> None:
     """Of some speed-up, a file differs at its first step from what later steps make of it."""
     changed = []
     for speedup in LIVES:
-        whole = manifest.contents(manifest.load(paths.SPEEDUPS, speedup), SERIES[0])
-        early = manifest.load(paths.SPEEDUPS, speedup, until=_ends(speedup)[0])
+        whole = manifest.contents(manifest.load(speedup), SERIES[0])
+        early = manifest.load(speedup, until=_ends(speedup)[0])
         contents = manifest.contents(early, SERIES[0])
         changed += [name for name, text in contents.items() if text != whole[name]]
     assert changed
@@ -146,27 +134,25 @@ def test_edits_of_steps_that_are_left_out_are_not_made() -> None:
 def test_the_core_is_that_of_the_speedup() -> None:
     for speedup in LIVES:
         core = load_splice(paths.SPEEDUPS / speedup).core
-        whole = manifest.load(paths.SPEEDUPS, speedup)
+        whole = manifest.load(speedup)
         if core and whole.first in whole.steps[whole.steps.index(core) + 1 :]:
             with pytest.raises(MmbatchError, match=f"needs the step '{whole.first}'"):
-                manifest.load(paths.SPEEDUPS, speedup, until=CORE)
+                manifest.load(speedup, until=CORE)
             continue
-        live = manifest.load(paths.SPEEDUPS, speedup, until=CORE)
+        live = manifest.load(speedup, until=CORE)
         assert live.steps[-1] == (core or whole.steps[-1])
 
 
-WITHOUT = [
-    (speedup, step) for speedup in LIVES for step in manifest.load(paths.SPEEDUPS, speedup).without
-]
+WITHOUT = [(speedup, step) for speedup in LIVES for step in manifest.load(speedup).without]
 
 
 @pytest.mark.parametrize(("speedup", "step"), WITHOUT)
 def test_a_step_that_a_livepatch_leaves_out(speedup: str, step: str) -> None:
     """Nothing of it is in the module, and the module can't end there."""
     with pytest.raises(MmbatchError, match="has nothing of this step") as caught:
-        manifest.load(paths.SPEEDUPS, speedup, until=step)
+        manifest.load(speedup, until=step)
     assert caught.value.code == ExitCode.USAGE
-    live = manifest.load(paths.SPEEDUPS, speedup)
+    live = manifest.load(speedup)
     named = {each.name: each for each in load_splice(paths.SPEEDUPS / speedup).steps}
     assert not {file.target for file in named[step].files} & set(
         manifest.contents(live, live.series[0])
@@ -190,12 +176,12 @@ def _builds() -> list[tuple[str, str, str]]:
 def test_it_builds_and_replaces_what_its_steps_replace(
     speedup: str, step: str, series: str
 ) -> None:
-    live = manifest.load(paths.SPEEDUPS, speedup, until=step)
+    live = manifest.load(speedup, until=step)
     made = build.build_all([live], kernel.choose(None, series))[0]
     output = subprocess.run(
         ["readelf", "-W", "-r", made], check=True, capture_output=True, text=True
     ).stdout
     tables = output[output.index("'.rela.data'") :].split("Relocation section")[0]
-    for function in manifest.load(paths.SPEEDUPS, speedup).replaced(series):
+    for function in manifest.load(speedup).replaced(series):
         replaced = not function.step or function.step in live.steps
         assert (f" {function.by} + 0" in tables) == replaced

@@ -9,10 +9,9 @@ import subprocess
 import pytest
 
 from mmbatch.core.load import SERIES
-from mmbatch.core.paths import SPEEDUPS
 from mmbatch.live import build, kernel, manifest
 
-LIVE = manifest.load(SPEEDUPS, "vmap")
+LIVE = manifest.load("vmap")
 
 
 @pytest.mark.kernel

@@ -72,7 +72,7 @@ def _build(
     into the cache.
     """
     options.require_one(until, speedups)
-    lives = manifest.load_all(speedups, until=until)
+    lives = manifest.load_all(speedups, until)
     for module in build.build_all(lives, kernel.choose(release, series)):
         log.result(str(module))
 
@@ -104,7 +104,7 @@ def _load(
         if setting.partition(".")[0] not in speedups:
             raise Misuse(f"--set {setting} is for a speed-up that is not named", "name it as well")
     running = Kernel(kernel.running())
-    for live in manifest.load_all(speedups, "load", until):
+    for live in manifest.load_all(speedups, until):
         own = [setting for setting in parameters if setting.startswith(f"{live.speedup}.")]
         if running.patch(live.module).exists():
             if until != ALL:
@@ -141,7 +141,7 @@ def _status(
     left to the kernel and why, their method, and whether their proof before use passed.
     """
     running = Kernel(kernel.running(), sysfs)
-    lives = manifest.load_all(speedups, "show the state of")
+    lives = manifest.load_all(speedups)
     functions = [row for live in lives for row in load.functions(live, running)]
     _show_functions(functions)
     states = [load.state(live, running) for live in lives]
@@ -186,7 +186,7 @@ def _show_support(release: str, states: Sequence[load.Speedup]) -> None:
 def _unload(speedups: Names = _speedups, limit: int = _limit) -> None:
     """Give the kernel its own functions back, and remove the modules."""
     running = Kernel(kernel.running())
-    for live in manifest.load_all(speedups, "unload"):
+    for live in manifest.load_all(speedups):
         if load.unload(live.module, running, limit):
             _show_functions(load.functions(live, running))
         else:
@@ -210,7 +210,7 @@ def _plan(
     the speed-ups. It needs neither root nor a compiler, and changes nothing.
     """
     running = Kernel(kernel.running(), sysfs)
-    lives = [live for live in manifest.load_all(speedups, "plan with") if live.devices]
+    lives = [live for live in manifest.load_all(speedups) if live.devices]
     given = {
         found.speedup: (file, found) for file in map(Path, files) for found in [record.read(file)]
     }
@@ -295,7 +295,7 @@ def _dkms(
 
     They build them for each kernel, and load them at boot.
     """
-    for path in install.packages(manifest.load_all(speedups, "package"), output):
+    for path in install.packages(manifest.load_all(speedups), output):
         log.result(str(path))
 
 
@@ -307,7 +307,7 @@ def _install(speedups: Names = _named, root: Path = _root, dry_run: bool = _dry_
     kernel, and mmbatch-boot, which loads the modules. What is loaded now does not change.
     """
     system = System(root)
-    chosen = {live.speedup: live for live in manifest.load_all(speedups, "install")}
+    chosen = {live.speedup: live for live in manifest.load_all(speedups)}
     every = {**{live.speedup: live for live in system.speedups()}, **chosen}
     lives = [every[name] for name in sorted(every)]
     found = install.fits(system, lives)
@@ -347,7 +347,7 @@ def _uninstall(speedups: Names = _speedups, root: Path = _root, dry_run: bool = 
     Modules that are loaded stay until `live unload` or the next boot.
     """
     system = System(root)
-    chosen = manifest.load_all(speedups, "uninstall")
+    chosen = manifest.load_all(speedups)
     going = chosen if speedups else system.speedups()
     if dry_run:
         removed = install.removable(system, going)

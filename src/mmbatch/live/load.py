@@ -277,20 +277,15 @@ class Speedup:
 def functions(live: LiveManifest, running: Kernel) -> list[Function]:
     """Return what runs for each function of a speed-up, and what was counted."""
     counted = _counts(live, running)
-    found = []
-    for function in live.replaces:
-        name = function.name
+    found = {}
+    for name in (function.name for function in live.replaces):
         runs, active = _runs(live, name, running)
-        if counted is None:
-            found.append(Function(live.speedup, name, runs, active))
-            continue
-        own = [row for row in counted if row[0] == name]
-        done = [row for row in own if row[1] == "done"]
-        left = [Left(row[4], row[2], row[3]) for row in own if row[1] == "left" and row[2]]
-        calls, pages = sum(row[2] for row in done), sum(row[3] for row in done)
-        found.append(Function(live.speedup, name, runs, active, calls, pages, left))
-    # A function that only other series have is the kernel's own, if at all.
-    return list({row.function: row for row in found}.values())
+        done = [row for row in counted if row[:2] == (name, "done")]
+        calls = sum(row[2] for row in done) if counted else None
+        pages = sum(row[3] for row in done) if counted else None
+        left = [Left(row[4], *row[2:4]) for row in counted if row[:2] == (name, "left") and row[2]]
+        found[name] = Function(live.speedup, name, runs, active, calls, pages, left)
+    return list(found.values())
 
 
 def _runs(live: LiveManifest, function: str, running: Kernel) -> tuple[str, bool]:
@@ -313,19 +308,17 @@ def _runs(live: LiveManifest, function: str, running: Kernel) -> tuple[str, bool
     return f"{shown}, in use everywhere{off}", names[-1] == ours
 
 
-def _counts(live: LiveManifest, running: Kernel) -> list[tuple[str, str, int, int, str]] | None:
+def _counts(live: LiveManifest, running: Kernel) -> list[tuple[str, str, int, int, str]]:
     """Return function, outcome, calls, pages and reason as a loaded module has counted them."""
     text = read_line(running.sys / "module" / live.module / "parameters/counts")
     found = [_COUNT.fullmatch(line.strip()) for line in text.splitlines()]
-    return [
-        (each[1], each[2], int(each[3]), int(each[4]), each[5]) for each in found if each
-    ] or None
+    return [(each[1], each[2], int(each[3]), int(each[4]), each[5]) for each in found if each]
 
 
 def state(live: LiveManifest, running: Kernel) -> Speedup:
     """Return the state of a speed-up, and whether the running kernel can take it."""
     method = running.sys / "module" / live.module / "parameters" / f"{live.speedup}.method"
-    proofs = [row for row in _counts(live, running) or () if row[1] in ("passed", "failed")]
+    proofs = [row for row in _counts(live, running) if row[1] in ("passed", "failed")]
     ended = [row[1] for row in proofs if row[2]]
     proof = ("failed" if "failed" in ended else "passed" if ended else "none") if proofs else None
     loaded = running.is_loaded(live.module)

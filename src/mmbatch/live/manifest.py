@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from mmbatch.core import paths
-from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.load import (
     EVERY,
     NOT_IN_FILE,
@@ -30,7 +30,6 @@ from mmbatch.splice.hooks import apply_edit
 from mmbatch.splice.manifest import ALL, Edit, Manifest, NewFile, cut
 
 _NAME = "live/live.toml"
-_BUILD = "build a livepatch of"
 
 
 @dataclass(frozen=True)
@@ -155,21 +154,11 @@ def known(speedups: Path) -> list[str]:
     return sorted(path.parent.parent.name for path in speedups.glob(f"*/{_NAME}"))
 
 
-def load(speedups: Path, speedup: str, action: str = _BUILD, until: str = ALL) -> LiveManifest:
-    """Read the manifest of a speed-up, which may end at a step; `action` is for errors."""
-    directory = speedups / speedup
-    try:
-        loaded = from_toml(LiveManifest, directory / _NAME)
-    except (FileNotFoundError, NotADirectoryError):
-        names = known(speedups)
-        if speedup in manifest.measured(speedups):
-            action, problem = f"{action} '{speedup}'", "it has no livepatch"
-            hint = f"choose one that has: {', '.join(names)}"
-        else:
-            action, problem = f"find the speed-up '{speedup}'", "there is none of this name"
-            hint = suggestion(speedup, names, "speed-ups that have a livepatch")
-        raise MmbatchError(action, problem, hint, ExitCode.USAGE) from None
-    whole = manifest.load_with_needs(speedups, speedup)
+def load(speedup: str, until: str = ALL) -> LiveManifest:
+    """Read the manifest of a speed-up that has a livepatch, which may end at a step."""
+    directory = paths.SPEEDUPS / speedup
+    loaded = from_toml(LiveManifest, directory / _NAME)
+    whole = manifest.load_with_needs(paths.SPEEDUPS, speedup)
     every = cut(whole, until)
     _require_steps(loaded, whole[-1], every[-1], directory / _NAME)
     kept = tuple(step for step in every[-1].steps if step.name not in loaded.without)
@@ -215,7 +204,7 @@ def _require_steps(loaded: LiveManifest, whole: Manifest, kept: Manifest, path: 
         hint = f"name '{loaded.first}' or a later step"
     else:
         return
-    action = f"{_BUILD} '{whole.speedup}' that ends at '{last}'"
+    action = f"build a livepatch of '{whole.speedup}' that ends at '{last}'"
     raise MmbatchError(action, problem, hint, ExitCode.USAGE)
 
 
@@ -228,9 +217,9 @@ def _sources(name: str) -> set[str]:
     return {name.removesuffix("o") + kind for kind in "cS"}
 
 
-def load_all(names: Sequence[str], action: str = _BUILD, until: str = ALL) -> list[LiveManifest]:
+def load_all(names: Sequence[str] = (), until: str = ALL) -> list[LiveManifest]:
     """Return the manifests of some speed-ups, by default of all that have one."""
-    return [load(paths.SPEEDUPS, name, action, until) for name in names or known(paths.SPEEDUPS)]
+    return [load(name, until) for name in names or known(paths.SPEEDUPS)]
 
 
 def contents(live: LiveManifest, series: str) -> dict[str, bytes]:
