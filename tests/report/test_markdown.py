@@ -31,9 +31,19 @@ PAGES = [
 def read(pattern: str) -> dict[Path, record.Record]:
     """Read records of this checkout; skip the test if it cannot be told how old their code is."""
     records = {path: record.read(path) for path in sorted(RESULTS.glob(pattern))}
-    if any(re.search("without|lacks", compare.age(held).words) for held in records.values()):
-        pytest.skip("the kernel of a record is not in the cache, or its commit not in the clone")
+    for held in records.values():
+        age = compare.age(held)
+        is_known = age.is_today or age.words == record.UNKNOWN
+        if not is_known and not compare._code_today(held.speedup, held.kernel):
+            pytest.skip(f"{held.speedup}'s record is of a kernel that is not in the cache")
+        if "lacks" in age.words:
+            pytest.skip("this clone lacks a commit that a record names")
     return records
+
+
+def without_number(page: str) -> str:
+    """Return a page without how many commits older code is: each commit would change that."""
+    return re.sub(r"\d+ commits? older", "older", page)
 
 
 def test_this_checkout_shows_its_results() -> None:
@@ -49,7 +59,8 @@ def test_this_checkout_shows_its_results() -> None:
         for path, each in read(f"{part}/*.json").items()
     }
     page = RESULTS / "README.md"
-    assert markdown.into(page, records) == page.read_text(encoding="utf-8"), STALE
+    text = page.read_text(encoding="utf-8")
+    assert without_number(markdown.into(page, records)) == without_number(text), STALE
 
 
 def test_tables_of_other_pages_are_current() -> None:

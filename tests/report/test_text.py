@@ -94,7 +94,7 @@ def test_runs_that_can_not_be_compared() -> None:
 
 
 def test_who_benefits(tmp_path: Path) -> None:
-    head = "# x\n\n## Why, and who benefits\n\nThose with [a `pmem`](b.md)\ndisk.\n\n**All**.\n\n"
+    head = "# x\n\n## Why, and who benefits\n\nThose with [a `pmem`](https://b.org/)\ndisk.\n\n**All**.\n\n"
     (tmp_path / "README.md").write_text(f"{head}## How\n\nNo.\n")
     assert who_benefits(tmp_path) == ["Those with a pmem disk.", "All."]
     for path in paths.SPEEDUPS.glob("*/bench.c"):

@@ -118,7 +118,7 @@ def test_the_cover_of_a_core_that_was_not_measured(
     assert "$ ./mmbatch bench zone_device --kernel 7.3\n" in cover
     assert "The first patches are streaming_copy, which it needs." in cover
     directory = checkout.SPEEDUPS / "zone_device"
-    assert all(part in words for part in who_benefits(directory, for_mail=True))
+    assert all(part in words for part in who_benefits(directory))
     assert all(part in words for part in compared(directory))
     assert "|" not in cover.partition("Made for")[0]
     own = cover.split("\n---\n")[0].split("Some User (")[0]

@@ -6,9 +6,9 @@ Times of two runs are never compared: base was measured in both, and only the ra
 
 from __future__ import annotations
 
+import functools
 import math
-import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from mmbatch.bench import machine, record, session
@@ -19,10 +19,8 @@ from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import BASE
 from mmbatch.kernel import sources
-from mmbatch.kernel.git import GitTree
 from mmbatch.report.text import between, columns, paragraph
-from mmbatch.splice import apply, manifest, posted
-from mmbatch.splice.manifest import Manifest
+from mmbatch.splice import apply, manifest
 
 SLOWER = "slower"
 FASTER = "faster"
@@ -30,6 +28,9 @@ SAME = "no difference"
 TOO_FEW = "too few pairs"
 GONE = "NOT SHOWN"
 """The row had a ratio, and has none now: it is not equal, or was not measured."""
+
+_read = functools.cache(record.read)
+_workload = functools.cache(session.workload)
 
 
 @dataclass(frozen=True)
@@ -128,17 +129,17 @@ def age(held: Record) -> Age:
 
     If commits since changed it, what counts is the code that is spliced into the very kernel of
     the record, without comments. If that differs, its machine code may still be that of a record
-    of today's code, of the same compiler. Where that kernel is not here, the commits tell.
+    of today's code, of the same compiler. Where that kernel is not here, only the commits tell.
     """
     code = held.code
     if code.commit == UNKNOWN:
         return Age(UNKNOWN)
-    manifests = manifest.load_with_needs(paths.SPEEDUPS, held.speedup)
-    is_other = code.workload not in (UNKNOWN, session.workload(held.speedup))
+    is_other = code.workload not in (UNKNOWN, _workload(held.speedup))
     ending = ", other workload" if is_other else ""
-    commits = _commits_since(code.commit, manifests)
+    commits = _commits_since(code.commit, held.speedup)
     is_same = commits == () and code.dirty is False
-    today = "" if is_same else _code_today(held, manifests)
+    is_open = not is_same and code.spliced != UNKNOWN
+    today = _code_today(held.speedup, held.kernel) if is_open else ""
     if is_same or today == code.spliced:
         return Age(f"same{ending}", is_today=True)
     if today and _is_same_machine_code(held, today):
@@ -147,17 +148,17 @@ def age(held: Record) -> Age:
         return Age(f"older (this clone lacks its commit, as shallow ones do){ending}")
     if not today and not commits:
         return Age(f"{UNKNOWN} without Linux {held.kernel.release}{ending}")
-    count = (
-        f"{len(commits)} commit{'s' if len(commits) > 1 else ''} older" if commits else "another"
-    )
-    return Age(f"{count}{ending}", commits=commits)
+    number = f"{len(commits)} commit{'s' if len(commits) > 1 else ''}"
+    return Age(f"{f'{number} older' if commits else 'another'}{ending}", commits=commits)
 
 
-def _code_today(held: Record, manifests: Sequence[Manifest]) -> str:
+@functools.cache
+def _code_today(speedup: str, kernel: record.Kernel) -> str:
     """Return the hash of today's code in the kernel of a record; empty if that is not here."""
-    source = sources.find_cached(".".join(held.kernel.release.split(".")[:2]))
-    if held.code.spliced == UNKNOWN or source is None or source.origin != held.kernel.source:
+    source = sources.find_cached(".".join(kernel.release.split(".")[:2]))
+    if source is None or source.origin != kernel.source:
         return ""
+    manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
     try:
         return session.spliced_code(apply.splice(source, manifests))
     except MmbatchError:  # spatch is missing, where nothing is built
@@ -169,47 +170,24 @@ def _is_same_machine_code(held: Record, today: str) -> bool:
         tools = (one.machine.compiler, one.machine.binutils)
         return (*tools, one.kernel.release, one.kernel.config_sha256, one.code.objects)
 
-    peers = map(record.read, (paths.ROOT / "results").rglob(f"{held.speedup}-*.json"))
+    files = (paths.ROOT / "results").rglob(f"{held.speedup}-*.json")
+    peers = [_read(path) for path in files if today in path.read_text(encoding="utf-8")]
     alike = any(peer.code.spliced == today and built(peer) == built(held) for peer in peers)
     return alike and held.code.objects != UNKNOWN
 
 
-def _commits_since(base: str, manifests: Sequence[Manifest]) -> tuple[str, ...] | None:
-    """Return the commits since one that changed code of speed-ups, None if that is not here.
+@functools.cache
+def _commits_since(base: str, speedup: str) -> tuple[str, ...] | None:
+    """Return the commits since one that changed a speed-up's code, None if that one is not here.
 
-    What is not committed yet counts as one. Changes of comments alone do not count.
+    What is not committed yet counts as one.
     """
-    top, git = str(paths.ROOT), GitTree(paths.ROOT)
+    speedups = [each.speedup for each in manifest.load_with_needs(paths.SPEEDUPS, speedup)]
     parts = ("splice", "tree", "speedup.toml")
-    places = [f"speedups/{each.speedup}/{part}" for each in manifests for part in parts]
-
-    def changes(old: str, new: str | None) -> bool:
-        words = ("git", "-C", top, "diff", "--name-only", old, *([new] if new else []))
-        names = machine.output(*words, "--", *places).splitlines()
-        if not names:
-            return False
-        after = git.read(new, names) if new else {}
-        if new is None:
-            here = [paths.ROOT / name for name in names]
-            after = {n: p.read_bytes() for n, p in zip(names, here, strict=True) if p.exists()}
-        return _bare(git.read(old, names)) != _bare(after)
-
-    if machine.output("git", "-C", top, "cat-file", "-t", base).strip() != "commit":
+    places = ("--", *(f"speedups/{name}/{part}" for name in speedups for part in parts))
+    git = ("git", "-C", str(paths.ROOT))
+    if machine.output(*git, "cat-file", "-t", base).strip() != "commit":
         return None
-    words = ("git", "-C", top, "log", "--format=%h %s", f"{base}..HEAD", "--", *places)
-    lines = machine.output(*words).splitlines()
-    found = [line for line in lines if changes(f"{line.split()[0]}^", line.split()[0])]
-    return (*(["what is not committed"] if changes("HEAD", None) else []), *found)
-
-
-def _bare(contents: Mapping[str, bytes]) -> str:
-    """Return the hash of files of speed-ups: C and SmPL without comments, of TOML what is done."""
-    held: dict[str, bytes | None] = {}
-    for name, data in contents.items():
-        if name.endswith(".toml"):
-            steps = tomllib.loads(data.decode()).get("step", [])
-            done = [{**step, "subject": "", "body": ""} for step in steps]
-            held[name] = repr(done).encode()
-        else:
-            held[f"{name}.c"] = data
-    return posted.digest(held)
+    commits = machine.output(*git, "log", "--format=%h %s", f"{base}..HEAD", *places).splitlines()
+    changed = machine.output(*git, "diff", "--name-only", "HEAD", *places)
+    return (*(["what is not committed"] if changed else []), *commits)

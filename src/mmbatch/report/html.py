@@ -7,6 +7,7 @@ screen while its text keeps its size.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from mmbatch.bench.table import Row, Table, tables
 from mmbatch.core.load import release_numbers
 from mmbatch.hosted.events import BASE
 from mmbatch.report import text
+from mmbatch.report.markdown import series
 
 _NICE = (1, 2, 0.5, 4, 0.25, 1.5, 3, 0.75, 1.25, 8, 0.125, 6, 1.1, 0.9, 1.75, 2.5, 16, 32, 64, 1.05)
 _EDGE = 3.0  # per cent on each side, so that a mark at the end is whole
@@ -45,7 +47,7 @@ class Scale:
         part = math.log(ratio / self.low) / math.log(self.high / self.low)
         return _EDGE + (100 - 2 * _EDGE) * min(1.0, max(0.0, part))
 
-    @property
+    @functools.cached_property
     def ticks(self) -> list[tuple[float, str]]:
         """Places and texts of round numbers that can be read beside each other."""
         chosen: list[float] = []
@@ -106,6 +108,9 @@ class Strip:
 Runs = Mapping[str, Record]
 """Runs by the names that a report calls them."""
 
+_Placed = tuple[float, str, Row, bool]
+"""A row of an overview: its ratio, its run and case, and whether no user gets it."""
+
 
 def render(runs: Runs, ages: Mapping[str, str] = MappingProxyType({})) -> str:
     """Make the page: HTML with its style and pictures in it, which loads nothing.
@@ -115,11 +120,14 @@ def render(runs: Runs, ages: Mapping[str, str] = MappingProxyType({})) -> str:
     runs = dict(sorted(runs.items(), key=_order))
     speedups = dict.fromkeys(record.speedup for record in runs.values())
     sections = {name: list(_groups(name, runs)) for name in speedups}
-    chosen = [card.table.chosen for groups in sections.values() for g in groups for card in g.cards]
+    chosen = [each.chosen for record in runs.values() for each in tables(record).values()]
+    chosen = [row for row in chosen if row.name != BASE]
+    faster, slower, others = _counts(chosen)
     return _fill(
         "page.html",
         title=f"mmbatch: {', '.join(speedups)}",
-        summary=_summary([row for row in chosen if row.name != BASE]),
+        summary=f"What users get is faster than the kernel's own code in {faster} of {len(chosen)} "
+        f"cases, slower in {slower}, and not shown to differ in {others}.",
         overview=overview(runs),
         sections=sections,
         shown=_SHOWN,
@@ -134,16 +142,10 @@ def render(runs: Runs, ages: Mapping[str, str] = MappingProxyType({})) -> str:
 
 def svg(runs: Runs) -> str:
     """Return an overview of the newest kernel of each speed-up as an SVG file."""
-    newest: dict[str, list[int]] = {}
-    for record in runs.values():
-        if record.timed:
-            release = release_numbers(record.kernel.release)[:2]
-            newest[record.speedup] = max(release, newest.get(record.speedup, release))
-    shown = {
-        name: record
-        for name, record in runs.items()
-        if record.timed and release_numbers(record.kernel.release)[:2] == newest[record.speedup]
-    }
+    timed = {name: record for name, record in runs.items() if record.timed}
+    by_age = sorted(timed.values(), key=series)
+    newest = {record.speedup: series(record) for record in by_age}
+    shown = {name: each for name, each in timed.items() if series(each) == newest[each.speedup]}
     return _fill("overview.svg", overview=overview(shown), standalone=True)
 
 
@@ -172,13 +174,10 @@ def kind(row: Row) -> str:
     return "faster" if row.faster else "slower" if row.slower or row.equal is False else "open"
 
 
-def _summary(rows: Sequence[Row]) -> str:
-    """Say in a sentence what users get in all cases."""
+def _counts(rows: Sequence[Row]) -> tuple[int, int, int]:
+    """Return how many rows are faster, slower, and neither."""
     faster, slower = (sum(kind(row) == name for row in rows) for name in ("faster", "slower"))
-    return (
-        f"What users get is faster than the kernel's own code in {faster} of {len(rows)} cases, "
-        f"slower in {slower}, and not shown to differ in {len(rows) - faster - slower}."
-    )
+    return faster, slower, len(rows) - faster - slower
 
 
 def _groups(speedup: str, runs: Runs) -> Iterator[CaseGroup]:
@@ -211,41 +210,38 @@ def _values(found: Table) -> Iterator[float]:
 
 def overview(runs: Runs) -> dict[str, object]:
     """Place a dot for each case and run, and a hollow one for each slower row of other methods."""
-    speedups = dict.fromkeys((record.speedup, record.timed) for record in runs.values())
-    rows: dict[tuple[str, bool], list[tuple[str, Row]]] = {key: [] for key in speedups}
-    asides: set[Row] = set()
+    rows: dict[tuple[str, bool], list[_Placed]] = {}
     for run, record in runs.items():
+        held = rows.setdefault((record.speedup, record.timed), [])
         for name, each in tables(record).items():
             others = [row for row in each.rows if row.slower and row is not each.chosen]
-            asides.update(others)
-            found = rows[record.speedup, record.timed]
-            found += [(f"{run}: {name}", row) for row in (each.chosen, *others) if row.ratio]
-    ratios = [1.0, *(row.ratio.median for held in rows.values() for _, row in held if row.ratio)]
+            shown = [(row, row.ratio) for row in (each.chosen, *others) if row.ratio]
+            held += [
+                (ratio.median, f"{run}: {name}", row, row is not each.chosen)
+                for row, ratio in shown
+            ]
+    ratios = [1.0, *(ratio for held in rows.values() for ratio, *_ in held)]
     low, high = max(min(ratios), _LEAST), min(max(ratios), _MOST)
     axis = Scale(low / 1.1, high * 1.1, apart=8)
     strips: list[Strip] = []
     top = 26.0
     for (speedup, timed), held in rows.items():
-        strips.append(_strip(speedup, "" if timed else "instructions: ", held, asides, axis, top))
+        strips.append(_strip(speedup, "" if timed else "instructions: ", held, axis, top))
         top += _HEAD + strips[-1].height
     return {"strips": strips, "axis": axis, "bottom": top}
 
 
-def _strip(
-    title: str, words: str, held: list[tuple[str, Row]], asides: set[Row], axis: Scale, top: float
-) -> Strip:
+def _strip(title: str, words: str, held: list[_Placed], axis: Scale, top: float) -> Strip:
     placed: list[tuple[float, int, str, str]] = []
-    for name, row in sorted(held, key=lambda pair: pair[1].ratio.median if pair[1].ratio else 1):
-        ratio = row.ratio.median if row.ratio else 1.0
+    for ratio, name, row, is_aside in sorted(held, key=lambda each: each[0]):
         x = axis.x(ratio)
         near = {level for other, level, _, _ in placed if abs(other - x) < _APART}
         level = next(number for number in range(len(placed) + 1) if number not in near)
-        shape = kind(row) + (" aside" if row in asides else "")
+        shape = kind(row) + (" aside" if is_aside else "")
         placed.append((x, level, shape, f"{name}: {row.name} {ratio:.2f} {row.verdict}"))
     levels = 1 + max((level for _, level, _, _ in placed), default=0)
     rise = min(_RISE, _TALLEST / levels)
     dots = tuple(Dot(x, rise * level, shape, said) for x, level, shape, said in placed)
-    chosen = [row for _, row in held if row not in asides]
-    faster, slower = (sum(kind(row) == name for row in chosen) for name in ("faster", "slower"))
-    words += f"{faster} faster, {slower} slower, {len(chosen) - faster - slower} others"
+    faster, slower, others = _counts([row for _, _, row, is_aside in held if not is_aside])
+    words += f"{faster} faster, {slower} slower, {others} others"
     return Strip(title, words, dots, top + _HEAD - 10, rise * levels + 10)

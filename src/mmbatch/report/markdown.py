@@ -58,20 +58,15 @@ def into(path: Path, records: Records) -> str:
 
 def page(records: Records, place: Path = Path()) -> str:
     """Return the tables of some records; links to them are relative to `place`."""
+    kinds: dict[tuple[bool, str], Records] = {}
+    for path, record in sorted(records.items(), key=_newest):
+        kind = (not record.timed, record.speedup)
+        kinds[kind] = {**kinds.get(kind, {}), path: record}
     lines: list[str] = []
-    for speedup, timed in sorted({_kind(each) for each in records.values()}, key=_timed_first):
-        lines += ["", f"## {speedup}" + ("" if timed else ", instructions counted"), ""]
-        found = {path: each for path, each in records.items() if _kind(each) == (speedup, timed)}
-        lines += _speedup(dict(sorted(found.items(), key=_newest)), place)
+    for is_count, speedup in sorted(kinds):
+        lines += ["", f"## {speedup}{', instructions counted' if is_count else ''}", ""]
+        lines += _speedup(kinds[is_count, speedup], place)
     return "\n".join(lines) + "\n"
-
-
-def _kind(record: Record) -> tuple[str, bool]:
-    return record.speedup, record.timed
-
-
-def _timed_first(kind: tuple[str, bool]) -> tuple[bool, str]:
-    return not kind[1], kind[0]
 
 
 def ages(records: Records, place: Path = Path()) -> str:
@@ -105,18 +100,21 @@ def row(*cells: str) -> str:
 
 def _newest(item: tuple[Path, Record]) -> tuple[list[int], str]:
     """Sort newer kernels first, and CPUs by name."""
-    release = release_numbers(item[1].kernel.release)
-    return [-number for number in release[:2]], item[1].where
+    return [-number for number in series(item[1])], item[1].where
+
+
+def series(record: Record) -> list[int]:
+    """Return the numbers of a record's kernel series, which order it: 6.12 before 7.2."""
+    return release_numbers(record.kernel.release)[:2]
 
 
 def _speedup(records: Records, place: Path) -> Iterator[str]:
-    newest = max(release_numbers(record.kernel.release)[:2] for record in records.values())
-    heads, columns = [], []
+    newest = max(map(series, records.values()))
+    heads = []
     for record in records.values():
-        old = release_numbers(record.kernel.release)[:2] != newest
-        release = f", {record.kernel.release}" if old else ""
+        release = "" if series(record) == newest else f", {record.kernel.release}"
         heads.append(f"{record.where}{release}{'' if compare.age(record).is_today else OLD}")
-        columns.append(tables(record))
+    columns = list(map(tables, records.values()))
     cases = dict.fromkeys(name for column in columns for name in column)
     yield row("case", f"kernel, {heads[0]}", *heads)
     yield row("---", "---:", *["---:"] * len(heads))
@@ -218,69 +216,51 @@ def _time(ns: float) -> tuple[str, str]:
     return f"{number:.{0 if number >= 9.95 else 1}f}", unit
 
 
-_HEADING = re.compile(r"^##+ .*who benefits.*$", re.IGNORECASE | re.MULTILINE)
-_COMPARED = re.compile(r"^## Compared with the .*$", re.MULTILINE)
-_SECTION_END = re.compile(r"^(#|\||- |```|    |<!--)", re.MULTILINE)
+_SECTION = re.compile(r"^##+ (.*)\n+", re.MULTILINE)
+_NO_PARAGRAPH = re.compile(r"^(#|\||- |```|    |<!--)", re.MULTILINE)
 _LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 _BETWEEN_SENTENCES = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\[(])")
 _OF_THIS_TOOL = re.compile(r"mmbatch|\]\((?!https?:|#)")
 
 
-def who_benefits(directory: Path, *, for_mail: bool = False) -> list[str]:
-    """Return what a speed-up's README says about who benefits, paragraphs without Markdown.
-
-    Args:
-        directory: of the speed-up.
-        for_mail: leave out sentences that only make sense beside this tool.
-    """
-    try:
-        text = (directory / "README.md").read_text(encoding="utf-8")
-    except OSError:
-        return []
-    heading = _HEADING.search(text)
-    if heading is None:
-        return []
-    section = text[heading.end() :].lstrip("\n")
-    end = _SECTION_END.search(section)
-    paragraphs = section[: end.start() if end else None].split("\n\n")
-    if for_mail:
-        paragraphs = list(map(_for_mail, paragraphs))
-    return [plain for paragraph in paragraphs if (plain := _plain(paragraph))]
+def who_benefits(directory: Path) -> list[str]:
+    """Return what a speed-up's README says about who benefits: paragraphs for a mail."""
+    return list(_paragraphs(_section(directory, "who benefits")))
 
 
 def compared(directory: Path) -> Iterator[str]:
-    """Yield how a speed-up differs from a posted series, as its README says, without Markdown.
+    """Yield how a speed-up differs from a posted series, as its README says, for a mail.
 
-    Yields:
-        The paragraphs before the table of that section, without sentences that only make sense
-        beside this tool, and an item for each of its rows.
+    These are the paragraphs before the table of that section, and an item for each of its rows.
     """
-    try:
-        text = (directory / "README.md").read_text(encoding="utf-8")
-    except OSError:
-        return
-    heading = _COMPARED.search(text)
-    if heading is None:
-        return
-    section = text[heading.end() :].partition("\n## ")[0]
-    before, _, table = section.partition("\n|")
-    paragraphs = map(_for_mail, before.split("\n\n"))
-    yield from (plain for paragraph in paragraphs if (plain := _plain(paragraph)))
-    rows = [line.strip().strip("|").split("|") for line in table.split("\n")[2:] if "|" in line]
-    for cells in rows:
-        posted_way, here, *why = (_plain(cell) for cell in cells)
+    section = _section(directory, "compared with the ")
+    yield from _paragraphs(section)
+    rows = [line.strip("| ").split("|") for line in section.split("\n") if line.startswith("|")]
+    for cells in rows[2:]:
+        posted_way, here, *why = map(_plain, cells)
         reason = f" Why: {why[0]}." if why and why[0] else ""
         yield f"- Posted: {posted_way}. Here: {here}.{reason}"
 
 
-def _for_mail(paragraph: str) -> str:
-    """Return a paragraph without the sentences that name mmbatch or link to a file of ours.
+def _section(directory: Path, words: str) -> str:
+    """Return the section of a speed-up's README with some words in its heading, or nothing."""
+    path = directory / "README.md"
+    _, *parts = _SECTION.split(path.read_text(encoding="utf-8") if path.exists() else "")
+    sections = zip(parts[::2], parts[1::2], strict=True)
+    return next((section for heading, section in sections if words in heading.lower()), "")
 
-    "It helps. See [our results](../results/README.md). So do not wait." becomes "It helps. So do
-    not wait."
+
+def _paragraphs(section: str) -> Iterator[str]:
+    """Yield the first paragraphs of a section, without Markdown and what only makes sense here.
+
+    Left out are the sentences that name mmbatch or link to a file of ours: "It helps. See [our
+    results](../results/README.md). So do not wait." becomes "It helps. So do not wait."
     """
-    sentences = _BETWEEN_SENTENCES.split(paragraph.strip())
-    return " ".join(words for words in sentences if not _OF_THIS_TOOL.search(words))
+    for paragraph in _NO_PARAGRAPH.split(section, 1)[0].split("\n\n"):
+        sentences = _BETWEEN_SENTENCES.split(paragraph.strip())
+        kept = " ".join(words for words in sentences if not _OF_THIS_TOOL.search(words))
+        if plain := _plain(kept):
+            yield plain
 
 
 def _plain(paragraph: str) -> str:

@@ -42,11 +42,9 @@ def duration(median: float | None, unit: str = "ns") -> str:
         return "-"
     if unit != "ns":
         return f"{median:.0f}" if median < 1e7 else f"{median:.2e}"
-    for scale, name in ((1e3, "us"), (1e6, "ms"), (1e9, "s")):
-        if median < 999.95 * scale or name == "s":
-            scaled = median / scale
-            return f"{scaled:.{1 if scaled >= 99.995 else 2}f} {name}"
-    raise AssertionError
+    units = ((1e3, "us"), (1e6, "ms"), (1e9, "s"))
+    scale, name = next((each for each in units if median < 999.95 * each[0]), units[-1])
+    return f"{median / scale:.{1 if median / scale >= 99.995 else 2}f} {name}"
 
 
 def between(ratio: Ratio | None, digits: int = 2) -> str:
@@ -107,11 +105,8 @@ def columns(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> list[s
 def report(record: Record, *, every: bool = False, cover: bool = False, age: str = "") -> str:
     """Return a record as text: what was measured, a line a case, and what to know of it.
 
-    Args:
-        record: the record.
-        every: add a table of every method for each case.
-        cover: keep to 72 columns, for a cover letter.
-        age: what to know of its code, if that is not today's.
+    With `every`, a table of every method follows for each case. For a `cover` letter, lines have
+    72 columns. The `age` is what to know of its code, if that is not today's.
     """
     width = COVER if cover else WIDTH
     found = tables(record)
@@ -217,36 +212,22 @@ def _closing(record: Record, found: dict[str, Table]) -> Iterator[str]:
     counts = {word: sum(result(row) == word for _, row in judged) for word in words}
     others = len(judged) - sum(counts.values())
     if judged:
-        yield (
-            ", ".join(f"{count} {word}" for word, count in counts.items()) + f", {others} unclear."
-        )
-    for variant, cases in _by_name(pair for pair in judged if pair[1].slower).items():
-        shown = (
-            f"{name} ({row.ratio.median:.2f}, {between(row.ratio)})"
-            for name, row in cases
-            if row.ratio
-        )
-        yield f"Slower: {variant} in {', '.join(shown)}."
-    unused = {
-        variant: {name: row.ratio.median for name, row in cases if row.ratio}
-        for variant, cases in _by_name(pair for pair in _unused(found) if pair[1].slower).items()
-    }
-    if unused:
-        yield f"Slower methods that are not used: {_where(unused)}."
-    better: dict[str, dict[str, float]] = {}
-    for name, each in found.items():
-        if each.better:
-            better.setdefault(each.better[0], {})[name] = each.better[1].median
-    if better:
-        yield f"[1] another method needs only this part of the time: {_where(better)}."
-    unproven = [
-        f"{row.name} in {name}"
-        for name, each in found.items()
-        for row in each.rows
-        if not row.equal
-    ]
-    if unproven:
-        yield (f"Not shown, because identical memory was not verified: {', '.join(unproven)}.")
+        told = (f"{count} {word}" for word, count in counts.items())
+        yield f"{', '.join(told)}, {others} unclear."
+    slower: dict[str, list[str]] = {}
+    for name, row in judged:
+        if row.slower and row.ratio:
+            shown = f"{name} ({row.ratio.median:.2f}, {between(row.ratio)})"
+            slower.setdefault(row.name, []).append(shown)
+    yield from (f"Slower: {variant} in {', '.join(cases)}." for variant, cases in slower.items())
+    rows = [(name, each, row) for name, each in found.items() for row in each.rows]
+    unused = [(name, row) for name, each, row in rows if row not in each.judged]
+    if where := _where((row.name, row.ratio, name) for name, row in unused if row.slower):
+        yield f"Slower methods that are not used: {where}."
+    if where := _where((*each.better, name) for name, each in found.items() if each.better):
+        yield f"[1] another method needs only this part of the time: {where}."
+    if unproven := [f"{row.name} in {name}" for name, _, row in rows if not row.equal]:
+        yield f"Not shown, because identical memory was not verified: {', '.join(unproven)}."
     noisy = {name: each.band for name, each in found.items() if each.band and each.band > WIDE}
     if noisy:
         limits = ", ".join(f"{100 * claimed_from(band):.0f}" for band in noisy.values())
@@ -261,15 +242,12 @@ def _closing(record: Record, found: dict[str, Table]) -> Iterator[str]:
         yield f"Note: {', '.join(noted)}{': ' if noted else ''}{note}."
 
 
-def _by_name(pairs: Iterable[tuple[str, Row]]) -> dict[str, list[tuple[str, Row]]]:
-    held: dict[str, list[tuple[str, Row]]] = {}
-    for case, row in pairs:
-        held.setdefault(row.name, []).append((case, row))
-    return held
-
-
-def _where(methods: Mapping[str, Mapping[str, float]]) -> str:
+def _where(found: Iterable[tuple[str, Ratio | None, str]]) -> str:
     """Name the cases in which methods have some ratios, or only count them if they are many."""
+    methods: dict[str, dict[str, float]] = {}
+    for name, ratio, case in found:
+        if ratio:
+            methods.setdefault(name, {})[case] = ratio.median
     parts = []
     for name, cases in methods.items():
         words = ", ".join(f"{case} ({ratio:.2f})" for case, ratio in cases.items())
@@ -278,11 +256,6 @@ def _where(methods: Mapping[str, Mapping[str, float]]) -> str:
             words = f"{len(cases)} cases ({low:.2f} to {high:.2f})"
         parts.append(f"{name} in {words}")
     return "; ".join(parts)
-
-
-def _unused(found: dict[str, Table]) -> Iterator[tuple[str, Row]]:
-    for name, each in found.items():
-        yield from ((name, row) for row in each.rows if row not in each.judged)
 
 
 def by_cpus(name: str, found: Table) -> str:

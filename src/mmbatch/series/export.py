@@ -230,7 +230,7 @@ def cover_text(
 
     manifest = manifests[-1]
     needed = ", ".join(other.speedup for other in manifests[:-1])
-    parts = [wrapped(each) for each in who_benefits(manifest.directory, for_mail=True)]
+    parts = [wrapped(each) for each in who_benefits(manifest.directory)]
     others = list(compared(manifest.directory))
     parts += [wrapped(each) for each in others if not each.startswith("- ")]
     parts.append("\n".join(wrapped(each, "  ") for each in others if each.startswith("- ")))
