@@ -92,8 +92,7 @@ def test_checkpatch_sees_what_is_wrong(
 
 
 def _step(number: int, contents: dict[str, bytes]) -> Applied:
-    diff = f"diff {number}"
-    return Applied("toys", "toy", "toys", "", diff, 0, contents)
+    return Applied("toys", "toy", "toys", "", f"diff {number}", contents)
 
 
 @pytest.mark.kernel

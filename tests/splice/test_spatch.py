@@ -49,7 +49,8 @@ def test_nobody_else_configures_spatch(tmp_path: Path, monkeypatch: pytest.Monke
     (tmp_path / ".cocciconfig").write_text("[spatch]\n\toptions = --no-such-option\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    hooks.apply_rule(DATA / "guarded.c", GROW)
+    content = (DATA / "guarded.c").read_text()
+    grown = hooks.apply_rule(content, GROW)
     monkeypatch.delenv("HOME")
-    hooks.apply_rule(DATA / "guarded.c", GROW)
+    assert hooks.apply_rule(content, GROW) == grown != content
     assert hooks.spatch_version() >= hooks.OLDEST

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from mmbatch.core import process
+from mmbatch.core import cache, process
 from mmbatch.core.errors import ExitCode, MmbatchError
 
 _REGULAR = ("100644", "100755")
@@ -58,10 +58,6 @@ class GitTree:
         """Return a commit as people write it: short name and subject."""
         return self._git("log", "-1", '--format=%h ("%s")', commit).strip()
 
-    def short(self, commit: str) -> str:
-        """Return a commit's short name."""
-        return self._git("rev-parse", "--short", commit).strip()
-
     def dirty_files(self) -> list[str]:
         """Return the tracked files that differ from HEAD, in the index or the working tree."""
         status = self._git("status", "--porcelain", "-z", "--no-renames", "--untracked-files=no")
@@ -79,11 +75,6 @@ class GitTree:
                 ExitCode.USAGE,
             )
         return done.stdout.strip().rpartition(">")[0] + ">"
-
-    def check_branch_name(self, branch: str) -> None:
-        """Raise MmbatchError unless git takes a name for a branch."""
-        if self._try("check-ref-format", "--branch", branch).rc != 0:
-            raise self._bad_branch(f"name a branch '{branch}'", "git takes no such name")
 
     def tip(self, branch: str) -> str | None:
         """Return the last commit of a branch, None when there is no such branch."""
@@ -125,52 +116,43 @@ class GitTree:
         names = self._git("diff-tree", "-r", "-z", "--no-renames", "--name-only", old, new)
         return [name for name in names.split("\0") if name]
 
-    def holds(self, base: str, tip: str, changes: Sequence[Change]) -> bool:
-        """Return whether a branch consists of exactly these commits on a base."""
-        listing = self._git("log", "--reverse", "--format=%H%x09%P%x09%s", f"{base}..{tip}", "--")
-        rows = [line.split("\t", 2) for line in listing.splitlines()]
-        parents = [base, *(row[0] for row in rows)]
-        return len(rows) == len(changes) and all(
-            row[1:] == [parent, change.subject]
-            and {*self.names_changed(parent, row[0])} == {*change.contents}
-            and self.read(row[0], change.contents) == change.contents
-            for row, parent, change in zip(rows, parents, changes, strict=False)
-        )
+    def are_alike(self, base: str, tip: str, other: str) -> bool:
+        """Return whether two branches from a base differ in who made them at most, and when."""
+        words = ("log", "--left-right", "--format=%m%T %s")
+        first, second = (self._git(*words, f"{base}...{end}", "--") for end in (tip, other))
+        return first == second
 
-    def write(self, base: str, changes: Sequence[Change], work: Path, author: str) -> str:
-        """Write commits on a base, and return the last one; no branch has them yet.
+    def write(self, base: str, changes: Sequence[Change], author: str) -> str:
+        """Write commits of an author ("Name <mail>") on a base, of which no branch knows yet.
 
-        The work directory is an empty one of ours; the author is a "Name <mail>".
+        Return the last one.
         """
         name, _, mail = author.rstrip(">").partition(" <")
         by = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail}
-        index = {"GIT_INDEX_FILE": os.fspath(work / "index")}
-        self._git("read-tree", base, env=index)
-        parent = base
-        for change in changes:
-            old = self._entries(parent, change.contents)
-            lines = []
-            for path, content in change.contents.items():
-                text = content.decode(errors="surrogateescape")
-                blob = self._git("hash-object", "-w", "--stdin", stdin=text).strip()
-                mode = old[path][0] if path in old else _REGULAR[0]
-                lines.append(f"{mode} {blob}\t{path}\0")
-            self._git("update-index", "-z", "--index-info", stdin="".join(lines), env=index)
-            tree = self._git("write-tree", env=index).strip()
-            message = f"{change.subject}\n\n{change.body}\n"
-            parent = self._git("commit-tree", tree, "-p", parent, stdin=message, env=by).strip()
-        return parent
+        with cache.temporary_dir("git") as work:
+            index = {"GIT_INDEX_FILE": os.fspath(work / "index")}
+            self._git("read-tree", base, env=index)
+            for change in changes:
+                old = self._entries(base, change.contents)
+                lines = []
+                for path, content in change.contents.items():
+                    text = content.decode(errors="surrogateescape")
+                    blob = self._git("hash-object", "-w", "--stdin", stdin=text).strip()
+                    mode = old[path][0] if path in old else _REGULAR[0]
+                    lines.append(f"{mode} {blob}\t{path}\0")
+                self._git("update-index", "-z", "--index-info", stdin="".join(lines), env=index)
+                tree = self._git("write-tree", env=index).strip()
+                message = f"{change.subject}\n\n{change.body}\n"
+                base = self._git("commit-tree", tree, "-p", base, stdin=message, env=by).strip()
+        return base
 
     def create_branch(self, branch: str, tip: str, reason: str) -> None:
         """Make a branch that must not be there yet, noting in its log why."""
         arguments = ("update-ref", "--create-reflog", "-m", reason, f"refs/heads/{branch}")
         done = self._try(*arguments, tip, "0" * len(tip))
         if done.rc != 0:
-            raise self._bad_branch(f"make the branch {branch}", _reason(done))
-
-    def _bad_branch(self, action: str, problem: str) -> MmbatchError:
-        hint = "choose another name with --branch"
-        return MmbatchError(action, problem, hint, ExitCode.USAGE)
+            hint = "choose another name with --branch"
+            raise MmbatchError(f"make the branch {branch}", _reason(done), hint, ExitCode.USAGE)
 
     def _entries(self, commit: str, names: Iterable[str]) -> dict[str, tuple[str, str]]:
         """Return (mode, blob) of those of the files that a commit has."""

@@ -30,7 +30,6 @@ _OWN = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _SUBJECT = "*** SUBJECT HERE ***"
 _BLURB = "*** BLURB HERE ***"
 _SIGNATURE = "\n-- \n"
-_COVER = re.compile(r"(v\d+-)?0000-cover-letter\.patch")
 
 
 @dataclass(frozen=True)
@@ -76,16 +75,13 @@ def write(
     ]
     with cache.temporary_dir("export") as work:
         git, base = repository(work / "git", series.base, user)
-        (work / "index").mkdir()
-        tip = git.write(base, changes, work / "index", credit.author)
+        tip = git.write(base, changes, credit.author)
         words = ["format-patch", "--quiet", "--numbered", "--cover-letter", "--zero-commit"]
         words += ["--signature=mmbatch", "--no-renames", f"--subject-prefix={prefix}"]
         words += [f"--reroll-count={reroll}"] if reroll else []
         words += ["--output-directory", os.path.relpath(directory, git.path), f"{base}..{tip}"]
         run_git(git.path, "-c", "core.abbrev=12", *words)
-    paths = sorted(directory.glob("*.patch"))
-    paths.sort(key=lambda path: not _COVER.fullmatch(path.name))
-    return paths
+    return sorted(directory.glob("*.patch"))
 
 
 def fill_cover(cover: Path, subject: str, text: str, commit: str = "") -> None:

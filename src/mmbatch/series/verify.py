@@ -19,7 +19,7 @@ from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
 from mmbatch.series.export import Series, repository, run_git
-from mmbatch.splice.apply import Spliced, write
+from mmbatch.splice.apply import Spliced, copy_tree, write
 from mmbatch.splice.manifest import Manifest, load
 
 _TIMEOUT_S = 1800
@@ -65,20 +65,21 @@ def built(
     """Build and check the tree after each patch; yield what each brought that is wrong."""
     with cache.temporary_dir("bisect") as work:
         tree = work / "tree"
-        process.run(["cp", "-al", source.path, tree], action="copy the tree")
-        (work / "out").mkdir()
+        for path in (tree, work / "out"):
+            path.mkdir()
+        copy_tree(source, tree, {})
         goals = {"kernel/softirq.o"} | {
             name for each in manifests if each.hosted for name in each.hosted.objects
         }
         touched = {name for step in series.steps for name in step.contents}
-        goals |= {_object(name) for name in touched & series.base.keys() if name.endswith(".c")}
+        goals |= _objects(touched & series.base.keys())
         seen = set(_complaints(source, work, goals, jobs))
         total = hashlib.sha256()
         for step in series.steps:
             total.update(step.diff.encode(errors="surrogateescape"))
             for name, content in step.contents.items():
                 write(tree / name, content)
-            goals |= {_object(name) for name in step.contents if name.endswith(".c")}
+            goals |= _objects(step.contents)
             try:
                 complaints = _complaints(source, work, goals, jobs)
             except MmbatchError as error:
@@ -93,6 +94,10 @@ def built(
                 yield f"bytes, {step.subject}", tally.failed
 
 
+def _objects(names: Iterable[str]) -> set[str]:
+    return {f"{name.removesuffix('.c')}.o" for name in names if name.endswith(".c")}
+
+
 def is_checkable(tree: Path, manifest: Manifest, series: str) -> bool:
     """Return whether a tree of a kernel series has what a speed-up's checks run, on x86.
 
@@ -101,8 +106,8 @@ def is_checkable(tree: Path, manifest: Manifest, series: str) -> bool:
     """
     if manifest.hosted is None:
         return False
-    files = [file for step in load(manifest.directory).steps for file in step.files]
-    places = {file.place for file in files if series in file.kernels}
+    steps = load(manifest.directory).steps_on(series)
+    places = {file.place for step in steps for file in step.files}
     headers = [tree / name for name in places if _OWN_HEADER.fullmatch(name)]
     added = [name.removesuffix("o") + "[cS]" for name in manifest.hosted.added]
     sources = [path for name in added for path in tree.glob(name)]
@@ -138,10 +143,6 @@ def _complaints(source: Source, work: Path, goals: Iterable[str], jobs: int) -> 
         raise MmbatchError(action, "the kernel's build refuses this sparse", "get another")
     lines = (_PLACE.sub(r"\1: ", line.strip()) for line in output.splitlines())
     return [line for line in lines if "warning:" in line or "error:" in line]
-
-
-def _object(name: str) -> str:
-    return name.removesuffix(".c") + ".o"
 
 
 class Objection(NamedTuple):

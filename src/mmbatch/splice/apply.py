@@ -10,7 +10,7 @@ import os
 import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from mmbatch.core import cache, log, paths, process
@@ -18,15 +18,14 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.git import Change, GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import hooks
-from mmbatch.splice.manifest import Edit, Manifest, NewFile, Step, known, load, load_with_needs
+from mmbatch.splice.manifest import Edit, Manifest, Step, known, load, load_with_needs
 
 
 @dataclass(frozen=True)
 class Applied:
     """What one step did to the tree.
 
-    `diff` is unified, with paths as git has them; `changed` counts its lines in files that the
-    tree had before; `contents` has each file that the step wrote.
+    `diff` is unified, with paths as git has them; `contents` has each file that the step wrote.
     """
 
     speedup: str
@@ -34,8 +33,14 @@ class Applied:
     subject: str
     body: str
     diff: str
-    changed: int
     contents: Mapping[str, bytes]
+
+    @property
+    def changed(self) -> int:
+        """How many lines it changes in files that the tree had before."""
+        files = re.split("^diff --git ", self.diff, flags=re.M)
+        old = "".join(file for file in files if "\nnew file mode " not in file)
+        return len(re.findall(r"^(?:\+(?!\+\+ )|-(?!-- ))", old, re.M))
 
 
 def choose(directory: Path, names: Sequence[str], series: str, release: str) -> list[Manifest]:
@@ -60,11 +65,13 @@ def require_series(manifests: Sequence[Manifest], series: str, release: str) -> 
 
 def named_files(series: str, manifests: Sequence[Manifest]) -> set[str]:
     """Return the paths of all files that the steps for a kernel read or write."""
-    steps = [step for held in manifests for step in held.steps if series in step.kernels]
-    names = {file.place for step in steps for file in step.files if series in file.kernels}
-    names |= {rule.file for step in steps for rule in step.rules if series in rule.kernels}
-    names |= {edit.file for step in steps for edit in step.edits if series in edit.kernels}
-    return names | {edit.when.file for step in steps for edit in step.edits if edit.when}
+    steps = [step for held in manifests for step in held.steps_on(series)]
+    return {
+        *(file.place for step in steps for file in step.files),
+        *(rule.file for step in steps for rule in step.rules),
+        *(edit.file for step in steps for edit in step.edits),
+        *(edit.when.file for step in steps for edit in step.edits if edit.when),
+    }
 
 
 def contents_in(tree: Path, names: Iterable[str]) -> dict[str, bytes]:
@@ -98,9 +105,8 @@ def apply_steps(work: Path, series: str, manifests: Sequence[Manifest]) -> Itera
     none is written in place.
     """
     for manifest in manifests:
-        for step in manifest.steps:
-            if series in step.kernels:
-                yield _Work(work, series).apply(manifest.speedup, step)
+        for step in manifest.steps_on(series):
+            yield _apply(work, manifest.speedup, step)
 
 
 def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
@@ -109,41 +115,38 @@ def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
     A new file only needs to be there: one that was changed since, or that another version of
     the speed-up brought, is not a reason to bring it a second time. Hooks are known by the
     marks that count them in a diff, seen on the file as if all of it were added. The text of
-    an edit need not be there if another edit changes it.
+    an edit need not be there if a later edit changes it.
     """
-    steps = [step for step in manifest.steps if series in step.kernels]
-    files = [file for step in steps for file in step.files if series in file.kernels]
-    return all((work / file.place).exists() for file in files) and all(
-        _has(work, series, step, steps[i + 1 :]) for i, step in enumerate(steps)
-    )
+    steps = manifest.steps_on(series)
+    edits = [edit for step in steps for edit in step.edits]
 
-
-def _has(work: Path, series: str, step: Step, later: list[Step]) -> bool:
     def content(name: str) -> str:
         return read_text(work / name) if (work / name).exists() else ""
 
     def count(name: str, mark: str) -> int:
         return sum(re.search(mark, f"+{line}") is not None for line in content(name).split("\n"))
 
-    return all(
-        count(rule.file, mark) >= rule.matches[hook]
-        for rule in step.rules
-        if series in rule.kernels
-        for hook, mark in rule.marks.items()
-        if not mark.startswith("^-")  # of a line that is taken out nothing is left
-    ) and all(
-        edit.text in content(edit.file)
-        for edit in _wanted_edits(work, step, series)
-        if not any(_changes(other, edit) for after in (step, *later) for other in after.edits)
+    def changes(later: Edit, edit: Edit) -> bool:
+        lines = edit.text.splitlines() if later.file == edit.file else []
+        found = [i for i, line in enumerate(lines) if re.search(later.anchor, line)]
+        beside = {"before": 0, "after": len(lines) - 1}.get(later.op)
+        return any(at != beside for at in found)
+
+    return (
+        all((work / file.place).exists() for step in steps for file in step.files)
+        and all(
+            count(rule.file, mark) >= rule.matches[hook]
+            for step in steps
+            for rule in step.rules
+            for hook, mark in rule.marks.items()
+            if not mark.startswith("^-")  # of a line that is taken out nothing is left
+        )
+        and all(
+            edit.text in content(edit.file)
+            for number, edit in enumerate(edits, 1)
+            if _is_wanted(work, edit) and not any(changes(each, edit) for each in edits[number:])
+        )
     )
-
-
-def _changes(later: Edit, edit: Edit) -> bool:
-    """Tell whether an edit changes the text that another one inserts."""
-    lines = edit.text.splitlines() if later.file == edit.file and later is not edit else []
-    found = [i for i, line in enumerate(lines) if re.search(later.anchor, line)]
-    beside = {"before": 0, "after": len(lines) - 1}.get(later.op)
-    return any(at != beside for at in found)
 
 
 def read_text(path: Path) -> str:
@@ -160,14 +163,8 @@ def write(path: Path, content: bytes) -> None:
     path.chmod(mode)
 
 
-def _wanted_edits(work: Path, step: Step, series: str) -> Iterator[Edit]:
-    """Yield the edits of a step that a kernel gets."""
-    for edit in step.edits:
-        if series in edit.kernels and _looks_so(work, edit):
-            yield edit
-
-
-def _looks_so(work: Path, edit: Edit) -> bool:
+def _is_wanted(work: Path, edit: Edit) -> bool:
+    """Tell whether a tree looks as an edit demands."""
     if edit.when is None:
         return True
     content = _read(work, edit.when.file)
@@ -176,74 +173,49 @@ def _looks_so(work: Path, edit: Edit) -> bool:
 
 
 def _read(work: Path, name: str) -> str:
-    try:
-        return read_text(work / name)
-    except FileNotFoundError:
-        raise hooks.mismatch(name, "there is no such file") from None
+    if not (work / name).exists():
+        raise hooks.mismatch(name, "there is no such file")
+    return read_text(work / name)
 
 
-@dataclass
-class _Work:
-    """One step in the directory, with what was there before it."""
+def _apply(work: Path, speedup: str, step: Step) -> Applied:
+    """Apply one step in a directory."""
+    before: dict[str, str | None] = {}
 
-    _work: Path
-    _series: str
-    _before: dict[str, str | None] = field(default_factory=dict)
+    def put(name: str, text: str) -> None:
+        before.setdefault(name, read_text(work / name) if (work / name).exists() else None)
+        write(work / name, text.encode(errors="surrogateescape"))
 
-    def apply(self, speedup: str, step: Step) -> Applied:
-        for file in step.files:
-            if self._series in file.kernels:
-                self._add(file)
-        for rule in step.rules:
-            if self._series in rule.kernels:
-                path = self._work / rule.file
-                _read(self._work, rule.file)
-                hooks.check_parse(path, rule)
-                self._write(rule.file, hooks.apply_rule(path, rule))
-        for edit in _wanted_edits(self._work, step, self._series):
-            text = hooks.apply_edit(_read(self._work, edit.file), edit)
-            self._write(edit.file, text.encode(errors="surrogateescape"))
-        diffs = {name: self._diff(name) for name in sorted(self._before)}
-        changed = [line for name in diffs if self._before[name] for line in diffs[name].split("\n")]
-        return Applied(
-            *(speedup, step.name, step.subject, step.body, "".join(diffs.values())),
-            sum(line[:1] in ("+", "-") and line[:4] not in ("+++ ", "--- ") for line in changed),
-            {name: (self._work / name).read_bytes() for name in diffs},
-        )
-
-    def _add(self, file: NewFile) -> None:
-        content = file.source.read_bytes()
-        path = self._work / file.target
+    for file in step.files:
+        name, text = file.target, read_text(file.source)
         if file.fold:
-            name = Path(file.target).name
-            text = hooks.fold(_read(self._work, file.fold), content.decode(), name, file.fold)
-            self._write(file.fold, text.encode(errors="surrogateescape"))
-        elif not path.exists():
-            self._write(file.target, content)
-        elif not file.common or path.read_bytes() != content:
-            raise hooks.mismatch(file.target, "the tree has a file of this name already")
+            put(file.fold, hooks.fold(_read(work, file.fold), text, Path(name).name, file.fold))
+        elif not (work / name).exists():
+            put(name, text)
+        elif not file.common or read_text(work / name) != text:
+            raise hooks.mismatch(name, "the tree has a file of this name already")
+    for rule in step.rules:
+        put(rule.file, hooks.apply_rule(_read(work, rule.file), rule))
+    for edit in step.edits:
+        if _is_wanted(work, edit):
+            put(edit.file, hooks.apply_edit(_read(work, edit.file), edit))
+    diffs = [_diff(name, old, read_text(work / name)) for name, old in sorted(before.items())]
+    contents = {name: (work / name).read_bytes() for name in sorted(before)}
+    return Applied(speedup, step.name, step.subject, step.body, "".join(diffs), contents)
 
-    def _write(self, name: str, content: bytes) -> None:
-        path = self._work / name
-        self._before.setdefault(name, read_text(path) if path.exists() else None)
-        write(path, content)
 
-    def _diff(self, name: str) -> str:
-        """Return the change of one file as a unified diff that git can apply."""
-        old, new = self._before[name], read_text(self._work / name)
-        head = f"diff --git a/{name} b/{name}\n"
-        head += "new file mode 100644\n" if old is None else ""
-        lines = difflib.unified_diff(
-            hooks.split_lines(old or ""),
-            hooks.split_lines(new),
-            "/dev/null" if old is None else f"a/{name}",
-            f"b/{name}",
-        )
-        ended = (
-            line if line[-1:] == "\n" else f"{line}\n\\ No newline at end of file\n"
-            for line in lines
-        )
-        return head + "".join(ended)
+def _diff(name: str, old: str | None, new: str) -> str:
+    """Return the change of one file, which may be a new one, as git can apply it."""
+    lines = difflib.unified_diff(
+        hooks.split_lines(old or ""),
+        hooks.split_lines(new),
+        "/dev/null" if old is None else f"a/{name}",
+        f"b/{name}",
+    )
+    end = "\n\\ No newline at end of file\n"
+    body = "".join(line if line.endswith("\n") else line + end for line in lines)
+    mode = "new file mode 100644\n" if old is None else ""
+    return f"diff --git a/{name} b/{name}\n{mode}{body}"
 
 
 PREFIX = "mmbatch/"
@@ -299,7 +271,6 @@ def make_branch(
     if a hook does not match exactly, the tree is dirty, or the branch holds something else.
     """
     git = GitTree(tree)
-    git.check_branch_name(branch)
     head = git.head()
     if dirty := git.dirty_files():
         more = f" and {len(dirty) - 1} more" if len(dirty) > 1 else ""
@@ -310,15 +281,16 @@ def make_branch(
             ExitCode.USAGE,
         )
     user = "" if dry_run else git.identity()
+    author = credit.author or user
     digest = hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]
     with cache.lock(f"apply-{digest}", f"applies to {tree}"):
         steps = plan(manifests, series, release, git.read(head, named_files(series, manifests)))
         base = git.describe(head)
         if dry_run or not steps:
             return Branch(steps, base, already="" if steps else "HEAD")
-        changes = [change(step, credit.text(user)) for step in steps]
+        made = git.write(head, [change(step, credit.text(user)) for step in steps], author)
         tip = git.tip(branch)
-        if tip is not None and git.holds(head, tip, changes):
+        if tip is not None and git.are_alike(head, tip, made):
             return Branch((), base, already=f"branch {branch}")
         if tip is not None:
             raise MmbatchError(
@@ -327,9 +299,7 @@ def make_branch(
                 f"delete it with git branch -D {branch}, or choose another name with --branch",
                 ExitCode.USAGE,
             )
-        author = credit.author or user
-        with cache.temporary_dir("apply") as work:
-            git.create_branch(branch, git.write(head, changes, work, author), "mmbatch: apply")
+        git.create_branch(branch, made, "mmbatch: apply")
     return Branch(steps, base, author)
 
 
@@ -375,19 +345,18 @@ def splice(source: Source, manifests: Sequence[Manifest]) -> Spliced:
         return Spliced(source.path, ident, ())
 
     def fill(work: Path) -> None:
-        if any(is_applied(source.path, source.series, held) for held in manifests):
+        base = contents_in(source.path, named_files(source.series, manifests))
+        steps = plan(manifests, source.series, source.release, base)
+        if {step.speedup for step in steps} != {manifest.speedup for manifest in manifests}:
             raise MmbatchError(
                 f"splice {manifests[-1].speedup} into Linux {source.release}",
                 f"the tree has it already, or what it needs ({source.origin})",
                 "give the tree as it was before: base and patched are both made from that",
                 ExitCode.USAGE,
             )
-        log.say(f"splicing {manifests[-1].speedup} into Linux {source.release}")
-        copy = f"copy the tree of Linux {source.release}"
-        process.run(["cp", "-al", f"{source.path}/.", work], action=copy)
-        steps = apply_steps(work, source.series, manifests)
-        names = sorted({name for step in steps for name in step.contents})
-        (work / _RECORD).write_text(json.dumps(names))
+        contents = {name: content for step in steps for name, content in step.contents.items()}
+        copy_tree(source, work, contents)
+        (work / _RECORD).write_text(json.dumps(sorted(contents)))
 
     final = cache.provide(
         cache.splices() / ident,
@@ -396,6 +365,19 @@ def splice(source: Source, manifests: Sequence[Manifest]) -> Spliced:
         lock=f"splice-{source.ident}",
     )
     return Spliced(final, ident, tuple(json.loads((final / _RECORD).read_text())))
+
+
+def copy_tree(
+    source: Source, place: Path, contents: Mapping[str, bytes | None], parts: Sequence[str] = (".",)
+) -> None:
+    """Put links to parts of a kernel into a directory, and some files: None for one that goes."""
+    action = f"copy the tree of Linux {source.release}"
+    process.run(["cp", "-al", "--parents", *parts, place], action=action, cwd=source.path)
+    for name, content in contents.items():
+        if content is None:
+            (place / name).unlink(missing_ok=True)
+        else:
+            write(place / name, content)
 
 
 def _digest(source: Source, manifests: Sequence[Manifest]) -> str:

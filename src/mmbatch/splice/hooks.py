@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import functools
 import re
-import shutil
 import tempfile
 from pathlib import Path
 
@@ -43,27 +42,6 @@ def spatch_version() -> tuple[int, ...]:
     return numbers
 
 
-def check_parse(path: Path, rule: Rule) -> None:
-    """Raise exit code 3 when spatch can't parse the function that a rule is about."""
-    content = path.read_bytes().decode(errors="replace")
-    first, _ = require_function(content, rule.function, rule.file)
-    with tempfile.TemporaryDirectory() as directory:
-        result = _spatch(
-            ["--no-includes", "--macro-file", paths.MACROS, "--parse-c", path],
-            Path(directory),
-            action=f"parse {rule.file} with spatch",
-            check=False,
-        )
-    source = trouble_at(result.stdout + result.stderr, content.split("\n")[first])
-    if source is not None:
-        raise MmbatchError(
-            f"splice into {rule.file}",
-            f"spatch can't parse {rule.function}(), it stumbles at: {source}",
-            "describe the macro in speedups/macros.h",
-            ExitCode.SPLICE,
-        )
-
-
 def trouble_at(output: str, opening: str) -> str | None:
     """Return the source line that made `spatch --parse-c` skip a function, None if it did not.
 
@@ -77,20 +55,31 @@ def trouble_at(output: str, opening: str) -> str | None:
     return None
 
 
-def apply_rule(path: Path, rule: Rule) -> bytes:
-    """Return a file's content as a rule changes it, if each hook matches as often as it should."""
-    with tempfile.TemporaryDirectory() as directory:  # -o gives its paths to a shell, unquoted
-        shutil.copyfile(path, Path(directory) / f"input{path.suffix}")
-        result = _spatch(
-            [
-                *("--very-quiet", "--no-includes", "--macro-file", paths.MACROS),
-                *("--sp-file", rule.cocci, "-o", "output", f"input{path.suffix}"),
-            ],
-            Path(directory),
-            action=f"run {rule.cocci.name} on {rule.file}",
-        )
-        output = Path(directory) / "output"
-        content = output.read_bytes() if output.exists() else path.read_bytes()
+def apply_rule(content: str, rule: Rule) -> str:
+    """Return a file's content as a rule changes it, if each hook matches as often as it should.
+
+    Nor is it changed if spatch can't parse the function that the rule is about.
+    """
+    first, _ = require_function(content, rule.function, rule.file)
+    common: tuple[str | Path, ...] = ("--no-includes", "--macro-file", paths.MACROS)
+    with tempfile.TemporaryDirectory() as directory:
+        home = Path(directory)
+        name = f"input{Path(rule.file).suffix}"  # -o gives paths to a shell, unquoted
+        (home / name).write_bytes(content.encode(errors="surrogateescape"))
+        action = f"parse {rule.file} with spatch"
+        parsed = _spatch([*common, "--parse-c", name], home, action, check=False)
+        source = trouble_at(parsed.stdout + parsed.stderr, content.split("\n")[first])
+        if source is not None:
+            raise MmbatchError(
+                f"splice into {rule.file}",
+                f"spatch can't parse {rule.function}(), it stumbles at: {source}",
+                "describe the macro in speedups/macros.h",
+                ExitCode.SPLICE,
+            )
+        words = ["--very-quiet", *common, "--sp-file", rule.cocci, "-o", "output", name]
+        result = _spatch(words, home, f"run {rule.cocci.name} on {rule.file}")
+        if (home / "output").exists():
+            content = (home / "output").read_bytes().decode(errors="surrogateescape")
     for hook, count in count_matches(result.stdout, rule).items():
         if count != rule.matches[hook]:
             raise mismatch(

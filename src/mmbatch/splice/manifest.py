@@ -204,6 +204,19 @@ class Manifest:
         """The names of its steps."""
         return [step.name for step in self.steps]
 
+    def steps_on(self, series: str) -> list[Step]:
+        """Return the steps for a kernel, each with what of it is for that kernel."""
+        return [
+            replace(
+                step,
+                files=tuple(file for file in step.files if series in file.kernels),
+                rules=tuple(rule for rule in step.rules if series in rule.kernels),
+                edits=tuple(edit for edit in step.edits if series in edit.kernels),
+            )
+            for step in self.steps
+            if series in step.kernels
+        ]
+
     def until(self, last: str) -> Manifest:
         """Return it with the steps up to one of them only; ValueError without such a step."""
         return replace(self, steps=self.steps[: self.step_names.index(last) + 1])
