@@ -117,6 +117,7 @@ def tarball(diffs: list[str]) -> bytes:
 COVER = mail("[PATCH v2 0/3] toys: faster", "")
 FORMS: dict[str, Form] = {
     "an mbox in any order": lambda m, d: COVER + m[2] + m[0] + m[1],
+    "an mbox after an empty line": lambda m, d: "\n" + m[2] + m[0] + m[1],
     "packed": lambda m, d: gzip.compress("".join(m).encode()),
     "a tarball": lambda m, d: tarball(d),
     "UTF-16": lambda m, d: "".join(m).encode("utf-16"),
@@ -137,6 +138,7 @@ FORMS: dict[str, Form] = {
         "v2-0002.patch.orig": m[1],
         "toys.c.rej": d[1],
         "README": "none",
+        "deeper/v2-0003.patch": d[0],
     },
     "attached": lambda m, d: parts(
         ("text/plain", "Hi"), *(("application/octet-stream", text) for text in m)
@@ -222,6 +224,15 @@ def test_a_mail_of_the_mm_maintainer_s_commits(
     body += f"From: A <a@example.org>\nSubject: toys: faster\n\nWhy.\n---\n\n{quilt}_\n\nPatches"
     subject = "+ toys-faster.patch added to a branch"
     assert cars(saved(tmp_path, source, f"From: A <a@example.org>\nSubject: {subject}\n\n{body}"))
+
+
+def test_a_binary_file_without_its_content_is_refused(
+    tmp_path: Path, source: Source, diffs: list[str]
+) -> None:
+    binary = "diff --git a/mm/b b/mm/b\nnew file mode 100644\nindex 0000000..1234567\n"
+    binary += "Binary files /dev/null and b/mm/b differ\n"
+    with pytest.raises(MmbatchError, match="cannot apply binary patch"):
+        saved(tmp_path, source, diffs[0] + binary)
 
 
 def test_charsets_and_encodings(tmp_path: Path, source: Source, diffs: list[str]) -> None:

@@ -28,7 +28,7 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import sources as kernels
 from mmbatch.kernel.git import GitTree
 from mmbatch.kernel.sources import Source
-from mmbatch.splice.apply import contents_in, named_files, plan, write
+from mmbatch.splice.apply import contents_in, copy_tree, named_files, plan, write
 from mmbatch.splice.manifest import ALL, Manifest, cut
 
 READ_PARTS = ("arch/x86/", "include/", "kernel/", "lib/", "mm/")
@@ -37,6 +37,7 @@ READ_PARTS = ("arch/x86/", "include/", "kernel/", "lib/", "mm/")
 _COMMENT = re.compile(rb'/\*.*?\*/|//[^\n]*|("(?:\\.|[^"\\\n])*")', re.DOTALL)
 _SOURCE = re.compile(r"(?!.*\.mod\.c).*\.[chS]|Makefile|Kbuild")
 _GENERATED = re.compile(r"(^|/)include/(generated|config)/")
+_BROKEN = re.compile(r"^error: (No valid patches in input|corrupt patch .*?)(?: \(|$)")
 _NAME = re.compile(
     rb"^(?:--- |\+\+\+ |rename from |rename to |copy from |diff --git \S+ )([^\t\n\r]+)", re.M
 )
@@ -68,34 +69,16 @@ class PostedTree:
     ident: str
 
 
-def from_files(
-    source: Source, label: str, paths: Sequence[Path], *, each: bool = False
-) -> list[Posted]:
-    """Apply a posted series to a kernel, in a directory with nothing but the files it names.
+def make_tree(source: Source, posted: Posted) -> PostedTree:
+    """Return a copy of a tree with posted code in it, from the cache if it is there."""
+    key = repr((source.state, sorted(posted.contents.items()))).encode()
+    ident = f"posted-{source.ident}-{hashlib.sha256(key).hexdigest()[:12]}"
 
-    With `each`, return the code after every patch. If only the first patches of a series are
-    there, the label says so.
-    """
-    with cache.temporary_dir("mails") as work:
-        series = read_series(paths, work)
-    with cache.temporary_dir("posted") as work:
-        states = list(_states(work, source, label, series.patches))
-    total = series.total or len(states)
-    notes = [f" (patch {i}: {note})" for i, (_, note) in enumerate(states, 1) if note]
-    origin = ", ".join(map(os.fspath, paths)) + "".join(notes)
-    subjects = tuple(patch.subject for patch in series.patches)
-    return [
-        Posted(
-            f"{label} {number}/{total}" if total > 1 and (each or series.total) else label,
-            origin,
-            series.sha256,
-            subjects[:number],
-            contents,
-            step=each and total > 1,
-        )
-        for number, (contents, _) in enumerate(states, 1)
-        if each or number == len(states)
-    ]
+    def fill(work: Path) -> None:
+        copy_tree(source, work, posted.contents, READ_PARTS)
+
+    final = cache.provide(cache.splices() / ident, fill, f"copies {source.release}")
+    return PostedTree(posted, final, ident)
 
 
 def from_steps(source: Source, manifests: Sequence[Manifest], last: str = ALL) -> list[Posted]:
@@ -143,6 +126,7 @@ def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool)
     first, _, last = text.partition("..")
     base, commits = git.commits(first, last)
     subjects = tuple(map(git.describe, commits))
+    step = each and len(commits) > 1
     found = []
     for number, commit in enumerate(commits, 1):
         if not each and number < len(commits):
@@ -151,16 +135,14 @@ def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool)
         before, after = git.read(base, names), git.read(commit, names)
         here = contents_in(source.path, names)
         if other := next((name for name in names if here.get(name) != before.get(name)), None):
-            start = git.short(base)
             where = shlex.quote(os.fspath(tree))
             raise MmbatchError(
                 f"measure {text}",
-                f"{other} in {tree} is not that of {start}, from which the range starts",
-                f"run git -C {where} worktree add --detach DIR {start}, then use --tree DIR",
+                f"{other} in {tree} is not that of {base[:12]}, from which the range starts",
+                f"run git -C {where} worktree add --detach DIR {base[:12]}, then use --tree DIR",
                 ExitCode.SPLICE,
             )
         contents = {name: after.get(name) for name in names}
-        step = each and len(commits) > 1
         name = f"{label} {number}/{len(commits)}" if step else label
         origin = f"commits {text} of {tree}"
         found.append(Posted(name, origin, digest(contents), subjects[:number], contents, step))
@@ -192,23 +174,40 @@ def _code(name: str, content: bytes) -> bytes:
     return b" ".join(bare.split())
 
 
-def _states(
-    work: Path, source: Source, label: str, patches: Sequence[Patch]
-) -> Iterator[tuple[dict[str, bytes | None], str]]:
-    """Yield the files that differ from the kernel's after each patch, and what `_apply` noted."""
+def from_files(
+    source: Source, label: str, paths: Sequence[Path], *, each: bool = False
+) -> list[Posted]:
+    """Apply a posted series to a kernel, in a directory with nothing but the files it names.
+
+    With `each`, return the code after every patch. If only the first patches of a series are
+    there, the label says so.
+    """
+    with cache.temporary_dir("mails") as work:
+        patches, sha256, part_of = _read_series(paths, work)
     names = sorted({name for patch in patches for _, name in _named(patch.text)})
     before = contents_in(source.path, names)
-    for name, content in before.items():
-        write(work / name, content)
-    for number, patch in enumerate(patches, 1):
-        name = f"'{patch.subject}'" if patch.subject else label
-        if len(patches) > 1:
-            name += f" (patch {number} of {len(patches)} of {label})"
-        note = _apply(work, source, patch, name)
-        if note:
-            log.say(f"{name}: {note}")
-        after = contents_in(work, names)
-        yield {each: after.get(each) for each in names if after.get(each) != before.get(each)}, note
+    origin = ", ".join(map(os.fspath, paths))
+    total = part_of or len(patches)
+    found = []
+    with cache.temporary_dir("posted") as work:
+        for name, content in before.items():
+            write(work / name, content)
+        for number, patch in enumerate(patches, 1):
+            which = f"'{patch.subject}'" if patch.subject else label
+            if len(patches) > 1:
+                which += f" (patch {number} of {len(patches)} of {label})"
+            if note := _apply(work, source, patch, which):
+                log.say(f"{which}: {note}")
+                origin += f" (patch {number}: {note})"
+            if each or number == len(patches):
+                numbered = total > 1 and (each or part_of is not None)
+                row = f"{label} {number}/{total}" if numbered else label
+                after = contents_in(work, names)
+                changed = {n: after.get(n) for n in names if after.get(n) != before.get(n)}
+                subjects = tuple(patch.subject for patch in patches[:number])
+                step = each and total > 1
+                found.append(Posted(row, origin, sha256, subjects, changed, step))
+    return found
 
 
 def _named(text: bytes) -> Iterator[tuple[int, str]]:
@@ -247,10 +246,8 @@ def _apply(work: Path, source: Source, patch: Patch, name: str) -> str:
     if done.rc == 0:
         return ""
     hint = "give the kernel that it was made for with --tree or --kernel"
-    broken = re.search(
-        r"^error: (No valid patches in input|corrupt patch .*?)(?: \(|$)", done.stderr
-    )
     spaces = "\u00a0".encode() in patch.text or git("--check", "--ignore-whitespace").rc == 0
+    broken = _BROKEN.search(done.stderr)
     if git("--check", "--reverse").rc == 0 or fuzzily("--dry-run", "--reverse").rc == 0:
         problem, hint = f"Linux {source.release} has it already", "leave it out"
     elif broken or spaces:
@@ -260,7 +257,7 @@ def _apply(work: Path, source: Source, patch: Patch, name: str) -> str:
     else:
         found = fuzzily("--forward")
         fuzz = set(re.findall(r"with fuzz \d", found.stdout))
-        if found.rc == 0:
+        if found.rc == 0 and "binary patch" not in done.stderr:  # of which patch(1) does the rest
             return f"applied by patch(1) only, {' and '.join(sorted(fuzz)) or 'with an offset'}"
         failed = re.search(r"^error: (patch failed: )?(.*)", done.stderr, re.M)
         problem = failed[2] if failed else "git does not say why"
@@ -269,70 +266,55 @@ def _apply(work: Path, source: Source, patch: Patch, name: str) -> str:
     raise MmbatchError(f"apply {name}", problem, hint, ExitCode.SPLICE)
 
 
-def make_tree(source: Source, posted: Posted) -> PostedTree:
-    """Return a copy of a tree with posted code in it, from the cache if it is there."""
-    key = repr((source.state, sorted(posted.contents.items()))).encode()
-    ident = f"posted-{source.ident}-{hashlib.sha256(key).hexdigest()[:12]}"
-
-    def fill(work: Path) -> None:
-        copy = f"copy the tree of Linux {source.release}"
-        for part in READ_PARTS:
-            (work / part).parent.mkdir(parents=True, exist_ok=True)
-            process.run(["cp", "-al", source.path / part, work / part], action=copy)
-        for name, content in posted.contents.items():
-            if content is None:
-                (work / name).unlink(missing_ok=True)
-            else:
-                write(work / name, content)
-
-    place = cache.splices() / ident
-    final = cache.provide(place, fill, f"copies {source.release}")
-    return PostedTree(posted, final, ident)
-
-
 DIFF = re.compile(rb"^(?:diff --git |--- \S.*\n\+\+\+ )", re.MULTILINE)
 _PACKED = {b"\x1f\x8b": "gzip", b"\xfd7zXZ": "xz", b"(\xb5/\xfd": "zstd", b"BZh": "bzip2"}
-_REPLY = re.compile(r"^(?:re|aw|sv|fwd?):\s*", re.IGNORECASE)
-_TAGS = re.compile(r"(?:\[[^\]]*\]\s*)+")
+_SUBJECT = re.compile(r"((?:(?:re|aw|sv|fwd?):\s*)*)((?:\[[^\]]*\]\s*)*)", re.IGNORECASE)
 _LEFT_BEHIND = re.compile(r"\..*|.*(?:~|\.orig|\.rej|\.bak|\.sw.)")
-_MAILINFO = "exec git mailinfo --scissors -k --encoding=UTF-8 --quoted-cr=strip log patch <mail"
+_MAILINFO = ("git", "mailinfo", "--scissors", "-k", "--encoding=UTF-8", "--quoted-cr=strip")
 
 
 @dataclass(frozen=True)
 class Patch:
     """One patch: `text` is its diff and whatever stands around it, the rest is of its mail.
 
-    `strip` is how many directories its names have in front, if somebody said so.
+    `tags` are those of its subject, "[PATCH v2 1/3]", and `strip` is how many directories its
+    names have in front, if somebody said so.
     """
 
     text: bytes
     subject: str = ""
     message_id: str = ""
     is_reply: bool = False
-    version: int = 1
-    number: int | None = None
-    total: int = 0
+    tags: str = ""
     strip: int | None = None
 
+    @property
+    def version(self) -> int:
+        """The version of the series, 1 if it is not named."""
+        found = re.search(r"\bv(\d+)\b", self.tags, re.IGNORECASE)
+        return int(found[1]) if found else 1
 
-@dataclass(frozen=True)
-class Series:
-    """The patches of some files, never none, in the order in which they apply.
+    @property
+    def count(self) -> tuple[int, int] | None:
+        """Its number, and that of all patches."""
+        found = re.search(r"(\d+)/(\d+)", self.tags)
+        return (int(found[1]), int(found[2])) if found else None
 
-    `sha256` is of the bytes of all files, and `total` is how many patches the series has if only
-    the first ones of it are here.
-    """
+    @property
+    def changes(self) -> list[bytes]:
+        """The lines by which it changes files."""
+        found = DIFF.search(self.text)
+        lines = self.text[found.start() if found else 0 :].split(b"\n")
+        return [line for line in lines if line[:1] in (b"+", b"-", b"@") and line[:3] != b"-- "]
 
-    patches: Sequence[Patch]
-    sha256: str
-    total: int | None = None
 
-
-def read_series(paths: Sequence[Path], work: Path) -> Series:
-    """Read a posted series.
+def _read_series(paths: Sequence[Path], work: Path) -> tuple[list[Patch], str, int | None]:
+    """Read a posted series; return its patches, never none, in the order in which they apply.
 
     What is left out is named: cover letters, replies to patches, older versions, copies of a
-    mail, and files without a patch. `work` is an empty directory of ours.
+    mail, and files without a patch. `work` is an empty directory of ours. The SHA-256 that is
+    returned is of the bytes of all files, and the last value is how many patches the series has
+    if only the first ones of it are here.
     """
     parts, sums = map(list, zip(*(_read(path, work) for path in paths), strict=True))
     if len(parts) > 1 and all(len(part) == 1 for part in parts):
@@ -343,16 +325,14 @@ def read_series(paths: Sequence[Path], work: Path) -> Series:
         patches, total = _in_order(part, f"read the patches in {path}")
         found += patches
     joined = hashlib.sha256("".join(sums).encode()).hexdigest()
-    return Series(found, sums[0] if len(sums) == 1 else joined, total)
+    return found, sums[0] if len(sums) == 1 else joined, total
 
 
 def _read(path: Path, work: Path) -> tuple[list[Patch], str]:
     """Return the patches of a file or directory, in the order of files, and its SHA-256."""
     action, hint = f"read the patches in {path}", "give a patch, an mbox or a directory"
-    if not (path.is_file() or path.is_dir()):
-        raise MmbatchError(action, "it is no file or directory", hint, ExitCode.USAGE)
     files, total = _files(path, work)
-    names = sorted(files, key=lambda name: [int(n) if n.isdigit() else n for n in _split(name)])
+    order = [*files]
     strips: dict[str, int | None] = {}
     if "series" in files:  # of quilt
         lines = [line.split("#")[0].split() for line in files["series"].decode().splitlines()]
@@ -361,13 +341,13 @@ def _read(path: Path, work: Path) -> tuple[list[Patch], str]:
             strips[name] = levels[0] if levels else None
         if lost := [name for name in strips if name not in files]:
             raise MmbatchError(action, f"series names {lost[0]}, which is not there", hint)
-        names = [*strips, *(name for name in names if name not in strips)]
+        order = [*strips, *(name for name in order if name not in strips)]
     found: list[Patch] = []
-    for name in names:
+    for name in order:
         patches = [] if _LEFT_BEHIND.fullmatch(name) else list(_patches(files[name], work))
         if patches and name in (strips or files):
             found += [replace(patch, strip=strips.get(name)) for patch in patches]
-        elif name != "series" and len(names) > 1:
+        elif name != "series" and len(order) > 1:
             why = "is not in its series" if patches else "has no patch or is a backup"
             log.say(f"leaving out {name}, which {why}")
     if not found:
@@ -376,11 +356,14 @@ def _read(path: Path, work: Path) -> tuple[list[Patch], str]:
 
 
 def _files(path: Path, work: Path) -> tuple[dict[str, bytes], str]:
-    """Return name to content, unpacked, and the SHA-256 of all as they are."""
+    """Return name to content, unpacked, 2 before 10, and the SHA-256 of all as they are."""
     places = [path / "cur", path / "new"] if (path / "cur").is_dir() else [path]
     every = [path] if path.is_file() else [each for at in places for each in sorted(at.glob("*"))]
-    total, files = hashlib.sha256(), {}
-    for file in filter(Path.is_file, every):
+    total, files = hashlib.sha256(), dict[str, bytes]()
+    for file in every:
+        if not file.is_file():
+            log.say(f"leaving out {file.name}, which is no file")
+            continue
         content = file.read_bytes()
         total.update(content)
         for magic, program in _PACKED.items():
@@ -391,22 +374,24 @@ def _files(path: Path, work: Path) -> tuple[dict[str, bytes], str]:
         with tarfile.open(fileobj=io.BytesIO(files.pop(path.name))) as tar:
             for member in filter(tarfile.TarInfo.isfile, tar):
                 files[Path(member.name).name] = tar.extractfile(member).read()  # type: ignore[union-attr]
-    return files, total.hexdigest()
+    numbered = {name: re.sub(r"\d+", lambda digits: digits[0].zfill(20), name) for name in files}
+    return {
+        name: files[name] for name in sorted(files, key=numbered.__getitem__)
+    }, total.hexdigest()
 
 
 def _patches(content: bytes, work: Path) -> Iterator[Patch]:
     """Yield the patches of a file: a bare diff, one mail, or several of an mbox."""
     if content.startswith((b"\xff\xfe", b"\xfe\xff")):
         content = content.decode("utf-16", errors="replace").encode()
-    content = content.removeprefix(b"\xef\xbb\xbf")
+    content = content.removeprefix(b"\xef\xbb\xbf").lstrip()
     is_mail = email.message_from_bytes(content)["Subject"] is not None
     if not is_mail and not content.startswith(b"From "):
         if DIFF.search(content):
             yield Patch(content.replace(b"\r\n", b"\n"))
         return
     place = Path(tempfile.mkdtemp(dir=work))
-    (place / "mbox").write_bytes(content)
-    _run(["git", "mailsplit", "-b", "-o.", "mbox"], place)
+    _run(["git", "mailsplit", "-b", "-o."], place, content)
     for file in sorted(place.glob("[0-9]*")):
         yield from _mail(file.read_bytes(), work)
 
@@ -416,14 +401,14 @@ def _mail(content: bytes, work: Path) -> Iterator[Patch]:
     mail = email.message_from_bytes(content)
     subject = str(email.message_from_bytes(content, policy=email.policy.default)["Subject"])
     subject = " ".join(subject.split())
-    headed = _tagged(Patch(b"", subject, mail["Message-ID"] or ""))
+    reply, tags = _SUBJECT.match(subject).groups()  # type: ignore[union-attr]
+    headed = Patch(b"", subject, mail["Message-ID"] or "", reply != "", tags)
     if mail.is_multipart():
         for part in _leaves(mail):
             for patch in _patches(part, work):
                 yield patch if patch.subject else replace(headed, text=patch.text)
         return
-    (work / "mail").write_bytes(content)
-    info = _run(["sh", "-c", _MAILINFO], work).decode(errors="replace")
+    info = _run([*_MAILINFO, "log", "patch"], work, content).decode(errors="replace")
     text = (work / "patch").read_bytes()
     if not DIFF.search(text):  # its header may promise parts that it has no more
         text = content.partition(b"\n\n")[2]
@@ -433,12 +418,9 @@ def _mail(content: bytes, work: Path) -> Iterator[Patch]:
         yield replace(headed, text=_utf8(text, mail), subject=subject)
 
 
-def _split(name: str) -> list[str]:
-    return re.split(r"(\d+)", name)
-
-
-def _run(argv: Sequence[str | Path], work: Path) -> bytes:
-    done = process.run(argv, action=f"read mails by {argv[0]}", cwd=work)
+def _run(argv: Sequence[str | Path], work: Path, content: bytes = b"") -> bytes:
+    text = content.decode(errors="surrogateescape")
+    done = process.run(argv, action=f"read mails by {argv[0]}", cwd=work, stdin=text)
     return done.stdout.encode(errors="surrogateescape")
 
 
@@ -460,30 +442,13 @@ def _utf8(text: bytes, part: Message) -> bytes:
     return text
 
 
-def _tagged(patch: Patch) -> Patch:
-    """Return a patch with what the tags of its subject say: "[PATCH v2 1/3]"."""
-    subject = patch.subject
-    while reply := _REPLY.match(subject):
-        subject = subject[reply.end() :]
-    tags = _TAGS.match(subject)
-    text = tags[0] if tags else ""
-    version, count = re.search(r"\bv(\d+)\b", text, re.I), re.search(r"(\d+)/(\d+)", text)
-    return replace(
-        patch,
-        is_reply=subject != patch.subject,
-        version=int(version[1]) if version else 1,
-        number=int(count[1]) if count else None,
-        total=int(count[2]) if count else 0,
-    )
-
-
 def _in_order(patches: list[Patch], action: str) -> tuple[list[Patch], int | None]:
     """Return the patches of one version in order, and the total if only the first are there."""
 
-    def refuse(problem: str, hint: str) -> MmbatchError:
+    def refuse(
+        problem: str, hint: str = "save the mails of one version by themselves"
+    ) -> MmbatchError:
         return MmbatchError(action, problem, hint, ExitCode.USAGE)
-
-    alone = "save the mails of one version by themselves"
 
     def without(kind: str, left_out: Callable[[Patch], bool]) -> list[Patch]:
         kept = [patch for patch in found if not left_out(patch)] or found
@@ -492,26 +457,28 @@ def _in_order(patches: list[Patch], action: str) -> tuple[list[Patch], int | Non
         return kept
 
     found = list({(p.message_id or id(p), p.subject): p for p in patches}.values())
-    found = without("cover letters", lambda patch: patch.number == 0)
+    found = without("cover letters", lambda patch: patch.count is not None and not patch.count[0])
     found = without("replies", lambda patch: patch.is_reply)
-    newest = max(patch.version for patch in found)
-    versions = ", ".join(f"v{number}" for number in sorted({p.version for p in found}))
+    versions = sorted({patch.version for patch in found})
+    newest = versions[-1]
     found = without(
         f"mails of versions before v{newest}", lambda p: p.subject != "" and p.version < newest
     )
-    if "," in versions and not _is_whole(found):
-        few = ", ".join(f"{patch.number}/{patch.total}" for patch in found)
-        raise refuse(f"its mails are of {versions}, and v{newest} has {few} only", alone)
-    if any(patch.number is None for patch in found):
+    if any(patch.count is None for patch in found):
         return found, None
     by_number: dict[int, Patch] = {}
+    total = 0
     for patch in found:
-        number = patch.number or 0
-        if number in by_number and _lines(patch) != _lines(by_number[number]):
-            raise refuse(f"two of its mails are patch {number}, and they differ", alone)
+        number, of = patch.count or (0, 0)
+        total = max(total, of)
+        if number in by_number and patch.changes != by_number[number].changes:
+            raise refuse(f"two of its mails are patch {number}, and they differ")
         by_number[number] = patch
-    total = max(patch.total for patch in found)
     numbers = sorted(by_number)
+    if len(versions) > 1 and len(numbers) < total:
+        few = ", ".join(f"{number}/{total}" for number in numbers)
+        every = ", ".join(f"v{version}" for version in versions)
+        raise refuse(f"its mails are of {every}, and v{newest} has {few} only")
     lacking = [str(number) for number in range(1, numbers[-1]) if number not in by_number]
     if lacking:
         raise refuse(
@@ -519,14 +486,3 @@ def _in_order(patches: list[Patch], action: str) -> tuple[list[Patch], int | Non
             "save that mail too, or give the diffs of the others without their mails",
         )
     return [by_number[number] for number in numbers], total if numbers[-1] < total else None
-
-
-def _is_whole(patches: Sequence[Patch]) -> bool:
-    numbers = {patch.number for patch in patches}
-    return None in numbers or numbers >= set(range(1, patches[0].total + 1))
-
-
-def _lines(patch: Patch) -> list[bytes]:
-    """Return what a patch changes."""
-    lines = patch.text[DIFF.search(patch.text).start() :].split(b"\n")  # type: ignore[union-attr]
-    return [line for line in lines if line[:1] in (b"+", b"-", b"@") and line[:3] != b"-- "]
