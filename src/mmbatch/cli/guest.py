@@ -17,7 +17,7 @@ from mmbatch.cli import options, usage
 from mmbatch.cli.options import Names, flag, value, values
 from mmbatch.cli.usage import Misuse
 from mmbatch.core.errors import ExitCode, suggestion
-from mmbatch.kernel import sources
+from mmbatch.kernel import apt, sources
 
 if TYPE_CHECKING:
     from mmbatch.guest.boots import Prepare, Spliced
@@ -89,10 +89,10 @@ _where = options.packed(
 
 def _ensure(chosen: Sequence[Boot], *, install: bool) -> None:
     from mmbatch.cli import doctor
-    from mmbatch.kernel import apt
 
     doctor.ensure(install=install)
-    apt.require_guests(sorted({boot.arch for boot in chosen}), may_install=install)
+    programs = {name for boot in chosen for name in apt.GUEST_PROGRAMS[boot.arch]}
+    apt.require("boot guests", sorted(programs), may_install=install)
 
 
 def _run(prepare: Prepare, chosen: Sequence[Boot], write: options.WriteOutcomes) -> ExitCode:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import functools
 import os
-import platform
 import re
 import shutil
 import sys
@@ -40,6 +39,10 @@ _SUITE = re.compile(
 _STABLE = ("trixie", "trixie-backports", "bookworm-backports")
 _SECURITY = ("trixie-security",)
 _UNSTABLE = ("forky", "sid", "experimental")
+# Suites that are not there are none, and hints neither.
+_FAILURES = re.compile(
+    r"^(?!.*does not have a Release file)(?:E: .*|.*(?:Failed to fetch|GPG error).*)", re.MULTILINE
+)
 _ERRORS = re.compile(r"^Err:\d+ (.+ (?!Release$)\S+)\n +(.+)", re.MULTILINE)
 _CONFIG = """\
 // Written by mmbatch; read after the system's own configuration.
@@ -81,21 +84,19 @@ def find(package: str, version: str = "") -> list[tuple[str, str]]:
                 return found
             first = first or found
             if state.complaint and not state.has_lists() and not first:
+                action = f"fetch {package} from the Debian mirror"
                 hint = "check the network; where a command takes --tree DIR, DIR needs none"
-                raise MmbatchError(_mirror(package), state.complaint, hint)
+                raise MmbatchError(action, state.complaint, hint)
         return first
-
-
-def _mirror(package: str) -> str:
-    return f"fetch {package} from the Debian mirror"
 
 
 def need(package: str, version: str = "") -> tuple[str, str]:
     """Return a package's newest version, or the wanted one where there is such, and its suite."""
     found = find(package, version)
     if not found:
+        action = f"fetch {package} from the Debian mirror"
         hint = "choose another with --kernel, or give an unpacked kernel with --tree DIR"
-        raise MmbatchError(_mirror(package), "no suite there carries it", hint)
+        raise MmbatchError(action, "no suite there carries it", hint)
     return (version, dict(found)[version]) if version in dict(found) else found[0]
 
 
@@ -167,10 +168,9 @@ def _states_at(directory: Path) -> list[_State]:
     every = dict.fromkeys((*_STABLE, *_UNSTABLE), main[0])
     every |= dict.fromkeys(_SECURITY, security[0]) if security else {}
     every |= suites
-    unstable = {*_UNSTABLE, "testing", "unstable"} & {*every}
-    stable = {suite: uri for suite, uri in every.items() if suite not in unstable}
-    others = {suite: uri for suite, uri in every.items() if suite in unstable}
-    return [_State(directory / "stable", stable), _State(directory / "unstable", others)]
+    names = [name for name in (*_UNSTABLE, "testing", "unstable") if name in every]
+    unstable = {name: every.pop(name) for name in names}
+    return [_State(directory / "stable", every), _State(directory / "unstable", unstable)]
 
 
 class _State:
@@ -227,7 +227,7 @@ class _State:
         cache.atomic_write(self.root / "debian.sources", self.sources, 0o600)
         argv = [*self._program("apt-get"), "-q", "update"]
         done = run(argv, action="fetch Debian's package lists", timeout_s=_LIMIT_S, check=False)
-        failures = [line for line in done.stderr.splitlines() if _is_failure(line)]
+        failures = _FAILURES.findall(done.stderr)
         # Where a suite is missing, apt does not repeat at the end what else went wrong.
         failures += [f"{suite}: {reason}" for suite, reason in _ERRORS.findall(done.stdout)]
         self.complaint = re.sub(r"^[EW]: ", "", failures[0]) if failures else ""
@@ -263,13 +263,6 @@ class _State:
         return [name, "-c", self.root / "apt.conf"]
 
 
-def _is_failure(line: str) -> bool:
-    """Return whether a line of apt-get update is more than a hint or a suite that is not there."""
-    if "does not have a Release file" in line:
-        return False
-    return line.startswith("E: ") or re.search(r"Failed to fetch|GPG error", line) is not None
-
-
 def missing(packages: Iterable[str]) -> list[str]:
     """Return those packages that this system does not have, in the order given."""
     wanted = list(dict.fromkeys(packages))
@@ -295,7 +288,9 @@ def install(packages: Sequence[str]) -> None:
         return
     action = f"install {' '.join(lacking)}"
     sudo = [] if os.geteuid() == 0 else ["sudo"]
-    if sudo and not _may_sudo():
+    # It asks for a password on a terminal only.
+    asks = shutil.which("sudo") and sys.stdin.isatty()
+    if sudo and not asks and run(["sudo", "-n", "true"], action=action, check=False).rc != 0:
         hint = f"run: {install_command(lacking)}"
         raise MmbatchError(action, "we are not root and sudo can't be used here", hint)
     log.say(f"installing Debian packages: {' '.join(lacking)}")
@@ -320,13 +315,6 @@ def install(packages: Sequence[str]) -> None:
     apt(*order)
 
 
-def _may_sudo() -> bool:
-    """Return whether sudo is here and asks for no password, or can."""
-    if shutil.which("sudo") is None:
-        return False
-    return sys.stdin.isatty() or run(["sudo", "-n", "true"], action="sudo", check=False).rc == 0
-
-
 def require(purpose: str, programs: Iterable[str], *, may_install: bool) -> None:
     """Make sure that some programs are here, which have a purpose ("boot guests")."""
     lacking = [program for program in programs if find_program(program) is None]
@@ -342,17 +330,3 @@ def find_program(program: str) -> Path | None:
     """Return where a program is; the directories of root's programs are looked into as well."""
     found = shutil.which(program) or shutil.which(program, path=_ROOT_DIRECTORIES)
     return None if found is None else Path(found)
-
-
-def require_guests(arches: Iterable[str], *, may_install: bool) -> None:
-    """Make sure that guests of some architectures ("x86_64", "arm64") can be built and booted."""
-    arches = tuple(arches)
-    if "x86_64" in arches and platform.machine() != "x86_64":
-        raise MmbatchError(
-            "boot x86-64 guests",
-            f"this machine is {platform.machine()}, and its programs go into them",
-            "use an x86-64 machine, or --only arm64",
-            ExitCode.NOT_APPLICABLE,
-        )
-    programs = [program for arch in arches for program in GUEST_PROGRAMS[arch]]
-    require("boot guests", programs, may_install=may_install)

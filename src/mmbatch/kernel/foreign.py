@@ -11,7 +11,7 @@ import os
 import re
 import shlex
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,7 +63,9 @@ def make_runnable(root: Path, directory: Path, package: str) -> None:
     Scripts take their places; the programs lie beside them, hidden. The directory with them is
     below the root, where the package is unpacked, and the libraries that it needs will be.
     """
-    programs = [path for path in _programs(directory) if _lacks_library(path)]
+    files = [path for path in sorted(directory.rglob("*")) if os.access(path, os.X_OK)]
+    files = [path for path in files if path.is_file() and not path.is_symlink()]
+    programs = [path for path in files if _lacks_library(path)]
     if not programs:
         return
     version, _ = apt.need(package)
@@ -73,14 +75,6 @@ def make_runnable(root: Path, directory: Path, package: str) -> None:
         hidden = path.with_name(f".{path.name}")
         path.rename(hidden)
         wrap(root, str(hidden.relative_to(root)), path)
-
-
-def _programs(directory: Path) -> Iterator[Path]:
-    for path in sorted(directory.rglob("*")):
-        if path.is_file() and not path.is_symlink() and os.access(path, os.X_OK):
-            with path.open("rb") as file:
-                if file.read(4) == b"\x7fELF":
-                    yield path
 
 
 def _lacks_library(program: Path) -> bool:

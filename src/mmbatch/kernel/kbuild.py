@@ -9,7 +9,6 @@ import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from types import MappingProxyType
 
 from mmbatch.core import cache, log, process
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -65,7 +64,7 @@ def configure(
     options: Sequence[str],
     objects: Sequence[str],
     jobs: int,
-    requires: Mapping[str, str] = MappingProxyType({}),
+    requires: Mapping[str, str],
 ) -> ObjectTree:
     """Return an output directory with the given objects in it, from the cache when it is there.
 
@@ -160,27 +159,6 @@ def record_of(name: str) -> str:
     return str(path.with_name(f".{path.name}.cmd"))
 
 
-def command(tree: ObjectTree, like: str, other_source: Path | None = None) -> list[str]:
-    """Return the compiler command that made an object, without input, output and dependencies.
-
-    It must run in the output directory. With `other_source`, headers are taken from that copy of
-    the source tree.
-    """
-    record = tree.path / record_of(like)
-    line = record.read_text(encoding="utf-8").splitlines()[0]
-    words = shlex.split(line.split(":=", 1)[1].split(";")[0])
-    if "-o" in words:
-        del words[words.index("-o") : words.index("-o") + 2]
-    words = [
-        word
-        for word in words
-        if word != "-c" and not word.startswith("-Wp,-MMD") and not word.endswith((".c", ".S"))
-    ]
-    if other_source is not None:
-        words = [word.replace(str(tree.source.path), str(other_source)) for word in words]
-    return words
-
-
 def compile_like(
     tree: ObjectTree,
     like: str,
@@ -193,19 +171,23 @@ def compile_like(
 ) -> None:
     """Compile a C file exactly as the kernel compiles one of its own, the object `like`.
 
-    More options come at the end. For `other_source` see `command`.
+    More options come at the end. With `other_source`, headers are taken from that copy of the
+    source tree.
     """
-    name = source.stem
-    words = command(tree, like, other_source)
-    old = like.rpartition("/")[2].removesuffix(".o")
-    words = [
-        word.replace(f'"{old}"', f'"{name}"').replace(f"={old}", f"={name}")
-        if word.startswith(("-DKBUILD_", "-D__KBUILD_"))
-        else word
-        for word in words
-    ]
+    record = (tree.path / record_of(like)).read_text(encoding="utf-8").splitlines()[0]
+    words = shlex.split(record.split(":=", 1)[1].split(";")[0])
+    if "-o" in words:
+        del words[words.index("-o") : words.index("-o") + 2]
+    old, new = PurePosixPath(like).stem, source.stem
+    headers = str(other_source or tree.source.path)
+    command = []
+    for word in words:
+        if word.startswith(("-DKBUILD_", "-D__KBUILD_")):
+            command.append(word.replace(f'"{old}"', f'"{new}"').replace(f"={old}", f"={new}"))
+        elif word != "-c" and not word.startswith("-Wp,-MMD") and not word.endswith((".c", ".S")):
+            command.append(word.replace(str(tree.source.path), headers))
     process.run(
-        [*words, *options, "-c", "-o", output, source],
+        [*command, *options, "-c", "-o", output, source],
         action=f"compile {source.name} for Linux {tree.source.release}",
         cwd=tree.path,
         log=log,

@@ -22,15 +22,12 @@ SERIES = load.SERIES
 _TREE_BYTES = 2_500_000_000
 _SIGNS = ("Makefile", "Kbuild", "Kconfig", "mm/mm_init.c", "scripts/config")
 # Another user's tree too, but then git must not run the program that its settings may name.
-_TRUSTED = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false")
-_LIST_FILES = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
-# What a kernel build leaves in a tree; `git ls-files --exclude-standard` leaves out the like.
-_PRODUCTS = re.compile(
-    r".*\.(?:o|ko|a|mod|mod\.c)|\..*\.(?:cmd|d)|\.config.*|vmlinux(?:\.(?:o|a|map|unstripped))?"
-    r"|modules\.(?:order|builtin.*)|Module\.symvers|System\.map|\.tmp_.*|\.git"
-)
-_PRODUCT_DIRECTORIES = re.compile(
-    r"\.git|include/(?:config|generated)|arch/[^/]+/include/generated"
+_LIST_FILES = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "ls-files", "-z", "--others")
+_OF_GIT = ("--cached", "--exclude-standard")
+# What a kernel build leaves in a tree, as a .gitignore has it.
+_PRODUCTS = (
+    "*.o *.ko *.a *.mod *.mod.c .*.cmd .*.d .tmp_* modules.order modules.builtin* Module.symvers"
+    " /.config* /vmlinux* /System.map /include/config /include/generated /arch/*/include/generated"
 )
 
 
@@ -206,8 +203,20 @@ Signature = tuple[int, int, int]
 
 
 def _files(tree: Path) -> Iterator[tuple[str, Signature]]:
-    """Yield the source files of a tree with their mode, size and time."""
-    for name in _list_git(tree) if (tree / ".git").exists() else _list_directory(tree):
+    """Yield the source files of a tree with their mode, size and time.
+
+    They are those of its git and new ones that it does not ignore, or all but what a build left.
+    """
+    action = f"list the files of {tree}"
+    with cache.temporary_dir("git") as empty:
+        where: list[str | Path] = ["git", "-C", tree]
+        options = list(_OF_GIT)
+        if not (tree / ".git").exists():
+            run(["git", "init", "--quiet", "--bare", empty], action=action)
+            where += ["--git-dir", empty, "--work-tree", tree]
+            options = [f"--exclude={pattern}" for pattern in _PRODUCTS.split()]
+        listing = run([*where, *_LIST_FILES, *options], action=action).stdout
+    for name in filter(None, listing.split("\0")):
         try:
             signature = _signature(tree / name)
         except FileNotFoundError:  # deleted, and git still lists it
@@ -220,24 +229,6 @@ def _signature(path: Path) -> Signature:
     status = path.lstat()
     when = 0 if stat.S_ISLNK(status.st_mode) else status.st_mtime_ns
     return status.st_mode, status.st_size, when
-
-
-def _list_git(tree: Path) -> list[str]:
-    """Return the files of the working tree: those in git and new ones that it does not ignore."""
-    argv: list[str | Path] = ["git", *_TRUSTED, "-C", tree, *_LIST_FILES]
-    listing = run(argv, action=f"list the files of {tree}").stdout
-    return [name for name in listing.split("\0") if name]
-
-
-def _list_directory(tree: Path) -> Iterator[str]:
-    """Yield the files of a tree without git, less what a build left there."""
-    for directory, directories, files in os.walk(tree):
-        top = Path(directory).relative_to(tree)
-        yield from (str(top / name) for name in directories if (tree / top / name).is_symlink())
-        yield from (str(top / name) for name in files if not _PRODUCTS.fullmatch(name))
-        directories[:] = [
-            name for name in directories if not _PRODUCT_DIRECTORIES.fullmatch(str(top / name))
-        ]
 
 
 def _copy(source: Path, target: Path, earlier: Path | None, signature: Signature) -> None:
