@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Compare the page tables that map the struct pages of a device, and the references to
- * the pages that they map, with those that the kernel's own code leaves. Devices begin
+ * the pages that they map, with those of the kernel's own code. Devices begin
  * anywhere, their parts are mapped in any order and twice, entries are in use, and
  * memory runs out.
  */

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Fuzzers: what is made of what libFuzzer says, and one that has to find its way by coverage."""
+"""Fuzzers: how libFuzzer's output is read, and one that must find its way by coverage."""
 
 import shutil
 import subprocess

@@ -6,7 +6,7 @@
 
 /*
  * prep_compound_head() stores the state of a folio in the head and the first two tails.
- * These get plain stores, so nothing has to be drained before it reads them.
+ * These get plain stores, so nothing must be drained before it reads them.
  */
 #define ZONE_DEVICE_PREPARED	3UL
 static_assert(offsetofend(struct folio, _deferred_list) <=

@@ -253,7 +253,7 @@ def free_bytes(path: Path) -> int:
 
 
 def require_space(path: Path, needed_bytes: int, action: str) -> None:
-    """Raise MmbatchError if a file system has too little room; the path may not exist yet."""
+    """Raise MmbatchError if a file system has too little space; the path may not exist yet."""
     if (free := free_bytes(path)) < needed_bytes:
         problem = f"it needs {needed_bytes / 1e9:.1f} GB in {path} and {free / 1e9:.1f} GB are free"
         raise MmbatchError(action, problem, FULL_HINT)

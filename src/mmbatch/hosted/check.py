@@ -226,7 +226,7 @@ def attempt(
 
 
 def fits(mutant: Mutant, spliced: Path) -> bool:
-    """Tell whether the text that a mutant replaces is in a spliced tree.
+    """Return whether the text that a mutant replaces is in a spliced tree.
 
     Raises:
         MmbatchError: it is not, or not once, and the mutant is not optional.

@@ -48,12 +48,12 @@ class Found:
 
 
 def available() -> bool:
-    """Tell whether this machine can build fuzzers."""
+    """Return whether this machine can build fuzzers."""
     return shutil.which("clang") is not None and not apt.missing(PACKAGES)
 
 
 def fuzzes(program: Program) -> bool:
-    """Tell whether a speed-up's bench has a fuzzer."""
+    """Return whether a speed-up's bench has a fuzzer."""
     return program.manifest.hosted is not None and program.manifest.hosted.fuzz
 
 

@@ -110,7 +110,7 @@ def apply_steps(work: Path, series: str, manifests: Sequence[Manifest]) -> Itera
 
 
 def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
-    """Tell whether all that a speed-up brings is in a directory with a kernel's files.
+    """Return whether all that a speed-up brings is in a directory with a kernel's files.
 
     A new file only needs to be there: one that was changed since, or that another version of
     the speed-up brought, is not a reason to bring it a second time. Hooks are known by the

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Streaming takes from half to four times the time of a plain copy. That depends on the
- * CPU, and even more on whether the destination is in the cache, which no function tells.
+ * CPU, and even more on whether the destination is in the cache, which no function reports.
  * So some pages are copied plainly and some are streamed, and the rest is copied in the
  * faster way. An interrupt at this time may mislead this folio, and no other.
  */

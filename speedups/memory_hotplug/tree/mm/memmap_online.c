@@ -46,7 +46,7 @@ unsigned int memmap_online(struct page *page, unsigned int nr_pages, bool check)
 	const struct page *end = page + nr_pages;
 	unsigned long found = 0;
 
-	/* If the caller has to write a refcount again, that is one event, not two. */
+	/* If the caller must write a refcount again, that is one event, not two. */
 	if (page_ref_tracepoint_active(page_ref_set))
 		return 0;
 

@@ -66,7 +66,7 @@ void vmap_kunit_read_only(struct kunit *test)
 	vunmap(addr);
 }
 
-/* Attributes of a mapping whose accessed and dirty bits the CPU has to set. */
+/* Attributes of a mapping whose accessed and dirty bits the CPU must set. */
 static pgprot_t vmap_unused_prot(void)
 {
 #ifdef CONFIG_X86
