@@ -35,13 +35,10 @@ _COMPILER_BYTES = 300_000_000
 
 
 def wrap(root: Path, program: str, wrapper: Path, first: Sequence[str] = ()) -> None:
-    """Write a script that runs a program.
+    """Write a script that runs a program of the packages that are unpacked below a root.
 
-    Args:
-        root: where packages are unpacked, loader and libraries too; it may go elsewhere later.
-        program: its path in there.
-        wrapper: the script, in there too.
-        first: arguments before those of the caller, as a shell has them.
+    The script is below the root as well, which may go elsewhere later, and gives the program
+    some arguments `first`, as a shell has them.
     """
     loader = next(
         name for directory in _LIBRARIES if (root / (name := f"{directory}/{_LOADER}")).exists()
@@ -106,9 +103,7 @@ def wanted_compiler(config: Mapping[str, str]) -> WantedCompiler | None:
 def find_compiler(release: str, config: Mapping[str, str]) -> str:
     """Return the compiler of a kernel; if it is not installed, fetch and unpack Debian's packages.
 
-    Args:
-        release: the kernel's, for errors.
-        config: the kernel's options with their values.
+    The configuration has the kernel's options with their values.
     """
     wanted = wanted_compiler(config)
     if wanted is None:

@@ -33,12 +33,11 @@ class Change:
     contents: Mapping[str, bytes]  # by path, of each file that it adds or replaces
 
 
+@dataclass(frozen=True)
 class GitTree:
     """A git repository of the user's."""
 
-    def __init__(self, path: Path) -> None:
-        """Do nothing yet."""
-        self.path = path
+    path: Path
 
     def head(self) -> str:
         """Return the commit that is checked out."""

@@ -69,16 +69,8 @@ def configure(
     """Return an output directory with the given objects in it, from the cache when it is there.
 
     Preparing one takes half a minute, so all who ask for the same configuration share it, and
-    each adds the objects that it lacks.
-
-    Args:
-        source: the kernel.
-        fragment: configuration over allnoconfig.
-        options: more of it, "CONFIG_X=y" each, which win over the fragment.
-        objects: what to make, as paths in the tree.
-        jobs: how many compilers at a time.
-        requires: what the configuration must have, "CONFIG_X=y" or "CONFIG_X=n", with the
-            reason as a clause.
+    each adds the objects that it lacks. The fragment is over allnoconfig, the options, each
+    "CONFIG_X=y", win over it, and what the configuration `requires` has a reason, a clause.
     """
     text = fragment.read_text(encoding="utf-8") + "".join(f"{option}\n" for option in options)
     tools = toolchain(*TOOLS)
@@ -176,8 +168,7 @@ def compile_like(
     """
     record = (tree.path / record_of(like)).read_text(encoding="utf-8").splitlines()[0]
     words = shlex.split(record.split(":=", 1)[1].split(";")[0])
-    if "-o" in words:
-        del words[words.index("-o") : words.index("-o") + 2]
+    del words[words.index("-o") : words.index("-o") + 2]
     old, new = PurePosixPath(like).stem, source.stem
     headers = str(other_source or tree.source.path)
     command = []

@@ -23,7 +23,6 @@ _TREE_BYTES = 2_500_000_000
 _SIGNS = ("Makefile", "Kbuild", "Kconfig", "mm/mm_init.c", "scripts/config")
 # Another user's tree too, but then git must not run the program that its settings may name.
 _LIST_FILES = ("-c", "safe.directory=*", "-c", "core.fsmonitor=false", "ls-files", "-z", "--others")
-_OF_GIT = ("--cached", "--exclude-standard")
 # What a kernel build leaves in a tree, as a .gitignore has it.
 _PRODUCTS = (
     "*.o *.ko *.a *.mod *.mod.c .*.cmd .*.d .tmp_* modules.order modules.builtin* Module.symvers"
@@ -210,7 +209,7 @@ def _files(tree: Path) -> Iterator[tuple[str, Signature]]:
     action = f"list the files of {tree}"
     with cache.temporary_dir("git") as empty:
         where: list[str | Path] = ["git", "-C", tree]
-        options = list(_OF_GIT)
+        options = ["--cached", "--exclude-standard"]
         if not (tree / ".git").exists():
             run(["git", "init", "--quiet", "--bare", empty], action=action)
             where += ["--git-dir", empty, "--work-tree", tree]
