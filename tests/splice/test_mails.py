@@ -126,6 +126,14 @@ FORMS: dict[str, Form] = {
     ),
     "a directory": lambda m, d: {f"000{n}.patch": text for n, text in enumerate(m, 1)},
     "a Maildir": lambda m, d: {f"cur/{9 - n}:2,S": text for n, text in enumerate(m)},
+    "Apple's files": lambda m, d: {
+        f"{9 - n}.emlx": f"{len(text)}  \n{text.partition(chr(10))[2]}<?xml version='1.0'?>\n"
+        for n, text in enumerate(m)
+    },
+    "a series of mails of several series": lambda m, d: {
+        **{"zyx"[n - 1]: numbered(n, d[n - 1], f"PATCH v{n} 1/{n}") for n in (1, 2, 3)},
+        "series": "z\ny\nx\n",
+    },
     "numbered": lambda m, d: dict(zip(("1.diff", "2.diff", "10.diff"), d, strict=True)),
     "quilt's directory": lambda m, d: {
         **dict(zip(("z.patch", "y.patch", "x.patch"), map(quilted, d), strict=True)),
@@ -196,6 +204,12 @@ def test_a_series_with_a_hole_or_of_two_versions_is_refused(
     assert problem == "its mails are of v2, v3, and v3 has 2/3 only"
     other = numbered(2, diffs[0], "PATCH v2 {}/3", "X-Other: 1\n").replace("<PATCH", "<other")
     assert "two of its mails are patch 2" in refused(tmp_path, source, "".join(mails) + other)
+    fix = mail("[PATCH v2] toys: fix", diffs[1])
+    assert refused(tmp_path, source, mails[0] + mails[2] + fix) == "patch 2 of 3 is missing"
+    two = "".join(numbered(n, diffs[n - 1], "PATCH v2 {}/2") for n in (1, 2))
+    assert refused(tmp_path, source, two + mails[2]) == "its mails are of series of 2 and 3 patches"
+    cover = mail("[PATCH v2 0/3] toys", "Against v1:\n" + diffs[2])
+    assert refused(tmp_path, source, cover) == "it has a cover letter only"
 
 
 @pytest.mark.parametrize("subject", ["Re: takes a second", "Fwd: [PATCH] toys: faster"])

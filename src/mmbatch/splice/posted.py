@@ -128,9 +128,8 @@ def from_range(source: Source, label: str, tree: Path, text: str, *, each: bool)
     subjects = tuple(map(git.describe, commits))
     step = each and len(commits) > 1
     found = []
-    for number, commit in enumerate(commits, 1):
-        if not each and number < len(commits):
-            continue
+    numbered = list(enumerate(commits, 1))
+    for number, commit in numbered if each else numbered[-1:]:
         names = git.names_changed(base, commit)
         before, after = git.read(base, names), git.read(commit, names)
         here = contents_in(source.path, names)
@@ -225,9 +224,8 @@ def _apply(work: Path, source: Source, patch: Patch, name: str) -> str:
     file = work / ".mmbatch.patch"
     file.write_bytes(patch.text)
     there = Counter(strip for strip, path in _named(patch.text) if (work / path).is_file())
-    strip = patch.strip
-    if strip is None:
-        strip = max((1, 0, 2, 3), key=lambda level: there[level])
+    likely = max((1, 0, 2, 3), key=lambda level: there[level])
+    strip = likely if patch.strip is None else patch.strip
 
     def run(*arguments: str | Path) -> process.Result:
         # Without the ceiling, git leaves out what lies above the directory in a repository.
@@ -346,7 +344,9 @@ def _read(path: Path, work: Path) -> tuple[list[Patch], str]:
     for name in order:
         patches = [] if _LEFT_BEHIND.fullmatch(name) else list(_patches(files[name], work))
         if patches and name in (strips or files):
-            found += [replace(patch, strip=strips.get(name)) for patch in patches]
+            for patch in patches:  # a series says the order, which mails of several have not
+                tags = "" if strips else patch.tags
+                found.append(replace(patch, strip=strips.get(name), tags=tags))
         elif name != "series" and len(order) > 1:
             why = "is not in its series" if patches else "has no patch or is a backup"
             log.say(f"leaving out {name}, which {why}")
@@ -387,8 +387,10 @@ def _patches(content: bytes, work: Path) -> Iterator[Patch]:
     content = content.removeprefix(b"\xef\xbb\xbf").lstrip()
     is_mail = email.message_from_bytes(content)["Subject"] is not None
     if not is_mail and not content.startswith(b"From "):
-        if DIFF.search(content):
-            yield Patch(content.replace(b"\r\n", b"\n"))
+        subjects = re.findall(rb"^Subject: (.*)", content, re.M)
+        subject = subjects[0].decode(errors="replace").strip() if len(subjects) == 1 else ""
+        if DIFF.search(content):  # beside a subject, where a mail was pasted
+            yield replace(_headed(subject), text=content.replace(b"\r\n", b"\n"))
         return
     place = Path(tempfile.mkdtemp(dir=work))
     _run(["git", "mailsplit", "-b", "-o."], place, content)
@@ -400,9 +402,7 @@ def _mail(content: bytes, work: Path) -> Iterator[Patch]:
     """Yield the patch of a mail, or those that are attached to it."""
     mail = email.message_from_bytes(content)
     subject = str(email.message_from_bytes(content, policy=email.policy.default)["Subject"])
-    subject = " ".join(subject.split())
-    reply, tags = _SUBJECT.match(subject).groups()  # type: ignore[union-attr]
-    headed = Patch(b"", subject, mail["Message-ID"] or "", reply != "", tags)
+    headed = _headed(" ".join(subject.split()), mail["Message-ID"] or "")
     if mail.is_multipart():
         for part in _leaves(mail):
             for patch in _patches(part, work):
@@ -414,8 +414,14 @@ def _mail(content: bytes, work: Path) -> Iterator[Patch]:
         text = content.partition(b"\n\n")[2]
     if DIFF.search(text):
         own = re.search(r"^Subject: (.*)", info, re.MULTILINE)
-        subject = own[1] if own and headed.is_reply else subject
+        subject = own[1] if own and headed.is_reply else headed.subject
         yield replace(headed, text=_utf8(text, mail), subject=subject)
+
+
+def _headed(subject: str, message_id: str = "") -> Patch:
+    """Return a patch of which only the mail's head is known."""
+    reply, tags = _SUBJECT.match(subject).groups()  # type: ignore[union-attr]
+    return Patch(b"", subject, message_id, reply != "", tags)
 
 
 def _run(argv: Sequence[str | Path], work: Path, content: bytes = b"") -> bytes:
@@ -445,35 +451,39 @@ def _utf8(text: bytes, part: Message) -> bytes:
 def _in_order(patches: list[Patch], action: str) -> tuple[list[Patch], int | None]:
     """Return the patches of one version in order, and the total if only the first are there."""
 
-    def refuse(
-        problem: str, hint: str = "save the mails of one version by themselves"
-    ) -> MmbatchError:
+    alone = "save the mails of one version by themselves"
+
+    def refuse(problem: str, hint: str = alone) -> MmbatchError:
         return MmbatchError(action, problem, hint, ExitCode.USAGE)
 
     def without(kind: str, left_out: Callable[[Patch], bool]) -> list[Patch]:
-        kept = [patch for patch in found if not left_out(patch)] or found
+        kept = [patch for patch in found if not left_out(patch)]
         if len(kept) < len(found):
             log.say(f"leaving out {kind}: {len(found) - len(kept)}")
         return kept
 
     found = list({(p.message_id or id(p), p.subject): p for p in patches}.values())
     found = without("cover letters", lambda patch: patch.count is not None and not patch.count[0])
-    found = without("replies", lambda patch: patch.is_reply)
+    if not found:
+        raise refuse("it has a cover letter only", "save the mails of the patches too")
+    if not all(patch.is_reply for patch in found):
+        found = without("replies", lambda patch: patch.is_reply)
     versions = sorted({patch.version for patch in found})
     newest = versions[-1]
-    found = without(
-        f"mails of versions before v{newest}", lambda p: p.subject != "" and p.version < newest
-    )
-    if any(patch.count is None for patch in found):
-        return found, None
+    older = f"mails of versions before v{newest}"
+    found = without(older, lambda patch: patch.subject != "" and patch.version < newest)
     by_number: dict[int, Patch] = {}
-    total = 0
+    totals = set()
     for patch in found:
-        number, of = patch.count or (0, 0)
-        total = max(total, of)
-        if number in by_number and patch.changes != by_number[number].changes:
-            raise refuse(f"two of its mails are patch {number}, and they differ")
-        by_number[number] = patch
+        if patch.count:
+            number, total = patch.count
+            totals.add(total)
+            if by_number.setdefault(number, patch).changes != patch.changes:
+                raise refuse(f"two of its mails are patch {number}, and they differ")
+    if not by_number:
+        return found, None
+    if len(totals) > 1:
+        raise refuse(f"its mails are of series of {' and '.join(map(str, sorted(totals)))} patches")
     numbers = sorted(by_number)
     if len(versions) > 1 and len(numbers) < total:
         few = ", ".join(f"{number}/{total}" for number in numbers)
@@ -481,8 +491,10 @@ def _in_order(patches: list[Patch], action: str) -> tuple[list[Patch], int | Non
         raise refuse(f"its mails are of {every}, and v{newest} has {few} only")
     lacking = [str(number) for number in range(1, numbers[-1]) if number not in by_number]
     if lacking:
-        raise refuse(
-            f"patch {', '.join(lacking)} of {total} is missing",
-            "save that mail too, or give the diffs of the others without their mails",
-        )
-    return [by_number[number] for number in numbers], total if numbers[-1] < total else None
+        hint = "save that mail too, or give the diffs of the others without their mails"
+        raise refuse(f"patch {', '.join(lacking)} of {total} is missing", hint)
+    # Those without a number stay where they are.
+    found = [p for p in found if not p.count or p is by_number[p.count[0]]]
+    ordered = (by_number[number] for number in numbers)
+    found = [next(ordered) if patch.count else patch for patch in found]
+    return found, total if numbers[-1] < total else None
