@@ -9,7 +9,7 @@ CEILINGS = {
     "core": 1_011,
     "guest": 1_643,
     "hosted": 1_560,
-    "kernel": 1_166,
+    "kernel": 1_150,
     "live": 2_152,
     "report": 1_095,
     "series": 495,
