@@ -37,8 +37,7 @@ def diff(tree: Path, contents: Mapping[str, str], base: Mapping[str, str] | None
 
 def at_the_end_of(content: str, function: str, statement: str) -> str:
     """Return a file with one more statement at the end of a function."""
-    extent = function_extent(content, function)
-    assert extent is not None
+    extent = function_extent(content, function, "mm/toys.c")
     lines = content.split("\n")
     lines.insert(extent[1] - 1, f"\t{statement}")
     return "\n".join(lines)
@@ -46,8 +45,7 @@ def at_the_end_of(content: str, function: str, statement: str) -> str:
 
 def at_the_start_of(content: str, function: str, statement: str) -> str:
     """Return a file with one more statement before all others of a function."""
-    extent = function_extent(content, function)
-    assert extent is not None
+    extent = function_extent(content, function, "mm/toys.c")
     lines = content.split("\n")
     lines.insert(lines.index("{", extent[0]) + 1, f"\t{statement}")
     return "\n".join(lines)

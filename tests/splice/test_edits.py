@@ -72,10 +72,10 @@ def test_what_does_not_fit_is_exit_code_3(edit: Edit, found: str) -> None:
 
 def test_functions_are_found_by_their_definition() -> None:
     lines = TOYS.splitlines()
-    assert function_extent("x(int y);\n", "x") is None
-    assert function_extent("int x(int y)\n{\n\treturn 1;\n", "x") is None
-    extent = function_extent(TOYS, "toy_second")
-    assert extent is not None
+    for text in ("x(int y);\n", "int x(int y)\n{\n\treturn 1;\n"):
+        with pytest.raises(MmbatchError, match=r"no function x\(\)"):
+            function_extent(text, "x", "mm/toys.c")
+    extent = function_extent(TOYS, "toy_second", "mm/toys.c")
     assert lines[extent[0]] == "static int toy_second(int toy,"
     assert extent[1] == len(lines)
 

@@ -76,8 +76,8 @@ def named_files(series: str, manifests: Sequence[Manifest]) -> set[str]:
 
 def contents_in(tree: Path, names: Iterable[str]) -> dict[str, bytes]:
     """Return path to content of those of some files that a tree has."""
-    paths = {name: tree / name for name in sorted(names)}
-    return {name: path.read_bytes() for name, path in paths.items() if path.is_file()}
+    there = (name for name in sorted(names) if (tree / name).is_file())
+    return {name: (tree / name).read_bytes() for name in there}
 
 
 def plan(
@@ -168,7 +168,7 @@ def _is_wanted(work: Path, edit: Edit) -> bool:
     if edit.when is None:
         return True
     content = _read(work, edit.when.file)
-    extent = hooks.require_function(content, edit.when.function, edit.when.file)
+    extent = hooks.function_extent(content, edit.when.function, edit.when.file)
     return any(re.search(edit.when.line, line) for line in content.split("\n")[slice(*extent)])
 
 

@@ -60,7 +60,7 @@ def apply_rule(content: str, rule: Rule) -> str:
 
     Nor is it changed if spatch can't parse the function that the rule is about.
     """
-    first, _ = require_function(content, rule.function, rule.file)
+    first, _ = function_extent(content, rule.function, rule.file)
     common: tuple[str | Path, ...] = ("--no-includes", "--macro-file", paths.MACROS)
     with tempfile.TemporaryDirectory() as directory:
         home = Path(directory)
@@ -106,14 +106,8 @@ def _spatch(
 
     It reads them in its working directory and in HOME, without which it does not even start.
     """
-    return process.run(
-        ["spatch", *arguments],
-        action=action,
-        cwd=home,
-        env={"HOME": str(home)},
-        timeout_s=_TIMEOUT_S,
-        check=check,
-    )
+    argv, env = ["spatch", *arguments], {"HOME": str(home)}
+    return process.run(argv, action=action, cwd=home, env=env, timeout_s=_TIMEOUT_S, check=check)
 
 
 def apply_edit(content: str, edit: Edit) -> str:
@@ -121,7 +115,7 @@ def apply_edit(content: str, edit: Edit) -> str:
     lines = split_lines(content)
     low, high = 0, len(lines)
     if edit.function:
-        low, high = require_function(content, edit.function, edit.file)
+        low, high = function_extent(content, edit.function, edit.file)
     found = [i for i in range(low, high) if re.search(edit.anchor, lines[i].rstrip("\n"))]
     if len(found) != edit.matches:
         raise mismatch(
@@ -147,11 +141,10 @@ def mismatch(file: str, problem: str) -> MmbatchError:
 
 def split_lines(content: str) -> list[str]:
     """Split at newlines only, which are kept; str.splitlines() splits at form feeds too."""
-    lines = content.split("\n")
-    return [f"{line}\n" for line in lines[:-1]] + ([lines[-1]] if lines[-1] else [])
+    return re.findall(r"[^\n]*\n|[^\n]+", content)
 
 
-def function_extent(content: str, function: str) -> tuple[int, int] | None:
+def function_extent(content: str, function: str, file: str) -> tuple[int, int]:
     """Return the lines of a function's definition as [first, end), counted from 0.
 
     Kernel style is relied on: a definition starts in the first column, and the braces of its
@@ -164,15 +157,7 @@ def function_extent(content: str, function: str) -> tuple[int, int] | None:
         body = next((j for j in range(i, len(lines)) if lines[j][-1:] in ("{", ";")), None)
         if body is not None and lines[body] == "{" and "}" in lines[body:]:
             return i, lines.index("}", body) + 1
-    return None
-
-
-def require_function(content: str, function: str, file: str) -> tuple[int, int]:
-    """Return what `function_extent` does, where there must be such a function."""
-    extent = function_extent(content, function)
-    if extent is None:
-        raise mismatch(file, f"there is no function {function}()")
-    return extent
+    raise mismatch(file, f"there is no function {function}()")
 
 
 def _span(lines: list[str], at: int, high: int, edit: Edit) -> tuple[int, int]:
