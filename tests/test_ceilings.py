@@ -8,7 +8,7 @@ CEILINGS = {
     "cli": 2_029,
     "core": 1_011,
     "guest": 1_643,
-    "hosted": 1_560,
+    "hosted": 1_428,
     "kernel": 1_150,
     "live": 2_152,
     "report": 1_095,

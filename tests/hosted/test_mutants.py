@@ -38,8 +38,8 @@ def test_each_mutant_is_tried_on_the_first_kernel_that_it_fits() -> None:
 
     def names(series: str, *kernels: str, fuzz: bool = False) -> list[str]:
         source = Source(series, f"{series}.1", Path(), "", "", "")
-        program = Program(source, [Manifest("toys", mutants=listed)])
-        return [mutant.name for mutant in check.chosen_mutants(program, kernels, fuzz=fuzz)]
+        program = Program(source, [Manifest("toys", mutants=listed)], fuzz=fuzz)
+        return [mutant.name for mutant in check.chosen_mutants(program, kernels)]
 
     assert names("7.3", "7.3", "6.12") == ["one too far", "odd"]
     assert names("6.12", "7.3", "6.12") == ["old", "odd"]

@@ -74,8 +74,7 @@ def run(program: Program, tally: Tally, parts: Sequence[str]) -> None:
         _ = program.path  # what fails here is for the user to mend, and no stage
     building = threading.Lock()  # a build has compilers enough of its own
 
-    def one(way: tuple[str, Program, int]) -> None:
-        name, built, stride = way
+    def one(name: str, built: Program, stride: int) -> None:
         try:
             with building:
                 sides = built.sides
@@ -89,52 +88,31 @@ def run(program: Program, tally: Tally, parts: Sequence[str]) -> None:
                 with building:
                     path = built.path
                 event = check_program(path, stride, sanitized=built.sanitize, posted=number)
-                result.judge(event)
+                result.detail = f"{event.combinations} combinations, {event.runs} runs, "
+                result.detail += f"{event.bytes / 1e9:.1f} GB compared"
+                if event.stepped:
+                    result.detail += f", {event.streamed} streaming stores followed to their drain"
+                result.problem = None if event.good else event.text
                 tally.combinations += 0 if built.sanitize else event.combinations
 
-    list(process.side_by_side([functools.partial(one, way) for way in ways], _MOST_AT_ONCE))
-
-
-class Stage:
-    """One line of the report, in the making."""
-
-    def __init__(self) -> None:
-        self.text = ""
-        self.problem: str | None = None
-        self.skipped: str | None = None
-
-    def judge(self, event: events.Check) -> None:
-        """Take how a check ended."""
-        self.text = (
-            f"{event.combinations} combinations, {event.runs} runs, "
-            f"{event.bytes / 1e9:.1f} GB compared"
-        )
-        if event.stepped:
-            self.text += f", {event.streamed} streaming stores followed to their drain"
-        if not event.good:
-            self.problem = event.text
+    list(process.side_by_side([functools.partial(one, *way) for way in ways], _MOST_AT_ONCE))
 
 
 @contextmanager
-def stage(suite: str, case: str, tally: Tally) -> Iterator[Stage]:
-    """Count what is done in the block as one stage, and say how it ended.
-
-    The suite is a speed-up on a kernel, and the case what distinguishes the stage from the plain
-    one, for which it is empty.
-    """
+def stage(suite: str, case: str, tally: Tally) -> Iterator[CaseOutcome]:
+    """Count what is done in the block as one test, and say how it ended."""
     start = time.monotonic()
-    result = Stage()
+    result = CaseOutcome(suite, case)
     try:
         yield result
     except MmbatchError as error:
         result.problem = str(error)
-    seconds = time.monotonic() - start
-    ended = CaseOutcome(suite, case, result.problem, result.skipped, result.text, seconds)
-    tally.outcomes.append(ended)
-    if ended.passed:
-        log.say(f"ok    {ended.title}: {result.text} ({seconds:.0f} s)")
+    result.seconds = time.monotonic() - start
+    tally.outcomes.append(result)
+    if result.passed:
+        log.say(f"ok    {result.title}: {result.detail} ({result.seconds:.0f} s)")
     elif result.problem is not None:
-        log.say(f"FAIL  {ended.title}: {result.problem}")
+        log.say(f"FAIL  {result.title}: {result.problem}")
 
 
 def check_program(
@@ -169,20 +147,20 @@ _REACHED = ("include", "arch/x86", "mm", "lib")
 """Directories that files reach from others by "..", so they must not be links."""
 
 
-def chosen_mutants(program: Program, kernels: Sequence[str], *, fuzz: bool) -> list[Mutant]:
+def chosen_mutants(program: Program, kernels: Sequence[str]) -> list[Mutant]:
     """Return the mutants that are tried on a program's kernel.
 
     They show what the comparison detects, which differs little between kernels. So each is
     tried on the first that it fits of the `kernels` that are checked. An optional one is tried
     on all, because it may fit the code of one only.
     """
-    found = []
-    for mutant in program.manifest.mutants:
+
+    def is_tried(mutant: Mutant) -> bool:
         fitting = [name for name in kernels if name in mutant.kernels]
-        tried = fitting if mutant.optional else fitting[:1]
-        if mutant.fuzz == fuzz and program.source.series in tried:
-            found.append(mutant)
-    return found
+        return program.source.series in (fitting if mutant.optional else fitting[:1])
+
+    mutants = program.manifest.mutants
+    return [each for each in mutants if each.fuzz == program.fuzz and is_tried(each)]
 
 
 def run_mutants(program: Program, tally: Tally, kernels: Sequence[str]) -> None:
@@ -192,7 +170,7 @@ def run_mutants(program: Program, tally: Tally, kernels: Sequence[str]) -> None:
         event = check_program(mutant, _MUTANT_STRIDE)
         return None if event.good else event.text
 
-    mutants = chosen_mutants(program, kernels, fuzz=False)
+    mutants = chosen_mutants(program, kernels)
     built = {m.options: replace(program, options=m.options) for m in mutants}
     for each in built.values():
         _ = each.path
@@ -221,7 +199,7 @@ def attempt(
         if killed_by is None:
             result.problem = f"it survived; {mutant.why}"
         else:
-            result.text = f"killed by {killed_by}"
+            result.detail = f"killed by {killed_by}"
             tally.killed += 1
 
 

@@ -32,29 +32,17 @@ _KEPT = re.compile(r"Test unit written to (\S+)")
 
 @dataclass(frozen=True)
 class Found:
-    """What came of fuzzing.
-
-    Attributes:
-        inputs: how many were tried.
-        runs: how many calls of patched code these inputs made, 0 if the bench counts none.
-        problem: what was wrong with the last of them, None when nothing was.
-        kept: the file with that input; None when no input was to blame.
-    """
+    """What came of fuzzing."""
 
     inputs: int
-    runs: int = 0
-    problem: str | None = None
-    kept: Path | None = None
+    runs: int = 0  # calls of patched code that the inputs made; 0 if the bench counts none
+    problem: str | None = None  # what was wrong with the last input
+    kept: Path | None = None  # the file with that input; None when no input was to blame
 
 
 def available() -> bool:
     """Return whether this machine can build fuzzers."""
     return shutil.which("clang") is not None and not apt.missing(PACKAGES)
-
-
-def fuzzes(program: Program) -> bool:
-    """Return whether a speed-up's bench has a fuzzer."""
-    return program.manifest.hosted is not None and program.manifest.hosted.fuzz
 
 
 def run(program: Program, tally: Tally, seconds: int, kernels: Sequence[str] = ()) -> None:
@@ -64,7 +52,7 @@ def run(program: Program, tally: Tally, seconds: int, kernels: Sequence[str] = (
 
     Mutants that only the fuzzer can kill are tried as `chosen_mutants` says of the `kernels`.
     """
-    if not fuzzes(program):
+    if program.manifest.hosted is None or not program.manifest.hosted.fuzz:
         return
     with stage(program.name, "fuzzed", tally) as result:
         if not available():
@@ -73,11 +61,11 @@ def run(program: Program, tally: Tally, seconds: int, kernels: Sequence[str] = (
         name, series = program.manifest.speedup, program.source.series
         found = fuzz(program.path, cache.root() / "fuzz" / f"{name}-{series}", seconds)
         runs = f", {found.runs} runs" if found.runs else ""
-        result.text = f"{found.inputs} inputs{runs}, none wrong"
+        result.detail = f"{found.inputs} inputs{runs}, none wrong"
         result.problem = found.problem
         if found.problem is not None and found.kept is not None:
             result.problem = f"{found.problem}; again with: {program.path} {found.kept}"
-    for mutant in chosen_mutants(program, kernels, fuzz=True):
+    for mutant in chosen_mutants(program, kernels):
         attempt(program, mutant, tally, _killer)
 
 

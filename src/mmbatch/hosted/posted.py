@@ -37,11 +37,8 @@ class NoEffectError(MmbatchError):
 class PostedSide:
     """Posted code, compiled.
 
-    Attributes:
-        posted: the code.
-        compiled: object, as a path in the kernel, to the file that was compiled. They are those
-            whose machine code or data differ from base's, and those that the kernel lacks.
-        ident: digest of their contents.
+    `compiled` has the objects whose machine code or data differ from base's, and those that the
+    kernel lacks, by their paths in the kernel. `ident` is a digest of their contents.
     """
 
     posted: Posted
@@ -54,20 +51,9 @@ class PostedSide:
         return self.posted.label
 
 
-@dataclass(frozen=True)
-class _Unit:
-    """An object to compile: its path in the kernel, and its sources with and without the patch.
-
-    `base` is None if the kernel as it is has no such source.
-    """
-
-    name: str
-    file: Path
-    base: Path | None
-
-    def output(self, kind: str) -> str:
-        """Return the name of the compiled file, of kind "base" or "posted"."""
-        return f"{kind}-{Path(self.name).with_suffix('.o').as_posix().replace('/', '_')}"
+_Units = Mapping[str, tuple[Path, Path | None]]
+"""Objects to compile, by their paths in the kernel: the source of each with the patch and the one
+without it, which is None if the kernel as it is lacks the object."""
 
 
 def compile_sides(program: Program, options: tuple[str, ...]) -> list[PostedSide]:
@@ -81,8 +67,7 @@ def compile_sides(program: Program, options: tuple[str, ...]) -> list[PostedSide
     """
     sides: list[PostedSide] = []
     for tree in program.posted:
-        units = [_Unit(path.name, path, path) for path in program.own]
-        units += _units(program, tree)
+        units = {path.name: (path, path) for path in program.own} | dict(_units(program, tree))
         side = _compile(program, tree, units, options) if units else None
         known = {other.ident for other in sides} if tree.posted.step else set()
         if side and side.ident not in known and _is_reached(program, side, units):
@@ -109,42 +94,42 @@ def require_touched(linked: Sequence[str], trees: Sequence[PostedTree]) -> None:
         raise _no_effect(trees[-1].posted, linked)
 
 
-def _is_reached(program: Program, side: PostedSide, units: Sequence[_Unit]) -> bool:
+def _is_reached(program: Program, side: PostedSide, units: _Units) -> bool:
     """Whether a compiled side differs from base in what a hosted program runs.
 
     An object that is only added is reached if it defines a function that the program has or
     calls, as one that replaces a weak function does.
     """
-    if any(unit.base is not None and unit.name in side.compiled for unit in units):
+    if any(units[name][1] for name in side.compiled):
         return True
     base = [program.objects.path / name for name in program.linked]
     added = symbols(*side.compiled.values(), "--defined-only") if side.compiled else set()
     return not added.isdisjoint(symbols(*(path for path in base if path.exists())))
 
 
-def _units(program: Program, tree: PostedTree) -> Iterator[_Unit]:
+def _units(program: Program, tree: PostedTree) -> Iterator[tuple[str, tuple[Path, Path | None]]]:
     """Yield the objects whose sources or headers a patch changes, and those that it adds."""
     changed, base = set(tree.posted.contents), program.source.path
     for name in program.linked:
         if sources_of(program.objects, name) & changed:
-            file = _source(tree.path, name)
-            if file is None:
+            file = source_of(tree.path, name)
+            if not file.exists():
                 raise MmbatchError(
                     f"build '{tree.posted.label}'",
                     f"it removes the source of {name}, which the harness calls",
                     "measure a tree in which the function is still there",
                     ExitCode.NOT_APPLICABLE,
                 )
-            yield _Unit(name, file, _source(base, name))
+            yield name, (file, source_of(base, name))
     config = (program.objects.path / ".config").read_text(encoding="utf-8").splitlines()
     for name, condition in _added(base, tree):
-        file = _source(tree.path, name)
-        if file is None or name in program.linked:
+        file = source_of(tree.path, name)
+        if not file.exists() or name in program.linked:
             continue
         if condition and f"{condition}=y" not in config:
             log.say(f"{tree.posted.label}: {name} is left out, because {condition} is not set")
             continue
-        yield _Unit(name, file, None)
+        yield name, (file, None)
 
 
 def sources_of(tree: ObjectTree, name: str) -> set[str]:
@@ -157,9 +142,10 @@ def sources_of(tree: ObjectTree, name: str) -> set[str]:
     return {word.removeprefix(top) for word in words if word.startswith(top)}
 
 
-def _source(top: Path, name: str) -> Path | None:
-    stem = top / name.removesuffix(".o")
-    return next((path for path in map(stem.with_suffix, (".S", ".c")) if path.exists()), None)
+def source_of(top: Path, name: str) -> Path:
+    """Return the file of a tree that an object is made from."""
+    assembly = (top / name).with_suffix(".S")
+    return assembly if assembly.exists() else assembly.with_suffix(".c")
 
 
 def _added(base: Path, tree: PostedTree) -> Iterator[tuple[str, str]]:
@@ -183,52 +169,54 @@ def _goals(makefile: Path) -> Iterator[tuple[str, str]]:
 
 
 def _compile(
-    program: Program, tree: PostedTree, units: Sequence[_Unit], options: tuple[str, ...]
+    program: Program, tree: PostedTree, units: _Units, options: tuple[str, ...]
 ) -> PostedSide:
     """Compile objects with and without a patch, and keep those that differ."""
-    names = [f"{unit.name} {program.like(unit.file)}" for unit in units]
+    names = [f"{name} {program.like(file)}" for name, (file, _) in units.items()]
     code = [Path(path).read_text("utf-8") for path in (__file__, kbuild.__file__)]
     key = "\n".join((program.objects.path.name, tree.ident, *names, *options, *code))
     digest = hashlib.sha256(key.encode())
     for path in sorted(program.manifest.directory.glob("*.[ch]") if program.own else ()):
         digest.update(path.read_bytes())
     final = cache.builds() / f"objects-{program.source.ident}-{digest.hexdigest()[:12]}"
-    file = cache.logs() / f"{final.name}.log"
 
-    def compile_unit(work: Path, unit: _Unit, kind: str) -> None:
-        output = work / unit.output(kind)
+    def compiled_as(directory: Path, kind: str, name: str) -> Path:
+        return directory / f"{kind}-{name.replace('/', '_').rpartition('.')[0]}.o"
+
+    def compile_one(work: Path, kind: str, name: str) -> None:
+        file, base = units[name]
+        output = compiled_as(work, kind, name)
         types = ("-aux-info", os.fspath(output.with_suffix(".types")))
         try:
             kbuild.compile_like(
-                *(program.objects, program.like(unit.file)),
-                unit.base if unit.base and kind == "base" else unit.file,
+                *(program.objects, program.like(file)),
+                base if base and kind == "base" else file,
                 output,
                 other_source=None if kind == "base" else tree.path,
-                options=(*options, *(() if unit.file.suffix == ".S" else types)),
-                log=file,
+                options=(*options, *(() if file.suffix == ".S" else types)),
+                log=cache.logs() / f"{final.name}.log",
             )
         except MmbatchError as error:
-            action = f"compile {unit.name} with {tree.posted.label}"
+            action = f"compile {name} with {tree.posted.label}"
             raise MmbatchError(action, error.problem, error.hint) from error
 
     def fill(work: Path) -> None:
-        named = ", ".join(unit.name for unit in units)
-        log.say(f"compiling what {tree.posted.label} changes: {named}")
-        jobs = [(unit, "posted") for unit in units]
-        jobs += [(unit, "base") for unit in units if unit.base]
+        log.say(f"compiling what {tree.posted.label} changes: {', '.join(units)}")
+        jobs = [("posted", name) for name in units]
+        jobs += [("base", name) for name, (_, base) in units.items() if base]
         with ThreadPoolExecutor(program.jobs) as pool:
-            list(pool.map(lambda job: compile_unit(work, *job), jobs))
+            list(pool.map(lambda job: compile_one(work, *job), jobs))
 
     cache.provide(final, fill, "compiles posted code")
     compiled = {}
     total = hashlib.sha256()
-    for unit in units:
-        path, base = final / unit.output("posted"), final / unit.output("base")
+    for name, (file, source) in units.items():
+        path, base = (compiled_as(final, kind, name) for kind in ("posted", "base"))
         content = _contents(path)
-        if unit.base is None or content != _contents(base):
-            compiled[unit.name] = path
-            total.update(f"{unit.name} {content}".encode())
-        if unit.base is not None and unit.file.suffix != ".S":
+        if source is None or content != _contents(base):
+            compiled[name] = path
+            total.update(f"{name} {content}".encode())
+        if source is not None and file.suffix != ".S":
             _compare_prototypes(program, tree.posted, base, path)
     return PostedSide(tree.posted, compiled, total.hexdigest())
 

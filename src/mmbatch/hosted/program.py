@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,7 +22,7 @@ from pathlib import Path
 from mmbatch.core import cache, log, paths, process
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.hosted import posted as hosted_posted
-from mmbatch.hosted.posted import PostedSide, symbols
+from mmbatch.hosted.posted import PostedSide, source_of, symbols
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import apply
@@ -55,7 +55,6 @@ _REQUIRES = {
     "CONFIG_KCSAN=n": _INSTRUMENTED,
     "CONFIG_KMSAN=n": _INSTRUMENTED,
 }
-_SIDES = ("base", "control", "patched")
 _LAYOUTS = 4
 _LAYOUT_STEP = 16
 _CODE_SECTIONS = (".text", ".ref.text")
@@ -74,29 +73,17 @@ _LD = ("ld", "-r", "-z", "noexecstack")
 
 @dataclass(frozen=True)
 class Program:
-    """The hosted program of a speed-up on one kernel, in one of the ways to build it.
-
-    Attributes:
-        source: the kernel as it is.
-        manifests: the speed-up, after those that it needs.
-        options: configuration, "CONFIG_X=y" each, over that of the engine.
-        jobs: how many compilers at a time.
-        sanitize: with ASan and UBSan in our code, in the patched side and in posted ones.
-        fuzz: with libFuzzer, instead of the engine's own main().
-        posted: trees of posted patches, each of which becomes a side of its own.
-        renamed: function of the harness to the name that it has in some of these.
-        tree: the kernel with the speed-up in it, where that exists already.
-    """
+    """The hosted program of a speed-up on one kernel, in one of the ways to build it."""
 
     source: Source
-    manifests: Sequence[Manifest]
-    options: tuple[str, ...] = ()
+    manifests: Sequence[Manifest]  # the speed-up, after those that it needs
+    options: tuple[str, ...] = ()  # configuration, "CONFIG_X=y" each, over that of the engine
     jobs: int = field(default_factory=process.cpus)
-    sanitize: bool = False
-    fuzz: bool = False
-    posted: Sequence[PostedTree] = ()
-    renamed: Mapping[str, str] = field(default_factory=dict)
-    tree: Spliced | None = None
+    sanitize: bool = False  # ASan and UBSan in our code, in the patched side and in posted ones
+    fuzz: bool = False  # libFuzzer in place of the engine's main()
+    posted: Sequence[PostedTree] = ()  # each becomes a side of its own
+    renamed: Mapping[str, str] = field(default_factory=dict)  # function to its name in these
+    tree: Spliced | None = None  # the kernel with the speed-up in it, where that exists already
 
     @property
     def manifest(self) -> Manifest:
@@ -172,19 +159,14 @@ class Program:
         kind = f"posted-{kind}" if self.sides else kind
         prefix = f"{kind}-{self.manifest.speedup}-{self.source.ident}"
         # The objects' name depends on the compiler that made base; patched is made by the same.
-        digest = hashlib.sha256(
-            f"{self.objects.path.name} {self.spliced.ident} {self.linked}".encode()
-        )
-        if self.fuzz:
-            digest.update(kbuild.toolchain("clang").identity.encode())
-        for path in (
-            *sorted(p for p in paths.HOSTED.rglob("*") if p.suffix in (".c", ".h", ".lds")),
-            *sorted(self.manifest.directory.glob("*.[ch]")),
-            *map(Path, (__file__, kbuild.__file__)),
-        ):
+        parts = [self.objects.path.name, self.spliced.ident, str(self.linked)]
+        parts += [kbuild.toolchain("clang").identity] if self.fuzz else []
+        parts += [f"{side.label} {side.ident} {dict(self.renamed)}" for side in self.sides]
+        files = [path for path in paths.HOSTED.rglob("*") if path.suffix in (".c", ".h", ".lds")]
+        files += [*self.manifest.directory.glob("*.[ch]"), Path(__file__), Path(kbuild.__file__)]
+        digest = hashlib.sha256("\n".join(parts).encode())
+        for path in sorted(files):
             digest.update(path.read_bytes())
-        for side in self.sides:
-            digest.update(f" {side.label} {side.ident} {dict(self.renamed)}".encode())
         final = cache.builds() / f"{prefix}-{digest.hexdigest()[:12]}"
 
         def fill(work: Path) -> None:
@@ -223,38 +205,45 @@ class _Link:
     def run(self) -> Path:
         """Make the program and return its path."""
         program, hosted = self.program, self.program.hosted
-        kernel_options = _SANITIZE_KERNEL if program.sanitize else ()
+        options = _SANITIZE_KERNEL if program.sanitize else ()
         base = [program.objects.path / name for name in hosted.objects]
-        if not self.sibling:
-            base += self._compile("base", program.own)
-        patched = self._patched((*kernel_options, *(_COVER_KERNEL if program.fuzz else ())))
-        sides = [
-            self._side(side, layout, patched if side == "patched" else base)
-            for layout in range(_LAYOUTS)
-            for side in _SIDES
-        ]
+        base += self._compile("base", program.own, self.sibling)
+        files = [source_of(self.patched, name) for name in (*hosted.objects, *hosted.added)]
+        files += program.own
+        is_alone = self.patched / self.changed in files  # a header could change every object
+        patched = self._compile(
+            "patched",
+            files,
+            self.sibling if is_alone else None,
+            (*options, *(_COVER_KERNEL if program.fuzz else ())),
+            other_source=self.patched,
+        )
+        sides: list[tuple[str, list[Path], PostedSide | None]] = []
+        sides += [("base", base, None), ("control", base, None), ("patched", patched, None)]
         for number, posted in enumerate(program.sides):
-            named = zip([*hosted.objects, *hosted.own], base, strict=True)
-            unchanged = [path for name, path in named if name not in posted.compiled]
-            sides += [
-                self._side(
-                    f"posted{number}_", layout, [*unchanged, *posted.compiled.values()], posted
-                )
-                for layout in range(_LAYOUTS)
-            ]
-        self._write_posted()
-        shared = [
+            held = dict(zip([*hosted.objects, *hosted.own], base, strict=True))
+            held.update(posted.compiled)
+            sides.append((f"posted{number}_", list(held.values()), posted))
+        objects = [self._side(layout, *side) for layout in range(_LAYOUTS) for side in sides]
+        objects += [
             program.objects.path / name
             for name in (*hosted.shared, *ENGINE_OBJECTS)
             if not (program.sanitize and name in COPIES)
         ]
-        self._write_wanted([*sides, *shared])
-        shim = self._shim(
-            (*kernel_options, *_QUIET, f"-I{paths.HOSTED / 'include'}", f"-I{self.work}")
+        self._write_posted()
+        wanted = self._wanted(objects)
+        (self.work / "wanted.h").write_text(wanted, encoding="utf-8")
+        files = sorted((paths.HOSTED / "kernel").glob("*.c"))
+        files += sorted({*program.manifest.directory.glob("*.c")} - {*program.own})
+        is_kept = self.sibling and (self.sibling / "wanted.h").read_text(encoding="utf-8") == wanted
+        shim = self._compile(
+            "shim",
+            files,
+            self.sibling if is_kept else None,
+            (*options, *_QUIET, f"-I{paths.HOSTED / 'include'}", f"-I{self.work}"),
         )
-        self._run([*_LD, "-o", "all.o", *shim, *sides, *shared])
-        self._write_stubs(self.work / "all.o")
-        self._run(["as", "-o", "stubs.o", "stubs.S"])
+        self._run([*_LD, "-o", "all.o", *shim, *objects])
+        self._assemble("stubs", self._stubs(self.work / "all.o"))
         script = paths.HOSTED / "hosted.lds"
         self._run([*_LD, "-T", script, "-o", "kernel.o", "all.o", "stubs.o"])
         # libFuzzer has a function of this name, which does nothing.
@@ -264,94 +253,73 @@ class _Link:
         self._link_host()
         return self.work / "hosted"
 
-    def _patched(self, options: tuple[str, ...]) -> list[Path]:
-        """Compile the patched side. A sibling has what a changed source file leaves as it is."""
-        hosted = self.program.hosted
-        files = [self._source(name) for name in (*hosted.objects, *hosted.added)]
-        files += self.program.own
-        changed = self.patched / self.changed
-        if self.sibling is None or changed not in files:
-            return self._compile("patched", files, other_source=self.patched, options=options)
-        (mutated,) = self._compile("patched", [changed], other_source=self.patched, options=options)
-        return [
-            mutated if file == changed else self.sibling / f"patched-{file.stem}.o"
-            for file in files
-        ]
-
-    def _link_host(self) -> None:
-        """Compile the host half and link both, by clang if libFuzzer is to have main()."""
-        host = paths.HOSTED / "host"
-        options = (
-            *("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"),
-            *("-no-pie", f"-I{paths.HOSTED / 'include'}", f"-I{host}", f"-I{self.work}"),
-        )
-        linking = ("-Wl,-z,noexecstack", "-Wl,--no-warn-rwx-segments", "-o", "hosted")
-        files = sorted(host.glob("*.c"))
-        if self.program.fuzz:
-            files = [path for path in files if path.name != "main.c"]
-            files += sorted((paths.HOSTED / "fuzz").glob("*.c"))
-        instrument = _SANITIZE if self.program.sanitize else ()
-
-        def compile_file(path: Path) -> Path:
-            output = Path(f"host-{path.stem}.o")
-            if self.sibling:
-                return self.sibling / output
-            self._run(["gcc", *options, *instrument, "-c", path, "-o", output])
-            return output
-
-        objects = [*self._at_once(compile_file, files), Path("kernel.o")]
-        if self.program.fuzz:
-            self._run(["clang", "-fsanitize=fuzzer", "-no-pie", *linking, *objects])
-        else:
-            static = () if self.program.sanitize else ("-static",)
-            self._run(["gcc", "-no-pie", *instrument, *static, *linking, *objects])
-
-    def _shim(self, options: tuple[str, ...]) -> list[Path]:
-        """Compile our kernel half, unless a sibling that misses the same symbols has it."""
-        files = sorted((paths.HOSTED / "kernel").glob("*.c"))
-        harness = sorted(self.program.manifest.directory.glob("*.c"))
-        files += [path for path in harness if path not in self.program.own]
-        wanted = (self.work / "wanted.h").read_bytes()
-        if self.sibling and (self.sibling / "wanted.h").read_bytes() == wanted:
-            return [self.sibling / f"shim-{path.stem}.o" for path in files]
-        return self._compile("shim", files, options=options)
-
-    def _source(self, name: str) -> Path:
-        """Return the file in the spliced tree that an object is made from."""
-        assembly = (self.patched / name).with_suffix(".S")
-        return assembly if assembly.exists() else assembly.with_suffix(".c")
-
     def _run(self, argv: list[str | Path]) -> None:
         process.run(argv, action="link the hosted program", cwd=self.work, log=self.log)
 
-    def _at_once(self, work: Callable[[Path], Path], files: Iterable[Path]) -> list[Path]:
-        with ThreadPoolExecutor(self.jobs) as pool:
-            return list(pool.map(work, files))
+    def _assemble(self, name: str, lines: Iterable[str]) -> Path:
+        source, output = self.work / f"{name}.S", self.work / f"{name}.o"
+        source.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        self._run(["as", "-o", output, source])
+        return output
 
     def _compile(
         self,
         side: str,
         files: Iterable[Path],
+        kept: Path | None,
+        options: tuple[str, ...] = (),
         *,
         other_source: Path | None = None,
-        options: tuple[str, ...] = (),
     ) -> list[Path]:
-        """Compile files like an object of the tree, or with the headers of a copy of it."""
+        """Compile files like an object of the tree, or with the headers of a copy of it.
+
+        Objects of files other than the changed one are taken from the directory `kept`.
+        """
 
         def compile_file(file: Path) -> Path:
-            output = self.work / f"{side}-{file.stem}.o"
+            output = f"{side}-{file.stem}.o"
+            if kept and file != self.patched / self.changed:
+                return kept / output
             kbuild.compile_like(
-                self.program.objects,
-                self.program.like(file),
-                file,
-                output,
+                *(self.program.objects, self.program.like(file), file, self.work / output),
                 other_source=other_source,
                 options=options,
                 log=self.log,
             )
-            return output
+            return self.work / output
 
-        return self._at_once(compile_file, files)
+        with ThreadPoolExecutor(self.jobs) as pool:
+            return list(pool.map(compile_file, files))
+
+    def _side(self, layout: int, side: str, objects: list[Path], posted: PostedSide | None) -> Path:
+        """Join a side's objects, shift their code, and give its entries names of their own."""
+        output, hosted = self.work / f"side-{side}{layout}.o", self.program.hosted
+        if self.sibling and side != "patched":
+            return self.sibling / output.name
+        fill = f".balign 64\n.fill {layout * _LAYOUT_STEP}, 1, 0x90"
+        pad = self._assemble(f"pad{layout}", (f'.section {s},"ax"\n{fill}' for s in _CODE_SECTIONS))
+        self._run([*_LD, "-o", output, pad, *objects])
+        defined = symbols(output, "--defined-only")
+        entries = [*hosted.entries, *(hosted.extras if side == "patched" else ())]
+        named = {
+            name: name if name in defined else self.program.renamed.get(name, name)
+            for name in entries
+        }
+        missing = sorted(name for name in named if named[name] not in defined)
+        if missing and posted:
+            raise hosted_posted.entry_missing(posted, missing)
+        if missing:
+            raise MmbatchError(
+                f"link the {side} side of the hosted program",
+                f"its objects do not define {', '.join(missing)}",
+                f"correct [hosted] in {self.program.manifest.file}",
+            )
+        words = [f"--set-section-alignment={section}=4096" for section in _CODE_SECTIONS]
+        for name, own in named.items():
+            new = f"{name}__{side}{layout}"
+            words += [f"--redefine-sym={own}={new}", f"--keep-global-symbol={new}"]
+        self._run(["objcopy", *words, output])
+        return output
 
     def _write_posted(self) -> None:
         """Write the header that tells both halves of the engine which posted sides there are."""
@@ -368,62 +336,22 @@ class _Link:
         ]
         (self.work / "posted.h").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
-    def _side(
-        self, side: str, layout: int, objects: list[Path], posted: PostedSide | None = None
-    ) -> Path:
-        """Join a side's objects, shift their code, and give its entries names of their own."""
-        output = self.work / f"side-{side}{layout}.o"
-        if self.sibling and side != "patched":
-            return self.sibling / output.name
-        pad = self.work / f"pad{layout}.o"
-        if not pad.exists():
-            lines = (
-                f'.section {section},"ax"\n.balign 64\n.fill {layout * _LAYOUT_STEP}, 1, 0x90\n'
-                for section in _CODE_SECTIONS
-            )
-            pad.with_suffix(".S").write_text("".join(lines), encoding="utf-8")
-            self._run(["as", "-o", pad, pad.with_suffix(".S")])
-        self._run([*_LD, "-o", output, pad, *objects])
-        if posted is not None and self.program.renamed:
-            names = symbols(output, "--defined-only")
-            new = [(old, new) for old, new in self.program.renamed.items() if new in names]
-            renamed = [f"--redefine-sym={new}={old}" for old, new in new if old not in names]
-            self._run(["objcopy", *renamed, output])
-        entries = list(self.program.hosted.entries)
-        if side == "patched":
-            entries += self.program.hosted.extras
-        missing = sorted(set(entries) - symbols(output, "--defined-only"))
-        if missing and posted is not None:
-            raise hosted_posted.entry_missing(posted, missing)
-        if missing:
-            raise MmbatchError(
-                f"link the {side} side of the hosted program",
-                f"its objects do not define {', '.join(missing)}",
-                f"correct [hosted] in {self.program.manifest.file}",
-            )
-        aligned = (f"--set-section-alignment={section}=4096" for section in _CODE_SECTIONS)
-        keep = (f"--keep-global-symbol={name}" for name in entries)
-        self._run(["objcopy", *aligned, *keep, output])
-        renames = (f"--redefine-sym={name}={name}__{side}{layout}" for name in entries)
-        self._run(["objcopy", *renames, output])
-        return output
-
-    def _write_wanted(self, objects: list[Path]) -> None:
-        """Write for the shim which symbols the objects need and which they have."""
+    def _wanted(self, objects: list[Path]) -> str:
+        """Return a header for the shim: which symbols the objects need and which they have."""
         defined = symbols(*objects, "--defined-only")
         wanted = symbols(*objects, "--undefined-only") - defined
         lines = [f"#define WANTED_{name} 1\n" for name in sorted(wanted) if name.isidentifier()]
         lines += [f"#define DEFINED_{name} 1\n" for name in sorted(defined) if name.isidentifier()]
-        (self.work / "wanted.h").write_text("".join(lines), encoding="utf-8")
+        return "".join(lines)
 
-    def _write_stubs(self, joined: Path) -> None:
-        """Give each undefined kernel symbol a page of its own, and a list of their names."""
+    def _stubs(self, joined: Path) -> list[str]:
+        """Return a page for each undefined kernel symbol, and a list of their names."""
         names = sorted(
             name
             for name in symbols(joined, "--undefined-only")
             if not _OURS.match(name) and not (self.program.sanitize and _LIBASAN.match(name))
         )
-        lines = [
+        return [
             '.section .hosted_stubs,"aw",@nobits',
             ".balign 4096",
             ".globl hosted_stub_start, hosted_stub_end, hosted_stub_names",
@@ -437,4 +365,28 @@ class _Link:
             *(f'.Lname{i}: .asciz "{name}"' for i, name in enumerate(names)),
             '.section .note.GNU-stack,"",@progbits',
         ]
-        (self.work / "stubs.S").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def _link_host(self) -> None:
+        """Compile the host half and link both, by clang if libFuzzer is to have main()."""
+        program, host = self.program, paths.HOSTED / "host"
+        options = (
+            *("-std=gnu11", "-O2", "-g", "-Wall", "-Wextra", "-Wno-unused-parameter"),
+            *("-no-pie", f"-I{paths.HOSTED / 'include'}", f"-I{host}", f"-I{self.work}"),
+        )
+        linking = ("-Wl,-z,noexecstack", "-Wl,--no-warn-rwx-segments", "-o", "hosted")
+        files = sorted(host.glob("*.c"))
+        if program.fuzz:
+            files = [path for path in files if path.name != "main.c"]
+            files += (paths.HOSTED / "fuzz").glob("*.c")
+        instrument = _SANITIZE if program.sanitize else ()
+        place = (self.sibling or self.work) / "host"
+        if not self.sibling:
+            place.mkdir()
+            compiler = ["gcc", *options, *instrument, "-c", *files]
+            process.run(compiler, action="compile the engine", cwd=place, log=self.log)
+        objects = [*(place / f"{path.stem}.o" for path in files), Path("kernel.o")]
+        if program.fuzz:
+            self._run(["clang", "-fsanitize=fuzzer", "-no-pie", *linking, *objects])
+        else:
+            static = () if program.sanitize else ("-static",)
+            self._run(["gcc", "-no-pie", *instrument, *static, *linking, *objects])

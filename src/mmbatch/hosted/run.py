@@ -22,50 +22,31 @@ _OWN_CGROUP = Path("/proc/self/cgroup")
 
 @dataclass(frozen=True)
 class Request:
-    """What to run.
+    """What to run."""
 
-    Attributes:
-        cases: names of cases; none means all.
-        items: size of the large cases, in items; None for their own.
-        pairs: pairs of each comparison.
-        seed: of the order of runs.
-        budget_s: seconds that the pairs of a case may take, for fewer pairs on slow machines.
-        features: CPU features to switch, "fsrm=0" each.
-        extra: also the cases that run only on request, if no case is named.
-        compared: an earlier start of the program compared the images, so this one does not.
-        cached_bytes: memory that stays in the cache, which sizes hot cases; 0 if that is unknown,
-            None to measure it.
-        only_posted: leave out the variants of the patched side.
-        show_unequal: also time posted variants whose images differ from base's.
-    """
-
-    cases: tuple[str, ...]
-    items: int | None
-    pairs: int
-    seed: int
-    budget_s: int | None
-    features: tuple[str, ...]
-    extra: bool = False
-    compared: bool = False
-    cached_bytes: int | None = None
-    only_posted: bool = False
-    show_unequal: bool = False
+    cases: tuple[str, ...]  # their names; none means all
+    items: int | None  # size of the large cases; None for their own
+    pairs: int  # of each comparison
+    seed: int  # of the order of runs
+    budget_s: int | None  # what the pairs of a case may take; slow machines run fewer pairs then
+    features: tuple[str, ...]  # CPU features to switch, "fsrm=0" each
+    extra: bool = False  # also the cases that run only on request, if no case is named
+    compared: bool = False  # an earlier start compared the images, so this one does not
+    cached_bytes: int | None = None  # sizes hot cases; 0 if it is unknown, None to measure it
+    only_posted: bool = False  # leave out the variants of the patched side
+    show_unequal: bool = False  # also time posted variants whose images differ from base's
 
     def arguments(self) -> list[str]:
         """Return it as arguments of the program."""
         words = ["--pairs", str(self.pairs), "--seed", str(self.seed)]
         words += [word for case in self.cases for word in ("--case", case)]
         words += [word for feature in self.features for word in ("--cpu", feature)]
-        if self.items is not None:
-            words += ["--items", str(self.items)]
-        if self.budget_s is not None:
-            words += ["--budget", str(self.budget_s)]
+        numbers = {"--items": self.items, "--budget": self.budget_s, "--cached": self.cached_bytes}
+        words += [w for name, n in numbers.items() if n is not None for w in (name, str(n))]
         words += ["--all"] if self.extra else []
         words += ["--compared"] if self.compared else []
         words += ["--only-posted"] if self.only_posted else []
         words += ["--show-unequal"] if self.show_unequal else []
-        if self.cached_bytes is not None:
-            words += ["--cached", str(self.cached_bytes)]
         return words
 
 
@@ -133,14 +114,11 @@ def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
         return
     item_bytes = _memory(largest) // largest.items
     fits = max(0, available_bytes - _SLACK_BYTES) // _HUGE * _HUGE // item_bytes
+    hint = "free some memory"
     if largest.fixed:
-        hint = "free some memory, or name smaller cases with --case"
-    else:
-        hint = (
-            f"the largest size that fits is --size {fits * 4 // 1024}M"
-            if fits
-            else "free some memory"
-        )
+        hint += ", or name smaller cases with --case"
+    elif fits:
+        hint = f"the largest size that fits is --size {fits * 4 // 1024}M"
     raise MmbatchError(
         f"make room for {largest.case}",
         f"its memory takes {needed / 2**30:.1f} GiB and {available_bytes / 2**30:.1f} GiB are free",
