@@ -45,26 +45,6 @@ def test_paths_that_kbuild_refuses(
     assert not (tmp_path / name).exists()
 
 
-def test_the_cache_has_no_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "file").touch()
-    for root in (tmp_path / "file/a/b", Path("/proc/x")):
-        monkeypatch.setenv("MMBATCH_CACHE", str(root))
-        with pytest.raises(MmbatchError, match="set MMBATCH_CACHE") as caught:
-            cache.root()
-        assert caught.value.action == "open the cache directory"
-
-
-def test_a_cache_that_can_not_run_programs(
-    own_cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    fields = list(os.statvfs(own_cache.parent))
-    fields[8] |= os.ST_NOEXEC
-    monkeypatch.setattr("os.statvfs", lambda _: os.statvfs_result(fields))
-    monkeypatch.setenv("MMBATCH_CACHE", str(own_cache / "other"))
-    with pytest.raises(MmbatchError, match="noexec"):
-        cache.root()
-
-
 HOLDER = """
 import sys, time
 from mmbatch.core import cache
@@ -166,7 +146,7 @@ def test_the_last_few_of_a_name_are_kept_and_those_in_use(own_cache: Path) -> No
     made = [cache.builds() / f"a-{number:04x}" for number in range(7)]
     for age, place in enumerate([*others, *made]):
         place.mkdir()
-        cache.finish(place)
+        (place / cache.DONE).touch()
         os.utime(place, (age, age))
     code = "import sys; from mmbatch.core import cache; from pathlib import Path\n"
     code += "assert cache.use(Path(sys.argv[1])); print('ready', flush=True); sys.stdin.read()"
@@ -200,12 +180,6 @@ def test_atomic_dir_replaces_or_leaves_the_old_one(tmp_path: Path) -> None:
     assert {entry.name for entry in tmp_path.iterdir()} == {"final", "cache"}
 
 
-def test_atomic_dir_tells_of_a_full_disk(tmp_path: Path) -> None:
-    with pytest.raises(MmbatchError, match="No space left"), atomic_dir(tmp_path / "final"):
-        raise OSError(errno.ENOSPC, "No space left on device", os.fspath(tmp_path))
-    assert not (tmp_path / "final").exists()
-
-
 def test_atomic_write_replaces_and_leaves_no_rest(tmp_path: Path) -> None:
     path = tmp_path / "deep" / "file"
     atomic_write(path, "one")
@@ -224,8 +198,9 @@ def test_atomic_write_that_fails_keeps_the_old_file(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(MmbatchError, match="No space left on device; free some space"):
+    with pytest.raises(OSError, match="No space left") as caught:
         atomic_write(path, "new")
+    assert caught.value.filename == str(path)
     assert path.read_text() == "old"
     assert list(path.parent.iterdir()) == [path]
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,14 +15,11 @@ from mmbatch.core.load import (
     OTHER_KEYS,
     Count,
     Interval,
-    LoadError,
     Natural,
     Pattern,
-    from_json_file,
     from_toml,
     key,
     load,
-    parse_json,
 )
 
 
@@ -48,7 +44,6 @@ class Toy:
     made_of: Literal["wood", "tin"] = field(default="wood", metadata=key("from"))
     pattern: Pattern = ""
     place: Path = Path()
-    pair: tuple[int, float] | None = None
     prices: Mapping[str, float] = field(default_factory=dict)
     loud: bool = False
     shelf: str = field(default="", metadata=NOT_IN_FILE)
@@ -67,7 +62,6 @@ def test_values_arrive_in_their_fields() -> None:
         "from": "tin",
         "pattern": "c.rt",
         "place": "shelf/cart",
-        "pair": [1, 2],
         "prices": {"new": 3, "old": 0.5},
         "loud": True,
     }
@@ -79,7 +73,6 @@ def test_values_arrive_in_their_fields() -> None:
         "tin",
         "c.rt",
         Path("shelf/cart"),
-        (1, 2),
         {"new": 3, "old": 0.5},
         loud=True,
     )
@@ -90,7 +83,7 @@ def test_values_arrive_in_their_fields() -> None:
 @pytest.mark.parametrize(
     ("values", "found"),
     [
-        ([], "must be a table, not a list"),
+        ([], "must be a table, not []"),
         ({}, "'name' is missing"),
         ({"name": "x", "shelf": "top"}, "unknown key 'shelf'"),
         ({"name": "x", "wheel": [{"size": 3}, {"size": 0}]}, "wheel 2: size: must be at least 1"),
@@ -100,31 +93,16 @@ def test_values_arrive_in_their_fields() -> None:
         ),
         ({"name": "x", "kernels": "7.3"}, "kernels: '7.3' is not an interval"),
         ({"name": "x", "colour": "green"}, "colour: must be one of red, blue, not 'green'"),
-        ({"name": "x", "pattern": "("}, "pattern: is not a regular expression: missing )"),
-        ({"name": "x", "pair": [1]}, "pair: must have 2 items, not 1"),
-        ({"name": "x", "pair": [1, "2"]}, "pair 2: must be a number, not '2'"),
+        ({"name": "x", "pattern": "("}, "pattern: missing )"),
+        ({"name": "x", "wheel": [{"size": None}]}, "wheel 1: size: must be a whole number, not No"),
         ({"name": "x", "prices": {"new": True}}, "prices: new: must be a number, not True"),
-        ({"name": "x", "prices": {"new": float("nan")}}, "prices: new: must be a finite number"),
-        ({"name": "x", "loud": 1}, "loud: must be true or false, not 1"),
+        ({"name": "x", "loud": 2}, "loud: must be true or false, not 2"),
         ({"name": "x", "loud": True}, "a loud toy needs a wheel"),
     ],
 )
 def test_an_error_names_the_way_to_the_value(values: Any, found: str) -> None:
-    with pytest.raises(LoadError) as caught:
+    with pytest.raises(ValueError) as caught:
         load(Toy, values)
-    assert str(caught.value).startswith(found)
-
-
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ("{", "it is not JSON: "),
-        ('{"name": "x", "pair": [1, NaN]}', "pair 2: must be a finite number, not nan"),
-    ],
-)
-def test_json_that_does_not_fit(text: str, found: str) -> None:
-    with pytest.raises(LoadError) as caught:
-        load(Toy, parse_json(text))
     assert str(caught.value).startswith(found)
 
 
@@ -133,25 +111,9 @@ def test_a_mapping_may_take_all_other_keys() -> None:
         Interval(">=7.2"), {"dolls": ("a",)}
     )
     assert load(Box, {}) == Box()
-    with pytest.raises(LoadError) as caught:
+    with pytest.raises(ValueError) as caught:
         load(Box, {"dolls": ["a", 1]})
     assert str(caught.value) == "dolls 2: must be a string, not 1"
-
-
-def test_a_json_file_is_named(tmp_path: Path) -> None:
-    path = tmp_path / "toy.json"
-    for content, found in (
-        (None, "No such file or directory"),
-        (b'{"name": 3}', "name: must be a string, not 3"),
-    ):
-        if content is not None:
-            path.write_bytes(content)
-        with pytest.raises(MmbatchError) as caught:
-            from_json_file(Toy, path, "buy a toy")
-        assert str(caught.value) == f"cannot read {path}: {found}; buy a toy"
-        assert caught.value.code == (ExitCode.FAILED if content else ExitCode.USAGE)
-    path.write_text(json.dumps({"name": "cart"}))
-    assert from_json_file(Toy, path, "buy a toy") == Toy("cart")
 
 
 def test_a_toml_file_is_named(tmp_path: Path) -> None:

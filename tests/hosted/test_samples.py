@@ -48,7 +48,7 @@ def test_unknown_fields_are_ignored() -> None:
 @pytest.mark.parametrize(
     ("kind", "old", "new", "found"),
     [
-        (Sample, "{", "", "not JSON"),
+        (Sample, "{", "", "Extra data"),
         (Sample, '"sample"', '"simple"', "not an event of an engine"),
         (Sample, '"ns":91234567', '"time":91234567', "'ns' is missing"),
         (Sample, "91234567", '"91234567"', "ns: must be a whole number, not '91234567'"),

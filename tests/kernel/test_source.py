@@ -31,7 +31,7 @@ def put_cached(series: str, version: str) -> None:
     place = cache.trees() / f"linux-source-{series}_{version.replace('~', '-')}"
     make_kernel(place / "linux", version.partition("-")[0])
     (place / "version").write_text(version)
-    cache.finish(place)
+    (place / cache.DONE).touch()
 
 
 @needs_archive

@@ -35,7 +35,7 @@ def test_a_manifest_is_read(tmp_path: Path) -> None:
     ("old", "new", "found"),
     [
         ("  cocci =", '  cooci = ""\n  cocci =', "step 1: rule 1: unknown key 'cooci'"),
-        ("'^\\+rows'", "'rows)'", "rule 1: marks: call: is not a regular expression"),
+        ("'^\\+rows'", "'rows)'", "rule 1: marks: call: unbalanced parenthesis"),
         ("{ call = 2 }", "{ loop = 2 }", "rows.cocci: matches and marks name different hooks"),
         ('"rows.cocci"', '"lost.cocci"', "splice/lost.cocci, which is not there"),
         ('"mm/rows.c"', '"mm/lost.c"', "tree/mm/lost.c, which is not there"),

@@ -6,11 +6,12 @@ from __future__ import annotations
 import os
 import platform
 import re
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from mmbatch.core import process
+from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import Count, Natural
 
 FLAGS = ("rep_good", "erms", "fsrm", "movdir64b", "clzero", "avx512f")
@@ -66,62 +67,32 @@ class Machine:
     binutils: str = ""
 
 
-def parse_cpuinfo(text: str) -> dict[str, str]:
-    """Read the fields of the first CPU of /proc/cpuinfo."""
-    fields = {}
-    for line in text.strip().split("\n\n")[0].splitlines():
-        key, _, value = line.partition(":")
-        fields[key.strip()] = " ".join(value.split())
-    return fields
-
-
-def parse_meminfo(text: str) -> dict[str, int]:
-    """Read /proc/meminfo into bytes by name ("MemTotal", "MemAvailable", ...)."""
-    found = re.findall(r"^(\w+):\s+(\d+) kB$", text, re.MULTILINE)
-    return {name: int(kilobytes) * 1024 for name, kilobytes in found}
-
-
-def parse_llc(getconf: str) -> int | None:
-    """Read the size of the last-level cache from what `getconf -a` prints; 0 is unknown."""
-    found = re.findall(r"^LEVEL(\d)_(?:D?CACHE)_SIZE\s+(\d+)\s*$", getconf, re.MULTILINE)
-    sizes = {int(level): int(size) for level, size in found if int(size)}
-    return sizes[max(sizes)] if sizes else None
-
-
-def parse_hypervisor(lscpu: str, flags: str) -> str:
-    """Name the hypervisor as `lscpu` does; one that only CPUID shows is "unknown"."""
-    vendor = re.search(r"^Hypervisor vendor:\s+(\S+)", lscpu, re.MULTILINE)
-    if vendor is not None:
-        return vendor[1].lower()
-    return "unknown" if "hypervisor" in flags.split() else ""
+def fields(text: str) -> dict[str, str]:
+    """Return the values by key of the first block of lines such as "key: value"."""
+    pairs = (line.partition(":") for line in text.strip().split("\n\n")[0].splitlines())
+    return {key.strip(): " ".join(value.split()) for key, _, value in pairs}
 
 
 def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
+    """Return what a file of /proc or /sys holds, empty where there is none."""
+    return Path(path).read_text(encoding="utf-8") if Path(path).exists() else ""
 
 
 def output(*argv: str) -> str:
     """Return what a small command prints, empty where it can't be run."""
     try:
-        environment = {**os.environ, "LC_ALL": "C"}
-        return subprocess.run(
-            argv, capture_output=True, text=True, check=False, env=environment
-        ).stdout
-    except OSError:
+        return process.run(argv, action="look at this machine", check=False).stdout
+    except MmbatchError:
         return ""
 
 
 def describe() -> Machine:
     """Describe this machine; what can't be read is None or empty, never an error."""
-    cpu = parse_cpuinfo(_read("/proc/cpuinfo"))
-    memory = parse_meminfo(_read("/proc/meminfo"))
-    load = _read("/proc/loadavg").split()
-    flags = cpu.get("flags", cpu.get("Features", ""))
+    cpu, memory = fields(_read("/proc/cpuinfo")), fields(_read("/proc/meminfo"))
+    flags = cpu.get("flags", cpu.get("Features", "")).split()
     implementer = f"implementer {cpu.get('CPU implementer')} part {cpu.get('CPU part')}"
     chosen = re.search(r"\[(\S+)\]", _read("/sys/kernel/mm/transparent_hugepage/enabled"))
+    hypervisor = fields(output("lscpu")).get("Hypervisor vendor", "").lower()
 
     def number(*keys: str) -> int | None:
         return next((int(cpu[key]) for key in keys if cpu.get(key, "").isdecimal()), None)
@@ -132,13 +103,13 @@ def describe() -> Machine:
         family=number("cpu family"),
         model=number("model"),
         stepping=number("stepping", "CPU revision"),
-        flags={flag: flag in flags.split() for flag in FLAGS},
-        cores=len(os.sched_getaffinity(0)),
-        llc_bytes=parse_llc(output("getconf", "-a")),
-        mem_bytes=memory.get("MemTotal"),
-        available_bytes=memory.get("MemAvailable"),
-        hypervisor=parse_hypervisor(output("lscpu"), flags),
-        load=float(load[0]) if load else None,
+        flags={flag: flag in flags for flag in FLAGS},
+        cores=process.cpus(),
+        llc_bytes=int(output("getconf", "LEVEL3_CACHE_SIZE").strip() or 0) or None,
+        mem_bytes=int(memory["MemTotal"].removesuffix(" kB")) * 1024,
+        available_bytes=int(memory["MemAvailable"].removesuffix(" kB")) * 1024,
+        hypervisor=hypervisor or ("unknown" if "hypervisor" in flags else ""),
+        load=os.getloadavg()[0],
         governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip(),
         thp=chosen[1] if chosen else "",
         host_kernel=platform.release(),
@@ -173,12 +144,11 @@ def line(machine: Machine) -> str:
 def details(machine: Machine) -> str:
     """Describe the rest of a machine: caches, memory, settings and programs."""
     flags = " ".join(flag for flag, present in machine.flags.items() if present)
-    cached = machine.cached_bytes
     parts = [
         machine.cpu,
         machine.arch,
         f"last-level cache {machine.llc_bytes >> 20} MiB" if machine.llc_bytes else "",
-        f"{cached >> 20} MiB stay cached" if cached else "",
+        f"{machine.cached_bytes >> 20} MiB stay cached" if machine.cached_bytes else "",
         f"RAM {machine.mem_bytes / 2**30:.1f} GiB" if machine.mem_bytes else "",
         f"hypervisor {machine.hypervisor}" if machine.hypervisor else "",
         f"governor {machine.governor}" if machine.governor else "",

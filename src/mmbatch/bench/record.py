@@ -7,11 +7,11 @@ from the samples, in `table`.
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +20,7 @@ from mmbatch.bench.machine import Machine
 from mmbatch.core import paths
 from mmbatch.core.cache import atomic_write
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.load import Count, Natural, from_json_file
+from mmbatch.core.load import Count, Natural, load
 from mmbatch.hosted import events
 from mmbatch.hosted.events import BASE, LIMIT_PREFIX, Check, Equal, Event, Note, Sample
 
@@ -60,11 +60,6 @@ class Case:
     limits: Mapping[str, Samples]
     reads: tuple[str, ...] = ()
     posted: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Raise ValueError for a case without base, to which nothing could be compared."""
-        if BASE not in self.variants:
-            raise ValueError(f"variants: lacks '{BASE}'")
 
 
 @dataclass(frozen=True)
@@ -129,12 +124,9 @@ class Record:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise ValueError for another schema, and for what a report can't do without."""
+        """Raise ValueError for another schema."""
         if self.schema != SCHEMA:
             raise ValueError(f"schema: must be {SCHEMA}, not {self.schema}")
-        if not self.cases:
-            raise ValueError("cases: there are none")
-        datetime.fromisoformat(self.started)
 
     @property
     def timed(self) -> bool:
@@ -153,37 +145,34 @@ class Record:
 def cases_of(starts: Sequence[Iterable[Event]]) -> tuple[dict[str, Case], tuple[str, ...]]:
     """Return the cases of the events of each start, and notes: of the program, and what failed."""
     cases: dict[str, events.Case] = {}
-    notes: dict[str, None] = {}
+    runs: dict[str, list[dict[str, dict[int, tuple[int, ...]]]]] = {}
     equal: dict[tuple[str, str], bool] = {}
+    notes: dict[str, None] = {}
     void = False
-    blocks: dict[tuple[str, str, int], dict[int, tuple[int, ...]]] = {}
-    run_in: dict[str, list[int]] = {}
-    for number, start in enumerate(starts):
-        for event in start:
-            if isinstance(event, events.Case):
-                cases.setdefault(event.case, event)
-                run_in.setdefault(event.case, []).append(number)
-            elif isinstance(event, Sample):
-                held = blocks.setdefault((event.case, event.variant, number), {})
-                held[event.block] = (*held.get(event.block, ()), event.ns)
-            elif isinstance(event, Equal):
-                key = (event.case, event.variant)
-                if equal.get(key, True) and not event.equal:
-                    detail = f": {event.detail}" if event.detail else ""
-                    text = f"{event.case}: {event.variant} produced other memory than base{detail}"
-                    notes[text] = None
-                equal[key] = equal.get(key, True) and event.equal
-            elif isinstance(event, Note):
-                notes[f"{event.case}: {event.text}" if event.case else event.text] = None
-            elif isinstance(event, Check) and not event.good:
-                void = True
-                notes[f"CHECK FAILED, so nothing was timed: {event.text}"] = None
+    for event in itertools.chain(*starts):
+        if isinstance(event, events.Case):
+            cases.setdefault(event.case, event)
+            runs.setdefault(event.case, []).append({})
+        elif isinstance(event, Sample):
+            blocks = runs[event.case][-1].setdefault(event.variant, {})
+            blocks[event.block] = (*blocks.get(event.block, ()), event.ns)
+        elif isinstance(event, Equal):
+            before = equal.get((event.case, event.variant), True)
+            equal[event.case, event.variant] = before and event.equal
+            if before and not event.equal:
+                detail = f": {event.detail}" if event.detail else ""
+                text = f"{event.case}: {event.variant} produced other memory than base{detail}"
+                notes[text] = None
+        elif isinstance(event, Note):
+            notes[f"{event.case}: {event.text}" if event.case else event.text] = None
+        elif isinstance(event, Check) and not event.good:
+            void = True
+            notes[f"CHECK FAILED, so nothing was timed: {event.text}"] = None
     found = {}
     for name, case in cases.items():
         variants, limits = {}, {}
         for variant in case.variants:
-            held_in = (blocks.get((name, variant, number), {}) for number in run_in[name])
-            samples = tuple(tuple(held.values()) for held in held_in)
+            samples = tuple(tuple(each.get(variant, {}).values()) for each in runs[name])
             if variant.startswith(LIMIT_PREFIX):
                 limits[variant.removeprefix(LIMIT_PREFIX)] = samples
                 continue
@@ -220,19 +209,24 @@ def write(path: Path, record: Record) -> None:
 
 def read(path: Path) -> Record:
     """Read a record that `write` wrote; MmbatchError if it is none of this version."""
-    return from_json_file(Record, path, _HINT)
+    try:
+        return load(Record, json.loads(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise MmbatchError(f"read {path}", f"{error.strerror}", _HINT, ExitCode.USAGE) from None
+    except ValueError as error:
+        raise MmbatchError(f"read {path}", f"it is no record: {error}", _HINT) from None
 
 
 def named(records: Sequence[Record]) -> dict[str, Record]:
-    """Name runs by speed-up, CPU and kernel, and by their start where that is not enough."""
+    """Name runs by speed-up, CPU and kernel, and by their start where that is not enough.
+
+    A run that is given twice is in it once.
+    """
     plain = [f"{each.speedup}: {each.where}, Linux {each.kernel.release}" for each in records]
     found = {}
     for name, each in zip(plain, records, strict=True):
         start = f", {each.started[:19].replace('T', ' ')}" if plain.count(name) > 1 else ""
         found[f"{name}{start}"] = each
-    if len(found) < len(records):
-        problem = "two of them started at the same time"
-        raise MmbatchError("report on runs", problem, "give each run once", ExitCode.USAGE)
     return found
 
 

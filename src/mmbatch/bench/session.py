@@ -10,10 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from types import MappingProxyType
 
 from mmbatch.bench import machine, record, table
-from mmbatch.bench.record import Code, Record
+from mmbatch.bench.record import Code, Posted, Record
 from mmbatch.bench.table import Table
 from mmbatch.core import cache, log, paths
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -61,11 +60,11 @@ def prepare(
     speedup: str,
     request: Request,
     *,
-    part: int = 1,
-    posted: Sequence[PostedTree] = (),
-    options: tuple[str, ...] = (),
+    part: int,
+    posted: Sequence[PostedTree],
+    options: tuple[str, ...],
     jobs: int,
-    renamed: Mapping[str, str] = MappingProxyType({}),
+    renamed: Mapping[str, str],
 ) -> Prepared:
     """Build a speed-up's program, and ask it what it will run, in `part` of the usual size."""
     manifests = manifest.load_with_needs(paths.SPEEDUPS, speedup)
@@ -149,13 +148,15 @@ def _in_turns(
     """Start the programs in turns, and the first of them again in the order of a mirror."""
     for number in range(STARTS):
         for work in prepared if number % 2 == 0 else prepared[::-1]:
-            request, labels = work.request, [side.label for side in work.program.sides]
+            request, labels = work.request, {side.label for side in work.program.sides}
             pairs = share(request.pairs, number)
             before = [event for start in work.starts for event in start]
-            if not pairs or any(_differs(event, labels) for event in before):
+            unequal = {e.variant for e in before if isinstance(e, Equal) and not e.equal}
+            failed = any(isinstance(event, Check) and not event.good for event in before)
+            if not pairs or failed or unequal - labels:
                 continue
             # Only the start that compares knows which posted variants to leave out.
-            compared = bool(before) and not any(_differs(event, ()) for event in before)
+            compared = bool(before) and not unequal
             log.say(f"start {number + 1} of {STARTS}: {work.speedup}")
             budget_s = request.budget_s and -(-request.budget_s // STARTS)
             cases = [replace(c, pairs=c.pairs * pairs // request.pairs) for c in work.cases]
@@ -196,23 +197,16 @@ def _measure_again(prepared: Sequence[Prepared], hidden: Sequence[Sequence[str]]
     return bool(again)
 
 
-def _differs(event: Event, posted: Sequence[str]) -> bool:
-    """Whether an event says that a variant, but not a posted one, differs from base."""
-    return (isinstance(event, Equal) and not event.equal and event.variant not in posted) or (
-        isinstance(event, Check) and not event.good
-    )
-
-
 def _record(work: Prepared, command: str, started: str, here: machine.Machine) -> Record:
     """Make the record of what was measured of a speed-up."""
     program, objects, source = work.program, work.program.objects, work.source
     cases, notes = record.cases_of(work.starts)
-    cached = [event.cached_bytes for event in work.starts[0] if isinstance(event, events.Engine)]
-    posted = []
-    for side in program.sides:
-        what, objects_of = side.posted, tuple(side.compiled)
-        origin = (side.label, what.source, what.sha256, what.patches)
-        posted.append(record.Posted(*origin, objects_of))
+    engines = [event for event in work.starts[0] if isinstance(event, events.Engine)]
+    posted = [
+        Posted(each.label, code.source, code.sha256, code.patches, tuple(each.compiled))
+        for each in program.sides
+        for code in [each.posted]
+    ]
     return Record(
         schema=record.SCHEMA,
         speedup=work.speedup,
@@ -223,7 +217,7 @@ def _record(work: Prepared, command: str, started: str, here: machine.Machine) -
             here,
             compiler=objects.compiler,
             binutils=objects.binutils,
-            cached_bytes=(cached or [0])[0] or None,
+            cached_bytes=engines[0].cached_bytes or None,
         ),
         kernel=record.Kernel(source.release, source.origin, objects.config_sha256),
         engine="hosted",

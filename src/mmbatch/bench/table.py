@@ -8,6 +8,7 @@ not seen to be that of base in the same run.
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -82,6 +83,22 @@ class Row:
         return found if self.table.case.unit == "ns" else _COUNTED.get(found, found)
 
     @property
+    def outcome(self) -> tuple[ExitCode, str]:
+        """The exit code that it stands for, and why.
+
+        It fails if its memory was not seen to be equal. Only what a user gets, or posted code, may
+        not be slower: a method that nothing chooses may well be.
+        """
+        if not self.equal:
+            other = "it produced other memory than the kernel"
+            return ExitCode.FAILED, "not checked" if self.equal is None else other
+        if self.slower and self.name in (AUTO, *self.table.case.posted):
+            return ExitCode.SLOWER, "it is slower than the kernel"
+        if self.verdict == Verdict.TOO_NOISY and self in self.table.judged:
+            return ExitCode.INCONCLUSIVE, "noise hides the result"
+        return ExitCode.GOOD, ""
+
+    @property
     def slower(self) -> bool:
         """Whether it is shown to be worse than base."""
         return self.verdict in (Verdict.SLOWER, Verdict.MORE)
@@ -135,28 +152,16 @@ class Table:
             return None
         return statistics.control_band(self.control.ratio)
 
-    @property
-    def pairs(self) -> int:
-        """How many pairs of samples were compared."""
-        return len(self.base.times)
-
     @functools.cached_property
-    def best(self) -> tuple[str, Ratio] | None:
-        """The fastest of the methods that `auto` could choose, and its time by that of `auto`."""
+    def better(self) -> tuple[str, Ratio] | None:
+        """A method that is clearly faster than `auto`, which could choose it, and by how much."""
         beside = (BASE, AUTO, *self.case.posted)
         others = [row for row in self.rows if row.name not in beside and row.times]
         auto = next((row for row in self.rows if row.name == AUTO), None)
         best = min(others, key=_median, default=None)
         ratio = paired(best, auto) if best and auto else None
-        return (best.name, ratio) if best and ratio else None
-
-    @property
-    def better(self) -> tuple[str, Ratio] | None:
-        """A method that is shown to be clearly faster than `auto`, as in `best`."""
-        if self.best is None or not self.best[1].interval:
-            return None
-        ratio = self.best[1]
-        return self.best if ratio.median < CHOSEN_WELL and ratio.hi < 1 else None
+        clear = ratio and ratio.interval and ratio.median < CHOSEN_WELL and ratio.hi < 1
+        return (best.name, ratio) if best and ratio and clear else None
 
     def on_one_cpu(self, row: Row) -> Row | None:
         """Return what does the same as a row on one CPU, in a case for several."""
@@ -200,17 +205,14 @@ def paired(first: Row, second: Row) -> Ratio | None:
 
 
 def _ratio(first: Samples, second: Samples) -> Ratio | None:
+    number = itertools.count()
     pairs = [
-        (one, other, (start, block), start)
+        (one, other, block, start)
         for start, starts in enumerate(zip(first, second, strict=False))
-        for block, blocks in enumerate(zip(*starts, strict=False))
+        for blocks, block in zip(zip(*starts, strict=False), number, strict=False)
         for one, other in zip(*blocks, strict=False)
     ]
-    if not pairs:
-        return None
-    ones, others, places, starts = zip(*pairs, strict=True)
-    numbers = {place: number for number, place in enumerate(dict.fromkeys(places))}
-    return statistics.paired_ratio(ones, others, [numbers[place] for place in places], starts)
+    return statistics.paired_ratio(*zip(*pairs, strict=True)) if pairs else None
 
 
 def answer(record: Record) -> Iterator[dict[str, object]]:
@@ -252,32 +254,21 @@ def notes(record: Record) -> Iterator[str]:
                     )
 
 
-def _decides(table: Table, row: Row) -> bool:
-    """Whether a run fails if a row is slower: a method that nothing chooses may well be."""
-    return row.name == AUTO or row.name in table.case.posted
-
-
 def hidden(record: Record) -> list[str]:
     """Return the cases in which noise hides what is asked for."""
-    return [
-        name
-        for name, table in tables(record).items()
-        if any(row.verdict == Verdict.TOO_NOISY for row in table.judged)
-    ]
+    found = tables(record).items()
+    return [name for name, table in found if ExitCode.INCONCLUSIVE in _codes(table)]
 
 
-def exit_code(record: Record) -> ExitCode:
-    """Return the exit code that a record stands for.
+def exit_code(*records: Record) -> ExitCode:
+    """Return the worst of the exit codes that the rows of some records stand for."""
+    every = [code for each in records for table in tables(each).values() for code in _codes(table)]
+    order = (ExitCode.FAILED, ExitCode.SLOWER, ExitCode.INCONCLUSIVE, ExitCode.GOOD)
+    return next(code for code in order if code in every)
 
-    FAILED if a variant or the control was not seen to be equal; SLOWER if what a user gets, or
-    posted code, is slower in any case; INCONCLUSIVE if noise hides in a case whether it is.
-    """
-    found = tables(record).values()
-    if not all(row.equal for table in found for row in table.checked):
-        return ExitCode.FAILED
-    if any(row.slower for table in found for row in table.rows if _decides(table, row)):
-        return ExitCode.SLOWER
-    return ExitCode.INCONCLUSIVE if hidden(record) else ExitCode.GOOD
+
+def _codes(table: Table) -> list[ExitCode]:
+    return [row.outcome[0] for row in table.checked]
 
 
 def outcomes(record: Record) -> Iterator[CaseOutcome]:
@@ -285,15 +276,9 @@ def outcomes(record: Record) -> Iterator[CaseOutcome]:
     suite = f"{record.speedup} on {record.kernel.release}"
     for name, table in tables(record).items():
         for row in table.checked:
-            problem = skipped = None
-            if row.equal is None:
-                problem = "not checked"
-            elif not row.equal:
-                problem = "it produced other memory than the kernel"
-            elif row.slower and _decides(table, row):
-                problem = "it is slower than the kernel"
-            elif row.verdict == Verdict.TOO_NOISY and row in table.judged:
-                skipped = "noise hides the result"
+            code, why = row.outcome
+            skipped = why if code == ExitCode.INCONCLUSIVE else None
+            problem = None if skipped else why or None
             detail = str(row.verdict)
             if row.ratio is not None:
                 detail += f": {row.ratio.median:.3f} times as fast as the kernel"

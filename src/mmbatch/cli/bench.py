@@ -157,14 +157,7 @@ def command(
         log.say(f"the page is {html_file}")
     for path in found:
         log.say(f"every method: ./mmbatch report --text {path}")
-    return _code(records)
-
-
-def _code(records: Sequence[record.Record]) -> ExitCode:
-    """Return the worst of the exit codes of some records."""
-    codes = {table.exit_code(result) for result in records}
-    order = (ExitCode.FAILED, ExitCode.SLOWER, ExitCode.INCONCLUSIVE, ExitCode.GOOD)
-    return next(code for code in order if code in codes)
+    return table.exit_code(*records)
 
 
 def _repeated(names: Sequence[str], series: str | None) -> str:

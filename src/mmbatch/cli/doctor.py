@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from mmbatch.cli import options
 from mmbatch.core import cache, log
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.process import package_of, run
+from mmbatch.core.process import PACKAGES, run
 from mmbatch.kernel import apt, sources
 
 PROGRAMS = (
@@ -45,7 +45,8 @@ def ensure(*, install: bool) -> None:
 
 def _lacking(*, install: bool) -> dict[str, str]:
     """Return what is not here, after apt had a chance to install it, and the Debian packages."""
-    found = {name: package_of(name) for name in PROGRAMS if apt.find_program(name) is None}
+    lacking = [name for name in PROGRAMS if apt.find_program(name) is None]
+    found = {name: PACKAGES.get(name, name) for name in lacking}
     found |= {name: name for name in apt.missing(HEADERS)}
     if found and install:
         apt.install(sorted(set(found.values())))

@@ -15,13 +15,12 @@ import glob
 import os
 import re
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable, Generator
 from pathlib import Path
 
 from mmbatch.core import log, process
-from mmbatch.core.errors import FULL_HINT, ExitCode, MmbatchError, error_from_os
+from mmbatch.core.errors import FULL_HINT, ExitCode, MmbatchError
 
 DONE = ".mmbatch-complete"
 STDOUT = Path("/dev/stdout")
@@ -47,22 +46,13 @@ def root() -> Path:
 
 @functools.cache
 def _open(place: Path) -> Path:
-    action = "open the cache directory"
     real = place.resolve()  # the kernel's build names files by their real paths
     if re.search(r"[\s:]", os.fspath(real)):
         problem = f"its path '{real}' has a space or a colon, which the kernel's build refuses"
         hint = "set MMBATCH_CACHE to a directory without them"
-        raise MmbatchError(action, problem, hint, ExitCode.USAGE)
-    try:
-        for name in ("locks", "tmp"):
-            (real / name).mkdir(parents=True, exist_ok=True)
-        tempfile.TemporaryFile(dir=real / "tmp").close()
-    except OSError as error:
-        hint = "set MMBATCH_CACHE to a directory that can be written"
-        raise error_from_os(error, action, hint) from None
-    if os.statvfs(real).f_flag & os.ST_NOEXEC:
-        problem = f"programs that are built in {real} can't run there (it is mounted noexec)"
-        raise MmbatchError(action, problem, "set MMBATCH_CACHE to a directory where they can")
+        raise MmbatchError("open the cache directory", problem, hint, ExitCode.USAGE)
+    for name in ("locks", "tmp"):
+        (real / name).mkdir(parents=True, exist_ok=True)
     _sweep(real / "tmp")
     return real
 
@@ -120,15 +110,10 @@ def provide(final: Path, fill: Callable[[Path], None], doing: str, *, lock: str 
         if not use(final):
             with atomic_dir(final) as work:
                 fill(work)
-                finish(work)
+                (work / DONE).touch()
             use(final)
             prune(final)
     return final
-
-
-def finish(directory: Path) -> None:
-    """Mark a directory as finished."""
-    (directory / DONE).touch()
 
 
 def use(directory: Path) -> bool:
@@ -159,12 +144,10 @@ def prune(directory: Path) -> None:
     """
     name, _, digest = directory.name.rpartition("-")
     pattern = f"{glob.escape(name)}-{'[0-9a-f]' * len(digest)}"
-    ages = []
-    for path in directory.parent.glob(pattern):
-        with contextlib.suppress(FileNotFoundError):
-            ages.append((path.stat().st_mtime, path))
-    for _, path in sorted(ages)[:-_KEPT]:
-        remove(path)
+    with contextlib.suppress(FileNotFoundError):  # another process removes the same ones
+        every = sorted(directory.parent.glob(pattern), key=lambda path: path.stat().st_mtime)
+        for path in every[:-_KEPT]:
+            remove(path)
 
 
 def remove(path: Path) -> None:
@@ -178,31 +161,26 @@ def atomic_dir(final: Path) -> Generator[Path, None, None]:
     """Yield an empty directory which takes the place of `final` when the block ends well."""
     ours = final.is_relative_to(root())
     name, beside = (final.name, None) if ours else (f".{final.name}", final.parent)
-    try:
-        with temporary_dir(name, beside) as directory:
-            work = directory / "new"
-            work.mkdir()
-            yield work
-            if final.exists():
-                final.rename(directory / "old")
-            work.rename(final)
-    except OSError as error:
-        raise error_from_os(error, f"write {final.name}") from error
+    with temporary_dir(name, beside) as directory:
+        work = directory / "new"
+        work.mkdir()
+        yield work
+        if final.exists():
+            final.rename(directory / "old")
+        work.rename(final)
 
 
 @contextlib.contextmanager
 def temporary_dir(name: str, parent: Path | None = None) -> Generator[Path, None, None]:
     """Yield a directory, by default in the cache, that is gone or swept when we end."""
-    tmp = parent or root() / "tmp"
+    tmp, prefix = parent or root() / "tmp", f"{name[:40]}-"
     with contextlib.ExitStack() as in_use:
         with _flocked(tmp, fcntl.LOCK_SH):  # no sweep comes between making and locking it
-            place = Path(tempfile.mkdtemp(prefix=f"{name[:40]}-", dir=tmp))
+            made = tempfile.TemporaryDirectory(dir=tmp, prefix=prefix, ignore_cleanup_errors=True)
+            place = Path(in_use.enter_context(made))
             in_use.enter_context(_flocked(place, fcntl.LOCK_EX))
-        try:
-            place.chmod(0o755)
-            yield place
-        finally:
-            shutil.rmtree(place, ignore_errors=True)
+        place.chmod(0o755)
+        yield place
 
 
 def _sweep(tmp: Path) -> None:
@@ -225,13 +203,11 @@ def _flocked(path: Path, how: int) -> Generator[None, None, None]:
 
 
 def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
-    """Write a whole file or nothing; MmbatchError if there is no space or no permission."""
-    data = content.encode() if isinstance(content, str) else content
+    """Write a whole file or nothing."""
     if path == STDOUT:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(data)
-        sys.stdout.buffer.flush()
+        print(content, end="", flush=True)
         return
+    data = content.encode() if isinstance(content, str) else content
     try:
         if path.is_symlink() or (path.exists() and not path.is_file()):
             path.write_bytes(data)  # a device, a pipe or a link is not replaced
@@ -243,8 +219,8 @@ def atomic_write(path: Path, content: bytes | str, mode: int = 0o644) -> None:
             written.write_bytes(data)
             written.replace(path)
     except OSError as error:
-        error.filename = os.fspath(path)
-        raise error_from_os(error, f"write {path.name}") from error
+        error.filename = os.fspath(path)  # that of the whole file, for people
+        raise
 
 
 def free_bytes(path: Path) -> int:

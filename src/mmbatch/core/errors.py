@@ -4,8 +4,6 @@
 from __future__ import annotations
 
 import difflib
-import errno
-import os
 import re
 from collections.abc import Sequence
 from enum import IntEnum
@@ -48,15 +46,6 @@ def message(error: MmbatchError) -> str:
 
 
 FULL_HINT = "free some space, or set MMBATCH_CACHE to a directory on another disk"
-
-
-def error_from_os(error: OSError, action: str, hint: str = "") -> MmbatchError:
-    """Return the error for what the operating system refused."""
-    place = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
-    hint = hint or "see its owner and permissions, or choose another place"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        hint = FULL_HINT
-    return MmbatchError(action, f"{place}{error.strerror or error}", hint)
 
 
 def suggestion(word: str, known: Sequence[str], kind: str) -> str:

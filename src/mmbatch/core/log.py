@@ -8,12 +8,11 @@ import functools
 import logging
 import os
 import sys
-from collections.abc import Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import rich.console
-    import rich.progress
 
 logger = logging.getLogger("mmbatch")
 say = logger.info  # one phase line, unless -q is given
@@ -78,29 +77,14 @@ def table(rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
     out().print(grid)
 
 
-class Progress:
-    """Counted work in progress."""
-
-    def __init__(self, bar: rich.progress.Progress, total: float) -> None:
-        self._bar = bar
-        self._task = bar.add_task("", total=total)
-
-    def advance(self) -> None:
-        """Count one more as done."""
-        self._bar.advance(self._task)
-
-    def update(self, done: float, text: str = "") -> None:
-        """Set how much is done, and what is being done now."""
-        self._bar.update(self._task, completed=done, description=text)
-
-
 @contextlib.contextmanager
 def progress(
     title: str, total: float, unit: str, above: Sequence[str] = ()
-) -> Generator[Progress, None, None]:
+) -> Generator[Callable[..., None], None, None]:
     """Show counted work: the title's line, and below it a bar where there is a terminal.
 
-    The lines `above` the bar may change meanwhile, and are erased with it.
+    Yields what counts: rich's `Progress.update()` of this work, with `advance` or `completed`. The
+    lines `above` the bar may change meanwhile, and are erased with it.
     """
     from rich import progress as bars
 
@@ -124,7 +108,7 @@ def progress(
         redirect_stderr=False,  # or our own lines would not know of the bar
     )
     with bar if watched else contextlib.nullcontext():
-        yield Progress(bar, total)
+        yield functools.partial(bar.update, bar.add_task("", total=total))
 
 
 @functools.lru_cache(maxsize=4)

@@ -23,7 +23,7 @@ from mmbatch.core.errors import FULL_HINT, MmbatchError
 
 R = TypeVar("R")
 
-_PACKAGES = dict.fromkeys(("as", "ld", "nm", "objcopy", "objdump"), "binutils") | {
+PACKAGES = dict.fromkeys(("as", "ld", "nm", "objcopy", "objdump"), "binutils") | {
     "aarch64-linux-gnu-gcc": "gcc-aarch64-linux-gnu",
     "busybox": "busybox-static",
     "mke2fs": "e2fsprogs",
@@ -41,9 +41,6 @@ _TELLING = re.compile(r"\b(?:error|fatal): |undefined reference", re.IGNORECASE)
 _BYTES = "surrogateescape"  # what is not UTF-8 stays as it is, from output to input
 _FOREVER_S = 1e7
 _TERM_GRACE_S = 3.0
-_KEPT_BYTES = 64 * 1024
-_STOP_PERIOD_S = 0.1
-_NOT_OURS = (ProcessLookupError, PermissionError)  # gone, or root's by sudo
 _running: set[subprocess.Popen[bytes]] = set()
 _ended: set[subprocess.Popen[bytes]] = set()
 
@@ -61,7 +58,7 @@ _NOT_INHERITED = re.compile(
 
 @dataclass(frozen=True)
 class Result:
-    """How a program ended; with a log, `stdout` is the last 64 KiB of both of its streams."""
+    """How a program ended; with a log, `stdout` is both of its streams."""
 
     rc: int  # negative for a signal
     stdout: str
@@ -107,8 +104,6 @@ def run(
                 problem = f"{Path(argv[0]).name} did not finish within {timeout_s:.0f} s"
                 hint = "try again, on a machine with less other load"
                 raise MmbatchError(action, problem, hint) from None
-        if log is not None:
-            start = max(start, os.fstat(out.fileno()).st_size - _KEPT_BYTES)
         result = Result(process.returncode, _read(out, start), _read(err, 0))
     if check:
         _raise_unless_good(result, argv, action, log)
@@ -165,7 +160,7 @@ def _raise_unless_good(
         hint = f"read the whole output in {log}"
         last = next(filter(_TELLING.search, lines), last)
     else:
-        hint = f"run it by hand to see more: {_shell(argv)}"
+        hint = f"run it by hand to see more: {shlex.join(map(str, argv))}"
     raise MmbatchError(action, f"{Path(argv[0]).name} {ended}: {last}", hint)
 
 
@@ -184,16 +179,14 @@ def _started(
     With `pipes`, its three streams, it is in a process group of its own. The guard is that it dies
     with us, even at kill -9.
     """
-    words = [os.fspath(word) for word in argv]
-    if shutil.which(words[0]) is None:
-        name = Path(words[0]).name
-        hint = f"install it: apt-get install {package_of(name)}"
+    if shutil.which(argv[0]) is None:
+        name = Path(argv[0]).name
+        hint = f"install it: apt-get install {PACKAGES.get(name, name)}"
         raise MmbatchError(action, f"there is no program {name} here", hint)
-    setpriv = shutil.which("setpriv") if guard else None  # busybox has another one
-    prefix = [setpriv, "--pdeathsig", "KILL", "--"] if setpriv else []
+    prefix = ["setpriv", "--pdeathsig", "KILL", "--"] if guard else []
     stdin, stdout, stderr = pipes or (None, None, None)
     process = subprocess.Popen(
-        [*prefix, *words],
+        [*prefix, *argv],
         cwd=cwd,
         env=_child_env(env),
         stdin=stdin,
@@ -218,7 +211,7 @@ def _started(
 
 def _stop_group(process: subprocess.Popen[bytes]) -> None:
     """End a process and its group, if it has its own: TERM first, KILL for who is still there."""
-    with contextlib.suppress(*_NOT_OURS):
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # gone, or root's by sudo
         os.killpg(process.pid, signal.SIGTERM)
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_TERM_GRACE_S)
@@ -234,16 +227,12 @@ def _lines(pipe: IO[bytes], deadline: float, silence_s: float) -> Generator[str,
         if left < 0 or not select.select([pipe], [], [], left)[0]:
             raise TimeoutError
         chunk = os.read(pipe.fileno(), 1 << 16)
+        if not chunk:
+            break
         *whole, partial = (partial + chunk).split(b"\n")
-        if not chunk:
-            whole = [partial] if partial else []
         yield from (line.decode(errors="replace") for line in whole)
-        if not chunk:
-            return
-
-
-def _shell(argv: Sequence[str | Path]) -> str:
-    return shlex.join(map(str, argv))
+    if partial:
+        yield partial.decode(errors="replace")
 
 
 def _open_log(log: Path | None, argv: Sequence[str | Path]) -> IO[bytes]:
@@ -251,7 +240,7 @@ def _open_log(log: Path | None, argv: Sequence[str | Path]) -> IO[bytes]:
         return tempfile.TemporaryFile()
     log.parent.mkdir(parents=True, exist_ok=True)
     handle = log.open("a+b")
-    handle.write(f"$ {_shell(argv)}\n".encode(errors="replace"))
+    handle.write(f"$ {shlex.join(map(str, argv))}\n".encode(errors="replace"))
     handle.flush()
     return handle
 
@@ -281,7 +270,7 @@ def side_by_side(jobs: Sequence[Callable[[], R]], most: int) -> Generator[R, Non
                         _ended.add(process)
                         with contextlib.suppress(ProcessLookupError):
                             os.killpg(process.pid, signal.SIGKILL)
-                    time.sleep(_STOP_PERIOD_S)
+                    time.sleep(0.1)
             raise
 
 
@@ -295,8 +284,3 @@ def _child_env(extra: Mapping[str, str] | None) -> dict[str, str]:
     env = {"HOME": "/nonexistent"}  # or spatch dies of an exception
     env |= {name: value for name, value in os.environ.items() if not _NOT_INHERITED.fullmatch(name)}
     return env | {"LC_ALL": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"} | dict(extra or {})
-
-
-def package_of(program: str) -> str:
-    """Return the Debian package of a program."""
-    return _PACKAGES.get(program, program)

@@ -7,12 +7,13 @@ more in exactly the reversed order (half 1). A pair is two variants of the same 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Annotated, Any, ClassVar, get_args
+from typing import ClassVar, get_args
 
 from mmbatch.core.errors import MmbatchError
-from mmbatch.core.load import Count, LoadError, Natural, load, parse_json
+from mmbatch.core.load import Count, Natural, load
 
 BASE = "base"
 CONTROL = "control"
@@ -20,14 +21,6 @@ AUTO = "auto"
 LIMIT_PREFIX = "limit:"
 ONE_CPU = ", 1 CPU"
 """Ends the name of a row that is another one on one CPU, in a case for several."""
-
-
-def _as_flag(data: Any) -> Any:
-    return bool(data) if type(data) is int and data in (0, 1) else data
-
-
-Flag = Annotated[bool, _as_flag]
-"""True or false, which C prints as 1 or 0."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +35,7 @@ class Engine:
     speedup: str
     sides: tuple[str, ...]
     page_bytes: Natural
-    cpu_flags: Mapping[str, Flag]
+    cpu_flags: Mapping[str, bool]
     llc_bytes: Natural = 0
     cached_bytes: Natural = 0
 
@@ -65,7 +58,7 @@ class Case:
     variants: tuple[str, ...]
     pairs: Natural
     memory: Natural = 0
-    fixed: Flag = False
+    fixed: bool = False
     reads: tuple[str, ...] = ()
     posted: tuple[str, ...] = ()
 
@@ -77,7 +70,7 @@ class Equal:
     event: ClassVar[str] = "equal"
     case: str
     variant: str
-    equal: Flag
+    equal: bool
     bytes: Natural
     detail: str
 
@@ -104,7 +97,7 @@ class Check:
     """How a bench's own comparison over many small inputs ended; see struct hosted_check."""
 
     event: ClassVar[str] = "check"
-    good: Flag
+    good: bool
     combinations: Natural
     runs: Natural
     bytes: Natural
@@ -164,13 +157,13 @@ class CaseOutcome:
 def parse(line: str, line_number: int = 0) -> Event:
     """Read one event; fields that this tool does not know are ignored."""
     try:
-        data = parse_json(line)
+        data = json.loads(line)
         kind = _KINDS.get(str(data.get("event"))) if isinstance(data, dict) else None
         if kind is None:
-            raise LoadError(f"is not an event of an engine: {line[:60]!r}")
+            raise ValueError(f"is not an event of an engine: {line[:60]!r}")
         known = {field.name for field in fields(kind)}
         return load(kind, {name: value for name, value in data.items() if name in known})
-    except LoadError as error:
+    except ValueError as error:
         raise MmbatchError(
             f"read event {line_number} of the engine",
             str(error),

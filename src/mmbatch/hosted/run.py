@@ -171,7 +171,7 @@ def run(
     try:
         with (
             contextlib.closing(lines),
-            log.progress("measuring", sum(sizes.values()), "runs", above) as progress,
+            log.progress("measuring", sum(sizes.values()), "runs", above) as show,
         ):
             for number, line in enumerate(lines, 1):
                 try:
@@ -184,12 +184,13 @@ def run(
                     begun = len(events)
                 events.append(event)
                 if isinstance(event, Case):
-                    progress.update(done, f"{event.case}: equal?")
+                    show(completed=done, description=f"{event.case}: equal?")
                     done += sizes.get(event.case, 0)
                 elif isinstance(event, Sample):
-                    progress.advance()
+                    show(advance=1)
                 elif isinstance(event, Equal) and event.variant == AUTO:
-                    progress.update(done - sizes.get(event.case, 0), event.case)
+                    finished = done - sizes.get(event.case, 0)
+                    show(completed=finished, description=event.case)
     except MmbatchError as error:  # an unequal image is for the report to tell
         ended, wrong = error.problem.partition(":")[0], None
     if wrong is not None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from mmbatch.core import cache, log
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.process import Result, package_of, run, stream
+from mmbatch.core.process import PACKAGES, Result, run, stream
 
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
@@ -248,10 +248,10 @@ class _State:
             argv.append("download")
         action = f"fetch {package} {version}"
         printed = stream([*argv, f"{package}={version}"], action=action, cwd=directory)
-        with log.progress(f"fetching {package} {version}", 100, "%") as bar:
+        with log.progress(f"fetching {package} {version}", 100, "%") as show:
             for line in printed:
                 if done := re.match(r"dlstatus:\d+:([\d.]+):", line):
-                    bar.update(round(float(done[1])))
+                    show(completed=round(float(done[1])))
         return sorted(directory.glob("*.deb"))
 
     def ask(self, question: str, word: str) -> str:
@@ -318,7 +318,7 @@ def install(packages: Sequence[str]) -> None:
 def require(purpose: str, programs: Iterable[str], *, may_install: bool) -> None:
     """Make sure that some programs are here, which have a purpose ("boot guests")."""
     lacking = [program for program in programs if find_program(program) is None]
-    packages = sorted({package_of(program) for program in lacking})
+    packages = sorted({PACKAGES.get(program, program) for program in lacking})
     if lacking and may_install:
         install(packages)
     elif lacking:

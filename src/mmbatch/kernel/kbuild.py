@@ -91,7 +91,7 @@ def configure(
             _require(path / ".config", options, requires, source.release)
             _make(make, ["prepare"], source.release, log_file)
             (path / _OBJECTS).touch()
-            cache.finish(path)
+            (path / cache.DONE).touch()
             cache.use(path)
             cache.prune(path)
         _require(path / ".config", options, requires, source.release)

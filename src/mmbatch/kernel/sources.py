@@ -189,10 +189,10 @@ def _of_tree(tree: Path) -> Source:
         earlier = [path for path in cache.trees().glob(f"{ident}-*") if cache.use(path)]
         last = max(earlier, key=lambda path: path.stat().st_mtime, default=None)
         cache.require_space(work, 0 if last else _TREE_BYTES, f"copy {tree}")
-        with log.progress(f"copying {tree}", len(files), "files") as bar:
+        with log.progress(f"copying {tree}", len(files), "files") as show:
             for name, signature in files.items():
                 _copy(tree / name, work / "linux" / name, last and last / "linux" / name, signature)
-                bar.advance()
+                show(advance=1)
 
     cache.provide(place, fill, f"copies {tree}", lock=ident)
     return Source(series, release, place / "linux", f"tree {tree}", ident, state)

@@ -268,8 +268,8 @@ def by_cpus(name: str, found: Table) -> str:
 def _about(name: str, found: Table) -> str:
     case = found.case
     plural = "" if case.items == 1 else "s"
-    unit = "" if case.unit == "ns" else f"; {case.unit}"
-    return f"{name}: {case.items:,} {case.item}{plural}, {case.regime}; {found.pairs} pairs{unit}"
+    pairs = f"{len(found.base.times)} pairs" + ("" if case.unit == "ns" else f"; {case.unit}")
+    return f"{name}: {case.items:,} {case.item}{plural}, {case.regime}; {pairs}"
 
 
 def _methods(found: Table) -> list[str]:
