@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
 from mmbatch.bench import record  # noqa: E402
-from mmbatch.bench.statistics import Ratio, verdict  # noqa: E402
+from mmbatch.bench.statistics import Ratio, control_band, verdict  # noqa: E402
 from mmbatch.bench.table import tables  # noqa: E402
 
 
@@ -33,7 +33,7 @@ def controls(file: Path) -> dict[str, Ratio]:
 def verdicts(runs: list[dict[str, Ratio]]) -> Counter[str]:
     """Count the verdicts on each run's controls beside those of the run before."""
     return Counter(
-        str(verdict(ratio, before[case]))
+        str(verdict(ratio, control_band(before[case])))
         for before, run in pairwise(runs)
         for case, ratio in run.items()
     )

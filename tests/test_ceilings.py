@@ -4,9 +4,9 @@
 from mmbatch.core.paths import ROOT
 
 CEILINGS = {
-    "bench": 1_252,
+    "bench": 1_189,
     "cli": 2_029,
-    "core": 1_011,
+    "core": 900,
     "guest": 1_643,
     "hosted": 1_428,
     "kernel": 1_150,

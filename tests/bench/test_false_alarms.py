@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from fake_run import case_events, record_of, run_events
 from mmbatch.bench.session import STARTS, share
-from mmbatch.bench.statistics import Ratio, Verdict, paired_ratio, verdict
+from mmbatch.bench.statistics import Ratio, Verdict, control_band, paired_ratio, verdict
 from mmbatch.bench.table import tables
 from mmbatch.core import paths as checkout
 from mmbatch.hosted.events import Sample
@@ -76,10 +76,10 @@ def table(
 def judged(times: Array, blocks: list[int], starts: list[int]) -> Iterator[tuple[Verdict, Ratio]]:
     """Verdict and ratio of each variant of a table."""
     columns = times.T.tolist()
-    control = paired_ratio(columns[0], columns[1], blocks, starts)
+    band = control_band(paired_ratio(columns[0], columns[1], blocks, starts))
     for variant in columns[2:]:
         ratio = paired_ratio(columns[0], variant, blocks, starts)
-        yield verdict(ratio, control), ratio
+        yield verdict(ratio, band), ratio
 
 
 @pytest.mark.parametrize(

@@ -109,7 +109,7 @@ def describe() -> Machine:
         mem_bytes=int(memory["MemTotal"].removesuffix(" kB")) * 1024,
         available_bytes=int(memory["MemAvailable"].removesuffix(" kB")) * 1024,
         hypervisor=hypervisor or ("unknown" if "hypervisor" in flags else ""),
-        load=os.getloadavg()[0],
+        load=round(os.getloadavg()[0], 2),
         governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip(),
         thp=chosen[1] if chosen else "",
         host_kernel=platform.release(),

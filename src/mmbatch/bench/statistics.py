@@ -192,12 +192,13 @@ def paired_ratio(
     return Ratio(math.exp(middle), math.exp(lo), math.exp(hi), int(logs.size))
 
 
-def control_band(control: Ratio) -> float:
+def control_band(control: Ratio | None) -> float | None:
     """Return how far the control's interval reaches from 1 at most, as a ratio above 1, minus 1.
 
-    The noise band is from 1 / (1 + band) to 1 + band, so that faster and slower are alike.
+    The noise band is from 1 / (1 + band) to 1 + band, so that faster and slower are alike. There
+    is none without a control of enough pairs.
     """
-    return max(control.hi, 1 / control.lo) - 1
+    return max(control.hi, 1 / control.lo) - 1 if control and control.interval else None
 
 
 def claimed_from(band: float) -> float:
@@ -208,22 +209,18 @@ def claimed_from(band: float) -> float:
     return band + max(0.0, band - WIDE)
 
 
-def verdict(ratio: Ratio | None, control: Ratio | None) -> Verdict:
-    """Return what a ratio of base against a variant shows beside base against its second copy."""
-    if ratio is None or ratio.pairs < MIN_PAIRS:
-        return Verdict.TOO_FEW
-    if control is None or control.pairs < MIN_PAIRS:
-        return Verdict.INCONCLUSIVE
-    return beside_band(ratio, control_band(control))
+def verdict(ratio: Ratio | None, band: float | None) -> Verdict:
+    """Return what a ratio of base against a variant shows beside a control with this band.
 
-
-def beside_band(ratio: Ratio, band: float) -> Verdict:
-    """Return what a ratio of enough pairs shows beside a control with this band.
-
-    In this order: no difference (the interval lies within 2 % of 1, or inside the band, of which at
-    most `WIDE` counts); faster or slower (it clears `claimed_from` of the band); too noisy (band
-    or interval is wider than `WIDE`); else inconclusive.
+    In this order: too few pairs; inconclusive without a control; no difference (the interval lies
+    within 2 % of 1, or inside the band, of which at most `WIDE` counts); faster or slower (it
+    clears `claimed_from` of the band); too noisy (band or interval is wider than `WIDE`); else
+    inconclusive.
     """
+    if ratio is None or not ratio.interval:
+        return Verdict.TOO_FEW
+    if band is None:
+        return Verdict.INCONCLUSIVE
     quiet = max(min(band, WIDE), NOISE)
     if max(ratio.hi, 1 / ratio.lo) <= 1 + quiet:
         return Verdict.NO_DIFFERENCE

@@ -78,8 +78,7 @@ class Row:
             return Verdict.BASE
         if self.equal is None:
             return Verdict.NOT_CHECKED
-        control = self.table.control
-        found = statistics.verdict(self.ratio, control.ratio if control else None)
+        found = statistics.verdict(self.ratio, self.table.band)
         return found if self.table.case.unit == "ns" else _COUNTED.get(found, found)
 
     @property
@@ -145,12 +144,10 @@ class Table:
         posted = [row for row in self.rows if row.name in self.case.posted]
         return [self.chosen, *(row for row in posted if row is not self.chosen)]
 
-    @property
+    @functools.cached_property
     def band(self) -> float | None:
         """How far base differs from its own second copy; see `statistics.control_band`."""
-        if self.control is None or self.control.ratio is None or not self.control.ratio.interval:
-            return None
-        return statistics.control_band(self.control.ratio)
+        return statistics.control_band(self.control.ratio if self.control else None)
 
     @functools.cached_property
     def better(self) -> tuple[str, Ratio] | None:

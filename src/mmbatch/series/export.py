@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mmbatch.bench import machine, table
 from mmbatch.bench.record import Record
-from mmbatch.bench.statistics import Verdict, beside_band
+from mmbatch.bench.statistics import Verdict, verdict
 from mmbatch.core import cache, log, paths, process
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted.events import BASE
@@ -189,7 +189,7 @@ def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
         ratio, band = table.paired(before, after), found.band
         if ratio is None:
             continue
-        is_alike = band is not None and beside_band(ratio, band) == Verdict.NO_DIFFERENCE
+        is_alike = verdict(ratio, band) == Verdict.NO_DIFFERENCE
         if is_alike or (ratio.interval and ratio.lo <= 1 <= ratio.hi):
             alike.append(case)
             continue
