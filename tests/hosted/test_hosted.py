@@ -50,7 +50,6 @@ def sized(items: int, name: str = "toy") -> Case:
 
 def test_the_largest_size_that_fits_is_named_and_fits() -> None:
     hosted.require_memory([sized(GIB // 64)], 2 * GIB)
-    hosted.require_memory([sized(GIB // 64)], None)
     with pytest.raises(MmbatchError) as caught:
         hosted.require_memory([sized(8), sized(4 * GIB // 64, "big")], 2 * GIB)
     assert caught.value.code == ExitCode.NOT_APPLICABLE
@@ -68,10 +67,9 @@ def test_the_largest_size_that_fits_is_named_and_fits() -> None:
         ("1000", "max", 5000, 600),
         ("9000", "max", 5000, 5000),
         ("300", "max", 5000, 0),
-        ("1000", "900", None, 500),
+        ("1000", "900", 5000, 500),
         ("max", "1000", 5000, 600),
         (None, None, 5000, 5000),
-        (None, None, None, None),
     ],
 )
 def test_a_memory_limit_of_a_control_group_or_its_parent_counts(
@@ -79,8 +77,8 @@ def test_a_memory_limit_of_a_control_group_or_its_parent_counts(
     monkeypatch: pytest.MonkeyPatch,
     limit: str | None,
     parent: str | None,
-    machine: int | None,
-    expected: int | None,
+    machine: int,
+    expected: int,
 ) -> None:
     (tmp_path / "cgroup").write_text("0::/slice/toys\n")
     monkeypatch.setattr(hosted, "_OWN_CGROUP", tmp_path / "cgroup")

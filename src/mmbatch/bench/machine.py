@@ -55,10 +55,10 @@ class Machine:
     flags: Mapping[str, bool]
     cores: Count
     llc_bytes: Natural | None
-    mem_bytes: Natural | None
-    available_bytes: Natural | None
+    mem_bytes: Natural
+    available_bytes: Natural
     hypervisor: str
-    load: float | None
+    load: float
     governor: str
     thp: str
     host_kernel: str
@@ -136,9 +136,8 @@ def line(machine: Machine) -> str:
     where = name(machine) + (f" ({shown})" if shown else "")
     cpus = f"{machine.cores} CPU{'s' if machine.cores > 1 else ''}"
     cpus += " of a VM" if machine.hypervisor else ", no VM"
-    load = f", load {machine.load:.1f}" if machine.load is not None else ""
     compiler = re.sub(r"^gcc \(.*\) ", "gcc ", machine.compiler)
-    return f"{where}, {cpus}{load}, {compiler}"
+    return f"{where}, {cpus}, load {machine.load:.1f}, {compiler}"
 
 
 def details(machine: Machine) -> str:
@@ -149,7 +148,7 @@ def details(machine: Machine) -> str:
         machine.arch,
         f"last-level cache {machine.llc_bytes >> 20} MiB" if machine.llc_bytes else "",
         f"{machine.cached_bytes >> 20} MiB stay cached" if machine.cached_bytes else "",
-        f"RAM {machine.mem_bytes / 2**30:.1f} GiB" if machine.mem_bytes else "",
+        f"RAM {machine.mem_bytes / 2**30:.1f} GiB",
         f"hypervisor {machine.hypervisor}" if machine.hypervisor else "",
         f"governor {machine.governor}" if machine.governor else "",
         f"THP {machine.thp}" if machine.thp else "",

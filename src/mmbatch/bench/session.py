@@ -31,7 +31,6 @@ STARTS = 4
 AGAIN_S = 60
 """Seconds that the cases of a session may take which are measured again, because of noise."""
 
-_SEEDS = 1 << 64
 _SECTION = re.compile(r"^(?=Contents of section|RELOCATION RECORDS FOR)", re.MULTILINE)
 _CODE = re.compile(r"[A-Z][a-zA-Z ]+ \[?\.(?:ref\.|init\.)?(?:text|rodata)")
 
@@ -136,7 +135,7 @@ def start_seed(first: int, number: int) -> int:
     The seed modulo the number of layouts is the first layout of the code. Each start adds 1 to
     that, so that few blocks in each reach all of them.
     """
-    return (first + number * 0x9E3779B97F4A7C15) % _SEEDS
+    return (first + number * 0x9E3779B97F4A7C15) % (1 << 64)
 
 
 def _in_turns(

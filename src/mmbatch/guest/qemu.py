@@ -210,7 +210,7 @@ def run(guest: Guest, limit_s: float = _LIMIT_S) -> Booted:
 
 def at_once() -> int:
     """Return how many guests may run beside each other here."""
-    available = machine.describe().available_bytes or 0
+    available = machine.describe().available_bytes
     return max(1, min(_MOST_AT_ONCE, cpus(), available // _EACH_BYTES))
 
 

@@ -103,14 +103,14 @@ def _listed(program: Path, arguments: Sequence[str]) -> list[Event]:
     return [parse(line, number) for number, line in enumerate(listed.stdout.splitlines(), 1)]
 
 
-def require_memory(cases: Sequence[Case], available_bytes: int | None) -> None:
+def require_memory(cases: Sequence[Case], available_bytes: int) -> None:
     """Raise MmbatchError, with the largest size that fits, unless there is memory for all cases.
 
     One arena is as large as the largest of them.
     """
     largest = max(cases, key=_memory)
     needed = _memory(largest) + _SLACK_BYTES
-    if available_bytes is None or needed <= available_bytes:
+    if needed <= available_bytes:
         return
     item_bytes = _memory(largest) // largest.items
     fits = max(0, available_bytes - _SLACK_BYTES) // _HUGE * _HUGE // item_bytes
@@ -131,16 +131,16 @@ def _memory(case: Case) -> int:
     return max(case.memory, case.bytes)
 
 
-def available_memory(machine_bytes: int | None) -> int | None:
+def available_memory(machine_bytes: int) -> int:
     """Return the bytes that we may use: the machine's, or what control groups leave of them."""
     ours = _OWN_CGROUP.read_text(encoding="utf-8") if _OWN_CGROUP.exists() else ""
     group = _CGROUPS / ours.partition("0::/")[2].strip()
-    free = [] if machine_bytes is None else [machine_bytes]
+    free = [machine_bytes]
     for directory in (group, *group.parents):  # a limit of any parent counts
         with contextlib.suppress(OSError, ValueError):
             limit = int((directory / "memory.max").read_text())
             free.append(max(0, limit - int((directory / "memory.current").read_text())))
-    return min(free, default=None)
+    return min(free)
 
 
 def run(
