@@ -114,6 +114,6 @@ def _what_failed(error: OSError) -> tuple[str, int]:
         return "", _BROKEN_PIPE
     if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
         raise error
-    place = error.filename or "the output"
+    place = error.filename or "the output or the cache"
     hint = "make room there, or make it writable; MMBATCH_CACHE puts the cache elsewhere"
     return f"error: cannot write {place}: {error.strerror}\nhint: {hint}", int(ExitCode.FAILED)
