@@ -39,7 +39,7 @@ TEST = {
     "kasan": "./mmbatch guest test --install --only x86_64-kasan",
     "arm64": "./mmbatch guest test --install --only arm64",
     "live": 'test -n "$SPEEDUPS" -a ! -d speedups/$SPEEDUPS/live || '
-    "./mmbatch live test --install --once",
+    "./mmbatch live test --install --only live-once",
 }
 ALL = {
     **TEST,

@@ -5,7 +5,7 @@ from mmbatch.core.paths import ROOT
 
 CEILINGS = {
     "bench": 1_187,
-    "cli": 2_029,
+    "cli": 1_730,
     "core": 900,
     "guest": 1_643,
     "hosted": 1_428,

@@ -14,20 +14,7 @@ import click
 import pytest
 
 from mmbatch.cli import main as cli
-from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.kernel.sources import SERIES
-from mmbatch.splice.manifest import known
-
-
-def call(*arguments: str, **env: str) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(
-        [sys.executable, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env=dict(os.environ, **env),
-    )
 
 
 def test_help_lists_every_verb_and_imports_none() -> None:
@@ -36,31 +23,12 @@ def test_help_lists_every_verb_and_imports_none() -> None:
         "heavy = ['rich', 'numpy', 'mmbatch.cli.doctor', 'mmbatch.cli.options']\n"
         "sys.exit(','.join(name for name in heavy if name in sys.modules) or 0)"
     )
-    done = call("-c", code)
+    argv = [sys.executable, "-c", code]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     for verb, text in cli.VERBS.items():
         assert verb in done.stdout
         assert text in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("words", "expected"),
-    [
-        ("be", ["bench"]),
-        ("guest be", ["bench"]),
-        ("bench --qui", ["--quick", "--quiet"]),
-        ("apply tree ", known(checkout.SPEEDUPS)),
-        ("live status zone", ["zone_device"]),
-        ("check --kernel ", list(SERIES)),
-    ],
-)
-def test_completion(words: str, expected: list[str], tmp_path: Path) -> None:
-    typed = words.split(" ")
-    env = {"_MMBATCH_COMPLETE": "bash_complete", "COMP_WORDS": f"mmbatch {words}"}
-    cache = str(tmp_path / "cache")
-    done = call("-m", "mmbatch", **env, COMP_CWORD=str(len(typed)), MMBATCH_CACHE=cache)
-    assert done.stdout.splitlines() == [f"plain,{name}" for name in expected]
-    assert not (tmp_path / "cache").exists()
 
 
 @pytest.fixture

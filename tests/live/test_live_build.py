@@ -97,7 +97,7 @@ def test_modules_of_another_kernel_and_of_another_build(made: Path) -> None:
 
 @pytest.fixture(scope="module", params=SERIES)
 def headers(request: pytest.FixtureRequest) -> Headers:
-    return kernel.find(kernel.choose(None, request.param))
+    return kernel.find(kernel.choose(request.param))
 
 
 @pytest.mark.kernel

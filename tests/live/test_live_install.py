@@ -77,20 +77,6 @@ def test_what_was_installed_before_stays(root: Path, capsys: pytest.CaptureFixtu
     assert f"Linux {FITS}: {names}\n" in capsys.readouterr().out
 
 
-def test_a_dry_run_of_the_removal(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    argv = ["live", "uninstall", "-n", "--root", str(root)]
-    assert cli.main(argv) == 0
-    assert "nothing is there" in capsys.readouterr().out
-    one, other = (dkms_name(live.speedup) for live in ALL[:2])
-    has(root, one, other, BOOT)
-    has(root, "mmbatch-gone-dkms", state="ok config-files")
-    assert cli.main(argv) == 0
-    every = ", ".join(sorted([one, other, BOOT, "mmbatch-gone-dkms"]))
-    assert f"would be removed: {every}\n" in capsys.readouterr().out
-    assert cli.main([*argv, ALL[0].speedup]) == 0
-    assert f"would be removed: {one}\n" in capsys.readouterr().out
-
-
 @pytest.mark.parametrize(
     ("releases", "code", "words"),
     [

@@ -36,14 +36,12 @@ def test_installed_headers(tmp_path: Path) -> None:
     assert "CONFIG_B" not in headers.config
 
 
-def test_a_kernel_is_named_one_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kernel_is_named_by_its_release(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "apt", None)  # the mirror is not asked
-    with pytest.raises(MmbatchError, match="exclude each other"):
-        kernel.choose(RELEASE, "6.12")
-    assert kernel.choose(RELEASE, None) == RELEASE
-    assert kernel.choose(None, None) == kernel.running()
+    assert kernel.choose(RELEASE) == RELEASE
+    assert kernel.choose(None) == kernel.running()
     for name in ("7.3-amd64", "linux-image-7.3-amd64", "linux-headers-7.3-amd64"):
-        assert kernel.choose(name, None) == "7.3-amd64"
+        assert kernel.choose(name) == "7.3-amd64"
     assert kernel.series_of("7.3-amd64") == "7.3"
 
 
@@ -105,9 +103,9 @@ def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("mirror")
 def test_a_package_of_the_newest_kernel() -> None:
     for name in ("cloud-amd64", "linux-image-cloud-amd64"):
-        assert kernel.choose(name, None) == "7.3.4+deb-cloud-amd64"
+        assert kernel.choose(name) == "7.3.4+deb-cloud-amd64"
     with pytest.raises(MmbatchError, match="choose kernel toy-amd64: it is not a release"):
-        kernel.choose("toy-amd64", None)
+        kernel.choose("toy-amd64")
 
 
 @pytest.mark.usefixtures("mirror")

@@ -20,7 +20,7 @@ from fake_program import before_others, script
 from mmbatch.cli import main as cli
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
-from mmbatch.live import elf, load, manifest
+from mmbatch.live import build, elf, load, manifest
 from mmbatch.live import kernel as kernels
 from mmbatch.live.load import Kernel, Left
 
@@ -217,13 +217,19 @@ def built(path: Path, build_id: bytes) -> Path:
 
 
 def test_what_is_loaded_already_may_have_other_steps(
-    sysfs: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    sysfs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    path = built(tmp_path / "core.ko", b"one")
+    monkeypatch.setattr(build, "build_all", lambda *_: [path])
+    note = sysfs / f"module/mmbatch_{LIVES[0]}/notes/{elf.BUILD_ID}"
+    put(note, "")
+    note.write_bytes(b"two")
     monkeypatch.setattr("mmbatch.cli.live.Kernel", lambda _: Kernel("7.3.4-amd64", sysfs))
     (sysfs / f"kernel/livepatch/mmbatch_{LIVES[0]}").mkdir(parents=True)
     assert cli.main(["live", "load", "--until", "core", LIVES[0]]) == 1
-    assert f"unload it first: mmbatch live unload {LIVES[0]}" in capsys.readouterr().err
-    assert cli.main(["live", "load", LIVES[0]]) == 0
+    assert f"unload that one first: mmbatch live unload {LIVES[0]}" in capsys.readouterr().err
+    note.write_bytes(b"one")
+    assert cli.main(["live", "load", "--until", "core", LIVES[0]]) == 0
     assert "is loaded already" in capsys.readouterr().out
 
 

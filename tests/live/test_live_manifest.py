@@ -177,7 +177,7 @@ def test_it_builds_and_replaces_what_its_steps_replace(
     speedup: str, step: str, series: str
 ) -> None:
     live = manifest.load(speedup, until=step)
-    made = build.build_all([live], kernel.choose(None, series))[0]
+    made = build.build_all([live], kernel.choose(series))[0]
     output = subprocess.run(
         ["readelf", "-W", "-r", made], check=True, capture_output=True, text=True
     ).stdout

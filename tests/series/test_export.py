@@ -18,6 +18,7 @@ from fake_tree import NEEDS_APPLY, STEPS, fingerprint, git, left_over
 from mmbatch.bench import record
 from mmbatch.bench.record import Code, Record
 from mmbatch.cli import main as cli
+from mmbatch.core import cache
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode
 from mmbatch.kernel import sources
@@ -72,35 +73,16 @@ def test_git_am_gives_what_apply_gives(
 
 
 def test_mails_have_numbers_names_and_trailers(tree: Path, tmp_path: Path) -> None:
-    words = ["--prefix", "RFC PATCH mm", "--reroll", 2, "--author", "A U Thor <a@example.org>"]
-    words += ["-s", "--trailer", "Co-developed-by: B <b@example.org>"]
+    words = ["--prefix", "RFC PATCH mm", "--reroll", 2, "-s"]
     assert _export(tree, tmp_path / "out", *words) == 0
     mails = _mails(tmp_path / "out")
     starts = ["zone_device: the memmap", *(step.subject for step in STEPS)]
     for number, (mail, start) in enumerate(zip(mails, starts, strict=True)):
         subject = " ".join(mail["subject"].split())
         assert subject.startswith(f"[RFC PATCH mm v2 {number:02}/{len(STEPS)}] {start}")
-    trailers = "\n\nCo-developed-by: B <b@example.org>\nSigned-off-by: Some User <user@example.org>"
     for mail in mails[1:]:
-        assert mail["from"] == "A U Thor <a@example.org>"
-        assert f"{trailers}\n---\n" in _body(mail)
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        ("--author", "Nobody"),
-        ("--author", "A <a b>"),
-        ("--trailer", "Fixes"),
-        ("--trailer", "x: y"),
-        ("--base", "v7.3"),
-    ],
-)
-def test_what_git_would_misread_is_refused(
-    tree: Path, tmp_path: Path, words: tuple[str, str]
-) -> None:
-    assert _export(tree, tmp_path / "out", *words) == ExitCode.USAGE
-    assert not (tmp_path / "out").exists()
+        assert mail["from"] == "Some User <user@example.org>"
+        assert "\n\nSigned-off-by: Some User <user@example.org>\n---\n" in _body(mail)
 
 
 def test_the_cover_of_a_core_that_was_not_measured(
@@ -132,8 +114,6 @@ def test_a_tree_that_was_changed_has_no_base_commit(tree: Path, tmp_path: Path) 
         file.write("# changed\n")
     assert _export(tree, tmp_path / "dirty") == 0
     assert "base-commit" not in _body(_mails(tmp_path / "dirty")[0])
-    assert _export(tree, tmp_path / "named", "--base", "ab" * 20) == 0
-    assert f"\nbase-commit: {'ab' * 20}\n-- \n" in _body(_mails(tmp_path / "named")[0])
 
 
 @pytest.fixture
@@ -168,8 +148,8 @@ def _each_run(tree: Path, *, large: float = 100e6) -> Record:
 def test_patches_have_their_own_figures(
     tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    record.write(tmp_path / "each.json", _each_run(tree))
-    assert _export(tree, tmp_path / "out", "--run", tmp_path / "each.json", "-s") == 0
+    record.write(cache.runs() / "each.json", _each_run(tree))
+    assert _export(tree, tmp_path / "out", "-s") == 0
     assert "2 of 10 patches have their own figures" in capsys.readouterr().out
     mails = _mails(tmp_path / "out")
     (copied,) = (_body(mail) for mail in mails if "of large device memory" in mail["subject"])
@@ -187,15 +167,6 @@ def test_patches_have_their_own_figures(
     # streaming_copy's two, and the optional steps, before which the run ended: all but the tests
     assert len(unmeasured) == 5
     assert not any("KUnit" in subject for subject in unmeasured)
-
-
-def test_a_record_of_another_kernel_is_refused(
-    tree: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    record.write(tmp_path / "other.json", record_of(mixed()))
-    assert _export(tree, tmp_path / "out", "--run", tmp_path / "other.json") == ExitCode.USAGE
-    assert "is of Linux 7.3.1" in capsys.readouterr().err
-    assert not (tmp_path / "out").exists()
 
 
 def test_figures_of_other_code_are_never_shown(tree: Path, steps: Sequence[Applied]) -> None:

@@ -16,7 +16,7 @@ from mmbatch.kernel.sources import Source
 from mmbatch.series import export, verify
 from mmbatch.series.export import Series
 from mmbatch.series.verify import Objection
-from mmbatch.splice.apply import Applied, Credit
+from mmbatch.splice.apply import Applied
 from mmbatch.splice.manifest import load, load_with_needs
 
 needs_spatch = pytest.mark.skipif(bool(lacks_for_apply()), reason="lacks git or spatch")
@@ -34,8 +34,8 @@ def mails(tmp_path: Path, git_user: Path) -> tuple[Series, list[Path]]:
     series = export.plan_series(source, manifests)
     (tmp_path / "mails").mkdir()
     nothing = [""] * len(series.steps)
-    credit = Credit("Some User <user@example.org>")
-    return series, export.write(series, tmp_path / "mails", nothing, credit)
+    user = "Some User <user@example.org>"
+    return series, export.write(series, tmp_path / "mails", nothing, user)
 
 
 @needs_spatch

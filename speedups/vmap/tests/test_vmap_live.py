@@ -17,7 +17,7 @@ LIVE = manifest.load("vmap")
 @pytest.mark.kernel
 @pytest.mark.parametrize("series", SERIES)
 def test_the_kernels_own_vmap_sees_its_caller(series: str) -> None:
-    (module,) = build.build_all([LIVE], kernel.choose(None, series))
+    (module,) = build.build_all([LIVE], kernel.choose(series))
     argv = ["objdump", "-d", "--no-show-raw-insn", "--disassemble=live_vmap", str(module)]
     shown = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
 

@@ -7,6 +7,7 @@ from the samples, in `table`.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import json
 import re
@@ -233,16 +234,15 @@ def named(records: Sequence[Record]) -> dict[str, Record]:
 def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
     """Return the last whole hosted run of each speed-up, or only those on a `release`.
 
-    Runs of another version are passed over, and those in which the user left out cases, which may
-    be the slower ones, or changed the machine or kernel.
+    Runs of another version, of some cases only, or on a changed machine or kernel do not count.
     """
     found: dict[str, Path] = {}
-    for path in sorted(runs.glob("*.json")):
-        try:
+    for path in sorted(runs.glob("*.json"), reverse=True):
+        if any(f"-{speedup}-" in path.name for speedup in found):
+            continue  # a later one is found
+        with contextlib.suppress(MmbatchError):
             record = read(path)
-        except MmbatchError:
-            continue
-        partial = re.search(r" (--case|--cpu|--tree|-K)\b", record.command)
-        if record.timed and not partial and release in (None, record.kernel.release):
-            found[record.speedup] = path
+            partial = re.search(r" (--case|--cpu|--tree|-K)\b", record.command)
+            if record.timed and not partial and release in (None, record.kernel.release):
+                found[record.speedup] = path
     return dict(sorted(found.items()))

@@ -32,7 +32,7 @@ def command(
     speedups: Names = options.speedups,
     name: str | None = value("--branch NAME", "Name the branch so, by default mmbatch/SPEEDUP"),
     until: str = options.until(CORE),
-    credit: apply.Credit = options.credit,
+    sign_off: bool = options.sign_off,
     dry_run: bool = flag("-n, --dry-run", "Print the diff of each step and write nothing"),
 ) -> int:
     """Put SPEEDUPs, by default all that support its kernel, into the kernel TREE.
@@ -40,14 +40,15 @@ def command(
     They become a branch of its git on top of HEAD, one commit for each step; what is checked out
     stays as it is. A tree without git takes what -n prints: mmbatch apply -n TREE | patch -p1
     """
-    options.require_one(until, speedups)
     tree = tree.absolute().resolve()
     series, release = check_tree(tree)
     every = apply.choose(paths.SPEEDUPS, speedups, series, release)
     manifests = cut(every, until)
     name = name or apply.branch_name(manifests)
     if (tree / ".git").exists():
-        done = apply.make_branch(tree, series, release, manifests, name, credit, dry_run=dry_run)
+        done = apply.make_branch(
+            tree, series, release, manifests, name, sign_off=sign_off, dry_run=dry_run
+        )
     elif dry_run:
         contents = apply.contents_in(tree, apply.named_files(series, manifests))
         steps = apply.plan(manifests, series, release, contents)
@@ -63,8 +64,9 @@ def command(
     elif dry_run:
         _print_diffs(done.steps)
     else:
-        log.result(f"{name}: {_count(len(done.steps), 'commit')} on {done.base}")
-        log.table([_row(step) for step in done.steps])
+        log.result(f"{name}: {len(done.steps)} commits on {done.base}")
+        rows = [(s.subject, str(s.changed), str(s.diff.count("\nnew file "))) for s in done.steps]
+        log.table([("subject", "lines changed", "new files"), *rows])
         git = ["git"] if Path.cwd().is_relative_to(tree) else ["git", "-C", str(tree)]
         log.result(f"Author: {done.author}")
         log.result(f"To use them: {shlex.join([*git, 'switch', name])}")
@@ -91,14 +93,3 @@ def _print_diffs(steps: Sequence[apply.Applied]) -> None:
         body = "\n".join(f"    {line}".rstrip() for line in lines)
         head = f"[{number}/{len(steps)}] {step.subject}\n\n{body}\n\n"
         click.echo((head + step.diff).encode(errors="surrogateescape"))
-
-
-def _row(step: apply.Applied) -> tuple[str, str]:
-    new = step.diff.count("\nnew file mode ")
-    parts = [_count(step.changed, "line") + " changed"] if step.changed else []
-    parts += [_count(new, "new file")] if new else []
-    return f"  {step.subject}", ", ".join(parts)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ from mmbatch.cli.options import Names, file, flag, number, value, values
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log, paths
 from mmbatch.core.cache import atomic_write
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode
 from mmbatch.hosted.run import Request
 from mmbatch.kernel import sources
 from mmbatch.report import html, text
@@ -29,26 +30,13 @@ _QUICK_PAIRS = 12
 _QUICK_PART = 4  # `--quick` divides the size of the large cases by this
 _QUICK_BUDGET_S = 4
 _PFN_BYTES = 4096  # of device memory, on the kernels measured here
-_MOST_PFNS = 1 << 40  # as many as 52 bits of physical address have
 _MOST_PAIRS = 1_000  # the bootstrap takes memory with the square of them
 _MOST_SEED = (1 << 64) - 1
 _MEASURED = (
-    *("tree", "settings", "patches", "trees", "ranges", "each", "entries", "until", "only_posted"),
+    *("tree", "settings", "patch", "against", "range", "each", "until", "entries", "only_posted"),
     *("show_unequal", "cases", "extra", "quick", "size", "repeats", "seed", "features"),
 )
 """Parameters that decide what is measured."""
-
-
-def _refuse_baseline(_: click.Context, __: click.Parameter, file: str | None) -> None:
-    if file is not None:
-        raise MmbatchError(
-            f"compare with the times in {file}",
-            "they are of another run, and the same code differs between runs: by the machine's "
-            "other load, its clock, where memory and code happened to lie; no interval covers that",
-            "leave --baseline out: base is measured again in every run, in pairs with what is "
-            "compared; `mmbatch report` puts the ratios of several runs side by side",
-            ExitCode.USAGE,
-        )
 
 
 @options.verb("bench")
@@ -57,11 +45,6 @@ def command(
     kernel: str | None = options.kernel,
     settings: Names = options.settings,
     asked: posted.Asked = posted.asked,
-    until: str | None = value(
-        "--until STEP",
-        "Use our own code after this step, or 'core', beside all of it; with --each, after every "
-        "step up to this one",
-    ),
     only_posted: bool = flag("--only-posted", "Leave out our own variants"),
     show_unequal: bool = flag(
         "--show-unequal", "Measure a posted series even if it produces other memory than base"
@@ -73,7 +56,7 @@ def command(
     size: int | None = value(
         "--size SIZE",
         "Set the size of the large cases in bytes of device memory, such as 10T",
-        options.read_size,
+        type=options.size,
     ),
     repeats: int | None = number(
         "--repeats N",
@@ -88,10 +71,10 @@ def command(
     ),
     json_file: Path | None = options.json_file,
     record_file: Path | None = file("--record", "Write the record of one speed-up to FILE"),
-    write_outcomes: options.WriteOutcomes = options.outcome_files,
+    ktap: Path | None = options.ktap,
+    junit: Path | None = options.junit,
     cover: bool = flag("--cover", "Print a table of 72 columns, for a cover letter"),
     html_file: Path | None = file("--html", "Write the report's page of this session to FILE"),
-    baseline: None = value("--baseline FILE", "", _refuse_baseline, is_eager=True, hidden=True),
     jobs: int = options.jobs,
     install: bool = options.install,
 ) -> int:
@@ -101,15 +84,14 @@ def command(
     process. Nothing is timed until both produce identical memory. The process is started several
     times, in turns with those of other speed-ups.
     """
-    names = tuple(dict.fromkeys(speedups))
-    of_steps = asked.is_of_steps or until is not None
-    strange = "--only-posted" if only_posted else "--show-unequal" if show_unequal else ""
-    _check(asked, names, strange, "--until" if until else "--each alone" if of_steps else "")
-    if record_file is not None and len(names) != 1:
+    if (only_posted or show_unequal) and not asked.code:
+        strange = "--only-posted" if only_posted else "--show-unequal"
+        raise Misuse(f"{strange} is for posted code", "give that with --patch FILE")
+    if record_file is not None and len(speedups) != 1:
         raise Misuse("--record holds one speed-up", "name one")
     request = Request(
         cases=cases,
-        items=_items(size),
+        items=max(1, size // _PFN_BYTES) if size else None,
         pairs=repeats or (_QUICK_PAIRS if quick else _PAIRS),
         seed=seed,
         budget_s=None if repeats else _QUICK_BUDGET_S if quick else _BUDGET_S,
@@ -118,22 +100,18 @@ def command(
         only_posted=only_posted,
         show_unequal=show_unequal,
     )
-    manifest.load_with_needs(paths.SPEEDUPS, *names)
-    if list_only and _list(names or manifest.known(paths.SPEEDUPS)):
+    manifest.load_with_needs(paths.SPEEDUPS, *speedups)
+    if list_only and _list(speedups or manifest.known(paths.SPEEDUPS)):
         return ExitCode.GOOD
     doctor.ensure(install=install)
     source = sources.get(kernel, asked.tree)
-    names = names or session.measurable(source, harnesses=bool(asked))
-    trees = posted.make_trees(source, asked)
-    if of_steps:
-        last = until or manifest.ALL
-        trees = posted.make_steps(source, names[0], last, each=asked.each)
+    names = speedups or session.measurable(source, harnesses=bool(asked))
     prepare = functools.partial(
         session.prepare,
         source,
         request=request,
-        part=_QUICK_PART if quick and request.items is None else 1,
-        posted=trees,
+        part=_QUICK_PART if quick and not size else 1,
+        posted=posted.make_trees(source, asked),
         options=settings,
         jobs=jobs,
         renamed=asked.entries,
@@ -151,7 +129,8 @@ def command(
         record.write(record_file, records[0])
     shown = [text.report(result, every=log.is_verbose(), cover=cover) for result in records]
     text.show("\n".join(shown))
-    write_outcomes([outcome for result in records for outcome in table.outcomes(result)])
+    outcomes = [outcome for result in records for outcome in table.outcomes(result)]
+    options.write_outcomes(outcomes, ktap, junit)
     if html_file is not None:
         atomic_write(html_file, html.render(record.named(records)))
         log.say(f"the page is {html_file}")
@@ -175,41 +154,17 @@ def _repeated(names: Sequence[str], series: str | None) -> str:
 
 
 def _list(names: Sequence[str]) -> bool:
-    """List the cases of speed-ups by their last records; return whether all have one."""
+    """List the cases of speed-ups by their last records; return whether any has one."""
     kept = record.newest(cache.runs())
     rows = []
     for name in names:
         published = sorted((paths.ROOT / "results").glob(f"{name}-*.json"))
         path = kept.get(name, published[-1] if published else None)
         if path is None:
-            return False
-        for case, held in record.read(path).cases.items():
-            rows.append([name, case, held.regime, f"{held.items:,} {held.item}s"])
-    log.table([row if len(names) > 1 else row[1:] for row in rows])
-    return True
-
-
-def _check(asked: posted.Asked, names: Sequence[str], option: str, step: str) -> None:
-    """Raise Misuse for options that make no sense together.
-
-    `option` is one that is for posted code, `step` one that is for steps of ours.
-    """
-    if option and not asked:
-        raise Misuse(f"{option} is for posted code", "give that with --patch FILE")
-    if step and asked:
-        raise Misuse("--until is for our own steps", "leave out --patch, --against and --range")
-    if step and len(names) != 1:
-        raise Misuse(f"{step} is for the steps of one speed-up", "name one speed-up")
-
-
-def _items(size: int | None) -> int | None:
-    """Return the size of the large cases in items, which are pages of device memory."""
-    if size is None:
-        return None
-    items, odd_bytes = divmod(size, _PFN_BYTES)
-    if odd_bytes or not 1 <= items <= _MOST_PFNS:
-        raise Misuse(
-            f"--size {size} is not made of pages of {_PFN_BYTES} bytes, 1 to {_MOST_PFNS}",
-            "give it as in --size 100G",
-        )
-    return items
+            log.say(f"{name} has no record yet: ./mmbatch bench {name} --list builds it first")
+            continue
+        for case, held in json.loads(path.read_text(encoding="utf-8"))["cases"].items():
+            rows.append([name, case, held["regime"], f"{held['items']:,} {held['item']}s"])
+    if rows:
+        log.table([row if len(names) > 1 else row[1:] for row in rows])
+    return bool(rows)

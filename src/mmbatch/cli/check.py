@@ -5,11 +5,12 @@ from __future__ import annotations
 
 import functools
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
 from mmbatch.cli import doctor, options, posted
-from mmbatch.cli.options import Names, number, value, values
+from mmbatch.cli.options import Names, number, values
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.core.errors import ExitCode, MmbatchError
@@ -27,16 +28,14 @@ def command(
     speedups: Names = options.measured,
     series: Names = options.kernels,
     asked: posted.Asked = posted.asked,
-    until: str | None = value(
-        "--until STEP", "Check our own code after this step, or 'core', as posted code"
-    ),
     parts: Names = values(
         "--only PART",
         f"Do this part only, by default all: {', '.join(PARTS)}",
         type=click.Choice(PARTS),
     ),
     fuzz_s: int | None = number("--fuzz SECONDS", "Only fuzz, on each kernel for this long"),
-    write_outcomes: options.WriteOutcomes = options.outcome_files,
+    ktap: Path | None = options.ktap,
+    junit: Path | None = options.junit,
     jobs: int = options.jobs,
     install: bool = options.install,
 ) -> int:
@@ -46,18 +45,13 @@ def command(
     against mutants, all of which must be killed, each on the first kernel that it fits. A
     speed-up whose fuzzer runs by default is fuzzed for 20 seconds.
 
-    With --patch, --against, --range or --until, compare that code instead, by the same check on
-    the newest kernel, in each configuration and with ASan and UBSan.
+    With --patch, --against, --range, --until or --each, compare that code instead, by the same
+    check on the newest kernel, in each configuration and with ASan and UBSan.
     """
-    is_posted = bool(asked) or until is not None
-    for wrong, problem in (
-        (asked.is_of_steps, "--each is for the patches of a posted series"),
-        (is_posted and fuzz_s, "posted code can't be fuzzed"),
-        (until and (asked or len(speedups) != 1), "--until is for the steps of one speed-up"),
-        (asked.tree and (series or not is_posted), "--tree is for posted code, without --kernel"),
-    ):
-        if wrong:
-            raise Misuse(problem, "leave out one of the options, or name one speed-up")
+    if asked and fuzz_s:
+        raise Misuse("posted code can't be fuzzed", "leave out one of the options")
+    if asked.tree and (series or not asked):
+        raise Misuse("--tree is for posted code, without --kernel", "leave out one of the options")
     doctor.ensure(install=install)
     if install:
         apt.install(fuzz.PACKAGES)
@@ -74,13 +68,11 @@ def command(
         else:
             run_parts(program, tally, parts or PARTS, kernels)
 
-    for kernel in (None,) if is_posted and not series else kernels:
+    for kernel in (None,) if asked and not series else kernels:
         base = sources.get(kernel, asked.tree)
         trees = posted.make_trees(base, asked)
-        if until is not None:
-            trees = posted.make_steps(base, speedups[0], until, each=False)
         kernel_alone = Program(base, (), (), jobs, posted=trees, renamed=asked.entries)
-        known = manifest.measured if is_posted else manifest.known
+        known = manifest.measured if asked else manifest.known
         posted.for_each_harness(
             speedups or known(paths.SPEEDUPS),
             functools.partial(check_one, kernel_alone),
@@ -88,7 +80,7 @@ def command(
         )
     if fuzz_s and not tally.outcomes:
         raise Misuse("no speed-up that is named has a fuzzer", "name another")
-    write_outcomes(tally.outcomes)
+    options.write_outcomes(tally.outcomes, ktap, junit)
     for line in (*tally.failed, *tally.skipped):
         log.result(line)
     if tally.killed:

@@ -3,10 +3,10 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
@@ -14,9 +14,8 @@ from mmbatch.bench import record
 from mmbatch.cli import guest, options, usage
 from mmbatch.cli.options import Names, flag, value, values, verb
 from mmbatch.cli.usage import Misuse
-from mmbatch.core import log, paths
+from mmbatch.core import log
 from mmbatch.core.cache import temporary_dir
-from mmbatch.core.errors import MmbatchError
 from mmbatch.live import build, install, kernel, load, manifest, plan
 from mmbatch.live.install import System
 from mmbatch.live.load import Kernel
@@ -34,11 +33,7 @@ _GPUS = (
     "GPUs: no gain is claimed. Their drivers gain only if they register device pages, which "
     "`grep -A 9 'zone *Device' /proc/zoneinfo` shows: 'spanned' grows when the driver is loaded."
 )
-_UNCHANGED = (
-    "Unchanged: mapping the memory and its memmap, what the driver does besides, and all that "
-    "comes after the bind. The first bind in a virtual machine takes longer either way, because "
-    "its host provides the memory."
-)
+_Key = TypeVar("_Key")
 
 
 @click.group("live", cls=usage.Group)
@@ -46,12 +41,13 @@ def command() -> None:
     """Put the speed-ups into a distribution's kernel as livepatches, while it runs."""
 
 
+command.add_command(guest.live_test)
+
 _speedups = options.speedups_of(manifest.known)
 _named = options.speedups_of(manifest.known, required=True)
 _limit = options.number(
     "--limit N", "Wait at most N seconds for all tasks to switch", default=60, show_default=True
 )
-_dry_run = flag("-n, --dry-run", "Show what would change")
 _DIRECTORY = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
 _sysfs = value("--sysfs DIR", "Read this sysfs", type=_DIRECTORY, default="/sys")
 _root = value(
@@ -62,8 +58,7 @@ _root = value(
 @verb("build", command)
 def _build(
     speedups: Names = _speedups,
-    release: str | None = options.release,
-    series: str | None = options.series,
+    name: str | None = options.live_kernel,
     until: str = options.until(ALL),
 ) -> None:
     """Build livepatch modules for the running kernel or another one.
@@ -71,9 +66,8 @@ def _build(
     The kernel's headers are those that are installed, or Debian's packages of them, unpacked
     into the cache.
     """
-    options.require_one(until, speedups)
     lives = manifest.load_all(speedups, until)
-    for module in build.build_all(lives, kernel.choose(release, series)):
+    for module in build.build_all(lives, kernel.choose(name)):
         log.result(str(module))
 
 
@@ -99,7 +93,6 @@ def _load(
     """
     if file is not None and (len(speedups) != 1 or until != ALL):
         raise Misuse("--module is for one speed-up", "name one speed-up, and leave out --until")
-    options.require_one(until, speedups)
     for setting in parameters:
         if setting.partition(".")[0] not in speedups:
             raise Misuse(f"--set {setting} is for a speed-up that is not named", "name it as well")
@@ -107,14 +100,9 @@ def _load(
     for live in manifest.load_all(speedups, until):
         own = [setting for setting in parameters if setting.startswith(f"{live.speedup}.")]
         if running.patch(live.module).exists():
-            if until != ALL:
-                raise MmbatchError(
-                    f"load {live.module} until '{until}'",
-                    "it is loaded already, and its steps are not known",
-                    f"unload it first: mmbatch live unload {live.speedup}",
-                )
-            if file is not None:
-                load.require_same(live, file, running)
+            if file or until != ALL:
+                path = file or build.build_all([live], running.release)[0]
+                load.require_same(live, path, running)
             load.set_parameters(live, own, running)
             change = f"; it has {' and '.join(own)} now" if own else ""
             log.result(f"{live.module} is loaded already{change}")
@@ -159,24 +147,25 @@ def _status(
 
 
 def _show_functions(rows: Sequence[load.Function]) -> None:
-    log.table([(f"{row.speedup}:", f"{row.function}():", row.runs, _counted(row)) for row in rows])
+    def counted(row: load.Function) -> str:
+        left = "".join(f"; left {each.calls:,} to the kernel: {each.reason}" for each in row.left)
+        return "" if row.calls is None else f"{row.calls:,} calls, {row.pages:,} pages{left}"
+
+    log.table([(f"{row.speedup}:", f"{row.function}():", row.runs, counted(row)) for row in rows])
 
 
-def _counted(row: load.Function) -> str:
-    if row.calls is None:
-        return ""
-    left = "".join(f"; left {each.calls:,} to the kernel: {each.reason}" for each in row.left)
-    return f"{row.calls:,} calls, {row.pages:,} pages{left}"
+def _joined(pairs: Iterable[tuple[_Key, str]]) -> Iterable[tuple[_Key, str]]:
+    """Return the names of each key, joined."""
+    found: dict[_Key, list[str]] = {}
+    for key, name in pairs:
+        found.setdefault(key, []).append(name)
+    return [(key, ", ".join(names)) for key, names in found.items()]
 
 
 def _show_support(release: str, states: Sequence[load.Speedup]) -> None:
     """Print which speed-ups can run on the running kernel, and why not the others."""
-    refused: dict[str, list[str]] = {}
-    for state in states:
-        if state.problem:
-            refused.setdefault(state.problem, []).append(state.speedup)
-    for problem, names in refused.items():
-        log.result(f"{', '.join(names)} can't run on Linux {release}: {problem}\nhint: {_REMEDY}")
+    for problem, names in _joined((each.problem, each.speedup) for each in states if each.problem):
+        log.result(f"{names} can't run on Linux {release}: {problem}\nhint: {_REMEDY}")
     able = [state.speedup for state in states if not state.problem and not state.loaded]
     if able:
         log.result(f"{', '.join(able)} can run on Linux {release}: ./mmbatch live load NAME")
@@ -211,44 +200,36 @@ def _plan(
     """
     running = Kernel(kernel.running(), sysfs)
     lives = [live for live in manifest.load_all(speedups) if live.devices]
-    given = {
-        found.speedup: (file, found) for file in map(Path, files) for found in [record.read(file)]
-    }
-    if strangers := sorted(given.keys() - {live.speedup for live in lives}):
-        raise Misuse(f"a --record is of '{strangers[0]}'", "name speed-ups that devices gain from")
-    found, sources, units = plan.devices(sysfs), {}, set()
+    given = {}
+    for file in map(Path, files):
+        held = record.read(file)
+        if not held.timed or held.speedup not in [live.speedup for live in lives]:
+            hint = f"give one that bench wrote of {', '.join(live.speedup for live in lives)}"
+            raise Misuse(f"{file} has no times of what devices gain from", hint)
+        given[held.speedup] = (file, held, "as given")
+    found, sources = plan.devices(sysfs), {}
     for live in lives:
-        file, chosen, similar = (
-            (*given[live.speedup], "as given")
-            if live.speedup in given
-            else plan.most_similar(live.speedup, running.release)
+        file, held, similar = given.get(live.speedup) or plan.most_similar(
+            live.speedup, running.release
         )
-        rates = plan.rates(chosen)
+        rates = plan.rates(held)
         gained = [plan.estimate(live, device, rates) for device in found]
         if gained != found:
-            name = os.path.relpath(file, paths.ROOT) if file.is_relative_to(paths.ROOT) else file
-            code = compare.age(chosen)
+            code = compare.age(held)
             similar += "" if code.is_today else f"; {code.sentence}"
-            sources[live.speedup] = Source(str(name), chosen.where, chosen.kernel.release, similar)
-            units |= {rate.unit for rate in rates.values()}
+            sources[live.speedup] = Source(file.name, held.where, held.kernel.release, similar)
         found = gained
-    if len(units) > 1:
-        raise Misuse(
-            f"the records are in {' and '.join(sorted(units))}", "give those of one engine"
-        )
-    answer = plan.total(running.release, found, "".join(units) or "ns", sources)
+    answer = plan.total(running.release, found, sources)
     _show_plan(answer)
     _show_support(running.release, [load.state(live, running) for live in lives])
     options.write_answer(json_file, "live plan", asdict(answer))
 
 
 def _show_plan(answer: Plan) -> None:
-    def amount(value: float | None) -> str:
-        if value is None:
+    def amount(ns: float | None) -> str:
+        if ns is None:
             return "-"
-        if answer.unit != "ns":
-            return f"{value:.3g} {answer.unit}"
-        return f"{value / 1e9:.3f} s" if value >= 1e7 else f"{value / 1e6:.2g} ms"
+        return f"{ns / 1e9:.3f} s" if ns >= 1e7 else f"{ns / 1e6:.2g} ms"
 
     def row(device: Device) -> tuple[str, ...]:
         less = None if device.now is None or device.then is None else device.now - device.then
@@ -277,7 +258,9 @@ def _show_plan(answer: Plan) -> None:
             f"({source.similar})"
         )
     if answer.sources:
-        log.result(_UNCHANGED)
+        log.result(
+            "Unchanged: whatever else a bind does, such as mapping the memory and its memmap."
+        )
     log.result(_GPUS)
 
 
@@ -300,7 +283,11 @@ def _dkms(
 
 
 @verb("install", command)
-def _install(speedups: Names = _named, root: Path = _root, dry_run: bool = _dry_run) -> None:
+def _install(
+    speedups: Names = _named,
+    root: Path = _root,
+    dry_run: bool = flag("-n, --dry-run", "Show what would change"),
+) -> None:
     """Load the speed-ups at each boot, before devices are bound.
 
     They are Debian packages: one for each speed-up, from which DKMS builds its module for every
@@ -321,17 +308,11 @@ def _install(speedups: Names = _named, root: Path = _root, dry_run: bool = _dry_
         files = system.files(sorted(system.installed()))
     would = "would be " if dry_run else ""
     log.result(f"{would}installed: {', '.join(changed) or 'nothing, because all is there'}")
-    rows: dict[tuple[str, str], list[str]] = {}
-    for fit in found:
-        rows.setdefault((fit.release, fit.problem), []).append(fit.speedup)
-    for (release, problem), own in rows.items():
-        names = ", ".join(own)
+    for (release, problem), names in _joined(((f.release, f.problem), f.speedup) for f in found):
         log.result(f"Linux {release}: {f'not {names}, because {problem}' if problem else names}")
-    before: dict[str, list[str]] = {}
-    for driver, modules in install.drivers(lives).items():
-        before.setdefault(" and ".join(modules), []).append(driver)
-    for names, own in before.items():
-        log.result(f"{names} before {', '.join(own)}")
+    before = install.drivers(lives).items()
+    for names, own in _joined((" and ".join(modules), driver) for driver, modules in before):
+        log.result(f"{names} before {own}")
     log.result("\n".join(f"file: {file}" for file in files))
     if changed and not dry_run and system.own:
         names = " ".join(chosen)
@@ -341,28 +322,17 @@ def _install(speedups: Names = _named, root: Path = _root, dry_run: bool = _dry_
 
 
 @verb("uninstall", command)
-def _uninstall(speedups: Names = _speedups, root: Path = _root, dry_run: bool = _dry_run) -> None:
+def _uninstall(speedups: Names = _speedups, root: Path = _root) -> None:
     """Remove what `live install` installed.
 
     Modules that are loaded stay until `live unload` or the next boot.
     """
     system = System(root)
     chosen = manifest.load_all(speedups)
-    going = chosen if speedups else system.speedups()
-    if dry_run:
-        removed = install.removable(system, going)
-        files = system.files(removed)
-    else:
-        removed, files = install.uninstall(system, going), []
-    would = "would be " if dry_run else ""
-    log.result(f"{would}removed: {', '.join(removed) or 'nothing, because nothing is there'}")
-    for file in files:
-        log.result(f"file: {file}")
+    removed = install.uninstall(system, chosen if speedups else system.speedups())
+    log.result(f"removed: {', '.join(removed) or 'nothing, because nothing is there'}")
     running = Kernel(kernel.running())
     loaded = " ".join(live.speedup for live in chosen if running.is_loaded(live.module))
-    if system.own and not dry_run and loaded:
+    if system.own and loaded:
         log.result(f"Until the next boot, these stay loaded: {loaded}")
         log.result(f"To unload them now: ./mmbatch live unload {loaded}")
-
-
-command.add_command(guest.live_test)

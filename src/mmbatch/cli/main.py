@@ -3,13 +3,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import importlib
 import os
 import signal
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import click
@@ -37,18 +36,17 @@ class _Verbs(usage.Group):
     """A group that imports a verb's module only when the verb is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return sorted(VERBS)
+        return list(VERBS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in VERBS:
             return None
         command: click.Command = importlib.import_module(f"mmbatch.cli.{cmd_name}").command
-        command.short_help = VERBS[cmd_name]
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(sorted(VERBS.items()))
+            formatter.write_dl(list(VERBS.items()))
 
 
 @click.group(cls=_Verbs, context_settings={"help_option_names": ["-h", "--help"]})
@@ -73,9 +71,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             signal.signal(number, _end)
     words = list(sys.argv[1:] if argv is None else argv)
     try:
-        if "_MMBATCH_COMPLETE" in os.environ:
-            cli.main(prog_name="mmbatch")
-        with _no_exit_of_rich(), cli.make_context("mmbatch", words) as context:
+        with cli.make_context("mmbatch", words) as context:
             code = cli.invoke(context)
         sys.stdout.flush()
         return int(code or 0)
@@ -88,32 +84,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as ended:
         failure = "mmbatch: interrupted; nothing was left half-written"
         code = 128 + int((ended.args or (signal.SIGINT,))[0])
+    except (BrokenPipeError, SystemExit):  # nobody reads what we write; rich exits then
+        code = _BROKEN_PIPE
     except OSError as error:
-        failure, code = _what_failed(error)
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
+            raise
+        place = error.filename or "the output or the cache"
+        hint = "make room there, or make it writable; MMBATCH_CACHE puts the cache elsewhere"
+        failure = f"error: cannot write {place}: {error.strerror}\nhint: {hint}"
+        code = int(ExitCode.FAILED)
     if code == _BROKEN_PIPE:  # or the interpreter complains when it closes stdout
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     else:
         print(failure, file=sys.stderr)
     return code
-
-
-@contextlib.contextmanager
-def _no_exit_of_rich() -> Generator[None, None, None]:
-    """Raise BrokenPipeError where rich would end the process with 1."""
-    try:
-        yield
-    except SystemExit as error:
-        if isinstance(error.__context__, BrokenPipeError):
-            raise error.__context__ from None
-        raise
-
-
-def _what_failed(error: OSError) -> tuple[str, int]:
-    """Return what a person reads about an error of the system, which is no bug of ours."""
-    if error.errno == errno.EPIPE:  # nobody reads what we write, as after `| head`
-        return "", _BROKEN_PIPE
-    if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
-        raise error
-    place = error.filename or "the output or the cache"
-    hint = "make room there, or make it writable; MMBATCH_CACHE puts the cache elsewhere"
-    return f"error: cannot write {place}: {error.strerror}\nhint: {hint}", int(ExitCode.FAILED)

@@ -26,17 +26,10 @@ from mmbatch.core.process import cpus
 from mmbatch.hosted.events import CaseOutcome
 from mmbatch.kernel import sources
 from mmbatch.splice import manifest
-from mmbatch.splice.apply import Credit
 from mmbatch.splice.manifest import ALL, CORE
 
 Body = Callable[..., Any]
 Names = tuple[str, ...]
-
-WriteOutcomes = Callable[[Sequence[CaseOutcome]], None]
-"""Writes how tests ended into the files that --ktap and --junit name."""
-
-_RESULTS_TO_STDERR = "mmbatch.results_to_stderr"
-"""Key of click's `Context.meta`: a file that was asked for is standard output."""
 
 _SERIES = ", ".join(sources.SERIES)
 
@@ -49,9 +42,7 @@ def verb(name: str, group: click.Group | None = None) -> Callable[[Body], click.
         @click.option("-v", "--verbose", is_flag=True, help="Print details too")
         @functools.wraps(function)
         def body(*, quiet: bool, verbose: bool, **words: Any) -> Any:
-            if quiet and verbose:
-                raise Misuse("-q and -v exclude each other", "leave out one of them")
-            to_stderr = click.get_current_context().meta.get(_RESULTS_TO_STDERR, False)
+            to_stderr = cache.STDOUT in click.get_current_context().params.values()
             log.start(verbose - quiet, results_to_stderr=to_stderr)
             return function(**words)
 
@@ -101,32 +92,26 @@ def packed(kind: Body, **declared: Any) -> Any:
     return declare
 
 
-class _File(click.Path):
-    """A file to write; "-" is standard output, and the results go to standard error then."""
-
-    def __init__(self) -> None:
-        super().__init__(dir_okay=False, path_type=Path)
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = Path(os.fsdecode(super().convert(value, param, ctx)))
-        if value == "-" and ctx is not None:
-            if ctx.meta.get(_RESULTS_TO_STDERR):
-                raise Misuse("two files can't both be standard output", "give '-' only once")
-            ctx.meta[_RESULTS_TO_STDERR] = True
-            return cache.STDOUT
-        place = path.absolute().parent
-        if not (place.is_dir() and os.access(place, os.W_OK)):  # now, not after an hour of work
-            problem = "takes no files" if place.is_dir() else "is no directory"
-            raise Misuse(f"{place} {problem}", "name another place")
-        return path
+def _writable(_: click.Context, __: click.Parameter, path: Path | None) -> Path | None:
+    """Return a file to write; "-" is standard output, and results go to standard error then."""
+    if path is None or path == Path("-"):
+        return path and cache.STDOUT
+    place = path.absolute().parent
+    if not (place.is_dir() and os.access(place, os.W_OK)):  # now, not after an hour of work
+        problem = "takes no files" if place.is_dir() else "is no directory"
+        raise Misuse(f"{place} {problem}", "name another place")
+    return path
 
 
 def file(names: str, help_text: str) -> Any:
     """Declare an option that names a file to write, - for standard output."""
-    return value(f"{names} FILE", help_text, type=_File())
+    kind = click.Path(dir_okay=False, path_type=Path)
+    return value(f"{names} FILE", help_text, _writable, type=kind)
 
 
 json_file = file("--json", "Write the result as JSON to FILE, - for standard output")
+ktap = file("--ktap", "Write how each test ended as KTAP to FILE")
+junit = file("--junit", "Write how each test ended as JUnit XML to FILE")
 
 
 def write_answer(file: Path | None, verb: str, answer: Mapping[str, Any]) -> None:
@@ -136,46 +121,32 @@ def write_answer(file: Path | None, verb: str, answer: Mapping[str, Any]) -> Non
         cache.atomic_write(file, json.dumps(content, indent=1) + "\n")
 
 
-def _writer(ktap: Path | None, junit: Path | None) -> WriteOutcomes:
-    def write_outcomes(found: Sequence[CaseOutcome]) -> None:
-        from mmbatch.report import ktap as writers
+def write_outcomes(found: Sequence[CaseOutcome], ktap: Path | None, junit: Path | None) -> None:
+    """Write how tests ended into the files that --ktap and --junit name."""
+    from mmbatch.report import ktap as writers
 
-        for path, text in ((ktap, writers.ktap), (junit, writers.junit)):
-            if path is not None:
-                cache.atomic_write(path, text(found))
-
-    return write_outcomes
-
-
-outcome_files = packed(
-    _writer,
-    ktap=file("--ktap", "Write how each test ended as KTAP to FILE"),
-    junit=file("--junit", "Write how each test ended as JUnit XML to FILE"),
-)
+    for path, text in ((ktap, writers.ktap), (junit, writers.junit)):
+        if path is not None:
+            cache.atomic_write(path, text(found))
 
 
 def speedups_of(known: Callable[[Path], Iterable[str]], *, required: bool = False) -> Any:
     """Declare an argument of any number of the known speed-ups, by names or directories."""
 
-    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-        return [name for name in known(paths.SPEEDUPS) if name.startswith(incomplete)]
-
-    def check(ctx: click.Context, _: click.Parameter, values: tuple[str, ...]) -> tuple[str, ...]:
+    def check(ctx: click.Context, _: click.Parameter, values: Names) -> Names:
         names = list(known(paths.SPEEDUPS)) if values or required else []
         if required and not values:
             hint = f"name some of: {' '.join(names)}"
             raise Misuse(f"no speed-up is named to {ctx.info_name}", hint)
         chosen = tuple(Path(value).name if Path(value).is_dir() else value for value in values)
         for value in chosen:
-            if Path(value).is_file():
-                raise Misuse(f"{value} is a file and no speed-up", f"use it as --patch {value}")
             if value not in names:
                 hint = suggestion(value, names, "speed-ups")
+                hint = f"use it as --patch {value}" if Path(value).is_file() else hint
                 raise Misuse(f"there is no speed-up '{value}' here", hint)
-        return chosen
+        return tuple(dict.fromkeys(chosen))
 
-    form = "[SPEEDUP]..."
-    return argument(nargs=-1, metavar=form, callback=check, shell_complete=complete)
+    return argument(nargs=-1, metavar="[SPEEDUP]...", callback=check)
 
 
 speedups = speedups_of(manifest.known)
@@ -189,40 +160,6 @@ def until(default: str) -> Any:
     return value("--until STEP", text, default=default)
 
 
-def require_one(last: str, names: Sequence[str]) -> None:
-    """Raise Misuse if a step is named, and not the one speed-up that it is of."""
-    if last not in (ALL, CORE) and len(names) != 1:
-        raise Misuse(f"--until {last} names a step of one speed-up", "name that speed-up as well")
-
-
-def _kernel(help_text: str, *, multiple: bool = False) -> Any:
-    def complete(_: click.Context, __: click.Parameter, incomplete: str) -> list[str]:
-        return [series for series in sources.SERIES if series.startswith(incomplete)]
-
-    def check(_: click.Context, __: click.Parameter, value: Any) -> Any:
-        for name in value if multiple else [value] * bool(value):
-            if ".".join(name.split(".")[:2]) not in sources.SERIES:
-                raise Misuse(f"--kernel {name} is of no known series", f"known: {_SERIES}")
-        return value
-
-    more = {"multiple": multiple, "shell_complete": complete}
-    return value("--kernel SERIES", help_text, check, **more)
-
-
-kernel = _kernel(f"Use this kernel: a series ({_SERIES}), or a release in the cache")
-kernels = _kernel(f"Use this kernel only, by default all: {_SERIES}", multiple=True)
-series = _kernel("Use Debian's newest kernel of this series")
-release = value(
-    "--kernel-release R",
-    "Use the kernel with this release, as printed by uname -r, or cloud-amd64",
-)
-tree = value(
-    "--tree DIRECTORY",
-    "Read the kernel from this tree instead",
-    type=click.Path(file_okay=False, path_type=Path),
-)
-
-
 def like(pattern: str, form: str, example: str) -> Body:
     """Return what refuses values that are not of a form."""
 
@@ -234,6 +171,25 @@ def like(pattern: str, form: str, example: str) -> Body:
         return value
 
     return check
+
+
+_known = like(
+    rf"({'|'.join(map(re.escape, sources.SERIES))})(\..+)?", f"one of {_SERIES}", sources.SERIES[0]
+)
+kernel = value(
+    "--kernel SERIES", f"Use this kernel: a series ({_SERIES}), or a release in the cache", _known
+)
+kernels = values("--kernel SERIES", f"Use this kernel only, by default all: {_SERIES}", _known)
+live_kernel = value(
+    "--kernel KERNEL",
+    f"Use Debian's newest kernel of this series ({_SERIES}), or the one with this release, as "
+    "printed by uname -r",
+)
+tree = value(
+    "--tree DIRECTORY",
+    "Read the kernel from this tree instead",
+    type=click.Path(file_okay=False, path_type=Path),
+)
 
 
 def number(
@@ -250,34 +206,12 @@ settings = values(
 )
 jobs = number("-j, --jobs N", "Run N compilers at a time", default=cpus)
 install = flag("--install", "Install what is missing, with apt")
+sign_off = flag("-s, --signoff", "Add your Signed-off-by line")
 
 
-def read_size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+def size(text: str) -> int:
     """Return the bytes of a size with one of the binary units K, M, G and T, such as 10T."""
-    if value is None:
-        return None
-    match = re.fullmatch(r"(\d+)([KMGT]?)(?:i?B)?", value, re.ASCII | re.IGNORECASE)
+    match = re.fullmatch(r"0*([1-9]\d*)([KMGT]?)(?:i?B)?", text, re.ASCII | re.IGNORECASE)
     if match is None:
-        raise click.BadParameter(f"{value!r} is not a size such as 512M, 100G or 10T", ctx, param)
+        raise click.BadParameter(f"{text!r} is not a size such as 512M, 100G or 10T")
     return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
-
-
-credit = packed(
-    Credit,
-    author=value(
-        "--author NAME <ADDRESS>",
-        "Make this the author of the commits, by default you, as git knows you",
-        like(
-            r"[^<>\s][^<>\n]* <[^<>@\s]+@[^<>@\s]+>",
-            "NAME <ADDRESS>",
-            "'A. Hacker <hacker@example.org>'",
-        ),
-        default="",
-    ),
-    trailers=values(
-        "--trailer TOKEN: VALUE",
-        "End each message with this line, such as Co-developed-by or Link",
-        like(r"[A-Z][A-Za-z]*(-[a-z]+)*: \S[^\n]*", "TOKEN: VALUE", "'Link: https://example.org'"),
-    ),
-    sign_off=flag("-s, --signoff", "Add your Signed-off-by line"),
-)

@@ -1,85 +1,111 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The options of `bench` and `check` by which posted code is given."""
+"""The options of `bench` and `check` by which code is given that is no whole speed-up of ours."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeVar
 
+import click
+
 from mmbatch.cli import options
-from mmbatch.cli.options import Names, packed, values
+from mmbatch.cli.options import Names, values
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import log, paths
 from mmbatch.hosted.events import AUTO, BASE, CONTROL
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import manifest, posted
-from mmbatch.splice.posted import Posted, PostedTree
+from mmbatch.splice.manifest import ALL, CORE
+from mmbatch.splice.posted import PostedTree
 
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,15}")
 _MOST = 32
-_TAKEN = (BASE, CONTROL, AUTO, manifest.CORE)
+_TAKEN = (BASE, CONTROL, AUTO, CORE)
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """Posted code, as named on the command line, and the tree that --tree names.
+    """Code as named on the command line, and the tree that --tree names.
 
-    `code` has the option and its values by label. With `each`, the code is measured after every
-    patch or commit, or without such code after every step of a speed-up. `entries` maps a function
-    of the harness to its name in this code.
+    `code` has the option and its values by label. Without such code, `steps_of` may be one of our
+    speed-ups, whose code after the step `until` is meant. With `each`, it is measured after every
+    patch, commit or step. `entries` maps a function of the harness to its name in this code.
     """
 
     tree: Path | None
-    code: dict[str, tuple[str, list[str]]]
     each: bool
+    until: str | None
     entries: dict[str, str]
+    steps_of: str = ""
+    code: dict[str, tuple[str, list[str]]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether any code is named."""
-        return bool(self.code)
+        return bool(self.code or self.steps_of)
 
-    @property
-    def is_of_steps(self) -> bool:
-        """Whether the steps of a speed-up are asked for, and nobody else's code."""
-        return self.each and not self
+    def add(self, option: str, text: str) -> str:
+        """Note a value under its label, which is made of its name if it has none; return it."""
+        label, equals, path = text.partition("=")
+        if not equals or Path(text).exists():
+            path, name = text, Path(text.rpartition("..")[2]).absolute().name
+            name = name.partition(".")[0] if option == "--patch" else name
+            first = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-._+")[:12] or "posted"
+            names = [first, *(f"{first[:9]}-{number}" for number in range(2, _MOST + 2))]
+            label = next(name for name in names if name not in self.code and name not in _TAKEN)
+        elif not _LABEL.fullmatch(label) or label in _TAKEN:
+            raise Misuse(
+                f"'{label}' can't be the label of {option}",
+                "use up to 16 letters, digits and '._+-', and none of " + ", ".join(_TAKEN),
+            )
+        kind, texts = self.code.setdefault(label, (option, []))
+        if texts and not kind == option == "--patch":
+            raise Misuse(f"two variants have the label '{label}'", "give each a label of its own")
+        texts.append(path)
+        return path
 
 
 def _read(
-    tree: Path | None, patches: Names, trees: Names, ranges: Names, entries: Names, *, each: bool
+    tree: Path | None, until: str | None, entries: Names, *, each: bool, **given: Names
 ) -> Asked:
-    asked = Asked(tree, {}, each, dict(text.split("=") for text in entries))
-    for text in patches:
-        path = _add(asked, "--patch", text)
-        if not path or not Path(path).exists():
-            hint = "give a patch, an mbox or a directory of mails"
-            raise Misuse(f"there is no file '{path}'", hint)
-    for text in trees:
-        _add(asked, "--against", text)
-    for text in ranges:
-        if tree is None or not all(_add(asked, "--range", text).partition("..")):
-            hint = "write it as in --tree GIT-TREE --range A..B"
-            raise Misuse(f"--range {text} can't be read", hint)
-    if each and trees and not (patches or ranges):
-        raise Misuse("--each is for the patches of a series", "give the series with --patch")
-    return asked
+    asked = Asked(tree, each, until, dict(text.split("=") for text in entries))
+    for name, texts in given.items():
+        for text in texts:
+            path = asked.add(f"--{name}", text)
+            if name == "patch" and not (path and Path(path).exists()):
+                hint = "give a patch, an mbox or a directory of mails"
+                raise Misuse(f"there is no file '{path}'", hint)
+            if name == "range" and not (tree and all(path.partition(".."))):
+                hint = "write it as in --tree GIT-TREE --range A..B"
+                raise Misuse(f"--range {text} can't be read", hint)
+    if asked.code and until:
+        raise Misuse("--until is for our own steps", "leave out --patch, --against and --range")
+    if asked.code or not (until or each):
+        return asked
+    names = click.get_current_context().params["speedups"]
+    if len(names) != 1:
+        raise Misuse("--until and --each are for the steps of one speed-up", "name one speed-up")
+    return replace(asked, steps_of=names[0])
 
 
-asked = packed(
+asked = options.packed(
     _read,
     tree=options.tree,
-    patches=values(
+    patch=values(
         "--patch [LABEL=]FILE", "Use this posted series: a patch, an mbox or a directory of mails"
     ),
-    trees=values("--against [LABEL=]TREE", "Use this other tree of the same release"),
-    ranges=values("--range [LABEL=]A..B", "Use these commits of the git tree that --tree names"),
+    against=values("--against [LABEL=]TREE", "Use this other tree of the same release"),
+    range=values("--range [LABEL=]A..B", "Use these commits of the git tree that --tree names"),
     each=options.flag(
         "--each",
         "Use the code after every patch or commit; without a posted series, after every step",
+    ),
+    until=options.value(
+        "--until STEP", "Use our own code after this step, or 'core', as if it were posted"
     ),
     entries=values(
         "--entry OLD=NEW",
@@ -88,27 +114,6 @@ asked = packed(
     ),
 )
 """The options that name code, with --tree."""
-
-
-def _add(asked: Asked, option: str, text: str) -> str:
-    """Note a value under its label, which it gets from its name if it has none, and return it."""
-    label, equals, path = text.partition("=")
-    if not equals or Path(text).exists():
-        path, name = text, Path(text.rpartition("..")[2]).absolute().name
-        name = name.partition(".")[0] if option == "--patch" else name
-        first = re.sub(r"[^A-Za-z0-9._+-]+", "-", name).strip("-._+")[:12] or "posted"
-        names = [first, *(f"{first[:9]}-{number}" for number in range(2, _MOST + 2))]
-        label = next(name for name in names if name not in asked.code and name not in _TAKEN)
-    elif not _LABEL.fullmatch(label) or label in _TAKEN:
-        raise Misuse(
-            f"'{label}' can't be the label of {option}",
-            "use up to 16 letters, digits and '._+-', and none of " + ", ".join(_TAKEN),
-        )
-    kind, texts = asked.code.setdefault(label, (option, []))
-    if texts and not kind == option == "--patch":
-        raise Misuse(f"two variants have the label '{label}'", "give each a label of its own")
-    texts.append(path)
-    return path
 
 
 def for_each_harness(
@@ -131,7 +136,12 @@ def for_each_harness(
 
 def make_trees(source: Source, asked: Asked) -> list[PostedTree]:
     """Put the code into copies of a kernel, which is itself a copy of the user's tree, if any."""
-    found: list[Posted] = []
+    found = []
+    if asked.steps_of:
+        manifests = manifest.load_with_needs(paths.SPEEDUPS, asked.steps_of)
+        found = posted.from_steps(source, manifests, asked.until or ALL)
+        if not asked.each:
+            found = [replace(found[-1], label=CORE) if asked.until == CORE else found[-1]]
     for label, (option, texts) in asked.code.items():
         if option == "--patch":
             files = list(map(Path, texts))
@@ -141,18 +151,6 @@ def make_trees(source: Source, asked: Asked) -> list[PostedTree]:
         else:
             assert asked.tree is not None
             found += posted.from_range(source, label, asked.tree, texts[0], each=asked.each)
-    return _make(source, found)
-
-
-def make_steps(source: Source, name: str, last: str, *, each: bool) -> list[PostedTree]:
-    """Put the steps of a speed-up up to one, or with `each` every one, into copies of a kernel."""
-    found = posted.from_steps(source, manifest.load_with_needs(paths.SPEEDUPS, name), last)
-    if not each:
-        found = [replace(found[-1], label=manifest.CORE) if last == manifest.CORE else found[-1]]
-    return _make(source, found)
-
-
-def _make(source: Source, found: Sequence[Posted]) -> list[PostedTree]:
     if len(found) > _MOST:
         raise Misuse(f"these are {len(found)} variants", f"give at most {_MOST} at a time")
     return [posted.make_tree(source, series) for series in found]

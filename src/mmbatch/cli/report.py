@@ -19,9 +19,6 @@ from mmbatch.report import compare as comparison
 from mmbatch.report import html, text
 from mmbatch.report import markdown as tables
 
-_QUICK = 5
-"""Reading more records than this takes seconds, so a line announces it."""
-
 
 @options.verb("report")
 def command(
@@ -49,11 +46,8 @@ def command(
     Without a RECORD, the last one of each speed-up on this machine. The page is one file: it loads
     nothing, and can be mailed.
     """
-    files = output or svg or markdown
-    if (text_only or cover) and files is not None:
-        raise Misuse("--text and --cover write no file", "leave out the file")
     if compare or fail_on:
-        if files is not None or text_only or cover or not compare or len(runs) != 2:
+        if not compare or len(runs) != 2:
             raise Misuse(
                 "--compare takes two records, and --fail-on belongs to it",
                 "write it as in --compare OLD NEW --fail-on slower",
@@ -72,7 +66,7 @@ def command(
         raise MmbatchError("make a table for a mail", old, hint, ExitCode.NOT_APPLICABLE)
     if svg is None and markdown is None:
         every = text_only or log.is_verbose()
-        if len(named) > _QUICK:
+        if len(named) > 5:  # which takes seconds
             log.say(f"computing the intervals of {len(named)} records")
         shown = (text.report(named[n], every=every, cover=cover, age=notes[n]) for n in named)
         text.show("\n".join(shown))
@@ -80,7 +74,7 @@ def command(
         _write(svg, html.svg(named), "overview")
     if markdown is not None:
         _write(markdown, tables.into(markdown, records), "file with the tables")
-    if output is not None or not (files or text_only or cover):
+    if output is not None or not (svg or markdown or text_only or cover):
         name = datetime.now().astimezone().strftime("report-%Y-%m-%dT%H%M%S.html")
         _write(output or cache.runs() / name, html.render(named, notes), "page")
     return ExitCode.GOOD

@@ -28,7 +28,7 @@ class Group(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         verb, known = args[0], self.list_commands(ctx)
-        if verb not in known and not verb.startswith("-") and not ctx.resilient_parsing:
+        if verb not in known and not verb.startswith("-"):
             raise Misuse(f"there is no command '{verb}'", suggestion(verb, known, "commands"))
         return super().resolve_command(ctx, args)
 

@@ -83,7 +83,7 @@ def _count(setup: Spliced, speedup: str, count: Count, boot: Boot) -> tuple[reco
 
 def _reproducer(setup: Spliced, speedup: str, boot: Boot) -> str:
     words = ["./mmbatch", "guest", "bench", speedup, "--arch", boot.arch]
-    words += ["--kernel", setup.source.series, "--rounds", boot.settings["ROUNDS"]]
+    words += ["--kernel", setup.source.series]
     return shlex.join([*words, *(word for option in setup.options for word in ("-K", option))])
 
 

@@ -49,11 +49,9 @@ _BROKEN = ("cx16",)
 its flags are garbage after cmpxchg16b."""
 
 
-def choose(release: str | None, series: str | None) -> str:
+def choose(name: str | None) -> str:
     """Return the release of the kernel that is tested: what is named, or the default."""
-    if release is None and series is None:
-        return kernel.newest(_SERIES, _SUITE)
-    return kernel.choose(release, series)
+    return kernel.choose(name) if name else kernel.newest(_SERIES, _SUITE)
 
 
 class Stock:

@@ -121,13 +121,8 @@ class GitTree:
         first, second = (self._git(*words, f"{base}...{end}", "--") for end in (tip, other))
         return first == second
 
-    def write(self, base: str, changes: Sequence[Change], author: str) -> str:
-        """Write commits of an author ("Name <mail>") on a base, of which no branch knows yet.
-
-        Return the last one.
-        """
-        name, _, mail = author.rstrip(">").partition(" <")
-        by = {"GIT_AUTHOR_NAME": name, "GIT_AUTHOR_EMAIL": mail}
+    def write(self, base: str, changes: Sequence[Change]) -> str:
+        """Write commits on a base, of which no branch knows yet, and return the last one."""
         with cache.temporary_dir("git") as work:
             index = {"GIT_INDEX_FILE": os.fspath(work / "index")}
             self._git("read-tree", base, env=index)
@@ -142,7 +137,7 @@ class GitTree:
                 self._git("update-index", "-z", "--index-info", stdin="".join(lines), env=index)
                 tree = self._git("write-tree", env=index).strip()
                 message = f"{change.subject}\n\n{change.body}\n"
-                base = self._git("commit-tree", tree, "-p", base, stdin=message, env=by).strip()
+                base = self._git("commit-tree", tree, "-p", base, stdin=message).strip()
         return base
 
     def create_branch(self, branch: str, tip: str, reason: str) -> None:

@@ -315,14 +315,6 @@ def install(system: System, lives: Sequence[LiveManifest], found: Sequence[Fit])
     return names
 
 
-def removable(system: System, going: Sequence[LiveManifest]) -> list[str]:
-    """Return the packages that go with some speed-ups: everything of ours if none stays."""
-    names = set(system.installed())
-    if _staying(system, going):
-        names &= {dkms_name(live.speedup) for live in going}
-    return sorted(names)
-
-
 def uninstall(system: System, going: Sequence[LiveManifest]) -> list[str]:
     """Remove speed-ups, everything of ours if none stays, and return the packages that went."""
     action = "uninstall the livepatches"
@@ -340,8 +332,9 @@ def _staying(system: System, going: Sequence[LiveManifest]) -> list[LiveManifest
 
 
 def _remove(system: System, going: Sequence[LiveManifest]) -> None:
-    action, names = "remove the packages", removable(system, going)
+    action, names = "remove the packages", set(system.installed())
     if staying := _staying(system, going):  # a package that loads these alone depends on no other
+        names &= {dkms_name(live.speedup) for live in going}
         with temporary_dir("mmbatch", system.root / "var/tmp") as place:
             file = _inside(system, _boot_package(staying, place))
             system.run(["dpkg", "--install", file], action)

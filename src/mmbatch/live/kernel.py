@@ -14,7 +14,7 @@ from pathlib import Path
 from mmbatch.core import cache, log
 from mmbatch.core.cache import atomic_write, require_space
 from mmbatch.core.errors import ExitCode, MmbatchError
-from mmbatch.core.load import release_numbers
+from mmbatch.core.load import SERIES, release_numbers
 from mmbatch.kernel import apt
 from mmbatch.kernel.foreign import make_runnable
 
@@ -50,22 +50,19 @@ def running() -> str:
     return platform.release()
 
 
-def choose(release: str | None, series: str | None) -> str:
+def choose(name: str | None) -> str:
     """Return the release that the user asked for, by default that of the running kernel.
 
-    A release may also be a package that depends on the newest kernel ("cloud-amd64"). Of a series
-    it is the newest that Debian has.
+    What is named may also be a package that depends on the newest kernel ("cloud-amd64"), or a
+    series, of which it is the newest that Debian has.
     """
-    if release is not None and series is not None:
-        problem = "--kernel and --kernel-release exclude each other"
-        raise MmbatchError("choose a kernel", problem, "give one of them", ExitCode.USAGE)
-    if series is not None:
-        return newest(series)
-    if release is None:
+    if name in SERIES:
+        return newest(name)
+    if name is None:
         return running()
-    meta = _META.fullmatch(release)
+    meta = _META.fullmatch(name)
     if meta is None or _RELEASE.fullmatch(meta[1]):
-        return release if meta is None else meta[1]
+        return name if meta is None else meta[1]
     package = f"linux-headers-{meta[1]}"
     found = (_needed(package, version) for version, _ in apt.find(package))
     return next(filter(None, found), None) or series_of(meta[1])
@@ -136,7 +133,7 @@ def newest(series: str, suite: str = "") -> str:
     if releases:
         return max(releases, key=release_numbers)
     action, problem = f"find a kernel of series {series}", f"the mirror has no {package} of it"
-    hint = "name one with --kernel-release"
+    hint = "name one with --kernel"
     raise MmbatchError(action, problem, hint, ExitCode.NOT_APPLICABLE)
 
 
@@ -174,7 +171,7 @@ def _unpack(package: str, place: Path, belongs: Callable[[str], bool], contents:
     found = apt.find(package)
     if not found:
         problem = "no package on the Debian mirror has them"
-        hint = "install them, or name one of Debian's kernels with --kernel-release or --kernel"
+        hint = "install them, or name one of Debian's kernels with --kernel"
         raise MmbatchError(f"fetch {contents}", problem, hint, ExitCode.NOT_APPLICABLE)
     version = found[0][0]
     require_space(cache.live(), _PACKAGE_BYTES, f"unpack {contents}")

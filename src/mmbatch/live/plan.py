@@ -66,11 +66,10 @@ class Source:
 
 @dataclass(frozen=True)
 class Plan:
-    """What devices gain each time all of them are bound, in nanoseconds or in `unit`."""
+    """What devices gain each time all of them are bound, in nanoseconds."""
 
     release: str
     devices: list[Device]
-    unit: str = "ns"
     now: float = 0.0
     then: float = 0.0
     less: tuple[float, float] = (0.0, 0.0)
@@ -253,12 +252,12 @@ def size_text(count: int) -> str:
     return f"{count / (1 << shift):.4g} {unit}"
 
 
-def total(release: str, found: Sequence[Device], unit: str, sources: dict[str, Source]) -> Plan:
+def total(release: str, found: Sequence[Device], sources: dict[str, Source]) -> Plan:
     """Return the sums over all devices that gain."""
     now, then = sum(each.now or 0 for each in found), sum(each.then or 0 for each in found)
     ends = [device.less or (0.0, 0.0) for device in found]
     less = (sum(low for low, _ in ends), sum(high for _, high in ends))
-    return Plan(release, list(found), unit, now, then, less, sources)
+    return Plan(release, list(found), now, then, less, sources)
 
 
 def _driver(path: Path) -> str:

@@ -21,7 +21,7 @@ from mmbatch.kernel.git import GitTree
 from mmbatch.kernel.sources import Source
 from mmbatch.report import text as mail
 from mmbatch.report.markdown import compared, who_benefits
-from mmbatch.splice.apply import Applied, Credit, change, choose, contents_in, named_files, plan
+from mmbatch.splice.apply import Applied, change, choose, contents_in, named_files, plan
 from mmbatch.splice.apply import write as write_file
 from mmbatch.splice.manifest import CORE, Manifest, cut, known
 from mmbatch.splice.posted import digest
@@ -58,24 +58,24 @@ def write(
     series: Series,
     directory: Path,
     figures: Sequence[str],
-    credit: Credit,
+    user: str,
+    ending: str = "",
     prefix: str = "PATCH",
     reroll: int | None = None,
 ) -> list[Path]:
     """Write the mails into a directory, and return their paths, the cover letter first.
 
     The commits are made in a repository of our own with nothing but the named files. `figures`
-    say what each patch gains, as text for its message; empty if that is not known.
+    say what each patch gains, as text for its message; empty if that is not known. The `ending`
+    comes after it.
     """
-    user = GitTree(Path.cwd()).identity() if credit.sign_off else credit.author
-    ending = credit.text(user)
     changes = [
         change(step, f"\n\n{text}{ending}" if text else ending)
         for step, text in zip(series.steps, figures, strict=True)
     ]
     with cache.temporary_dir("export") as work:
         git, base = repository(work / "git", series.base, user)
-        tip = git.write(base, changes, credit.author)
+        tip = git.write(base, changes)
         words = ["format-patch", "--quiet", "--numbered", "--cover-letter", "--zero-commit"]
         words += ["--signature=mmbatch", "--no-renames", f"--subject-prefix={prefix}"]
         words += [f"--reroll-count={reroll}"] if reroll else []

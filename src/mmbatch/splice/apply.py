@@ -223,20 +223,6 @@ _BODY_WIDTH = 75
 
 
 @dataclass(frozen=True)
-class Credit:
-    """Whose the commits are: "Name <mail>" or, if that is empty, the user, whom git knows."""
-
-    author: str = ""
-    trailers: tuple[str, ...] = ()
-    sign_off: bool = False
-
-    def text(self, user: str) -> str:
-        """Return what ends each message: nothing, or a blank line and the trailers."""
-        lines = [*self.trailers, *([f"Signed-off-by: {user}"] if self.sign_off else [])]
-        return "\n\n" + "\n".join(lines) if lines else ""
-
-
-@dataclass(frozen=True)
 class Branch:
     """What was done, or would be: the steps, on which commit, by whom.
 
@@ -261,8 +247,8 @@ def make_branch(
     release: str,
     manifests: Sequence[Manifest],
     branch: str,
-    credit: Credit,
     *,
+    sign_off: bool = False,
     dry_run: bool = False,
 ) -> Branch:
     """Make a branch of the user's git tree with a commit for each step, on top of HEAD.
@@ -281,14 +267,14 @@ def make_branch(
             ExitCode.USAGE,
         )
     user = "" if dry_run else git.identity()
-    author = credit.author or user
     digest = hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]
     with cache.lock(f"apply-{digest}", f"applies to {tree}"):
         steps = plan(manifests, series, release, git.read(head, named_files(series, manifests)))
         base = git.describe(head)
         if dry_run or not steps:
             return Branch(steps, base, already="" if steps else "HEAD")
-        made = git.write(head, [change(step, credit.text(user)) for step in steps], author)
+        ending = f"\n\nSigned-off-by: {user}" if sign_off else ""
+        made = git.write(head, [change(step, ending) for step in steps])
         tip = git.tip(branch)
         if tip is not None and git.are_alike(head, tip, made):
             return Branch((), base, already=f"branch {branch}")
@@ -300,7 +286,7 @@ def make_branch(
                 ExitCode.USAGE,
             )
         git.create_branch(branch, made, "mmbatch: apply")
-    return Branch(steps, base, author)
+    return Branch(steps, base, user)
 
 
 def change(step: Applied, ending: str) -> Change:
