@@ -4,11 +4,11 @@
 from mmbatch.core.paths import ROOT
 
 CEILINGS = {
-    "bench": 1_187,
+    "bench": 1_180,
     "cli": 1_730,
-    "core": 900,
+    "core": 899,
     "guest": 1_643,
-    "hosted": 1_428,
+    "hosted": 1_422,
     "kernel": 1_150,
     "live": 2_152,
     "report": 1_095,

@@ -43,24 +43,16 @@ class Variant:
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A workload: `items` things of kind `item` in each sample.
+    """A workload: `items` things of kind `item` in each sample."""
 
-    Attributes:
-        regime: what is cold or warm, in words.
-        variants: base, control, methods, auto, and labels of posted code, in the order of the run.
-        limits: plain fills, and reads, of the same memory.
-        reads: those of the limits that only read.
-        posted: those of the variants that are posted code, or steps.
-    """
-
-    regime: str
+    regime: str  # what is cold or warm, in words
     item: str
     items: Count
     unit: str
-    variants: Mapping[str, Variant]
-    limits: Mapping[str, Samples]
-    reads: tuple[str, ...] = ()
-    posted: tuple[str, ...] = ()
+    variants: Mapping[str, Variant]  # base, control, methods, auto, and labels of posted code
+    limits: Mapping[str, Samples]  # plain fills, and reads, of the same memory
+    reads: tuple[str, ...] = ()  # those of the limits that only read
+    posted: tuple[str, ...] = ()  # those of the variants that are posted code, or steps
 
 
 @dataclass(frozen=True)
@@ -92,20 +84,13 @@ class Code:
 
 @dataclass(frozen=True)
 class Posted:
-    """Posted code that was measured, or steps of ours, in the row `label`.
-
-    Attributes:
-        source: where it comes from: files, a tree, a range of commits, or a step.
-        sha256: of what it was read from; of a step, as `Code.spliced`.
-        patches: the subjects of its patches.
-        objects: the kernel's objects that it changes or adds, of those that are measured.
-    """
+    """Posted code that was measured, or steps of ours, in the row `label`."""
 
     label: str
-    source: str
-    sha256: str
-    patches: tuple[str, ...]
-    objects: tuple[str, ...]
+    source: str  # where it comes from: files, a tree, a range of commits, or a step
+    sha256: str  # of what it was read from; of a step, as `Code.spliced`
+    patches: tuple[str, ...]  # the subjects of its patches
+    objects: tuple[str, ...]  # those that it changes or adds, of the kernel's that are measured
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,14 +104,21 @@ def t_quantile(freedom: int) -> float:
 
 
 @functools.lru_cache(64)
-def _draws(blocks: int) -> NDArray[np.uint8]:
-    """How often each block is in each resample, shape (blocks, RESAMPLES): alike in every run."""
+def _draws(sizes: tuple[int, ...]) -> tuple[NDArray[np.uint8], NDArray[Any]]:
+    """How often each block, of so many values, is in each resample, and the places of its middle.
+
+    They are alike in every run. Most runs have so few values that their number fits into a byte,
+    which is several times faster.
+    """
     import numpy as np
 
+    blocks = len(sizes)
     drawn = np.random.default_rng(SEED).integers(0, blocks, (RESAMPLES, blocks))
     places = drawn * RESAMPLES + np.arange(RESAMPLES)[:, None]
     counts = np.bincount(places.ravel(), minlength=RESAMPLES * blocks)
-    return counts.reshape(blocks, RESAMPLES).astype(np.uint8)
+    draws = counts.reshape(blocks, RESAMPLES).astype(np.uint8)
+    values = (sizes @ draws).astype(np.min_scalar_type(blocks * max(sizes)))
+    return draws, np.array([(values - 1) // 2, values // 2])
 
 
 def _resampled(logs: NDArray[np.float64], blocks: NDArray[np.intp]) -> NDArray[np.float64]:
@@ -119,24 +126,23 @@ def _resampled(logs: NDArray[np.float64], blocks: NDArray[np.intp]) -> NDArray[n
 
     Values that were drawn are counted, not copied, from the lowest to the highest: a resample's
     median is the value where that passes one half. `blocks` has the block of each value, from 0.
-    Most runs have so few values that their number fits into a byte, which is several times faster.
     """
     import numpy as np
 
-    sizes = np.bincount(blocks)
-    draws = _draws(len(sizes))
-    kind = np.min_scalar_type(len(sizes) * int(sizes.max()))
-    drawn = sizes.astype(kind) @ draws.astype(kind)
-    before, after = (drawn - 1) // 2, drawn // 2
-    below, low, high = np.zeros((3, RESAMPLES), dtype=kind)
+    draws, middle = _draws(tuple(np.bincount(blocks)))
     order = np.argsort(logs, kind="stable")
-    for block in blocks[order]:
+    far = len(order) // 4  # with many blocks, no median lies among the lowest quarter
+    below = draws[blocks[order[:far]]].sum(axis=0, dtype=middle.dtype)
+    if (below > middle).any():
+        far, below = 0, np.zeros_like(below)
+    places = np.full_like(middle, far)
+    for number, block in enumerate(blocks[order[far:]]):
         below += draws[block]
-        low += (below <= before).view(np.uint8)
-        high += (below <= after).view(np.uint8)
-    values = logs[order]
-    middle: NDArray[np.float64] = (values[low] + values[high]) / 2
-    return middle
+        places += (below <= middle).view(np.uint8)
+        if number % 8 == 0 and (below > middle).all():
+            break
+    medians: NDArray[np.float64] = logs[order][places].sum(axis=0) / 2
+    return medians
 
 
 def _between_starts(
@@ -184,8 +190,7 @@ def paired_ratio(
     count = int(numbers.max()) + 1
     share = tail(count)
     middle = float(np.median(logs))
-    ends = np.quantile(_resampled(logs, numbers), [share, 1 - share])
-    lo, hi = float(ends[0]), float(ends[1])
+    lo, hi = map(float, np.quantile(_resampled(logs, numbers), [share, 1 - share]))
     more = _between_starts(logs, starts, count, (hi - lo) / 2) if starts and count > 1 else 0.0
     if more:
         lo, hi = middle - math.hypot(middle - lo, more), middle + math.hypot(hi - middle, more)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
@@ -56,18 +57,20 @@ class Row:
     @functools.cached_property
     def ratio(self) -> Ratio | None:
         """Base's time by its own: above 1 it is faster."""
-        return paired(self.table.base, self) if self.name != BASE else None
+        return paired(self.table.base.samples, self.samples) if self.name != BASE else None
 
     @functools.cached_property
-    def fill(self) -> Ratio | None:
+    def fill(self) -> float | None:
         """Its own time by that of the limit that bounds the case: 1 can't be beaten."""
-        return paired(self, self.table.bound) if self.table.bound else None
+        pairs = _pairs(self.samples, self.table.bound.samples) if self.table.bound else ()
+        logs = [math.log(own / limit) for own, limit, *_ in pairs]  # an interval takes time
+        return math.exp(median(logs)) if logs else None
 
     @functools.cached_property
     def one_cpu(self) -> Ratio | None:
         """The time of the same on one CPU by its own, in a case for several."""
         one = self.table.on_one_cpu(self)
-        return paired(one, self) if one else None
+        return paired(one.samples, self.samples) if one else None
 
     @functools.cached_property
     def verdict(self) -> Verdict:
@@ -156,7 +159,7 @@ class Table:
         others = [row for row in self.rows if row.name not in beside and row.times]
         auto = next((row for row in self.rows if row.name == AUTO), None)
         best = min(others, key=_median, default=None)
-        ratio = paired(best, auto) if best and auto else None
+        ratio = paired(best.samples, auto.samples) if best and auto else None
         clear = ratio and ratio.interval and ratio.median < CHOSEN_WELL and ratio.hi < 1
         return (best.name, ratio) if best and ratio and clear else None
 
@@ -196,20 +199,18 @@ def rows(case: Case) -> Table:
     return Table(case)
 
 
-def paired(first: Row, second: Row) -> Ratio | None:
+def paired(first: Samples, second: Samples) -> Ratio | None:
     """Divide the time of one row by that of another, in the same block and half."""
-    return _ratio(first.samples, second.samples)
-
-
-def _ratio(first: Samples, second: Samples) -> Ratio | None:
-    number = itertools.count()
-    pairs = [
-        (one, other, block, start)
-        for start, starts in enumerate(zip(first, second, strict=False))
-        for blocks, block in zip(zip(*starts, strict=False), number, strict=False)
-        for one, other in zip(*blocks, strict=False)
-    ]
+    pairs = list(_pairs(first, second))
     return statistics.paired_ratio(*zip(*pairs, strict=True)) if pairs else None
+
+
+def _pairs(first: Samples, second: Samples) -> Iterator[tuple[int, int, int, int]]:
+    """Yield the pairs of two rows: both times, and the numbers of their block and start."""
+    number = itertools.count()
+    for start, starts in enumerate(zip(first, second, strict=False)):
+        for blocks, block in zip(zip(*starts, strict=False), number, strict=False):
+            yield from ((one, other, block, start) for one, other in zip(*blocks, strict=False))
 
 
 def answer(record: Record) -> Iterator[dict[str, object]]:
@@ -236,14 +237,16 @@ def notes(record: Record) -> Iterator[str]:
     yield from record.notes
     for name, table in tables(record).items():
         for row in table.rows:
-            if row.fill and row.fill.interval and row.fill.hi < _BEYOND and table.bound:
-                yield (
-                    f"{name}: {row.name} takes {row.fill.median:.2f} of the time of "
-                    f"'{table.bound.name}', so that fill is not a limit here"
-                )
+            if table.bound and row.fill and row.fill < _BEYOND:
+                fill = paired(row.samples, table.bound.samples)
+                if fill and fill.interval and fill.hi < _BEYOND:
+                    yield (
+                        f"{name}: {row.name} takes {row.fill:.2f} of the time of "
+                        f"'{table.bound.name}', so that fill is not a limit here"
+                    )
             variant = table.case.variants[row.name]
             if row.equal is False and row.name in table.case.posted and variant.samples:
-                ratio = _ratio(table.base.samples, variant.samples)
+                ratio = paired(table.base.samples, variant.samples)
                 if ratio:
                     yield (
                         f"{name}: {row.name} is {ratio.median:.2f} times as fast as the kernel, "

@@ -58,8 +58,7 @@ OTHER_KEYS = key("*")
 
 def load(kind: type[T], data: Any) -> T:
     """Make a dataclass from what a TOML or JSON file holds; ValueError if it does not fit."""
-    loaded: T = _object(kind, data, "")
-    return loaded
+    return typing.cast(T, _object(kind, data, ""))
 
 
 def from_toml(kind: type[T], path: Path) -> T:
@@ -82,8 +81,10 @@ def _value(kind: Any, data: Any, where: str) -> Any:
     if origin is None:
         return _plain(kind, data, where)
     if origin is tuple:
-        items = enumerate(_typed(list, data, where), 1)
-        return tuple(_value(inner[0], item, f"{where} {number}") for number, item in items)
+        items = _typed(list, data, where)
+        if inner[0] is not Count or not all(type(item) is int and item > 0 for item in items):
+            items = [_value(inner[0], item, f"{where} {n}") for n, item in enumerate(items, 1)]
+        return tuple(items)  # a record has tens of thousands of times, which is why they are quick
     if origin is Mapping:
         pairs = _typed(dict, data, where).items()
         return {name: _value(inner[1], value, f"{where}: {name}") for name, value in pairs}
@@ -127,9 +128,7 @@ def _object(kind: Any, data: Any, where: str) -> Any:
 _hints = functools.cache(functools.partial(typing.get_type_hints, include_extras=True))
 
 
-@functools.cache
-def _parts(kind: Any) -> tuple[Any, tuple[Any, ...]]:
-    return typing.get_origin(kind), typing.get_args(kind)
+_parts: Callable[[Any], Any] = functools.cache(lambda k: (typing.get_origin(k), typing.get_args(k)))
 
 
 def _made(where: str, make: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

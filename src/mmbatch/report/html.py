@@ -203,7 +203,7 @@ def _values(found: Table) -> Iterator[float]:
             yield row.ratio.median
             yield from row.ratio.interval or ()
     if found.base.fill:
-        yield found.base.fill.median
+        yield found.base.fill
     if found.band is not None:
         yield from (1 / (1 + found.band), 1 + found.band)
 

@@ -174,7 +174,7 @@ def _cases(found: Mapping[str, Table], *, cover: bool, verdict: str = "") -> lis
                 duration(row.median, unit),
                 f"{row.ratio.median:.2f}" if row.ratio else "-",
                 between(row.ratio),
-                f"{row.fill.median:.2f}" if row.fill else "",
+                f"{row.fill:.2f}" if row.fill else "",
                 verdict or result(row) + (" [1]" if each.better else ""),
             ]
         )
@@ -283,7 +283,7 @@ def _methods(found: Table) -> list[str]:
                 f"{row.each:.2f}" if row.each is not None else "-",
                 f"{row.ratio.median:.3f}" if row.ratio else "-",
                 between(row.ratio, 3),
-                f"{row.fill.median:.2f}" if row.fill else "",
+                f"{row.fill:.2f}" if row.fill else "",
                 noise(found) if row.name == BASE else result(row),
             ]
         )

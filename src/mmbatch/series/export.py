@@ -186,7 +186,7 @@ def _lines(record: Record, labels: Sequence[str], what: str) -> Iterator[str]:
         if len(measured) < 2 or measured[-1].name != labels[-1]:
             continue
         before, after = measured[-2:]
-        ratio, band = table.paired(before, after), found.band
+        ratio, band = table.paired(before.samples, after.samples), found.band
         if ratio is None:
             continue
         is_alike = verdict(ratio, band) == Verdict.NO_DIFFERENCE
