@@ -9,3 +9,6 @@ static inline void lazy_mmu_mode_enable(void)
 static inline void lazy_mmu_mode_disable(void)
 {
 }
+
+/* From <linux/unroll.h>. */
+#define unrolled_full	_Pragma("GCC unroll 65534")

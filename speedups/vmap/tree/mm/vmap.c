@@ -16,31 +16,18 @@ static __always_inline unsigned long vmap_run(struct page **pages, unsigned long
 {
 	struct page *page = pages[0];
 	unsigned long nr = 0;
+	unsigned int i;
 
-	/* Unrolled, because a loop costs more than the comparison in it. */
-	for (; nr + 8 <= max; nr += 8, pages += 8, page += 8) {
-		if (pages[0] != page + 0)
-			return nr;
-		if (pages[1] != page + 1)
-			return nr + 1;
-		if (pages[2] != page + 2)
-			return nr + 2;
-		if (pages[3] != page + 3)
-			return nr + 3;
-		if (pages[4] != page + 4)
-			return nr + 4;
-		if (pages[5] != page + 5)
-			return nr + 5;
-		if (pages[6] != page + 6)
-			return nr + 6;
-		if (pages[7] != page + 7)
-			return nr + 7;
+	for (; nr + 8 <= max; nr += 8) {
+		/* A loop costs more than the comparison in it. */
+		unrolled_full
+		for (i = 0; i < 8; i++) {
+			if (pages[nr + i] != page + nr + i)
+				return nr + i;
+		}
 	}
-	while (nr < max && *pages == page) {
-		pages++;
-		page++;
+	while (nr < max && pages[nr] == page + nr)
 		nr++;
-	}
 
 	return nr;
 }

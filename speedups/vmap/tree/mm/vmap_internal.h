@@ -8,6 +8,7 @@
 #include <linux/mmzone.h>
 #include <linux/pgalloc.h>
 #include <linux/pgtable.h>
+#include <linux/unroll.h>
 #include <linux/vmalloc.h>
 
 #include "internal.h"
