@@ -249,7 +249,7 @@ static u8 zone_device_compare(struct zone *zone, unsigned long pfn,
 
 differs:
 	live_counted(ZONE_DEVICE_FAILED, nr);
-	pr_err("memory of type %d with compounds of order %u is left to the kernel, whose descriptors differ\n",
+	pr_err("memory of type %d with compounds of order %u is left to the kernel, whose struct pages differ\n",
 	       pgmap->type, order);
 	return ZONE_DEVICE_DIFFERS;
 }
