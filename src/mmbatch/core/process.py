@@ -181,6 +181,9 @@ def _started(
     """
     if shutil.which(argv[0]) is None:
         name = Path(argv[0]).name
+        if Path(argv[0]).exists():
+            hint = "set MMBATCH_CACHE to a directory that is not mounted noexec"
+            raise MmbatchError(action, f"{argv[0]} may not run there", hint)
         hint = f"install it: apt-get install {PACKAGES.get(name, name)}"
         raise MmbatchError(action, f"there is no program {name} here", hint)
     prefix = ["setpriv", "--pdeathsig", "KILL", "--"] if guard else []
