@@ -23,6 +23,7 @@ make_root() {
 	[ -n "$found" ] || fail "no mirror of Debian" \
 		"name an archive of Debian in /etc/apt/sources.list, as sources.list(5) says"
 	mirror=$(awk '/^URIs:/ { print $2; exit }' <<<"$found")
+	chmod 755 "$root" # mktemp makes it private
 	debootstrap --variant=minbase --include="ca-certificates,$packages" \
 		"$suite" "$root" "$mirror" >"$log" 2>&1 || fail "debootstrap failed" "see $log"
 	rm -f "$root/etc/apt/sources.list"

@@ -229,5 +229,5 @@ def newest(runs: Path, release: str | None = None) -> dict[str, Path]:
             record = read(path)
             partial = re.search(r" (--case|--cpu|--tree|-K)\b", record.command)
             if record.timed and not partial and release in (None, record.kernel.release):
-                found[record.speedup] = path
+                found.setdefault(record.speedup, path)
     return dict(sorted(found.items()))

@@ -56,10 +56,7 @@ def result(text: str = "") -> None:
 
 
 def table(rows: Sequence[Sequence[str]], styles: Sequence[str] = ()) -> None:
-    """Print rows of a result in columns, wrapped to the terminal where there is one.
-
-    `styles` has for each row rich's style of its first cell.
-    """
+    """Print rows of a result in columns, the first cell of each in rich's style of `styles`."""
     if not out().is_terminal:
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         for row in rows:

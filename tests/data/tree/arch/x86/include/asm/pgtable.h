@@ -3,6 +3,8 @@
 #ifndef TOY_PGTABLE_H
 #define TOY_PGTABLE_H
 
+#include <linux/mem_encrypt.h>
+
 #define pte_advance_pfn	pte_advance_pfn
 
 #endif
