@@ -192,13 +192,14 @@ def _sign(headers: Headers, module: Path) -> bytes:
 
 
 def _tool_files(speedup: str) -> dict[str, bytes]:
-    """Return python3, its library, click, rich, and this tool in /mmbatch, as files by name.
+    """Return python3, its library, setpriv, and this tool in /mmbatch, as files by name.
 
     `live plan` reads the records of the speed-up.
     """
     python = Path(sys.executable).resolve()
     library = Path(sysconfig.get_path("stdlib"))
-    found = {"bin/python3": python.read_bytes()}
+    setpriv = Path("/usr/bin/setpriv")  # busybox's lacks --pdeathsig
+    found = {"bin/python3": python.read_bytes(), "bin/setpriv": setpriv.read_bytes()}
     place = f"usr/lib/{library.name}"
     for path, name in _below(library, place):
         if not name.startswith((f"{place}/config-", f"{place}/dist-packages")):
@@ -211,7 +212,7 @@ def _tool_files(speedup: str) -> dict[str, bytes]:
     for path in paths.ROOT.glob(f"results/{speedup}-{SERIES[0]}-*.json"):
         found[f"mmbatch/results/{path.name}"] = path.read_bytes()
     numpy = places["site/numpy"].rglob("*.so")
-    for program in (python, *library.glob("lib-dynload/*.so"), *numpy):
+    for program in (python, setpriv, *library.glob("lib-dynload/*.so"), *numpy):
         for needed in initramfs.libraries(program):
             found[needed.lstrip("/")] = Path(needed).read_bytes()
     return found
