@@ -10,9 +10,14 @@ PURGE=/sys/module/vmap_image/parameters/purge
 NO_MEMORY=265290240 # 0xfd00200, a PFN in a part of the address space that has no memory
 NR=2048
 
+# emptied: let huge vmalloc() free the tables of PTEs at the addresses that come next. vmap()
+# makes no huge mapping where one was left.
+emptied() { echo 1 >$PURGE && echo $NR >$HUGE && echo 0 >$HUGE && echo 1 >$PURGE; }
+
 # maps ORDER LEAST MOST: map NR pages in blocks of 2^ORDER, with LEAST to MOST huge
 # mappings. The module verifies content and addresses, and /proc/kcore must have the same.
 maps() {
+	[ "$2" = 0 ] || emptied || return 1
 	echo "$1 $NR" >$MAP || return 1
 	huge_mappings=$(cut -d' ' -f2 $MAP)
 	[ "$huge_mappings" -ge "$2" ] && [ "$huge_mappings" -le "$3" ] || { cat $MAP; return 1; }

@@ -3,7 +3,7 @@
 # before loading and after unloading. Sourced after live/guest/start.sh.
 
 METHODS="base auto movnti copy wide"
-CPUS=/sys/module/mmbatch_zone_device/parameters/cpus
+CPUS=/sys/module/mmbatch_zone_device/parameters/zone_device.cpus
 
 # same DRIVER DEVICE DIGEST: bind the device again, and check that its memmap is as before.
 same() {

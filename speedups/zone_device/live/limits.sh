@@ -3,7 +3,7 @@
 # keeps work from some of them. The command line isolates CPU 2 (isolcpus) and CPU 3
 # (nohz_full). Sourced after live/guest/start.sh.
 
-CPUS=/sys/module/mmbatch_zone_device/parameters/cpus
+CPUS=/sys/module/mmbatch_zone_device/parameters/zone_device.cpus
 GROUPS_AT=/tmp/groups
 
 # within "CPU...": succeeds if work was queued for these CPUs only, and workers wrote on
