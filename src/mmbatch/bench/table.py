@@ -236,14 +236,12 @@ def notes(record: Record) -> Iterator[str]:
     """Yield the notes of a record, and what its samples show besides."""
     yield from record.notes
     for name, table in tables(record).items():
+        beyond = []
         for row in table.rows:
             if table.bound and row.fill and row.fill < _BEYOND:
                 fill = paired(row.samples, table.bound.samples)
                 if fill and fill.interval and fill.hi < _BEYOND:
-                    yield (
-                        f"{name}: {row.name} takes {row.fill:.2f} of the time of "
-                        f"'{table.bound.name}', so that fill is not a limit here"
-                    )
+                    beyond.append(f"{row.name} ({row.fill:.2f})")
             variant = table.case.variants[row.name]
             if row.equal is False and row.name in table.case.posted and variant.samples:
                 ratio = paired(table.base.samples, variant.samples)
@@ -252,6 +250,9 @@ def notes(record: Record) -> Iterator[str]:
                         f"{name}: {row.name} is {ratio.median:.2f} times as fast as the kernel, "
                         "but it is NOT EQUAL, so it does other work"
                     )
+        if table.bound and beyond:
+            part = f"a part of the time of '{table.bound.name}' is enough for {', '.join(beyond)}"
+            yield f"{name}: {part}, so that fill is not a limit here"
 
 
 def hidden(record: Record) -> list[str]:

@@ -120,7 +120,7 @@ class Age:
         """It, for people who read the record."""
         if self.words == UNKNOWN:
             return "the record does not name its code, which may be older than this checkout's"
-        since = f" ({'; '.join(self.commits)})" if self.commits else ""
+        since = f" (the last is {self.commits[0]})" if self.commits else ""
         return f"compared with this checkout, its code is {self.words}{since}"
 
 

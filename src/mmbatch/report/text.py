@@ -18,7 +18,7 @@ WIDTH = 80
 COVER = 72
 """Columns of a mail."""
 
-_FEW = 4  # so many cases of a method are named
+_FEW = 4  # so many cases are named, unless every method is shown
 
 _SHORT = {
     Verdict.FEWER: "fewer",
@@ -118,7 +118,7 @@ def report(record: Record, *, every: bool = False, cover: bool = False, age: str
     note = f"Note: {age}." if age else ""
     lines += [*paragraph(about, width=width), *paragraph(note, width=width), ""]
     lines += _grid(found) if record.posted else _cases(found, cover=cover)
-    for words in ("", *_closing(record, found)):
+    for words in ("", *_closing(record, found, 1000 if every else _FEW)):
         lines += paragraph(words, width=width) or [""]
     if every:
         for name, each in found.items():
@@ -204,8 +204,8 @@ def _cell(row: Row) -> str:
     return f"{row.ratio.median:.2f}{'!' if row.slower else '?'}"
 
 
-def _closing(record: Record, found: dict[str, Table]) -> Iterator[str]:
-    """Yield what to know of a record, in sentences."""
+def _closing(record: Record, found: dict[str, Table], most: int) -> Iterator[str]:
+    """Yield what to know of a record, in sentences that name `most` cases."""
     judged = [(name, row) for name, each in found.items() for row in each.judged]
     judged = [(name, row) for name, row in judged if row.name != BASE]
     words = ("faster", "no difference", "slower") if record.timed else ("fewer", "more")
@@ -230,8 +230,8 @@ def _closing(record: Record, found: dict[str, Table]) -> Iterator[str]:
         yield f"Not shown, because identical memory was not verified: {', '.join(unproven)}."
     noisy = {name: each.band for name, each in found.items() if each.band and each.band > WIDE}
     if noisy:
-        limits = ", ".join(f"{100 * claimed_from(band):.0f}" for band in noisy.values())
-        yield f"Noisy: in {', '.join(noisy)} only differences of {limits} % count."
+        limits = [f"{100 * claimed_from(band):.0f} % in {name}" for name, band in noisy.items()]
+        yield f"Noisy: differences count from {_first(limits, most)}."
     yield from filter(None, (by_cpus(name, each) for name, each in found.items()))
     yield from posted(record)
     notes: dict[str, list[str]] = {}
@@ -239,7 +239,12 @@ def _closing(record: Record, found: dict[str, Table]) -> Iterator[str]:
         case, _, rest = note.partition(": ")
         notes.setdefault(rest if case in found else note, []).extend([case] * (case in found))
     for note, noted in notes.items():
-        yield f"Note: {', '.join(noted)}{': ' if noted else ''}{note}."
+        yield f"Note: {_first(noted, most)}{': ' if noted else ''}{note}."
+
+
+def _first(names: Sequence[str], most: int) -> str:
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def _where(found: Iterable[tuple[str, Ratio | None, str]]) -> str:
