@@ -24,7 +24,7 @@ CACHE = Path(
 )
 PYTHON = "/usr/bin/python3"
 PACKAGES = [f"python3-{name}" for name in ("click", "jinja2", "numpy", "rich", "venv")]
-PACKAGES += ["chromium", "clang", "cpio", "fonts-dejavu-core", "gnupg", "llvm", "sparse"]
+PACKAGES += ["chromium", "clang", "cpio", "fonts-dejavu-core", "gnupg", "llvm", "patch", "sparse"]
 PYTEST = f"pytest -n auto --dist loadfile --no-loadscope-reorder -o cache_dir='{CACHE}/pytest'"
 
 # SPEEDUPS is the one that SPEEDUP= names, or nothing, which stands for all.

@@ -75,7 +75,7 @@ def table(
 
 def judged(times: Array, blocks: list[int], starts: list[int]) -> Iterator[tuple[Verdict, Ratio]]:
     """Verdict and ratio of each variant of a table."""
-    columns = times.T.tolist()
+    columns = [list(map(float, column)) for column in times.T]
     band = control_band(paired_ratio(columns[0], columns[1], blocks, starts))
     for variant in columns[2:]:
         ratio = paired_ratio(columns[0], variant, blocks, starts)
@@ -138,7 +138,7 @@ def test_what_a_start_decides_is_inside_the_interval(pairs: int, size: float) ->
     covered = naive = 0
     for _ in range(300):
         times, blocks, starts = table(rng, pairs, [1.3], size, start=0.05)
-        base, _, variant = times.T.tolist()
+        base, _, variant = (list(map(float, column)) for column in times.T)
         wide = paired_ratio(base, variant, blocks, starts)
         narrow = paired_ratio(base, variant, blocks)
         covered += wide.lo <= 1.3 <= wide.hi

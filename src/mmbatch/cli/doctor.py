@@ -10,7 +10,8 @@ from mmbatch.core.process import PACKAGES
 from mmbatch.kernel import apt, sources
 
 PROGRAMS = (
-    *("gcc", "make", "git", "spatch", "flex", "bison", "bc", "perl", "xz", "ld", "objcopy", "nm"),
+    *("gcc", "make", "git", "spatch", "patch", "flex", "bison", "bc", "perl", "xz"),
+    *("ld", "objcopy", "nm"),
 )
 HEADERS = ("libc6-dev", "libelf-dev")
 """Debian packages of headers; like the programs, all verbs but some of `live` need them."""
