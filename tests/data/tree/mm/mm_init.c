@@ -9,6 +9,11 @@ static int toy_depth(int depth)
 	return depth + 1;
 }
 
+void __meminit __init_single_page(struct page *page, int toy)
+{
+	toy_paint(page, toy);
+}
+
 void __meminit memmap_init_range(unsigned long size, int nid, unsigned long toys,
 				 unsigned long start_pfn, unsigned long toy_end,
 				 enum meminit_context context, int toy)
@@ -39,6 +44,18 @@ static inline unsigned long compound_nr_pages(unsigned long pfn,
 					      struct dev_pagemap *pgmap)
 {
 	return toy_depth(pfn);
+}
+
+static void __ref memmap_init_compound(struct page *toy, unsigned long pfn,
+				       unsigned long nr_pages)
+{
+	unsigned long end_pfn = pfn + nr_pages;
+
+	for (; pfn < end_pfn; pfn++) {
+		struct page *page = toy_at(pfn);
+
+		set_page_count(page, 0);
+	}
 }
 
 void __ref memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
