@@ -9,7 +9,8 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import PACKAGES
 from mmbatch.kernel import apt, sources
 
-PROGRAMS = "gcc make git spatch patch flex bison bc perl xz ld objcopy nm".split()
+_LD = ("ld", "objcopy", "nm")
+PROGRAMS = ("gcc", "make", "git", "spatch", "patch", "flex", "bison", "bc", "perl", "xz", *_LD)
 HEADERS = ("libc6-dev", "libelf-dev")
 """Debian packages of headers; like the programs, all verbs but some of `live` need them."""
 
