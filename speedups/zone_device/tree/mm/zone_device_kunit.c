@@ -10,7 +10,6 @@
  */
 
 #include <kunit/test.h>
-#include <linux/ioport.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
@@ -18,6 +17,7 @@
 #include <linux/string.h>
 #include <linux/vmalloc.h>
 
+#include "device_memory_kunit.h"
 #include "zone_device_kunit.h"
 #include "zone_device_method.h"
 
@@ -25,18 +25,15 @@
 #define POISON		0x5a
 #define MOST_BYTES	(2 * PAGES_PER_SECTION * sizeof(struct page))
 
-static struct resource *zone_device_resource;
-static struct dev_pagemap zone_device_owner;
+static struct device_memory zone_device_memory;
 static struct dev_pagemap zone_device_pgmap;
 static void *zone_device_want;
 static const char *zone_device_found;
-static unsigned long zone_device_base_pfn;
-static struct zone *zone_device_zone;
 
 void zone_device_kunit_init(const struct zone_device_window *window)
 {
 	memset(window->from, POISON, window->bytes);
-	memmap_init_zone_device(zone_device_zone, window->pfn, window->nr,
+	memmap_init_zone_device(zone_device_memory.zone, window->pfn, window->nr,
 				&zone_device_pgmap);
 }
 
@@ -44,9 +41,9 @@ struct zone_device_window zone_device_kunit_window(unsigned long at,
 						   unsigned long nr)
 {
 	struct zone_device_window window = {
-		.pfn = zone_device_base_pfn + at,
+		.pfn = zone_device_memory.pfn + at,
 		.nr = nr,
-		.from = pfn_to_page(zone_device_base_pfn + at - CANARIES),
+		.from = pfn_to_page(zone_device_memory.pfn + at - CANARIES),
 		.bytes = (nr + 2 * CANARIES) * sizeof(struct page),
 	};
 
@@ -71,8 +68,8 @@ void zone_device_kunit_describe(enum memory_type type, unsigned int shift,
 				unsigned long at, unsigned long offset)
 {
 	struct vmem_altmap altmap = {
-		.base_pfn = zone_device_base_pfn + at,
-		.end_pfn = zone_device_base_pfn + SECTIONS * PAGES_PER_SECTION,
+		.base_pfn = zone_device_memory.pfn + at,
+		.end_pfn = zone_device_memory.pfn + SECTIONS * PAGES_PER_SECTION,
 		.free = offset,
 	};
 
@@ -166,73 +163,27 @@ static void zone_device_names(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, zone_device_set_method("copy"), 0);
 }
 
-/*
- * With more virtual than physical bits (arm64, ARM64_VA_BITS_52 and
- * ARM64_PA_BITS_48), request_free_mem_region() returns addresses that have no
- * section, and using them dereferences NULL. Take the highest addresses that have
- * sections instead.
- */
-static struct resource *zone_device_addresses(resource_size_t size)
-{
-	const resource_size_t end = 1ULL << MAX_PHYSMEM_BITS;
-	struct resource *found;
-
-	found = request_free_mem_region(&iomem_resource, size, "zone_device_kunit");
-	if (IS_ERR(found) || found->end < end)
-		return found;
-	release_mem_region(found->start, size);
-	found = request_mem_region(end - size, size, "zone_device_kunit");
-
-	return found ?: ERR_PTR(-EBUSY);
-}
-
 static int zone_device_suite_init(struct kunit_suite *suite)
 {
-	void *map;
+	int err;
 
 	zone_device_found = zone_device_method();
 	zone_device_want = vmalloc(MOST_BYTES);
 	if (!zone_device_want)
 		return -ENOMEM;
 
-	zone_device_resource = zone_device_addresses(SECTIONS * PAGES_PER_SECTION * PAGE_SIZE);
-	if (IS_ERR(zone_device_resource)) {
+	err = device_memory_get(&zone_device_memory, SECTIONS * PAGES_PER_SECTION);
+	if (err)
 		vfree(zone_device_want);
-		return PTR_ERR(zone_device_resource);
-	}
 
-	zone_device_owner.type = MEMORY_DEVICE_GENERIC;
-	zone_device_owner.range.start = zone_device_resource->start;
-	zone_device_owner.range.end = zone_device_resource->end;
-	zone_device_owner.nr_range = 1;
-	map = memremap_pages(&zone_device_owner, NUMA_NO_NODE);
-	if (IS_ERR(map)) {
-		release_mem_region(zone_device_resource->start,
-				   resource_size(zone_device_resource));
-		vfree(zone_device_want);
-		return PTR_ERR(map);
-	}
-
-	zone_device_base_pfn = PHYS_PFN(zone_device_resource->start);
-	zone_device_zone = page_zone(pfn_to_page(zone_device_base_pfn));
-
-	return 0;
+	return err;
 }
 
 static void zone_device_suite_exit(struct kunit_suite *suite)
 {
-	if (!zone_device_zone)
-		return;
-
-	zone_device_set_method("base");
-	memmap_init_zone_device(zone_device_zone, zone_device_base_pfn,
-				SECTIONS * PAGES_PER_SECTION, &zone_device_owner);
 	zone_device_set_method(zone_device_found);
-	memunmap_pages(&zone_device_owner);
-	release_mem_region(zone_device_resource->start,
-			   resource_size(zone_device_resource));
+	device_memory_put(&zone_device_memory);
 	vfree(zone_device_want);
-	zone_device_zone = NULL;
 }
 
 static struct kunit_case zone_device_cases[] = {
