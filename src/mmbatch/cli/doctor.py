@@ -9,8 +9,10 @@ from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.core.process import PACKAGES
 from mmbatch.kernel import apt, sources
 
-_LD = ("ld", "objcopy", "nm")
-PROGRAMS = ("gcc", "make", "git", "spatch", "patch", "flex", "bison", "bc", "perl", "xz", *_LD)
+PROGRAMS = (
+    *("gcc", "make", "git", "spatch", "patch", "flex", "bison", "bc", "perl", "xz"),
+    *("ld", "objcopy", "nm"),
+)
 HEADERS = ("libc6-dev", "libelf-dev")
 """Debian packages of headers; like the programs, all verbs but some of `live` need them."""
 

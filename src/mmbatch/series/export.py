@@ -102,7 +102,7 @@ def note_unmeasured(
         # A step before one that was measured changes nothing that is measured.
         later = zip(series.steps[number:], figures[number:], strict=True)
         is_known = any(text and each.speedup == step.speedup for each, text in later)
-        if not is_known and step.name != "kunit":
+        if not is_known and not step.name.startswith("kunit"):
             words = (
                 "No figures for this patch by itself. This measures each patch that changes what "
                 f"runs on x86-64: ./mmbatch bench {step.speedup} --kernel {kernel} --each"
@@ -267,7 +267,7 @@ def lines_of_step(name: str, diff: str) -> Counter[str]:
         if line.startswith("+++ "):
             path = line
         elif line.startswith("+"):
-            is_test = name in ("kunit", "bench") or "_kunit" in path or ".kunitconfig" in path
+            is_test = name.startswith(("kunit", "bench")) or "kunit" in path
             is_code = not is_test and not _COMMENT.match(line[1:])
             found.update(lines=1, tests=is_test, code=is_code)
     return found
