@@ -3,7 +3,7 @@
 
 ARGS ?=
 KERNEL ?= 7.3
-SPEEDUPS ?= $(patsubst speedups/%/tree,%,$(wildcard speedups/[!_]*/tree))
+SPEEDUPS ?= $(patsubst speedups/%/speedup.toml,%,$(shell grep -l '^\[\[step' speedups/[!_]*/speedup.toml))
 
 .DEFAULT_GOAL := help
 .PHONY: help bench report results check test test-all lint

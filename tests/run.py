@@ -117,7 +117,7 @@ def main() -> int:
     asked = parser.parse_args()
     if unknown := set(asked.parts) - set(ALL):
         parser.error(f"no part {', '.join(sorted(unknown))}; the parts are {', '.join(ALL)}")
-    if asked.speedup and not (ROOT / "speedups" / asked.speedup / "tree").is_dir():
+    if asked.speedup and not (ROOT / "speedups" / asked.speedup / "speedup.toml").is_file():
         parser.error(f"no speed-up {asked.speedup}")
     install()
     venv = environment()
