@@ -22,7 +22,7 @@ static struct vm_struct *vmap_area_at_offset(unsigned long size, unsigned long a
 	if (start)
 		area = __get_vm_area_node(size, PAGE_SIZE, PAGE_SHIFT, flags, start,
 					  start + size + PAGE_SIZE, NUMA_NO_NODE,
-					  GFP_ATOMIC | __GFP_NOWARN, caller);
+					  GFP_NOWAIT | __GFP_NOWARN, caller);
 	clear_bit_unlock(0, &busy);
 
 	return area;

@@ -14,7 +14,7 @@ statement failed;
 	pte = pte_alloc_kernel_track(pmd, addr, mask);
 	if (!pte)
 		failed
-+	if (addr + PAGE_SIZE < end) {
++	if (vmap_batches() && addr + PAGE_SIZE < end) {
 +		if (vmap_map_range(pte, addr, end, phys_addr, prot, shift)) {
 +			*mask |= PGTBL_PTE_MODIFIED;
 +			return 0;

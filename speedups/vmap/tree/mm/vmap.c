@@ -226,7 +226,7 @@ bool vmap_map_range(pte_t *pte, unsigned long addr, unsigned long end,
 {
 	unsigned long nr = (end - addr) >> PAGE_SHIFT;
 
-	if (!vmap_batches() || !vmap_ptes_none(pte, nr))
+	if (!vmap_ptes_none(pte, nr))
 		return false;
 
 	lazy_mmu_mode_enable();

@@ -271,8 +271,7 @@ void *vmap_sgt(struct sg_table *sgt, pgprot_t prot)
 	}
 
 	/* vread_iter() skips the area until everything is mapped. */
-	smp_wmb();
-	area->flags &= ~VM_UNINITIALIZED;
+	clear_vm_uninitialized_flag(area);
 
 	return area->addr;
 }
