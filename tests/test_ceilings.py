@@ -5,7 +5,7 @@ from mmbatch.core.paths import ROOT
 
 CEILINGS = {
     "bench": 1_181,
-    "cli": 1_730,
+    "cli": 1_731,
     "core": 899,
     "guest": 1_642,
     "hosted": 1_422,
