@@ -25,7 +25,13 @@ CACHE = Path(
 PYTHON = "/usr/bin/python3"
 PACKAGES = [f"python3-{name}" for name in ("click", "jinja2", "numpy", "rich", "venv")]
 PACKAGES += ["chromium", "clang", "cpio", "fonts-dejavu-core", "gnupg", "llvm", "patch", "sparse"]
-PYTEST = f"pytest -n auto --dist loadfile --no-loadscope-reorder -o cache_dir='{CACHE}/pytest'"
+PYTEST = "pytest -n auto --dist loadfile --no-loadscope-reorder"
+# What the tests leave behind is in the cache, and not in the checkout.
+LEAVINGS = {
+    "HYPOTHESIS_STORAGE_DIRECTORY": f"{CACHE}/hypothesis",
+    "PYTEST_ADDOPTS": f"-o cache_dir='{CACHE}/pytest'",
+    "PYTHONPYCACHEPREFIX": f"{CACHE}/pycache",
+}
 
 # SPEEDUPS is the one that SPEEDUP= names, or nothing, which stands for all.
 TEST = {
@@ -122,7 +128,7 @@ def main() -> int:
     install()
     venv = environment()
     path = f"{venv}/bin:{os.environ['PATH']}"
-    env = {**os.environ, "PATH": path, "SPEEDUPS": asked.speedup}
+    env = {**os.environ, **LEAVINGS, "PATH": path, "SPEEDUPS": asked.speedup}
     kept = CACHE / "tests"
     kept.mkdir(exist_ok=True)
     name = "" if asked.speedup else commit()
