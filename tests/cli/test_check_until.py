@@ -49,7 +49,7 @@ def tree(tmp_path: Path, git_user: Path) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("last", "label"), [(CORE, CORE), ("zone_device", "2 zone_device"), ("all", "7 cpus")]
+    ("last", "label"), [(CORE, CORE), ("zone_device", "2 zone_device"), ("all", "8 cpus")]
 )
 def test_the_code_after_a_step_is_checked(
     tree: Path,

@@ -2,6 +2,8 @@
 // Made up for tests: the hooks find their places, the code means nothing.
 #include <linux/toys.h>
 
+#include "internal.h"
+
 bool page_is_unmovable(struct toy *toy, struct page *page, unsigned long *step)
 {
 	toy_paint(toy, page);
@@ -11,4 +13,10 @@ bool page_is_unmovable(struct toy *toy, struct page *page, unsigned long *step)
 		return false;
 	}
 	return true;
+}
+
+static struct page *has_unmovable_pages(unsigned long start_pfn, unsigned long end_pfn,
+					enum pb_isolate_mode mode)
+{
+	return toy_find(start_pfn, end_pfn, mode);
 }
