@@ -224,7 +224,7 @@ def test_too_little_memory_is_said_before_measuring(
 ) -> None:
     monkeypatch.setattr(hosted, "available_memory", lambda machine_bytes: 1 << 20)
     assert cli.main(["bench", "zone_device", "-q"]) == ExitCode.NOT_APPLICABLE
-    assert "make room for toys-100G" in capsys.readouterr().err
+    assert "get the memory for toys-100G" in capsys.readouterr().err
     assert asked.ran == []
 
 

@@ -92,7 +92,7 @@ def run(kernel: GuestKernel, *wanted: Boot) -> list[CaseOutcome]:
 
     def prepare(boot: Boot) -> Guest:
         if boot.kernel == "kasan":
-            raise MmbatchError("build it", "the disk is full", "make room")
+            raise MmbatchError("build it", "the disk is full", "free some space")
         return Guest(boot, kernel, None)
 
     return boots.run_all(prepare, wanted)

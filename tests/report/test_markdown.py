@@ -29,7 +29,10 @@ PAGES = [
 
 
 def read(pattern: str) -> dict[Path, record.Record]:
-    """Read records of this checkout; skip the test if it cannot be told how old their code is."""
+    """Read records of this checkout; skip the test if it cannot be told how old their code is.
+
+    That needs the kernels of the records, of which Debian keeps only the newest, and all commits.
+    """
     records = {path: record.read(path) for path in sorted(RESULTS.glob(pattern))}
     for held in records.values():
         age = compare.age(held)

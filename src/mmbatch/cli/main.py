@@ -90,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM):
             raise
         place = error.filename or "the output or the cache"
-        hint = "make room there, or make it writable; MMBATCH_CACHE puts the cache elsewhere"
+        hint = "free some space, make it writable, or set MMBATCH_CACHE to another directory"
         failure = f"error: cannot write {place}: {error.strerror}\nhint: {hint}"
         code = int(ExitCode.FAILED)
     if code == _BROKEN_PIPE:  # or the interpreter complains when it closes stdout

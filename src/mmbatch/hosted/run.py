@@ -120,7 +120,7 @@ def require_memory(cases: Sequence[Case], available_bytes: int) -> None:
     elif fits:
         hint = f"the largest size that fits is --size {fits * 4 // 1024}M"
     raise MmbatchError(
-        f"make room for {largest.case}",
+        f"get the memory for {largest.case}",
         f"its memory takes {needed / 2**30:.1f} GiB and {available_bytes / 2**30:.1f} GiB are free",
         hint,
         ExitCode.NOT_APPLICABLE,
