@@ -204,3 +204,13 @@ def test_an_error_is_two_lines_whatever_it_quotes() -> None:
     assert message(error) == (
         "error: cannot read -K A=y B=y: make failed: no rule\nhint: see '/my  logs/x'"
     )
+
+
+def test_a_program_that_may_not_run_is_not_called_missing(tmp_path: Path) -> None:
+    """As on a cache that is mounted noexec."""
+    program = tmp_path / "hosted"
+    program.touch(0o644)
+    with pytest.raises(MmbatchError) as caught:
+        run([program], action="try")
+    assert "may not run" in caught.value.problem
+    assert "noexec" in caught.value.hint
