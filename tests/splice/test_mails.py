@@ -264,3 +264,13 @@ def test_charsets_and_encodings(tmp_path: Path, source: Source, diffs: list[str]
 def test_a_file_without_a_patch(tmp_path: Path, source: Source, content: bytes) -> None:
     with pytest.raises(MmbatchError):
         saved(tmp_path, source, content)
+
+
+@pytest.mark.parametrize(("front", "back"), [("", ""), ("a/", "b/"), ("linux.orig/", "linux/")])
+def test_new_files_alone_land_in_their_directory(
+    tmp_path: Path, source: Source, front: str, back: str
+) -> None:
+    head = "" if front == "linux.orig/" else f"diff --git {front}mm/x/n.c {back}mm/x/n.c\n"
+    head += "new file mode 100644\n" if head else ""
+    text = f"{head}--- /dev/null\n+++ {back}mm/x/n.c\n@@ -0,0 +1 @@\n+int n;\n"
+    assert saved(tmp_path, source, text)[-1].contents == {"mm/x/n.c": b"int n;\n"}

@@ -223,7 +223,11 @@ def _apply(work: Path, source: Source, patch: Patch, name: str) -> str:
     """Apply one patch in a directory; return how it was, if not exactly as git has it."""
     file = work / ".mmbatch.patch"
     file.write_bytes(patch.text)
-    there = Counter(strip for strip, path in _named(patch.text) if (work / path).is_file())
+    there = Counter[int]()
+    for level, path in _named(patch.text):  # a new file's first directory has to do
+        top, _, below = path.partition("/")
+        is_placed = bool(below) and (source.path / top).is_dir()
+        there[level] += 1000 * (work / path).is_file() + is_placed
     likely = max((1, 0, 2, 3), key=lambda level: there[level])
     strip = likely if patch.strip is None else patch.strip
 
