@@ -79,6 +79,23 @@ def test_a_slower_machine_is_no_change() -> None:
     assert {change.verdict for change in compare.changes(_ratios(), slow)} == {compare.SAME}
 
 
+def test_what_two_runs_differ_in_is_named() -> None:
+    assert compare.differences(_ratios(), _ratios()) == []
+    of = _ratios().machine
+    flags = {**of.flags, "fsrm": True}
+    other = dataclasses.replace(of, stepping=2, cores=4, load=9, hypervisor="", flags=flags)
+    found = compare.differences(_ratios(), dataclasses.replace(_ratios(), machine=other))
+    assert found == [
+        "CPU Example CPU 9000 25/1/1, now Example CPU 9000 25/1/2",
+        "flags rep_good erms, now rep_good erms fsrm",
+        "cores 2, now 4",
+        "hypervisor kvm, now none",
+        "load 0.2, now 9.0",
+    ]
+    busy = dataclasses.replace(of, load=0.5)
+    assert not compare.differences(_ratios(), dataclasses.replace(_ratios(), machine=busy))
+
+
 def test_what_is_gone_is_told() -> None:
     times = {name: ms for name, ms in FSDAX.items() if name != "wide"}
     found = compare.changes(_ratios(), record_of(run_events(list(case_events(times=times)))))

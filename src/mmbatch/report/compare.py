@@ -29,6 +29,9 @@ TOO_FEW = "too few pairs"
 GONE = "NOT SHOWN"
 """The row had a ratio, and has none now: it is not equal, or was not measured."""
 
+_BUSIER = 0.5
+"""By how much loads differ if it is worth a word."""
+
 _read = functools.cache(record.read)
 _workload = functools.cache(session.workload)
 
@@ -87,12 +90,47 @@ def _change(case: str, variant: str, old: Ratio, new: Ratio | None) -> Change:
     return Change(case, variant, old, new, factor, verdict)
 
 
+def differences(old: Record, new: Record) -> list[str]:
+    """Return in which circumstances two runs differ, in words: "load 0.4, now 9.0"."""
+
+    def told(held: Record) -> dict[str, str]:
+        of = held.machine
+        named = {
+            "CPU": f"{of.cpu} {of.family}/{of.model}/{of.stepping}",
+            "flags": " ".join(flag for flag, present in of.flags.items() if present),
+            "cores": f"{of.cores}",
+            "hypervisor": of.hypervisor or "none",
+            "host kernel": of.host_kernel,
+            "compiler": of.compiler,
+            "binutils": of.binutils,
+            "kernel": held.kernel.release,
+            "configuration": held.kernel.config_sha256[:12],
+            "benchmark": held.code.workload[:12],
+        }
+        return {name: text for name, text in named.items() if text not in ("", UNKNOWN)}
+
+    before, after = told(old), told(new)
+    found = [
+        f"{name} {before[name]}, now {after[name]}"
+        for name in before
+        if name in after and before[name] != after[name]
+    ]
+    loads = old.machine.load, new.machine.load
+    if abs(loads[0] - loads[1]) >= _BUSIER:
+        found.append(f"load {loads[0]:.1f}, now {loads[1]:.1f}")
+    return found
+
+
 def text(old: Record, new: Record, found: Sequence[Change]) -> str:
     """Return the changes as a table, a line for each row."""
     lines: list[str] = []
     for name, run in (("old", old), ("new", new)):
         about = f"{run.speedup}, {run.where}, Linux {run.kernel.release}, {run.started}"
         lines += paragraph(f"{name}: {about}, commit {run.code.commit[:12]}")
+    apart = differences(old, new)
+    lines += paragraph(
+        f"differs: {'; '.join(apart)}" if apart else "differs: nothing that is recorded"
+    )
     lines += paragraph(
         "old and new: times as fast as the kernel in each run; change: new / old, above 1 is "
         "faster than before; what code layout alone can do is no difference"
