@@ -41,6 +41,7 @@ make_base() {
 	local suite=$1 root=$2/root.new
 	[ ! -e "$2/root/boot" ] || return 0
 	echo "making a root of $suite"
+	mkdir -p "$root"
 	make_root "$suite" "$root" "$3/debootstrap.log" \
 		systemd-sysv,udev,kmod,initramfs-tools,zstd,python3,python3-click,python3-rich
 	# The updated kernel is of the backports. apt takes nothing else from there by itself.
