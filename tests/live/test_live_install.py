@@ -66,8 +66,17 @@ def test_a_dry_run(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert f"{live.module} before {', '.join(live.drivers)}" in lines
     assert f"file: /{SOFTDEP}" in lines
     assert any(line.startswith("file: /usr/src/mmbatch-") for line in lines)
+    assert "DKMS signs them with the key of /var/lib/dkms/mok.pub" in lines
     assert install.remains(System(root)) == []
     assert not list((root / "var/tmp").iterdir())
+
+
+def test_which_key_signs(tmp_path: Path) -> None:
+    (tmp_path / "etc/dkms/framework.conf.d").mkdir(parents=True)
+    (tmp_path / "etc/dkms/framework.conf").write_text("# mok_certificate=/no\nmok_certificate=/a\n")
+    assert install.certificate(System(tmp_path)) == "/a"
+    (tmp_path / "etc/dkms/framework.conf.d/own.conf").write_text('mok_certificate="/b"\n')
+    assert install.certificate(System(tmp_path)) == "/b"
 
 
 def test_what_was_installed_before_stays(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -135,6 +144,21 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
             target = directory / package.name.partition("_")[0]
             subprocess.run(["dpkg-deb", "--raw-extract", package, target], check=True)
     return directory
+
+
+def test_packages_of_built_modules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    module = tmp_path / f"{WITHOUT.module}.ko"
+    module.write_bytes(b"built")
+    monkeypatch.setattr("mmbatch.live.build.build_all", lambda *_: [module])
+    first, boot = install.packages([WITHOUT], tmp_path, FITS)
+    assert (first.name, boot.name) == (
+        f"mmbatch-folio-copy-{FITS}_{VERSION}_amd64.deb",
+        f"{BOOT}_{VERSION}_all.deb",
+    )
+    subprocess.run(["dpkg-deb", "--raw-extract", first, tmp_path / "it"], check=True)
+    assert (tmp_path / f"it/usr/lib/modules/{FITS}/updates/{module.name}").read_bytes() == b"built"
+    assert "Provides: mmbatch-folio-copy-dkms\n" in (tmp_path / "it/DEBIAN/control").read_text()
+    assert f"depmod {FITS}\n" in (tmp_path / "it/DEBIAN/postinst").read_text()
 
 
 @pytest.fixture

@@ -273,12 +273,15 @@ def _dkms(
         type=click.Path(file_okay=False, path_type=Path),
         default=".",
     ),
+    name: str | None = options.live_kernel,
 ) -> None:
     """Make Debian packages that build the modules through DKMS.
 
-    They build them for each kernel, and load them at boot.
+    They build them for each kernel, and load them at boot. With --kernel, the modules are built
+    here instead, for this kernel alone, and no compiler is needed where they are installed.
     """
-    for path in install.packages(manifest.load_all(speedups), output):
+    release = kernel.choose(name) if name else ""
+    for path in install.packages(manifest.load_all(speedups), output, release):
         log.result(str(path))
 
 
@@ -314,6 +317,7 @@ def _install(
     for names, own in _joined((" and ".join(modules), driver) for driver, modules in before):
         log.result(f"{names} before {own}")
     log.result("\n".join(f"file: {file}" for file in files))
+    log.result(f"DKMS signs them with the key of {install.certificate(system)}")
     if changed and not dry_run and system.own:
         names = " ".join(chosen)
         log.result(

@@ -29,6 +29,7 @@ from mmbatch.live.manifest import LiveManifest
 BOOT = "mmbatch-boot"
 SOFTDEP = "usr/lib/modprobe.d/mmbatch.conf"
 
+_CERTIFICATE = "/var/lib/dkms/mok.pub"
 _LIMIT_S = 3600
 _OURS = "mmbatch-*"
 _FIELD = "Mmbatch-Digest"  # tells two builds of one version apart
@@ -65,9 +66,33 @@ def dkms_name(speedup: str) -> str:
     return f"mmbatch-{speedup.replace('_', '-')}-dkms"
 
 
-def packages(lives: Sequence[LiveManifest], directory: Path) -> list[Path]:
-    """Write the packages of some speed-ups, and the one that loads them at boot."""
-    return [*(_dkms_package(live, directory) for live in lives), _boot_package(lives, directory)]
+def packages(lives: Sequence[LiveManifest], directory: Path, release: str = "") -> list[Path]:
+    """Write the packages of some speed-ups, and the one that loads them at boot.
+
+    With a `release`, they have modules that are built here, for this kernel alone.
+    """
+    if release:
+        modules = build.build_all(lives, release)
+        made = [
+            _module_package(*each, release, directory) for each in zip(lives, modules, strict=True)
+        ]
+    else:
+        made = [_dkms_package(live, directory) for live in lives]
+    return [*made, _boot_package(lives, directory)]
+
+
+def _module_package(live: LiveManifest, module: Path, release: str, directory: Path) -> Path:
+    words = {
+        "package": f"{dkms_name(live.speedup).removesuffix('-dkms')}-{release}".lower(),
+        "provides": dkms_name(live.speedup),
+        "version": VERSION,
+        "module": live.module,
+        "title": live.title,
+        "release": release,
+    }
+    files = {f"usr/lib/modules/{release}/updates/{module.name}": module.read_bytes()}
+    scripts = {name: _template("depmod", words) for name in ("postinst", "postrm")}
+    return _package(directory, words["package"], files, _template("module-control", words), scripts)
 
 
 def _dkms_package(live: LiveManifest, directory: Path) -> Path:
@@ -157,7 +182,8 @@ def _package(
         (place / "root/DEBIAN/control").write_text(control + field, encoding="utf-8")
         argv = ["dpkg-deb", "--root-owner-group", "--build", str(place / "root")]
         run([*argv, str(place / "package.deb")], action=f"make the package {name}")
-        made = directory / f"{name}_{VERSION}_all.deb"
+        arch = "amd64" if "\nArchitecture: amd64\n" in control else "all"
+        made = directory / f"{name}_{VERSION}_{arch}.deb"
         cache.atomic_write(made, (place / "package.deb").read_bytes())
     return made
 
@@ -215,6 +241,15 @@ def files_of(made: Iterable[Path]) -> list[str]:
     argv = [["dpkg-deb", "--contents", str(path)] for path in made]
     listed = "".join(run(each, action="list the files of packages").stdout for each in argv)
     return _shown(f"/{line.split(' ./', 1)[1].rstrip('/')}" for line in listed.splitlines())
+
+
+def certificate(system: System) -> str:
+    """Return the file with the certificate of the key with which DKMS signs modules."""
+    place = system.root / "etc/dkms"
+    configured = [place / "framework.conf", *sorted(place.glob("framework.conf.d/*.conf"))]
+    text = "\n".join(path.read_text(encoding="utf-8") for path in configured if path.exists())
+    found = re.findall(r"^\s*mok_certificate=[\"']?([^\"'\s]+)", text, re.M)
+    return str(found[-1]) if found else _CERTIFICATE
 
 
 class Fit(NamedTuple):
