@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -76,14 +77,6 @@ def test_cxl_and_soft_reserved_memory(tmp_path: Path) -> None:
     assert devdax == Device("dax3.0", "devdax", 16 * GIB, "ram", 2 * MIB, 1)
     assert (free.device, free.bound) == ("dax12.0", False)
     assert (region.device, region.mode, region.bound) == ("region1", "cxl", False)
-
-
-def test_memory_that_may_come_is_listed_without_seconds(tmp_path: Path) -> None:
-    root = make_sysfs("nothing", tmp_path / "sys")
-    (root / "bus/virtio/drivers/virtio_mem/virtio3").mkdir(parents=True)
-    (root / "bus/acpi/devices/PNP0C80:00").mkdir(parents=True)
-    rows = [(each.device, each.mode, each.size, each.now) for each in plan.devices(root)]
-    assert rows == [("virtio3", "virtio-mem", 0, None), ("PNP0C80:00", "acpi", 0, None)]
 
 
 def device(mode: str = "fsdax", size: int = 100 * GIB, **changes: Any) -> Device:
@@ -177,6 +170,33 @@ def planned(
     assert cli.main(["live", "plan", *words, "--sysfs", str(sysfs), "--json", str(file)]) == 0
     written: dict[str, Any] = json.loads(file.read_text())
     return capsys.readouterr().out, written
+
+
+def test_what_may_come_and_gpus_are_claimed_for_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    printed, written = planned("grows", tmp_path / "grows", capsys)
+    assert [(row["device"], row["mode"], row["now"]) for row in written["devices"]] == [
+        ("virtio3", "virtio-mem", None),
+        ("PNP0C80:00", "acpi", None),
+    ]
+    assert printed.startswith("No gain is claimed: memory may come")
+    assert "no claim; it comes and goes in blocks of 128 MiB" in printed
+    printed, written = planned("gpu", tmp_path / "gpu", capsys)
+    assert (written["devices"], written["now"]) == ([], 0)
+    assert printed.startswith("Nothing to gain: ")
+    assert "GPUs: no gain is claimed." in printed
+
+
+def test_counts_are_planned_as_instructions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given = str(RESULTS / "zone_device-7.3-icount.json")
+    printed, written = planned("three", tmp_path, capsys, "zone_device", "--record", given)
+    assert written["unit"] == "instructions"
+    assert re.match(r"To gain: [\d.,]+ M instructions of [\d.,]+ M instructions", printed)
+    assert cli.main(["live", "plan", "--record", given]) == 2
+    assert "name only zone_device" in capsys.readouterr().err
 
 
 def test_what_is_printed(

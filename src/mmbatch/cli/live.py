@@ -203,9 +203,11 @@ def _plan(
     given = {}
     for file in map(Path, files):
         held = record.read(file)
-        if not held.timed or held.speedup not in [live.speedup for live in lives]:
+        if held.speedup not in [live.speedup for live in lives]:
             hint = f"give one that bench wrote of {', '.join(live.speedup for live in lives)}"
-            raise Misuse(f"{file} has no times of what devices gain from", hint)
+            raise Misuse(f"{file} has nothing of what devices gain from", hint)
+        if not held.timed and len(lives) > 1:
+            raise Misuse(f"{file} has no times", f"name only {held.speedup}, to plan its counts")
         given[held.speedup] = (file, held, "as given")
     found, sources = plan.devices(sysfs), {}
     for live in lives:
@@ -219,21 +221,22 @@ def _plan(
             similar += "" if code.is_today else f"; {code.sentence}"
             sources[live.speedup] = Source(file.name, held.where, held.kernel.release, similar)
         found = gained
-    answer = plan.total(running.release, found, sources)
+    timed = all(held.timed for _, held, _ in given.values())
+    answer = plan.total(running.release, found, sources, "ns" if timed else "instructions")
     _show_plan(answer)
     _show_support(running.release, [load.state(live, running) for live in lives])
     options.write_answer(json_file, "live plan", asdict(answer))
 
 
 def _show_plan(answer: Plan) -> None:
-    def amount(ns: float | None) -> str:
-        if ns is None:
-            return "-"
-        return f"{ns / 1e9:.3f} s" if ns >= 1e7 else f"{ns / 1e6:.2g} ms"
+    def amount(number: float | None) -> str:
+        return "-" if number is None else plan.amount_text(number, answer.unit)
 
     def row(device: Device) -> tuple[str, ...]:
         less = None if device.now is None or device.then is None else device.now - device.then
-        reasons = "" if device.speedup else "no gain" if device.bound else "not bound, no claim"
+        reasons = "" if device.bound else "not bound, no claim"
+        if device.bound and not device.speedup:
+            reasons = "no gain" if device.size else "no claim"
         words = "; ".join(word for word in (device.speedup, reasons, device.note) if word)
         facts = (device.device, device.mode, plan.size_text(device.size) if device.size else "-")
         node = "-" if device.node < 0 else str(device.node)
@@ -245,16 +248,19 @@ def _show_plan(answer: Plan) -> None:
             f"To gain: {amount(answer.now - answer.then)} of {amount(answer.now)} each time all of "
             f"these devices are bound (noise: {low} to {high})."
         )
-    elif answer.devices:
+    elif all(device.size for device in answer.devices) and answer.devices:
         log.result("Nothing to gain that is bound now.")
+    elif answer.devices:
+        log.result("No gain is claimed: memory may come, and sysfs does not say how much.")
     else:
         log.result("Nothing to gain: this machine has no NVDIMM namespace and no DAX device.")
     if answer.devices:
         head = ("device", "mode", "size", "memmap", "node", "now", "then", "less", "speed-up")
         log.table([head, *map(row, answer.devices)])
+    kind = "times" if answer.unit == "ns" else "counts"
     for name, source in answer.sources.items():
         log.result(
-            f"{name}: times of {source.file}, measured on {source.cpu} with Linux {source.kernel} "
+            f"{name}: {kind} of {source.file}, measured on {source.cpu} with Linux {source.kernel} "
             f"({source.similar})"
         )
     if answer.sources:

@@ -36,7 +36,7 @@ class Device:
     `mode` is fsdax, devdax, system-ram, sector, raw, cxl, virtio-mem or acpi. `size` is the bytes
     for which the kernel writes a memmap, 0 if sysfs does not say, `align` those of a compound page
     and `block` those of a block of system RAM. `now`, `then` and the interval `less` of what is
-    saved are in ns.
+    saved are in the unit of the plan.
     """
 
     device: str
@@ -66,7 +66,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Plan:
-    """What devices gain each time all of them are bound, in nanoseconds."""
+    """What devices gain each time all of them are bound, in a unit: ns or instructions."""
 
     release: str
     devices: list[Device]
@@ -74,6 +74,7 @@ class Plan:
     then: float = 0.0
     less: tuple[float, float] = (0.0, 0.0)
     sources: dict[str, Source] = field(default_factory=dict)
+    unit: str = "ns"
 
 
 def devices(sys: Path) -> list[Device]:
@@ -232,7 +233,7 @@ def _is_case(match: Match, case: str) -> bool:
     """Return whether a case of a record, whose name has a size, is the one that is meant."""
     before, at, after = match.case.partition("@")
     size = r"\d+[KMGT]?" if at else r"(-\d+[KMGT]?)?"
-    return re.fullmatch(re.escape(before) + size + re.escape(after), case) is not None
+    return re.fullmatch(re.escape(before) + size + re.escape(after), case, re.I) is not None
 
 
 def _times(match: Match, device: Device, rate: Rate) -> tuple[float, float]:
@@ -252,12 +253,23 @@ def size_text(count: int) -> str:
     return f"{count / (1 << shift):.4g} {unit}"
 
 
-def total(release: str, found: Sequence[Device], sources: dict[str, Source]) -> Plan:
+def amount_text(number: float, unit: str = "ns") -> str:
+    """Return a time or a count for people: "0.076 s", "12.7 M instructions"."""
+    if unit != "ns":
+        return f"{number / 1e6:,.1f} M {unit}"
+    if number >= 1e7:
+        return f"{number / 1e9:.3f} s"
+    return f"{number / 1e6:.2g} ms" if number >= 1e5 else f"{number / 1e3:.3g} us"
+
+
+def total(
+    release: str, found: Sequence[Device], sources: dict[str, Source], unit: str = "ns"
+) -> Plan:
     """Return the sums over all devices that gain."""
     now, then = sum(each.now or 0 for each in found), sum(each.then or 0 for each in found)
     ends = [device.less or (0.0, 0.0) for device in found]
     less = (sum(low for low, _ in ends), sum(high for _, high in ends))
-    return Plan(release, list(found), now, then, less, sources)
+    return Plan(release, list(found), now, then, less, sources, unit)
 
 
 def _driver(path: Path) -> str:
