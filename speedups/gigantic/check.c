@@ -22,7 +22,7 @@ enum {
 	MARGIN		= 64,	/* struct pages before and after; a page of the memmap */
 	LARGEST		= 18,
 	MOST		= 3,	/* pages at a time */
-	STEPPED_ORDER	= 9,	/* each instruction takes a signal */
+	STEPPED_ORDER	= MAX_PAGE_ORDER + 1,	/* each instruction takes a signal */
 };
 
 static const enum zone_type zones[] = { 0, ZONE_NORMAL, ZONE_MOVABLE };
@@ -48,7 +48,9 @@ static const u8 contents[] = {
 };
 
 /* Pages of devices: small ones, the largest that are not streamed, and some that are. */
-static const unsigned int device_orders[] = { 9, LARGEST - 1, LARGEST };
+static const unsigned int device_orders[] = {
+	9, MAX_PAGE_ORDER, MAX_PAGE_ORDER + 1, LARGEST
+};
 
 struct combination {
 	enum memory_type type;	/* of a device, or 0 for pages of hugetlb */
@@ -130,17 +132,20 @@ static unsigned long stores(unsigned long start, unsigned long end)
 	return start < end ? (end - start - 1) * sizeof(struct page) / 8 : 0;
 }
 
-/* Whole pages of the memmap are streamed, no others, and all streaming stores are drained. */
+/*
+ * Whole pages of the memmap are streamed, no others, and all streaming stores are drained. Those
+ * of hugetlb are streamed after the last step only, and tails of a device may be shared.
+ */
 static bool drains(struct hosted_check *check, struct combination *c)
 {
 	unsigned long expected = 0;
 	struct hosted_trace trace = {};
 	char what[80];
 
-	if (!c->type)
-		expected += stores(1, c->kept);
-	if (!c->type && !c->shared)
-		expected += stores(c->kept, c->end);
+	if (c->type)
+		expected = c->order > MAX_PAGE_ORDER ? stores(1, 1UL << c->order) : 0;
+	else
+		expected = stores(1, c->kept) + (c->shared ? 0 : stores(c->kept, c->end));
 	hosted_single_step(make, c, &trace);
 	check->stepped++;
 	check->streamed += trace.streamed;
@@ -148,11 +153,12 @@ static bool drains(struct hosted_check *check, struct combination *c)
 		describe(check, c, "streaming stores are not drained on return");
 	if (trace.undrained || hosted_is_posted(c->side))
 		return !trace.undrained;
+	if (trace.streamed == c->nr * expected || (!c->altmap && !trace.streamed))
+		return true;
 	hosted_format(what, sizeof(what), "%lu streaming stores instead of %lu", trace.streamed,
 		      c->nr * expected);
-	if (trace.streamed != c->nr * expected)
-		describe(check, c, what);
-	return trace.streamed == c->nr * expected;
+	describe(check, c, what);
+	return false;
 }
 
 static bool compare(struct hosted_check *check, struct combination *c, u64 *base)
