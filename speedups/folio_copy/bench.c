@@ -33,8 +33,8 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, FRAGILE };
 
 /*
  * The states in which migration finds folios: neither folio is in the cache (cold);
- * the destination was just freed and zeroed (warm); or both are in the cache. The last
- * case also reads the copy after a cold copy. Of smaller folios, so many are copied
+ * the destination was just freed and zeroed (warm); both are in the cache; or the source
+ * was just used. Some cases also read the copy. Of smaller folios, so many are copied
  * that they make up 2 MiB. Cases on other CPUs than the real one are extra. Those of
  * 1 GiB take long, so they are extra too, except the migration whose copy is read.
  */
@@ -57,6 +57,11 @@ enum { AS_FOUND, REP_GOOD, ERMS, FSRM, FRAGILE };
 	     ORDER_2M, true, mc, cpu),					\
 	CASE(fn "2M-cold-cold-read" on, "cold to cold, read back" as,	\
 	     PAGES_2M, HOSTED_READBACK, ORDER_2M, false, mc, cpu)
+#define OF_USED								\
+	CASE("mc-2M-warm-cold", "warm to cold", PAGES_2M, 0,		\
+	     ORDER_2M, true, true, AS_FOUND),				\
+	CASE("mc-2M-warm-cold-read", "warm to cold, read back", PAGES_2M, \
+	     HOSTED_READBACK, ORDER_2M, true, true, AS_FOUND)
 #define OF_64K(fn, mc, cpu, on, as)					\
 	CASE(fn "64K-cold-cold" on, "cold to cold" as, PAGES_2M, 0,	\
 	     ORDER_64K, false, mc, cpu),				\
@@ -126,6 +131,7 @@ static const struct hosted_case folio_copy_cases[] = {
 	OF_SMALL("", false, 4K),
 	OF_1G("", false, AS_FOUND, "", ""),
 	BELOW_1G("mc-", true, AS_FOUND, "", ""),
+	OF_USED,
 	OF_SMALL("mc-", true, 32K),
 	OF_SMALL("mc-", true, 16K),
 	OF_SMALL("mc-", true, 4K),
