@@ -15,7 +15,6 @@
 
 HOSTED_ENTRY(folio_mc_copy);
 HOSTED_EXTRA(int, folio_copy_set_method, const char *name);
-HOSTED_EXTRA(bool, folio_copy_streams, unsigned long nr, u64 plain, u64 stream);
 HOSTED_EXTRA(void, folio_copy_bulk, void);
 HOSTED_EXTRA(void, __copy_mc_pages_streaming, void);
 
@@ -194,118 +193,50 @@ static int check_cpu(struct hosted_check *check, const struct folios_cpu *cpu)
 	return check_path(check, &run, &want);
 }
 
-/* "auto" copies some pages plainly, and streams more and more to see if that is faster. */
-#define PLAIN		16UL	/* 8 of them are timed */
-#define LARGE		512UL
-#define LEAST		256UL	/* the fewest pages of which it tries some */
+/* From this many pages on, "auto" reads a few lines of the destination and of the source. */
+#define LEAST		128UL
 
-/* CPUs on which the plain copy takes few steps, and that stream words or lines. */
-static const struct folios_cpu words_cpu = { "rep_good", 1, 0, 0, 0, false };
-static const struct folios_cpu lines_cpu = { "movdir64b", 1, 0, 0, 1, false };
-
-/*
- * What "auto" measures in ns, and what follows. It streams 2, 8, 56 and 32 pages, as long
- * as that takes at most 8/4, 5/4 and 5/4 of the time of a plain copy, and the rest if it
- * took less than 2/3, or 4/5 if it streams lines, because a reader would wait longer. Between
- * this and the time of a plain copy, it goes on only if it streams lines.
- */
+/* How long the reads take in ns, and whether "auto" streams after as many of the two. */
 static const struct trial {
-	const struct folios_cpu *cpu;
+	unsigned long nr;
 	unsigned long ns[FOLIOS_TIMES];
 	unsigned int timed;
-	unsigned long streamed;		/* pages, or 0 for the rest too */
-	unsigned long nr;
-} trials[] = {
-	{ &words_cpu, { 8000, 1333 }, 2, 0, LEAST },
-	{ &words_cpu, { 8000, 1334 }, 2, 2, LEAST },
-	{ &words_cpu, { 8000, 1999 }, 2, 2, LEAST },
-	{ &words_cpu, { 8000, 4001 }, 2, 2, LARGE },
-	{ &words_cpu, { 8000, 2000, 5333 }, 3, 0, LEAST },
-	{ &words_cpu, { 8000, 4000, 7999 }, 3, 10, LEAST },
-	{ &words_cpu, { 8000, 4000, 10001 }, 3, 10, LEAST },
-	{ &words_cpu, { 8000, 4000, 8000, 55999 }, 4, 66, LEAST },
-	{ &words_cpu, { 8000, 4000, 8000, 70001 }, 4, 66, LEAST },
-	{ &words_cpu, { 8000, 4000, 10000, 70000, 21333 }, 5, 0, LEAST },
-	{ &words_cpu, { 8000, 4000, 10000, 70000, 21334 }, 5, 98, LEAST },
-	{ &lines_cpu, { 8000, 1599 }, 2, 0, LEAST },
-	{ &lines_cpu, { 8000, 1600, 6399 }, 3, 0, LEAST },
-	{ &lines_cpu, { 8000, 1600, 6400, 44800, 25599 }, 5, 0, LEAST },
-	{ &lines_cpu, { 8000, 4000, 10000, 44800, 25600 }, 5, 98, LEAST },
-	{ &lines_cpu, { 8000, 4001 }, 2, 2, LEAST },
-};
-
-/* Where nothing of a folio stays in the cache, a small gain is enough. */
-static const struct choice {
-	const struct folios_cpu *cpu;
-	unsigned long nr;
-	unsigned long plain, stream;
 	bool streams;
-} choices[] = {
-	{ &words_cpu, (SZ_256M >> PAGE_SHIFT) - 1, 900, 599, true },
-	{ &words_cpu, (SZ_256M >> PAGE_SHIFT) - 1, 900, 600, false },
-	{ &words_cpu, SZ_256M >> PAGE_SHIFT, 900, 899, true },
-	{ &words_cpu, SZ_256M >> PAGE_SHIFT, 900, 900, false },
-	{ &words_cpu, LARGE, 0, 0, false },	/* a clock that stands */
-	{ &lines_cpu, (SZ_256M >> PAGE_SHIFT) - 1, 1000, 799, true },
-	{ &lines_cpu, (SZ_256M >> PAGE_SHIFT) - 1, 1000, 800, false },
-	{ &lines_cpu, SZ_256M >> PAGE_SHIFT, 1000, 999, true },
-	{ &lines_cpu, LARGE, 0, 0, false },
+} trials[] = {
+	{ LEAST / 2, { 100, 100 }, 0, false },
+	{ LEAST, { 99, 100 }, 1, false },
+	{ LEAST, { 100, 99 }, 2, false },
+	{ LEAST, { 100, 100 }, 2, true },
 };
-
-static int check_trial(struct hosted_check *check, const struct trial *trial)
-{
-	struct path_run run = {
-		.cpu = trial->cpu, .method = "auto", .side = HOSTED_PATCHED,
-		.nr = trial->nr, .always = true,
-	};
-	unsigned long streamed = trial->streamed ? trial->streamed : trial->nr - PLAIN;
-	struct copy_path want = {
-		.visited = BULK | STREAM,
-		.movsq = (trial->nr - streamed) * WORDS,
-		.streamed = streamed * (trial->cpu->movdir64b ? LINES : WORDS),
-	};
-	int ret;
-
-	folios_be(trial->cpu);
-	folios_times = trial->ns;
-	folios_timed = 0;
-	ret = check_path(check, &run, &want);
-	folios_times = NULL;
-	if (!ret && folios_timed != trial->timed)
-		return wrong(check, &run, "measured parts", folios_timed, trial->timed);
-	return ret;
-}
 
 /* Check what "auto" makes of the times that it measures, and which folios it measures. */
 int check_auto(struct hosted_check *check)
 {
+	/* The plain copy of this CPU takes few steps. */
+	static const struct folios_cpu cpu = { "rep_good", 1, 0, 0, 0, false };
 	struct path_run run = {
-		.cpu = &words_cpu, .method = "auto", .side = HOSTED_PATCHED,
-		.nr = LEAST / 2,
+		.cpu = &cpu, .method = "auto", .side = HOSTED_PATCHED, .always = true,
 	};
-	struct copy_path want = bulk(&words_cpu, run.nr);
 	unsigned int i;
+	int ret = 0;
 
 	if (hosted_is_posted(hosted_checked(check)))
 		return 0;
-	for (i = 0; i < ARRAY_SIZE(choices); i++) {
-		const struct choice *c = &choices[i];
+	folios_be(&cpu);
+	for (i = 0; !ret && i < ARRAY_SIZE(trials); i++) {
+		const struct trial *trial = &trials[i];
+		struct copy_path want = trial->streams ? stream(&cpu, trial->nr) :
+							 bulk(&cpu, trial->nr);
 
-		run.cpu = c->cpu;
-		folios_be(c->cpu);
-		if (folio_copy_streams_of[0](c->nr, c->plain, c->stream) != c->streams)
-			return wrong(check, &run, "the choice", !c->streams, c->streams);
+		run.nr = trial->nr;
+		folios_times = trial->ns;
+		folios_timed = 0;
+		ret = check_path(check, &run, &want);
+		folios_times = NULL;
+		if (!ret && folios_timed != trial->timed)
+			ret = wrong(check, &run, "times taken", folios_timed, trial->timed);
 	}
-
-	run.cpu = &words_cpu;
-	folios_be(&words_cpu);
-	if (check_path(check, &run, &want))
-		return -1;
-	for (i = 0; i < ARRAY_SIZE(trials); i++) {
-		if (check_trial(check, &trials[i]))
-			return -1;
-	}
-	return 0;
+	return ret;
 }
 
 int check_paths(struct hosted_check *check)

@@ -4,7 +4,7 @@
  * and last cache line of a page; in the first, a middle and the last page, and on both
  * sides of the middle; with registers that lag behind; with poison that goes away; with
  * two poisoned pages. The right page must be reported, and no other, after one machine
- * check by the range and one by the loop over pages.
+ * check by the range and one by the loop over pages, and perhaps one before by "auto".
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -38,7 +38,8 @@ struct poison_run {
 	unsigned long page, offset, second;
 	unsigned long early;
 	unsigned int gone_after;
-	bool large;		/* LARGE_ORDER, with two parts that are timed */
+	bool large;		/* LARGE_ORDER */
+	bool read;		/* before the copy, to see if it is in the cache */
 	int result;
 };
 
@@ -101,7 +102,7 @@ static int judge(struct hosted_check *check, const struct poison_run *run,
 	bool posted = hosted_is_posted(run->side), again = strcmp(run->method, "base");
 	/* What stops a range is met again by the loop over pages, unless it is gone then. */
 	bool gone = run->gone_after && again;
-	unsigned int checks = again && !gone ? 2 : 1;
+	unsigned int checks = (again && !gone ? 2 : 1) + (run->read && !gone);
 	unsigned long named;
 	unsigned int failures = check_failures(&named);
 
@@ -139,7 +140,8 @@ static int check_one(struct hosted_check *check, struct poison_run *run)
 		.gone_after = run->gone_after,
 	};
 
-	if (!check_turn(check) || (SANITIZED && !survives(run)))
+	/* Large ones always run, because these are few. */
+	if ((!check_turn(check) && !run->large) || (SANITIZED && !survives(run)))
 		return 0;
 	memset(folios_address(0), 0, nr_pages(run) << PAGE_SHIFT);
 	hosted_with_poison(copy, run, &poison);
@@ -227,17 +229,19 @@ static int check_cpu(struct hosted_check *check, struct poison_run *run)
 }
 
 /*
- * Poison in the pages of a large folio that "auto" tries, on both sides of their borders,
- * in several of those before, and in the rest, whether that is streamed or not. This
+ * Poison in the lines of a large folio that "auto" reads, and in others. It streams if the
+ * reads are slow, and does not read the source if those of the destination are fast. This
  * takes few steps on a CPU whose string instructions are fast.
  */
-static int check_parts(struct hosted_check *check)
+static int check_reads(struct hosted_check *check)
 {
-	static const unsigned long ns[][FOLIOS_TIMES] = {
-		{ 8000, 3000, 11000 }, { 8000, 3000, 9000, 30000 },
-	};
-	static const unsigned long poisons[] = {
-		0, 1, 3, 5, 7, 8, 15, 16, 17, 18, 25, 26, 81, 82, (1UL << LARGE_ORDER) - 1,
+	static const unsigned long ns[][FOLIOS_TIMES] = { { 200, 200 }, { 200, 50 }, { 50, 50 } };
+	static const struct {
+		unsigned long page, offset;
+		bool read;
+	} poisons[] = {
+		{ 0, 0, true }, { 128, LINE, true }, { 256, 2 * LINE, true }, { 384, 3 * LINE, true },
+		{ 0, LINE, false }, { 5, 0, false }, { 511, PAGE_SIZE - LINE, false },
 	};
 	struct poison_run run = {
 		.cpu = &folios_cpus[1], .method = "auto", .side = HOSTED_PATCHED, .large = true,
@@ -250,11 +254,12 @@ static int check_parts(struct hosted_check *check)
 	folios_be(run.cpu);
 	if (folio_copy_set_method_of[0](run.method))
 		return wrong(check, &run, "rejected methods", 1, 0);
-	for (i = 0; !ret && i < 4 * ARRAY_SIZE(poisons); i++) {
-		run.page = poisons[i / 4];
-		run.gone_after = i / 2 % 2;
-		run.offset = run.gone_after ? PAGE_SIZE - LINE : 0;
-		folios_times = ns[i % 2];
+	for (i = 0; !ret && i < 6 * ARRAY_SIZE(poisons); i++) {
+		run.page = poisons[i / 6].page;
+		run.offset = poisons[i / 6].offset;
+		run.gone_after = i / 3 % 2;
+		run.read = poisons[i / 6].read && i % 3 < 2;
+		folios_times = ns[i % 3];
 		folios_timed = 0;
 		ret = check_one(check, &run);
 	}
@@ -279,5 +284,5 @@ int check_poison(struct hosted_check *check)
 	}
 	if (hosted_is_posted(hosted_checked(check)))
 		return 0;
-	return check_parts(check);
+	return check_reads(check);
 }

@@ -32,7 +32,7 @@ struct folio *folios_make(unsigned long i, unsigned int order);
  * Times in ns that patched code measures instead of real ones, in turn, or NULL, and how
  * many it has measured.
  */
-#define FOLIOS_TIMES	5
+#define FOLIOS_TIMES	2
 extern const unsigned long *folios_times;
 extern unsigned int folios_timed;
 

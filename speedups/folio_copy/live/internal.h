@@ -9,8 +9,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/uaccess.h>
-#include <asm/alternative.h>
-#include <asm/cpufeature.h>
+#include <asm/asm.h>
 
 unsigned long live_copy_mc_to_kernel(void *to, const void *from, unsigned long len);
 #undef copy_mc_to_kernel
@@ -20,8 +19,17 @@ unsigned long live_copy_mc_to_kernel(void *to, const void *from, unsigned long l
 unsigned long copy_mc_pages_streaming(void *to, const void *from,
 				      unsigned long npages);
 
-#define copy_pages_streams_lines()	cpu_feature_enabled(X86_FEATURE_MOVDIR64B)
 #define copy_mc_pages_streaming		copy_mc_pages_streaming
+
+static __always_inline void copy_mc_touch(const void *from)
+{
+	u8 byte;
+
+	asm volatile("1: movb (%1), %0\n"
+		     "2:\n"
+		     _ASM_EXTABLE_TYPE(1b, 2b, EX_TYPE_DEFAULT_MCE_SAFE)
+		     : "=a" (byte) : "S" (from));
+}
 
 #include "live.h"
 

@@ -7,6 +7,3 @@ __copy_mc_pages_streaming(void *to, const void *from, unsigned long len);
 unsigned long __must_check
 copy_mc_pages_streaming(void *to, const void *from, unsigned long npages);
 #define copy_mc_pages_streaming copy_mc_pages_streaming
-
-/* Whether it copies whole lines, which saves more than words do. */
-#define copy_pages_streams_lines() cpu_feature_enabled(X86_FEATURE_MOVDIR64B)

@@ -38,12 +38,7 @@ def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) ->
 
 BULK = {"mc": {64: 11}, "bulk": {512: 8}, "page": {4096: 3}}
 PAGES = {"mc": {64: 8}, "page": {4096: 8 * 512}}
-AUTO = {
-    "mc": {64: 8},
-    "auto": {512: 8},
-    "bulk": {8: 2, 512: 5},
-    "stream": {8: 2, 480: 3},
-}
+AUTO = {"mc": {64: 8}, "auto": {512: 8}, "bulk": {512: 5}, "stream": {512: 3}}
 
 
 @pytest.mark.parametrize(
