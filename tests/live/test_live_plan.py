@@ -68,12 +68,14 @@ def test_system_ram_that_is_half_online(tmp_path: Path) -> None:
         state = root / f"devices/system/memory/memory{number}/state"
         _above(state).write_text("online\n" if number < 66 else "offline\n")
     half = plan.devices(root)[0]
-    assert (half.size, half.note) == (128 * GIB, "64 of 256 memory blocks are online")
+    note = "64 of 256 memory blocks are online, in blocks of 2 GiB"
+    assert (half.size, half.note) == (128 * GIB, note)
 
 
 def test_cxl_and_soft_reserved_memory(tmp_path: Path) -> None:
     ram, devdax, free, region = found("cxl", tmp_path)
-    assert ram == Device("dax0.0", "system-ram", 512 * GIB, "device", PAGE, 2, block=2 * GIB)
+    note = "in blocks of 2 GiB"
+    assert ram == Device("dax0.0", "system-ram", 512 * GIB, "device", PAGE, 2, True, 2 * GIB, note)
     assert devdax == Device("dax3.0", "devdax", 16 * GIB, "ram", 2 * MIB, 1)
     assert (free.device, free.bound) == ("dax12.0", False)
     assert (region.device, region.mode, region.bound) == ("region1", "cxl", False)

@@ -142,14 +142,15 @@ def _compound(device: Device, sys: Path, start: int = -1) -> Device:
         return device if device.mode == "devdax" else replace(device, align=PAGE)
     memory = sys / "devices/system/memory"
     block = _number(memory / "block_size_bytes", base=16)
-    device = replace(device, align=PAGE, block=block)
+    in_blocks = f"in blocks of {size_text(block)}"
+    device = replace(device, align=PAGE, block=block, note=in_blocks)
     if start < 0 or not block:
         return device
     # Only whole blocks are added.
     blocks = range(-(-start // block), (start + device.size) // block)
     states = [_text(memory / f"memory{number}/state") for number in blocks]
     online = states.count("online")
-    note = "" if online == len(states) else f"{online} of {len(states)} memory blocks are online"
+    note = f"{online} of {len(states)} memory blocks are online, {in_blocks}"
     return replace(device, size=online * block, note=note)
 
 
