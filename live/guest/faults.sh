@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What goes wrong while a livepatch is loaded: each time there must be one clear line,
-# and the kernel must be as it was. Sourced after tool.sh. Settings: TOOL_SPEEDUP;
+# and the kernel must be as it was. Sourced after start.sh. Settings: TOOL_SPEEDUP;
 # TOOL_SLOW: functions that TOOL_FUNCTION calls often. /modules/older.ko is a module for
 # another kernel, and /modules/rebuilt.ko is another build of the speed-up's.
 
@@ -10,34 +10,61 @@ STARVE=/sys/module/starve/parameters
 # unharmed: succeeds if the kernel is as it was.
 unharmed() { unpatched && [ ! -e "/sys/module/$module" ]; }
 
-# A task stays in the kernel's function while it is replaced.
+# stays SPINS: a task calls the kernel's function and stays in it, running if Y.
+stays() {
+	echo "$1" >$SLOW/spins
+	{ until [ "$(value_of $SLOW/task)" != 0 ]; do sleep 0.1; done && "${TOOL_SPEEDUP}_works"; } &
+	echo $! >$SLOW/task
+	until [ "$(value_of $SLOW/calls)" -gt "$calls" ]; do sleep 0.1; done
+	calls=$((calls + 1))
+}
+
+# withdrawn NAME TASK: a load must name the task and be undone. The task stays until "task" is 0.
+withdrawn() {
+	check "faults: beside $1" denied "so the load was undone" \
+		load "$TOOL_SPEEDUP" --module "$file" --limit 3
+	check "faults: it names $1" grep -q "after 3 s .*$2.* still in the old function" /tmp/printed
+	check "faults: nothing is left of it" test ! -e "/sys/module/$module" -a ! -e "$PATCHES/$module"
+	value "undone, beside $1: s $(dmesg | grep "livepatch: '$module'" | awk -F '[][]' '
+		/ patching transition/ { from = $2 } /unpatching complete/ { to = $2 }
+		END { print to - from }')"
+}
+
 optional "${TOOL_SPEEDUP}_prepare" faults
-check "faults: slow" insmod /modules/slow.ko functions="$TOOL_SLOW" delay_ms=100
-rm -f /tmp/stop
-"${TOOL_SPEEDUP}_load" &
-until [ "$(value_of $SLOW/calls)" -gt 0 ]; do sleep 0.1; done
+calls=0
+check "faults: slow" insmod /modules/slow.ko functions="$TOOL_SLOW"
+stays N
+mkdir -p /tmp/cold && mount -t cgroup2 none /tmp/cold && mkdir /tmp/cold/er
+echo $! >/tmp/cold/er/cgroup.procs
+kill -STOP $! && echo 1 >/tmp/cold/er/cgroup.freeze
+withdrawn "a task that sleeps" "($!)"
+echo 0 >$SLOW/task
+until grep -q "frozen 1" /tmp/cold/er/cgroup.events; do sleep 0.1; done
+check "faults: stopped and frozen elsewhere, it is in nobody's way" patch_in "$TOOL_SPEEDUP"
+check "faults: unload" patch_out "$TOOL_SPEEDUP"
+echo 0 >/tmp/cold/er/cgroup.freeze && kill -CONT $!
+wait
+
+stays Y
 for other in $SPEEDUPS; do [ "$other" = "$TOOL_SPEEDUP" ] || break; done
+stayer=$! # it ends when others do, since PREEMPT_LAZY undoes nothing while it runs
 {
 	until [ -e "$PATCHES/$module" ]; do sleep 0.1; done
 	insmod "/modules/mmbatch_$other.ko" || fault "$other was not loaded after it"
 } &
-# A kernel with PREEMPT_LAZY takes a livepatch back only when no task runs in the kernel
-# without sleeping, as the slow one does. So let that end.
-{
-	until [ -e "$PATCHES/$module" ]; do sleep 0.1; done
-	sleep 30
-	echo 0 >$SLOW/delay_ms
-} &
-check "faults: a transition that does not end" denied "so the load was undone" \
-	load "$TOOL_SPEEDUP" --module "$file" --limit 3
-check "faults: it names the task" \
-	grep -q "after 3 s .* ([0-9]*) .*still in the old function" /tmp/printed
-check "faults: its module is gone" test ! -e "/sys/module/$module"
-touch /tmp/stop
+{ until [ -e "$PATCHES/$module" ]; do sleep 0.1; done && sleep 60 && echo 0 >$SLOW/task; } &
+withdrawn "a task that runs" "($stayer)"
 wait
 check "faults: $other waited for it" patch_out "$other"
 check "faults: the kernel is as it was" unharmed
 check "faults: no fault in what ran beside ($(tail -n 1 /tmp/faults))" test ! -s /tmp/faults
+
+rmmod slow
+# shellcheck disable=SC2046
+check "faults: thread" insmod /modules/slow.ko functions="$TOOL_SLOW" $("${TOOL_SPEEDUP}_thread")
+withdrawn "a kernel thread" "slow_thread ([0-9]*)"
+echo 0 >$SLOW/task
+sleep 2
 check "faults: nothing is slow" rmmod slow
 optional "${TOOL_SPEEDUP}_finish" faults
 

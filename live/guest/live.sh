@@ -5,6 +5,9 @@
 PATCHES=/sys/kernel/livepatch
 CONTROL=/sys/kernel/debug/dynamic_debug/control
 
+module=mmbatch_$TOOL_SPEEDUP
+file=/modules/$module.ko
+
 # drivers: load the stock kernel's own modules, in the order of their dependencies.
 drivers() {
 	for name in $DRIVER_MODULES; do

@@ -5,8 +5,6 @@
 # TOOL_WRONG: a value that it refuses; TOOL_REFUSED: a module of the speed-up that
 # does not fit this kernel; RIVAL: a livepatch that replaces the same function.
 
-module=mmbatch_$TOOL_SPEEDUP
-file=/modules/$module.ko
 parameter=$TOOL_SPEEDUP.$TOOL_PARAMETER
 shown=/sys/module/$module/parameters/$parameter
 check "tool: status before" says "$TOOL_FUNCTION(): the kernel's own" status

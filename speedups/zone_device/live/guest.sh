@@ -80,6 +80,9 @@ zone_device_load() {
 	done
 }
 
+# zone_device_thread: tell module slow what its thread must write, to bind the namespace again.
+zone_device_thread() { unbind nd_pmem "$pmem" && echo "file=$DRIVERS/nd_pmem/bind text=$pmem"; }
+
 zone_device_finish() {
 	check "$1: bound in the end" test -e "$DRIVERS/nd_pmem/$pmem"
 	check "$1: same memmap" test "$(image nd_pmem "$pmem")" = "$pmem_digest"

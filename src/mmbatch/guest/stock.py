@@ -124,7 +124,7 @@ class Livepatched:
             speedups = [each.speedup for each in self._plans] if folder == plan.ALL else [folder]
             scripts += [f"{speedup}/{name}".lstrip("/") for speedup in speedups]
         files = boots.files_of(self._plans, scripts, {**self._settings, **boot.settings})
-        if "tool" in scripts:
+        if {"tool", "faults", "plan"} & {name.rpartition("/")[2] for name in scripts}:
             files |= _tool_files(self._settings["TOOL_SPEEDUP"])
         stock = self._stock
         config, image = stock.part("config"), stock.part("vmlinuz")
