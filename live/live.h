@@ -8,6 +8,7 @@
 #include <linux/ftrace.h>
 #include <linux/livepatch.h>
 #include <linux/percpu.h>
+#include <linux/sched/clock.h>
 #include <linux/stddef.h>
 #include <linux/stringify.h>
 #include <linux/types.h>
@@ -135,6 +136,7 @@ struct live_count {
 struct live_counter {
 	unsigned long calls;
 	unsigned long pages;
+	u64 ns;
 };
 
 DECLARE_PER_CPU(struct live_counter [LIVE_MAX_COUNTS], live_counters);
@@ -154,6 +156,16 @@ static __always_inline void live_counted(unsigned int which, unsigned long pages
 {
 	this_cpu_inc(live_counters[which].calls);
 	this_cpu_add(live_counters[which].pages, pages);
+}
+
+/**
+ * live_timed - add up how long the calls of a count take
+ * @which: index in live_counts[]
+ * @started: local_clock() at the start of this call
+ */
+static __always_inline void live_timed(unsigned int which, u64 started)
+{
+	this_cpu_add(live_counters[which].ns, local_clock() - started);
 }
 
 int live_check_places(const struct live_place *places, unsigned int nr);

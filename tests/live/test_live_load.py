@@ -311,10 +311,10 @@ def test_unload_that_does_not_end(kernel: Kernel) -> None:
 def test_what_a_module_counts(kernel: Kernel) -> None:
     put(
         kernel.sys / "module/mmbatch_it/parameters/counts",
-        "set_it done 12 3072 \nset_it left 1 5 one page\nset_it passed 2 64 \nnonsense",
+        "set_it done 12 3072 900 \nset_it left 1 5 0 one page\nset_it passed 2 64 0 \nnonsense",
     )
     (row,) = load.functions(live(), kernel)
-    assert (row.calls, row.pages, row.left) == (12, 3072, [Left("one page", 1, 5)])
+    assert (row.calls, row.pages, row.ns, row.left) == (12, 3072, 900, [Left("one page", 1, 5)])
 
 
 def test_transitions_and_livepatches_of_others(kernel: Kernel) -> None:
@@ -386,18 +386,22 @@ def test_status_of_a_loaded_speedup(
     sysfs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     counts = (
-        f"{FUNCTION} done 12 31457280 \n{FUNCTION} left 3 16 a small range\n"
-        f"{FUNCTION} left 0 0 method=base\n{FUNCTION} passed 2 1056 \n{FUNCTION} failed 0 0 "
+        f"{FUNCTION} done 12 31457280 66000000 \n{FUNCTION} left 3 16 0 a small range\n"
+        f"{FUNCTION} left 0 0 0 method=base\n{FUNCTION} passed 2 1056 0 \n"
+        f"{FUNCTION} failed 0 0 0 "
     )
     printed, written = status(counts, sysfs, tmp_path, capsys)
 
     line = next(line for line in printed.splitlines() if f"{FUNCTION}():" in line)
-    assert "in use everywhere  12 calls, 31,457,280 pages; left 3 to the kernel: a small" in line
+    assert (
+        "everywhere  12 calls, 31,457,280 pages, 5.5 ms a call; left 3 to the kernel: a small"
+        in line
+    )
     assert "method=base" not in printed
     assert f"{PROVES}: method auto, the proof before use passed\n" in printed
     assert written["release"] == "7.3.4-amd64"
     row = next(row for row in written["functions"] if row["function"] == FUNCTION)
-    assert (row["active"], row["calls"], row["pages"]) == (True, 12, 31457280)
+    assert (row["active"], row["calls"], row["ns"]) == (True, 12, 66000000)
     assert row["left"] == [{"reason": "a small range", "calls": 3, "pages": 16}]
     state = next(row for row in written["speedups"] if row["speedup"] == PROVES)
     assert (state["loaded"], state["method"], state["proof"]) == (True, "auto", "passed")
@@ -415,7 +419,7 @@ def test_proofs(
     failed: int,
     words: str,
 ) -> None:
-    counts = f"{FUNCTION} passed {passed} 32 \n{FUNCTION} failed {failed} 32 "
+    counts = f"{FUNCTION} passed {passed} 32 0 \n{FUNCTION} failed {failed} 32 0 "
     assert words in status(counts, sysfs, tmp_path, capsys)[0]
 
 

@@ -94,6 +94,7 @@ static enum folio_copy_counts folio_copy_live(struct folio *dst, struct folio *s
 	const void *from = folio_address(src);
 	void *to = folio_address(dst);
 	unsigned long at, left;
+	u64 started;
 #ifdef LIVE_STEP_METHODS
 	folio_copy_fn *copy = folio_copy_chosen();
 #endif
@@ -105,6 +106,7 @@ static enum folio_copy_counts folio_copy_live(struct folio *dst, struct folio *s
 		return FOLIO_COPY_LEFT_METHOD;
 #endif
 
+	started = local_clock();
 	for (at = 0; at < size; at += piece) {
 		cond_resched();
 #ifdef LIVE_STEP_METHODS
@@ -116,6 +118,7 @@ static enum folio_copy_counts folio_copy_live(struct folio *dst, struct folio *s
 			return FOLIO_COPY_LEFT_POISON;
 	}
 
+	live_timed(FOLIO_COPY_DONE, started);
 	return FOLIO_COPY_DONE;
 }
 

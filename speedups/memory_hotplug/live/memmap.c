@@ -54,6 +54,7 @@ void live_memmap_init_range(unsigned long size, int nid, unsigned long zone,
 {
 	const unsigned long end_pfn = start_pfn + size;
 	const unsigned long last_pfn = ALIGN_DOWN(end_pfn - 1, pageblock_nr_pages);
+	u64 started = local_clock();
 	unsigned long pfn;
 
 	if (context != MEMINIT_HOTPLUG || zone == ZONE_DEVICE || last_pfn <= start_pfn ||
@@ -80,6 +81,7 @@ void live_memmap_init_range(unsigned long size, int nid, unsigned long zone,
 						LIVE_MOVE_ARGS);
 		pfn = memmap_fill_pageblock(pfn_to_page(pfn), pfn, last_pfn);
 	}
+	live_timed(LIVE_MEMMAP_DONE, started);
 	live_stay();
 }
 #endif

@@ -209,6 +209,7 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 	unsigned long size = count * PAGE_SIZE;
 	enum vmap_counts found;
 	struct vm_struct *area;
+	u64 started;
 	void *start;
 
 	found = vmap_live_takes(count, flags);
@@ -217,6 +218,7 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 		return live_original_vmap(pages, count, flags, prot);
 
 	might_sleep();
+	started = local_clock();
 	prot = pgprot_nx(prot);
 	area = vmap_get_area(size, flags, prot, pages, __builtin_return_address(0));
 	if (!area)
@@ -228,6 +230,7 @@ void *live_vmap(struct page **pages, unsigned int count, unsigned long flags,
 		area->nr_pages = count;
 	}
 	start = vmap_live_fill(area, pages, size, prot, flags);
+	live_timed(VMAP_DONE, started);
 	live_stay();
 
 	return start;

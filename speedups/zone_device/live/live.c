@@ -349,6 +349,7 @@ void live_memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
 	unsigned long started = jiffies;
 	unsigned long pfn = start_pfn;
 	enum zone_device_counts found;
+	u64 clock = local_clock();
 
 	if (altmap)
 		pfn = altmap->base_pfn + vmem_altmap_offset(altmap);
@@ -362,6 +363,7 @@ void live_memmap_init_zone_device(struct zone *zone, unsigned long start_pfn,
 	}
 
 	zone_device_live_mark(pfn, end_pfn);
+	live_timed(found, clock);
 	pr_debug("memmap_init_zone_device initialised %lu pages in %ums\n",
 		 end_pfn - pfn, jiffies_to_msecs(jiffies - started));
 	live_stay();

@@ -149,7 +149,8 @@ def _status(
 def _show_functions(rows: Sequence[load.Function]) -> None:
     def counted(row: load.Function) -> str:
         left = "".join(f"; left {each.calls:,} to the kernel: {each.reason}" for each in row.left)
-        return "" if row.calls is None else f"{row.calls:,} calls, {row.pages:,} pages{left}"
+        each = f", {plan.amount_text(row.ns / row.calls)} a call" if row.ns and row.calls else ""
+        return "" if row.calls is None else f"{row.calls:,} calls, {row.pages:,} pages{each}{left}"
 
     log.table([(f"{row.speedup}:", f"{row.function}():", row.runs, counted(row)) for row in rows])
 

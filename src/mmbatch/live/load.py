@@ -22,7 +22,7 @@ _RELEASE_S = 1.0  # the kernel releases the module a moment after the livepatch'
 _REVERT_S = 180.0
 _SHOWN_TASKS = 5
 _PROGRESS = re.compile(r"livepatch: (enabling patch|'\w+': )|taints? |tainting")
-_COUNT = re.compile(r"(\w+) (done|left|passed|failed) (\d+) (\d+) ?(.*)")
+_COUNT = re.compile(r"(\w+) (done|left|passed|failed) (\d+) (\d+) (\d+) ?(.*)")
 _NO_LIVEPATCHES = "the kernel does not support livepatches (CONFIG_LIVEPATCH)"
 _README = "see the README of the speed-up for its parameters"
 
@@ -249,7 +249,10 @@ class Left:
 
 @dataclass(frozen=True)
 class Function:
-    """What runs for a function, and what was handled of it; None if that is not loaded."""
+    """What runs for a function, and what was handled of it; None if that is not loaded.
+
+    `ns` is the time that all of `calls` took, 0 if they were not timed.
+    """
 
     speedup: str
     function: str
@@ -257,6 +260,7 @@ class Function:
     active: bool
     calls: int | None = None
     pages: int | None = None
+    ns: int | None = None
     left: list[Left] = field(default_factory=list)
 
 
@@ -280,11 +284,10 @@ def functions(live: LiveManifest, running: Kernel) -> list[Function]:
     found = {}
     for name in (function.name for function in live.replaces):
         runs, active = _runs(live, name, running)
-        done = [row for row in counted if row[:2] == (name, "done")]
-        calls = sum(row[2] for row in done) if counted else None
-        pages = sum(row[3] for row in done) if counted else None
-        left = [Left(row[4], *row[2:4]) for row in counted if row[:2] == (name, "left") and row[2]]
-        found[name] = Function(live.speedup, name, runs, active, calls, pages, left)
+        done = [row[2:5] for row in counted if row[:2] == (name, "done")]
+        calls, pages, ns = done[0] if done else (None, None, None)
+        left = [Left(row[5], *row[2:4]) for row in counted if row[:2] == (name, "left") and row[2]]
+        found[name] = Function(live.speedup, name, runs, active, calls, pages, ns, left)
     return list(found.values())
 
 
@@ -308,11 +311,11 @@ def _runs(live: LiveManifest, function: str, running: Kernel) -> tuple[str, bool
     return f"{shown}, in use everywhere{off}", names[-1] == ours
 
 
-def _counts(live: LiveManifest, running: Kernel) -> list[tuple[str, str, int, int, str]]:
-    """Return function, outcome, calls, pages and reason as a loaded module has counted them."""
+def _counts(live: LiveManifest, running: Kernel) -> list[tuple[str, str, int, int, int, str]]:
+    """Return function, outcome, calls, pages, ns and reason as a loaded module has counted them."""
     text = read_line(running.sys / "module" / live.module / "parameters/counts")
     found = [_COUNT.fullmatch(line.strip()) for line in text.splitlines()]
-    return [(each[1], each[2], int(each[3]), int(each[4]), each[5]) for each in found if each]
+    return [(m[1], m[2], int(m[3]), int(m[4]), int(m[5]), m[6]) for m in found if m]
 
 
 def state(live: LiveManifest, running: Kernel) -> Speedup:
