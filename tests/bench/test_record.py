@@ -43,6 +43,19 @@ def test_a_wrong_place_is_named(
         record.read(tmp_path / "a.json")
 
 
+def test_what_rebind_sh_prints_is_a_record(tmp_path: Path) -> None:
+    rows = "base 260 ms 26214400 pages\ncontrol 264 ms 26214400 pages\nauto 0 ms 26214400 pages\n"
+    (tmp_path / "a").write_text(f"# toys: pmem pfn0.1, Linux 7.3.4\n{rows * 2}# proof passed\n")
+    made = record.read(tmp_path / "a")
+    case = made.cases["pmem pfn0.1"]
+    assert (made.speedup, made.kernel.release, made.timed) == ("toys", "7.3.4", True)
+    assert case.variants["base"] == record.Variant(True, (((260_000_000,), (260_000_000,)),))
+    assert case.variants["auto"].samples == (((1_000_000,), (1_000_000,)),)
+    (tmp_path / "a").write_text("# else\n")
+    with pytest.raises(MmbatchError, match="neither JSON nor"):
+        record.read(tmp_path / "a")
+
+
 def test_names_of_runs_differ() -> None:
     alike = [record_of(mixed(), started=f"2026-01-0{day}T03:04:05+00:00") for day in (1, 2)]
     assert list(record.named(alike[:1])) == ["zone_device: Zen 3, Linux 7.3.1"]

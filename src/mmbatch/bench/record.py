@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
@@ -104,7 +105,7 @@ class Record:
     code: Code
     machine: Machine
     kernel: Kernel
-    engine: Literal["hosted", "guest-icount"]
+    engine: Literal["hosted", "guest-icount", "live"]
     cases: Mapping[str, Case]
     posted: tuple[Posted, ...] = ()
     notes: tuple[str, ...] = ()
@@ -117,7 +118,7 @@ class Record:
     @property
     def timed(self) -> bool:
         """Whether time was measured, and nothing counted."""
-        return self.engine == "hosted"
+        return self.engine != "guest-icount"
 
     @property
     def where(self) -> str:
@@ -194,13 +195,31 @@ def write(path: Path, record: Record) -> None:
 
 
 def read(path: Path) -> Record:
-    """Read a record that `write` wrote; MmbatchError if it is none of this version."""
+    """Read what `write` or a rebind.sh wrote; MmbatchError if it is none of this version."""
     try:
-        return load(Record, json.loads(path.read_text(encoding="utf-8")))
+        text = path.read_text(encoding="utf-8")
+        return _of_binds(text) if text.startswith("# ") else load(Record, json.loads(text))
     except OSError as error:
         raise MmbatchError(f"read {path}", f"{error.strerror}", _HINT, ExitCode.USAGE) from None
     except ValueError as error:
         raise MmbatchError(f"read {path}", f"it is no record: {error}", _HINT) from None
+
+
+def _of_binds(text: str) -> Record:
+    """Return what a rebind.sh measured on this machine: milliseconds, by the kernel's jiffies."""
+    head = re.match(r"# (\w+): (.+), Linux (\S+)\n", text)
+    rows = re.findall(r"^(\w+) (\d+) ms (\d+) pages$", text, re.M)
+    if head is None or not rows:
+        raise ValueError("it is neither JSON nor what rebind.sh prints")
+    times: dict[str, list[tuple[int]]] = {}
+    for method, ms, _ in rows:
+        times.setdefault(method, []).append((max(int(ms), 1) * 1_000_000,))
+    equal = text.endswith("# proof passed\n") or None
+    variants = {name: Variant(equal, (tuple(found),)) for name, found in times.items()}
+    case = Case("bound again", "page", int(rows[0][2]), "ns", variants, {})
+    started = datetime.now().astimezone().isoformat(timespec="seconds")
+    about = (SCHEMA, head[1], "rebind.sh", started, Code(), machine.describe())
+    return Record(*about, Kernel(head[3], "as it runs", UNKNOWN), "live", {head[2]: case})
 
 
 def named(records: Sequence[Record]) -> dict[str, Record]:
