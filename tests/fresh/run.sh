@@ -132,7 +132,8 @@ done
 
 after=$(chroot "$root" dpkg-query -f '.\n' -W | wc -l)
 changed=$(in_root "cd '$place/mmbatch' && git status --porcelain --ignored") || status=1
-changed=$(sed '/^!! report\.html$/d' <<<"$changed") # which make report writes
+# make report writes the page, and Python what it compiled.
+changed=$(sed -e '/^!! report\.html$/d' -e '/^!! .*__pycache__\/$/d' <<<"$changed")
 [ -z "$changed" ] || status=1
 {
 	echo
