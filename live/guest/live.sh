@@ -68,6 +68,18 @@ counts() {
 	done
 }
 
+# in_turn SPEEDUP CASE PAIR COMMAND...: count a command before the speed-up is loaded,
+# while it is loaded, and after it is unloaded.
+in_turn() {
+	turn_speedup=$1 turn_case=$2
+	shift 2
+	counts "$turn_case" base "$@"
+	check "count: load" patch_in "$turn_speedup" || return
+	counts "$turn_case" patched "$@"
+	check "count: unload" patch_out "$turn_speedup" || return
+	counts "$turn_case" control "$@"
+}
+
 # unpatched: succeeds if no livepatch is loaded.
 unpatched() { [ -z "$(ls $PATCHES)" ]; }
 

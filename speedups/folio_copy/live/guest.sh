@@ -23,9 +23,6 @@ same_copies() {
 
 folio_copy_works() { same_copies; }
 
-# Nothing is counted: a string instruction counts once for each word that it copies.
-folio_copy_count() { :; }
-
 # Meanwhile two programs move small and huge pages between two nodes.
 folio_copy_load() {
 	move_pages 2>>/tmp/faults &

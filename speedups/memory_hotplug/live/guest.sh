@@ -112,16 +112,8 @@ memory_hotplug_count() {
 # Blocks from which on the scans are most of what a user waits for.
 MANY_BLOCKS=2000
 
-# tell_late_init: print how long the memmap took that is initialised late at boot, which is
-# that of zone Normal but for a section. A millisecond of this guest is a million instructions.
-tell_late_init() {
-	value "late-init ms $(dmesg | sed -n 's/.*deferred pages initialised in \([0-9]*\)ms.*/\1/p')"
-	value "late-init pages $(awk '/zone +Normal/ { last = 1 } last && /present/ { print $2; exit }' /proc/zoneinfo)"
-}
-
-# memory_hotplug_plug: count the phases for memory that came as PLUG says.
-memory_hotplug_plug() {
-	tell_late_init
+# memory_hotplug_plug_count: count the phases for memory that came as PLUG says.
+memory_hotplug_plug_count() {
 	if [ "$PLUG" = dax ]; then
 		check "plug: a devdax" make_dax || return
 		check "plug: daxctl" daxctl reconfigure-device --mode=system-ram --no-online "$dax" || return
