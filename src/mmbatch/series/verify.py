@@ -101,18 +101,18 @@ def _objects(names: Iterable[str]) -> set[str]:
 def is_checkable(tree: Path, manifest: Manifest, series: str) -> bool:
     """Return whether a tree of a kernel series has what a speed-up's checks run, on x86.
 
-    These are the objects that it adds, with the functions and variables that the checks use, and
-    the headers of all its steps but those of tests and of other architectures.
+    These are its objects, with the functions and variables that the checks use, and the headers
+    of all its steps but those of tests and of other architectures.
     """
     if manifest.hosted is None:
         return False
     steps = load(manifest.directory).steps_on(series)
     places = {file.place for step in steps for file in step.files}
     headers = [tree / name for name in places if _OWN_HEADER.fullmatch(name)]
-    added = [name.removesuffix("o") + "[cS]" for name in manifest.hosted.added]
-    sources = [path for name in added for path in tree.glob(name)]
+    names = (*manifest.hosted.objects, *manifest.hosted.added)
+    sources = [path for name in names for path in tree.glob(name.removesuffix("o") + "[cS]")]
     code = "".join(path.read_text(encoding="utf-8") for path in sources)
-    is_all = len(sources) == len(added) and all(path.exists() for path in headers)
+    is_all = len(sources) == len(names) and all(path.exists() for path in headers)
     return is_all and all(re.search(rf"\b{name}\b", code) for name in manifest.hosted.extras)
 
 
