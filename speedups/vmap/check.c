@@ -38,7 +38,8 @@ static const unsigned long runs[] = { 1, 2, 15, 16, 17, 255, 256, 511, 512, 513,
 
 bool check_leaves_invalid(const struct matrix *m)
 {
-	static const char *const ours[] = { "x86", "runs", "clear", "area", "arm64", "reuse" };
+	static const char *const ours[] = { "x86", "check", "ranges", "blocks", "runs", "clear",
+					    "area", "arm64", "kunit", "internal", "reuse" };
 	/* The last label is followed by an empty string, which it continues. */
 	static const char *const labels[] = { HOSTED_POSTED_LABELS "" };
 	const char *label, *name;

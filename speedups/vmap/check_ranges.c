@@ -147,6 +147,8 @@ static int check_singles(struct matrix *m)
 	for (method = 0; method < check_nr_methods(m); method++) {
 		if (check_choose(m, method))
 			return -1;
+		/* Tables of PTEs would be in the way of huge PMD mappings. */
+		space_drop_tables();
 		if (map_singles(m, check_side(m), addr))
 			return check_wrong(m, "result of single pages", 0, 0, 1);
 		HOSTED_CALL(vunmap_range, check_side(m), addr + from * PAGE_SIZE,

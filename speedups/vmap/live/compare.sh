@@ -64,7 +64,7 @@ check "vmap: load" patch_in vmap
 check "vmap: unmapped while ours is in" let_go 0
 check "vmap: vmalloc() freed while ours is in" huge_gone
 arrays "vmap, patched" 4
-probed vmap_map_range ranges "vmap, patched"
+probed vmap_live_map_table ranges "vmap, patched"
 check "vmap: ours mapped ranges ($hits tables)" test "$hits" -ge 5
 for method in base runs pmd auto; do
 	expected=4 least=1 most=1000
@@ -73,14 +73,14 @@ for method in base runs pmd auto; do
 	check "vmap: method $method" eval "echo $method >$VMAP_METHOD"
 	arrays "vmap, $method" $expected
 	check "vmap, $method: vmalloc()" ordinary
-	probed vmap_map_pages check "vmap, $method: huge vmalloc()" huge
+	probed vmap_walk_pages_noflush check "vmap, $method: huge vmalloc()" huge
 	check "vmap, $method: who mapped it (ours $hits times)" \
 		eval "[ $hits -ge $least ] && [ $hits -le $most ]"
 done
 check "vmap: insmod and rmmod, patched" eval \
 	"insmod /modules/$SPARE_MODULE.ko && rmmod $SPARE_MODULE"
 check "vmap: held, mapped by ours" held 9 4
-probed vmap_map_pages check "vmap: vmalloc() held" huge_held
+probed vmap_walk_pages_noflush check "vmap: vmalloc() held" huge_held
 check "vmap: ours mapped that" test "$hits" -ge 1
 check "vmap: unload" patch_out vmap
 check "vmap: huge mappings unmapped after unload" let_go 4

@@ -12,16 +12,29 @@
  *   be reached by a tail call.
  */
 
+#include <linux/cacheflush.h>
 #include <linux/io.h>
+#include <linux/kmsan.h>
+#include <linux/pgalloc.h>
+#include <linux/sched/mm.h>
 
+#ifdef LIVE_STEP_INTERNAL
 #include "vmap_internal.h"
+#else
+#include "internal.h"
+#endif
 #include "live.h"
+
+#define MAX_VA_SIZE_PAGES	256
+
+extern bool vmap_allow_huge;
+
+/* The steps insert what they add to mm/vmalloc.c before this line. */
+/*** Page table manipulation functions ***/
 
 LIVE_ORIGINAL(vmap);
 LIVE_ORIGINAL(__vmap_pages_range_noflush);
 LIVE_ORIGINAL_LOCAL(vmap_range_noflush);
-
-extern bool vmap_allow_huge;
 
 enum vmap_counts {
 	VMAP_DONE,
@@ -58,16 +71,6 @@ const struct live_count live_counts[] = {
 
 const unsigned int live_nr_counts = ARRAY_SIZE(live_counts);
 
-/**
- * vmap_huge_allowed - get whether vmap() may use huge PMD mappings
- *
- * Return: false if the kernel was booted with nohugevmalloc.
- */
-bool vmap_huge_allowed(void)
-{
-	return vmap_allow_huge;
-}
-
 /*
  * Free the table of PTEs that earlier mappings may have left in a PMD. ptdump holds
  * this lock for writing, so that no table is freed while it reads page tables.
@@ -99,29 +102,30 @@ static pmd_t *vmap_live_pmd(unsigned long addr, pgtbl_mod_mask *mask)
  * As in a spliced kernel, but its vmap_try_huge_pmd() has no symbol here. Huge vmalloc() may take
  * the place of an empty table of PTEs, as it does in the kernel's own code. vmap() frees none.
  */
-static bool vmap_live_block(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
-			    pmd_t *pmd, unsigned long addr, unsigned long end)
+static bool vmap_live_block(struct page **pages, pgprot_t prot, pmd_t *pmd, unsigned long addr,
+			    unsigned long end, bool known)
 {
-	return vmap_prepare_block(walk, pages, pmd, addr, end) &&
-	       arch_vmap_pmd_supported(prot) &&
+	return vmap_is_block(pages, pmd, addr, end, known) && arch_vmap_pmd_supported(prot) &&
 	       IS_ALIGNED(page_to_phys(*pages), PMD_SIZE) && vmap_live_vacate(pmd, addr) &&
 	       pmd_set_huge(pmd, page_to_phys(*pages), prot);
 }
 
 /* Map pages by the PTEs of one table. */
-static int vmap_live_ptes(struct vmap_walk *walk, struct page **pages, pgprot_t prot,
-			  pte_t *pte, unsigned long addr, unsigned long end)
+static int vmap_live_ptes(struct page **pages, pgprot_t prot, pte_t *pte, unsigned long addr,
+			  unsigned long end, unsigned int max_shift)
 {
-	int nr = 0;
+	if (end - addr >= VMAP_RUN_MIN * PAGE_SIZE && vmap_batches()) {
+		unsigned long nr = vmap_map_batch(pages, prot, pte, addr, end, max_shift);
 
-	if (vmap_try_batch(walk, pages, &nr, prot, &pte, &addr, end))
-		return 0;
+		pages += nr;
+		pte += nr;
+		addr += nr * PAGE_SIZE;
+	}
 
-	for (; addr != end; addr += PAGE_SIZE, pte++, nr++) {
-		if (WARN_ON(!pte_none(ptep_get(pte)) || !pages[nr] ||
-			    !vmap_is_valid(page_to_pfn(pages[nr]), true)))
+	for (; addr != end; addr += PAGE_SIZE, pte++, pages++) {
+		if (WARN_ON(!pte_none(ptep_get(pte)) || !*pages || !vmap_page_valid(*pages)))
 			return -ENOMEM;
-		set_pte_at(&init_mm, addr, pte, mk_pte(pages[nr], prot));
+		set_pte_at(&init_mm, addr, pte, mk_pte(*pages, prot));
 	}
 
 	return 0;
@@ -133,16 +137,17 @@ static int vmap_live_ptes(struct vmap_walk *walk, struct page **pages, pgprot_t 
  * @end: end of the mapping, after @start
  * @prot: protection bits of the mapping
  * @pages: pages to map, in this order
- * @walk: state of the walk, or NULL for leaf entries of one page only
+ * @max_shift: log2 of the size of the largest leaf entry allowed
+ * @known: the pages are blocks of this size, contiguous and aligned
  *
  * In a spliced kernel, this function is the walk of vmalloc.c.
  *
- * Context: with a @walk, process context, may sleep; otherwise any in which vmalloc()
- * may be called.
+ * Context: any in which vmalloc() may be called.
  * Return: 0, or -ENOMEM for whatever reason.
  */
-int vmap_walk_pages_noflush(unsigned long start, unsigned long end, pgprot_t prot,
-			    struct page **pages, struct vmap_walk *walk)
+static noinline __noclone int vmap_walk_pages_noflush(unsigned long start, unsigned long end,
+						      pgprot_t prot, struct page **pages,
+						      unsigned int max_shift, bool known)
 {
 	pgtbl_mod_mask mask = PGTBL_PTE_MODIFIED;
 	unsigned long addr, next;
@@ -153,18 +158,24 @@ int vmap_walk_pages_noflush(unsigned long start, unsigned long end, pgprot_t pro
 		pte_t *pte;
 
 		next = pmd_addr_end(addr, end);
-		if (pmd && vmap_live_block(walk, pages, prot, pmd, addr, pud_addr_end(addr, end))) {
+		if (pmd && max_shift >= PMD_SHIFT &&
+		    vmap_live_block(pages, prot, pmd, addr, next, known)) {
 			mask |= PGTBL_PMD_MODIFIED;
 			continue;
 		}
 		pte = pmd ? pte_alloc_kernel_track(pmd, addr, &mask) : NULL;
-		err = pte ? vmap_live_ptes(walk, pages, prot, pte, addr, next) : -ENOMEM;
+		err = pte ? vmap_live_ptes(pages, prot, pte, addr, next, max_shift) : -ENOMEM;
 	}
 	if (mask & ARCH_PAGE_TABLE_SYNC_MASK)
 		arch_sync_kernel_mappings(start, end);
 
 	return err;
 }
+
+/* The steps insert vmap_get_area() and vmap_fill_area() here. */
+#undef EXPORT_SYMBOL
+#define EXPORT_SYMBOL(name)
+EXPORT_SYMBOL(vunmap);
 
 /*
  * Return VMAP_DONE to handle a call here. The kernel's own function handles misuse and
@@ -263,19 +274,16 @@ int live_vmap_blocks(unsigned long addr, unsigned long end, pgprot_t prot,
 		return live_original___vmap_pages_range_noflush(addr, end, prot,
 								pages, page_shift);
 
-	if (page_shift > PAGE_SHIFT)
-		err = vmap_map_pages(addr, end, prot, pages, page_shift, page_shift);
-	else
-		err = vmap_walk_pages_noflush(addr, end, prot, pages, NULL);
+	err = vmap_walk_pages_noflush(addr, end, prot, pages, page_shift, page_shift > PAGE_SHIFT);
 	live_stay();
 
 	return err;
 }
 
 /* Map a range within one table. If false, the kernel's own function must map it. */
-static bool vmap_live_map_table(unsigned long addr, unsigned long end,
-				phys_addr_t phys_addr, pgprot_t prot,
-				unsigned int max_page_shift)
+static noinline __noclone bool vmap_live_map_table(unsigned long addr, unsigned long end,
+						   phys_addr_t phys_addr, pgprot_t prot,
+						   unsigned int max_page_shift)
 {
 	pgtbl_mod_mask mask = 0;
 	pmd_t *pmd = vmap_live_pmd(addr, &mask);

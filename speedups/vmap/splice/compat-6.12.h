@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// What kernels before 7.0 lack, in mm/vmap_internal.h.
+// What kernels before 7.0 lack, in mm/vmalloc.c.
 
 /* vmalloc.c does not use lazy MMU mode. */
 static inline void lazy_mmu_mode_enable(void)

@@ -5,9 +5,6 @@
 #define ARCH_VMAP_BATCHES	1
 #endif
 
-/* vmap() and others unmap contiguous PTE blocks as a whole. */
-#define ARCH_VMAP_GROUP_SHIFT	CONT_PTE_SHIFT
-
 /* Write @val, @val + @step and so on. */
 static inline void arch_vmap_write(pte_t *ptep, pteval_t val, unsigned long nr,
 				   unsigned long step)
@@ -52,13 +49,4 @@ static inline void arch_vmap_set_ptes(struct mm_struct *mm, unsigned long addr, 
 	arch_vmap_write(ptep + head, val + head * PAGE_SIZE, nr - head, PAGE_SIZE);
 	/* One barrier is enough for all. */
 	__set_pte_complete(pte);
-}
-
-/* A plain store is enough: the CPU may update a valid PTE, but makes no cleared one valid. */
-#define arch_vmap_clear_group arch_vmap_clear_group
-static inline bool arch_vmap_clear_group(pte_t *ptep, unsigned long nr)
-{
-	arch_vmap_write(ptep, 0, nr, 0);
-
-	return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Replaces vmap_batches() in mm/vmap.h, so that a parameter decides.
+// Replaces vmap_batches() in mm/vmap_internal.h, so that a parameter decides.
 
 /*
  * What is done in batches; a method is a set of these.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Let mm/vmap.c map the PTEs of a physical range, unless it is a single page.
+// Write all PTEs of a physical range in one table together, unless it is a single page.
 
 @range@
 typedef pmd_t, phys_addr_t, pgprot_t, pgtbl_mod_mask;

@@ -1,5 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Free the tables of PTEs that are in the way of blocks, in mm/vmap.c.
+// Free the tables of PTEs that are in the way of blocks, in mm/vmalloc.c.
+
+ * Whether pages are contiguous and aligned for a huge PMD mapping, because the caller knows that
+ * they are, or because all are compared.
+ */
+static bool vmap_is_contiguous(struct page **pages, bool known)
+{
+	/* Cheap tests first. Most arrays that only begin like a block fail one of them. */
+	return known ||
+	       (pages[0] && IS_ALIGNED(page_to_pfn(pages[0]), VMAP_PMD_PAGES) &&
+		pages[VMAP_PMD_PAGES - 1] == pages[0] + (VMAP_PMD_PAGES - 1) &&
+		vmap_run(pages, VMAP_PMD_PAGES) == VMAP_PMD_PAGES &&
+		vmap_pages_valid(pages, VMAP_PMD_PAGES));
+}
 
 #ifdef arch_vmap_flush_tables
 /**
@@ -46,20 +59,18 @@ void vmap_free_tables(struct vmap_tables *old)
  * blocks that follow. vmap_try_huge_pmd() would free one at a time, and flush the TLBs of all CPUs
  * for each. For a few blocks, even one flush takes longer than leaf entries save.
  */
-static noinline bool vmap_make_room(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
-				    unsigned long addr, unsigned long end)
+static noinline bool vmap_make_room(struct page **pages, pmd_t *pmd, unsigned long addr,
+				    unsigned long end, bool known)
 {
 	struct vmap_tables old = { LIST_HEAD_INIT(old.list) };
-	struct vmap_walk ahead = *walk;
 	unsigned long i, nr = 0;
 
 	while (end - addr - nr * PMD_SIZE >= PMD_SIZE &&
-	       vmap_is_contiguous(&ahead, pages + nr * VMAP_PMD_PAGES))
+	       vmap_is_contiguous(pages + nr * VMAP_PMD_PAGES, known))
 		nr++;
-	walk->blocks_end = pages + nr * VMAP_PMD_PAGES;
 	/* For huge vmalloc(), vmap_try_huge_pmd() frees them, with a flush of one page for each. */
 	if (nr < VMAP_FREE_BLOCKS)
-		return walk->known_shift >= PMD_SHIFT;
+		return known;
 
 	if (!mmap_read_trylock(&init_mm))
 		return false;
@@ -71,9 +82,21 @@ static noinline bool vmap_make_room(struct vmap_walk *walk, struct page **pages,
 	return true;
 }
 #else
-static inline bool vmap_make_room(struct vmap_walk *walk, struct page **pages, pmd_t *pmd,
-				  unsigned long addr, unsigned long end)
+static inline bool vmap_make_room(struct page **pages, pmd_t *pmd, unsigned long addr,
+				  unsigned long end, bool known)
 {
 	return true;
 }
 #endif
+
+/*
+ * Whether a huge PMD mapping can map the pages that come next. If tables of PTEs are in the way,
+ * it may free them, and flush what CPUs have cached of them.
+ */
+static bool vmap_is_block(struct page **pages, pmd_t *pmd, unsigned long addr, unsigned long end,
+			  bool known)
+{
+	return end - addr >= PMD_SIZE && IS_ALIGNED(addr, PMD_SIZE) &&
+	       vmap_is_contiguous(pages, known) &&
+	       (pmd_none(*pmd) || vmap_make_room(pages, pmd, addr, end, known));
+}

@@ -1,8 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Show the area when everything is mapped, in mm/vmalloc.c.
-
-	err = vmap_fill_area(addr, addr + size, prot, pages, area->flags);
-	if (!err)
+// In vmap(): show the area when everything is mapped.
+	if (area->flags & VM_UNINITIALIZED)
 		clear_vm_uninitialized_flag(area);
-
-	return err;

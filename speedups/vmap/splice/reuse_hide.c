@@ -4,7 +4,7 @@
 	/*
 	 * vread_iter() walks page tables without a lock that keeps them, and a huge PMD mapping may
 	 * free a table. So it skips the area until the caller clears the flag, after a write barrier.
-	 * An area that owns its pages gets no huge mapping.
+	 * Small areas, and those that own their pages, get no huge mapping.
 	 */
-	if (!(flags & VM_MAP_PUT_PAGES))
+	if (size >= VMAP_POOL_PAGES * PAGE_SIZE && !(flags & VM_MAP_PUT_PAGES))
 		flags |= VM_UNINITIALIZED;

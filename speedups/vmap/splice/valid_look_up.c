@@ -1,5 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Ask pfn_valid() once for each section, in mm/vmap.c.
+// Ask pfn_valid() once for each section, in mm/vmalloc.c, and of a run once for each unit.
+
+/* As vmap_page_valid(), for contiguous pages. */
+static __always_inline bool vmap_pages_valid(struct page **pages, unsigned long nr)
+{
+	unsigned long pfn = page_to_pfn(pages[0]);
+	const unsigned long end = pfn + nr;
+
+	for (; pfn < end; pfn += VMAP_UNIT - pfn % VMAP_UNIT) {
+		if (!pfn_valid(pfn))
+			return false;
+	}
+
+	return true;
+}
 
 /* Out of line, so that the loops stay small. */
 static noinline bool vmap_look_up(struct vmap_sections *sections, unsigned long nr,

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// In mm/vmap.c: pages that are in no run, each looked up in what is known of its section.
+// In mm/vmalloc.c: pages that are in no run, each looked up in what is known of its section.
 
 static noinline unsigned long vmap_map_singles(struct vmap_sections *sections,
-					       struct page **pages, unsigned long addr,
-					       pte_t *pte, pte_t zero, unsigned long max)
+					       struct page **pages, pgprot_t prot,
+					       unsigned long addr, pte_t *pte, unsigned long max)
 {
+	pte_t zero = pfn_pte(0, prot);
 	unsigned long nr, pfn;
 
 	for (nr = 0; nr < max; nr++) {

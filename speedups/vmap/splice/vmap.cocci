@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Let mm/vmap_area.c find the address space of vmap() and map its pages, with the
-// arguments that vmap() already passes on. Areas that its pools hold stay as they are.
+// Let vmap() ask for address space and map its pages so that huge PMD mappings can be used.
 
 @area@
 identifier pages, count, flags, prot, vm;
@@ -10,25 +9,18 @@ expression size, caller;
  {
 	<...
 -	vm = get_vm_area_caller(size, flags, caller);
-+	if (count >= VMAP_POOL_PAGES)
-+		vm = vmap_get_area(size, flags, prot, pages, caller);
-+	else
-+		vm = get_vm_area_caller(size, flags, caller);
++	vm = vmap_get_area(size, flags, prot, pages, caller);
 	...>
  }
 
 @map@
-identifier pages, count, flags, prot, addr, area.vm;
-expression area.size, start, end, nx;
+identifier pages, count, flags, prot;
+expression start, end, nx;
 @@
  vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_t prot)
  {
-	...
--	unsigned long addr;
-	...
--	addr = start;
 	<...
--	vmap_pages_range(addr, end, nx, pages, PAGE_SHIFT)
-+	vmap_map_area(vm, size, nx, pages)
+-	vmap_pages_range(start, end, nx, pages, PAGE_SHIFT)
++	vmap_fill_area(start, end, nx, pages, flags)
 	...>
  }

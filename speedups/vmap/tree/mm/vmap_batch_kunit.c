@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Compare page tables that are written in batches with those of the slow path.
+ * Compare page tables that are written in batches with those of the slow path. Included by
+ * mm/vmalloc.c.
  *
  * A call for a single page takes the slow path, and uses neither a huge PMD mapping nor a
  * contiguous PTE block. So an area that is mapped page by page shows what another one must
@@ -12,8 +13,6 @@
 #include <linux/mm.h>
 #include <linux/prandom.h>
 #include <linux/vmalloc.h>
-
-#include "vmap_internal.h"
 
 #define PAGES	1024UL
 #define ROUNDS	110
@@ -52,14 +51,15 @@ static pte_t batch_pte(unsigned long addr)
 /* Whether an address is mapped as another one, but for leaf entries of another size. */
 static bool batch_is_same(unsigned long fast, unsigned long slow)
 {
-	unsigned long first = ALIGN_DOWN(fast, BIT(ARCH_VMAP_GROUP_SHIFT));
+	unsigned long cont = BIT(arch_vmap_pte_supported_shift(PMD_SIZE));
+	unsigned long first = ALIGN_DOWN(fast, cont);
 	pte_t pte = batch_pte(fast), head = batch_pte(first), want = batch_pte(slow);
 
 	/* A contiguous PTE block must be complete and aligned. */
 	if (batch_is_cont(pte) != batch_is_cont(head))
 		return false;
 	if (batch_is_cont(pte)) {
-		if (!IS_ALIGNED(PFN_PHYS(pte_pfn(head)), BIT(ARCH_VMAP_GROUP_SHIFT)) ||
+		if (!IS_ALIGNED(PFN_PHYS(pte_pfn(head)), cont) ||
 		    pte_pfn(pte) != pte_pfn(head) + PHYS_PFN(fast - first))
 			return false;
 #ifdef pte_cont
@@ -185,7 +185,7 @@ static void vmap_batch_huge(struct kunit *test)
 	unsigned long addr = (unsigned long)batch->fast->addr, i;
 	const unsigned long nr = VMAP_PMD_PAGES;
 
-	if (nr > PAGES || !vmap_may_be_huge(VM_MAP, PAGE_KERNEL))
+	if (nr > PAGES || !vmap_may_be_huge(PMD_SIZE, VM_MAP, PAGE_KERNEL))
 		kunit_skip(test, "vmap() uses no huge PMD mappings");
 	for (i = 0; i < nr; i++)
 		batch->pages[i] = batch->memory + i;

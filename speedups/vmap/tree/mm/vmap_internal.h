@@ -2,39 +2,54 @@
 #ifndef _MM_VMAP_INTERNAL_H
 #define _MM_VMAP_INTERNAL_H
 
-/* Shared by the files that map contiguous memory in batches. */
+/* What mm/vmalloc.c shares with other files that map contiguous memory in batches. */
 
+#include <linux/cacheflush.h>
+#include <linux/kmsan.h>
 #include <linux/mm.h>
 #include <linux/mmzone.h>
 #include <linux/pgalloc.h>
 #include <linux/pgtable.h>
-#include <linux/unroll.h>
 #include <linux/vmalloc.h>
 
 #include "internal.h"
-#include "vmap.h"
 
-/*
- * log2 of the size of a contiguous PTE block, called a group here: aligned PTEs that
- * take one TLB entry. PAGE_SHIFT if this architecture has no such blocks; one that has
- * them and opts in to batches must define it.
- */
-#ifndef ARCH_VMAP_GROUP_SHIFT
-#define ARCH_VMAP_GROUP_SHIFT	PAGE_SHIFT
+#ifndef ARCH_VMAP_BATCHES
+#define ARCH_VMAP_BATCHES	0
 #endif
 
-/*
- * arch_vmap_set_ptes(mm, addr, ptep, pte, nr, max_shift) maps @nr contiguous pages from
- * the page of @pte on into init_mm, with leaf entries of at most 1 << @max_shift
- * bytes. All PTEs are in the same table, and none is in use. The pages may belong to
- * several folios or to none. set_ptes() does not allow that in general, so each
- * architecture that maps in batches must be checked for it.
- */
-#ifndef arch_vmap_set_ptes
-#define arch_vmap_set_ptes(mm, addr, ptep, pte, nr, max_shift)	\
-	set_ptes(mm, addr, ptep, pte, nr)
-#endif
+/* Whether to map and unmap in batches. If not, the slow path does everything. */
+static inline bool vmap_batches(void)
+{
+	return ARCH_VMAP_BATCHES;
+}
 
-#define VMAP_PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
+/* vmalloc.c keeps freed areas of fewer pages (without the guard page) in pools by size. */
+#define VMAP_POOL_PAGES	256UL
+
+/* log2 of the size of a contiguous PTE block; PAGE_SHIFT if there is none. */
+#define VMAP_GROUP_SHIFT	arch_vmap_pte_supported_shift(PMD_SIZE)
+
+/* Size of the smallest leaf entry that is larger than a page. */
+#define VMAP_LEAST	(VMAP_GROUP_SHIFT > PAGE_SHIFT ? BIT(VMAP_GROUP_SHIFT) : PMD_SIZE)
+
+/*
+ * The alignment of an area for memory that begins @lead bytes before a multiple of
+ * @leaf; 0 if none helps.
+ */
+static inline unsigned long vmap_align_for(unsigned long leaf, unsigned long lead)
+{
+	return lead ? 0 : leaf;
+}
+
+/* mm/vmalloc.c */
+bool vmap_may_be_huge(unsigned long size, unsigned long flags, pgprot_t prot);
+struct vm_struct *vmap_aligned_area(unsigned long size, unsigned long align,
+				    unsigned long flags, const void *caller);
+struct vm_struct *vmap_get_area(unsigned long size, unsigned long flags,
+				pgprot_t prot, struct page **pages,
+				const void *caller);
+int vmap_fill_area(unsigned long addr, unsigned long end, pgprot_t prot,
+		   struct page **pages, unsigned long flags);
 
 #endif /* _MM_VMAP_INTERNAL_H */

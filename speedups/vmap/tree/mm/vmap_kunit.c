@@ -138,7 +138,7 @@ static bool vmap_table_is_kept(unsigned long addr)
  */
 bool vmap_kunit_verify(struct kunit *test, struct vmap_want *want)
 {
-	const unsigned int group = ARCH_VMAP_GROUP_SHIFT;
+	const unsigned int group = VMAP_GROUP_SHIFT;
 	unsigned long i = 0, k, nr;
 	enum vmap_kind kind;
 

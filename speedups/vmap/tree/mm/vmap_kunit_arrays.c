@@ -200,7 +200,7 @@ static void vmap_check_array(struct kunit *test, const struct vmap_shape *shape)
 		if (large && want.blocks < shape->blocks)
 			KUNIT_FAIL(test, "%u huge PMD mappings, expected %u", want.blocks,
 				   shape->blocks);
-		if (large && BIT(ARCH_VMAP_GROUP_SHIFT) == GROUP * PAGE_SIZE &&
+		if (large && BIT(VMAP_GROUP_SHIFT) == GROUP * PAGE_SIZE &&
 		    want.groups < shape->groups)
 			KUNIT_FAIL(test, "%u contiguous PTE blocks, expected %u", want.groups,
 				   shape->groups);
@@ -301,7 +301,7 @@ static void vmap_map_across(struct kunit *test, struct vm_struct *area, unsigned
 		.nr = nr,
 		.pages = memory->pages,
 		.prot = PAGE_KERNEL,
-		.max_shift = vmap_kunit_shift(test->param_value, PAGE_KERNEL),
+		.max_shift = vmap_array_shift(test->param_value, nr),
 	};
 	unsigned long end = want.addr + nr * PAGE_SIZE;
 

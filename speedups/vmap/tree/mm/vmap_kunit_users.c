@@ -26,7 +26,7 @@
 /* Without HugeTLB, base does not write contiguous PTE blocks, but the other methods do. */
 static bool vmap_groups_expected(const struct vmap_param *param)
 {
-	const unsigned int shift = ARCH_VMAP_GROUP_SHIFT;
+	const unsigned int shift = VMAP_GROUP_SHIFT;
 
 	return shift == PAGE_SHIFT || IS_ENABLED(CONFIG_HUGETLB_PAGE) ||
 	       strcmp(param->name, "base");

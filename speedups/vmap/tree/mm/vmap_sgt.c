@@ -90,7 +90,6 @@ static struct vm_struct *vmap_get_sgt_area(struct sg_table *sgt, unsigned long s
 	struct vmap_run run = vmap_next_run(&sg, &nents);
 	unsigned long align = 0;
 
-	huge &= size >= VMAP_POOL_PAGES * PAGE_SIZE;
 	if (huge)
 		align = vmap_run_align(run, PMD_SIZE);
 	if (huge && !align)
@@ -249,7 +248,7 @@ static int vmap_map_sgt(struct sg_table *sgt, unsigned long addr, pgprot_t prot,
 void *vmap_sgt(struct sg_table *sgt, pgprot_t prot)
 {
 	unsigned long longest = 0, size = vmap_sgt_size(sgt, &longest), addr;
-	bool huge = longest >= VMAP_LEAST && vmap_may_be_huge(VM_MAP, prot);
+	bool huge = longest >= VMAP_LEAST && vmap_may_be_huge(size, VM_MAP, prot);
 	struct vm_struct *area;
 	int err;
 

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Made up for tests: the hooks find their places, the code means nothing.
 #include <linux/toys.h>
+#include <linux/sched/mm.h>
+#include <asm/tlbflush.h>
 
 #include "internal.h"
 #include "pgalloc-track.h"
+
+/*** Page table manipulation functions ***/
 
 static void vunmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 			     pgtbl_mod_mask *mask)
@@ -13,8 +17,11 @@ static void vunmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 	pte_t ptent;
 
 	pte = pte_offset_kernel(pmd, addr);
+	lazy_mmu_mode_enable();
 	do {
+#ifdef CONFIG_HUGETLB_PAGE
 		ptent = huge_ptep_get_and_clear(&init_mm, addr, pte, size);
+#endif
 		toy_look(ptent);
 	} while (addr = toy_step(addr), addr != end);
 }
@@ -41,7 +48,7 @@ static int vmap_pte_range(pmd_t *pmd, unsigned long addr, unsigned long end,
 	pte = pte_alloc_kernel_track(pmd, addr, mask);
 	if (!pte)
 		return -ENOMEM;
-	toy_paint(pmd, pte);
+	set_pte_at(pmd, pte);
 	return 0;
 }
 
@@ -70,8 +77,9 @@ static int vmap_pages_pte_range(pmd_t *pmd, unsigned long addr, unsigned long en
 	do {
 		struct page *page = pages[*nr];
 
-		if (!pfn_valid(page_to_pfn(page)))
+		if (!pfn_valid(page_to_pfn(page))) {
 			return -EINVAL;
+		}
 		toy_paint(page, prot);
 	} while (++*nr, toy_depth(addr));
 	return 0;
@@ -149,6 +157,9 @@ void *vmap(struct page **pages, unsigned int count, unsigned long flags, pgprot_
 	addr = toy_addr(area);
 	if (vmap_pages_range(addr, addr + size, toy_nx(prot), pages, PAGE_SHIFT))
 		return NULL;
+	if (flags & VM_MAP_PUT_PAGES) {
+		area->pages = pages;
+	}
 	return area->addr;
 }
 EXPORT_SYMBOL(vmap);

@@ -1,5 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// An area at an offset from an aligned address, in mm/vmap_area.c.
+// For a run that begins before the block, an alignment and an area, in mm/vmalloc.c.
+
+static unsigned long vmap_array_align(struct page **pages, unsigned long size, unsigned int shift)
+{
+	unsigned long nr = 1UL << (shift - PAGE_SHIFT), lead, align;
+
+	if (!pages[0])
+		return 0;
+	lead = -page_to_pfn(pages[0]) % nr;
+	align = vmap_align_for(nr * PAGE_SIZE, lead * PAGE_SIZE);
+	if (!align || size >> PAGE_SHIFT < lead + nr || pages[lead] != pages[0] + lead)
+		return 0;
+	lead += nr - 1;
+
+	return pages[lead] == pages[0] + lead ? align : 0;
+}
 
 /*
  * Get an area at an offset from an aligned address, or NULL. The highest bit of @align is the

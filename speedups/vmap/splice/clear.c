@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Clear PTEs without an atomic exchange for each, in mm/vmalloc.c.
+
+/*
+ * Clear four PTEs, if each is present.
+ *
+ * The accessed and dirty bits are not collected, because mappings of the kernel do not use them.
+ * That is why no exchange is needed: the CPU sets these bits in a valid PTE only, and atomically,
+ * so it makes no cleared PTE valid again.
+ */
+static __always_inline bool vmap_clear4(pte_t *pte, unsigned long addr)
+{
+	/* One branch for four, as in vmap_ptes_none(). */
+	if (!(pte_present(ptep_get(pte)) & pte_present(ptep_get(pte + 1)) &
+	      pte_present(ptep_get(pte + 2)) & pte_present(ptep_get(pte + 3))))
+		return false;
+
+	pte_clear(&init_mm, addr, pte);
+	pte_clear(&init_mm, addr + PAGE_SIZE, pte + 1);
+	pte_clear(&init_mm, addr + 2 * PAGE_SIZE, pte + 2);
+	pte_clear(&init_mm, addr + 3 * PAGE_SIZE, pte + 3);
+
+	return true;
+}
