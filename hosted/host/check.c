@@ -8,7 +8,9 @@ bool check_run(unsigned long stride, enum hosted_side side)
 	bool good;
 
 	hosted_layout = 0;
+	faults_in_check(&check);
 	good = hosted_bench.check(&check) >= 0;
+	faults_in_check(NULL);
 	if (side != HOSTED_PATCHED && !check.asked)
 		hosted_die("the check of this harness compares its own code only");
 	event_check(&check, good);

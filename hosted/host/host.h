@@ -103,6 +103,7 @@ bool emulate(int signal, void *context);
 
 /* faults.c */
 void faults_catch(void);
+void faults_in_check(const struct hosted_check *check);
 
 /* fills.c */
 #define FILLS	8

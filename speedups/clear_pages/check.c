@@ -9,6 +9,7 @@
 #include <linux/string.h>
 
 #include "folios.h"
+#include "report.h"
 
 #define MOST_ORDER	11U	/* larger than a batch of a kernel without preemption */
 #define STEPPED_ORDER	1U	/* each instruction takes a signal */
@@ -56,14 +57,17 @@ static int check_folio(struct folio_check *c)
 
 	if (c->check->combinations++ % c->check->stride)
 		return 0;
+	wrong(c, "", start);
 	memset(memory + from, GUARD, end + AROUND * PAGE_SIZE - from);
 	folios_make(c->at, c->order);
 	if (c->order == STEPPED_ORDER) {
 		hosted_single_step(zero, c, &trace);
 		c->check->stepped++;
 		c->check->streamed += trace.streamed;
-		if (trace.undrained)
-			return wrong(c, "streaming stores that are not drained", start);
+		if (trace.undrained) {
+			wrong(c, "streaming stores are not drained on return", start);
+			hosted_undrained(c->check->text);
+		}
 	} else {
 		zero(c);
 	}

@@ -271,5 +271,6 @@ int folio_copy_check(struct hosted_check *check)
 	if (check_bytes(check) || check_paths(check) || check_poison(check) ||
 	    check_user(check) || check_auto(check) || check_gigantic(check))
 		return -1;
-	return 0;
+	allocate_memory(MEMORY);
+	return check_lag(check);
 }

@@ -20,6 +20,7 @@ int folio_copy_check(struct hosted_check *check);
 int check_paths(struct hosted_check *check);
 int check_auto(struct hosted_check *check);
 int check_poison(struct hosted_check *check);
+int check_lag(struct hosted_check *check);
 int check_user(struct hosted_check *check);
 
 /* Number of pages passed to memory_failure_queue() since the last call, and the first. */

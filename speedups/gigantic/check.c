@@ -12,6 +12,7 @@
 #include <linux/version.h>
 
 #include "check.h"
+#include "report.h"
 
 HOSTED_ENTRY(gigantic_reserve);
 HOSTED_ENTRY(gigantic_begin);
@@ -151,8 +152,10 @@ static bool drains(struct hosted_check *check, struct combination *c)
 	check->streamed += trace.streamed;
 	if (trace.undrained)
 		describe(check, c, "streaming stores are not drained on return");
+	if (trace.undrained && hosted_is_posted(c->side))
+		hosted_undrained(check->text);
 	if (trace.undrained || hosted_is_posted(c->side))
-		return !trace.undrained;
+		return hosted_is_posted(c->side);
 	if (trace.streamed == c->nr * expected || (!c->altmap && !trace.streamed))
 		return true;
 	hosted_format(what, sizeof(what), "%lu streaming stores instead of %lu", trace.streamed,
@@ -169,6 +172,7 @@ static bool compare(struct hosted_check *check, struct combination *c, u64 *base
 	const unsigned long per_page = sizeof(struct page) / sizeof(u64);
 	char what[80];
 
+	describe(check, c, "");
 	c->side = HOSTED_BASE;
 	prepare(c, nr);
 	make(c);

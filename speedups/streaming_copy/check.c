@@ -249,7 +249,8 @@ static int check_steps(struct copy_check *c, unsigned long n)
 			step(c, HOSTED_BASE, dst, n, &want);
 		step(c, hosted_checked(c->counts), dst, n, &got);
 
-		if (got.undrained)
+		/* Callers of memcpy_flushcache() drain by themselves. */
+		if (got.undrained && !(hosted_is_posted(c->side) && want.undrained))
 			return wrong(c, dst, c->from, n, "undrained stores, run", i,
 				     0, got.undrained);
 		/* Posted code may stream other sizes than base. */

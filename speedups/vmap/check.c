@@ -393,6 +393,8 @@ int vmap_check(struct hosted_check *check)
 		m.random = i;
 		hosted_layout = i % HOSTED_LAYOUTS;
 		check_fill(&m);
+		hosted_format(check->text, sizeof(check->text), "array %lu, %lu pages, prot %#lx",
+			      i, m.nr, pgprot_val(m.prot));
 		if (check_array(&m))
 			return -1;
 		if (i / check->stride % 16 == 0 && (check_rejections(&m) || check_owned(&m)))

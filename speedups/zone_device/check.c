@@ -12,6 +12,7 @@
 #include <linux/mmzone.h>
 
 #include "hosted.h"
+#include "report.h"
 #include "check.h"
 
 #define MARGIN		64UL		/* struct pages around the range */
@@ -223,7 +224,9 @@ static bool drains(const struct matrix *m, const struct combination *c)
 	if (trace.undrained || trace.elsewhere) {
 		describe(m, c, trace.undrained ? "streaming stores are not drained on return" :
 						 "a worker does not drain its streaming stores");
-		return false;
+		if (!hosted_is_posted(stepped.side))
+			return false;
+		hosted_undrained(m->check->text);
 	}
 	if (hosted_is_posted(stepped.side))
 		return true;
@@ -243,6 +246,7 @@ static bool run_methods(struct matrix *m, const struct combination *c)
 
 	if (WARN_ON(nr > ARENA))
 		return false;
+	describe(m, c, "");
 	hosted_early_sections(c->early);
 	hosted_workers(c->workers);
 	HOSTED_EXTRA_VARIABLE(zone_device_cpus) = c->cpus;

@@ -38,6 +38,7 @@ shared = ["kernel/locking/spinlock.o", "kernel/locking/qspinlock.o"]
 """
 
 PATCHED = """
+#include <linux/bug.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -46,7 +47,7 @@ void toys_paint(void *image, unsigned long bytes, int absent);
 void toys_paint(void *image, unsigned long bytes, int absent)
 {
 	memset(image, 7, bytes);
-	if (absent)
+	if (!WARN_ON(absent == 2) && absent)
 		schedule();
 }
 
@@ -77,11 +78,12 @@ void toys_count(unsigned long *spun, unsigned long *slept);
 HOSTED_ENTRY(toys_count);
 
 static void *toys_image;
-static const int absent = 1, counted = 64, locked = 2;
+static const int absent = 1, warned = 2, counted = 64, locked = 2;
 static int toys_runs;
 static const struct hosted_case toys_cases[] = {
 	{ "there",  "cold", 4096, 0, 0, NULL },
 	{ "absent", "cold", 4096, 0, 0, &absent },
+	{ "warned", "cold", 4096, 0, HOSTED_EXTRA_CASE, &warned },
 	{ "hot",    "hot", 4096, 0, HOSTED_HOT, NULL },
 	{ "flushed", "flushed", 4096, 0, HOSTED_FLUSHED, NULL },
 	{ "lost",   "hot", 4096, 0, HOSTED_EXTRA_CASE | HOSTED_HOT | HOSTED_FLUSHED, NULL },
@@ -113,7 +115,8 @@ static void toys_count_often(unsigned int cpu, void *data)
 
 static void toys_run(const struct hosted_case *c, enum hosted_side side, unsigned long items)
 {
-	HOSTED_CALL(toys_paint, side, toys_image, items * 64, c->data == &absent);
+	HOSTED_CALL(toys_paint, side, toys_image, items * 64,
+			c->data == &absent ? 1 : c->data == &warned ? 2 : 0);
 	if (c->data == &counted && ++toys_runs > counted)
 		hosted_die("ran more than 64 times");
 	if (c->data != &locked)
@@ -175,6 +178,14 @@ def test_a_symbol_that_nothing_defines_is_named(toys: Path, tmp_path: Path) -> N
         hosted.run(toys, asked, cases, tmp_path / "hosted.log")
     assert "touched 'schedule', which is not defined" in caught.value.problem
     assert "definition of schedule" in caught.value.hint
+
+
+def test_code_that_warns_goes_on_and_is_named(toys: Path) -> None:
+    words = ("--case", "warned", "--items", str(SIZE), "--check-only")
+    done = process.run([toys, *words], action="run toys")
+    assert "WARN() in kernel code at 0x" in done.stderr
+    assert "while 'auto' ran" in done.stderr
+    assert '"variant":"auto","equal":true' in done.stdout
 
 
 def test_what_is_not_touched_does_no_harm(toys: Path) -> None:

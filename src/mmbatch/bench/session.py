@@ -165,7 +165,7 @@ def _in_turns(
             log_file = cache.logs() / name
             show_case = functools.partial(show if not before else lambda *_: None, work.speedup)
             work.starts.append(
-                run.run(work.program.path, request, cases, log_file, above, show_case)
+                run.explained(work.program, request, cases, log_file, above, show_case)
             )
 
 

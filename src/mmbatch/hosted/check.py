@@ -14,6 +14,7 @@ from pathlib import Path
 from mmbatch.core import cache, log, process
 from mmbatch.core.errors import MmbatchError
 from mmbatch.hosted import events
+from mmbatch.hosted import run as hosted_run
 from mmbatch.hosted.events import CaseOutcome
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.hosted.program import Program
@@ -23,10 +24,17 @@ SANITIZERS = "ASan and UBSan"
 _TIMEOUT_S = 3600
 _SANITIZED_STRIDE = 7
 _MOST_AT_ONCE = 2  # so that memory and its bandwidth suffice
+_UNDRAINED = "hosted: undrained: "
 _SANITIZER_ENV = {
     "ASAN_OPTIONS": "detect_leaks=0:handle_segv=0:handle_sigbus=0:handle_sigill=0",
     "UBSAN_OPTIONS": "print_stacktrace=1",
 }
+
+
+_ORDER = (
+    "Memory is identical. Another CPU may see a later plain store first, but not what follows a "
+    "lock or an atomic (docs/ordering.md)"
+)
 
 
 @dataclass
@@ -84,16 +92,24 @@ def run(program: Program, tally: Tally, parts: Sequence[str]) -> None:
             return
         for number in range(len(sides)) if program.posted else [None]:
             case = name if number is None else ", ".join(filter(None, (sides[number].label, name)))
+            undrained = ""
             with stage(program.name, case, tally) as result:
                 with building:
                     path = built.path
-                event = check_program(path, stride, sanitized=built.sanitize, posted=number)
+                explain = functools.partial(hosted_run.explain, built)
+                event = check_program(
+                    path, stride, explain, sanitized=built.sanitize, posted=number
+                )
                 result.detail = f"{event.combinations} combinations, {event.runs} runs, "
                 result.detail += f"{event.bytes / 1e9:.1f} GB compared"
                 if event.stepped:
                     result.detail += f", {event.streamed} streaming stores followed to their drain"
                 result.problem = None if event.good else event.text
+                undrained = event.undrained
                 tally.combinations += 0 if built.sanitize else event.combinations
+            if undrained:  # the bytes are right
+                with stage(program.name, f"{case}, order", tally) as result:
+                    result.problem = f"{undrained}. {_ORDER}"
 
     list(process.side_by_side([functools.partial(one, *way) for way in ways], _MOST_AT_ONCE))
 
@@ -116,9 +132,17 @@ def stage(suite: str, case: str, tally: Tally) -> Iterator[CaseOutcome]:
 
 
 def check_program(
-    program: Path, stride: int, *, sanitized: bool = False, posted: int | None = None
+    program: Path,
+    stride: int,
+    explain: Callable[[Sequence[str]], str | None] = "; ".join,
+    *,
+    sanitized: bool = False,
+    posted: int | None = None,
 ) -> events.Check:
-    """Run a program's check; a program that dies, be it at its very end, has failed it."""
+    """Run a program's check; a program that warns, or dies, be it at its end, has failed it.
+
+    What the engine says of faults is told as `explain` has it; None if it is nothing to fail for.
+    """
     words: list[str | Path] = [program, f"--check={stride}"]
     if posted is not None:
         words.append(f"--posted={posted}")
@@ -133,12 +157,22 @@ def check_program(
         timeout_s=_TIMEOUT_S,
         check=False,
     )
+    lines = result.stderr.splitlines()
+    said = [line for line in lines if line.startswith("hosted: ")]
+    orders = [line.removeprefix(_UNDRAINED) for line in said if line.startswith(_UNDRAINED)]
+    for line in said:
+        if line.startswith(hosted_run.NOTE):
+            log.say(line.removeprefix(hosted_run.NOTE))
+    said = [line for line in said if not line.startswith((_UNDRAINED, hosted_run.NOTE))]
+    faulty = explain(said) if said else None
     for number, line in enumerate(result.stdout.splitlines(), 1):
         event = events.parse(line, number)
         if isinstance(event, events.Check) and (result.rc == 0 or not event.good):
-            return event
-    lines = result.stderr.splitlines()
-    cause = next((line for line in lines if "ERROR:" in line or "hosted:" in line), None)
+            if faulty:
+                text = faulty if event.good else f"{event.text}; {faulty}"
+                event = replace(event, good=False, text=text)
+            return replace(event, undrained=orders[0] if orders else "")
+    cause = faulty or next((line for line in lines if "ERROR:" in line), None)
     return events.Check(False, 0, 0, 0, 0, 0, cause or f"ended with {result.rc}")
 
 

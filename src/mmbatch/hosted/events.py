@@ -104,6 +104,7 @@ class Check:
     stepped: Natural
     streamed: Natural
     text: str
+    undrained: str = ""  # with which input streaming stores were left undrained
 
 
 @dataclass(frozen=True)

@@ -63,7 +63,7 @@ _LIBASAN = re.compile(r"^mem(cpy|set|move)$")
 _QUIET = ("-Wno-missing-prototypes", "-Wno-missing-declarations", "-Wno-unused-function")
 _SANITIZE = ("-fsanitize=address,undefined", "-fno-sanitize-recover=undefined")
 # The kernel allows unaligned words on x86, and has no UBSAN_ALIGNMENT there.
-_SANITIZE_KERNEL = (
+SANITIZED = (
     *(*_SANITIZE, "-fno-sanitize=alignment"),
     *("--param", "asan-globals=0", "-mpreferred-stack-boundary=4"),
 )
@@ -146,7 +146,7 @@ class Program:
         if not self.posted:
             return []
         hosted_posted.require_touched(self.linked, self.posted)
-        return hosted_posted.compile_sides(self, _SANITIZE_KERNEL if self.sanitize else ())
+        return hosted_posted.compile_sides(self, SANITIZED if self.sanitize else ())
 
     @cached_property
     def path(self) -> Path:
@@ -205,7 +205,7 @@ class _Link:
     def run(self) -> Path:
         """Make the program and return its path."""
         program, hosted = self.program, self.program.hosted
-        options = _SANITIZE_KERNEL if program.sanitize else ()
+        options = SANITIZED if program.sanitize else ()
         base = [program.objects.path / name for name in hosted.objects]
         base += self._compile("base", program.own, self.sibling)
         files = [source_of(self.patched, name) for name in (*hosted.objects, *hosted.added)]
@@ -315,6 +315,9 @@ class _Link:
                 f"correct [hosted] in {self.program.manifest.file}",
             )
         words = [f"--set-section-alignment={section}=4096" for section in _CODE_SECTIONS]
+        for section in _CODE_SECTIONS:  # which messages about faults look for
+            mark = f"hosted_code_{side}{layout}{'_ref' if section != '.text' else ''}"
+            words += [f"--add-symbol={mark}={section}:0,global", f"--keep-global-symbol={mark}"]
         for name, own in named.items():
             new = f"{name}__{side}{layout}"
             words += [f"--redefine-sym={own}={new}", f"--keep-global-symbol={new}"]

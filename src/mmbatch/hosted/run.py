@@ -1,18 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Run a hosted program: check that it fits into memory, then collect its events."""
+"""Run a hosted program: see that it fits into memory, collect its events, and name faults."""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import re
-from collections.abc import Callable, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mmbatch.core import log, process
+from mmbatch.core import cache, log, process
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
-from mmbatch.hosted.events import AUTO, Case, Done, Engine, Equal, Event, Sample, parse
+from mmbatch.hosted.events import AUTO, BASE, Case, Done, Engine, Equal, Event, Note, Sample, parse
+from mmbatch.hosted.posted import source_of
+from mmbatch.hosted.program import ENGINE_OBJECTS, SANITIZED, Program
+from mmbatch.kernel import kbuild
 
+WARNED = "hosted: WARN()"
+NOTE = "hosted: note: "
+_MARK = re.compile(r"hosted_code_(\w+?)_?\d(?:_ref)?")
+_ENTRY = re.compile(r"__(?:base|control|patched|posted\d+_)\d$")
+_AT = re.compile(r"(kernel )?code at (0x[0-9a-f]+)")
 _ASKING = "ask the hosted program for its cases"
 _SLACK_BYTES = 96 << 20
 _HUGE = 2 << 20
@@ -200,6 +210,26 @@ def run(
     return events
 
 
+def explained(
+    program: Program,
+    request: Request,
+    cases: Sequence[Case],
+    file: Path,
+    above: Sequence[str],
+    case_ended: Callable[[Sequence[Event]], object],
+) -> list[Event]:
+    """Run a program as `run` does; what the engine says of its code is in the events, too."""
+    try:
+        found = run(program.path, request, cases, file, above, case_ended)
+    except MmbatchError as error:
+        problem = explain(program, [error.problem]) or error.problem
+        raise MmbatchError(error.action, problem, error.hint, error.code) from error
+    said = file.read_text("utf-8", "replace").splitlines() if file.exists() else []
+    notes = [line.removeprefix(NOTE) for line in said if line.startswith(NOTE)]
+    warned = explain(program, [line for line in said if line.startswith(WARNED)])
+    return [*found, *(Note("", text) for text in (*notes, *([warned] if warned else [])))]
+
+
 def _ended_early(file: Path, ended: str) -> MmbatchError:
     """Return why the program ended early, from its last message or from how it ended."""
     words = file.read_text(encoding="utf-8", errors="replace").splitlines()
@@ -213,3 +243,113 @@ def _ended_early(file: Path, ended: str) -> MmbatchError:
     else:
         hint = f"its output is in {file}"
     return MmbatchError("run the hosted program", problem, hint)
+
+
+@dataclass(frozen=True)
+class Place:
+    """A line of kernel code of a side; `file` and `code` are empty if they are not known."""
+
+    side: str
+    function: str
+    file: str = ""
+    code: str = ""
+
+    def __str__(self) -> str:
+        """It, for people."""
+        about = ": ".join(filter(None, (self.file, self.code)))
+        whose = f" of {self.side}" if self.side == BASE else ""
+        return f"{self.function}(){whose}" + (f" ({about})" if about else "")
+
+
+def explain(program: Program, lines: Sequence[str]) -> str | None:
+    """Return what the engine's messages say, with names in the place of addresses.
+
+    None if there is no message but of WARN()s that base has too, or alone.
+    """
+    found = {line: _place(program, line) for line in lines}
+    of_base = {(each.function, each.code) for each in found.values() if each and each.side == BASE}
+    told: dict[object, str] = {}
+    for line, place in found.items():
+        text, warned = line.removeprefix("hosted: "), line.startswith(WARNED)
+        key = (place.function, place.code) if place else line
+        if not (warned and key in of_base):
+            text = _AT.sub(str(place or "code").replace("\\", r"\\"), text, count=1)
+            told.setdefault(key, f"{text}; base does not warn" if warned else text)
+    return "; ".join(told.values()) or None
+
+
+def _place(program: Program, line: str) -> Place | None:
+    match = _AT.search(line)
+    if match is None:
+        return None
+    at = int(match[2], 16)
+    names = _names(program.path)
+    number = bisect_right(names, (at, "\uffff")) - 1
+    marks = (_MARK.fullmatch(name) for _, name in names[number::-1])
+    side = next((mark[1] for mark in marks if mark), "")
+    start, name = next(
+        ((start, name) for start, name in names[number::-1] if not _MARK.fullmatch(name)), (0, "")
+    )
+    function = _ENTRY.sub("", name)
+    try:
+        return _line(program, side, function, at - start)
+    except MmbatchError:  # it does not compile by itself
+        return Place(side, function)
+
+
+@functools.lru_cache(maxsize=4)
+def _names(path: Path) -> list[tuple[int, str]]:
+    """Return the functions of a program by address, and the marks where a side's code begins."""
+    printed = process.run(["nm", path], action="read the symbols of the program").stdout
+    words = (line.split() for line in printed.splitlines())
+    return sorted((int(each[0], 16), each[2]) for each in words if each[1:2] and each[1] in "tT")
+
+
+def _line(program: Program, side: str, function: str, offset: int) -> Place:
+    """Compile the object that has a function once more, to learn the line of an instruction."""
+    for compiled, name, tree in _objects(program, side):
+        if function not in _functions(compiled):
+            continue
+        file = source_of(tree, name)
+        with cache.temporary_dir("debug") as work:
+            kbuild.compile_like(
+                *(program.objects, program.like(file), file, work / "debug.o"),
+                other_source=None if tree == program.source.path else tree,
+                options=("-g", *(SANITIZED if program.sanitize and side != BASE else ())),
+                log=work / "log",
+            )
+            section, start = _functions(work / "debug.o")[function]
+            words = ("addr2line", "-i", "-e", work / "debug.o", "-j", section, hex(start + offset))
+            printed = process.run(words, action="find the line of an instruction").stdout
+        where, _, number = printed.split()[0].rpartition(":")
+        source = Path(where)
+        if not source.is_file():
+            break
+        code = source.read_text(encoding="utf-8", errors="replace").splitlines()[int(number) - 1]
+        short = source.relative_to(tree) if source.is_relative_to(tree) else source.name
+        is_shared = compiled == program.objects.path / name and name not in program.hosted.objects
+        own = "" if is_shared else side
+        return Place(own, function, f"{short}:{number}", " ".join(code.split()))
+    return Place(side, function)
+
+
+def _objects(program: Program, side: str) -> Iterator[tuple[Path, str, Path]]:
+    """Yield the objects of a side: what was linked, the kernel's name, and the tree."""
+    base, hosted = program.source.path, program.hosted
+    if side.startswith("posted"):
+        posted = program.sides[int(side.removeprefix("posted"))]
+        (tree,) = (each.path for each in program.posted if each.posted is posted.posted)
+        yield from ((path, name, tree) for name, path in posted.compiled.items())
+    if side == "patched":
+        for name in (*hosted.objects, *hosted.added):
+            file = f"patched-{Path(name).stem}.o"
+            yield program.path.parent / file, name, program.spliced.path
+    for name in (*hosted.objects, *hosted.shared, *ENGINE_OBJECTS):
+        yield program.objects.path / name, name, base
+
+
+def _functions(path: Path) -> dict[str, tuple[str, int]]:
+    """Return the section and the place in it of each function of an object."""
+    printed = process.run(["objdump", "-t", path], action=f"read {path.name}").stdout
+    words = (line.split() for line in printed.splitlines() if " F " in line)
+    return {each[-1]: (each[3], int(each[0], 16)) for each in words}

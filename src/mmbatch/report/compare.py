@@ -29,6 +29,12 @@ TOO_FEW = "too few pairs"
 GONE = "NOT SHOWN"
 """The row had a ratio, and has none now: it is not equal, or was not measured."""
 
+_REPORTS = (
+    *(":!speedups/*/check*", ":!hosted/host/check.c", ":!hosted/host/faults.c"),
+    *(":!hosted/host/host.h", ":!hosted/include/report.h", ":!hosted/kernel/bugs.c"),
+)
+"""What of a benchmark and of the engine does not run while anything is timed."""
+
 _BUSIER = 0.5
 """By how much loads differ if it is worth a word."""
 
@@ -173,6 +179,7 @@ def age(held: Record) -> Age:
     if code.commit == UNKNOWN:
         return Age(UNKNOWN)
     is_other = code.workload not in (UNKNOWN, _workload(held.speedup))
+    is_other = is_other and _is_other_workload(code.commit, held.speedup)
     ending = ", other workload" if is_other else ""
     commits = _commits_since(code.commit, held.speedup)
     is_same = commits == () and code.dirty is False
@@ -188,6 +195,15 @@ def age(held: Record) -> Age:
         return Age(f"{UNKNOWN} without Linux {held.kernel.release}{ending}")
     number = f"{len(commits)} commit{'s' if len(commits) > 1 else ''}"
     return Age(f"{f'{number} older' if commits else 'another'}{ending}", commits=commits)
+
+
+@functools.cache
+def _is_other_workload(base: str, speedup: str) -> bool:
+    """Whether the benchmark or the engine changed since a commit, but for what only reports."""
+    places = ("--", "hosted/*.[ch]", f"speedups/{speedup}/*.[ch]", *_REPORTS)
+    git = ("git", "-C", str(paths.ROOT))
+    known = machine.output(*git, "cat-file", "-t", base).strip() == "commit"
+    return not known or bool(machine.output(*git, "diff", "--name-only", base, *places))
 
 
 @functools.cache
