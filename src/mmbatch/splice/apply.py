@@ -106,7 +106,11 @@ def apply_steps(work: Path, series: str, manifests: Sequence[Manifest]) -> Itera
     """
     for manifest in manifests:
         for step in manifest.steps_on(series):
-            yield _apply(work, manifest.speedup, step)
+            found = _apply(work, manifest.speedup, step)
+            if found.contents:
+                yield found
+            else:
+                log.say(f"leaving out '{step.subject}', because the tree needs none of it")
 
 
 def is_applied(work: Path, series: str, manifest: Manifest) -> bool:
