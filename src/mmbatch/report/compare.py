@@ -21,6 +21,7 @@ from mmbatch.hosted.events import BASE
 from mmbatch.kernel import sources
 from mmbatch.report.text import between, columns, paragraph
 from mmbatch.splice import apply, manifest
+from mmbatch.splice.posted import digest
 
 SLOWER = "slower"
 FASTER = "faster"
@@ -200,10 +201,14 @@ def age(held: Record) -> Age:
 @functools.cache
 def _is_other_workload(base: str, speedup: str) -> bool:
     """Whether the benchmark or the engine changed since a commit, but for what only reports."""
-    places = ("--", "hosted/*.[ch]", f"speedups/{speedup}/*.[ch]", *_REPORTS)
     git = ("git", "-C", str(paths.ROOT))
-    known = machine.output(*git, "cat-file", "-t", base).strip() == "commit"
-    return not known or bool(machine.output(*git, "diff", "--name-only", base, *places))
+    if machine.output(*git, "cat-file", "-t", base).strip() != "commit":
+        return True
+    places = ("--", "hosted/*.[ch]", f":(glob)speedups/{speedup}/*.[ch]", *_REPORTS)
+    names = machine.output(*git, "diff", "--name-only", base, *places).split()
+    after = {name: path.read_bytes() for name in names if (path := paths.ROOT / name).exists()}
+    before = {name: machine.output(*git, "show", f"{base}:{name}").encode() for name in names}
+    return digest(before) != digest(after)  # without comments
 
 
 @functools.cache
