@@ -14,7 +14,7 @@
 #define POISON		0x5a
 #define AROUND		512UL	/* struct pages before and after */
 #define ORDER		(MAX_PAGE_ORDER + 1)
-#define NR		(1UL << ORDER)
+#define NR		(2UL * MAX_ORDER_NR_PAGES)
 #define ONE_BY_ONE	(PAGE_SIZE / sizeof(struct page))
 
 static struct device_memory gigantic_memory;
