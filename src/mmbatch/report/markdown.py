@@ -169,13 +169,14 @@ def fill(text: str, records: Sequence[Record]) -> str:
 
 
 def _small_table(lines: str, records: Sequence[Record]) -> str:
-    """Return a table with a row for each line, and a column for each CPU that has all of them."""
+    """Return a table with a row for each line, and a column for each CPU that has half of them."""
     asked = [found.groups() for line in lines.splitlines() if (found := _LINE.fullmatch(line))]
     cells = [_small_cells(records, *names) for _, *names, _ in asked]
-    cpus = [cpu for cpu in sorted(set().union(*cells)) if all(cpu in row for row in cells)]
+    known = sorted(set().union(*cells))
+    cpus = [cpu for cpu in known if 2 * sum(cpu in row for row in cells) >= len(cells)]
     heads = ["series", "what is timed", *cpus]
     rows = [
-        [link, words, *(row[cpu] for cpu in cpus)]
+        [link, words, *(row.get(cpu, "-") for cpu in cpus)]
         for (link, *_, words), row in zip(asked, cells, strict=True)
     ]
     if not any(link.startswith("[") for link, *_ in rows):
