@@ -68,18 +68,16 @@ def built(
         for path in (tree, work / "out"):
             path.mkdir()
         copy_tree(source, tree, {})
-        goals = {"kernel/softirq.o"} | {
-            name for each in manifests if each.hosted for name in each.hosted.objects
-        }
         touched = {name for step in series.steps for name in step.contents}
-        goals |= _objects(touched & series.base.keys())
+        goals = {"kernel/softirq.o"} | _objects(series, touched & series.base.keys())
+        goals |= {name for each in manifests if each.hosted for name in each.hosted.objects}
         seen = set(_complaints(source, work, goals, jobs))
         total = hashlib.sha256()
         for step in series.steps:
             total.update(step.diff.encode(errors="surrogateescape"))
             for name, content in step.contents.items():
                 write(tree / name, content)
-            goals |= _objects(step.contents)
+            goals |= _objects(series, step.contents)
             try:
                 complaints = _complaints(source, work, goals, jobs)
             except MmbatchError as error:
@@ -94,8 +92,11 @@ def built(
                 yield f"bytes, {step.subject}", tally.failed
 
 
-def _objects(names: Iterable[str]) -> set[str]:
-    return {f"{name.removesuffix('.c')}.o" for name in names if name.endswith(".c")}
+def _objects(series: Series, names: Iterable[str]) -> set[str]:
+    """Return what C files are compiled to, but those that others of the series include."""
+    code = b"".join(text for step in series.steps for text in step.contents.values()).decode()
+    sources = (Path(name) for name in names if name.endswith(".c"))
+    return {str(c.with_suffix(".o")) for c in sources if f'#include "{c.name}"' not in code}
 
 
 def is_checkable(tree: Path, manifest: Manifest, series: str) -> bool:
@@ -106,9 +107,8 @@ def is_checkable(tree: Path, manifest: Manifest, series: str) -> bool:
     """
     if manifest.hosted is None:
         return False
-    steps = load(manifest.directory).steps_on(series)
-    places = {file.place for step in steps for file in step.files}
-    headers = [tree / name for name in places if _OWN_HEADER.fullmatch(name)]
+    files = [file for step in load(manifest.directory).steps_on(series) for file in step.files]
+    headers = [tree / file.place for file in files if _OWN_HEADER.fullmatch(file.place)]
     names = (*manifest.hosted.objects, *manifest.hosted.added)
     sources = [path for name in names for path in tree.glob(name.removesuffix("o") + "[cS]")]
     code = "".join(path.read_text(encoding="utf-8") for path in sources)
