@@ -17,10 +17,9 @@ static __always_inline unsigned long vmap_run(struct page **pages, unsigned long
 	for (; nr + 8 <= max; nr += 8) {
 		/* A loop costs more than the comparison in it. */
 		unrolled_full
-		for (i = 0; i < 8; i++) {
+		for (i = 0; i < 8; i++)
 			if (pages[nr + i] != page + nr + i)
 				return nr + i;
-		}
 	}
 	while (nr < max && pages[nr] == page + nr)
 		nr++;

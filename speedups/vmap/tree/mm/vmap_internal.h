@@ -31,7 +31,8 @@ static inline bool vmap_batches(void)
 #define VMAP_GROUP_SHIFT	arch_vmap_pte_supported_shift(PMD_SIZE)
 
 /* Size of the smallest leaf entry that is larger than a page. */
-#define VMAP_LEAST	(VMAP_GROUP_SHIFT > PAGE_SHIFT ? BIT(VMAP_GROUP_SHIFT) : PMD_SIZE)
+#define VMAP_LEAST	(arch_vmap_pte_supported_shift(PMD_SIZE) > PAGE_SHIFT ? \
+			 BIT(VMAP_GROUP_SHIFT) : PMD_SIZE)
 
 /*
  * The alignment of an area for memory that begins @lead bytes before a multiple of
