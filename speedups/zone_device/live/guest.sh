@@ -40,25 +40,6 @@ image() {
 	cat $IMAGE
 }
 
-zone_device_measure() {
-	device=$(bound "$2")
-	again "$2" "$device"
-	value "$1 items" "$(pages)"
-	in_turn zone_device "$1" "$INIT" again "$2" "$device"
-}
-
-zone_device_count() {
-	probe_pair "$INIT" "$INIT"
-	check "count: fsdax namespace" namespace -m fsdax -M dev &&
-		zone_device_measure fsdax nd_pmem
-	check "count: fsdax namespace, memmap in RAM" namespace -m fsdax -M mem &&
-		zone_device_measure fsdax-ram nd_pmem
-	check "count: devdax namespace" namespace -m devdax -a 2M -M dev &&
-		zone_device_measure devdax-2m dax_pmem
-	check "count: devdax namespace, memmap in RAM" namespace -m devdax -a 2M -M mem &&
-		zone_device_measure devdax-2m-ram dax_pmem
-}
-
 # zone_device_prepare STAGE: make a namespace, and keep the digest of its memmap.
 zone_device_prepare() {
 	check "$1: namespace" namespace -m fsdax -M mem
