@@ -169,11 +169,11 @@ def fill(text: str, records: Sequence[Record]) -> str:
 
 
 def _small_table(lines: str, records: Sequence[Record]) -> str:
-    """Return a table with a row for each line, and a column for each CPU that has half of them."""
+    """Return a table with a row for each line, and a column for each CPU that has a third."""
     asked = [found.groups() for line in lines.splitlines() if (found := _LINE.fullmatch(line))]
     cells = [_small_cells(records, *names) for _, *names, _ in asked]
     known = sorted(set().union(*cells))
-    cpus = [cpu for cpu in known if 2 * sum(cpu in row for row in cells) >= len(cells)]
+    cpus = [cpu for cpu in known if 3 * sum(cpu in row for row in cells) >= len(cells)]
     heads = ["series", "what is timed", *cpus]
     rows = [
         [link, words, *(row.get(cpu, "-") for cpu in cpus)]
