@@ -105,7 +105,6 @@ def test_what_changed_is_spliced_anew(
             "pfn += toy_step(pgmap))",
             "'call' of zone_device.cocci matched 0",
         ),
-        (MM_INIT, "driver page", "toy page", "'driver page allocator' matched 0 lines"),
         (MM_INIT, "__init_zone_device_page", "__init_toy", "no function __init_zone_device_page()"),
         (
             MM_INIT,

@@ -15,3 +15,20 @@ int copy_user_large_folio(struct folio *dst, struct folio *src,
 
 	return toy_play(dst, src);
 }
+
+static int remap_pte_range(struct toy *mm, unsigned long addr, unsigned long pfn, pgprot_t prot)
+{
+	pte_t *pte = toy_shelf(mm, addr);
+	int err = 0;
+
+	for (; toys_are_left(mm); pte++) {
+		if (!pfn_modify_allowed(pfn, prot)) {
+			err = toy_refuse(mm);
+			break;
+		}
+		set_pte_at(mm, addr, pte, pte_mkspecial(pfn_pte(pfn, prot)));
+		pfn++;
+	}
+
+	return err;
+}
