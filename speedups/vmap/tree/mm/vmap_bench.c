@@ -42,8 +42,8 @@
 #define LARGES		4U
 #define EACH_TIMES	512U	/* how often each CPU maps in a round */
 #define HUGE_TIMES	16U	/* the same, of larger areas */
-#define BLOCK_PAGES	(PMD_SIZE / PAGE_SIZE)
-#define HUGE_PAGES	(VMAP_FREE_BLOCKS * BLOCK_PAGES)
+#define PMD_PAGES	(PMD_SIZE / PAGE_SIZE)
+#define HUGE_PAGES	(VMAP_FREE_BLOCKS * PMD_PAGES)
 
 static unsigned int vmap_bench_rounds;
 module_param_named(rounds, vmap_bench_rounds, uint, 0444);
@@ -462,7 +462,7 @@ static int vmap_bench_fill(struct vmap_bench *bench)
 	if (!bench->blocks || !bench->ordered || !bench->scattered || !bench->huge)
 		return -ENOMEM;
 	for (i = 0; i < HUGE_PAGES; i++) {
-		bench->huge[i] = i % BLOCK_PAGES ? bench->huge[i - 1] + 1 :
+		bench->huge[i] = i % PMD_PAGES ? bench->huge[i - 1] + 1 :
 				 alloc_pages(GFP_KERNEL, PMD_SHIFT - PAGE_SHIFT);
 		if (!bench->huge[i])
 			return -ENOMEM;
@@ -490,7 +490,7 @@ static void vmap_bench_drop(struct vmap_bench *bench)
 
 	while (bench->nr_blocks)
 		__free_pages(bench->blocks[--bench->nr_blocks], BLOCK_ORDER);
-	for (i = 0; bench->huge && i < HUGE_PAGES && bench->huge[i]; i += BLOCK_PAGES)
+	for (i = 0; bench->huge && i < HUGE_PAGES && bench->huge[i]; i += PMD_PAGES)
 		__free_pages(bench->huge[i], PMD_SHIFT - PAGE_SHIFT);
 	kvfree(bench->huge);
 	kvfree(bench->blocks);
