@@ -10,6 +10,10 @@
  */
 static __always_inline bool vmap_clear4(pte_t *pte, unsigned long addr)
 {
+	/* Contiguous PTE blocks are cleared as a whole. */
+	if (arch_vmap_pte_supported_shift(PMD_SIZE) > PAGE_SHIFT)
+		return false;
+
 	/* One branch for four, as in vmap_ptes_none(). */
 	if (!(pte_present(ptep_get(pte)) & pte_present(ptep_get(pte + 1)) &
 	      pte_present(ptep_get(pte + 2)) & pte_present(ptep_get(pte + 3))))
