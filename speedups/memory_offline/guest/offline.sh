@@ -32,10 +32,11 @@ echo x86-tsc >$TRACING/trace_clock
 # Take what goes. Then these blocks are free: who used them has other memory.
 blocks=
 for block in $(cd $MEMORY && grep -lx Movable memory*/valid_zones | sed 's:/.*::'); do
-	if echo offline >$MEMORY/$block/state; then
+	# A block that is in use is refused.
+	if echo offline 2>/dev/null >$MEMORY/$block/state; then
 		blocks="$blocks $block"
 	fi
-done 2>/dev/null
+done
 check "offline: there is movable memory" test -n "$blocks"
 
 # The fewest instructions are those of a block that was free as a whole.
