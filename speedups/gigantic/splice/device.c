@@ -7,7 +7,7 @@ static bool memmap_stream(struct page *tail, unsigned long nr)
 	struct page *page = tail;
 
 	/* If the tracepoint is enabled, each refcount must raise an event. */
-	if (page_ref_tracepoint_active(page_ref_set) || !memcpy_streams(tail, sizeof(*tail)))
+	if (page_ref_tracepoint_active(page_ref_set) || !memcpy_streaming_ok(tail, sizeof(*tail)))
 		return false;
 
 	while (nr--)

@@ -9,7 +9,7 @@
  * Sanitizers do not see stores by inline assembly, so nothing is streamed for them. UML
  * has a plain memcpy_flushcache().
  */
-static __always_inline bool memcpy_streams(const void *dst, size_t n)
+static __always_inline bool memcpy_streaming_ok(const void *dst, size_t n)
 {
 	if (IS_ENABLED(CONFIG_KASAN) || IS_ENABLED(CONFIG_KMSAN) || IS_ENABLED(CONFIG_UML))
 		return false;
@@ -20,4 +20,4 @@ static __always_inline bool memcpy_streams(const void *dst, size_t n)
 	return n && IS_ALIGNED((unsigned long)dst, 8) && IS_ALIGNED(n, 4);
 }
 
-#define memcpy_streams	memcpy_streams
+#define memcpy_streaming_ok	memcpy_streaming_ok

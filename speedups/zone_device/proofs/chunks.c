@@ -27,7 +27,7 @@ unsigned long compound_nr_pages(unsigned long pfn, struct vmem_altmap *altmap,
 }
 
 /* zone_device_write() and what it calls are not of interest here. */
-#define memcpy_streams(to, bytes) true
+#define memcpy_streaming_ok(to, bytes) true
 #define memcpy_streaming(to, from, bytes) ((void)(to))
 #define memcpy_streaming_drain() ((void)0)
 #define __init_zone_device_page(page, pfn, zone_idx, nid, pgmap) ((void)0)

@@ -79,7 +79,7 @@ static void copy_run(struct zone_device_run *to, const struct zone_device_run *f
 #define memcpy(to, from, bytes) \
 	_Generic((to), struct page *: copy_page_image, struct zone_device_run *: copy_run) \
 	(to, from, bytes)
-#define memcpy_streams(to, bytes) true
+#define memcpy_streaming_ok(to, bytes) true
 #define memcpy_streaming(to, from, bytes) write(to, from, true)
 #define memcpy_streaming_drain() (is_undrained = false)
 

@@ -79,7 +79,7 @@ static unsigned long __ref zone_device_memmap_init(unsigned long start_pfn, unsi
 	/* Few struct pages are written if compounds share their tails. */
 	bytes = DIV_ROUND_UP(end_pfn - start_pfn, pgmap_vmemmap_nr(pgmap)) * sizeof(*head) *
 		compound_nr_pages(start_pfn, pgmap_altmap(pgmap), pgmap);
-	if (bytes < ZONE_DEVICE_LARGE || !memcpy_streams(head, sizeof(*head)))
+	if (bytes < ZONE_DEVICE_LARGE || !memcpy_streaming_ok(head, sizeof(*head)))
 		return start_pfn;
 
 	/* Copied before the compound is prepared: the template must not have PG_head. */

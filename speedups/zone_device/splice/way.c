@@ -14,7 +14,7 @@ zone_device_fn *zone_device_way(struct dev_pagemap *pgmap, unsigned long pfn,
 				unsigned long end_pfn)
 {
 	if (zone_device_bytes(pgmap, pfn, end_pfn) >= ZONE_DEVICE_LARGE &&
-	    memcpy_streams(pfn_to_page(pfn), sizeof(struct page)))
+	    memcpy_streaming_ok(pfn_to_page(pfn), sizeof(struct page)))
 		return zone_device_stream;
 
 	return zone_device_copy;

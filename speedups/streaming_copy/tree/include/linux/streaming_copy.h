@@ -24,7 +24,7 @@
  * - Constant sizes are much faster: x86-64 has straight-line code for the usual
  *   sizes of struct page.
  *
- * memcpy_streams(dst, n) says whether a copy bypasses the caches. An architecture opts in
+ * memcpy_streaming_ok(dst, n) says whether a copy bypasses the caches. An architecture opts in
  * by defining it in a header that <linux/string.h> includes: whether its
  * memcpy_flushcache() streams all bytes of a copy, and does no more than that. Its wmb()
  * must order such stores. On other architectures memcpy_streaming() is memcpy(), and the
@@ -35,11 +35,11 @@
 #include <linux/types.h>
 #include <asm/barrier.h>
 
-#ifdef memcpy_streams
+#ifdef memcpy_streaming_ok
 
 static __always_inline void memcpy_streaming(void *dst, const void *src, size_t n)
 {
-	if (memcpy_streams(dst, n))
+	if (memcpy_streaming_ok(dst, n))
 		memcpy_flushcache(dst, src, n);
 	else
 		memcpy(dst, src, n);
@@ -54,10 +54,10 @@ static __always_inline void memcpy_streaming_drain(void)
 #else
 
 /* These are macros, so that FORTIFY_SOURCE still sees the caller's objects. */
-#define memcpy_streams(dst, n)		false
+#define memcpy_streaming_ok(dst, n)	false
 #define memcpy_streaming(dst, src, n)	((void)memcpy(dst, src, n))
 #define memcpy_streaming_drain()	do { } while (0)
 
-#endif /* memcpy_streams */
+#endif /* memcpy_streaming_ok */
 
 #endif /* _LINUX_STREAMING_COPY_H */
