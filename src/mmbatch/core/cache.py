@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The one directory of all that is fetched and built, its locks, and files written whole or not.
 
-A directory in it is finished when it has `.mmbatch-complete`, which is written last. It is made
+A directory in it is finished when it has `.done`, which is written last. It is made
 below tmp/ and renamed, under a lock of its name. Who uses one holds a shared lock of it as long as
 the process lives, and `prune` leaves it alone. What dead processes left below tmp/ is swept.
 """
@@ -22,7 +22,7 @@ from pathlib import Path
 from mmbatch.core import log, process
 from mmbatch.core.errors import FULL_HINT, ExitCode, MmbatchError
 
-DONE = ".mmbatch-complete"
+DONE = ".done"
 STDOUT = Path("/dev/stdout")
 """Standard output, which `atomic_write` prints to instead of reopening it."""
 
