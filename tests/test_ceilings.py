@@ -7,7 +7,7 @@ CEILINGS = {
     "bench": 1_200,
     "cli": 1_742,
     "core": 899,
-    "guest": 1_642,
+    "guest": 1_540,
     "hosted": 1_600,
     "kernel": 1_150,
     "live": 2_192,

@@ -29,40 +29,25 @@ _COMPLAINTS = re.compile(
 
 @dataclass(frozen=True)
 class Case:
-    """One KUnit case, or one of its parameters.
+    """One KUnit case, or one of its parameters."""
 
-    Attributes:
-        name: "suite.case" or "suite.case.parameter".
-        state: "ok", "not ok" or "skipped".
-        detail: the message of the test.
-    """
-
-    name: str
-    state: str
-    detail: str
+    name: str  # "suite.case" or "suite.case.parameter"
+    state: str  # "ok", "not ok" or "skipped"
+    detail: str  # the message of the test
 
 
 @dataclass
 class Outcome:
-    """What the console of a guest shows.
-
-    Attributes:
-        failed: checks of the scripts that failed, each with its message.
-        skipped: checks that are impossible on this machine.
-        values: names and numbers that were measured, in order.
-        suites: the KUnit suites that finished, and whether they passed.
-        complaints: lines of the kernel's log that report a problem.
-        finished: whether all scripts ended.
-    """
+    """What the console of a guest shows; checks of its scripts by their messages."""
 
     passed: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
-    skipped: list[str] = field(default_factory=list)
-    values: list[tuple[str, float]] = field(default_factory=list)
-    suites: dict[str, bool] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)  # impossible on this machine
+    values: list[tuple[str, float]] = field(default_factory=list)  # that were measured, in order
+    suites: dict[str, bool] = field(default_factory=dict)  # of KUnit: whether each passed
     cases: list[Case] = field(default_factory=list)
-    complaints: list[str] = field(default_factory=list)
-    finished: bool = False
+    complaints: list[str] = field(default_factory=list)  # of the kernel, in its log
+    finished: bool = False  # whether all scripts ended
 
     def numbers(self, key: str) -> list[float]:
         """Return all numbers that were measured under a name."""
@@ -90,6 +75,7 @@ class Outcome:
 def read(lines: Iterable[str]) -> Outcome:
     """Read all lines that a guest printed on its console."""
     outcome = Outcome()
+    places = {"pass": outcome.passed, "fail": outcome.failed, "skip": outcome.skipped}
     log: list[str] = []
     in_log = False
     results = 0
@@ -97,9 +83,8 @@ def read(lines: Iterable[str]) -> Outcome:
         mark = re.search(r"@@ (\w+)(?: (.*))?$", line)
         if mark is not None:
             word, text = mark[1], (mark[2] or "").strip()
-            results += word in ("pass", "fail", "skip", "value")
-            if word in ("pass", "fail", "skip"):
-                places = {"pass": outcome.passed, "fail": outcome.failed, "skip": outcome.skipped}
+            results += word in places or word == "value"
+            if word in places:
                 places[word].append(text)
             elif word == "value":
                 _read_value(outcome, text)
@@ -107,9 +92,8 @@ def read(lines: Iterable[str]) -> Outcome:
                 outcome.finished = True
                 _, _, number = text.partition(" ")
                 if number != str(results):  # the kernel printed within a line, which was lost
-                    outcome.failed.append(
-                        f"{results} of {number or 'unknown'} results arrived whole"
-                    )
+                    whole = f"{results} of {number or 'unknown'} results arrived whole"
+                    outcome.failed.append(whole)
             elif word == "dmesg":
                 in_log = True
                 log.clear()  # the log repeats what the console had

@@ -33,11 +33,7 @@ _ALIKE = 0.001  # how far the medians of two boots may be apart
 def run(
     setup: Spliced, speedup: str, boot: Boot, json_file: Path | None, *, twice: bool
 ) -> ExitCode:
-    """Boot once or twice, count, print, and write the result.
-
-    Raises:
-        MmbatchError: the guest did not finish, or counted nothing.
-    """
+    """Boot once or twice, count, print, and write the result."""
     count = plan.plans()[speedup].count
     assert count is not None
     found, outcome = _count(setup, speedup, count, boot)
@@ -138,7 +134,7 @@ def absent(result: record.Record, count: Count) -> Iterator[str]:
     found = {
         (case, row.name)
         for case, each in table.tables(result).items()
-        for row in (*each.rows, *([each.control] if each.control else []))
+        for row in each.checked
         if row.median is not None
     }
     for case in count.cases:
@@ -154,7 +150,5 @@ def unlike(result: record.Record, again: record.Record) -> Iterator[str]:
         for row in each.rows:
             other = others.get(row.name)
             if row.median and other and abs(other / row.median - 1) > _ALIKE:
-                yield (
-                    f"{case}, {row.name}: {row.median:.0f} instructions, and {other:.0f} in "
-                    "another boot"
-                )
+                counts = f"{row.median:.0f} {UNIT}, and {other:.0f} in another boot"
+                yield f"{case}, {row.name}: {counts}"

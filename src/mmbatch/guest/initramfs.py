@@ -25,7 +25,7 @@ def make(files: Mapping[str, bytes]) -> bytes:
     content = dict(files)
     for name in _PROGRAMS:
         program = apt.find_program(name)
-        assert program is not None, name  # since `apt.require_guests` has looked
+        assert program is not None, name  # since `apt.require` has looked
         content[f"bin/{name}"] = program.read_bytes()
         for library in libraries(program):
             content[library.lstrip("/")] = Path(library).read_bytes()

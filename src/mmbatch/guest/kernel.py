@@ -17,7 +17,6 @@ from mmbatch.kernel.sources import Source
 from mmbatch.splice.apply import Spliced, write
 
 _BUILD_BYTES = 3_000_000_000
-_OPTIONAL = "optional"  # the fragment with options that some kernels lack
 _KINDS: dict[str, tuple[str, ...]] = {
     "plain": (),
     "debug": ("debug",),
@@ -33,16 +32,11 @@ _SAME_ANYWHERE = {
 
 @dataclass(frozen=True)
 class Arch:
-    """How a kernel is built for an architecture, by its name in the kernel's makefiles.
-
-    Attributes:
-        machine: its name as printed by `uname -m`.
-        image: the file that QEMU boots, relative to the output directory.
-    """
+    """How a kernel is built for an architecture, by its name in the kernel's makefiles."""
 
     name: str
-    machine: str
-    image: str
+    machine: str  # as printed by `uname -m`
+    image: str  # the file that QEMU boots, relative to the output directory
 
     @property
     def prefix(self) -> str:
@@ -58,23 +52,15 @@ ARCHES = {
 
 @dataclass(frozen=True)
 class GuestKernel:
-    """A kernel that boots.
-
-    Attributes:
-        origin: a description of where it comes from.
-        image: the file that QEMU boots.
-        config: its .config.
-        compiler: first line of the `--version` of what built it; empty for a distribution's.
-        binutils: that of the assembler.
-    """
+    """A kernel that boots."""
 
     release: str
-    origin: str
+    origin: str  # where it comes from, for people
     arch: Arch
-    image: Path
+    image: Path  # the file that QEMU boots
     config: Path
-    compiler: str = ""
-    binutils: str = ""
+    compiler: str = ""  # first line of its `--version`; empty for a distribution's kernel
+    binutils: str = ""  # that of the assembler
 
     def has(self, option: str, values: str = "ym") -> bool:
         """Return whether an option is set, to y or m."""
@@ -84,19 +70,12 @@ class GuestKernel:
 
 @dataclass(frozen=True)
 class Wanted:
-    """A kernel to build.
-
-    Attributes:
-        kind: plain, debug, kasan (which has the options of debug) or kcsan.
-        options: options added to the configuration, "CONFIG_X=y" each.
-        fragments: the directories that have fragments of the configuration, NAME.config; the
-            first one has those that every kernel needs.
-    """
+    """A kernel to build."""
 
     arch: Arch
-    kind: str
-    options: tuple[str, ...]
-    fragments: tuple[Path, ...]
+    kind: str  # a key of `_KINDS`
+    options: tuple[str, ...]  # added to the configuration, "CONFIG_X=y" each
+    fragments: tuple[Path, ...]  # directories with parts of it, NAME.config; the first for all
 
     @property
     def flavour(self) -> str:
@@ -108,7 +87,7 @@ class Wanted:
 
     def config(self) -> str:
         """Return the configuration that is applied on top of allnoconfig."""
-        texts = [self._fragment(_OPTIONAL), *self._fragments()]
+        texts = [self._fragment("optional"), *self._fragments()]  # which some kernels lack
         return "".join([*texts, *(f"{option}\n" for option in self.options)])
 
     def require(self, config: Path, release: str) -> None:

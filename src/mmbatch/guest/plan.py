@@ -32,49 +32,33 @@ _FILE = "guest/guest.toml"
 class Boot:
     """A machine, and what runs in it. Rows of the same name add up to one boot.
 
-    Attributes:
-        kernels: the kernels that boot it; one in each boot that `boots()` returns.
-        scripts: what runs, in this order; the kernel only runs its KUnit suites if there is none.
-        suites: the KUnit suites that must pass; the kernel runs none if empty.
-        settings: shell variables for the scripts, whose values `cmdline` can have as {NAME}.
-        passes: tests of the kernel itself that must pass, by the option that they need.
-        rows, columns: names of measurements, of which each row must have all columns.
-        least: by row, how many times fewer the patched code must need than the kernel's own.
-        by_name: whether it boots only if somebody names it.
-        memory_gib: to which comes what the memmap of added memory may take.
-        pmem_gib: size of the NVDIMM, none if 0.
-        dimm_gib, virtio_mem_gib: memory that a DIMM or virtio-mem adds while the kernel runs.
-        nodes: the NUMA nodes that the memory is spread over.
-        slow_mib: memory of one more node, of a lower tier.
-        one_thread: whether one thread of QEMU emulates all CPUs. Needed by scripts that make the
-            kernel patch code that another CPU runs: with a thread for each CPU, QEMU may go on
-            with a breakpoint that the kernel has removed.
-        without: features that its CPUs lack, as QEMU calls them.
-        counted: whether a nanosecond of its clock is one instruction.
+    docs/guest-internals.md explains each key of guest.toml, of this table and of `Plan`.
     """
 
-    kernels: tuple[Kernel, ...]
+    kernels: tuple[Kernel, ...]  # one in each boot that `boots()` returns
     name: str = ""
     arch: Arch = "x86_64"
-    scripts: tuple[str, ...] = ()
-    suites: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()  # if there is none, the kernel only runs its KUnit suites
+    suites: tuple[str, ...] = ()  # of KUnit; the kernel runs none if empty
     settings: Mapping[str, str] = field(default_factory=dict)
-    cmdline: tuple[str, ...] = ()
-    passes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cmdline: tuple[str, ...] = ()  # can have values of `settings` as {NAME}
+    passes: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # by the option they need
     rows: tuple[str, ...] = ()
-    columns: tuple[str, ...] = ()
-    least: Mapping[str, float] = field(default_factory=dict)
+    columns: tuple[str, ...] = ()  # all of which each row must have
+    least: Mapping[str, float] = field(default_factory=dict)  # times fewer than base, by row
     by_name: bool = False
-    memory_gib: load.Count = 2
+    memory_gib: load.Count = 2  # to which comes what the memmap of added memory may take
     pmem_gib: load.Natural = 0
     dimm_gib: load.Natural = 0
     virtio_mem_gib: load.Natural = 0
     cpus: load.Count = 2
     nodes: load.Count = 1
-    slow_mib: load.Natural = 0
+    slow_mib: load.Natural = 0  # memory of one more node, of a lower tier
+    # Needed by scripts that make the kernel patch code that another CPU runs: with a thread for
+    # each CPU, QEMU may go on with a breakpoint that the kernel has removed.
     one_thread: bool = False
-    without: tuple[str, ...] = ()
-    counted: bool = False
+    without: tuple[str, ...] = ()  # features of its CPUs, as QEMU calls them
+    counted: bool = False  # whether a nanosecond of its clock is one instruction
 
     @property
     def kernel(self) -> Kernel:
@@ -95,53 +79,32 @@ class Boot:
 
     def with_size(self, gib: int) -> Boot:
         """Return it with another size of its NVDIMM, or of what adds memory, if there is any."""
-        return replace(
-            self,
-            pmem_gib=gib if self.pmem_gib else 0,
-            dimm_gib=gib if self.dimm_gib else 0,
-            virtio_mem_gib=gib if self.virtio_mem_gib else 0,
-        )
+        added: dict[str, Any] = dict.fromkeys(("pmem_gib", "dimm_gib", "virtio_mem_gib"), gib)
+        return replace(self, **{name: size for name, size in added.items() if getattr(self, name)})
 
 
 @dataclass(frozen=True)
 class Count:
-    """What `mmbatch guest bench` counts of a speed-up.
+    """What `mmbatch guest bench` counts of a speed-up."""
 
-    Attributes:
-        boot: the name of the boot that counts.
-        item_bytes: bytes of one item; counts are divided by the number of items.
-        cases: a description by case.
-        proof: start of the names of KUnit cases, which go on with a method; a method's numbers
-            are shown only if its case passed.
-    """
-
-    boot: str
+    boot: str  # the name of the boot that counts
     item_bytes: load.Count
-    cases: Mapping[str, str]
-    proof: str
+    cases: Mapping[str, str]  # a description of each
+    proof: str  # the KUnit cases that must pass begin so, and go on with a method
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A guest.toml.
-
-    Attributes:
-        programs: C files beside it, without .c, that the scripts need as programs.
-        modules: those that stock kernels get as modules.
-        observers: those of `modules` that look at the results, and are loaded first.
-        drivers: the stock kernel's own modules that are loaded first.
-        optional: more of them, without which a speed-up can still be used.
-        tool: how `mmbatch live` itself is tested with the speed-up, in shell variables TOOL_KEY.
-    """
+    """A guest.toml."""
 
     boots: tuple[Boot, ...] = field(default=(), metadata=load.key("boot"))
-    programs: tuple[str, ...] = ()
-    modules: tuple[str, ...] = ()
-    observers: tuple[str, ...] = ()
-    drivers: tuple[str, ...] = ()
-    optional: tuple[str, ...] = ()
+    programs: tuple[str, ...] = ()  # C files beside it, without .c
+    modules: tuple[str, ...] = ()  # the same, for stock kernels
+    observers: tuple[str, ...] = ()  # more modules, which look at results and are loaded first
+    drivers: tuple[str, ...] = ()  # the stock kernel's own modules that are loaded first
+    optional: tuple[str, ...] = ()  # more of them, without which a speed-up can still be used
     count: Count | None = None
-    tool: Mapping[str, str] = field(default_factory=dict)
+    tool: Mapping[str, str] = field(default_factory=dict)  # shell variables TOOL_KEY
     directory: Path = field(default=Path(), metadata=load.NOT_IN_FILE)
 
     @property
@@ -156,11 +119,7 @@ class Plan:
         return self.directory / "guest", live
 
     def find(self, name: str) -> Path:
-        """Return a script or C file by its name.
-
-        Raises:
-            MmbatchError: there is none.
-        """
+        """Return a script or C file by its name, which must be there."""
         found = [folder / name for folder in self.folders if (folder / name).exists()]
         if not found:
             raise load.wrong(self.directory / _FILE, f"there is no {name} beside it")
@@ -168,11 +127,7 @@ class Plan:
 
 
 def read(directory: Path) -> Plan:
-    """Read the guest.toml of a speed-up's directory, or of the repository for all.
-
-    Raises:
-        MmbatchError: it is wrong, or a file that it names does not exist.
-    """
+    """Read the guest.toml of a speed-up's directory, or of the repository for all."""
     plan = replace(load.from_toml(Plan, directory / _FILE), directory=directory)
     for name in [*plan.programs, *plan.modules, *plan.observers]:
         plan.find(f"{name}.c")
@@ -214,11 +169,7 @@ def boots(speedups: Path = paths.SPEEDUPS) -> list[Boot]:
 
 
 def choose(every: Sequence[Boot], patterns: Sequence[str]) -> list[Boot]:
-    """Return the boots that patterns such as x86_64-debug* name, or all that need no name.
-
-    Raises:
-        MmbatchError: there is no boot of a name.
-    """
+    """Return the boots that patterns such as x86_64-debug* name, or all that need no name."""
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(boot.title, pattern) for boot in every):
             raise MmbatchError(

@@ -41,22 +41,14 @@ _MEMMAP_SHARE = 64
 
 @dataclass(frozen=True)
 class Guest:
-    """A machine to boot.
-
-    Attributes:
-        boot: the machine.
-        initramfs: its filesystem; None for a kernel that only runs its KUnit suites.
-        cmdline: what the kernel's command line has besides that of `boot`.
-        title: name of its files in the cache; by default that of `boot`.
-        kvm: whether it runs under KVM; ask `kvm_works` first.
-    """
+    """A machine to boot."""
 
     boot: Boot
     kernel: GuestKernel
-    initramfs: bytes | None
-    cmdline: tuple[str, ...] = ()
-    title: str = ""
-    kvm: bool = False
+    initramfs: bytes | None  # None for a kernel that only runs its KUnit suites
+    cmdline: tuple[str, ...] = ()  # besides that of `boot`
+    title: str = ""  # of its files in the cache; by default that of `boot`
+    kvm: bool = False  # ask `kvm_works` first
 
     @property
     def console_file(self) -> Path:
@@ -66,18 +58,13 @@ class Guest:
 
 @dataclass(frozen=True)
 class Booted:
-    """A guest that has ended.
-
-    Attributes:
-        lines: of its console.
-        trouble: what went wrong with the boot; empty if nothing did.
-    """
+    """A guest that has ended."""
 
     guest: Guest
     outcome: Outcome
-    lines: list[str]
+    lines: list[str]  # of its console
     wall_s: float
-    trouble: str
+    trouble: str  # what went wrong with the boot; empty if nothing did
 
     @property
     def ran_stale_code(self) -> bool:
