@@ -10,7 +10,7 @@ CEILINGS = {
     "guest": 1_540,
     "hosted": 1_600,
     "kernel": 1_150,
-    "live": 2_192,
+    "live": 2_180,
     "report": 1_160,
     "series": 495,
     "splice": 1_434,

@@ -91,7 +91,7 @@ def times(known: Device, *matches: Match, **rates: Rate) -> tuple[float | None, 
     return gained.now, gained.then
 
 
-ONE = Rate(4, 2, 1000, "ns", (1, 4))
+ONE = Rate(4, 2, 1000, (1, 4))
 
 
 def test_what_is_claimed() -> None:
@@ -111,7 +111,7 @@ def test_what_is_claimed() -> None:
 def test_the_first_that_fits_and_was_measured() -> None:
     small = Match("fsdax", "small", most_size=GIB)
     assert times(device(size=GIB), small, Match("fsdax", "one"), one=ONE)[0] == 4 * GIB // PAGE
-    large = Rate(40, 2, 1000, "ns", None)
+    large = Rate(40, 2, 1000, None)
     found = times(device(size=GIB), small, Match("fsdax", "one"), small=large, one=ONE)
     assert found[0] == 40 * GIB // PAGE
 
@@ -126,7 +126,7 @@ def test_compounds_that_share_their_tails() -> None:
 def test_memory_blocks() -> None:
     """Twice the memory in blocks half as large is scanned eight times as long."""
     match = Match("system-ram", "plug-@-block128M", block=128 * MIB)
-    rate = {"plug_64G_block128M": Rate(3, 1, 1000, "ns", None)}
+    rate = {"plug_64G_block128M": Rate(3, 1, 1000, None)}
     known = device("system-ram", 1000 * PAGE, block=128 * MIB)
     assert times(known, match, **rate) == (3000, 1000)
     larger = device("system-ram", 2000 * PAGE, block=64 * MIB)

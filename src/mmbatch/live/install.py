@@ -291,7 +291,8 @@ def _problem(system: System, live: LiveManifest, release: str) -> str:
     headers = system.root / "usr/src" / f"linux-headers-{release}"
     if not (headers / "Module.symvers").is_file():
         return "its headers are not installed"
-    return manifest.problem(live, series, kernel.config_of(headers / ".config"))
+    config = kernel.config_of((headers / ".config").read_text(encoding="utf-8"))
+    return manifest.problem(live, series, config)
 
 
 def require_free(system: System, lives: Sequence[LiveManifest]) -> None:
@@ -331,7 +332,7 @@ def install(system: System, lives: Sequence[LiveManifest], found: Sequence[Fit])
         place.chmod(0o755)  # apt reads it as another user
         made = packages(lives, place)
         names = differing(system, made)
-        changed = [path for path in made if _name(path) in names]
+        changed = [path for path in made if path.name.partition("_")[0] in names]
         try:
             if changed:
                 log.say(f"installing {' '.join(names)}, which builds modules")
@@ -362,13 +363,10 @@ def uninstall(system: System, going: Sequence[LiveManifest]) -> list[str]:
     return sorted(before.keys() - system.installed().keys())
 
 
-def _staying(system: System, going: Sequence[LiveManifest]) -> list[LiveManifest]:
-    return [live for live in system.speedups() if live not in going]
-
-
 def _remove(system: System, going: Sequence[LiveManifest]) -> None:
     action, names = "remove the packages", set(system.installed())
-    if staying := _staying(system, going):  # a package that loads these alone depends on no other
+    staying = [live for live in system.speedups() if live not in going]
+    if staying:  # a package that loads these alone depends on no other
         names &= {dkms_name(live.speedup) for live in going}
         with temporary_dir("mmbatch", system.root / "var/tmp") as place:
             file = _inside(system, _boot_package(staying, place))
@@ -405,10 +403,6 @@ def _require_built(system: System, found: Sequence[Fit]) -> None:
         action = f"build the module of '{fit.speedup}' for Linux {fit.release}"
         problem = reasons[-1] if reasons else "DKMS did not build it"
         raise MmbatchError(action, problem, f"see {_log()}")
-
-
-def _name(package: Path) -> str:
-    return package.name.partition("_")[0]
 
 
 def _log() -> Path:

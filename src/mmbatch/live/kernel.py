@@ -109,12 +109,13 @@ def at(path: Path, release: str) -> Headers:
         problem = f"{path} has no {' and no '.join(lacking)}"
         hint = f"install them: apt-get install linux-headers-{release}"
         raise MmbatchError(f"find the headers of Linux {release}", problem, hint)
-    return Headers(release, series_of(release), path.resolve(), config_of(path / ".config"))
+    config = config_of((path / ".config").read_text(encoding="utf-8"))
+    return Headers(release, series_of(release), path.resolve(), config)
 
 
-def config_of(path: Path) -> dict[str, str]:
+def config_of(text: str) -> dict[str, str]:
     """Return the options that a kernel's configuration sets, with their values."""
-    return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", path.read_text(encoding="utf-8"), re.M))
+    return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.M))
 
 
 def newest(series: str, suite: str = "") -> str:

@@ -78,10 +78,9 @@ class Kernel:
         """Return the options of the kernel that are set; None if they are not known."""
         installed, own = self.boot / f"config-{self.release}", self.proc / "config.gz"
         if installed.exists():
-            return kernel.config_of(installed)
+            return kernel.config_of(installed.read_text(encoding="utf-8"))
         if own.exists():
-            text = gzip.decompress(own.read_bytes()).decode()
-            return dict(re.findall(r"^(CONFIG_\w+)=(.*)$", text, re.M))
+            return kernel.config_of(gzip.decompress(own.read_bytes()).decode())
         return None
 
 
@@ -281,14 +280,14 @@ class Speedup:
 def functions(live: LiveManifest, running: Kernel) -> list[Function]:
     """Return what runs for each function of a speed-up, and what was counted."""
     counted = _counts(live, running)
-    found = {}
-    for name in (function.name for function in live.replaces):
+    found = []
+    for name in dict.fromkeys(function.name for function in live.replaces):
         runs, active = _runs(live, name, running)
         done = [row[2:5] for row in counted if row[:2] == (name, "done")]
         calls, pages, ns = done[0] if done else (None, None, None)
         left = [Left(row[5], *row[2:4]) for row in counted if row[:2] == (name, "left") and row[2]]
-        found[name] = Function(live.speedup, name, runs, active, calls, pages, ns, left)
-    return list(found.values())
+        found.append(Function(live.speedup, name, runs, active, calls, pages, ns, left))
+    return found
 
 
 def _runs(live: LiveManifest, function: str, running: Kernel) -> tuple[str, bool]:
@@ -361,8 +360,8 @@ def _refusal(module: str, before: Sequence[str], done: Result) -> str:
 
 
 def read_line(path: Path) -> str:
-    """Return what a small file has, without spaces around it; nothing if it is missing."""
+    """Return what a small file has, without spaces around it; nothing if it can't be read."""
     try:
         return path.read_text(encoding="utf-8").strip()
-    except OSError:
+    except (OSError, UnicodeDecodeError):  # as the size of a device that is not bound
         return ""

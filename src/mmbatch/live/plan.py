@@ -13,11 +13,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from mmbatch.bench import machine
 from mmbatch.bench import record as records
 from mmbatch.bench.record import Record
 from mmbatch.bench.table import tables
 from mmbatch.core import paths
 from mmbatch.core.load import release_numbers
+from mmbatch.live.load import read_line
 from mmbatch.live.manifest import LiveManifest, Match
 
 PAGE = 4096
@@ -83,7 +85,7 @@ def devices(sys: Path) -> list[Device]:
     used = [path.resolve() for path in (sys / "bus/dax/devices").glob("dax*")]
     for path in _sorted(sys / "bus/cxl/devices", "region*"):
         size = _number(path / "size")
-        pmem = _text(path / "mode") == "pmem"  # which has namespaces
+        pmem = read_line(path / "mode") == "pmem"  # which has namespaces
         if size and not pmem and not any(each.is_relative_to(path.resolve()) for each in used):
             note = "no DAX device uses this CXL region"
             found.append(Device(path.name, "cxl", size, bound=False, note=note))
@@ -101,8 +103,8 @@ def _namespaces(sys: Path) -> Iterator[Device]:
     bus = sys / "bus/nd/devices"
     for path in _sorted(bus, "namespace*"):
         size, node = _number(path / "size"), _number(path / "numa_node", -1)
-        mode = _MODES.get(_text(path / "mode"), "raw")
-        holder = bus / (_text(path / "holder") or ".")
+        mode = _MODES.get(read_line(path / "mode"), "raw")
+        holder = bus / (read_line(path / "holder") or ".")
         held = holder != bus
         bound = ((holder if held else path) / "driver").exists()
         if not size:  # a namespace that nobody has made yet
@@ -110,7 +112,7 @@ def _namespaces(sys: Path) -> Iterator[Device]:
         if mode not in ("fsdax", "devdax"):
             yield Device(path.name, mode, size, node=node, bound=bound)
             continue
-        memmap = "device" if held and _text(holder / "mode") == "pmem" else "ram"
+        memmap = "device" if held and read_line(holder / "mode") == "pmem" else "ram"
         align = (_number(holder / "align") if held else 0) or _ALIGN
         if memmap == "device":  # the memmap describes what is left beside it
             reserved = _INFO + size // PAGE * _PAGE_STRUCT
@@ -148,7 +150,7 @@ def _compound(device: Device, sys: Path, start: int = -1) -> Device:
         return device
     # Only whole blocks are added.
     blocks = range(-(-start // block), (start + device.size) // block)
-    states = [_text(memory / f"memory{number}/state") for number in blocks]
+    states = [read_line(memory / f"memory{number}/state") for number in blocks]
     online = states.count("online")
     note = f"{online} of {len(states)} memory blocks are online, {in_blocks}"
     return replace(device, size=online * block, note=note)
@@ -161,7 +163,6 @@ class Rate:
     base: float
     patched: float
     items: int
-    unit: str
     interval: tuple[float, float] | None
 
 
@@ -172,24 +173,22 @@ def rates(record: Record) -> dict[str, Rate]:
         each, ratio = table.base.each, table.chosen.ratio
         if each is not None and ratio is not None:
             interval = (each / ratio.hi, each / ratio.lo) if ratio.interval else None
-            items, unit = table.case.items, table.case.unit
-            found[case] = Rate(each, each / ratio.median, items, unit, interval)
+            found[case] = Rate(each, each / ratio.median, table.case.items, interval)
     return found
 
 
 def most_similar(speedup: str, release: str) -> tuple[Path, Record, str]:
     """Return the record of the most similar CPU and kernel in results/, and how similar it is."""
-    cpu = _CPUINFO.read_text(encoding="utf-8")
-    fields = dict(re.findall(r"^(vendor_id|cpu family|model)\s*: (.*)$", cpu, re.M))
-    vendor = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}.get(fields.get("vendor_id", ""), "-")
-    family, model = int(fields.get("cpu family", 0)), int(fields.get("model", 0))
+    cpu = machine.fields(_CPUINFO.read_text(encoding="utf-8"))
+    vendor = {"AuthenticAMD": "AMD", "GenuineIntel": "Intel"}.get(cpu.get("vendor_id", ""), "-")
+    family, model = int(cpu.get("cpu family", 0)), int(cpu.get("model", 0))
     series = release_numbers(release)[:2]
 
     def rank(found: tuple[Path, Record]) -> tuple[bool, ...]:
-        machine = found[1].machine
-        is_vendor = machine.cpu.startswith(vendor)
-        is_family = is_vendor and machine.family == family
-        is_model = is_family and machine.model == model
+        its = found[1].machine
+        is_vendor = its.cpu.startswith(vendor)
+        is_family = is_vendor and its.family == family
+        is_model = is_family and its.model == model
         is_series = release_numbers(found[1].kernel.release)[:2] == series
         return is_model, is_family, is_vendor, is_series
 
@@ -282,15 +281,8 @@ def _sorted(directory: Path, pattern: str) -> list[Path]:
     return sorted(directory.glob(pattern), key=lambda path: release_numbers(path.name))
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError):  # a size of what is not bound, for instance
-        return ""
-
-
 def _number(path: Path, default: int = 0, base: int = 0) -> int:
     try:
-        return int(_text(path), base)
+        return int(read_line(path), base)
     except ValueError:
         return default
