@@ -11,7 +11,7 @@ CEILINGS = {
     "hosted": 1_600,
     "kernel": 1_150,
     "live": 2_180,
-    "report": 1_160,
+    "report": 1_130,
     "series": 495,
     "splice": 1_434,
 }

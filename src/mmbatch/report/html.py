@@ -59,50 +59,13 @@ class Scale:
 
 
 @dataclass(frozen=True)
-class Card:
-    """One case in one run, drawn on the axis that all runs of the case share."""
-
-    run: str
-    table: Table
-    axis: Scale
-
-    @property
-    def rows(self) -> tuple[Row, ...]:
-        """Its rows, the control after base and the limit at the end."""
-        control = (self.table.control,) if self.table.control else ()
-        bound = (self.table.bound,) if self.table.bound else ()
-        return (self.table.base, *control, *self.table.rows[1:], *bound)
-
-
-@dataclass(frozen=True)
 class CaseGroup:
-    """One case in all runs that have it."""
+    """One case: its tables by the names of the runs that have it, and the axis of them all."""
 
     anchor: str
     name: str
-    regime: str
-    cards: tuple[Card, ...]
-
-
-@dataclass(frozen=True)
-class Dot:
-    """A row in an overview: its place, pixels above the ground, kind, and words."""
-
-    x: float
-    rise: float
-    kind: str
-    words: str
-
-
-@dataclass(frozen=True)
-class Strip:
-    """A line of an overview: what it is about, its dots, and its place in pixels."""
-
-    title: str
-    words: str
-    dots: tuple[Dot, ...]
-    top: float
-    height: float
+    axis: Scale
+    tables: dict[str, Table]
 
 
 Runs = Mapping[str, Record]
@@ -185,20 +148,19 @@ def _groups(speedup: str, runs: Runs) -> Iterator[CaseGroup]:
     for run, record in runs.items():
         if record.speedup == speedup:
             for name, each in tables(record).items():
-                held.setdefault(name, {})[run] = each
+                held.setdefault(name, {})[run.partition(": ")[2]] = each
     for name, found in held.items():
         values = [1.0, *(value for each in found.values() for value in _values(each))]
         low, high = math.log(min(values)), math.log(max(values))
         more = max(0.05, 0.06 * (high - low))
         axis = Scale(math.exp(low - more), math.exp(high + more), apart=30)
-        cards = tuple(Card(run.partition(": ")[2], each, axis) for run, each in found.items())
         anchor = "".join(char if char.isalnum() else "-" for char in f"{speedup}-{name}")
-        yield CaseGroup(anchor, name, cards[0].table.case.regime, cards)
+        yield CaseGroup(anchor, name, axis, found)
 
 
 def _values(found: Table) -> Iterator[float]:
     """Yield everything that must have room on the axis of a case."""
-    for row in (*found.rows, *([found.control] if found.control else [])):
+    for row in found.checked:
         if row.ratio:
             yield row.ratio.median
             yield from row.ratio.interval or ()
@@ -215,23 +177,29 @@ def overview(runs: Runs) -> dict[str, object]:
         held = rows.setdefault((record.speedup, record.timed), [])
         for name, each in tables(record).items():
             others = [row for row in each.rows if row.slower and row is not each.chosen]
-            shown = [(row, row.ratio) for row in (each.chosen, *others) if row.ratio]
             held += [
-                (ratio.median, f"{run}: {name}", row, row is not each.chosen)
-                for row, ratio in shown
+                (row.ratio.median, f"{run}: {name}", row, row is not each.chosen)
+                for row in (each.chosen, *others)
+                if row.ratio
             ]
     ratios = [1.0, *(ratio for held in rows.values() for ratio, *_ in held)]
     low, high = max(min(ratios), _LEAST), min(max(ratios), _MOST)
     axis = Scale(low / 1.1, high * 1.1, apart=8)
-    strips: list[Strip] = []
+    strips: list[dict[str, object]] = []
     top = 26.0
     for (speedup, timed), held in rows.items():
-        strips.append(_strip(speedup, "" if timed else "instructions: ", held, axis, top))
-        top += _HEAD + strips[-1].height
+        dots, height = _dots(held, axis)
+        counts = _counts([row for _, _, row, is_aside in held if not is_aside])
+        words = "{} faster, {} slower, {} others".format(*counts)
+        words = words if timed else f"instructions: {words}"
+        place = {"top": top + _HEAD - 10, "height": height}
+        strips.append({"title": speedup, "words": words, "dots": dots, **place})
+        top += _HEAD + height
     return {"strips": strips, "axis": axis, "bottom": top}
 
 
-def _strip(title: str, words: str, held: list[_Placed], axis: Scale, top: float) -> Strip:
+def _dots(held: list[_Placed], axis: Scale) -> tuple[list[tuple[float, float, str, str]], float]:
+    """Return where dots are, their pixels above the ground, kinds and words, and the height."""
     placed: list[tuple[float, int, str, str]] = []
     for ratio, name, row, is_aside in sorted(held, key=lambda each: each[0]):
         x = axis.x(ratio)
@@ -241,7 +209,5 @@ def _strip(title: str, words: str, held: list[_Placed], axis: Scale, top: float)
         placed.append((x, level, shape, f"{name}: {row.name} {ratio:.2f} {row.verdict}"))
     levels = 1 + max((level for _, level, _, _ in placed), default=0)
     rise = min(_RISE, _TALLEST / levels)
-    dots = tuple(Dot(x, rise * level, shape, said) for x, level, shape, said in placed)
-    faster, slower, others = _counts([row for _, _, row, is_aside in held if not is_aside])
-    words += f"{faster} faster, {slower} slower, {others} others"
-    return Strip(title, words, dots, top + _HEAD - 10, rise * levels + 10)
+    dots = [(x, rise * level, shape, words) for x, level, shape, words in placed]
+    return dots, rise * levels + 10
