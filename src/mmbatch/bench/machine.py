@@ -34,36 +34,25 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine of a run; fields that it doesn't have are None or empty.
+    """The machine of a run; fields that it doesn't have are None or empty."""
 
-    Attributes:
-        cpu: model name, or implementer and part where there is none (arm64).
-        cores: CPUs that this process may run on.
-        llc_bytes: size of one last-level cache.
-        hypervisor: its name, "unknown" for one without, empty on bare metal.
-        load: of the last minute before the run.
-        host_kernel: release of the running kernel (not the measured one).
-        compiler: first line of the `--version` of what built the measured code, or of gcc.
-        cached_bytes: memory that was found to stay in the cache; None where nobody measured it.
-    """
-
-    cpu: str
+    cpu: str  # model name, or implementer and part where there is none (arm64)
     arch: str
     family: Natural | None
     model: Natural | None
     stepping: Natural | None
     flags: Mapping[str, bool]
-    cores: Count
-    llc_bytes: Natural | None
+    cores: Count  # CPUs that this process may run on
+    llc_bytes: Natural | None  # of one last-level cache
     mem_bytes: Natural
     available_bytes: Natural
-    hypervisor: str
-    load: float
+    hypervisor: str  # its name, "unknown" for one without, empty on bare metal
+    load: float  # of the last minute before the run
     governor: str
     thp: str
-    host_kernel: str
-    compiler: str
-    cached_bytes: Count | None = None
+    host_kernel: str  # release of the running kernel (not the measured one)
+    compiler: str  # first line of the `--version` of what built the measured code, or of gcc
+    cached_bytes: Count | None = None  # memory that was found to stay in the cache
     binutils: str = ""
 
 

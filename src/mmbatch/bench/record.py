@@ -67,20 +67,13 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Code:
-    """What was measured, by SHA-256; each field may be `UNKNOWN` in records of earlier versions.
+    """What was measured, by SHA-256; each field may be `UNKNOWN` in records of earlier versions."""
 
-    Attributes:
-        dirty: whether files of this project's `commit` had changes; None if that is unknown.
-        spliced: the kernel files with the speed-up in them, without comments.
-        objects: .text, .rodata and relocations of the measured objects, base and patched.
-        workload: the benchmark and the engine.
-    """
-
-    commit: str = UNKNOWN
-    dirty: bool | None = None
-    spliced: str = UNKNOWN
-    objects: str = UNKNOWN
-    workload: str = UNKNOWN
+    commit: str = UNKNOWN  # of this project
+    dirty: bool | None = None  # whether its files had changes; None if that is unknown
+    spliced: str = UNKNOWN  # the kernel files with the speed-up in them, without comments
+    objects: str = UNKNOWN  # .text, .rodata and relocations of what was measured, both sides
+    workload: str = UNKNOWN  # the benchmark and the engine
 
 
 @dataclass(frozen=True)
