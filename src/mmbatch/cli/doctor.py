@@ -54,14 +54,8 @@ def command(install: bool = options.install) -> int:
         elif program in _FOR_SOME:
             rows.append(("note", program, f"not here, for {_FOR_SOME[program]}"))
     cached = filter(None, map(sources.find_cached, sources.SERIES))
-    rows.append(("ok", "cache", str(cache.root())))
-    rows.append(
-        (
-            "ok",
-            "kernels",
-            ", ".join(source.release for source in cached) or "none yet; bench fetches one",
-        )
-    )
+    kernels = ", ".join(source.release for source in cached) or "none yet; bench fetches one"
+    rows += [("ok", "cache", str(cache.root())), ("ok", "kernels", kernels)]
     log.table(rows, [_STYLES[state] for state, *_ in rows])
     if not found:
         log.result("nothing is missing")

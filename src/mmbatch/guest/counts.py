@@ -117,16 +117,13 @@ def events(outcome: Outcome, speedup: str, count: Count) -> Iterator[bench_event
 def _require_result(booted: Booted, count: Count) -> None:
     _, failed, _ = booted.outcome.verdicts(booted.guest.boot.suites)
     # A method whose proof fails has a row without numbers, and does not stop the others.
-    found = booted.trouble or "; ".join(
-        failure for failure in failed if not failure.startswith(count.proof)
-    )
+    others = [failure for failure in failed if not failure.startswith(count.proof)]
+    found = booted.trouble or "; ".join(others)
     if found or not booted.outcome.values:
-        raise MmbatchError(
-            "count instructions in a guest",
-            f"{found or 'it counted nothing'}; the last lines of its console:\n"
-            f"{booted.last_lines}\n",
-            f"see {booted.guest.console_file}",
-        )
+        last = f"the last lines of its console:\n{booted.last_lines}\n"
+        problem = f"{found or 'it counted nothing'}; {last}"
+        hint = f"see {booted.guest.console_file}"
+        raise MmbatchError("count instructions in a guest", problem, hint)
 
 
 def absent(result: record.Record, count: Count) -> Iterator[str]:

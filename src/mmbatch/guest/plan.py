@@ -170,20 +170,14 @@ def boots(speedups: Path = paths.SPEEDUPS) -> list[Boot]:
 
 def choose(every: Sequence[Boot], patterns: Sequence[str]) -> list[Boot]:
     """Return the boots that patterns such as x86_64-debug* name, or all that need no name."""
+    titles = [boot.title for boot in every]
+    chosen: set[str] = set()
     for pattern in patterns:
-        if not any(fnmatch.fnmatchcase(boot.title, pattern) for boot in every):
-            raise MmbatchError(
-                f"boot '{pattern}'",
-                "there is no boot of this name",
-                suggestion(pattern, [boot.title for boot in every], "boots"),
-                ExitCode.USAGE,
-            )
-    return [
-        boot
-        for boot in every
-        if any(fnmatch.fnmatchcase(boot.title, pattern) for pattern in patterns)
-        or not (patterns or boot.by_name)
-    ]
+        if not (named := fnmatch.filter(titles, pattern)):
+            problem, hint = "there is no boot of this name", suggestion(pattern, titles, "boots")
+            raise MmbatchError(f"boot '{pattern}'", problem, hint, ExitCode.USAGE)
+        chosen.update(named)
+    return [boot for boot in every if boot.title in chosen or not (patterns or boot.by_name)]
 
 
 def _add(first: Boot, more: Boot) -> Boot:

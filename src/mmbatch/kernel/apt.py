@@ -139,20 +139,15 @@ def unpack(package: str, version: str, directory: Path, *, needs: bool = False) 
 
 def followed() -> list[tuple[str, str]]:
     """Return the (suite, address) pairs of Debian's that this system's apt is configured with."""
-    printed = run(
-        ["apt-get", "update", "--print-uris", "-o", "Dir::State::lists=/nonexistent"],
-        action="ask apt for its sources",
-        check=False,
-    ).stdout
+    argv = ["apt-get", "update", "--print-uris", "-o", "Dir::State::lists=/nonexistent"]
+    printed = run(argv, action="ask apt for its sources", check=False).stdout
     found = re.findall(r"^'(\S+?)/dists/(\S+?)/main/binary-", printed, re.M)
     suites = {suite: uri for uri, suite in reversed(found) if _SUITE.fullmatch(suite)}
     if not suites:
-        raise MmbatchError(
-            "find the mirror that carries the Debian archive",
-            "apt's sources on this system name no Debian suite",
-            "give an unpacked kernel with --tree DIR",
-            ExitCode.NOT_APPLICABLE,
-        )
+        problem = "apt's sources on this system name no Debian suite"
+        hint = "give an unpacked kernel with --tree DIR"
+        action = "find the mirror that carries the Debian archive"
+        raise MmbatchError(action, problem, hint, ExitCode.NOT_APPLICABLE)
     return list(reversed(suites.items()))
 
 
@@ -266,11 +261,8 @@ class _State:
 def missing(packages: Iterable[str]) -> list[str]:
     """Return those packages that this system does not have, in the order given."""
     wanted = list(dict.fromkeys(packages))
-    printed = run(
-        ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n", *wanted],
-        action="ask dpkg what is installed",
-        check=False,
-    ).stdout
+    argv = ["dpkg-query", "--show", "--showformat", "${Package} ${db:Status-Abbrev}\n", *wanted]
+    printed = run(argv, action="ask dpkg what is installed", check=False).stdout
     present = re.findall(r"^(\S+) ii", printed, re.M)
     return [name for name in wanted if name not in present]
 

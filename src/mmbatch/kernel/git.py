@@ -24,13 +24,8 @@ _FLAGS = (
 )
 
 
-@dataclass(frozen=True)
-class Change:
-    """What one commit does."""
-
-    subject: str
-    body: str
-    contents: Mapping[str, bytes]  # by path, of each file that it adds or replaces
+Change = tuple[str, Mapping[str, bytes]]
+"""A commit: its message, and the contents by path of the files that it adds or replaces."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +40,8 @@ class GitTree:
         if done.rc != 0:
             if done.stderr.strip():
                 raise self._failed(done, "find HEAD")
-            raise MmbatchError(
-                f"find what is checked out in {self.path}",
-                "there is no commit yet",
-                "commit the kernel first",
-                ExitCode.USAGE,
-            )
+            action, hint = f"find what is checked out in {self.path}", "commit the kernel first"
+            raise MmbatchError(action, "there is no commit yet", hint, ExitCode.USAGE)
         return done.stdout.strip()
 
     def describe(self, commit: str) -> str:
@@ -67,12 +58,9 @@ class GitTree:
         # Or git makes an address of the names of the user and of the machine.
         done = self._try("-c", "user.useConfigOnly=true", "var", "GIT_COMMITTER_IDENT")
         if done.rc != 0:
-            raise MmbatchError(
-                "find whose name the commits get",
-                "git knows no name and address",
-                "set them: git config --global user.name NAME, and user.email likewise",
-                ExitCode.USAGE,
-            )
+            action, problem = "find whose name the commits get", "git knows no name and address"
+            hint = "set them: git config --global user.name NAME, and user.email likewise"
+            raise MmbatchError(action, problem, hint, ExitCode.USAGE)
         return done.stdout.strip().rpartition(">")[0] + ">"
 
     def tip(self, branch: str) -> str | None:
@@ -126,17 +114,16 @@ class GitTree:
         with cache.temporary_dir("git") as work:
             index = {"GIT_INDEX_FILE": os.fspath(work / "index")}
             self._git("read-tree", base, env=index)
-            for change in changes:
-                old = self._entries(base, change.contents)
+            for message, contents in changes:
+                old = self._entries(base, contents)
                 lines = []
-                for path, content in change.contents.items():
+                for path, content in contents.items():
                     text = content.decode(errors="surrogateescape")
                     blob = self._git("hash-object", "-w", "--stdin", stdin=text).strip()
                     mode = old[path][0] if path in old else _REGULAR[0]
                     lines.append(f"{mode} {blob}\t{path}\0")
                 self._git("update-index", "-z", "--index-info", stdin="".join(lines), env=index)
                 tree = self._git("write-tree", env=index).strip()
-                message = f"{change.subject}\n\n{change.body}\n"
                 base = self._git("commit-tree", tree, "-p", base, stdin=message).strip()
         return base
 
@@ -156,12 +143,9 @@ class GitTree:
             meta, _, name = line.partition("\t")
             mode, _, blob = meta.split()
             if mode not in _REGULAR:
-                raise MmbatchError(
-                    f"read {name} of {self.path}",
-                    "it is not a regular file there",
-                    "the tree differs from the kernels this was made for",
-                    ExitCode.SPLICE,
-                )
+                action, problem = f"read {name} of {self.path}", "it is not a regular file there"
+                hint = "the tree differs from the kernels this was made for"
+                raise MmbatchError(action, problem, hint, ExitCode.SPLICE)
             entries[name] = (mode, blob)
         return entries
 

@@ -36,9 +36,8 @@ def toolchain(compiler: str | Path, *others: str | Path) -> Toolchain:
     """Return what a compiler and the programs that work with it are."""
     versions, identities = [], []
     for program in (compiler, *others):
-        printed = process.run(
-            [program, "--version"], action=f"ask {program} for its version"
-        ).stdout
+        action = f"ask {program} for its version"
+        printed = process.run([program, "--version"], action=action).stdout
         versions.append(printed.partition("\n")[0].strip())
         # Another program can print the same version: a wrapper, or a build of one's own.
         path = Path(shutil.which(program) or program).resolve()
@@ -119,12 +118,8 @@ def _add(
 
 
 def _make(make: Sequence[str], goals: Sequence[str], release: str, log_file: Path) -> None:
-    process.run(
-        [*make, *goals],
-        action=f"build {' '.join(goals)} of Linux {release}",
-        log=log_file,
-        timeout_s=_TIMEOUT_S,
-    )
+    action = f"build {' '.join(goals)} of Linux {release}"
+    process.run([*make, *goals], action=action, log=log_file, timeout_s=_TIMEOUT_S)
 
 
 def allnoconfig(
@@ -198,12 +193,10 @@ def groups(objects: Sequence[str]) -> list[list[str]]:
 def check_options(config: Path, options: Sequence[str], release: str) -> None:
     """Raise MmbatchError unless a finished .config has every one of some options."""
     for option in _absent(config, options):
-        raise MmbatchError(
-            f"configure Linux {release} with {option}",
-            "the kernel has no such option, or its dependencies do not allow it",
-            "look for it in the kernel's Kconfig, and give what it depends on with -K too",
-            ExitCode.USAGE,
-        )
+        problem = "the kernel has no such option, or its dependencies do not allow it"
+        hint = "look for it in the kernel's Kconfig, and give what it depends on with -K too"
+        action = f"configure Linux {release} with {option}"
+        raise MmbatchError(action, problem, hint, ExitCode.USAGE)
 
 
 def _absent(config: Path, options: Iterable[str]) -> list[str]:
@@ -222,9 +215,7 @@ def _require(
         name = text.partition("=")[0]
         against = [option for option in options if option.startswith(f"{name}=")] or options
         shown = " ".join(f"-K {option}" for option in against)
-        raise MmbatchError(
-            f"build the objects of Linux {release}" + (f" with {shown}" if shown else ""),
-            f"{text} is needed, because {requires[text]}",
-            f"leave out {shown}" if shown else "choose another kernel",
-            ExitCode.USAGE,
-        )
+        action = f"build the objects of Linux {release}" + (f" with {shown}" if shown else "")
+        problem = f"{text} is needed, because {requires[text]}"
+        hint = f"leave out {shown}" if shown else "choose another kernel"
+        raise MmbatchError(action, problem, hint, ExitCode.USAGE)

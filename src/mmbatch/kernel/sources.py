@@ -50,9 +50,8 @@ def get(kernel: str | None = None, tree: Path | None = None) -> Source:
     """
     if tree is not None:
         if kernel is not None:
-            raise MmbatchError(
-                "choose a kernel", "both --kernel and --tree", "give one of them", ExitCode.USAGE
-            )
+            problem, hint = "both --kernel and --tree", "give one of them"
+            raise MmbatchError("choose a kernel", problem, hint, ExitCode.USAGE)
         return _of_tree(tree)
     if kernel is None:
         return _newest()
@@ -60,12 +59,9 @@ def get(kernel: str | None = None, tree: Path | None = None) -> Source:
     series = _series(wanted)
     source = find_cached(series) or _fetch(series)
     if wanted not in (series, source.release):
-        raise MmbatchError(
-            f"choose kernel {kernel}",
-            f"{series} has the release {source.release} here",
-            f"use --kernel {series}, or a tree of {wanted} with --tree",
-            ExitCode.NOT_APPLICABLE,
-        )
+        problem = f"{series} has the release {source.release} here"
+        hint = f"use --kernel {series}, or a tree of {wanted} with --tree"
+        raise MmbatchError(f"choose kernel {kernel}", problem, hint, ExitCode.NOT_APPLICABLE)
     return source
 
 
@@ -84,12 +80,9 @@ def _series(kernel: str) -> str:
     """Return the series of a kernel that the user named: "7.3" of "7.3" and of "7.3.4"."""
     parts = re.fullmatch(r"(\d+\.\d+)(\.\d+.*)?", kernel)
     if parts is None or parts[1] not in SERIES:
-        raise MmbatchError(
-            f"choose kernel {kernel}",
-            "it is not a supported kernel",
-            suggestion(parts[1] if parts else kernel, SERIES, "kernels"),
-            ExitCode.NOT_APPLICABLE,
-        )
+        action, problem = f"choose kernel {kernel}", "it is not a supported kernel"
+        hint = suggestion(parts[1] if parts else kernel, SERIES, "kernels")
+        raise MmbatchError(action, problem, hint, ExitCode.NOT_APPLICABLE)
     return parts[1]
 
 
@@ -126,19 +119,14 @@ def check_tree(tree: Path) -> tuple[str, str]:
     release = read_release(tree)
     series = ".".join(re.findall(r"\d+", release)[:2])
     if series not in SERIES:
-        raise MmbatchError(
-            f"use the tree {tree}",
-            f"linux {release}",
-            f"supported are {', '.join(SERIES)}",
-            ExitCode.NOT_APPLICABLE,
-        )
+        problem, hint = f"linux {release}", f"supported are {', '.join(SERIES)}"
+        raise MmbatchError(f"use the tree {tree}", problem, hint, ExitCode.NOT_APPLICABLE)
     return series, release
 
 
 def _no_kernel(tree: Path, problem: str) -> MmbatchError:
-    return MmbatchError(
-        f"use {tree} as a kernel tree", problem, "give the top of a kernel tree", ExitCode.USAGE
-    )
+    action, hint = f"use {tree} as a kernel tree", "give the top of a kernel tree"
+    return MmbatchError(action, problem, hint, ExitCode.USAGE)
 
 
 def _fetch(series: str) -> Source:

@@ -45,12 +45,8 @@ def plan_series(source: Source, manifests: Sequence[Manifest]) -> Series:
     base = contents_in(source.path, named_files(source.series, manifests))
     steps = plan(manifests, source.series, source.release, base)
     if not any(step.speedup == manifests[-1].speedup for step in steps):
-        raise MmbatchError(
-            f"make a series for {source.origin}",
-            f"it has {manifests[-1].speedup} in it already",
-            "give a tree without it",
-            ExitCode.USAGE,
-        )
+        problem, hint = f"it has {manifests[-1].speedup} in it already", "give a tree without it"
+        raise MmbatchError(f"make a series for {source.origin}", problem, hint, ExitCode.USAGE)
     return Series(base, steps)
 
 

@@ -55,12 +55,9 @@ def require_series(manifests: Sequence[Manifest], series: str, release: str) -> 
     """Raise exit code 77 unless all of the speed-ups are made for a kernel."""
     for manifest in manifests:
         if series not in manifest.kernels:
-            raise MmbatchError(
-                f"splice {manifest.speedup} into Linux {release}",
-                f"it is made for kernels {manifest.kernels}",
-                "choose one of them",
-                ExitCode.NOT_APPLICABLE,
-            )
+            action = f"splice {manifest.speedup} into Linux {release}"
+            problem, hint = f"it is made for kernels {manifest.kernels}", "choose one of them"
+            raise MmbatchError(action, problem, hint, ExitCode.NOT_APPLICABLE)
 
 
 def named_files(series: str, manifests: Sequence[Manifest]) -> set[str]:
@@ -264,12 +261,9 @@ def make_branch(
     head = git.head()
     if dirty := git.dirty_files():
         more = f" and {len(dirty) - 1} more" if len(dirty) > 1 else ""
-        raise MmbatchError(
-            f"make a branch in {tree}",
-            f"{dirty[0]}{more} changed since the last commit",
-            "commit or stash it first",
-            ExitCode.USAGE,
-        )
+        problem = f"{dirty[0]}{more} changed since the last commit"
+        action, hint = f"make a branch in {tree}", "commit or stash it first"
+        raise MmbatchError(action, problem, hint, ExitCode.USAGE)
     user = "" if dry_run else git.identity()
     digest = hashlib.sha256(os.fsencode(tree)).hexdigest()[:12]
     with cache.lock(f"apply-{digest}", f"applies to {tree}"):
@@ -283,19 +277,16 @@ def make_branch(
         if tip is not None and git.are_alike(head, tip, made):
             return Branch((), base, already=f"branch {branch}")
         if tip is not None:
-            raise MmbatchError(
-                f"make the branch {branch}",
-                f"there is one already, and it is not these {len(steps)} steps on {base}",
-                f"delete it with git branch -D {branch}, or choose another name with --branch",
-                ExitCode.USAGE,
-            )
+            problem = f"there is one already, and it is not these {len(steps)} steps on {base}"
+            hint = f"delete it with git branch -D {branch}, or choose another name with --branch"
+            raise MmbatchError(f"make the branch {branch}", problem, hint, ExitCode.USAGE)
         git.create_branch(branch, made, "mmbatch: apply")
     return Branch(steps, base, user)
 
 
 def change(step: Applied, ending: str) -> Change:
     """Return the commit of a step, its message wrapped and with an ending."""
-    return Change(step.subject, wrap(step.body) + ending, step.contents)
+    return f"{step.subject}\n\n{wrap(step.body)}{ending}\n", step.contents
 
 
 def wrap(body: str) -> str:
@@ -338,22 +329,16 @@ def splice(source: Source, manifests: Sequence[Manifest]) -> Spliced:
         base = contents_in(source.path, named_files(source.series, manifests))
         steps = plan(manifests, source.series, source.release, base)
         if {step.speedup for step in steps} != {manifest.speedup for manifest in manifests}:
-            raise MmbatchError(
-                f"splice {manifests[-1].speedup} into Linux {source.release}",
-                f"the tree has it already, or what it needs ({source.origin})",
-                "give the tree as it was before: base and patched are both made from that",
-                ExitCode.USAGE,
-            )
+            action = f"splice {manifests[-1].speedup} into Linux {source.release}"
+            problem = f"the tree has it already, or what it needs ({source.origin})"
+            hint = "give the tree as it was before: base and patched are both made from that"
+            raise MmbatchError(action, problem, hint, ExitCode.USAGE)
         contents = {name: content for step in steps for name, content in step.contents.items()}
         copy_tree(source, work, contents)
         (work / _RECORD).write_text(json.dumps(sorted(contents)))
 
-    final = cache.provide(
-        cache.splices() / ident,
-        fill,
-        f"splices {source.release}",
-        lock=f"splice-{source.ident}",
-    )
+    place, doing = cache.splices() / ident, f"splices {source.release}"
+    final = cache.provide(place, fill, doing, lock=f"splice-{source.ident}")
     return Spliced(final, ident, tuple(json.loads((final / _RECORD).read_text())))
 
 

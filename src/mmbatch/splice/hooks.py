@@ -34,11 +34,9 @@ def spatch_version() -> tuple[int, ...]:
     match = re.search(r"spatch version (\d+(?:\.\d+)*)", text)
     numbers = tuple(int(part) for part in match[1].split(".")) if match else ()
     if numbers < OLDEST:
-        raise MmbatchError(
-            "look for spatch",
-            f"version {match[1] if match else 'unknown'} is too old",
-            f"install coccinelle {'.'.join(map(str, OLDEST))} or newer",
-        )
+        problem = f"version {match[1] if match else 'unknown'} is too old"
+        hint = f"install coccinelle {'.'.join(map(str, OLDEST))} or newer"
+        raise MmbatchError("look for spatch", problem, hint)
     return numbers
 
 
@@ -70,23 +68,16 @@ def apply_rule(content: str, rule: Rule) -> str:
         parsed = _spatch([*common, "--parse-c", name], home, action, check=False)
         source = trouble_at(parsed.stdout + parsed.stderr, content.split("\n")[first])
         if source is not None:
-            raise MmbatchError(
-                f"splice into {rule.file}",
-                f"spatch can't parse {rule.function}(), it stumbles at: {source}",
-                "describe the macro in speedups/macros.h",
-                ExitCode.SPLICE,
-            )
+            problem = f"spatch can't parse {rule.function}(), it stumbles at: {source}"
+            raise mismatch(rule.file, problem, "describe the macro in speedups/macros.h")
         words = ["--very-quiet", *common, "--sp-file", rule.cocci, "-o", "output", name]
         result = _spatch(words, home, f"run {rule.cocci.name} on {rule.file}")
         if (home / "output").exists():
             content = (home / "output").read_bytes().decode(errors="surrogateescape")
     for hook, count in count_matches(result.stdout, rule).items():
         if count != rule.matches[hook]:
-            raise mismatch(
-                rule.file,
-                f"the hook '{hook}' of {rule.cocci.name} matched {count} times"
-                f" instead of {rule.matches[hook]}",
-            )
+            times = f"matched {count} times instead of {rule.matches[hook]}"
+            raise mismatch(rule.file, f"the hook '{hook}' of {rule.cocci.name} {times}")
     return content
 
 
@@ -118,25 +109,21 @@ def apply_edit(content: str, edit: Edit) -> str:
         low, high = function_extent(content, edit.function, edit.file)
     found = [i for i in range(low, high) if re.search(edit.anchor, lines[i].rstrip("\n"))]
     if len(found) != edit.matches:
-        raise mismatch(
-            edit.file,
-            f"the anchor '{edit.anchor}' matched {len(found)} lines instead of {edit.matches}"
-            + (f" in {edit.function}()" if edit.function else ""),
-        )
+        where = f" in {edit.function}()" if edit.function else ""
+        times = f"matched {len(found)} lines instead of {edit.matches}{where}"
+        raise mismatch(edit.file, f"the anchor '{edit.anchor}' {times}")
     for at in reversed(found):
         first, end = _span(lines, at, high, edit)
         lines[first:end] = split_lines(edit.text)
     return "".join(lines)
 
 
-def mismatch(file: str, problem: str) -> MmbatchError:
+_ADAPT = "the tree differs from the kernels this was made for; the hook needs to be adapted"
+
+
+def mismatch(file: str, problem: str, hint: str = _ADAPT) -> MmbatchError:
     """Return the error of a tree in which a hook does not fit."""
-    return MmbatchError(
-        f"splice into {file}",
-        problem,
-        "the tree differs from the kernels this was made for; the hook needs to be adapted",
-        ExitCode.SPLICE,
-    )
+    return MmbatchError(f"splice into {file}", problem, hint, ExitCode.SPLICE)
 
 
 def split_lines(content: str) -> list[str]:

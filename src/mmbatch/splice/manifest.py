@@ -266,11 +266,8 @@ def _text(edit: Edit, directory: Path) -> str:
 
 def known(directory: Path) -> list[str]:
     """Return the names of the speed-ups; `_template` and harnesses are none of them."""
-    return [
-        name
-        for name in measured(directory)
-        if "\n[[step]]\n" in (directory / name / _NAME).read_text(encoding="utf-8")
-    ]
+    texts = {name: (directory / name / _NAME).read_text("utf-8") for name in measured(directory)}
+    return [name for name, text in texts.items() if "\n[[step]]\n" in text]
 
 
 def measured(directory: Path) -> list[str]:
@@ -307,10 +304,7 @@ def cut(manifests: Sequence[Manifest], last: str) -> list[Manifest]:
         return [held.until(held.core) if held.core else held for held in manifests]
     *others, chosen = manifests
     if last not in chosen.step_names:
-        raise MmbatchError(
-            f"leave out the steps of {chosen.speedup} after '{last}'",
-            "it has no step of this name",
-            suggestion(last, [CORE, ALL, *chosen.step_names], "steps"),
-            ExitCode.USAGE,
-        )
+        action = f"leave out the steps of {chosen.speedup} after '{last}'"
+        hint = suggestion(last, [CORE, ALL, *chosen.step_names], "steps")
+        raise MmbatchError(action, "it has no step of this name", hint, ExitCode.USAGE)
     return [*others, chosen.until(last)]
