@@ -4,14 +4,14 @@
 from mmbatch.core.paths import ROOT
 
 CEILINGS = {
-    "bench": 1_190,
-    "cli": 1_740,
+    "bench": 1_180,
+    "cli": 1_730,
     "core": 899,
-    "guest": 1_530,
+    "guest": 1_520,
     "hosted": 1_600,
     "kernel": 1_100,
     "live": 2_180,
-    "report": 1_130,
+    "report": 1_120,
     "series": 491,
     "splice": 1_400,
 }

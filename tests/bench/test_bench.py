@@ -56,6 +56,7 @@ class Asked:
     def build(self, *arguments: Any, **_: Any) -> SimpleNamespace:
         self.options = arguments[2]
         return SimpleNamespace(
+            source=self.source,
             path=Path(f"/toys/{arguments[1][-1]}/hosted"),
             objects=SimpleNamespace(
                 config_sha256="ab" * 32, compiler="gcc (Toys) 1.2.3", binutils="as (Toys) 2.3"

@@ -40,7 +40,6 @@ class Prepared:
     """A speed-up that is built, the cases that were asked for, and the events of each start."""
 
     speedup: str
-    source: Source
     program: Program
     request: Request
     cases: Sequence[events.Case]
@@ -80,7 +79,7 @@ def prepare(
     if part > 1 and sizes:
         request = run.resized(program.path, request, max(sizes) // part)
         cases = run.plan(program.path, request)
-    return Prepared(speedup, source, program, request, cases)
+    return Prepared(speedup, program, request, cases)
 
 
 def measure(
@@ -161,12 +160,10 @@ def _in_turns(
             cases = [replace(c, pairs=c.pairs * pairs // request.pairs) for c in work.cases]
             seed = start_seed(request.seed, first + number)
             request = replace(request, pairs=pairs, seed=seed, budget_s=budget_s, compared=compared)
-            name = f"hosted-{work.speedup}-{first + number + 1}.log"
-            log_file = cache.logs() / name
+            log_file = cache.logs() / f"hosted-{work.speedup}-{first + number + 1}.log"
             show_case = functools.partial(show if not before else lambda *_: None, work.speedup)
-            work.starts.append(
-                run.explained(work.program, request, cases, log_file, above, show_case)
-            )
+            ended = run.explained(work.program, request, cases, log_file, above, show_case)
+            work.starts.append(ended)
 
 
 def _measure_again(prepared: Sequence[Prepared], hidden: Sequence[Sequence[str]]) -> bool:
@@ -198,7 +195,7 @@ def _measure_again(prepared: Sequence[Prepared], hidden: Sequence[Sequence[str]]
 
 def _record(work: Prepared, command: str, started: str, here: machine.Machine) -> Record:
     """Make the record of what was measured of a speed-up."""
-    program, objects, source = work.program, work.program.objects, work.source
+    program, objects, source = work.program, work.program.objects, work.program.source
     cases, notes = record.cases_of(work.starts)
     engines = [event for event in work.starts[0] if isinstance(event, events.Engine)]
     posted = [

@@ -58,9 +58,8 @@ def command(
         hint = f"use what -n prints: mmbatch apply -n {place} | patch -d {place} -p1"
         raise MmbatchError(f"make a branch in {tree}", "it has no git", hint, ExitCode.USAGE)
     if done.already:
-        log.result(
-            f"Already applied: {done.already} has {', '.join(m.speedup for m in manifests)}."
-        )
+        names = ", ".join(held.speedup for held in manifests)
+        log.result(f"Already applied: {done.already} has {names}.")
     elif dry_run:
         _print_diffs(done.steps)
     else:

@@ -29,6 +29,7 @@ _PROOFS = {
     "none": "no proof yet, because nothing used it",
 }
 _REMEDY = "boot another kernel, such as Debian's, or one with the speed-up in it (mmbatch apply)"
+_UNCHANGED = "Unchanged: whatever else a bind does, such as mapping the memory and its memmap."
 _GPUS = (
     "GPUs: no gain is claimed. Their drivers gain only if they register device pages, which "
     "`grep -A 9 'zone *Device' /proc/zoneinfo` shows: 'spanned' grows when the driver is loaded."
@@ -212,9 +213,8 @@ def _plan(
         given[held.speedup] = (file, held, "as given")
     found, sources = plan.devices(sysfs), {}
     for live in lives:
-        file, held, similar = given.get(live.speedup) or plan.most_similar(
-            live.speedup, running.release
-        )
+        usual = (live.speedup, running.release)
+        file, held, similar = given.get(live.speedup) or plan.most_similar(*usual)
         rates = plan.rates(held)
         gained = [plan.estimate(live, device, rates) for device in found]
         if gained != found:
@@ -265,9 +265,7 @@ def _show_plan(answer: Plan) -> None:
             f"({source.similar})"
         )
     if answer.sources:
-        log.result(
-            "Unchanged: whatever else a bind does, such as mapping the memory and its memmap."
-        )
+        log.result(_UNCHANGED)
     log.result(_GPUS)
 
 

@@ -9,12 +9,7 @@ from mmbatch.core.errors import suggestion
 
 
 class Misuse(click.UsageError):
-    """Arguments that make no sense, and what to do instead.
-
-    Args:
-        message: what is wrong, as a clause.
-        hint: what to do, as an imperative.
-    """
+    """Arguments that make no sense: what is wrong, as a clause, and what to do instead."""
 
     def __init__(self, message: str, hint: str) -> None:
         super().__init__(message)

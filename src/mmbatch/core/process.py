@@ -68,25 +68,17 @@ class Result:
 def run(
     argv: Sequence[str | Path],
     *,
-    action: str,
+    action: str,  # what this is for, as a phrase for error messages
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
-    log: Path | None = None,
+    log: Path | None = None,  # gets both streams at its end, and the command line before them
     timeout_s: float | None = None,
-    check: bool = True,
+    check: bool = True,  # whether to raise when it ends with anything but 0
     stdin: str = "",
-    foreground: bool = False,
-    finish: bool = False,
+    foreground: bool = False,  # in our process group, on our terminal, as sudo needs it
+    finish: bool = False,  # let it come to its end when we are interrupted, as dpkg must
 ) -> Result:
-    """Run a program to its end; it and all its children are gone when this returns or raises.
-
-    Args:
-        action: what this is for, as a phrase for error messages.
-        log: file to append both of its streams to, with the command line before them.
-        check: raise when it ends with anything but 0.
-        foreground: leave it in our process group, on our terminal; for sudo and the like.
-        finish: let it come to its end when we are interrupted, as dpkg must, and only then stop.
-    """
+    """Run a program to its end; it and all its children are gone when this returns or raises."""
     temporary = tempfile.TemporaryFile
     with _open_log(log, argv) as out, temporary() as err, temporary() as given:
         given.write(stdin.encode(errors=_BYTES))

@@ -153,11 +153,10 @@ def report(booted: Booted) -> list[CaseOutcome]:
         f"{boot.title}: {len(passed)} passed, {len(failed)} failed, {len(skipped)} skipped "
         f"({booted.wall_s:.0f} s, console in {booted.guest.console_file})"
     )
-    title = boot.title
     return [
-        *(CaseOutcome(title, name.partition(": ")[0]) for name in passed),
-        *(CaseOutcome(title, name.partition(": ")[0], problem=name) for name in failed),
-        *(CaseOutcome(title, name.partition(": ")[0], skipped=name) for name in skipped),
+        *(CaseOutcome(boot.title, name.partition(": ")[0]) for name in passed),
+        *(CaseOutcome(boot.title, name.partition(": ")[0], problem=name) for name in failed),
+        *(CaseOutcome(boot.title, name.partition(": ")[0], skipped=name) for name in skipped),
     ]
 
 

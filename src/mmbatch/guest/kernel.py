@@ -108,9 +108,6 @@ def build(source: Source, spliced: Spliced, wanted: Wanted, jobs: int) -> GuestK
     """Return a kernel, built if an input has changed.
 
     It is built from a copy of the source that stays, so a changed file rebuilds only its objects.
-
-    Raises:
-        MmbatchError: it can't be built here, or its configuration refused an option.
     """
     place = cache.builds() / f"guest-{source.ident}"
     text = wanted.config()

@@ -72,10 +72,8 @@ def packages(lives: Sequence[LiveManifest], directory: Path, release: str = "") 
     With a `release`, they have modules that are built here, for this kernel alone.
     """
     if release:
-        modules = build.build_all(lives, release)
-        made = [
-            _module_package(*each, release, directory) for each in zip(lives, modules, strict=True)
-        ]
+        both = zip(lives, build.build_all(lives, release), strict=True)
+        made = [_module_package(live, module, release, directory) for live, module in both]
     else:
         made = [_dkms_package(live, directory) for live in lives]
     return [*made, _boot_package(lives, directory)]

@@ -7,7 +7,7 @@ import lzma
 import platform
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -142,11 +142,8 @@ def fetch(release: str) -> Headers:
     """Return the headers of one of Debian's kernels, unpacked into the cache."""
     contents = f"the headers of Linux {release}"
 
-    def belongs(package: str) -> bool:
-        return re.match(r"linux-(headers|kbuild)-\d", package) is not None
-
     def fill(unpacked: Path) -> None:
-        _unpack(f"linux-headers-{release}", unpacked, belongs, contents)
+        _unpack(f"linux-headers-{release}", unpacked, r"linux-(headers|kbuild)-\d.*", contents)
         _join_makefiles(unpacked / "usr/src")
         for directory in unpacked.glob("usr/lib/linux-kbuild-*"):
             make_runnable(unpacked, directory, directory.name)
@@ -157,18 +154,16 @@ def fetch(release: str) -> Headers:
 
 def fetch_image(release: str) -> Path:
     """Return the directory in which one of Debian's kernels is unpacked, with its modules."""
-
-    def belongs(package: str) -> bool:  # newer kernels come in parts
-        return package.endswith(f"-{release}")
+    parts = f".*-{re.escape(release)}"  # in which newer kernels come
 
     def fill(unpacked: Path) -> None:
-        _unpack(f"linux-image-{release}", unpacked, belongs, f"Linux {release}")
+        _unpack(f"linux-image-{release}", unpacked, parts, f"Linux {release}")
 
     return cache.provide(cache.live() / f"image-{release}", fill, f"fetches Linux {release}")
 
 
-def _unpack(package: str, place: Path, belongs: Callable[[str], bool], contents: str) -> None:
-    """Fetch a package, and those of its dependencies that belong to it, into a directory."""
+def _unpack(package: str, place: Path, parts: str, contents: str) -> None:
+    """Fetch a package, and those of its dependencies whose names are like its parts'."""
     found = apt.find(package)
     if not found:
         problem = "no package on the Debian mirror has them"
@@ -176,7 +171,7 @@ def _unpack(package: str, place: Path, belongs: Callable[[str], bool], contents:
         raise MmbatchError(f"fetch {contents}", problem, hint, ExitCode.NOT_APPLICABLE)
     version = found[0][0]
     require_space(cache.live(), _PACKAGE_BYTES, f"unpack {contents}")
-    names = [package, *filter(belongs, apt.depends(package, version))]
+    names = [package, *filter(re.compile(parts).fullmatch, apt.depends(package, version))]
     log.say(f"fetching {package} {version} and its dependencies")
     for name in names:
         apt.unpack(name, version, place)

@@ -56,11 +56,7 @@ class Change:
 
 
 def changes(old: Record, new: Record) -> list[Change]:
-    """Return what changed for each row that has a ratio in the older run.
-
-    Raises:
-        MmbatchError: exit code 2; they are of two machines, or have no row in common.
-    """
+    """Return what changed for each row that has a ratio in the older of two comparable runs."""
     action, hint = "compare two runs", "give two runs of one speed-up on one machine"
     if old.where != new.where:
         problem = f"one is of {old.where}, the other of {new.where}"
@@ -134,10 +130,8 @@ def text(old: Record, new: Record, found: Sequence[Change]) -> str:
     for name, run in (("old", old), ("new", new)):
         about = f"{run.speedup}, {run.where}, Linux {run.kernel.release}, {run.started}"
         lines += paragraph(f"{name}: {about}, commit {run.code.commit[:12]}")
-    apart = differences(old, new)
-    lines += paragraph(
-        f"differs: {'; '.join(apart)}" if apart else "differs: nothing that is recorded"
-    )
+    apart = "; ".join(differences(old, new)) or "nothing that is recorded"
+    lines += paragraph(f"differs: {apart}")
     lines += paragraph(
         "old and new: times as fast as the kernel in each run; change: new / old, above 1 is "
         "faster than before; what code layout alone can do is no difference"

@@ -33,9 +33,6 @@ def into(path: Path, records: Records) -> str:
     """Return what a file holds with the tables of some records between its two marks.
 
     STDOUT holds nothing, so only the tables are returned for it.
-
-    Raises:
-        MmbatchError: it has no place for them.
     """
     if path == STDOUT:
         return page(records)

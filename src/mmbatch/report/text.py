@@ -112,9 +112,8 @@ def report(record: Record, *, every: bool = False, cover: bool = False, age: str
     found = tables(record)
     whole = all(row.equal for each in found.values() for row in each.rows)
     lines = paragraph(_title(record, found), width=width)
-    about = f"{machine.line(record.machine) if record.timed else record.where}"
-    if whole:
-        about += "; memory identical"
+    about = machine.line(record.machine) if record.timed else record.where
+    about += "; memory identical" if whole else ""
     note = f"Note: {age}." if age else ""
     lines += [*paragraph(about, width=width), *paragraph(note, width=width), ""]
     lines += _grid(found) if record.posted else _cases(found, cover=cover)
@@ -300,10 +299,8 @@ def _methods(found: Table) -> list[str]:
 
 
 def _legend(record: Record, *, cover: bool) -> Iterable[str]:
-    what = "time" if record.timed else "instruction"
-    yield f"ratio  kernel's / patched {what}s, median of pairs: above 1 is " + (
-        "faster" if record.timed else "fewer"
-    )
+    what, better = ("times", "faster") if record.timed else ("instructions", "fewer")
+    yield f"ratio  kernel's / patched {what}, median of pairs: above 1 is {better}"
     if record.posted:
         yield "       ~ no difference, ! slower, ? not clear beside the noise"
     elif record.timed and not cover:
