@@ -2,18 +2,17 @@
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import mmbatch
+from expect import printed
 from fake_run import losing, mixed, save_run
-from fake_tree import commit, make_tree
+from fake_tree import Call, commit, make_tree
 from mmbatch.cli import main as cli
 from mmbatch.core import cache, log
-
-Call = Callable[..., tuple[int, str, str]]
 
 _IDENTITY = [f"GIT_{role}_{part}" for role in ("AUTHOR", "COMMITTER") for part in ("NAME", "EMAIL")]
 
@@ -59,12 +58,9 @@ def gpg_home(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """A key of our own, to sign made-up archives with."""
     home = tmp_path_factory.mktemp("g")
     home.chmod(0o700)
-    make = ["gpg", "--homedir", str(home), "--batch", "--quiet", "--passphrase", ""]
-    subprocess.run(
-        [*make, "--quick-generate-key", "Test <t@mirror.example>", "ed25519", "sign", "never"],
-        check=True,
-        capture_output=True,
-    )
+    make = ["gpg", "--homedir", home, "--batch", "--quiet", "--passphrase", ""]
+    make += ["--quick-generate-key", "Test <t@mirror.example>", "ed25519", "sign", "never"]
+    printed(*make)
     yield home
     subprocess.run(["gpgconf", "--homedir", str(home), "--kill", "all"], check=False)
 

@@ -11,6 +11,7 @@ from typing import Self
 
 import pytest
 
+from expect import printed
 from mmbatch.guest import initramfs
 from mmbatch.kernel import apt, foreign
 
@@ -61,9 +62,7 @@ class FakeArchive:
             subprocess.run([*self._gpg, "--export"], check=True, capture_output=True).stdout
         )
         self._packages: dict[str, list[str]] = {}
-        self.architecture = subprocess.run(
-            ["dpkg", "--print-architecture"], check=True, capture_output=True, text=True
-        ).stdout.strip()
+        self.architecture = printed("dpkg", "--print-architecture").strip()
 
     @property
     def sources(self) -> str:
@@ -101,7 +100,7 @@ class FakeArchive:
             shutil.copy(source, package / place)
         deb = self.root / "pool" / f"{name}_{version}_all.deb"
         deb.parent.mkdir(parents=True, exist_ok=True)
-        subprocess.run(["dpkg-deb", "--build", package, deb], check=True, capture_output=True)
+        printed("dpkg-deb", "--build", package, deb)
         content = deb.read_bytes()
         self._packages.setdefault(suite, []).append(
             f"{control}Filename: pool/{deb.name}\nSize: {len(content)}\n"
@@ -131,8 +130,7 @@ class FakeArchive:
         signed = directory / "InRelease"
         signed.unlink(missing_ok=True)
         if sign:
-            clear = [*self._gpg, "--clearsign", "--output", str(signed), str(release)]
-            subprocess.run(clear, check=True, capture_output=True)
+            printed(*self._gpg, "--clearsign", "--output", signed, release)
 
 
 def libraries(program: str) -> dict[str, Path]:

@@ -4,40 +4,19 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from mmbatch.bench import record
 from mmbatch.bench.machine import Machine
 from mmbatch.bench.record import Code, Kernel, Posted, Record
-from mmbatch.hosted.events import (
-    LIMIT_PREFIX,
-    Case,
-    Done,
-    Engine,
-    Equal,
-    Event,
-    Note,
-    Sample,
-)
+from mmbatch.hosted.events import LIMIT_PREFIX, Case, Done, Engine, Equal, Event, Note, Sample
 
 ENGINE = Engine("zone_device", ("base", "control", "patched"), 64, {"erms": True, "fsrm": False})
-FSDAX = {
-    "base": 220e6,
-    "control": 220e6,
-    "copy": 150e6,
-    "wide": 88e6,
-    "auto": 88e6,
-    "limit:rep stosq": 82e6,
-}
-SMALL = {
-    "base": 400e3,
-    "control": 400e3,
-    "copy": 400e3,
-    "wide": 440e3,
-    "auto": 404e3,
-    "limit:rep stosq": 170e3,
-}
+FSDAX = {"base": 220e6, "control": 220e6, "copy": 150e6, "wide": 88e6, "auto": 88e6}
+FSDAX |= {"limit:rep stosq": 82e6}
+SMALL = {"base": 400e3, "control": 400e3, "copy": 400e3, "wide": 440e3, "auto": 404e3}
+SMALL |= {"limit:rep stosq": 170e3}
 COMMAND = "./mmbatch bench zone_device --kernel 7.3 --seed 1"
 
 
@@ -91,7 +70,7 @@ def case_events(
                 yield Sample(name, variant, block, half, pos, ns)
 
 
-def run_events(*cases: Sequence[Event]) -> list[Event]:
+def run_events(*cases: Iterable[Event]) -> list[Event]:
     return [ENGINE, *(event for case in cases for event in case), Done()]
 
 
@@ -124,7 +103,7 @@ def counted_by(events: Sequence[Event]) -> Record:
     return dataclasses.replace(record_of(list(events)), engine="guest-icount", command=command)
 
 
-def with_posted(events: Sequence[Event], *labels: str) -> list[Event]:
+def with_posted(events: Iterable[Event], *labels: str) -> list[Event]:
     """Mark variants of every case as posted code."""
     return [
         dataclasses.replace(event, posted=labels) if isinstance(event, Case) else event
@@ -132,12 +111,10 @@ def with_posted(events: Sequence[Event], *labels: str) -> list[Event]:
     ]
 
 
-def mixed() -> list[Event]:
+def mixed(small: Mapping[str, float] = SMALL, large: Mapping[str, float] = FSDAX) -> list[Event]:
     """A case that wins, and one that loses."""
-    return run_events(
-        list(case_events()),
-        list(case_events("small-hot", SMALL, regime="hot", items=131_072)),
-    )
+    hot = case_events("small-hot", small, regime="hot", items=131_072)
+    return run_events(case_events(times=large), hot)
 
 
 def broken() -> list[Event]:
@@ -156,26 +133,20 @@ def broken() -> list[Event]:
 def noisy() -> list[Event]:
     """The control alone is 15 % off in one case of two, which hides what `auto` does there."""
     off = {**FSDAX, "control": 220e6 * 1.15, "auto": 195e6}
-    return run_events(
-        list(case_events("fsdax-100G", off)),
-        list(case_events("small-hot", {**SMALL, "auto": 300e3}, regime="hot", items=131_072)),
-    )
+    return mixed({**SMALL, "auto": 300e3}, off)
 
 
 def few() -> list[Event]:
     """Two blocks, four pairs."""
-    return run_events(list(case_events(blocks=2)))
-
-
-LOSING = {**SMALL, "auto": 500e3}
+    return run_events(case_events(blocks=2))
 
 
 def losing() -> list[Event]:
     """A run whose `auto` is slower than base in a case."""
-    return run_events(
-        list(case_events()),
-        list(case_events("small-hot", LOSING, regime="hot", items=131_072)),
-    )
+    return mixed({**SMALL, "auto": 500e3})
+
+
+EVERY = (mixed, losing, broken, noisy, few)
 
 
 def save_run(path: Path, events: list[Event], started: str, cpu: str = "Example CPU 9000") -> Path:

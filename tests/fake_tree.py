@@ -4,14 +4,18 @@
 import hashlib
 import os
 import shutil
-import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from expect import printed
 from fake_archive import make_kernel
 from mmbatch.core import paths as checkout
 from mmbatch.splice.manifest import load_with_needs
+
+Call = Callable[..., tuple[int, str, str]]
+"""The fixture `call`, which runs `mmbatch apply`."""
 
 TEMPLATE = Path(__file__).parent / "data" / "tree"
 STEPS = [
@@ -47,10 +51,7 @@ def make_tree(tree: Path, release: str = "7.3.4", *, by_page: bool = False) -> P
 
 def git(tree: Path, *arguments: str) -> str:
     """Run git in a tree as a user does, and return what it prints."""
-    done = subprocess.run(
-        ["git", "-C", str(tree), *arguments], check=True, capture_output=True, text=True
-    )
-    return done.stdout.strip()
+    return printed("git", "-C", tree, *arguments).strip()
 
 
 def commit(tree: Path) -> Path:

@@ -16,10 +16,7 @@ from mmbatch.splice.manifest import load_with_needs
 
 _PROGRAMS = ("spatch", "gcc", "make", "flex", "bison", "bc", "objcopy")
 _LACKS = [name for name in _PROGRAMS if shutil.which(name) is None]
-MARKS = [
-    pytest.mark.kernel,
-    pytest.mark.skipif(bool(_LACKS), reason=f"lacks {', '.join(_LACKS)}"),
-]
+MARKS = [pytest.mark.kernel, pytest.mark.skipif(bool(_LACKS), reason=f"lacks {', '.join(_LACKS)}")]
 """Of tests that build hosted programs."""
 
 

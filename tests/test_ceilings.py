@@ -16,7 +16,7 @@ CEILINGS = {
     "splice": 1_400,
 }
 MODULES = 65
-TESTS = 11_900
+TESTS = 11_690
 
 
 def _lines(paths: list[str]) -> int:

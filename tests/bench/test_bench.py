@@ -38,7 +38,7 @@ class Asked:
         self.options: tuple[str, ...] | None = None
         self.kernel: tuple[str | None, Path | None] | None = None
         self.source = Source("7.3", "7.3.4", place, "toys 7.3.4", "toys", "1")
-        self.events = run_events(list(case_events()))
+        self.events = run_events(case_events())
         monkeypatch.setenv("MMBATCH_CACHE", str(place / "cache"))
         monkeypatch.setattr(manifest, "load_with_needs", lambda speedups, *names: list(names))
         monkeypatch.setattr(doctor, "ensure", lambda *_, **__: None)

@@ -176,7 +176,7 @@ def test_half_a_cpu_by_quota_claims_nothing(ms: float, noisy: float) -> None:
     same = dict.fromkeys(("base", "control", "auto"), 1.0)
     for _ in range(100):
         used, events = 50e6 * rng.random(), []
-        for each in run_events(list(case_events(times=same))):
+        for each in run_events(case_events(times=same)):
             event = each
             if isinstance(event, Sample):
                 ns = 1e6 * ms * float(np.exp(rng.normal(0, 0.005)))

@@ -8,13 +8,13 @@ from typing import Any
 
 import pytest
 
-from fake_run import broken, few, mixed, noisy, record_of
+from fake_run import EVERY, mixed, record_of
 from mmbatch.bench import record
 from mmbatch.bench.session import machine_code, share, start_seed
 from mmbatch.core.errors import MmbatchError
 
 
-@pytest.mark.parametrize("events", [mixed, broken, noisy, few])
+@pytest.mark.parametrize("events", EVERY)
 def test_file_gives_back_the_record(events: Any, tmp_path: Path) -> None:
     made = record_of(events())
     record.write(tmp_path / "a.json", made)

@@ -28,7 +28,7 @@ from mmbatch.bench.statistics import Verdict
 from mmbatch.bench.table import Row, Table, rows, tables
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode
-from mmbatch.hosted.events import Equal, Event, Sample
+from mmbatch.hosted.events import Equal, Event
 
 SLOW_STOSQ = {"rep stosq": 202, "mov 8": 210, "movnt 8": 82, "movnt 16": 77}
 FAST_STOSQ = {"rep stosq": 48, "mov 8": 60, "movnt 8": 52, "movnt 16": 51}
@@ -108,14 +108,14 @@ def test_limit_of_several_cpus_is_none_that_runs_on_one() -> None:
 
 def test_what_users_get_is_compared_with_itself_on_one_cpu() -> None:
     times = {**FSDAX, "auto": 60e6, "auto, 1 CPU": 88e6}
-    (found,) = tables(record_of(run_events(list(case_events(times=times))))).values()
+    (found,) = tables(record_of(run_events(case_events(times=times)))).values()
     assert found.chosen.name == "auto"
     assert found.chosen.one_cpu and found.chosen.one_cpu.median == pytest.approx(1.47, abs=0.01)
 
 
 def test_variant_that_beats_its_limit_is_a_defect_of_the_limit() -> None:
     for time, told in ((60e6, True), (81e6, False)):
-        made = record_of(run_events(list(case_events(times={**FSDAX, "auto": time}))))
+        made = record_of(run_events(case_events(times={**FSDAX, "auto": time})))
         notes = [note for note in table.notes(made) if "is not a limit here" in note]
         assert bool(notes) == told
 
@@ -152,7 +152,7 @@ def test_no_number_of_an_unproven_variant() -> None:
 
 def test_nothing_counts_if_base_differs_from_itself() -> None:
     wrong = Equal("fsdax-100G", "base", False, 64, "byte 1")
-    (found,) = tables(record_of([*run_events(list(case_events())), wrong])).values()
+    (found,) = tables(record_of([*run_events(case_events()), wrong])).values()
     assert {each.verdict for each in found.rows} == {Verdict.NOT_EQUAL}
     assert all(each.median is None for each in found.rows)
 
@@ -165,8 +165,8 @@ def test_nothing_counts_if_base_differs_from_itself() -> None:
         (broken(), ExitCode.FAILED),
         (noisy(), ExitCode.INCONCLUSIVE),
         (few(), ExitCode.GOOD),
-        (run_events(list(case_events(times={"base": 1e6, "control": 1e6}))), ExitCode.GOOD),
-        (run_events(list(case_events(times={"base": 1e6, "control": 1e6, "stream": 2e6}))), 0),
+        (run_events(case_events(times={"base": 1e6, "control": 1e6})), ExitCode.GOOD),
+        (run_events(case_events(times={"base": 1e6, "control": 1e6, "stream": 2e6})), 0),
     ],
 )
 def test_exit_codes(events: list[Event], code: ExitCode) -> None:
@@ -175,15 +175,13 @@ def test_exit_codes(events: list[Event], code: ExitCode) -> None:
 
 def test_case_without_control_claims_nothing() -> None:
     times = {name: ms for name, ms in FSDAX.items() if name != "control"}
-    (found,) = tables(record_of(run_events(list(case_events(times=times))))).values()
+    (found,) = tables(record_of(run_events(case_events(times=times)))).values()
     assert row(found, "auto").verdict is Verdict.INCONCLUSIVE
 
 
 @pytest.mark.parametrize(("auto", "listed"), [(88e6, False), (93e6, True), (89e6, False)])
 def test_auto_is_compared_with_the_best_method(auto: float, listed: bool) -> None:
-    (found,) = tables(
-        record_of(run_events(list(case_events(times={**FSDAX, "auto": auto}))))
-    ).values()
+    (found,) = tables(record_of(run_events(case_events(times={**FSDAX, "auto": auto})))).values()
     assert bool(found.better) == listed
 
 
@@ -195,7 +193,7 @@ def test_instructions_are_fewer_and_not_faster() -> None:
 
 
 def posted(ns: float, *, equal: bool = True) -> list[Event]:
-    events = with_posted(list(case_events(times={**FSDAX, "v2": ns})), "v2")
+    events = with_posted(case_events(times={**FSDAX, "v2": ns}), "v2")
     return run_events(
         [
             replace(event, equal=equal)
@@ -242,11 +240,3 @@ def test_outcomes_are_those_of_the_exit_code() -> None:
     assert unequal == ["fsdax-100G: v2: it produced other memory than the kernel"]
     skipped = [each.case for each in table.outcomes(record_of(noisy())) if each.skipped]
     assert skipped == ["fsdax-100G: auto"]
-
-
-def test_rows_for_scripts() -> None:
-    found = list(table.answer(record_of(mixed())))
-    (auto,) = (each for each in found if (each["case"], each["variant"]) == ("fsdax-100G", "auto"))
-    assert auto["verdict"] == "faster"
-    assert auto["ratio"] == pytest.approx(2.5, rel=0.01)
-    assert isinstance(found[0], dict) and not isinstance(found[0], Sample)

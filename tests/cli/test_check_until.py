@@ -52,11 +52,7 @@ def tree(tmp_path: Path, git_user: Path) -> Path:
     ("last", "label"), [(CORE, CORE), ("zone_device", "2 zone_device"), ("all", "8 cpus")]
 )
 def test_the_code_after_a_step_is_checked(
-    tree: Path,
-    checked: list[Program],
-    capsys: pytest.CaptureFixture[str],
-    last: str,
-    label: str,
+    tree: Path, checked: list[Program], capsys: pytest.CaptureFixture[str], last: str, label: str
 ) -> None:
     assert cli.main(["check", "zone_device", "--until", last, "--tree", str(tree)]) == ExitCode.GOOD
     (bench,) = checked

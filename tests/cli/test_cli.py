@@ -113,10 +113,7 @@ sys.exit(cli.main(["doctor"]))
 )
 def test_signals_clean_up(number: signal.Signals, code: int) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", SLOW],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-c", SLOW], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "ready\n"

@@ -26,9 +26,7 @@ def test_everything_is_looked_at() -> None:
     assert ("nothing is missing" in done.output) == (done.return_value == 0)
 
 
-def test_what_is_missing_is_named_with_its_package(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     lack(monkeypatch, "spatch", "objcopy")
     monkeypatch.setattr(apt, "missing", list)
     done = doctor()

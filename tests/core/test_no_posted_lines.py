@@ -7,9 +7,9 @@ first patch for zone->contiguous. Their text is not kept.
 """
 
 import hashlib
-import subprocess
 from collections.abc import Iterator, Sequence
 
+from expect import printed
 from mmbatch.core.paths import ROOT
 
 LEAST = 30  # characters; shorter ones are any function's end
@@ -25,8 +25,7 @@ def windows(lines: Sequence[str]) -> Iterator[str]:
 
 def test_no_posted_lines_are_here() -> None:
     assert set(windows(["+static inline int no_such_function(void)", "{", "+\treturn 0;"]))
-    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, check=True)
-    for name in listed.stdout.decode().splitlines():
+    for name in printed("git", "ls-files", cwd=ROOT).splitlines():
         path = ROOT / name
         if path.suffix not in (".json", ".svg") and path.is_file():
             lines = path.read_text(encoding="utf-8", errors="replace").splitlines()

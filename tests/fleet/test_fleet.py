@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from expect import printed
 from mmbatch.core import paths
 
 FLEET = paths.ROOT / "fleet"
@@ -53,6 +54,4 @@ def test_what_lava_is_told(ktap: str, told: list[str], tmp_path: Path) -> None:
     file = tmp_path / "bench.ktap"
     file.write_text(ktap)
     environment = {**os.environ, "LAVA_TEST_CASE": "echo"}
-    argv = [FLEET / "lava.sh", file]
-    done = subprocess.run(argv, capture_output=True, text=True, env=environment, check=True)
-    assert done.stdout.splitlines() == told
+    assert printed(FLEET / "lava.sh", file, env=environment).splitlines() == told

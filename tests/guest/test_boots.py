@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from mmbatch.guest.qemu import Guest
 from mmbatch.hosted.events import CaseOutcome
 
 pytestmark = pytest.mark.usefixtures("own_cache")
+Play = Callable[[str], Path]
 
 
 @pytest.fixture
@@ -30,15 +31,15 @@ def kernel(tmp_path: Path) -> GuestKernel:
     return GuestKernel("7.3.4", "here", ARCHES["x86_64"], Path("/no/bzImage"), config)
 
 
-def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> None:
-    script(tmp_path / "bin/qemu-system-x86_64", text)
-    before_others(tmp_path / "bin", monkeypatch)
+@pytest.fixture
+def play(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Play:
+    """Let a script stand for QEMU."""
+    directory = before_others(tmp_path / "bin", monkeypatch)
+    return lambda text: script(directory / "qemu-system-x86_64", text)
 
 
-def test_a_guest_that_ends_well(
-    kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    play(tmp_path, monkeypatch, r"printf '\033c\033[?7l\033[2J@@ pass it\r\n@@ end 1.0 1\r\n'")
+def test_a_guest_that_ends_well(kernel: GuestKernel, play: Play) -> None:
+    play(r"printf '\033c\033[?7l\033[2J@@ pass it\r\n@@ end 1.0 1\r\n'")
 
     booted = qemu.run(Guest(Boot(("plain",)), kernel, b""))
 
@@ -48,10 +49,10 @@ def test_a_guest_that_ends_well(
 
 
 def test_a_guest_that_hangs_is_ended_with_all_that_it_started(
-    kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, play: Play
 ) -> None:
     pid = tmp_path / "pid"
-    play(tmp_path, monkeypatch, f"echo last words\nsleep 600 &\necho $! > {pid}\nwait")
+    play(f"echo last words\nsleep 600 &\necho $! > {pid}\nwait")
     monkeypatch.setattr(qemu, "_SILENCE_S", 15)
     start = time.monotonic()
 
@@ -112,14 +113,10 @@ STORIES = {
 
 @pytest.mark.parametrize("story", STORIES)
 def test_what_a_guest_says_becomes_outcomes(
-    kernel: GuestKernel,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-    story: str,
+    kernel: GuestKernel, capsys: pytest.CaptureFixture[str], story: str, play: Play
 ) -> None:
     console, closing = STORIES[story]
-    play(tmp_path, monkeypatch, f"printf '{console}'")
+    play(f"printf '{console}'")
 
     outcomes = run(kernel, Boot(("plain",), suites=("toy",)))
 
@@ -128,12 +125,9 @@ def test_what_a_guest_says_becomes_outcomes(
 
 
 def test_one_kernel_that_can_not_be_built_stops_no_other(
-    kernel: GuestKernel,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    kernel: GuestKernel, capsys: pytest.CaptureFixture[str], play: Play
 ) -> None:
-    play(tmp_path, monkeypatch, f"printf '{SUITE}'")
+    play(f"printf '{SUITE}'")
     wanted = [Boot((kind,), suites=("toy",)) for kind in ("plain", "kasan", "debug")]
 
     outcomes = run(kernel, *wanted)
@@ -147,10 +141,10 @@ def test_one_kernel_that_can_not_be_built_stops_no_other(
 
 
 def test_a_panic_of_the_emulators_threads_is_followed_by_a_boot_with_one(
-    kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: GuestKernel, play: Play
 ) -> None:
     with_one = 'case "$*" in *thread=single*)'
-    play(tmp_path, monkeypatch, f"{with_one} printf '{SUITE}';; *) printf '{STALE}';; esac")
+    play(f"{with_one} printf '{SUITE}';; *) printf '{STALE}';; esac")
 
     (outcome,) = run(kernel, Boot(("plain",), suites=("toy",)))
 
@@ -161,9 +155,9 @@ def test_a_panic_of_the_emulators_threads_is_followed_by_a_boot_with_one(
 
 @pytest.mark.parametrize("alone", ["one_thread", "counted"])
 def test_a_breakpoint_that_one_thread_meets_is_the_kernels_own(
-    kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, alone: str
+    kernel: GuestKernel, alone: str, play: Play
 ) -> None:
-    play(tmp_path, monkeypatch, f"printf '{STALE}'")
+    play(f"printf '{STALE}'")
 
     outcomes = run(kernel, Boot(("plain",), **{alone: True}))  # type: ignore[arg-type]
 
@@ -230,9 +224,9 @@ def test_a_livepatch_must_save_what_it_promises(outcome: Outcome, problems: list
 
 
 def test_kvm_is_believed_only_after_a_boot(
-    kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    kernel: GuestKernel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, play: Play
 ) -> None:
-    play(tmp_path, monkeypatch, f"echo x >> {tmp_path}/boots; echo nothing")
+    play(f"echo x >> {tmp_path}/boots; echo nothing")
     monkeypatch.setattr("mmbatch.guest.qemu.os.access", lambda *_: True)
     monkeypatch.setattr("mmbatch.guest.qemu.platform.machine", lambda: "x86_64")
     monkeypatch.setattr("mmbatch.guest.initramfs.make", lambda _: b"")

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from expect import printed
 from fake_program import script
 from fake_run import counted_by
 from mmbatch.bench import record
@@ -142,6 +143,6 @@ def test_only_races_in_our_functions_fail(tmp_path: Path, on: int, report: str, 
     dmesg = f"echo 'kcsan: selftest: 3/3 tests passed'\necho '{report}'"
     script(tmp_path / "dmesg", dmesg)
     commands = f"PATH={tmp_path}:$PATH; . {library}; no_race 'copied\\|other'"
-    done = subprocess.run(["sh", "-c", commands], capture_output=True, text=True, check=True)
-    assert f"@@ {state}" in done.stdout
-    assert "@@ value KCSAN: accesses watched 70" in done.stdout
+    shown = printed("sh", "-c", commands)
+    assert f"@@ {state}" in shown
+    assert "@@ value KCSAN: accesses watched 70" in shown

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from expect import fails
 from mmbatch.core.errors import MmbatchError
 from mmbatch.guest import plan
 
@@ -75,9 +76,8 @@ def test_some_boots_must_be_named(tmp_path: Path) -> None:
     assert [boot.title for boot in plan.choose(every, ("arm64-debug-far",))] == ["arm64-debug-far"]
     titles = [boot.title for boot in plan.choose(every, ("arm64*far",))]
     assert titles == ["arm64-far", "arm64-debug-far"]
-    with pytest.raises(MmbatchError, match="no boot of this name") as caught:
+    with fails("no boot of this name", "arm64-far"):
         plan.choose(every, ("arm64", "arm64-fer"))
-    assert "arm64-far" in caught.value.hint
 
 
 def test_a_size_is_for_what_has_one(tmp_path: Path) -> None:

@@ -201,8 +201,7 @@ def test_coverage_leads_to_what_chance_would_not_find(lock: Path, tmp_path: Path
 
 @pytest.mark.kernel
 @pytest.mark.parametrize(
-    ("word", "problem"),
-    [("bath", "4 bytes open it"), ("bat!", "signal 11"), ("bats", None)],
+    ("word", "problem"), [("bath", "4 bytes open it"), ("bat!", "signal 11"), ("bats", None)]
 )
 def test_an_input_does_the_same_again(
     lock: Path, tmp_path: Path, word: str, problem: str | None

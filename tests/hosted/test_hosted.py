@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from expect import fails
 from fake_program import script
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import run as hosted
@@ -102,26 +103,19 @@ def test_an_unequal_image_is_for_the_report_to_tell(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("keep", [0, 1, 3])
 def test_an_early_end_is_no_result(tmp_path: Path, keep: int) -> None:
-    with pytest.raises(MmbatchError) as caught:
+    with fails("hosted ended with 70", str(tmp_path / "hosted.log"), code=ExitCode.FAILED):
         run(tmp_path, *WHOLE[:keep], then="exit 70")
-    assert caught.value.problem == "hosted ended with 70"
-    assert str(tmp_path / "hosted.log") in caught.value.hint
-    assert caught.value.code == ExitCode.FAILED
 
 
 def test_a_kernel_symbol_that_is_not_there_is_named(tmp_path: Path) -> None:
     words = "hosted: kernel code at 0x4711 touched 'toy_symbol', which is not defined"
-    with pytest.raises(MmbatchError) as caught:
+    with fails(words.removeprefix("hosted: "), "definition of toy_symbol"):
         run(tmp_path, *WHOLE[:2], then=f'echo "{words}" >&2; exit 70')
-    assert caught.value.problem == words.removeprefix("hosted: ")
-    assert "definition of toy_symbol" in caught.value.hint
 
 
 def test_a_program_that_is_killed_is_told_so(tmp_path: Path) -> None:
-    with pytest.raises(MmbatchError) as caught:
+    with fails("SIGKILL", "smaller --size"):
         run(tmp_path, *WHOLE[:3], then="kill -9 $$")
-    assert "SIGKILL" in caught.value.problem
-    assert "smaller --size" in caught.value.hint
 
 
 def test_ctrl_c_ends_the_program(tmp_path: Path) -> None:

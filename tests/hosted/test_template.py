@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import real_kernel
+from expect import printed
 from mmbatch.core import paths
 from mmbatch.core.errors import ExitCode
 from mmbatch.kernel import apt
@@ -30,7 +31,7 @@ def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(
             paths.ROOT / name, root / name, ignore=shutil.ignore_patterns("__pycache__", ".*")
         )
-    subprocess.run([root / "speedups/_template/new.sh", NAME], check=True, capture_output=True)
+    printed(root / "speedups/_template/new.sh", NAME)
     return root
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from expect import printed
 from fake_archive import FakeArchive, libraries, needs_archive
 from fake_program import script
 from mmbatch.kernel import foreign
@@ -44,10 +44,7 @@ def test_a_program_runs_with_its_own_libraries(root: Path) -> None:
     foreign.wrap(root, "usr/bin/prog", root / "bin/prog", ["-u"])
     moved = root.rename(root.with_name("else where"))
 
-    output = subprocess.run(
-        [moved / "bin/prog", "/proc/self/maps"], check=True, capture_output=True, text=True
-    ).stdout
-
+    output = printed(moved / "bin/prog", "/proc/self/maps")
     mapped = set(re.findall(r" (/.*\.so\S*)$", output, re.M))
     assert f"{moved}/usr/lib/{foreign.TUPLE}/libc.so.6" in mapped
     assert all(path.startswith(f"{moved}/") for path in mapped)
@@ -107,8 +104,7 @@ def test_one_that_is_fetched(archive: FakeArchive, said: list[str]) -> None:
     directory = Path(found).parent
     assert toolchain(found).compiler == f"-B{directory}/ --version"
     for name in ("cc1", "as"):
-        ran = subprocess.run([directory / name, "a  b"], check=True, capture_output=True, text=True)
-        assert ran.stdout == "a  b\n"
+        assert printed(directory / name, "a  b") == "a  b\n"
     said.clear()
     assert foreign.find_compiler(RELEASE, config()) == found
     assert said == []

@@ -3,19 +3,16 @@
 
 import functools
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from fake_tree import branches, commit, git, lacks_for_apply
+from fake_tree import Call, branches, commit, git, lacks_for_apply
 from mmbatch.core import paths as checkout
 from mmbatch.core.cache import default_root
 from mmbatch.kernel.sources import SERIES, get, read_release
 from mmbatch.splice.apply import apply_steps, named_files
 from mmbatch.splice.manifest import known, load, load_with_needs
-
-Call = Callable[..., tuple[int, str, str]]
 
 SIGNS = ("Makefile", "Kbuild", "Kconfig", "scripts/config", "mm/mm_init.c")
 MOST = 25  # lines that a step removes; what it adds is ours, and may stand in the same file

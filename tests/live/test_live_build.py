@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from expect import fails, printed
 from fake_live import live
 from mmbatch.core import paths
 from mmbatch.core.errors import MmbatchError
@@ -107,9 +108,7 @@ def test_the_module_says_what_it_is(
 ) -> None:
     live = manifest.load(speedup)
     module = build.build(live, headers)
-    output = subprocess.run(
-        ["readelf", "-W", "-S", "-s", module], check=True, capture_output=True, text=True
-    ).stdout
+    output = printed("readelf", "-W", "-S", "-s", module)
 
     assert ".klp.rela.vmlinux..text" in output
     for function in live.replaced(headers.series):
@@ -142,9 +141,8 @@ def test_headers_that_are_not_those_of_the_kernel(
         return found
 
     monkeypatch.setattr(btf.Btf, "place", place)
-    with pytest.raises(MmbatchError, match=f"layout of struct {moved}: {member}") as caught:
+    with fails(f"layout of struct {moved}: {member}", code=77):
         build.build(FIRST, headers)
-    assert caught.value.code == 77
 
 
 @pytest.mark.kernel

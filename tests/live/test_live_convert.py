@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from expect import printed
 from mmbatch.live import convert, elf
 
 CODE = """
@@ -29,18 +30,12 @@ def module(tmp_path: Path) -> Path:
     return path
 
 
-def readelf(path: Path, *options: str) -> str:
-    return subprocess.run(
-        ["readelf", "-W", *options, path], check=True, capture_output=True, text=True
-    ).stdout
-
-
 def test_what_was_read_is_written_alike(module: Path, tmp_path: Path) -> None:
     again = tmp_path / "again.o"
     again.write_bytes(elf.parse(module.read_bytes()).pack())
 
     def parts(path: Path) -> str:  # all but where they lie in the file
-        text = readelf(path, "-s", "-r", "-x", ".text", "-x", ".data")
+        text = printed("readelf", "-W", path, "-s", "-r", "-x", ".text", "-x", ".data")
         return re.sub(r"at offset 0x\w+ contains", "contains", text)
 
     assert "hidden" in parts(module)
@@ -53,9 +48,7 @@ def test_hidden_symbols_become_livepatch_relocations(module: Path, tmp_path: Pat
     linked = tmp_path / "made.ko"
     linked.write_bytes(content.pack())
 
-    sections = readelf(linked, "-S")
-    relocations = readelf(linked, "-r")
-    symbols = readelf(linked, "-s")
+    sections, relocations, symbols = (printed("readelf", "-W", f"-{c}", linked) for c in "Srs")
     assert ".klp.rela.vmlinux..text" in sections
     assert ".klp.rela.vmlinux..data" in sections
     assert ".klp.sym.vmlinux.hidden,0" in symbols
@@ -117,19 +110,11 @@ def checked(directory: Path, body: str, more: str = "") -> None:
     convert.require_no_jumps(path, elf.parse(path.read_bytes()), ["live_it"])
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        "",
-        "call elsewhere",
-        "call helper",
-        "jne live_it + 3",
-        "1: loop 1b",
-        "jmp live_original_it",
-        "je live_original_it",
-        "jmp .altinstr_aux + 4",
-    ],
-)
+STAYS = ("", "call elsewhere", "call helper", "jne live_it + 3", "1: loop 1b")
+OWN = ("jmp live_original_it", "je live_original_it", "jmp .altinstr_aux + 4")
+
+
+@pytest.mark.parametrize("body", STAYS + OWN)
 def test_what_may_be(tmp_path: Path, body: str) -> None:
     checked(tmp_path, body)
 

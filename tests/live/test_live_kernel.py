@@ -95,8 +95,7 @@ class _Moved:
 
 
 @pytest.fixture
-def mirror(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+def mirror(own_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(kernel, "apt", _Moved())
 
 

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 import dataclasses
-import subprocess
 from typing import Any
 
 import pytest
 
+from expect import fails, printed
 from fake_btf import kernel as fake_types
 from fake_live import GET, SET, live
 from mmbatch.core import paths
@@ -149,9 +149,8 @@ WITHOUT = [(speedup, step) for speedup in LIVES for step in manifest.load(speedu
 @pytest.mark.parametrize(("speedup", "step"), WITHOUT)
 def test_a_step_that_a_livepatch_leaves_out(speedup: str, step: str) -> None:
     """Nothing of it is in the module, and the module can't end there."""
-    with pytest.raises(MmbatchError, match="has nothing of this step") as caught:
+    with fails("has nothing of this step", code=ExitCode.USAGE):
         manifest.load(speedup, until=step)
-    assert caught.value.code == ExitCode.USAGE
     live = manifest.load(speedup)
     named = {each.name: each for each in load_splice(paths.SPEEDUPS / speedup).steps}
     assert not {file.target for file in named[step].files} & set(
@@ -178,9 +177,7 @@ def test_it_builds_and_replaces_what_its_steps_replace(
 ) -> None:
     live = manifest.load(speedup, until=step)
     made = build.build_all([live], kernel.choose(series))[0]
-    output = subprocess.run(
-        ["readelf", "-W", "-r", made], check=True, capture_output=True, text=True
-    ).stdout
+    output = printed("readelf", "-W", "-r", made)
     tables = output[output.index("'.rela.data'") :].split("Relocation section")[0]
     for function in manifest.load(speedup).replaced(series):
         replaced = not function.step or function.step in live.steps

@@ -136,12 +136,7 @@ def test_memory_blocks() -> None:
 @pytest.mark.parametrize(
     ("cpu", "release", "file", "words"),
     [
-        (
-            ("AuthenticAMD", 26, 2),
-            "6.12.107+deb13-amd64",
-            "6.12-zen5",
-            "the same model of CPU, the",
-        ),
+        (("AuthenticAMD", 26, 2), "6.12.107-amd64", "6.12-zen5", "the same model of CPU, the same"),
         (("AuthenticAMD", 25, 99), "7.3.4-amd64", "7.3-zen4", "the same family of CPU, the same"),
         (("CentaurHauls", 7, 1), "7.3.4-amd64", "7.3-", "another vendor of CPU, the same kernel"),
     ],

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from expect import printed
 from fake_run import FSDAX, case_events, record_of, run_events
 from mmbatch.bench import record, session
 from mmbatch.cli import main as cli
@@ -93,7 +94,7 @@ def test_how_old_the_code_of_a_record_is(
     commits: tuple[str, ...] | None,
     words: str,
 ) -> None:
-    made = record_of(run_events(list(case_events())))
+    made = record_of(run_events(case_events()))
     work = session.workload("zone_device")
     monkeypatch.setattr(compare, "_code_today", lambda *_: today)
     monkeypatch.setattr(compare, "_commits_since", lambda *_: commits)
@@ -115,15 +116,13 @@ def test_a_shallow_clone(tmp_path: Path, own_cache: Path) -> None:
         [*git, "rev-parse", "HEAD~1", "HEAD"], text=True
     ).split()
     subprocess.run(["git", "clone", "-q", "--depth", "1", f"file://{origin}", clone], check=True)
-    made = record_of(run_events(list(case_events())))
+    made = record_of(run_events(case_events()))
     code = record.Code(earlier, False, "aa", "cc", session.workload("zone_device"))
     record.write(clone / "a.json", replace(made, code=code))
 
     def python(*more: str) -> str:
         env = {**os.environ, "PYTHONPATH": f"{clone}/src"}
-        argv = [sys.executable, *more]
-        done = subprocess.run(argv, cwd=clone, env=env, capture_output=True, text=True, check=True)
-        return " ".join(done.stdout.split())
+        return " ".join(printed(sys.executable, *more, cwd=clone, env=env).split())
 
     checkout = python("-c", "from mmbatch.bench import record; print(record.checkout())")
     assert checkout == f"('{head}', False)"
@@ -132,7 +131,7 @@ def test_a_shallow_clone(tmp_path: Path, own_cache: Path) -> None:
 
 
 def test_older_kernels_are_columns_behind_the_newest(tmp_path: Path) -> None:
-    made = record_of(run_events(list(case_events(times=FSDAX))))
+    made = record_of(run_events(case_events(times=FSDAX)))
     old = record.Kernel("6.12.9", "here", "ab" * 32)
     other = record.Record(**{**made.__dict__, "kernel": old})
     text = markdown.page({tmp_path / "a.json": other, tmp_path / "b.json": made})

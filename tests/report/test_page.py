@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 import shutil
-import subprocess
 from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 
-from fake_run import SMALL, broken, case_events, few, mixed, noisy, record_of, run_events
+from expect import printed
+from fake_run import EVERY, SMALL, broken, case_events, record_of, run_events
 from mmbatch.bench import record
 from mmbatch.report import html
 
@@ -72,7 +72,7 @@ def test_unproven_rows_have_no_mark() -> None:
 @pytest.mark.parametrize("width", [390, 1280])
 def test_nothing_is_cut_off_in_a_browser(tmp_path: Path, width: int) -> None:
     """Only cards scroll, and only on a telephone."""
-    runs = [record_of(events()) for events in (mixed, broken, noisy, few)]
+    runs = [record_of(events()) for events in EVERY]
     records = {f"zone_device: run {number}": run for number, run in enumerate(runs)}
     (tmp_path / "page.html").write_text(html.render(records))
     frame = f'<iframe id="f" src="page.html" style="width:{width}px;height:844px"></iframe>'
@@ -89,8 +89,8 @@ out.textContent = `${root.scrollWidth <= root.clientWidth} ${cards.length} ${mar
     words = [CHROMIUM or "", "--headless", "--disable-gpu", "--no-sandbox", "--dump-dom"]
     words += ["--allow-file-access-from-files", f"--user-data-dir={tmp_path / 'profile'}"]
     words += ["--window-size=1400,1000", (tmp_path / "probe.html").as_uri()]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=600, check=True)
-    fits, scrolled, marks = re.findall(r'<pre id="out">(\w+) (\d+) (\d+)</pre>', done.stdout)[0]
+    shown = printed(*words, timeout=600)
+    fits, scrolled, marks = re.findall(r'<pre id="out">(\w+) (\d+) (\d+)</pre>', shown)[0]
     assert fits == "true"
     assert int(marks) > 20
     assert width < 1000 or int(scrolled) == 0

@@ -139,7 +139,7 @@ def _each_run(tree: Path, *, large: float = 100e6) -> Record:
     shown = [code for code in found if code.label in ("2 zone_device", "4 small")]
     times = {"base": 200e6, "control": 200e6, "2 zone_device": 150e6, "4 small": large}
     small = {**times, "4 small": 150e6}
-    events = run_events(list(case_events("large", times)), list(case_events("small", small)))
+    events = run_events(case_events("large", times), case_events("small", small))
     info = dataclasses.replace(record_of(events).kernel, release="7.3.4")
     code = tuple(record.Posted(p.label, p.source, p.sha256, p.patches, ()) for p in shown)
     return dataclasses.replace(record_of(events), kernel=info, posted=code)

@@ -7,15 +7,16 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from expect import fails
 from fake_program import script
 from fake_tree import (
     NEEDS_APPLY,
     STEPS,
+    Call,
     branches,
     commit,
     fingerprint,
@@ -24,7 +25,7 @@ from fake_tree import (
     make_tree,
 )
 from mmbatch.core import paths as checkout
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode
 from mmbatch.kernel.git import GitTree
 from mmbatch.splice import apply, hooks
 from mmbatch.splice.apply import apply_steps
@@ -33,7 +34,6 @@ from mmbatch.splice.manifest import load_with_needs
 pytestmark = NEEDS_APPLY
 
 BRANCH = "mmbatch/zone_device"
-Call = Callable[..., tuple[int, str, str]]
 
 
 def contents(tree: Path) -> dict[str, bytes]:
@@ -97,9 +97,8 @@ def test_the_second_go_finds_what_is_there(call: Call, tree: Path) -> None:
     code, out, _ = call(tree, "zone_device", "-s")
     assert (code, git(tree, "rev-parse", BRANCH)) == (0, tip)
     assert out == f"Already applied: branch {BRANCH} has streaming_copy, zone_device.\n"
-    with pytest.raises(MmbatchError) as caught:
+    with fails(code=ExitCode.USAGE):
         GitTree(tree).create_branch(BRANCH, git(tree, "rev-parse", "main"), "toys")
-    assert caught.value.code == ExitCode.USAGE
     assert git(tree, "rev-parse", BRANCH) == tip
 
 

@@ -4,12 +4,14 @@ from pathlib import Path
 
 import pytest
 
+from expect import fails
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.splice.hooks import apply_edit, fold, function_extent
 from mmbatch.splice.manifest import Edit
 
 TOYS = (Path(__file__).parents[1] / "data" / "edits" / "toys.c").read_text()
 PAINT = Edit("mm/toys.c", "after", 1, "\tdry(toy);\n", line=r"^\tpaint", function="toy_second")
+RANGE = replace(PAINT, op="replace", line=None, first=PAINT.line, last="lost")
 
 
 def test_before_and_after() -> None:
@@ -25,7 +27,7 @@ def test_every_match_is_edited_where_several_are_expected() -> None:
 
 
 def test_replace_goes_from_first_to_last() -> None:
-    edit = replace(PAINT, op="replace", line=None, first="^#ifdef TOYS$", last="^#endif$")
+    edit = replace(RANGE, first="^#ifdef TOYS$", last="^#endif$")
     assert apply_edit(TOYS, edit) == TOYS.replace(
         "#ifdef TOYS\n\tglue(toy);\n#endif\n", "\tdry(toy);\n"
     )
@@ -45,29 +47,16 @@ def test_comment_replaces_all_of_it() -> None:
         (replace(PAINT, matches=2), "matched 1 lines instead of 2 in toy_second()"),
         (replace(PAINT, function="toy_third"), "there is no function toy_third()"),
         (replace(PAINT, op="comment"), r"'^\tpaint' does not stand in a comment"),
+        (RANGE, r"no line 'lost' follows '^\tpaint'"),
         (
-            replace(PAINT, op="replace", line=None, first=PAINT.line, last="lost"),
-            r"no line 'lost' follows '^\tpaint'",
-        ),
-        (
-            replace(
-                PAINT,
-                op="replace",
-                line=None,
-                first=PAINT.line,
-                function="toy_first",
-                last="^#endif",
-            ),
+            replace(RANGE, function="toy_first", last="^#endif"),
             r"no line '^#endif' follows '^\tpaint'",
         ),
     ],
 )
 def test_what_does_not_fit_is_exit_code_3(edit: Edit, found: str) -> None:
-    with pytest.raises(MmbatchError) as caught:
+    with fails("splice into mm/toys.c", found, code=ExitCode.SPLICE):
         apply_edit(TOYS, edit)
-    assert caught.value.code == ExitCode.SPLICE
-    assert caught.value.action == "splice into mm/toys.c"
-    assert found in caught.value.problem
 
 
 def test_functions_are_found_by_their_definition() -> None:
@@ -109,6 +98,5 @@ def test_a_header_is_folded_into_the_file_that_includes_it() -> None:
         "#include <linux/list.h>\n", "#include <linux/align.h>\n#include <linux/list.h>\n"
     ).replace('#include "toy_compat.h"\n', '#include "mm_init.h"\n')
     assert folded("\n#include <linux/mm.h>\n") == C_FILE.replace('#include "toy_compat.h"\n', "")
-    with pytest.raises(MmbatchError, match="does not include") as caught:
+    with fails("does not include", code=ExitCode.SPLICE):
         folded("#define TOY 1\n", C_FILE.replace("toy_compat.h", "other.h"))
-    assert caught.value.code == ExitCode.SPLICE

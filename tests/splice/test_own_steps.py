@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from expect import fails
 from fake_tree import STEPS, fingerprint, lacks_for_apply, make_tree
 from mmbatch.core import paths as checkout
-from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.core.errors import ExitCode
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import posted
 from mmbatch.splice.apply import apply_steps
@@ -21,8 +22,7 @@ OWN = [step for step in MANIFESTS[-1].steps if "7.3" in step.kernels]
 
 
 @pytest.fixture
-def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
-    monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
+def source(tmp_path: Path, own_cache: Path) -> Source:
     tree = make_tree(tmp_path / "my linux")
     return Source("7.3", "7.3.4", tree, "made up", "made up", "1")
 
@@ -61,6 +61,5 @@ def test_until(source: Source) -> None:
     for last, names in ((CORE, core), (OWN[1].name, core[:2])):
         found = posted.from_steps(source, MANIFESTS, last)
         assert [each.label for each in found] == [f"{n} {s}" for n, s in enumerate(names, 1)]
-    with pytest.raises(MmbatchError, match="no step of this name") as caught:
+    with fails("no step of this name", code=ExitCode.USAGE):
         posted.from_steps(source, MANIFESTS, "cor")
-    assert caught.value.code == ExitCode.USAGE

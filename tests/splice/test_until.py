@@ -3,25 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from fake_tree import NEEDS_APPLY, git
+from fake_tree import NEEDS_APPLY, Call, git
 from mmbatch.core import paths as checkout
-from mmbatch.splice.manifest import (
-    ALL,
-    CORE,
-    Manifest,
-    Step,
-    cut,
-    known,
-    load,
-    load_with_needs,
-)
+from mmbatch.splice.manifest import ALL, CORE, Manifest, Step, cut, known, load, load_with_needs
 
-Call = Callable[..., tuple[int, str, str]]
 pytestmark = NEEDS_APPLY
 
 STEPS = load(checkout.SPEEDUPS / "folio_copy").step_names

@@ -3,12 +3,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 
+from expect import printed
 from mmbatch.core.paths import ROOT, SPEEDUPS
 from mmbatch.guest import console
 from mmbatch.guest.console import Outcome
@@ -32,8 +32,7 @@ def judged(folder: Path, counts: Mapping[str, Mapping[int, int]], event: str) ->
     copied_by case {event} 8 512
     end
     """
-    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
-    return console.read(done.stdout.splitlines())
+    return console.read(printed("sh", "-c", script).splitlines())
 
 
 BULK = {"mc": {64: 11}, "bulk": {512: 8}, "page": {4096: 3}}

@@ -4,10 +4,10 @@
 from __future__ import annotations
 
 import re
-import subprocess
 
 import pytest
 
+from expect import printed
 from mmbatch.core.load import SERIES
 from mmbatch.live import build, kernel, manifest
 
@@ -18,8 +18,7 @@ LIVE = manifest.load("vmap")
 @pytest.mark.parametrize("series", SERIES)
 def test_the_kernels_own_vmap_sees_its_caller(series: str) -> None:
     (module,) = build.build_all([LIVE], kernel.choose(series))
-    argv = ["objdump", "-d", "--no-show-raw-insn", "--disassemble=live_vmap", str(module)]
-    shown = subprocess.run(argv, check=True, capture_output=True, text=True).stdout
+    shown = printed("objdump", "-d", "--no-show-raw-insn", "--disassemble=live_vmap", module)
 
     assert re.search(r"\tj\w+ +\w+ <live_original_vmap>", shown)
     assert not re.search(r"\tcall +\w+ <live_original_vmap>", shown)
