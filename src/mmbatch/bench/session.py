@@ -241,9 +241,9 @@ def spliced_code(spliced: Spliced) -> str:
 
 def workload(speedup: str) -> str:
     """Return the hash of a benchmark and of the engine, without their comments."""
-    own = [*sorted((paths.SPEEDUPS / speedup).glob("*.[ch]"))]
+    own = (paths.SPEEDUPS / speedup).glob("*.[ch]")
     files = [path for path in own if not path.name.startswith("check")]
-    files += [path for path in sorted(paths.HOSTED.rglob("*")) if path.suffix in (".c", ".h")]
+    files += paths.HOSTED.rglob("*.[ch]")
     return digest({str(path.relative_to(paths.ROOT)): path.read_bytes() for path in files})
 
 

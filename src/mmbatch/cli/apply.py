@@ -28,7 +28,7 @@ def _first(_: click.Context, __: click.Parameter, tree: Path) -> Path:
 
 @options.verb("apply")
 def command(
-    tree: Path = argument(type=click.Path(path_type=Path), callback=_first),
+    tree: Path = argument(type=options.PATH, callback=_first),
     speedups: Names = options.speedups,
     name: str | None = value("--branch NAME", "Name the branch so, by default mmbatch/SPEEDUP"),
     until: str = options.until(CORE),

@@ -132,8 +132,7 @@ def command(
     outcomes = [outcome for result in records for outcome in table.outcomes(result)]
     options.write_outcomes(outcomes, ktap, junit)
     if html_file is not None:
-        atomic_write(html_file, html.render(record.named(records)))
-        log.say(f"the page is {html_file}")
+        options.write_page(html_file, html.render(record.named(records)), "page")
     for path in found:
         log.say(f"every method: ./mmbatch report --text {path}")
     return table.exit_code(*records)

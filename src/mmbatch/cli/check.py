@@ -73,11 +73,9 @@ def command(
         trees = posted.make_trees(base, asked)
         kernel_alone = Program(base, (), (), jobs, posted=trees, renamed=asked.entries)
         known = manifest.measured if asked else manifest.known
-        posted.for_each_harness(
-            speedups or known(paths.SPEEDUPS),
-            functools.partial(check_one, kernel_alone),
-            named=bool(speedups),
-        )
+        names = speedups or known(paths.SPEEDUPS)
+        check_each = functools.partial(check_one, kernel_alone)
+        posted.for_each_harness(names, check_each, named=bool(speedups))
     if fuzz_s and not tally.outcomes:
         raise Misuse("no speed-up that is named has a fuzzer", "name another")
     options.write_outcomes(tally.outcomes, ktap, junit)

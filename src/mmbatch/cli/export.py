@@ -6,8 +6,6 @@ from __future__ import annotations
 import itertools
 from pathlib import Path
 
-import click
-
 from mmbatch.bench import record
 from mmbatch.bench.record import Record
 from mmbatch.cli import doctor, options
@@ -33,7 +31,7 @@ def command(
         "-o, --output DIR",
         "Write a directory for each series into DIR, which is new or empty",
         required=True,
-        type=click.Path(path_type=Path),
+        type=options.PATH,
     ),
     prefix: str = value(
         "--prefix TEXT", "Begin the subjects with this, as in 'RFC PATCH'", default="PATCH"

@@ -139,10 +139,8 @@ def bench(
 
     counted = {name: each.count for name, each in plan.plans().items() if each.count}
     if speedup not in counted:
-        raise Misuse(
-            f"cannot count instructions of '{speedup}': nothing is counted for it",
-            suggestion(speedup, list(counted), "speed-ups"),
-        )
+        hint = suggestion(speedup, list(counted), "speed-ups")
+        raise Misuse(f"cannot count instructions of '{speedup}': nothing is counted for it", hint)
     names = (f"{arch}-{counted[speedup].boot}",)
     (boot,) = _boots(names, None, ("ROUNDS=6",), live=False, install=install)
     setup = Spliced(sources.get(kernel, tree), settings, jobs)

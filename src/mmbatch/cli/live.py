@@ -49,10 +49,10 @@ _named = options.speedups_of(manifest.known, required=True)
 _limit = options.number(
     "--limit N", "Wait at most N seconds for all tasks to switch", default=60, show_default=True
 )
-_DIRECTORY = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
-_sysfs = value("--sysfs DIR", "Read this sysfs", type=_DIRECTORY, default="/sys")
+_EXISTING = click.Path(exists=True, file_okay=False, resolve_path=True, path_type=Path)
+_sysfs = value("--sysfs DIR", "Read this sysfs", type=_EXISTING, default="/sys")
 _root = value(
-    "--root DIR", "Change this system, such as an image's root", type=_DIRECTORY, default="/"
+    "--root DIR", "Change this system, such as an image's root", type=_EXISTING, default="/"
 )
 
 
@@ -275,7 +275,7 @@ def _dkms(
     output: Path = value(
         "-o, --output DIR",
         "Write the packages into this directory",
-        type=click.Path(file_okay=False, path_type=Path),
+        type=options.DIRECTORY,
         default=".",
     ),
     name: str | None = options.live_kernel,

@@ -31,6 +31,9 @@ from mmbatch.splice.manifest import ALL, CORE
 Body = Callable[..., Any]
 Names = tuple[str, ...]
 
+PATH = click.Path(path_type=Path)
+DIRECTORY = click.Path(file_okay=False, path_type=Path)
+
 _SERIES = ", ".join(sources.SERIES)
 
 
@@ -114,6 +117,13 @@ ktap = file("--ktap", "Write how each test ended as KTAP to FILE")
 junit = file("--junit", "Write how each test ended as JUnit XML to FILE")
 
 
+def write_page(path: Path, content: str, kind: str) -> None:
+    """Write a file that a person will open, and say where it is."""
+    cache.atomic_write(path, content)
+    if path != cache.STDOUT:
+        log.say(f"the {kind} is {path}")
+
+
 def write_answer(file: Path | None, verb: str, answer: Mapping[str, Any]) -> None:
     """Write the answer of a verb as JSON, if that was asked for."""
     if file is not None:
@@ -185,11 +195,7 @@ live_kernel = value(
     f"Use Debian's newest kernel of this series ({_SERIES}), or the one with this release, as "
     "printed by uname -r",
 )
-tree = value(
-    "--tree DIRECTORY",
-    "Read the kernel from this tree instead",
-    type=click.Path(file_okay=False, path_type=Path),
-)
+tree = value("--tree DIRECTORY", "Read the kernel from this tree instead", type=DIRECTORY)
 
 
 def number(

@@ -13,7 +13,6 @@ from mmbatch.cli import options
 from mmbatch.cli.options import argument, file, flag, value
 from mmbatch.cli.usage import Misuse
 from mmbatch.core import cache, log
-from mmbatch.core.cache import STDOUT, atomic_write
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.report import compare as comparison
 from mmbatch.report import html, text
@@ -22,9 +21,7 @@ from mmbatch.report import markdown as tables
 
 @options.verb("report")
 def command(
-    runs: tuple[Path, ...] = argument(
-        nargs=-1, metavar="[RECORD]...", type=click.Path(path_type=Path)
-    ),
+    runs: tuple[Path, ...] = argument(nargs=-1, metavar="[RECORD]...", type=options.PATH),
     output: Path | None = file("-o, --html", "Write the page to FILE, by default beside the runs"),
     svg: Path | None = file(
         "--svg", "Write an overview of the newest kernels to FILE, and no page"
@@ -48,10 +45,8 @@ def command(
     """
     if compare or fail_on:
         if not compare or len(runs) != 2:
-            raise Misuse(
-                "--compare takes two records, and --fail-on belongs to it",
-                "write it as in --compare OLD NEW --fail-on slower",
-            )
+            hint = "write it as in --compare OLD NEW --fail-on slower"
+            raise Misuse("--compare takes two records, and --fail-on belongs to it", hint)
         return _compare(*runs, fail_on)
     records = {path: record.read(path) for path in runs or record.newest(cache.runs()).values()}
     if not records:
@@ -71,12 +66,12 @@ def command(
         shown = (text.report(named[n], every=every, cover=cover, age=notes[n]) for n in named)
         text.show("\n".join(shown))
     if svg is not None:
-        _write(svg, html.svg(named), "overview")
+        options.write_page(svg, html.svg(named), "overview")
     if markdown is not None:
-        _write(markdown, tables.into(markdown, records), "file with the tables")
+        options.write_page(markdown, tables.into(markdown, records), "file with the tables")
     if output is not None or not (svg or markdown or text_only or cover):
         name = datetime.now().astimezone().strftime("report-%Y-%m-%dT%H%M%S.html")
-        _write(output or cache.runs() / name, html.render(named, notes), "page")
+        options.write_page(output or cache.runs() / name, html.render(named, notes), "page")
     return ExitCode.GOOD
 
 
@@ -89,9 +84,3 @@ def _compare(older: Path, newer: Path, fail_on: str | None) -> int:
     if fail_on and comparison.GONE in verdicts:
         return ExitCode.FAILED
     return ExitCode.SLOWER if fail_on in verdicts else ExitCode.GOOD
-
-
-def _write(path: Path, content: str, kind: str) -> None:
-    atomic_write(path, content)
-    if path != STDOUT:
-        log.say(f"the {kind} is {path}")

@@ -126,8 +126,6 @@ def _object(kind: Any, data: Any, where: str) -> Any:
 
 
 _hints = functools.cache(functools.partial(typing.get_type_hints, include_extras=True))
-
-
 _parts: Callable[[Any], Any] = functools.cache(lambda k: (typing.get_origin(k), typing.get_args(k)))
 
 

@@ -60,9 +60,8 @@ def make_runnable(root: Path, directory: Path, package: str) -> None:
     Scripts take their places; the programs lie beside them, hidden. The directory with them is
     below the root, where the package is unpacked, and the libraries that it needs will be.
     """
-    files = [path for path in sorted(directory.rglob("*")) if os.access(path, os.X_OK)]
-    files = [path for path in files if path.is_file() and not path.is_symlink()]
-    programs = [path for path in files if _lacks_library(path)]
+    files = [path for path in directory.rglob("*") if path.is_file() and not path.is_symlink()]
+    programs = [path for path in files if os.access(path, os.X_OK) and _lacks_library(path)]
     if not programs:
         return
     version, _ = apt.need(package)

@@ -55,10 +55,9 @@ def into(path: Path, records: Records) -> str:
 
 def page(records: Records, place: Path = Path()) -> str:
     """Return the tables of some records; links to them are relative to `place`."""
-    kinds: dict[tuple[bool, str], Records] = {}
+    kinds: dict[tuple[bool, str], dict[Path, Record]] = {}
     for path, record in sorted(records.items(), key=_newest):
-        kind = (not record.timed, record.speedup)
-        kinds[kind] = {**kinds.get(kind, {}), path: record}
+        kinds.setdefault((not record.timed, record.speedup), {})[path] = record
     lines: list[str] = []
     for is_count, speedup in sorted(kinds):
         lines += ["", f"## {speedup}{', instructions counted' if is_count else ''}", ""]

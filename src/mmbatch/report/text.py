@@ -162,8 +162,7 @@ def provisional(found: Mapping[str, Table]) -> list[str]:
 
 
 def _cases(found: Mapping[str, Table], *, cover: bool, verdict: str = "") -> list[str]:
-    head = ["case", "kernel", "patched", "ratio", "95 % interval", "fill", "result"]
-    rows = [head]
+    rows = [["case", "kernel", "patched", "ratio", "95 % interval", "fill", "result"]]
     for name, each in found.items():
         row, unit = each.chosen, each.case.unit
         rows.append(

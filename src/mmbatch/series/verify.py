@@ -161,19 +161,16 @@ def explanations(manifests: Iterable[Manifest]) -> dict[str, str]:
 
 def checkpatch(tree: Path, patches: Sequence[Path], *, signed_off: bool) -> list[list[Objection]]:
     """Return what a tree's own checkpatch.pl --strict reports about each of some patches."""
-    words = ["--strict", "--terse", "--show-types", "--no-summary", "--color=never"]
-    words += [] if signed_off else ["--no-signoff"]
-    script = tree.absolute() / "scripts/checkpatch.pl"
+    root = tree.absolute()
+    argv: list[str | Path] = ["perl", root / "scripts/checkpatch.pl", f"--root={root}", "--strict"]
+    argv += ["--terse", "--show-types", "--no-summary", "--color=never"]
+    argv += [] if signed_off else ["--no-signoff"]
     reported = []
     # It writes the CamelCase names of a tree into its working directory, and so not into the tree.
     with tempfile.TemporaryDirectory(prefix="mmbatch-") as directory:
         for patch in patches:
-            done = process.run(
-                ["perl", script, *words, f"--root={tree.absolute()}", patch.absolute()],
-                action=f"run checkpatch.pl on {patch.name}",
-                cwd=Path(directory),
-                check=False,
-            )
+            action, words = f"run checkpatch.pl on {patch.name}", [*argv, patch.absolute()]
+            done = process.run(words, action=action, cwd=Path(directory), check=False)
             matches = filter(None, map(_OBJECTION.match, done.stdout.splitlines()))
             found = [Objection(*match.groups()) for match in matches]
             if done.rc != 0 and not found:
