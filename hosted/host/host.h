@@ -104,6 +104,7 @@ bool emulate(int signal, void *context);
 /* faults.c */
 void faults_catch(void);
 void faults_in_check(const struct hosted_check *check);
+void faults_end_check(bool good);
 
 /* fills.c */
 #define FILLS	8

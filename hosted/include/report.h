@@ -11,8 +11,10 @@
  */
 void hosted_undrained(const char *input);
 
-/* Whether the kernel goes on after the instruction at @ip, as after WARN(). */
-int hosted_is_warn(unsigned long ip);
+enum { HOSTED_NO_BUG, HOSTED_BUG, HOSTED_WARN };
+
+/* What the instruction at @ip is: the kernel goes on after WARN(). */
+int hosted_bug(unsigned long ip);
 
 /* Whether @at is in a struct page of memory that kernel code may use. */
 int hosted_is_memmap(unsigned long at);

@@ -7,15 +7,15 @@
 
 extern const struct bug_entry hosted_bugs_start[], hosted_bugs_end[];
 
-int hosted_is_warn(unsigned long ip)
+int hosted_bug(unsigned long ip)
 {
 	const struct bug_entry *bug;
 
 	for (bug = hosted_bugs_start; bug < hosted_bugs_end; bug++) {
 		if ((unsigned long)&bug->bug_addr_disp + bug->bug_addr_disp == ip)
-			return !!(bug->flags & BUGFLAG_WARNING);
+			return bug->flags & BUGFLAG_WARNING ? HOSTED_WARN : HOSTED_BUG;
 	}
-	return 0;
+	return HOSTED_NO_BUG;
 }
 
 /* Whether @at is in the memmap, which need not be there: few cases look at struct pages. */

@@ -56,19 +56,19 @@ def test_each_mutant_is_tried_on_the_first_kernel_that_it_fits() -> None:
 def test_text_that_is_not_there_once(
     spliced: Path, file: str, old: str, count: int, optional: bool
 ) -> None:
-    assert check.fits(TOO_FAR, spliced)
+    assert TOO_FAR.fits(spliced)
     mutant = replace(TOO_FAR, file=file, old=old, optional=optional)
     if optional and count == 0:
-        assert not check.fits(mutant, spliced)
+        assert not mutant.fits(spliced)
         return
     with pytest.raises(MmbatchError, match=f"occurs {count} times in {file}"):
-        check.fits(mutant, spliced)
+        mutant.fits(spliced)
 
 
 def test_a_mutant_is_made_in_a_copy_only(spliced: Path, tmp_path: Path) -> None:
     work = tmp_path / "work"
     work.mkdir()
-    check.mutate(TOO_FAR, spliced, work)
+    TOO_FAR.make(spliced, work)
     for way in ("mm/toys.c", "include/../mm/toys.c", "arch/x86/../../mm/toys.c"):
         assert (work / way).read_text() == CODE.replace("toy < nr", "toy <= nr")
     for top in (spliced, spliced.with_name("kernel")):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Posted patches of a real kernel: compiled, compared with base, and refused."""
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,9 +13,11 @@ import real_kernel
 from mmbatch.cli import main as cli
 from mmbatch.core import paths, process
 from mmbatch.core.errors import ExitCode, MmbatchError
+from mmbatch.hosted import check, run
 from mmbatch.hosted.events import Case, Check, Equal, Event, Sample, parse
 from mmbatch.hosted.posted import NoEffectError, sources_of
 from mmbatch.hosted.program import Program
+from mmbatch.hosted.run import Request
 from mmbatch.kernel.sources import Source, find_cached
 from mmbatch.splice import manifest, posted
 from posted_series import at_the_end_of, at_the_start_of, diff, mail
@@ -169,15 +172,27 @@ def test_other_files_of_older_kernels(
     program = mine.patched(
         good={file: insert(code, function, NOP)},
         wrong={file: insert(code, function, wrong)},
+        dies={file: at_the_start_of(code, function, "BUG_ON(jiffies);")},
     )
-    assert [list(side.compiled) for side in program.sides] == [[file.replace(".c", ".o")]] * 2
+    assert [list(side.compiled) for side in program.sides] == [[file.replace(".c", ".o")]] * 3
     found = mine.events(program)
     differ = {event.variant for event in found if isinstance(event, Equal) and not event.equal}
     assert differ == {"wrong"}
-    for number, good in enumerate((True, False)):
-        if speedup != "folio_copy":  # its check copies 1 GiB, which takes long
-            found = events(program, "--check=211", f"--posted={number}")
-            assert [event.good for event in found if isinstance(event, Check)] == [good]
+    if speedup != "folio_copy":  # its check copies 1 GiB, which takes long
+        explain = functools.partial(run.explain, program)
+        tables = functools.partial(run.tables, program)
+        right, other, died = (
+            check.check_program(program.path, 211, explain, posted=n, tables=tables)
+            for n in range(3)
+        )
+        assert (right.good, other.good, died.good) == (True, False, False)
+        assert died.combinations == right.combinations  # an input that kills it ends no check
+        assert re.match(rf"BUG\(\) in \w+\(\) \({file}:\d+: BUG_ON", died.text)
+    if speedup == "vmap":
+        request = Request((), 2048, 2, 1, None, (), cached_bytes=0)
+        reached = run.reaching(program, request).cases
+        assert {"vmap-8M-order9", "vmalloc-1M"} < {*reached}
+        assert not any(name.startswith("ioremap") for name in reached)
 
 
 def test_a_series_of_three_that_adds_an_object(newest: Measured, code: str) -> None:

@@ -10,8 +10,8 @@ import pytest
 
 from mmbatch.core import paths, process
 from mmbatch.core.errors import ExitCode
-from mmbatch.hosted import posted
 from mmbatch.hosted.posted import NoEffectError, require_touched
+from mmbatch.kernel import kbuild
 from mmbatch.splice.posted import Posted, PostedTree
 
 NEEDS_GCC = pytest.mark.skipif(shutil.which("gcc") is None, reason="lacks gcc")
@@ -55,6 +55,10 @@ void faults_in_check(const struct hosted_check *check)
 {
 }
 
+void faults_end_check(bool good)
+{
+}
+
 int main(int argc, char **argv)
 {
 	return check_run(1, atoi(argv[1])) ? 0 : 1;
@@ -91,7 +95,7 @@ def prototypes(directory: Path, code: str) -> list[str]:
     process.run(
         ["gcc", "-aux-info", types, "-fsyntax-only", directory / "toys.c"], action="compile toys"
     )
-    return list(posted.prototypes(types).values())
+    return list(kbuild.prototypes(types).values())
 
 
 @NEEDS_GCC

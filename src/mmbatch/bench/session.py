@@ -78,8 +78,9 @@ def prepare(
     sizes = [case.items for case in cases if not case.fixed]
     if part > 1 and sizes:
         request = run.resized(program.path, request, max(sizes) // part)
-        cases = run.plan(program.path, request)
-    return Prepared(speedup, program, request, cases)
+    if part > 1 and posted and not request.cases:
+        request = run.reaching(program, request)
+    return Prepared(speedup, program, request, run.plan(program.path, request))
 
 
 def measure(

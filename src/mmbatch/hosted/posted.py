@@ -12,20 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from mmbatch.core import cache, log, process
+from mmbatch.core import cache, log
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import kbuild
-from mmbatch.kernel.kbuild import ObjectTree
+from mmbatch.kernel.kbuild import ObjectTree, prototypes, symbols
 from mmbatch.splice.posted import READ_PARTS, Posted, PostedTree
 
 if TYPE_CHECKING:
     from mmbatch.hosted.program import Program
 
-_PROTOTYPE = re.compile(
-    r"^/\* .+:\d+:[NO]F \*/ (?:extern |static )?"  # a definition, not a declaration
-    r"(?P<result>.*?)(?P<name>\w+) \((?P<parameters>.*)\); /\* \((?P<names>.*?)\)",
-    re.MULTILINE,
-)
 _ASSIGNMENT = re.compile(r"^[\w-]+-(?:y|\$\((CONFIG_\w+)\))\s*[+:]?=\s*(.*)$", re.MULTILINE)
 
 
@@ -67,7 +62,7 @@ def compile_sides(program: Program, options: tuple[str, ...]) -> list[PostedSide
     """
     sides: list[PostedSide] = []
     for tree in program.posted:
-        units = {path.name: (path, path) for path in program.own} | dict(_units(program, tree))
+        units = _units(program, tree)
         side = _compile(program, tree, units, options) if units else None
         known = {other.ident for other in sides} if tree.posted.step else set()
         if side and side.ident not in known and _is_reached(program, side, units):
@@ -107,8 +102,28 @@ def _is_reached(program: Program, side: PostedSide, units: _Units) -> bool:
     return not added.isdisjoint(symbols(*(path for path in base if path.exists())))
 
 
-def _units(program: Program, tree: PostedTree) -> Iterator[tuple[str, tuple[Path, Path | None]]]:
-    """Yield the objects whose sources or headers a patch changes, and those that it adds."""
+def changed_functions(program: Program) -> set[str]:
+    """Return the functions of base that posted code changes; none if that can't be told."""
+    found: set[str] = set()
+    for tree in program.posted:
+        units = _units(program, tree)
+        options = ("-ffunction-sections", "-fdata-sections")
+        compiled = _compile(program, tree, units, options).compiled if units else {}
+        for name, path in compiled.items():
+            base = path.with_name(path.name.replace("posted-", "base-", 1))
+            if units[name][0].suffix == ".S":
+                return set()
+            is_new = units[name][1] is None  # and may replace a weak function
+            found |= symbols(path) if is_new else kbuild.changed_functions(base, path)
+    return {name.partition(".")[0] for name in found}
+
+
+def _units(program: Program, tree: PostedTree) -> _Units:
+    """Return the harness's own objects, those that a patch changes, and those that it adds."""
+    return {path.name: (path, path) for path in program.own} | dict(_touched(program, tree))
+
+
+def _touched(program: Program, tree: PostedTree) -> Iterator[tuple[str, tuple[Path, Path | None]]]:
     changed, base = set(tree.posted.contents), program.source.path
     for name in program.linked:
         if sources_of(program.objects, name) & changed:
@@ -223,36 +238,8 @@ def _compile(
 
 def _contents(path: Path) -> str:
     """Return what is in an object, but for the lines of its source that WARN() names."""
-    printed = process.run(["objdump", "-s", "-r", path], action=f"read {path.name}").stdout
-    sections = re.split(r"\n(?=Contents of section |RELOCATION RECORDS FOR )", printed)[1:]
-    shown = [part.strip() for part in sections if "__bug_table" not in part.partition("\n")[0]]
-    return "\n".join([*sorted(symbols(path, "--defined-only")), *shown])
-
-
-def symbols(*words: Path | str) -> set[str]:
-    """Return global symbols of objects, given these and, for some, nm's option."""
-    printed = process.run(["nm", "-g", "-j", *words], action="read the symbols of objects").stdout
-    return set(printed.split())
-
-
-def prototypes(types: Path) -> dict[str, str]:
-    """Return the functions that a file defines, from what gcc's -aux-info wrote.
-
-    Each is "RESULT NAME (TYPE, TYPE)", without names, so that a parameter may change its name.
-    """
-    found = {}
-    for match in _PROTOTYPE.finditer(types.read_text(encoding="utf-8", errors="replace")):
-        parameters = re.split(r", (?![^(]*\))", match["parameters"])
-        names = match["names"].split(", ")
-        if match["names"] and len(names) == len(parameters):
-            parameters = list(map(_without, parameters, names))
-        found[match["name"]] = f"{match['result']}{match['name']} ({', '.join(parameters)})"
-    return found
-
-
-def _without(parameter: str, name: str) -> str:
-    """Return a parameter's type, which may have a word like its name: "struct zone *zone"."""
-    return " ".join(re.sub(rf"\b{name}\b(?!.*\b{name}\b)", "", parameter).split())
+    shown = {name: text for name, text in kbuild.sections(path).items() if name != "__bug_table"}
+    return repr((sorted(symbols(path, "--defined-only")), shown))
 
 
 def _compare_prototypes(program: Program, posted: Posted, base: Path, patched: Path) -> None:

@@ -22,7 +22,7 @@ from pathlib import Path
 from mmbatch.core import cache, log, paths, process
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
 from mmbatch.hosted import posted as hosted_posted
-from mmbatch.hosted.posted import PostedSide, source_of, symbols
+from mmbatch.hosted.posted import PostedSide, source_of
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import apply
@@ -299,7 +299,7 @@ class _Link:
         fill = f".balign 64\n.fill {layout * _LAYOUT_STEP}, 1, 0x90"
         pad = self._assemble(f"pad{layout}", (f'.section {s},"ax"\n{fill}' for s in _CODE_SECTIONS))
         self._run([*_LD, "-o", output, pad, *objects])
-        defined = symbols(output, "--defined-only")
+        defined = kbuild.symbols(output, "--defined-only")
         entries = [*hosted.entries, *(hosted.extras if side == "patched" else ())]
         named = {
             name: name if name in defined else self.program.renamed.get(name, name)
@@ -341,8 +341,8 @@ class _Link:
 
     def _wanted(self, objects: list[Path]) -> str:
         """Return a header for the shim: which symbols the objects need and which they have."""
-        defined = symbols(*objects, "--defined-only")
-        wanted = symbols(*objects, "--undefined-only") - defined
+        defined = kbuild.symbols(*objects, "--defined-only")
+        wanted = kbuild.symbols(*objects, "--undefined-only") - defined
         lines = [f"#define WANTED_{name} 1\n" for name in sorted(wanted) if name.isidentifier()]
         lines += [f"#define DEFINED_{name} 1\n" for name in sorted(defined) if name.isidentifier()]
         return "".join(lines)
@@ -351,7 +351,7 @@ class _Link:
         """Return a page for each undefined kernel symbol, and a list of their names."""
         names = sorted(
             name
-            for name in symbols(joined, "--undefined-only")
+            for name in kbuild.symbols(joined, "--undefined-only")
             if not _OURS.match(name) and not (self.program.sanitize and _LIBASAN.match(name))
         )
         return [

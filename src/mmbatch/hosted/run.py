@@ -9,10 +9,12 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from pathlib import Path
 
 from mmbatch.core import cache, log, process
 from mmbatch.core.errors import ExitCode, MmbatchError, suggestion
+from mmbatch.hosted import posted
 from mmbatch.hosted.events import AUTO, BASE, Case, Done, Engine, Equal, Event, Note, Sample, parse
 from mmbatch.hosted.posted import source_of
 from mmbatch.hosted.program import ENGINE_OBJECTS, SANITIZED, Program
@@ -91,6 +93,35 @@ def resized(program: Path, request: Request, items: int) -> Request:
     return replace(request, items=items, cases=cases)
 
 
+def reaching(program: Program, request: Request) -> Request:
+    """Return a request for those cases in which base comes to a function that posted code changes.
+
+    Until then, posted code does what base does.
+    """
+    cases, changed = plan(program.path, request), posted.changed_functions(program)
+    with cache.temporary_dir("traps") as work:
+        names = ((at, _ENTRY.sub("", name).partition(".")[0]) for at, name in _names(program.path))
+        places = [at for at, name in names if name in changed]
+        trapped = kbuild.with_traps(program.path, places, work / "hosted")
+
+        def reaches(case: Case) -> bool:
+            words = [*replace(request, cases=(case.case,)).arguments(), "--check-only"]
+            lines = process.stream([trapped, *words], action="run the hosted program")
+            with contextlib.suppress(MmbatchError), contextlib.closing(lines):
+                return not any('"equal"' in line for line in lines)  # base comes first
+            return True
+
+        jobs = [functools.partial(reaches, case) for case in cases]
+        found = list(compress(cases, process.side_by_side(jobs, 2))) if changed else cases
+    what, name = f"what {program.posted[-1].posted.label} changes", program.manifest.speedup
+    if not found:
+        problem = f"no case of {name} reaches {', '.join(sorted(changed))}"
+        hint = "leave out --quick to measure all cases all the same"
+        raise posted.NoEffectError(f"measure {what}", problem, hint, ExitCode.NOT_APPLICABLE)
+    log.say(f"{len(found)} of {len(cases)} cases of {name} reach {what}")
+    return replace(request, cases=tuple(c.case for c in found if len(found) < len(cases)))
+
+
 def _refuse_unknown(program: Path, request: Request) -> None:
     """Raise MmbatchError for the first case or CPU feature that the program does not know."""
     every = _listed(program, replace(request, cases=(), features=(), extra=True).arguments())
@@ -160,6 +191,7 @@ def run(
     file: Path,
     above: Sequence[str] = (),
     case_ended: Callable[[Sequence[Event]], object] = lambda _: None,
+    events: list[Event] | None = None,
 ) -> list[Event]:
     """Run the program to its end and return its events; its complaints go to a file.
 
@@ -169,7 +201,7 @@ def run(
     Raises:
         MmbatchError: it ended early; with the kernel symbol that it touched, where that is why.
     """
-    events: list[Event] = []
+    events = [] if events is None else events
     sizes = {case.case: case.pairs * len(case.variants) for case in cases}
     done = begun = 0
     wrong: MmbatchError | None = None
@@ -218,12 +250,24 @@ def explained(
     above: Sequence[str],
     case_ended: Callable[[Sequence[Event]], object],
 ) -> list[Event]:
-    """Run a program as `run` does; what the engine says of its code is in the events, too."""
+    """Run a program as `run` does; what the engine says of its code is in the events, too.
+
+    If posted code dies, its row of that case is one that differs, and the next case is run.
+    """
+    found: list[Event] = []
     try:
-        found = run(program.path, request, cases, file, above, case_ended)
+        run(program.path, request, cases, file, above, case_ended, found)
     except MmbatchError as error:
         problem = explain(program, [error.problem]) or error.problem
-        raise MmbatchError(error.action, problem, error.hint, error.code) from error
+        row = re.search(r", while '(.*)' ran", problem)
+        died = next((event for event in reversed(found) if isinstance(event, Case)), None)
+        if not row or not died or row[1] not in died.posted or "touched" in problem:
+            raise MmbatchError(error.action, problem, error.hint, error.code) from error
+        found.append(Equal(died.case, row[1], False, 0, f"none, because of {problem}"))
+        rest = cases[[case.case for case in cases].index(died.case) + 1 :]
+        request = replace(request, cases=tuple(case.case for case in rest))
+        more = explained(program, request, rest, file, above, case_ended) if rest else [Done()]
+        return [*found, *more]
     said = file.read_text("utf-8", "replace").splitlines() if file.exists() else []
     notes = [line.removeprefix(NOTE) for line in said if line.startswith(NOTE)]
     warned = explain(program, [line for line in said if line.startswith(WARNED)])
@@ -232,9 +276,8 @@ def explained(
 
 def _ended_early(file: Path, ended: str) -> MmbatchError:
     """Return why the program ended early, from its last message or from how it ended."""
-    words = file.read_text(encoding="utf-8", errors="replace").splitlines()
-    last = next((line for line in reversed(words) if line.startswith("hosted: ")), None)
-    problem = last.removeprefix("hosted: ") if last else ended
+    said = re.findall("^hosted: (.*)", file.read_text("utf-8", "replace"), re.MULTILINE)
+    problem = said[-1] if said else ended
     symbol = re.search(r"touched '(\w+)'", problem)
     if symbol:
         hint = f"give hosted/kernel/ a definition of {symbol[1]}, or link the object that has one"
@@ -297,18 +340,26 @@ def _place(program: Program, line: str) -> Place | None:
         return Place(side, function)
 
 
+def tables(program: Program) -> str:
+    """Return the addresses of the harness's tables of functions, as the engine takes them."""
+    functions = {name for _, name in _names(program.path)}
+    entries = [name for name in program.hosted.entries if f"{name}__base0" in functions]
+    found = _names(program.path, "dr")
+    return ",".join(f"{at:x}" for at, name in found if name.removesuffix("_of") in entries)
+
+
 @functools.lru_cache(maxsize=4)
-def _names(path: Path) -> list[tuple[int, str]]:
+def _names(path: Path, kinds: str = "tT") -> list[tuple[int, str]]:
     """Return the functions of a program by address, and the marks where a side's code begins."""
     printed = process.run(["nm", path], action="read the symbols of the program").stdout
     words = (line.split() for line in printed.splitlines())
-    return sorted((int(each[0], 16), each[2]) for each in words if each[1:2] and each[1] in "tT")
+    return sorted((int(each[0], 16), each[2]) for each in words if each[1:2] and each[1] in kinds)
 
 
 def _line(program: Program, side: str, function: str, offset: int) -> Place:
     """Compile the object that has a function once more, to learn the line of an instruction."""
     for compiled, name, tree in _objects(program, side):
-        if function not in _functions(compiled):
+        if function not in kbuild.functions(compiled):
             continue
         file = source_of(tree, name)
         with cache.temporary_dir("debug") as work:
@@ -318,7 +369,7 @@ def _line(program: Program, side: str, function: str, offset: int) -> Place:
                 options=("-g", *(SANITIZED if program.sanitize and side != BASE else ())),
                 log=work / "log",
             )
-            section, start = _functions(work / "debug.o")[function]
+            section, start = kbuild.functions(work / "debug.o")[function]
             words = ("addr2line", "-i", "-e", work / "debug.o", "-j", section, hex(start + offset))
             printed = process.run(words, action="find the line of an instruction").stdout
         where, _, number = printed.split()[0].rpartition(":")
@@ -346,10 +397,3 @@ def _objects(program: Program, side: str) -> Iterator[tuple[Path, str, Path]]:
             yield program.path.parent / file, name, program.spliced.path
     for name in (*hosted.objects, *hosted.shared, *ENGINE_OBJECTS):
         yield program.objects.path / name, name, base
-
-
-def _functions(path: Path) -> dict[str, tuple[str, int]]:
-    """Return the section and the place in it of each function of an object."""
-    printed = process.run(["objdump", "-t", path], action=f"read {path.name}").stdout
-    words = (line.split() for line in printed.splitlines() if " F " in line)
-    return {each[-1]: (each[3], int(each[0], 16)) for each in words}

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import shlex
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,6 +20,11 @@ TOOLS = ("gcc", "as", "ld")
 
 _TIMEOUT_S = 3 * 3600
 _OBJECT_BYTES = 200_000_000
+_PROTOTYPE = re.compile(
+    r"^/\* .+:\d+:[NO]F \*/ (?:extern |static )?"  # a definition, not a declaration
+    r"(?P<result>.*?)(?P<name>\w+) \((?P<parameters>.*)\); /\* \((?P<names>.*?)\)",
+    re.MULTILINE,
+)
 _OBJECTS = ".objects"
 """The file that lists the objects of an output directory that are finished."""
 
@@ -219,3 +225,86 @@ def _require(
         problem = f"{text} is needed, because {requires[text]}"
         hint = f"leave out {shown}" if shown else "choose another kernel"
         raise MmbatchError(action, problem, hint, ExitCode.USAGE)
+
+
+def symbols(*words: Path | str) -> set[str]:
+    """Return global symbols of objects, given these and, for some, nm's option."""
+    printed = process.run(["nm", "-g", "-j", *words], action="read the symbols of objects").stdout
+    return set(printed.split())
+
+
+def prototypes(types: Path) -> dict[str, str]:
+    """Return the functions that a file defines, from what gcc's -aux-info wrote.
+
+    Each is "RESULT NAME (TYPE, TYPE)", without names, so that a parameter may change its name.
+    """
+    found = {}
+    for match in _PROTOTYPE.finditer(types.read_text(encoding="utf-8", errors="replace")):
+        parameters = re.split(r", (?![^(]*\))", match["parameters"])
+        names = match["names"].split(", ")
+        if match["names"] and len(names) == len(parameters):
+            parameters = list(map(_without, parameters, names))
+        found[match["name"]] = f"{match['result']}{match['name']} ({', '.join(parameters)})"
+    return found
+
+
+def _without(parameter: str, name: str) -> str:
+    """Return a parameter's type, which may have a word like its name: "struct zone *zone"."""
+    return " ".join(re.sub(rf"\b{name}\b(?!.*\b{name}\b)", "", parameter).split())
+
+
+def sections(path: Path) -> dict[str, str]:
+    """Return what is in each section of an object, and what refers to other places from there."""
+    printed = process.run(["objdump", "-s", "-r", path], action=f"read {path.name}").stdout
+    found: dict[str, str] = {}
+    for part in re.split(r"\n(?:Contents of section |RELOCATION RECORDS FOR \[)", printed)[1:]:
+        name, _, text = part.partition("\n")
+        name = name.rstrip("]:")
+        found[name] = f"{found.get(name, '')}\n{text.strip()}"
+    return found
+
+
+def functions(path: Path, kind: str = "F") -> dict[str, tuple[str, int]]:
+    """Return the section and the place in it of each function of an object, or "O" for data."""
+    printed = process.run(["objdump", "-t", path], action=f"read {path.name}").stdout
+    words = (line.split() for line in printed.splitlines() if f" {kind} " in line)
+    return {each[-1]: (each[3], int(each[0], 16)) for each in words}
+
+
+_GROWING = re.compile(r"(__bug_table|\.altinstr_aux|\.data\.\.once|\.rodata\.str\S*?)[+-]0x\w+")
+"""References whose places are others as soon as any function has one more."""
+_DATA = re.compile(r"\.(?:init\.)?(?:ro)?data(?!\.\.once|\.str)")
+
+
+def changed_functions(base: Path, other: Path) -> set[str]:
+    """Return the functions of an object whose code, or data that they use, another one changes.
+
+    Both must have been compiled with a section for each function and variable.
+    """
+    before, after = (
+        {name: _GROWING.sub(r"\1", text) for name, text in sections(path).items()}
+        for path in (base, other)
+    )
+    differ = found = {name for name in {*before, *after} if before.get(name) != after.get(name)}
+    while found:
+        names = {name for name in differ if _DATA.match(name)}
+        names |= {name for name, (section, _) in functions(base, "O").items() if section in names}
+        using = re.compile(
+            rf"\s(?:{'|'.join(map(re.escape, names)) or '(?!)'})(?:[+-]0x\w+)?$", re.M
+        )
+        found = {name for name, text in before.items() if using.search(text)} - differ
+        differ |= found
+    return {name for name, (section, _) in functions(base).items() if section in differ}
+
+
+def with_traps(program: Path, places: Iterable[int], copy: Path) -> Path:
+    """Copy a program, with an instruction that no CPU has at some addresses of its code."""
+    code = bytearray(program.read_bytes())
+    printed = process.run(["readelf", "-lW", program], action="read the program").stdout
+    loads = re.findall(r"LOAD +0x(\w+) 0x(\w+) 0x\w+ 0x(\w+)", printed)
+    for offset, start, size in ([int(number, 16) for number in load] for load in loads):
+        for at in (place - start + offset for place in places if start <= place < start + size):
+            code[at : at + 2] = b"\x0f\x0b"
+    copy.write_bytes(code)
+    copy.chmod(0o755)
+    return copy

@@ -19,6 +19,9 @@ ALL, CORE = "all", "core"
 _ORDINARY = "kernel/softirq.o"
 """An object with no compiler options of its own, which every hosted program links."""
 
+_REACHED = ("include", "arch/x86", "mm", "lib")
+"""Directories that files reach from others by "..", so they must not be links."""
+
 
 @dataclass(frozen=True)
 class Look:
@@ -153,6 +156,40 @@ class Mutant:
     options: tuple[str, ...] = ()
     optional: bool = False
     fuzz: bool = False
+
+    def fits(self, spliced: Path) -> bool:
+        """Return whether the text that it replaces is in a spliced tree.
+
+        Raises:
+            MmbatchError: it is not, or not once, and the mutant is not optional.
+        """
+        path = spliced / self.file
+        count = path.read_text(encoding="utf-8").count(self.old) if path.exists() else 0
+        if count == 1 or (count == 0 and self.optional):
+            return count == 1
+        raise MmbatchError(
+            f"make the mutant '{self.name}'",
+            f"the text to replace occurs {count} times in {self.file} instead of once",
+            "bring the mutant in speedup.toml up to date with the code",
+        )
+
+    def make(self, spliced: Path, work: Path) -> None:
+        """Put a copy of what a compiler reads of a spliced tree, mutated, into an empty directory.
+
+        Directories that files reach from others by "..", and those of the mutated file, are real;
+        everything else is a link to the spliced tree.
+        """
+        real = {parent for name in (*_REACHED, self.file) for parent in Path(name, "x").parents}
+        real.remove(Path(self.file))
+        for directory in sorted(real):
+            (work / directory).mkdir(parents=True, exist_ok=True)
+            for path in (spliced / directory).iterdir():
+                if directory / path.name not in real:
+                    (work / directory / path.name).symlink_to(path)
+        path = work / self.file
+        text = path.read_text(encoding="utf-8").replace(self.old, self.new)
+        path.unlink()
+        path.write_text(text, encoding="utf-8")
 
 
 @dataclass(frozen=True)
