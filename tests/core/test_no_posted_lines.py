@@ -3,7 +3,7 @@
 
 `data/posted-lines.sha256` has the sums of each three such lines, of v11 for ZONE_DEVICE, v7 for
 vmap() and its fix, the helpers of the folio_copy RFC, CLZERO and MOVNT for clear_pages(), and the
-first patch for zone->contiguous. Their text is not kept.
+first and last series for zone->contiguous. Their text is not kept.
 """
 
 import hashlib

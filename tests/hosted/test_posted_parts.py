@@ -25,6 +25,13 @@ struct toy *find(const struct toy *const *toys, count toys_nr) { return 0; }
 static int nothing(void) { return 0; }
 int many(const char *format, ...) { return nothing(); }
 """
+TOYS = """
+static int limit = 3;
+__attribute__((noinline)) static int paint(int i) { return i * 5; }
+int first(int i) { return paint(i) + 1; }
+int set(int i) { return limit = i; }
+int second(int i) { return i + limit; }
+"""
 PROGRAM = """
 #include <stdio.h>
 #include <stdlib.h>
@@ -111,6 +118,25 @@ def test_types_of_parameters_count_and_names_do_not(tmp_path: Path) -> None:
     assert prototypes(tmp_path, renamed) == found
     other = CODE.replace("count nr,", "int nr,")
     assert prototypes(tmp_path, other)[0] == "void init (struct toy *, int, int (*) (int, int))"
+
+
+@NEEDS_GCC
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("i * 5", "i * 6", {"paint"}),
+        ("limit = 3", "limit = 4", {"second", "set"}),
+        ("limit; }", "limit; }\nint third(int i) { return set(i), paint(i); }", set()),
+    ],
+)
+def test_functions_that_differ_or_use_data_that_differs(
+    tmp_path: Path, old: str, new: str, found: set[str]
+) -> None:
+    gcc = ("gcc", "-O2", "-ffunction-sections", "-fdata-sections", "-xc", "-c", "-")
+    base, other = tmp_path / "base.o", tmp_path / "other.o"
+    for path, code in ((base, TOYS), (other, TOYS.replace(old, new))):
+        process.run([*gcc, "-o", path], action="compile toys", stdin=code)
+    assert kbuild.changed_functions(base, other) == found
 
 
 @NEEDS_GCC
