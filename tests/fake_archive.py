@@ -14,6 +14,7 @@ import pytest
 from expect import printed
 from mmbatch.guest import initramfs
 from mmbatch.kernel import apt, foreign
+from mmbatch.kernel.sources import Source
 
 _LACKS = [name for name in ("dpkg-deb", "gpg", "xz") if shutil.which(name) is None]
 needs_archive = pytest.mark.skipif(bool(_LACKS), reason=f"lacks {' '.join(_LACKS)}")
@@ -31,6 +32,11 @@ def make_kernel(tree: Path, release: str = "7.3.4", extra: str = "") -> Path:
         f"EXTRAVERSION ={extra and ' ' + extra}\nNAME = Made By A Test\n"
     )
     return tree
+
+
+def source_of(tree: Path) -> Source:
+    """Return a made-up tree as one that `sources` found."""
+    return Source("7.3", "7.3.4", tree, "toys", "toys", "1")
 
 
 class FakeArchive:

@@ -30,20 +30,16 @@ _PAINT = "\ttoy_paint(page, pfn);\n"
 
 
 def make_tree(tree: Path, release: str = "7.3.4", *, by_page: bool = False) -> Path:
-    """Make a tree that the speed-ups of this repository fit.
+    """Make a tree that the speed-ups of this repository fit, and that poses as some release.
 
-    Args:
-        tree: where.
-        release: of the kernel that it poses as.
-        by_page: let it set the migrate type page by page.
+    With `by_page`, it sets the migrate type page by page.
     """
     make_kernel(tree, release)
     shutil.copytree(TEMPLATE, tree, dirs_exist_ok=True)
     if by_page:
         path = tree / "mm" / "mm_init.c"
-        path.write_text(
-            path.read_text().replace(_PAINT, f"{_PAINT}\tset_pageblock_migratetype(page, 3);\n")
-        )
+        more = f"{_PAINT}\tset_pageblock_migratetype(page, 3);\n"
+        path.write_text(path.read_text().replace(_PAINT, more))
     (tree / "lib" / "toys.c").write_bytes(b"/* nobody's business: caf\xe9 */\n")
     (tree / "scripts" / "config").chmod(0o755)
     return tree

@@ -11,18 +11,11 @@ from mmbatch.splice.hooks import function_extent
 
 
 def diff(tree: Path, contents: Mapping[str, str], base: Mapping[str, str] | None = None) -> str:
-    """Return a patch that gives some files of a tree new contents.
-
-    Args:
-        tree: the tree.
-        contents: path to content.
-        base: what files hold in the place of what is in the tree.
-    """
+    """Return a patch that gives some files of a tree new contents, which held those of `base`."""
     text = ""
     for name, content in contents.items():
-        old = (base or {}).get(name) or (
-            (tree / name).read_text() if (tree / name).exists() else None
-        )
+        old = (tree / name).read_text() if (tree / name).exists() else None
+        old = (base or {}).get(name) or old
         lines = difflib.unified_diff(
             (old or "").splitlines(keepends=True),
             content.splitlines(keepends=True),

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_archive import source_of
 from fake_tree import NEEDS_APPLY, commit, make_tree
 from mmbatch.cli import doctor
 from mmbatch.cli import main as cli
@@ -15,7 +16,6 @@ from mmbatch.core.errors import ExitCode
 from mmbatch.hosted import check
 from mmbatch.hosted.check import Tally
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.sources import Source
 from mmbatch.splice import posted
 from mmbatch.splice.manifest import CORE, load_with_needs
 
@@ -57,9 +57,8 @@ def test_the_code_after_a_step_is_checked(
     assert cli.main(["check", "zone_device", "--until", last, "--tree", str(tree)]) == ExitCode.GOOD
     (bench,) = checked
     (side,) = bench.posted
-    source = Source("7.3", "7.3.4", tree, "here", "toys", "state")
     manifests = load_with_needs(paths.SPEEDUPS, "zone_device")
-    steps = posted.from_steps(source, manifests, last)
+    steps = posted.from_steps(source_of(tree), manifests, last)
     assert (side.posted.label, side.posted.sha256) == (label, steps[-1].sha256)
     assert side.posted.contents == steps[-1].contents
     assert (side.path / "include/linux/streaming_copy.h").exists()

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from fake_archive import source_of
 from fake_program import before_others, script
 from mmbatch.core import process
 from mmbatch.hosted import program as hosted
 from mmbatch.hosted.program import Program
 from mmbatch.kernel import kbuild
-from mmbatch.kernel.sources import Source
 from mmbatch.splice.apply import Spliced
 from mmbatch.splice.manifest import Hosted, Manifest
 
@@ -42,7 +42,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Program:
     """A made-up speed-up, whose program says which compiler made base and patched."""
     monkeypatch.setenv("MMBATCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(kbuild, "_OBJECT_BYTES", 1)
-    source = Source("7.3", "7.3.4", tmp_path, "toys", "toys", "1")
+    source = source_of(tmp_path)
     manifest = Manifest("toys", hosted=Hosted(objects=("mm/toys.o",)), directory=tmp_path)
 
     def run(link: hosted._Link) -> None:

@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from fake_program import script
+from fake_archive import source_of
+from fake_program import script, splice_toys
 from mmbatch.cli import check as verb
 from mmbatch.core.errors import MmbatchError
 from mmbatch.core.load import Interval
 from mmbatch.hosted.check import Tally
 from mmbatch.hosted.posted import NoEffectError
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Configuration, Manifest, Mutant
 
 EVENT = {"event": "check", "combinations": 70, "runs": 280, "bytes": 3_000_000_000, "stepped": 0}
@@ -35,14 +35,10 @@ class Toys:
         self.ends["mutant"] = f"echo '{BAD}'; exit 1"
         self.manifest = Manifest("toys", directory=directory / "toys")
         self.no_effect: tuple[tuple[str, ...], ...] = ()
-        spliced = directory / "spliced"
-        for name in ("include", "arch/x86", "mm", "lib"):
-            (spliced / name).mkdir(parents=True)
-        (spliced / "mm" / "toys.c").write_text("toy < nr\n")
+        splice_toys(directory, monkeypatch)
         monkeypatch.setenv("MMBATCH_CACHE", str(directory / "cache"))
         monkeypatch.setattr(Program, "path", property(self._path))
         monkeypatch.setattr(Program, "sides", property(self._sides))
-        monkeypatch.setattr(Program, "spliced", SimpleNamespace(path=spliced))
         monkeypatch.setattr(Program, "mutant", self._mutant)
 
     def has(
@@ -71,7 +67,7 @@ class Toys:
         """Check, and return the tally and what programs were asked for."""
         for name, text in self.ends.items():  # before any thread starts one
             script(self.directory / name, f"echo \"$*\" >> '{self.directory}/asked'\n{text}")
-        source = Source("7.3", "7.3.4", self.directory, "toys", "toys", "1")
+        source = source_of(self.directory)
         labels: Any = posted
         tally = Tally()
         program = Program(source, [self.manifest], jobs=2, posted=labels)

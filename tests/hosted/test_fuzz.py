@@ -4,17 +4,16 @@
 import shutil
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 import real_kernel
-from fake_program import script
+from fake_archive import source_of
+from fake_program import script, splice_toys
 from mmbatch.hosted import fuzz
 from mmbatch.hosted.check import Tally
 from mmbatch.hosted.fuzz import Found
 from mmbatch.hosted.program import Program
-from mmbatch.kernel.sources import Source
 from mmbatch.splice.manifest import Hosted, Manifest, Mutant, load
 
 SPLICE = """
@@ -85,13 +84,9 @@ class Toys:
         self.directory = directory
         self.plain = "echo 'stat::number_of_executed_units: 9' >&2"
         self.mutant = f"echo 'hosted: toy 3; {FOUND}' >&2; exit 77"
-        spliced = directory / "spliced"
-        for name in ("include", "arch/x86", "mm", "lib"):
-            (spliced / name).mkdir(parents=True)
-        (spliced / "mm" / "toys.c").write_text("toy < nr\n")
+        splice_toys(directory, monkeypatch)
         monkeypatch.setenv("MMBATCH_CACHE", str(directory / "cache"))
         monkeypatch.setattr(fuzz, "available", lambda: True)
-        monkeypatch.setattr(Program, "spliced", SimpleNamespace(path=spliced))
         monkeypatch.setattr(
             Program, "path", property(lambda _: fuzzer(directory / "plain", self.plain))
         )
@@ -99,7 +94,7 @@ class Toys:
 
     def run(self, hosted: Hosted | None = None) -> Tally:
         tally = Tally()
-        source = Source("7.3", "7.3.4", self.directory, "toys", "toys", "1")
+        source = source_of(self.directory)
         hosted = hosted or Hosted(fuzz=True)
         directory = self.directory / "toys"
         manifest = Manifest("toys", hosted=hosted, mutants=(MUTANT,), directory=directory)

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from expect import fails
+from fake_archive import source_of
 from fake_program import before_others, script
 from mmbatch.core import cache
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel import kbuild
 from mmbatch.kernel.kbuild import ObjectTree, toolchain
-from mmbatch.kernel.sources import Source
 
 Configure = Callable[..., ObjectTree]
 
@@ -24,9 +24,7 @@ def made_up(source: Path, path: Path) -> ObjectTree:
     )
     (path / "mm").mkdir(parents=True)
     (path / "mm" / ".toy.o.cmd").write_text(f"{line}\n\nsource_mm/toy.o := {source}/mm/toy.c\n")
-    return ObjectTree(
-        Source("7.3", "7.3.4", source, "toys", "toys", "1"), path, "0" * 64, "gcc 1.2"
-    )
+    return ObjectTree(source_of(source), path, "0" * 64, "gcc 1.2")
 
 
 def test_a_file_is_compiled_like_another_under_its_own_name(
@@ -91,8 +89,7 @@ def configure(tmp_path: Path, own_cache: Path) -> Configure:
         place: Path = tmp_path,
         requires: dict[str, str] | None = None,
     ) -> ObjectTree:
-        source = Source("7.3", "7.3.4", place, "toys", "toys", "1")
-        return kbuild.configure(source, fragment, options, objects, 2, requires or {})
+        return kbuild.configure(source_of(place), fragment, options, objects, 2, requires or {})
 
     return ask
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_archive import source_of
 from fake_run import case_events, mixed, record_of, run_events
 from fake_tree import NEEDS_APPLY, STEPS, fingerprint, git, left_over
 from mmbatch.bench import record
@@ -21,7 +22,6 @@ from mmbatch.cli import main as cli
 from mmbatch.core import cache
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode
-from mmbatch.kernel import sources
 from mmbatch.report import text
 from mmbatch.report.markdown import compared, who_benefits
 from mmbatch.series import export
@@ -119,23 +119,16 @@ def test_a_tree_that_was_changed_has_no_base_commit(tree: Path, tmp_path: Path) 
 @pytest.fixture
 def steps(tree: Path) -> Sequence[Applied]:
     """The patches of the whole series."""
-    return export.plan_series(
-        _source(tree), load_with_needs(checkout.SPEEDUPS, "zone_device")
-    ).steps
-
-
-def _source(tree: Path) -> sources.Source:
-    return sources.Source("7.3", "7.3.4", tree, "here", "toys", "state")
+    manifests = load_with_needs(checkout.SPEEDUPS, "zone_device")
+    return export.plan_series(source_of(tree), manifests).steps
 
 
 def _each_run(tree: Path, *, large: float = 100e6) -> Record:
     """Return a run that has measured each step of zone_device, of which two are shown.
 
-    Args:
-        tree: the kernel.
-        large: how long the last step takes in the first of two cases, in ns.
+    The last of them takes some time in the first of two cases, `large`, in ns.
     """
-    found = posted.from_steps(_source(tree), load_with_needs(checkout.SPEEDUPS, "zone_device"))
+    found = posted.from_steps(source_of(tree), load_with_needs(checkout.SPEEDUPS, "zone_device"))
     shown = [code for code in found if code.label in ("2 zone_device", "4 small")]
     times = {"base": 200e6, "control": 200e6, "2 zone_device": 150e6, "4 small": large}
     small = {**times, "4 small": 150e6}

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import real_kernel
+from fake_archive import source_of
 from fake_tree import lacks_for_apply, make_tree
 from mmbatch.core import paths as checkout
 from mmbatch.core.process import cpus
@@ -30,7 +31,7 @@ needs_builder = pytest.mark.skipif(
 def mails(tmp_path: Path, git_user: Path) -> tuple[Series, list[Path]]:
     assert git_user.exists()
     manifests = load_with_needs(checkout.SPEEDUPS, "streaming_copy")
-    source = Source("7.3", "7.3.4", make_tree(tmp_path / "toys"), "toys", "toys", "1")
+    source = source_of(make_tree(tmp_path / "toys"))
     series = export.plan_series(source, manifests)
     (tmp_path / "mails").mkdir()
     nothing = [""] * len(series.steps)

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_archive import source_of
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source
 from mmbatch.splice import posted
@@ -28,7 +29,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
     (tree / "mm").mkdir(parents=True)
     (tree / "mm" / "toys.c").write_text(TOYS)
     (tree / "mm" / "run").write_text("#!/bin/sh\n")
-    return Source("7.3", "7.3.4", tree, "toys", "toys", "1")
+    return source_of(tree)
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from expect import fails
+from fake_archive import source_of
 from fake_tree import STEPS, fingerprint, lacks_for_apply, make_tree
 from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode
@@ -23,8 +24,7 @@ OWN = [step for step in MANIFESTS[-1].steps if "7.3" in step.kernels]
 
 @pytest.fixture
 def source(tmp_path: Path, own_cache: Path) -> Source:
-    tree = make_tree(tmp_path / "my linux")
-    return Source("7.3", "7.3.4", tree, "made up", "made up", "1")
+    return source_of(make_tree(tmp_path / "my linux"))
 
 
 def read(tree: Path, name: str) -> bytes | None:

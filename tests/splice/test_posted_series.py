@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from fake_archive import source_of
 from fake_tree import git, make_tree
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.kernel.sources import Source
@@ -26,7 +27,7 @@ def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Source:
         (tree / part).mkdir(parents=True)
         (tree / part / "other.h").write_text("other\n")
     (tree / "mm" / "toys.c").write_text(TOYS)
-    return Source("7.3", "7.3.4", tree, "toys", "toys", "1")
+    return source_of(tree)
 
 
 def edit(source: Source, old: str, new: str, content: str = TOYS) -> str:
