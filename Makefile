@@ -3,7 +3,8 @@
 
 ARGS ?=
 KERNEL ?= 7.3
-SPEEDUPS ?= $(patsubst speedups/%/speedup.toml,%,$(shell grep -l '^\[\[step' speedups/[!_]*/speedup.toml))
+SPEEDUPS ?= $(patsubst speedups/%/speedup.toml,%,$(shell grep -l '^\[hosted' $$(grep -l '^\[\[step' \
+	speedups/[!_]*/speedup.toml)))
 
 .DEFAULT_GOAL := help
 .PHONY: help bench report results check test test-all lint

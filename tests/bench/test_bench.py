@@ -12,7 +12,6 @@ from mmbatch.bench import record, session
 from mmbatch.bench.table import tables
 from mmbatch.cli import doctor, posted
 from mmbatch.cli import main as cli
-from mmbatch.core import paths as checkout
 from mmbatch.core.errors import ExitCode, MmbatchError
 from mmbatch.hosted import run as hosted
 from mmbatch.hosted.events import Case, Engine
@@ -256,7 +255,7 @@ def test_what_posted_code_leaves_alone_is_left_out_unless_named(
     words = ["bench", "--patch", f"v2={patch}", "--repeats", "2"]
     assert cli.main(words) == ExitCode.GOOD
     output = capsys.readouterr().err
-    others = {name for name in manifest.measured(checkout.SPEEDUPS) if name not in changed}
+    others = {each.speedup for each in session.hosted((), harnesses=True)} - {*changed}
     assert all(f"leaving out {name}, " in output for name in others)
     assert asked.ran
     assert cli.main([*words, "vmap"]) == ExitCode.NOT_APPLICABLE

@@ -13,11 +13,9 @@ from mmbatch.core.paths import SPEEDUPS
 from mmbatch.series import verify
 from mmbatch.splice import manifest
 
-NAMES = sorted(path.parent.name for path in SPEEDUPS.glob("[!_]*/splice"))
-
 
 @pytest.mark.kernel
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", manifest.known(SPEEDUPS))
 def test_every_report_is_explained(name: str, tmp_path: Path, git_name: None) -> None:
     source = real_kernel.newest()
     out = tmp_path / "out"

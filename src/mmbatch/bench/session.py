@@ -46,11 +46,13 @@ class Prepared:
     starts: list[list[Event]] = field(default_factory=list)
 
 
-def measurable(source: Source, *, harnesses: bool) -> tuple[str, ...]:
-    """Return what can be measured on a kernel; harnesses show nothing without posted code."""
-    names = (manifest.measured if harnesses else manifest.known)(paths.SPEEDUPS)
-    speedups = [manifest.load(paths.SPEEDUPS / name) for name in names]
-    return tuple(m.speedup for m in speedups if m.hosted and source.series in m.kernels)
+def hosted(speedups: Sequence[str], *, harnesses: bool) -> list[manifest.Manifest]:
+    """Return what has a hosted part; harnesses show nothing without posted code."""
+    names = speedups or (manifest.measured if harnesses else manifest.known)(paths.SPEEDUPS)
+    every = [manifest.load(paths.SPEEDUPS / name) for name in names]
+    for each in (each for each in every if each.hosted is None):
+        log.say(f"{each.speedup} has no hosted part; to count it in a guest: {each.measured_by}")
+    return [each for each in every if each.hosted]
 
 
 def prepare(

@@ -22,7 +22,6 @@ from mmbatch.core.errors import ExitCode
 from mmbatch.hosted.run import Request
 from mmbatch.kernel import sources
 from mmbatch.report import html, text
-from mmbatch.splice import manifest
 
 _PAIRS = 24
 _BUDGET_S = 12
@@ -100,12 +99,12 @@ def command(
         only_posted=only_posted,
         show_unequal=show_unequal,
     )
-    manifest.load_with_needs(paths.SPEEDUPS, *speedups)
-    if list_only and _list(speedups or manifest.known(paths.SPEEDUPS)):
+    hosted = session.hosted(speedups, harnesses=bool(asked))
+    if not hosted or (list_only and _list([each.speedup for each in hosted])):
         return ExitCode.GOOD
     doctor.ensure(install=install)
     source = sources.get(kernel, asked.tree)
-    names = speedups or session.measurable(source, harnesses=bool(asked))
+    names = tuple(m.speedup for m in hosted if speedups or source.series in m.kernels)
     prepare = functools.partial(
         session.prepare,
         source,

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from mmbatch.bench import session
 from mmbatch.cli import doctor, options, posted
 from mmbatch.cli.options import Names, number, values
 from mmbatch.cli.usage import Misuse
@@ -60,6 +61,7 @@ def command(
         raise MmbatchError("fuzz", "clang or its libFuzzer is missing", hint)
     tally = check.Tally()
     kernels = series or sources.SERIES
+    hosted = session.hosted(speedups, harnesses=bool(asked))
 
     def check_one(kernel: Program, name: str) -> None:
         program = replace(kernel, manifests=manifest.load_with_needs(paths.SPEEDUPS, name))
@@ -72,9 +74,8 @@ def command(
         base = sources.get(kernel, asked.tree)
         trees = posted.make_trees(base, asked)
         kernel_alone = Program(base, (), (), jobs, posted=trees, renamed=asked.entries)
-        known = manifest.measured if asked else manifest.known
-        names = speedups or known(paths.SPEEDUPS)
         check_each = functools.partial(check_one, kernel_alone)
+        names = [each.speedup for each in hosted]
         posted.for_each_harness(names, check_each, named=bool(speedups))
     if fuzz_s and not tally.outcomes:
         raise Misuse("no speed-up that is named has a fuzzer", "name another")

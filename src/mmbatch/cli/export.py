@@ -74,7 +74,8 @@ def command(
             title = f"{apply.branch_name(manifests).removeprefix(apply.PREFIX)}: {every[-1].title}"
             text = export.cover_text(manifests, source, figures, explained)
             export.fill_cover(cover, title, text, base)
-            export.note_unmeasured(series, patches, gains, source.series)
+            if every[-1].hosted:
+                export.note_unmeasured(series, patches, gains, source.series)
             log.result(f"{output / name}: {len(patches)} patches and a cover letter")
             log.result("\n".join(f"  {path.name}" for path in (cover, *patches)))
             if not figures:

@@ -66,7 +66,8 @@ class Spliced:
             files = {f"modules/{path.name}": path.read_bytes() for path in modules}
             filesystem = initramfs.make(files | files_of(plans, boot.scripts, settings))
         if boot.suites == (ALL,):
-            boot = replace(boot, suites=tuple(chain.from_iterable(map(suites_of, speedups))))
+            own = (each for each in speedups if each.hosted or boot.arch == "arm64")
+            boot = replace(boot, suites=tuple(chain.from_iterable(map(suites_of, own))))
         emulated = boot.counted or boot.one_thread or boot.without
         words = (*(_SUITES_ON if boot.suites else ()), *_CHECKS.get(boot.kernel, ()))
         kvm = not emulated and qemu.kvm_works(kernel)

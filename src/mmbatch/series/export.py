@@ -229,8 +229,9 @@ def cover_text(
     if needed:
         parts.append(wrapped(f"The first patches are {needed}, which it needs."))
     parts.append(wrapped(f"Made for Linux {source.release} ({source.origin})."))
-    command = mail.command(f"./mmbatch bench {manifest.speedup} --kernel {source.series}")
-    unknown = "\n".join(["Not measured by the sender. To measure it:", "", *command])
+    command = mail.command(f"{manifest.measured_by} --kernel {source.series}")
+    known = "Not measured by the sender" if manifest.hosted else "Counted in a guest, not timed"
+    unknown = "\n".join([f"{known}. To measure it:", "", *command])
     parts.append(figures or unknown)
     if explained:
         reports = [line for sentence in explained for line in mail.paragraph(f"- {sentence}")]

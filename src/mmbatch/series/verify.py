@@ -128,6 +128,8 @@ def _complaints(source: Source, work: Path, goals: Iterable[str], jobs: int) -> 
         if not (source.path / path.relative_to(tree)).exists():
             config += path.read_text(encoding="utf-8")
     make: list[str | Path] = ["make", "-s", "-C", tree, f"O={out}", f"-j{jobs}"]
+    if any(name.startswith("arch/arm64/") for name in goals):
+        make += ["ARCH=arm64", "CROSS_COMPILE=aarch64-linux-gnu-"]
     kbuild.allnoconfig(make, out, config, source.release, log)
     action = f"build Linux {source.release}"
     process.run([*make, "prepare"], action=action, log=log, timeout_s=_TIMEOUT_S)

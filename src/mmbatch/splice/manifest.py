@@ -237,6 +237,12 @@ class Manifest:
         return not self.steps
 
     @property
+    def measured_by(self) -> str:
+        """The command that measures it: without a hosted part, it is for arm64 and counted."""
+        verb, arch = ("bench", "") if self.hosted else ("guest bench", " --arch arm64")
+        return f"./mmbatch {verb} {self.speedup}{arch}"
+
+    @property
     def step_names(self) -> list[str]:
         """The names of its steps."""
         return [step.name for step in self.steps]
