@@ -62,8 +62,8 @@ ALL = {
     "moves": "./mmbatch guest test --install --only x86_64-moves --only x86_64-debug-moves",
     "cpus": "./mmbatch guest test --install --only x86_64-cpus",
     "arm64-more": "./mmbatch guest test --install --only arm64-base --only arm64-each",
-    "counts": "./mmbatch guest bench zone_device --install --twice; "
-    "./mmbatch guest bench vmap --install --twice --arch arm64",
+    "counts": "./mmbatch guest bench zone_device --install --twice; for each in set_memory vmap; "
+    "do ./mmbatch guest bench $each --install --twice --arch arm64; done",
     "proofs": 'for proof in speedups/*/proofs/run.sh; do "$proof" || test $? = 77; done',
     "stress": "MMBATCH_STRESS_S=300 MMBATCH_STRESS_KERNEL=1 pytest tests/core/test_stress.py",
     "live-6.12": "./mmbatch live test --install",
