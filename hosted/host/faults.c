@@ -65,7 +65,8 @@ static void make_gates(enum hosted_side side, char *tables)
 {
 	const int prot = PROT_READ | PROT_WRITE;
 
-	gate_page = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	/* Readable, because who follows instructions looks at them, and not executable. */
+	gate_page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	places = mmap(NULL, 4096, prot, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (gate_page == MAP_FAILED || places == MAP_FAILED)
 		hosted_die("no memory for a check that goes on");
