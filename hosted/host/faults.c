@@ -52,6 +52,7 @@ static bool was_told(unsigned long long ip)
  * input. If it died, base's functions do the work of this input, and of no other.
  */
 #define GATES	1024
+#define INPUT_S	120	/* an input that takes longer hangs: a child has no other CPUs */
 
 static struct gate {
 	unsigned long posted, base;
@@ -132,8 +133,10 @@ static void try_input(void)
 	if (child < 0)
 		hosted_die("can't make a process for an input");
 	is_child = !child;
-	if (is_child)
+	if (is_child) {
+		alarm(INPUT_S);
 		return;
+	}
 	if (waitpid(child, &status, 0) != child)
 		hosted_die("can't wait for the process of an input");
 	is_base = status;
