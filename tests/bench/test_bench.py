@@ -262,3 +262,8 @@ def test_what_posted_code_leaves_alone_is_left_out_unless_named(
     assert "it changes nothing" in capsys.readouterr().err
     changed.clear()
     assert cli.main(words) == ExitCode.NOT_APPLICABLE
+
+
+def test_what_is_not_hosted_names_what_counts_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["bench", "set_memory"]) == ExitCode.GOOD
+    assert "./mmbatch guest bench set_memory --arch arm64" in capsys.readouterr().err
