@@ -113,8 +113,8 @@ static int where(char *text, size_t size)
 	const char *row = row_running();
 
 	if (checking)
-		snprintf(text, size, ", combination %lu: %s", checking->combinations,
-			 checking->text);
+		snprintf(text, size, ", combination %lu%s%s", checking->combinations,
+			 *checking->text ? ": " : "", checking->text);
 	else
 		snprintf(text, size, row ? ", while '%s' ran" : "", row);
 	strcat(text, "\n");
