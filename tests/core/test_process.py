@@ -10,23 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from expect import fails
+from expect import fails, gone
 from mmbatch.core.errors import MmbatchError, message
 from mmbatch.core.process import run, side_by_side, stream
-
-
-def gone(pid: int, within_s: float = 300.0) -> bool:
-    """Tell whether a process ends (or is only a zombie that nobody reaps) in time."""
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        try:
-            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-        except (FileNotFoundError, ProcessLookupError):
-            return True
-        if state in "ZX":
-            return True
-        time.sleep(0.02)
-    return False
 
 
 def written_pid(path: Path) -> int:

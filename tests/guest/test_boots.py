@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from expect import gone
 from fake_program import before_others, script
 from mmbatch.core import cache
 from mmbatch.core.errors import MmbatchError
@@ -61,8 +62,7 @@ def test_a_guest_that_hangs_is_ended_with_all_that_it_started(
     assert time.monotonic() - start < 300
     assert booted.trouble == "qemu-system-x86_64 printed nothing for 15 s"
     assert "last words" in booted.last_lines
-    state = Path(f"/proc/{pid.read_text().strip()}/stat")
-    assert not state.exists() or state.read_text().split()[2] == "Z"
+    assert gone(int(pid.read_text()))
 
 
 def command(kernel: GuestKernel, **fields: Any) -> str:

@@ -58,7 +58,6 @@ static int toys_fuzz(const unsigned char *data, unsigned long size, struct hoste
 const struct hosted_bench hosted_bench = { .speedup = "toys", .fuzz = toys_fuzz };
 """
 
-
 FOUND = "Test unit written to /found/crash-1"
 MUTANT = Mutant("one too far", "a toy more", "mm/toys.c", "<", "<=", fuzz=True)
 
@@ -92,13 +91,11 @@ class Toys:
         )
         monkeypatch.setattr(Program, "mutant", lambda *_: fuzzer(directory / "mutant", self.mutant))
 
-    def run(self, hosted: Hosted | None = None) -> Tally:
-        tally = Tally()
-        source = source_of(self.directory)
-        hosted = hosted or Hosted(fuzz=True)
-        directory = self.directory / "toys"
+    def run(self) -> Tally:
+        tally, directory, hosted = Tally(), self.directory / "toys", Hosted(fuzz=True)
         manifest = Manifest("toys", hosted=hosted, mutants=(MUTANT,), directory=directory)
-        fuzz.run(Program(source, [manifest], jobs=1, fuzz=True), tally, 1, ["7.3"])
+        program = Program(source_of(self.directory), [manifest], jobs=1, fuzz=True)
+        fuzz.run(program, tally, 1, ["7.3"])
         return tally
 
 
