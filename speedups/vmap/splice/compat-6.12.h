@@ -12,3 +12,6 @@ static inline void lazy_mmu_mode_disable(void)
 
 /* From <linux/unroll.h>. */
 #define unrolled_full	_Pragma("GCC unroll 65534")
+
+/* There are no contiguous PTE blocks. */
+#define arch_vmap_pte_range_unmap_size(addr, pte)	PAGE_SIZE
