@@ -12,6 +12,7 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <inttypes.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -370,6 +371,7 @@ int main(int count, char **words)
 	signal(SIGTERM, stop);
 	while (!stopped && (!calls || n < calls)) {
 		call_any();
+		sched_yield();	/* or Tasks RCU, for which ftrace waits, may wait for minutes */
 		n++;
 	}
 	for (size_t i = 0; i < AREAS; i++) {
