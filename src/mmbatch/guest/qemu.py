@@ -169,6 +169,7 @@ def run(guest: Guest, limit_s: float = _LIMIT_S) -> Booted:
             directory = stack.enter_context(cache.temporary_dir("guest"))
             filesystem = directory / "initramfs.gz"
             filesystem.write_bytes(guest.initramfs)
+        guest.console_file.unlink(missing_ok=True)  # another command may be writing it
         copy = stack.enter_context(guest.console_file.open("w", buffering=1, encoding="utf-8"))
         printed = stream(
             command(guest, filesystem),
