@@ -24,14 +24,15 @@ binds devdax-2m dax_pmem -m devdax -a 2M -M dev
 binds fsdax-ram nd_pmem -m fsdax -M mem
 check "plan: by a record of counts" says "M instructions each time all of these devices" \
 	plan zone_device --record /mmbatch/results/zone_device-7.3-icount.json --json /tmp/plan
-check "plan: within 20 % of what is counted" python3 -c '
-import json
+check "plan: within 20 % of what is counted, or 30 % on another kernel" python3 -c '
+import json, os
 plan, counts = json.load(open("/tmp/plan")), [line.split() for line in open("/tmp/values")]
+within = 0.2 if os.uname().release.startswith("7.3") else 0.3
 assert sum(device["now"] is not None for device in plan["devices"]) == 3
 for name, variant in ("now", "base"), ("then", "patched"):
     counted = sum({case: int(count) for case, kind, count in counts if kind == variant}.values())
     print(f"{name}: planned {plan[name]:.0f}, counted {counted}")
-    assert 0.8 < plan[name] / counted < 1.2
+    assert abs(plan[name] / counted - 1) < within
 '
 cat /tmp/check.out
 binds devdax-2m-ram dax_pmem -m devdax -a 2M -M mem
