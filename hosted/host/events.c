@@ -41,6 +41,7 @@ void event_case(const struct workload *w, const struct row *rows, unsigned int n
 {
 	char times[32] = "";
 
+	memmap_in_case(w);
 	if (w->rounds > 1)
 		snprintf(times, sizeof(times), ", %u times", w->rounds);
 	printf("{\"event\":\"case\",\"case\":\"%s\",\"regime\":\"%s%s\",\"unit\":\"ns\",\"item\":\"%s\","

@@ -223,24 +223,14 @@ static bool warned(greg_t *regs, const char *at)
 	return true;
 }
 
-/* Give posted code that reads struct pages those of single, unused pages. */
 static bool backed(const char *at)
 {
 	static const char text[] =
-		"hosted: note: posted code reads struct pages, which are of single pages here\n";
-	const unsigned long sizes[] = { 2UL << 20, 4096 };
+		"hosted: note: posted code reads struct pages, which are as an allocator leaves them\n";
 
-	if (!HOSTED_NR_POSTED || !hosted_is_memmap((unsigned long)at))
+	if (!HOSTED_NR_POSTED || !hosted_is_memmap((unsigned long)at) || !memmap_back(at))
 		return false;
-	for (unsigned int i = 0; i < 2; i++) {
-		void *start = (void *)((unsigned long)at & -sizes[i]);
-
-		if (mmap(start, sizes[i], PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS |
-			 MAP_FIXED_NOREPLACE, -1, 0) != start)
-			continue;
-		return was_told(BACKED) || write(STDERR_FILENO, text, sizeof(text) - 1) > 0;
-	}
-	return false;
+	return was_told(BACKED) || write(STDERR_FILENO, text, sizeof(text) - 1) > 0;
 }
 
 static void on_fault(int signal, siginfo_t *info, void *context)

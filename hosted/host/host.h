@@ -122,6 +122,10 @@ void note_regime(const struct cache *cache, const struct workload *w,
 void measure(const struct plan *plan, const struct workload *w,
 	     const struct row *rows, unsigned int nr, uint64_t seed);
 
+/* memmap.c */
+void memmap_in_case(const struct workload *w);
+bool memmap_back(const char *at);
+
 /* poison.c */
 bool poison_met(void *context, const char *at);
 bool poison_copies(void *context, void *to, const void *from, unsigned long bytes);

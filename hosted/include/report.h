@@ -19,4 +19,23 @@ int hosted_bug(unsigned long ip);
 /* Whether @at is in a struct page of memory that kernel code may use. */
 int hosted_is_memmap(unsigned long at);
 
+/* What struct pages of the largest compound page take; they are made by so many, or more. */
+#define HOSTED_PAGES_BYTES	(64UL << 10)
+
+struct hosted_case;
+
+/*
+ * hosted_order() - the order of the compound page that a page of a harness belongs to
+ * @c: the case; NULL in a check
+ * @items: its size
+ * @pfn: the page
+ *
+ * Without one of the harness's own, all pages are single. At most 10.
+ */
+unsigned int hosted_order(const struct hosted_case *c, unsigned long items, unsigned long pfn);
+
+/* Make the struct pages of pages in use, of the orders that hosted_order() says. */
+void hosted_make_pages(void *start, unsigned long bytes, const struct hosted_case *c,
+		       unsigned long items);
+
 #endif /* HOSTED_REPORT_H */

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a fault of kernel code is about: which ud2 is a WARN(), and what is a struct page. */
+/* What a fault of kernel code is about: which ud2 is a WARN(), and what a struct page is. */
 #include <linux/bug.h>
 #include <linux/mm.h>
+#include <linux/version.h>
+#include <../mm/internal.h>
 
 #include "report.h"
 
@@ -22,4 +24,36 @@ int hosted_bug(unsigned long ip)
 int hosted_is_memmap(unsigned long at)
 {
 	return pfn_valid(page_to_pfn((struct page *)(at & -sizeof(struct page))));
+}
+
+unsigned int __weak hosted_order(const struct hosted_case *c, unsigned long items,
+				 unsigned long pfn)
+{
+	return 0;
+}
+
+void hosted_make_pages(void *start, unsigned long bytes, const struct hosted_case *c,
+		       unsigned long items)
+{
+	struct page *head, *end = start + bytes;
+	unsigned int order;
+	unsigned long i;
+
+	for (head = start; head < end; head += 1UL << order) {
+		order = hosted_order(c, items, page_to_pfn(head));
+		atomic_set(&head->_refcount, 1);
+		atomic_set(&head->_mapcount, -1);
+		if (!order)
+			continue;
+		__SetPageHead(head);
+		for (i = 1; i < 1UL << order; i++) {
+			atomic_set(&head[i]._mapcount, -1);
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 0, 0)
+			prep_compound_tail(head, i);
+#else
+			prep_compound_tail(head + i, head, order);
+#endif
+		}
+		prep_compound_head(head, order);
+	}
 }

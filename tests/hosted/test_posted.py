@@ -196,6 +196,37 @@ def test_other_files_of_older_kernels(
         assert not any(name.startswith("ioremap") for name in reached)
 
 
+def test_struct_pages_of_an_array_are_those_of_its_case(newest: Measured) -> None:
+    mine, file = replace(newest, speedup="vmap"), "mm/vmalloc.c"
+    code = mine.read(file)
+    block = "pages[1] == pages[0] + 1 && compound_head(pages[1]) == pages[0]"
+    labels = {f"order{order}": f"compound_order(pages[0]) != {order}" for order in (4, 9)}
+    labels["single"] = "PageCompound(pages[0]) || page_count(pages[0]) != 1"
+    labels["tail"] = f"count > 1 && !({block})"
+    changed = {
+        label: {file: at_the_start_of(code, "vmap", f"if ({test}) prot.pgprot ^= _PAGE_PCD;")}
+        for label, test in labels.items()
+    }
+    trusts = "if (count > 1 && compound_order(pages[0])) pages[1] = pages[0] + 1;"
+    program = mine.patched(**changed, trusts={file: at_the_start_of(code, "vmap", trusts)})
+    cases = {
+        "vmap-8M-scattered": {"single"},
+        "vmap-8M-order4": {"order4", "tail"},
+        "vmap-8M-order9": {"order9", "tail"},
+        "vmap-8M-mixed": {"tail"},
+        "vmap-8M-lowalign": {"single"},
+    }
+    words = [word for case in cases for word in ("--case", case)]
+    found = events(program, *words, "--items", "2048", "--check-only")
+    equal = [event for event in found if isinstance(event, Equal) and event.equal]
+    for case, right in cases.items():
+        assert {each.variant for each in equal if each.case == case} & {*changed} == right
+    assert all((case, "trusts") in {(each.case, each.variant) for each in equal} for case in cases)
+    number = [side.label for side in program.sides].index("trusts")
+    checked = check.check_program(program.path, 97, posted=number)
+    assert not checked.good and "of page 1" in checked.text
+
+
 def test_a_series_of_three_that_adds_an_object(newest: Measured, code: str) -> None:
     top = newest.source.path
     declared = "void toys_touch(void);\n"

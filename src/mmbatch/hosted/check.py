@@ -149,8 +149,8 @@ def check_program(
     """
     words: list[str | Path] = [program, f"--check={stride}"]
     words += [f"--posted={posted}"] if posted is not None else []
-    if sanitized:  # ASan of gcc 12 does not start where the system draws 32 bits of an address
-        fixed = ["setarch", "-R"]
+    if sanitized:  # ASan of gcc 12 needs -R where the system draws 32 bits of an address
+        fixed = ["setarch", "-R", "-L"]  # -L, so that a memmap has space above its arena
         done = process.run([*fixed, "true"], action="start setarch", check=False)
         words = words if done.rc else [*fixed, *words]
 
