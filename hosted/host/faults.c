@@ -19,6 +19,21 @@ extern const char *const hosted_stub_names[];
 
 enum { STUB_BYTES = 4096 };
 
+/* The undefined symbol that an address belongs to; NULL if it belongs to none. */
+static const char *undefined(const char *at)
+{
+	return at < hosted_stub_start || at >= hosted_stub_end ? NULL :
+	       hosted_stub_names[(at - hosted_stub_start) / STUB_BYTES];
+}
+
+/* The code at fault: not an undefined function, but the call of it. */
+static unsigned long long place(const greg_t *regs, const char *at)
+{
+	bool is_called = undefined(at) && (char *)regs[REG_RIP] == at;
+
+	return is_called ? *(unsigned long *)regs[REG_RSP] - 1 : (unsigned long)regs[REG_RIP];
+}
+
 /* Most places that are told, each of them once, and what is told without one. */
 #define PLACES	32
 #define WRONG		(-1ULL)
@@ -179,10 +194,10 @@ static void report(int signal, const char *at, unsigned long long ip)
 
 	if (is_child && was_told(ip))
 		_exit(EXIT_FAILURE);
-	if (at >= hosted_stub_start && at < hosted_stub_end)
+	if (undefined(at))
 		len = snprintf(text, 256,
 			       "hosted: kernel code at %#llx touched '%s', which is not defined",
-			       ip, hosted_stub_names[(at - hosted_stub_start) / STUB_BYTES]);
+			       ip, undefined(at));
 	else if (signal == SIGILL)
 		len = snprintf(text, 256, "hosted: %s in kernel code at %#llx",
 			       names[hosted_bug(ip)], ip);
@@ -197,15 +212,13 @@ static void report(int signal, const char *at, unsigned long long ip)
 /* The kernel goes on after a WARN(), so a check or a case does too. A fuzzer ends here. */
 static bool warned(greg_t *regs, const char *at)
 {
-	unsigned long long ip = regs[REG_RIP];
+	unsigned long long ip = place(regs, at);
 	char text[1024];
 	int len;
 
 	if (!checking && !row_running())
 		return false;
-	if (at >= hosted_stub_start && at < hosted_stub_end && (long long)ip == (long long)at &&
-	    !strcmp(hosted_stub_names[(at - hosted_stub_start) / STUB_BYTES], "__SCT__WARN_trap")) {
-		ip = *(unsigned long *)regs[REG_RSP] - 1;	/* in the call */
+	if ((long long)ip != regs[REG_RIP] && !strcmp(undefined(at), "__SCT__WARN_trap")) {
 		regs[REG_RIP] = ip + 1;
 		regs[REG_RSP] += 8;
 	} else if (hosted_bug(ip) == HOSTED_WARN) {
@@ -249,7 +262,7 @@ static void on_fault(int signal, siginfo_t *info, void *context)
 	if (signal == SIGSEGV && info->si_code == SEGV_MAPERR && backed(at))
 		return;
 
-	report(signal, at, regs[REG_RIP]);
+	report(signal, at, place(regs, at));
 }
 
 void faults_catch(void)

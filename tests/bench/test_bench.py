@@ -75,7 +75,7 @@ class Asked:
         self.ran.append(request)
         engine, *events = self.events
         assert isinstance(engine, Engine)
-        others[-1].extend([replace(engine, speedup=program.parent.name), *events])
+        others[2].extend([replace(engine, speedup=program.parent.name), *events])
 
 
 @pytest.fixture

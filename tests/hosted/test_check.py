@@ -136,7 +136,6 @@ def test_posted_code_that_changes_nothing_is_refused(
     [
         (f"echo '{BAD}'; exit 1", "byte 3 of toy 7 at shift 9"),
         ("echo 1 >&2; echo '==1==ERROR: AddressSanitizer: x' >&2; exit 1", "AddressSanitizer: x"),
-        ("echo \"hosted: kernel code touched 'toy'\" >&2; exit 70", "touched 'toy'"),
         ("echo 'something else' >&2; exit 70", "ended with 70"),
         (f"printf '%s' '{GOOD[:40]}'", "cannot read event 1"),
         # A program may find a leak or crash after its last word.

@@ -35,10 +35,3 @@ def test_a_warning_that_base_has_too_is_none(monkeypatch: pytest.MonkeyPatch) ->
     assert explained(monkeypatch, at("base", 1), at("posted0", 2)) is None
     other = explained(monkeypatch, at("base", 1), at("posted0", 2, "WARN_ON(toy > 7);"))
     assert other and "toy > 7" in other
-
-
-def test_the_place_of_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Place("base", "paint")
-    found = explained(monkeypatch, ("signal 11 in code at 0x47, address 0x8", place))
-    assert found == f"signal 11 in paint() of base, address 0x8, {INPUT}"
-    assert explained(monkeypatch, ("touched 'x'", None)) == f"touched 'x', {INPUT}"

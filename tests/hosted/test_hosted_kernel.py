@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 import real_kernel
-from expect import fails
 from mmbatch.core import process
-from mmbatch.hosted import run as hosted
 from mmbatch.hosted.events import (
     LIMIT_PREFIX,
     ONE_CPU,
@@ -40,15 +38,13 @@ shared = ["kernel/locking/spinlock.o", "kernel/locking/qspinlock.o"]
 PATCHED = """
 #include <linux/bug.h>
 #include <linux/mutex.h>
-#include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
-void toys_paint(void *image, unsigned long bytes, int absent);
-void toys_paint(void *image, unsigned long bytes, int absent)
+void toys_paint(void *image, unsigned long bytes, int warned);
+void toys_paint(void *image, unsigned long bytes, int warned)
 {
 	memset(image, 7, bytes);
-	if (!WARN_ON(absent == 2) && absent)
-		schedule();
+	WARN_ON(warned);
 }
 
 static DEFINE_SPINLOCK(toys_spinlock);
@@ -72,17 +68,16 @@ BENCH = """
 #include <linux/string.h>
 #include "hosted.h"
 
-void toys_paint(void *image, unsigned long bytes, int absent);
+void toys_paint(void *image, unsigned long bytes, int warned);
 HOSTED_ENTRY(toys_paint);
 void toys_count(unsigned long *spun, unsigned long *slept);
 HOSTED_ENTRY(toys_count);
 
 static void *toys_image;
-static const int absent = 1, warned = 2, counted = 64, locked = 2;
+static const int warned = 1, counted = 64, locked = 2;
 static int toys_runs;
 static const struct hosted_case toys_cases[] = {
 	{ "there",  "cold", 4096, 0, 0, NULL },
-	{ "absent", "cold", 4096, 0, 0, &absent },
 	{ "warned", "cold", 4096, 0, HOSTED_EXTRA_CASE, &warned },
 	{ "hot",    "hot", 4096, 0, HOSTED_HOT, NULL },
 	{ "flushed", "flushed", 4096, 0, HOSTED_FLUSHED, NULL },
@@ -115,8 +110,7 @@ static void toys_count_often(unsigned int cpu, void *data)
 
 static void toys_run(const struct hosted_case *c, enum hosted_side side, unsigned long items)
 {
-	HOSTED_CALL(toys_paint, side, toys_image, items * 64,
-			c->data == &absent ? 1 : c->data == &warned ? 2 : 0);
+	HOSTED_CALL(toys_paint, side, toys_image, items * 64, c->data == &warned);
 	if (c->data == &counted && ++toys_runs > counted)
 		hosted_die("ran more than 64 times");
 	if (c->data != &locked)
@@ -169,13 +163,6 @@ def equals(events: list[Event]) -> dict[str, dict[str, bool]]:
         if isinstance(event, Equal):
             found.setdefault(event.case, {})[event.variant] = event.equal
     return found
-
-
-def test_a_symbol_that_nothing_defines_is_named(toys: Path, tmp_path: Path) -> None:
-    asked = hosted.Request(("absent",), SIZE, 1, 1, None, ())
-    cases = hosted.plan(toys, asked)
-    with fails("touched 'schedule', which is not defined", "definition of schedule"):
-        hosted.run(toys, asked, cases, tmp_path / "hosted.log")
 
 
 def test_code_that_warns_goes_on_and_is_named(toys: Path) -> None:

@@ -198,32 +198,19 @@ def test_other_files_of_older_kernels(
 
 def test_struct_pages_of_an_array_are_those_of_its_case(newest: Measured) -> None:
     mine, file = replace(newest, speedup="vmap"), "mm/vmalloc.c"
-    code = mine.read(file)
-    block = "pages[1] == pages[0] + 1 && compound_head(pages[1]) == pages[0]"
-    labels = {f"order{order}": f"compound_order(pages[0]) != {order}" for order in (4, 9)}
-    labels["single"] = "PageCompound(pages[0]) || page_count(pages[0]) != 1"
-    labels["tail"] = f"count > 1 && !({block})"
-    changed = {
-        label: {file: at_the_start_of(code, "vmap", f"if ({test}) prot.pgprot ^= _PAGE_PCD;")}
-        for label, test in labels.items()
-    }
-    trusts = "if (count > 1 && compound_order(pages[0])) pages[1] = pages[0] + 1;"
-    program = mine.patched(**changed, trusts={file: at_the_start_of(code, "vmap", trusts)})
-    cases = {
-        "vmap-8M-scattered": {"single"},
-        "vmap-8M-order4": {"order4", "tail"},
-        "vmap-8M-order9": {"order9", "tail"},
-        "vmap-8M-mixed": {"tail"},
-        "vmap-8M-lowalign": {"single"},
-    }
-    words = [word for case in cases for word in ("--case", case)]
+    order = "if (count > 1 && compound_order(compound_head(pages[1]))"
+    lines = {f"order{n}": f"{order} != {n}) prot.pgprot ^= _PAGE_PCD;" for n in (4, 9)}
+    lines["trusts"] = f"{order}) pages[1] = pages[0] + 1;"
+    program = mine.patched(
+        **{n: {file: at_the_start_of(mine.read(file), "vmap", line)} for n, line in lines.items()}
+    )
+    names = ("scattered", "order4", "order9")
+    words = [word for name in names for word in ("--case", f"vmap-8M-{name}")]
     found = events(program, *words, "--items", "2048", "--check-only")
-    equal = [event for event in found if isinstance(event, Equal) and event.equal]
-    for case, right in cases.items():
-        assert {each.variant for each in equal if each.case == case} & {*changed} == right
-    assert all((case, "trusts") in {(each.case, each.variant) for each in equal} for case in cases)
-    number = [side.label for side in program.sides].index("trusts")
-    checked = check.check_program(program.path, 97, posted=number)
+    equal = {(e.case[8:], e.variant) for e in found if isinstance(e, Equal) and e.equal}
+    right = {("order4", "order4"), ("order9", "order9"), *((name, "trusts") for name in names)}
+    assert {each for each in equal if each[1] in lines} == right
+    checked = check.check_program(program.path, 97, posted=[*lines].index("trusts"))
     assert not checked.good and "of page 1" in checked.text
 
 
@@ -288,6 +275,11 @@ def test_what_can_not_be_measured(newest: Measured, code: str) -> None:
         newest.patched(mine={FILE: at_the_end_of(code, FUNCTION, "no_such_variable++;")})
     assert "compile mm/mm_init.o with mine" in caught.value.action
     assert "no_such_variable" in caught.value.problem
+    calling = f"void no_such_call(void);\n{at_the_start_of(code, FUNCTION, 'no_such_call();')}"
+    program = newest.patched(mine={FILE: calling})
+    told = check.check_program(program.path, 997, functools.partial(run.explain, program), posted=0)
+    called = r": no_such_call\(\);\) touched 'no_such_call', which is not defined"
+    assert re.match(rf"{FUNCTION}\(\) \({FILE}:\d+{called}", told.text)
 
 
 def test_an_object_that_nothing_calls_has_no_effect(newest: Measured) -> None:

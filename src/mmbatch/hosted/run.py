@@ -189,11 +189,11 @@ def run(
     request: Request,
     cases: Sequence[Case],
     file: Path,
+    events: list[Event],
     above: Sequence[str] = (),
     case_ended: Callable[[Sequence[Event]], object] = lambda _: None,
-    events: list[Event] | None = None,
-) -> list[Event]:
-    """Run the program to its end and return its events; its complaints go to a file.
+) -> None:
+    """Run the program to its end and add its events to those; its complaints go to a file.
 
     The lines `above` the progress bar may be changed by `case_ended`, which gets the events of
     each case when they are complete.
@@ -201,7 +201,6 @@ def run(
     Raises:
         MmbatchError: it ended early; with the kernel symbol that it touched, where that is why.
     """
-    events = [] if events is None else events
     sizes = {case.case: case.pairs * len(case.variants) for case in cases}
     done = begun = 0
     wrong: MmbatchError | None = None
@@ -239,7 +238,6 @@ def run(
         raise wrong
     if not events or not isinstance(events[-1], Done):
         raise _ended_early(file, ended)
-    return events
 
 
 def explained(
@@ -256,7 +254,7 @@ def explained(
     """
     found: list[Event] = []
     try:
-        run(program.path, request, cases, file, above, case_ended, found)
+        run(program.path, request, cases, file, found, above, case_ended)
     except MmbatchError as error:
         problem = explain(program, [error.problem]) or error.problem
         row = re.search(r", while '(.*)' ran", problem)
@@ -280,7 +278,8 @@ def _ended_early(file: Path, ended: str) -> MmbatchError:
     problem = said[-1] if said else ended
     symbol = re.search(r"touched '(\w+)'", problem)
     if symbol:
-        hint = f"give hosted/kernel/ a definition of {symbol[1]}, or link the object that has one"
+        hint = f"add the object that defines {symbol[1]} to `shared` of speedup.toml, or a stand-in"
+        hint += " to hosted/kernel/stubs.c"
     elif "SIGKILL" in problem:
         hint = "the system ends what takes too much memory: give a smaller --size"
     else:
