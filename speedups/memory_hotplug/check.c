@@ -66,14 +66,14 @@ static unsigned long pfn_of(unsigned int section)
 	return FIRST_PFN + section * PAGES_PER_SECTION;
 }
 
-static int wrong(const struct sequence *s, const struct zone *zone, const char *what,
+static int wrong(const struct sequence *s, struct zone *zone, const char *what,
 		 unsigned long pfn, unsigned long nr_pages)
 {
 	hosted_format(s->check->text, sizeof(s->check->text),
-		      "step %lu: %s %#lx to %#lx, zone %d of node %d from %#lx to %#lx: the flag is %d",
+		      "step %lu: %s %#lx to %#lx, zone %d of node %d from %#lx to %#lx: zone->contiguous is %d, and %d by base's scan",
 		      s->steps, what, pfn - FIRST_PFN, pfn + nr_pages - FIRST_PFN,
 		      (int)zone_idx(zone), zone_to_nid(zone), zone->zone_start_pfn,
-		      zone_end_pfn(zone), zone->contiguous);
+		      zone_end_pfn(zone), zone->contiguous, sections_scan(zone));
 	return -1;
 }
 
