@@ -74,13 +74,10 @@ static void slow_leave(struct kprobe *probe, struct pt_regs *regs, unsigned long
 {
 }
 
-static int slow_write(void *unused)
+static int slow_write(void *data)
 {
-	struct file *file = filp_open(slow_file, O_WRONLY, 0);
+	struct file *file = data;
 	loff_t at = 0;
-
-	if (IS_ERR(file))
-		return PTR_ERR(file);
 
 	WRITE_ONCE(slow_task, current->pid);
 	kernel_write(file, slow_text, strlen(slow_text), &at);
@@ -99,6 +96,7 @@ static void slow_exit(void)
 
 static int __init slow_init(void)
 {
+	struct file *file;
 	int i, err, found = 0;
 
 	for (i = 0; i < slow_nr; i++) {
@@ -114,9 +112,14 @@ static int __init slow_init(void)
 	if (!found)
 		return -ENOENT;
 
-	if (slow_file)
-		return PTR_ERR_OR_ZERO(kthread_run(slow_write, NULL, "slow_thread"));
-	return 0;
+	if (!slow_file)
+		return 0;
+	file = filp_open(slow_file, O_WRONLY, 0);	/* a kernel thread of 7.3 finds no file */
+	if (IS_ERR(file)) {
+		slow_exit();
+		return PTR_ERR(file);
+	}
+	return PTR_ERR_OR_ZERO(kthread_run(slow_write, file, "slow_thread"));
 }
 
 module_init(slow_init);

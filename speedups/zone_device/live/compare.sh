@@ -74,6 +74,7 @@ each() {
 		several "$1" "$2" "$device" "$digest"
 		check "$1: rebind.sh" rebound "$2" "$device"
 		;;
+	devdax*) check "$1: rebind.sh" rebound device_dax "$(ls /sys/bus/dax/devices)" ;;
 	esac
 	check "$1: calls were counted" counted_as done "" "[1-9][0-9]*"
 	check "$1: the proof passed" counted_as passed
