@@ -254,6 +254,9 @@ static int check_owned(struct matrix *m)
 	for (i = 0; i < owned; i++)
 		m->pages[i] = pfn_to_page(ARRAYS_PFN + i);
 	memset(m->reference, 0, owned * sizeof(u64));
+	hosted_format(m->check->text, sizeof(m->check->text),
+		      "array %lu, of an area that owns its %lu pages, prot %#lx", m->number, owned,
+		      pgprot_val(m->prot));
 
 	for (method = 0; method < check_nr_methods(m); method++) {
 		if (check_choose(m, method))
@@ -267,13 +270,13 @@ static int check_owned(struct matrix *m)
 			return -1;
 		keep = 1 + check_random(m, owned - 1);
 		HOSTED_CALL(vunmap_range, check_side(m), addr + keep * PAGE_SIZE, end);
+		if (space_mapped() != keep)
+			return check_wrong(m, "pages mapped after shrinking", 0, keep,
+					   space_mapped());
 		m->nr = keep;
 		if (check_translation(m, addr, false))
 			return -1;
 		m->nr = owned;
-		if (space_mapped() != keep)
-			return check_wrong(m, "pages mapped after shrinking", 0, keep,
-					   space_mapped());
 		HOSTED_CALL(vunmap, check_side(m), (void *)addr);
 		if (space_mapped())
 			return check_wrong(m, "pages mapped after unmapping the rest", 0, 0,

@@ -27,6 +27,8 @@ static int check_bare(struct matrix *m, int (*map)(const struct matrix *m,
 	unsigned long i;
 	u64 pte;
 
+	hosted_format(m->check->text, sizeof(m->check->text), "range %lu, %lu pages, prot %#lx",
+		      m->number, m->nr, pgprot_val(m->prot));
 	if (map(m, HOSTED_BASE, addr))
 		return check_wrong(m, "result of base", 0, 0, 1);
 	for (i = 0; i < m->nr; i++) {
@@ -84,6 +86,7 @@ static int check_empty(struct matrix *m)
 
 	m->nr = 0;
 	m->pages[0] = pfn_to_page(ARRAYS_PFN);
+	hosted_format(m->check->text, sizeof(m->check->text), "an empty range of blocks");
 	if (map_blocks(m, HOSTED_BASE, BARE_ADDRESS))
 		return check_wrong(m, "result of base", 0, 0, 1);
 	for (method = 0; method < check_nr_methods(m); method++) {
