@@ -27,7 +27,7 @@ arrays() {
 # held ORDER HUGE: map pages, with so many huge mappings, and keep them while a
 # module comes or goes. let_go HUGE verifies them again and unmaps them, which the
 # kernel's own code does, because vunmap() is not replaced.
-held() { { [ "$2" = 0 ] || emptied; } && echo "$1 $NR" >$MAP && has "$MAP" "$2"; }
+held() { mapped "$1" "$2" "$2"; }
 let_go() { has "$MAP" "$1" && echo 0 0 >$MAP; }
 
 # has FILE HUGE: succeeds if what is mapped there has HUGE huge mappings.
