@@ -3,7 +3,7 @@
 # Sourced after start.sh. Settings: ROUNDS, SPEEDUPS.
 #
 # Meanwhile memory is compacted. With 6 rounds or more, two programs also call mm at
-# random (random_calls.c), with which a round takes 10 to 30 s on emulated CPUs.
+# random (random_calls.c), with which a round takes 10 s or more on emulated CPUs.
 # NAME_load() of each speed-up's live/guest.sh runs in the background until
 # /tmp/stop exists, and calls fault() where something fails.
 
